@@ -1,0 +1,52 @@
+# The MPI libraries found on this machine, through their own compiler wrappers. For each KIND of openmpi, mpich:
+#   IOWEIR_HAVE_<KIND>          TRUE when its headers are there
+#   ioweir_mpi_headers_<kind>   INTERFACE target: include directories only (what the back ends need: they never link MPI)
+#   ioweir_mpi_<kind>           INTERFACE target: headers and library, for test programs
+include_guard()
+set(IOWEIR_MPI_KINDS "")
+
+function(_ioweir_mpi_targets kind includes link_flags)
+  add_library(ioweir_mpi_headers_${kind} INTERFACE)
+  target_include_directories(ioweir_mpi_headers_${kind} SYSTEM INTERFACE ${includes})
+  target_compile_definitions(ioweir_mpi_headers_${kind} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  add_library(ioweir_mpi_${kind} INTERFACE)
+  target_link_libraries(ioweir_mpi_${kind} INTERFACE ioweir_mpi_headers_${kind} ${link_flags})
+  string(TOUPPER ${kind} upper)
+  set(IOWEIR_HAVE_${upper} TRUE PARENT_SCOPE)
+  set(IOWEIR_MPI_KINDS ${IOWEIR_MPI_KINDS} ${kind} PARENT_SCOPE)
+endfunction()
+
+find_program(IOWEIR_MPICC_OPENMPI NAMES mpicc.openmpi)
+if(IOWEIR_MPICC_OPENMPI)
+  execute_process(COMMAND ${IOWEIR_MPICC_OPENMPI} --showme:incdirs OUTPUT_VARIABLE _inc RESULT_VARIABLE _rc
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  execute_process(COMMAND ${IOWEIR_MPICC_OPENMPI} --showme:link OUTPUT_VARIABLE _link OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(_rc EQUAL 0)
+    separate_arguments(_inc)
+    separate_arguments(_link)
+    _ioweir_mpi_targets(openmpi "${_inc}" "${_link}")
+  endif()
+endif()
+
+find_program(IOWEIR_MPICC_MPICH NAMES mpicc.mpich)
+if(IOWEIR_MPICC_MPICH)
+  execute_process(COMMAND ${IOWEIR_MPICC_MPICH} -show OUTPUT_VARIABLE _show RESULT_VARIABLE _rc
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(_rc EQUAL 0)
+    separate_arguments(_show)
+    set(_inc "")
+    set(_link "")
+    foreach(flag IN LISTS _show)
+      if(flag MATCHES "^-I(.+)")
+        list(APPEND _inc "${CMAKE_MATCH_1}")
+      elseif(flag MATCHES "^-[lL]")
+        list(APPEND _link "${flag}")
+      endif()
+    endforeach()
+    _ioweir_mpi_targets(mpich "${_inc}" "${_link}")
+  endif()
+endif()
+
+if(NOT IOWEIR_MPI_KINDS)
+  message(WARNING "neither mpicc.openmpi nor mpicc.mpich was found: the MPI back ends are not built")
+endif()

@@ -1,0 +1,29 @@
+# ioweir_room(NAME SOURCES ... [DEPENDS ...]): a static library for one room; headers are included from src/ as
+# "room/file.hpp".
+# ioweir_unit_test(NAME SOURCES ... [DEPENDS ...]): a GoogleTest program that lies beside the code it tests.
+include_guard()
+
+function(ioweir_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(${name} STATIC ${ARG_SOURCES})
+    set(scope PUBLIC)
+  else()
+    add_library(${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${name} ${scope} "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include"
+                             "${IOWEIR_GENERATED_DIR}")
+  target_link_libraries(${name} ${scope} ${ARG_DEPENDS})
+  add_dependencies(${name} ioweir_generated)
+endfunction()
+
+function(ioweir_unit_test name)
+  if(NOT IOWEIR_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
+endfunction()

@@ -1,0 +1,86 @@
+# The two commands of the README are `make demo` and `make test`; each installs what it lacks and builds what changed.
+#   make demo       a real program, traced, reported, run again with a plan, compared
+#   make test       every test and check; the last line counts them
+#   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir
+#   make bench      release build, micro and whole-run benchmarks (results in build/bench)
+#   make lint       formatting, style, types, layers          make format    applies the formatting
+#   make lock       requirements.lock anew from requirements.in
+#   make clean      removes what was built, not .venv         make deps      only the Debian packages of `packages`
+# JOBS limits parallel compilation (default: the number of processors), PYTHON chooses the interpreter of .venv.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.ONESHELL:
+.PHONY: help deps venv package build build-release test demo bench lint format lock install clean
+
+JOBS ?= $(shell nproc)
+PREFIX ?=
+VENV := .venv
+PY := $(VENV)/bin/python
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PYTHONDONTWRITEBYTECODE := 1
+
+# What the installed package is made from. Test and benchmark sources are left out: they do not enter it.
+PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md cmake include spec src python tools/generate.py \
+    tools/generator -type f ! -name '*.pyc' 2>/dev/null)
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+deps:
+	@tools/deps.sh
+
+venv: deps
+	@if [ ! -e $(VENV)/.stamp-lock ] || [ requirements.lock -nt $(VENV)/.stamp-lock ] \
+	    || ! $(PY) -c '' 2>/dev/null; then tools/venv.sh; fi
+
+package: venv
+	@$(MAKE) -s $(VENV)/.stamp-package
+
+# `venv` has run when this is reached through `package`.
+$(VENV)/.stamp-package: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock
+	@echo "-- building ioweir into .venv"
+	log=$$(mktemp); trap 'rm -f $$log' EXIT
+	if ! $(PY) -m pip install -q --disable-pip-version-check --no-input --no-build-isolation --no-deps --no-index \
+	    -C cmake.define.Python3_EXECUTABLE="$(CURDIR)/$(PY)" . >$$log 2>&1; then cat $$log >&2; exit 1; fi
+	touch $@
+
+build: venv
+	@tools/build.sh dev
+
+build-release: venv
+	@tools/build.sh release
+
+test: package build
+	@$(PY) tools/run_tests.py
+
+demo: package
+	@tools/demo.sh
+
+bench: package build-release
+	@$(PY) bench/run.py
+
+lint: venv
+	@tools/lint.sh
+
+format: venv
+	@tools/lint.sh --fix
+
+# uv is fetched into a throw-away environment; no registry address is written into the lock.
+lock:
+	@scratch=$$(mktemp -d); trap 'rm -rf $$scratch' EXIT
+	"$$(tools/find_python.sh)" -m venv $$scratch
+	$$scratch/bin/pip install -q uv
+	$$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
+	    -o requirements.lock requirements.in
+
+# An environment of its own under PREFIX/lib/ioweir, and PREFIX/bin/ioweir: the checkout may go afterwards.
+install: package
+	@if [ -z "$(PREFIX)" ]; then echo "make install needs a place: make install PREFIX=/usr/local" >&2; exit 2; fi
+	tools/install.sh "$(PREFIX)"
+
+clean:
+	@rm -rf build demo-output $(VENV)/.stamp-package .mypy_cache .ruff_cache .pytest_cache

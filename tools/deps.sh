@@ -1,0 +1,67 @@
+#!/bin/bash
+# Makes sure that what the file `packages` lists is there. With apt: installs what is missing (no apt call when nothing
+# is). Without apt, or without the right to install: prints exactly what is missing and stops.
+# Python packages are not handled here (tools/venv.sh).
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+
+mapfile -t wanted < <(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$root/packages")
+
+header() { printf '#include <%s>\n' "$1" | c++ -std=c++20 -fsyntax-only -x c++ - 2>/dev/null; }
+
+# Is the thing itself there, whoever installed it? Asked only where the package manager does not know.
+present() {
+    case $1 in
+        g++) command -v g++ || command -v c++ ;;
+        ninja-build) command -v ninja ;;
+        python3 | python3-dev | python3-venv) "$root/tools/find_python.sh" ;;
+        libopenmpi-dev) command -v mpicc.openmpi ;;
+        openmpi-bin) command -v mpirun.openmpi ;;
+        libmpich-dev) command -v mpicc.mpich ;;
+        mpich) command -v mpirun.mpich ;;
+        libtomlplusplus-dev) header toml++/toml.h ;;
+        libgtest-dev) header gtest/gtest.h ;;
+        librapidcheck-dev) header rapidcheck.h ;;
+        lammps) command -v lmp ;;
+        python3-mpi4py) python3 -c 'import mpi4py' 2>/dev/null ;;
+        ca-certificates) test -e /etc/ssl/certs/ca-certificates.crt || test -e /etc/pki/tls/certs/ca-bundle.crt ;;
+        *) command -v "$1" ;;
+    esac >/dev/null
+}
+
+missing=()
+if command -v dpkg-query >/dev/null; then
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null | sed -n 's/^installed //p') || true
+    for package in "${wanted[@]}"; do
+        grep -qxF -e "$package" <<<"$installed" || missing+=("$package")
+    done
+else
+    for package in "${wanted[@]}"; do present "$package" || missing+=("$package"); done
+fi
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
+if ! command -v apt-get >/dev/null || { [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; }; then
+    still=()
+    for package in "${missing[@]}"; do present "$package" || still+=("$package"); done
+    [ ${#still[@]} -eq 0 ] && exit 0
+    echo "ioweir needs what these Debian packages hold; install it by your system's means and run make again:" >&2
+    printf '    %s\n' "${still[@]}" >&2
+    exit 1
+fi
+
+echo "-- installing ${#missing[@]} Debian packages: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+install() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" >"$log" 2>&1
+}
+update() { "${as_root[@]}" apt-get update -q >"$log" 2>&1; }
+# The lists may be absent (a fresh machine) or older than the mirror: they are fetched only when installing fails.
+if ! install && ! { update && install; }; then
+    cat "$log" >&2
+    echo "apt-get could not install: ${missing[*]} (its messages are above)" >&2
+    exit 1
+fi

@@ -1,0 +1,22 @@
+#!/bin/bash
+# Installs ioweir for everyday use: tools/install.sh PREFIX. Makes PREFIX/lib/ioweir (a virtual environment with the
+# run-time packages of requirements.lock and ioweir itself) and the command PREFIX/bin/ioweir.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+prefix=$(mkdir -p "$1" && cd "$1" && pwd)
+home="$prefix/lib/ioweir"
+lock=$(mktemp)
+wheel=$(mktemp -d)
+trap 'rm -rf "$lock" "$wheel"' EXIT
+echo "-- installing into $home"
+rm -rf "$home"
+mkdir -p "$prefix/lib" "$prefix/bin"
+.venv/bin/python -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps --no-index \
+    -C cmake.define.Python3_EXECUTABLE="$PWD/.venv/bin/python" -w "$wheel" .
+"$(tools/find_python.sh)" -m venv "$home"
+# The lock serves as constraints: the wheel asks for its run-time packages only, the lock says which versions.
+sed -e '/^ *--hash/d' -e '/^ *#/d' -e 's/ *\\$//' requirements.lock >"$lock"
+"$home/bin/python" -m pip install -q --disable-pip-version-check --no-input --only-binary :all: -c "$lock" "$wheel"/*.whl
+ln -sf "$home/bin/ioweir" "$prefix/bin/ioweir"
+"$prefix/bin/ioweir" --help >/dev/null
+echo "installed: $prefix/bin/ioweir"

@@ -1,0 +1,24 @@
+#!/bin/bash
+# Makes or refreshes the virtual environment .venv from requirements.lock (hashes are checked; wheels only).
+# The package ioweir itself is installed into it by the Makefile.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+venv="$root/.venv"
+cd "$root"
+if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
+    python=$(tools/find_python.sh)
+    echo "-- making .venv with $python ($("$python" --version))"
+    rm -rf "$venv"
+    "$python" -m venv "$venv"
+fi
+echo "-- installing the locked Python packages"
+"$venv/bin/python" -m pip install -q --disable-pip-version-check --no-input --only-binary :all: \
+    --require-hashes -r requirements.lock
+
+# mpi4py's wheel has the ABI of MPICH's libmpi.so.12, which Debian calls libmpich.so.12. With this directory in
+# LD_LIBRARY_PATH and MPI4PY_MPIABI=mpich the same wheel runs under Debian's MPICH.
+mkdir -p "$venv/lib/mpich-abi"
+if library=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's/.*libmpich\.so\.12 .*=> //p' | head -n 1) && [ -n "$library" ]; then
+    ln -sf "$library" "$venv/lib/mpich-abi/libmpi.so.12"
+fi
+touch "$venv/.stamp-lock"

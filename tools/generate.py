@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Generates code from spec/*.toml into a directory. Standard library only: it runs before the virtual environment exists.
+
+  generate.py --out DIR     writes every file (only those whose text changed, so that builds stay incremental)
+  generate.py --list        prints the names, relative to DIR
+  generate.py --docs DIR    writes the reference pages
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from generator import functions, records, tests  # noqa: E402
+from generator.spec import load  # noqa: E402
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--docs", type=Path)
+    parser.add_argument("--list", action="store_true")
+    arguments = parser.parse_args()
+    spec = load(Path(__file__).resolve().parent.parent / "spec")
+    outputs = {**functions.outputs(spec), **records.outputs(spec), **tests.outputs(spec)}
+    if arguments.list:
+        print("\n".join(sorted(outputs)))
+    if arguments.out:
+        write_all(arguments.out, outputs)
+    if arguments.docs:
+        write_all(arguments.docs, {**functions.pages(spec), **records.pages(spec)})
+    return 0
+
+
+def write_all(directory: Path, outputs: dict[str, str]) -> None:
+    for name, text in outputs.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+        else:
+            path.touch()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

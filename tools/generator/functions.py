@@ -1,0 +1,171 @@
+"""spec/functions.toml -> event ids, POSIX hooks, MPI jump table, back end wrappers, export list, reference page."""
+
+from __future__ import annotations
+
+from generator.spec import MpiFunction, Parameter, PosixFunction, Spec, Symbol
+
+HEADER = "// Generated from spec/functions.toml.\n"
+# Exported beside the hooks of the table: the MPI start functions and dlsym, written by hand in src/preload.
+START_SYMBOLS = ["MPI_Init", "PMPI_Init", "MPI_Init_thread", "PMPI_Init_thread", "MPI_Session_init",
+                 "PMPI_Session_init", "dlsym"]
+
+
+def outputs(spec: Spec) -> dict[str, str]:
+    exported = sorted([s.name for f in spec.posix for s in f.symbols] + spec.mpi_symbols() + START_SYMBOLS)
+    return {
+        "ioweir_generated/functions.hpp": function_ids(spec),
+        "ioweir_generated/posix_hooks.inc": posix_hooks(spec),
+        "ioweir_generated/mpi_file_calls.hpp": mpi_file_calls(spec),
+        "ioweir_generated/mpi_wrappers.inc": mpi_wrappers(spec),
+        "ioweir_generated/mpi_slots.hpp": mpi_slots(spec),
+        "ioweir_generated/trampolines.S": trampolines(spec),
+        "ioweir_generated/preload.map": "{\n  global:\n" + "".join(f"    {s};\n" for s in exported) + "  local: *;\n};\n",
+        "ioweir_generated/exported_symbols.txt": "\n".join(exported) + "\n",
+    }
+
+
+def function_ids(spec: Spec) -> str:
+    out = [HEADER + "#pragma once", "", "#include <cstdint>", "", "namespace ioweir::format {", "",
+           "/// Event ids: EventRecord::kind.", "enum class Function : std::uint16_t {", "    none = 0,"]
+    out += [f"    {enumerator(e.name)} = {e.id}," for e in spec.events]
+    out += ["};", "", f"inline constexpr std::uint16_t function_count = {len(spec.events) + 1};", "",
+            "/// What a report needs to know of a function.", "struct FunctionInfo {", "    const char* name;",
+            "    const char* layer;", "    const char* op;", "    bool collective;",
+            "    const char* symbols;  ///< exported symbols, separated by spaces", "};",
+            "inline constexpr FunctionInfo functions[function_count] = {", '    {"", "", "", false, ""},']
+    out += [f'    {{"{e.name}", "{e.layer}", "{e.op}", {str(e.collective).lower()}, "{" ".join(e.symbols)}"}},'
+            for e in spec.events]
+    out += ["};", "", "}  // namespace ioweir::format", ""]
+    return "\n".join(out)
+
+
+def enumerator(name: str) -> str:
+    return name + "_" if name in {"open", "close", "read", "write", "creat", "dup", "dup2", "dup3"} else name
+
+
+# ---------------------------------------------------------------------------------------------------------- POSIX
+def posix_hooks(spec: Spec) -> str:
+    out = [HEADER, "// Included once, by tracer/hooks/posix_hooks.cpp."]
+    for function in spec.posix:
+        for symbol in function.symbols:
+            out.append(posix_hook(function, symbol))
+    out.append("\nstatic const RealFunction real_functions[] = {")
+    for function in spec.posix:
+        for symbol in function.symbols:
+            out.append(f'    {{"{symbol.name}", reinterpret_cast<void**>(&real_{symbol.name})}},')
+    out.append("};\n")
+    return "\n".join(out)
+
+
+def posix_hook(function: PosixFunction, symbol: Symbol) -> str:
+    # fcntl's events are told apart by its body; every other function makes one kind of event.
+    event = f"Function::{enumerator(function.events[0].name)}" if len(function.events) == 1 else "Function::none"
+    real = f"real_{symbol.name}"
+    pointer = f"static {function.returns} (*{real})({symbol.declarations}) = raw_{symbol.name};\n"
+    head = f'\n{pointer}extern "C" IOWEIR_EXPORT {function.returns} {symbol.name}({symbol.declarations}) {{\n'
+    fixed = symbol.names
+    if not symbol.variadic:
+        call = f"[&] {{ return {real}({fixed}); }}"
+        return head + f"    return traced_{function.body}({event}, {call}, {fixed});\n}}"
+    last = [p.name for p in symbol.parameters if p.type != "..."][-1]
+    if function.body == "fcntl":
+        return head + (f"    va_list list;\n    va_start(list, {last});\n    void* argument = va_arg(list, void*);\n"
+                       f"    va_end(list);\n"
+                       f"    return traced_fcntl([&] {{ return {real}({fixed}, argument); }}, {fixed}, argument);\n}}")
+    return head + ("    mode_t mode = 0;\n    if (open_needs_mode(flags)) {\n        va_list list;\n"
+                   f"        va_start(list, {last});\n        mode = va_arg(list, mode_t);\n        va_end(list);\n    }}\n"
+                   f"    return traced_{function.body}({event}, [&] {{ return {real}({fixed}, mode); }}, {fixed});\n}}")
+
+
+# ------------------------------------------------------------------------------------------------------------ MPI
+def declarations(parameters: tuple[Parameter, ...]) -> str:
+    return ", ".join(p.declaration for p in parameters)
+
+
+def names(parameters: tuple[Parameter, ...]) -> str:
+    return ", ".join(p.name for p in parameters)
+
+
+def mpi_file_calls(spec: Spec) -> str:
+    out = [HEADER + "// The hooked MPI-IO functions as a table: what a layer calls is what lies below it.", "#pragma once", "",
+           '#include "mpi/mpi.hpp"', "", "namespace ioweir::mpi {", "", "struct FileCalls {"]
+    for function in spec.mpi:
+        for short, parameters in function.forms():
+            out.append(f"    int (*{short})({declarations(parameters)}) = nullptr;")
+    out += ["};", "", "/// For each member, in order: name and where it lies (find: name -> address, null when there is none).",
+            "template <typename Find>", "void fill(FileCalls& calls, const char* prefix, Find&& find) {"]
+    for function in spec.mpi:
+        for short, _ in function.forms():
+            out.append(f'    calls.{short} = reinterpret_cast<decltype(calls.{short})>(find(prefix, "{short}"));')
+    out += ["}", "", "}  // namespace ioweir::mpi", ""]
+    return "\n".join(out)
+
+
+def mpi_wrappers(spec: Spec) -> str:
+    out = [HEADER, "// Included once, by tracer/hooks/mpi_hooks.cpp: two entries a function, differing in what they fall back on."]
+    for function in spec.mpi:
+        for short, parameters in function.forms():
+            for prefix, table in (("MPI", "below_mpi"), ("PMPI", "below_pmpi")):
+                out.append(mpi_wrapper(function, short, parameters, prefix, table))
+    out.append("\nstatic void fill_slots(void** slots) {")
+    for symbol in spec.mpi_symbols():
+        out.append(f"    slots[static_cast<int>(preload::Slot::{symbol})] = reinterpret_cast<void*>(&traced_{symbol});")
+    out.append("}\n")
+    return "\n".join(out)
+
+
+def mpi_wrapper(
+    function: MpiFunction, short: str, parameters: tuple[Parameter, ...], prefix: str, table: str
+) -> str:
+    real = f"{table}.{short}"
+    arguments = names(parameters)
+    data = any(p.name == "status" for p in parameters)
+    body = f"traced_{function.event.op}" if not data else "traced_transfer"
+    described = {
+        "open": "filename, amode, fh", "close": "fh", "view": "fh, disp",
+        "explicit": "fh, offset, count, datatype, status", "individual": "fh, -1, count, datatype, status",
+    }[function.position if data else function.event.op]
+    call_arguments = arguments.replace("status", "status_used") if data else arguments
+    lambda_parameters = "MPI_Status* status_used" if data else ""
+    return (
+        f"\nstatic int traced_{prefix}_{short}({declarations(parameters)}) {{\n"
+        f"    if (inside_mpi_io()) return {real}({arguments});\n"
+        f"    return {body}(Function::{function.name}, __builtin_frame_address(0),\n"
+        f"        [&]({lambda_parameters}) {{ return next_{prefix.lower()}.{short}({call_arguments}); }}, {described});\n}}"
+    )
+
+
+def mpi_slots(spec: Spec) -> str:
+    symbols = spec.mpi_symbols()
+    out = [HEADER + "// The jump table of the MPI entries: every exported MPI symbol jumps through one slot.", "#pragma once", "",
+           "namespace ioweir::preload {", "", "enum class Slot : int {"]
+    out += [f"    {s}," for s in symbols]
+    out += ["};", f"inline constexpr int slot_count = {len(symbols)};",
+            "inline constexpr const char* slot_names[slot_count] = {"]
+    out += [f'    "{s}",' for s in symbols]
+    out += ["};", "", "}  // namespace ioweir::preload", ""]
+    return "\n".join(out)
+
+
+def trampolines(spec: Spec) -> str:
+    symbols = spec.mpi_symbols()
+    out = ["/* Generated from spec/functions.toml. Each exported MPI symbol jumps through its slot. A slot first leads to",
+           "   ioweir_resolve_slot, which finds the real function, with every argument register kept. */", "",
+           '#include "preload/trampoline_macros.h"', "", "    .data", "    .balign 8", "    .globl ioweir_slots",
+           "    .hidden ioweir_slots", "ioweir_slots:"]
+    out += [f"    .quad ioweir_lazy_{i}" for i in range(len(symbols))]
+    out += ["", "    .text"]
+    for index, symbol in enumerate(symbols):
+        out += [f"IOWEIR_TRAMPOLINE({symbol}, {index})", f"IOWEIR_LAZY(ioweir_lazy_{index}, {index})"]
+    out += ["", '    .section .note.GNU-stack,"",%progbits', ""]
+    return "\n".join(out)
+
+
+def pages(spec: Spec) -> dict[str, str]:
+    out = ["# Intercepted functions", "", "Generated from spec/functions.toml.", "",
+           "| id | event | layer | counted as | collective | symbols |", "|---|---|---|---|---|---|"]
+    for e in spec.events:
+        out.append(f"| {e.id} | {e.name} | {e.layer} | {e.op} | {'yes' if e.collective else ''} | {', '.join(e.symbols)} |")
+    out += ["", "MPI starts are seen through MPI_Init, MPI_Init_thread and MPI_Session_init (and their PMPI forms);",
+            "Fortran programs arrive at these C entries through the bindings of Open MPI and MPICH.", ""]
+    return {"functions.md": "\n".join(out)}

@@ -1,0 +1,152 @@
+"""Reads spec/*.toml into plain values and checks what the generators rely on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[no-redef]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    type: str
+    name: str
+
+    @property
+    def declaration(self) -> str:
+        return f"{self.type} {self.name}" if self.type != "..." else "..."
+
+
+@dataclass(frozen=True)
+class Symbol:
+    name: str
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def declarations(self) -> str:
+        return ", ".join(p.declaration for p in self.parameters)
+
+    @property
+    def names(self) -> str:
+        return ", ".join(p.name for p in self.parameters if p.type != "...")
+
+    @property
+    def variadic(self) -> bool:
+        return any(p.type == "..." for p in self.parameters)
+
+
+@dataclass(frozen=True)
+class Event:
+    """What one kind of record stands for."""
+
+    id: int
+    name: str
+    layer: str
+    op: str
+    collective: bool
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PosixFunction:
+    name: str
+    body: str
+    returns: str
+    events: tuple[Event, ...]
+    symbols: tuple[Symbol, ...]
+
+
+@dataclass(frozen=True)
+class MpiFunction:
+    name: str  # MPI_File_write_at
+    event: Event
+    position: str
+    large_count: bool
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def short(self) -> str:
+        return self.name.removeprefix("MPI_")
+
+    def forms(self) -> list[tuple[str, tuple[Parameter, ...]]]:
+        """(short name, parameters) of the form with int counts and, where there is one, of that with MPI_Count."""
+        result = [(self.short, self.parameters)]
+        if self.large_count:
+            large = tuple(
+                Parameter("MPI_Count", p.name) if p.name == "count" else p for p in self.parameters
+            )
+            result.append((self.short + "_c", large))
+        return result
+
+
+@dataclass(frozen=True)
+class Spec:
+    posix: tuple[PosixFunction, ...]
+    mpi: tuple[MpiFunction, ...]
+    records: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def events(self) -> list[Event]:
+        return [e for f in self.posix for e in f.events] + [f.event for f in self.mpi]
+
+    def mpi_symbols(self) -> list[str]:
+        """Every exported MPI-IO symbol, in slot order: MPI_X then PMPI_X of each form."""
+        return [
+            prefix + short
+            for function in self.mpi
+            for short, _ in function.forms()
+            for prefix in ("MPI_", "PMPI_")
+        ]
+
+
+def parse_parameters(text: str) -> tuple[Parameter, ...]:
+    parameters = []
+    for part in (p.strip() for p in text.split(",")):
+        if part == "...":
+            parameters.append(Parameter("...", "..."))
+            continue
+        match = re.fullmatch(r"(.+?[\s*])(\w+)", part)
+        if match is None:
+            raise ValueError(f"spec/functions.toml: cannot read parameter {part!r}; write 'type name'")
+        parameters.append(Parameter(match[1].strip(), match[2]))
+    return tuple(parameters)
+
+
+def load(directory: Path) -> Spec:
+    functions = tomllib.loads((directory / "functions.toml").read_text())
+    records = tomllib.loads((directory / "records.toml").read_text())
+    next_id = 1
+    posix: list[PosixFunction] = []
+    for entry in functions["posix"]:
+        symbols = tuple(Symbol(s["name"], parse_parameters(s["params"])) for s in entry["symbols"])
+        names = tuple(s.name for s in symbols)
+        kinds = entry.get("events") or [{"name": entry["name"], "op": entry["op"]}]
+        events = []
+        for kind in kinds:
+            events.append(Event(next_id, kind["name"], "POSIX", kind["op"], False, names))
+            next_id += 1
+        posix.append(PosixFunction(entry["name"], entry["body"], entry["returns"], tuple(events), symbols))
+    mpi: list[MpiFunction] = []
+    for entry in functions["mpi"]:
+        large = bool(entry.get("large_count", False))
+        forms = [entry["name"]] + ([entry["name"] + "_c"] if large else [])
+        names = tuple(p + f.removeprefix("MPI_") for f in forms for p in ("MPI_", "PMPI_"))
+        event = Event(next_id, entry["name"], "MPI-IO", entry["op"], entry["collective"], names)
+        next_id += 1
+        mpi.append(
+            MpiFunction(
+                entry["name"], event, entry.get("position", "none"), large, parse_parameters(entry["parameters"])
+            )
+        )
+    seen: set[str] = set()
+    for symbol in [s.name for f in posix for s in f.symbols]:
+        if symbol in seen:
+            raise ValueError(f"spec/functions.toml: symbol {symbol!r} is declared twice")
+        seen.add(symbol)
+    return Spec(tuple(posix), tuple(mpi), records)

@@ -1,9 +1,17 @@
-// Extent: a half-open byte range of a file or of memory, and the value types built on it.
+// Extent: a half-open byte range of a file or of memory, and the algebra of lists of them.
 // What does not live here: MPI datatypes (layout/mpi), decisions about extents (planner).
+//
+// A *normal* list is sorted by offset, without empty extents, and no two extents overlap or touch. Every function that says
+// "normal" expects that and gives it back; all of them are linear in the lists (or in their answer, after a binary search).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
+
+#include "base/result.hpp"
 
 namespace ioweir::layout {
 
@@ -18,5 +26,60 @@ struct Extent {
 };
 
 using ExtentList = std::vector<Extent>;
+using ExtentSpan = std::span<const Extent>;
+
+/// Says which extent has a negative length or an end beyond 2^63 - 1; nothing when all are sound. The functions below do not
+/// check again: call this (or build extents with make_extent) where numbers come from outside.
+[[nodiscard]] std::optional<Error> check_extents(ExtentSpan extents);
+
+/// The extent, or nothing when the length is negative or the end does not fit.
+[[nodiscard]] std::optional<Extent> make_extent(std::int64_t offset, std::int64_t length);
+
+[[nodiscard]] bool is_normal(ExtentSpan extents);
+
+/// Sorts (only where it is not sorted already), drops empty extents, joins those that overlap or touch.
+void normalize(ExtentList& extents);
+[[nodiscard]] ExtentList normalized(ExtentList extents);
+
+/// Appends to a list in its given order, joining with the last extent only where the new one begins exactly at its end: for
+/// memory lists and request lists, where order matters and overlap is kept.
+void append_joining(ExtentList& extents, Extent extent);
+
+/// Sum of the lengths, empty extents counting nothing. Nothing when it does not fit (only lists with overlaps can reach that).
+[[nodiscard]] std::optional<std::int64_t> total_bytes(ExtentSpan extents);
+
+/// The common bytes of two extents; empty (length 0) when there are none.
+[[nodiscard]] Extent intersect(Extent a, Extent b);
+
+/// The smallest extent that holds both; an empty one adds nothing.
+[[nodiscard]] Extent hull(Extent a, Extent b);
+
+/// The smallest extent that holds a whole list, which need not be normal.
+[[nodiscard]] Extent bounds(ExtentSpan extents);
+
+/// The extents of a normal list that have a byte in common with `range`, unclipped: a slice of the list, by binary search.
+[[nodiscard]] ExtentSpan touching(ExtentSpan normal, Extent range);
+
+/// Bytes of a normal list inside `range`.
+[[nodiscard]] ExtentList intersect(ExtentSpan normal, Extent range);
+
+/// Bytes in both normal lists.
+[[nodiscard]] ExtentList intersect(ExtentSpan normal_a, ExtentSpan normal_b);
+
+/// Bytes of normal list `a` that are not in normal list `b`.
+[[nodiscard]] ExtentList subtract(ExtentSpan normal_a, ExtentSpan normal_b);
+
+/// Bytes in either normal list.
+[[nodiscard]] ExtentList unite(ExtentSpan normal_a, ExtentSpan normal_b);
+
+/// Is every byte of normal list `inner` in normal list `outer`?
+[[nodiscard]] bool covers(ExtentSpan normal_outer, ExtentSpan normal_inner);
+
+/// Have two normal lists a byte in common?
+[[nodiscard]] bool overlaps(ExtentSpan normal_a, ExtentSpan normal_b);
+
+/// The first byte range that more than one extent of the list holds (the list need not be normal); nothing when they are
+/// disjoint. The list is sorted as a side effect.
+[[nodiscard]] std::optional<Extent> sort_and_find_overlap(ExtentList& extents);
 
 }  // namespace ioweir::layout

@@ -1,0 +1,257 @@
+// Reading and writing plan files (see plan_file.hpp).
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include <fnmatch.h>
+
+#include <array>
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/nearest_name.hpp"
+#include "base/size_text.hpp"
+#include "planner/plan_file.hpp"
+
+namespace ioweir::planner {
+
+namespace {
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+constexpr std::array<std::string_view, 1> top_level_keys{"file"};
+constexpr std::array<std::string_view, 7> rule_keys{"match", "mapping", "writers", "domains", "order", "buffer", "stripe"};
+constexpr std::array<std::string_view, 2> stripe_keys{"size", "count"};
+
+/// One parse: knows the file's name and keeps the first error.
+class Reader {
+public:
+    explicit Reader(std::string_view name) : name_(name) {}
+
+    Result<PlanFile> read(const toml::table& document) {
+        PlanFile plan{std::string(name_), {}};
+        check_keys(document, top_level_keys, "a plan file has [[file]] tables only");
+        if (const toml::node* files = document.get("file"); files != nullptr && ok()) {
+            read_rules(*files, plan);
+        } else if (ok()) {
+            fail("a plan file without a [[file]] table", quoted(name_), "write one [[file]] table with a match and what differs from the defaults");
+        }
+        if (!ok()) return error_;
+        return plan;
+    }
+
+private:
+    [[nodiscard]] bool ok() const { return error_.what.empty(); }
+
+    void fail(std::string what, std::string value, std::string remedy) {
+        if (ok()) error_ = Error{std::move(what), std::move(value), std::move(remedy)};
+    }
+
+    [[nodiscard]] std::string at(const toml::source_region& source) const {
+        return " (" + std::string(name_) + ":" + std::to_string(source.begin.line) + ")";
+    }
+
+    void check_keys(const toml::table& table, std::span<const std::string_view> known, std::string_view advice) {
+        for (auto&& [key, node] : table) {
+            bool found = false;
+            for (const std::string_view name : known) found = found || key.str() == name;
+            if (found) continue;
+            const std::string hint = known.size() > 1 ? name_remedy(key.str(), known) : std::string(advice);
+            fail("unknown key", quoted(key.str()) + at(key.source()), hint);
+            return;
+        }
+    }
+
+    void read_rules(const toml::node& files, PlanFile& plan) {
+        const toml::array* tables = files.as_array();
+        if (tables == nullptr) {
+            fail("'file' is not an array of tables", std::string(name_) + ":" + std::to_string(files.source().begin.line),
+                 "write [[file]] with two brackets on either side");
+            return;
+        }
+        for (auto&& element : *tables) {
+            const toml::table* table = element.as_table();
+            if (table == nullptr) {
+                fail("an element of 'file' is not a table", std::string(name_) + ":" + std::to_string(element.source().begin.line),
+                     "write [[file]] and the keys below it");
+                return;
+            }
+            FileRule rule;
+            rule.line = element.source().begin.line;
+            read_rule(*table, rule);
+            if (!ok()) return;
+            for (const FileRule& earlier : plan.files) {
+                if (earlier.match != rule.match) continue;
+                fail("a pattern stands in the plan twice", quoted(rule.match) + at(element.source()),
+                     "the first match wins (line " + std::to_string(earlier.line) + "): remove one of the two");
+                return;
+            }
+            plan.files.push_back(std::move(rule));
+        }
+    }
+
+    void read_rule(const toml::table& table, FileRule& rule) {
+        check_keys(table, rule_keys, "");
+        if (const toml::node* match = table.get("match")) {
+            rule.match = text_of("match", *match);
+            if (ok() && rule.match.empty()) fail("an empty pattern", "match" + at(match->source()), "write a file name or a pattern such as \"*.chk\"");
+        } else {
+            fail("a [[file]] table without 'match'", std::string(name_) + ":" + std::to_string(rule.line),
+                 "say which files it is for, such as match = \"*.chk\"");
+        }
+        read_choice(table, "mapping", parse_mapping, rule.strategy.mapping);
+        read_choice(table, "writers", parse_writers, rule.strategy.writers);
+        read_choice(table, "domains", parse_domains, rule.strategy.domains);
+        read_choice(table, "order", parse_order, rule.strategy.order);
+        read_size(table, "buffer", rule.strategy.buffer_bytes);
+        if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok()) read_stripe(*stripe, rule.strategy.stripe);
+    }
+
+    std::string text_of(std::string_view key, const toml::node& node) {
+        if (const auto* text = node.as_string()) return text->get();
+        fail("not a text", std::string(key) + at(node.source()), "put the value in double quotes");
+        return {};
+    }
+
+    template <typename T>
+    void read_choice(const toml::table& table, std::string_view key, Result<T> (*parse)(std::string_view), T& choice) {
+        const toml::node* node = table.get(key);
+        if (node == nullptr || !ok()) return;
+        const std::string text = text_of(key, *node);
+        if (!ok()) return;
+        auto parsed = parse(text);
+        if (parsed) {
+            choice = parsed.value();
+        } else {
+            fail(parsed.error().what, parsed.error().value + at(node->source()), parsed.error().remedy);
+        }
+    }
+
+    /// A text with a unit, or a plain number of bytes.
+    void read_size(const toml::table& table, std::string_view key, std::int64_t& bytes) {
+        const toml::node* node = table.get(key);
+        if (node == nullptr || !ok()) return;
+        if (const auto* number = node->as_integer()) {
+            bytes = number->get();
+        } else if (const auto* text = node->as_string()) {
+            auto parsed = parse_size(text->get());
+            if (!parsed) {
+                fail(parsed.error().what, std::string(key) + " = " + parsed.error().value + at(node->source()), parsed.error().remedy);
+                return;
+            }
+            bytes = parsed.value();
+        } else {
+            fail("not a size", std::string(key) + at(node->source()), "write a text with a unit such as \"16 MiB\", or a number of bytes");
+            return;
+        }
+        if (bytes < 1) {
+            fail("a size below 1 byte", std::string(key) + " = " + std::to_string(bytes) + at(node->source()),
+                 "leave the key out for the default");
+        }
+    }
+
+    void read_stripe(const toml::node& node, Stripe& stripe) {
+        const toml::table* table = node.as_table();
+        if (table == nullptr) {
+            fail("not a table", "stripe" + at(node.source()), "write stripe = { size = \"1 MiB\", count = 8 }");
+            return;
+        }
+        check_keys(*table, stripe_keys, "");
+        read_size(*table, "size", stripe.size_bytes);
+        const toml::node* count = table->get("count");
+        if (count == nullptr || !ok()) return;
+        const auto* number = count->as_integer();
+        if (number == nullptr || number->get() < 1) {
+            fail("not a number of stripes", "count" + at(count->source()), "write a whole number from 1, or leave the key out for the default");
+            return;
+        }
+        stripe.count = number->get();
+    }
+
+    std::string_view name_;
+    Error error_;
+};
+
+std::string toml_string(std::string_view text) {
+    constexpr std::string_view hex = "0123456789abcdef";
+    std::string out = "\"";
+    for (const char letter : text) {
+        const auto code = static_cast<unsigned char>(letter);
+        if (letter == '"' || letter == '\\') {
+            out += '\\';
+            out += letter;
+        } else if (code < 0x20 || code == 0x7f) {
+            out += "\\u00";
+            out += hex[code >> 4];
+            out += hex[code & 15];
+        } else {
+            out += letter;
+        }
+    }
+    return out + "\"";
+}
+
+}  // namespace
+
+Result<PlanFile> parse_plan_file(std::string_view toml_text, std::string_view name) {
+    try {
+        const toml::parse_result parsed = toml::parse(toml_text, name);
+        if (!parsed) {
+            const toml::parse_error& error = parsed.error();
+            return Error{"a plan file is not valid TOML",
+                         std::string(name) + ":" + std::to_string(error.source().begin.line) + ":" +
+                             std::to_string(error.source().begin.column) + ": " + std::string(error.description()),
+                         "correct that line"};
+        }
+        return Reader(name).read(parsed.table());
+    } catch (const std::exception& problem) {
+        return Error{"a plan file could not be read", std::string(name), problem.what()};
+    }
+}
+
+const FileRule* PlanFile::match(std::string_view path) const {
+    const std::string whole(path);
+    const std::size_t last_slash = whole.rfind('/');
+    const char* base = whole.c_str() + (last_slash == std::string::npos ? 0 : last_slash + 1);
+    for (const FileRule& rule : files) {
+        const char* pattern = rule.match.c_str();
+        if (rule.match.find('/') == std::string::npos) {
+            if (fnmatch(pattern, base, 0) == 0) return &rule;
+            continue;
+        }
+        if (fnmatch(pattern, whole.c_str(), 0) == 0) return &rule;
+        if (rule.match.front() == '/') continue;
+        for (std::size_t slash = whole.find('/'); slash != std::string::npos; slash = whole.find('/', slash + 1)) {
+            if (fnmatch(pattern, whole.c_str() + slash + 1, 0) == 0) return &rule;
+        }
+    }
+    return nullptr;
+}
+
+std::string to_toml(const PlanFile& plan) {
+    std::string text;
+    for (const FileRule& rule : plan.files) {
+        const Strategy& strategy = rule.strategy;
+        if (!text.empty()) text += "\n";
+        text += "[[file]]\n";
+        text += "match   = " + toml_string(rule.match) + "\n";
+        text += "mapping = " + toml_string(to_text(strategy.mapping)) + "\n";
+        text += "writers = " + toml_string(to_text(strategy.writers)) + "\n";
+        text += "domains = " + toml_string(to_text(strategy.domains)) + "\n";
+        text += "order   = " + toml_string(to_text(strategy.order)) + "\n";
+        if (strategy.buffer_bytes > 0) text += "buffer  = " + toml_string(exact_size_text(strategy.buffer_bytes)) + "\n";
+        std::string stripe;
+        if (strategy.stripe.size_bytes > 0) stripe = "size = " + toml_string(exact_size_text(strategy.stripe.size_bytes));
+        if (strategy.stripe.count > 0) {
+            if (!stripe.empty()) stripe += ", ";
+            stripe += "count = " + std::to_string(strategy.stripe.count);
+        }
+        if (!stripe.empty()) text += "stripe  = { " + stripe + " }\n";
+    }
+    return text;
+}
+
+}  // namespace ioweir::planner

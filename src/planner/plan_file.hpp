@@ -1,0 +1,40 @@
+// PlanFile: the parsed plan file: which strategy applies to which file (reference: docs/reference/plan-file.md).
+// What does not live here: reading the file from disk (callers hand in its text), what a strategy does (plan.hpp).
+//
+// These types are linked into a library that is preloaded into other people's programs: no exception leaves, no global
+// constructors, no streams.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "planner/strategy.hpp"
+
+namespace ioweir::planner {
+
+/// One [[file]] table.
+struct FileRule {
+    std::string match;  ///< an fnmatch pattern, see PlanFile::match
+    Strategy strategy;
+    std::int64_t line = 0;  ///< of the table in the plan file, from 1; 0 when it comes from elsewhere
+};
+
+struct PlanFile {
+    std::string name;  ///< what the plan file is called in messages
+    std::vector<FileRule> files;
+
+    /// The first rule whose pattern matches, or null. A pattern without '/' is compared with the last component of the path; one
+    /// that begins with '/' with the whole path; any other with the whole path and with every tail that begins at a component.
+    /// As in fnmatch(3) without FNM_PATHNAME, '*' also matches '/'.
+    [[nodiscard]] const FileRule* match(std::string_view path) const;
+};
+
+/// Unknown keys, wrong types and values out of range are errors that name the line and, where one is near, the name meant.
+[[nodiscard]] Result<PlanFile> parse_plan_file(std::string_view toml_text, std::string_view name);
+
+/// The plan file that parses to the same rules (comments are not kept).
+[[nodiscard]] std::string to_toml(const PlanFile& plan);
+
+}  // namespace ioweir::planner

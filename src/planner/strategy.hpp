@@ -1,0 +1,91 @@
+// Strategy: one point in the space of four independent choices (docs/explanation/design.md, section 1), and its text form as
+// plan files, hints and reports use it.
+// What does not live here: plan files (plan_file.hpp), what a strategy does (strategies/), which are executable (plan.hpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace ioweir::planner {
+
+/// Which files the bytes of one logical file go to.
+enum class MappingKind : std::uint8_t {
+    shared,    ///< one file, as the program named it
+    grouped,   ///< `count` groups of ranks, a file each (syncIO; with as many groups as ranks: one file per process)
+    subfiles,  ///< `count` subfiles along an array dimension; 0 = auto, from the target profile (Son et al.)
+    log,       ///< a log per writer and an index (PLFS)
+};
+
+struct Mapping {
+    MappingKind kind = MappingKind::shared;
+    std::int64_t count = 0;
+    friend bool operator==(const Mapping&, const Mapping&) = default;
+};
+
+/// Who touches storage.
+enum class WritersKind : std::uint8_t {
+    everyone,     ///< every rank writes its own bytes
+    aggregators,  ///< `count` ranks, in step with the others; 0 = auto
+    delegates,    ///< one dedicated rank in `count`, which writes while the others compute on (rbIO)
+    behind,       ///< threads of `count` ranks a node, under unmodified programs
+};
+
+struct Writers {
+    WritersKind kind = WritersKind::everyone;
+    std::int64_t count = 0;
+    friend bool operator==(const Writers&, const Writers&) = default;
+};
+
+/// How the bytes are divided among the writers.
+enum class Domains : std::uint8_t {
+    even,          ///< equal parts of the touched region (ROMIO's even file domains)
+    aligned,       ///< the same, moved to stripe boundaries (Liao; Cray CB 1)
+    cyclic,        ///< stripes dealt round from file offset 0, so that a stripe keeps its writer (Cray CB 2, static-cyclic)
+    group_cyclic,  ///< the same with several writers a target (Liao)
+    cooperative,   ///< boundaries moved by whole stripes until the contention-free order needs no extra round
+    dimension,     ///< along an array dimension (Son et al.)
+    group,         ///< by group of ranks (Liu et al.)
+};
+
+/// In which order each writer works through its own part, buffer by buffer.
+enum class Order : std::uint8_t {
+    sequential,       ///< from its first byte to its last
+    contention_free,  ///< so that no contention domain serves more writers at a time than saturate it (Wang et al., IBCS)
+    arrival,          ///< as the bytes come
+};
+
+/// Wanted striping of a file at its creation, where the storage can; 0 leaves a value to the file system.
+struct Stripe {
+    std::int64_t size_bytes = 0;
+    std::int64_t count = 0;
+    friend bool operator==(const Stripe&, const Stripe&) = default;
+};
+
+struct Strategy {
+    Mapping mapping;
+    Writers writers;
+    Domains domains = Domains::even;
+    Order order = Order::sequential;
+    std::int64_t buffer_bytes = 0;  ///< most bytes a writer holds in one round; 0 = the strategy's own default
+    Stripe stripe;
+    friend bool operator==(const Strategy&, const Strategy&) = default;
+};
+
+/// Each reads exactly what the to_text of its type gives: "subfiles:auto", "aggregators:8", "delegates:1/16", "group-cyclic".
+[[nodiscard]] Result<Mapping> parse_mapping(std::string_view text);
+[[nodiscard]] Result<Writers> parse_writers(std::string_view text);
+[[nodiscard]] Result<Domains> parse_domains(std::string_view text);
+[[nodiscard]] Result<Order> parse_order(std::string_view text);
+
+[[nodiscard]] std::string to_text(const Mapping& mapping);
+[[nodiscard]] std::string to_text(const Writers& writers);
+[[nodiscard]] std::string to_text(Domains domains);
+[[nodiscard]] std::string to_text(Order order);
+
+/// One line: "mapping shared, writers aggregators:4, domains even, order sequential, buffer 16 MiB".
+[[nodiscard]] std::string to_text(const Strategy& strategy);
+
+}  // namespace ioweir::planner

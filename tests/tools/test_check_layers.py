@@ -1,0 +1,128 @@
+"""The layer checker, on small checkouts made for the purpose and on this one."""
+
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import check_layers
+import pytest
+
+TABLE: dict[str, Any] = {
+    "rooms": {
+        "base": {"path": "src/base", "uses": []},
+        "mpi": {"path": "src/mpi", "uses": ["base"], "mpi": True},
+        "layout/core": {"path": "src/layout/core", "uses": ["base"]},
+        "layout/mpi": {"path": "src/layout/mpi", "uses": ["base", "layout/core", "mpi"]},
+        "tracer": {"path": "src/tracer", "uses": ["base", "mpi"]},
+        "engine": {"path": "src/engine", "uses": ["base", "layout/core", "layout/mpi", "mpi"]},
+        "include": {"path": "include", "uses": []},
+    },
+    "generated": {"mpi_file_calls.hpp": "mpi"},
+}
+
+
+def make(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def offences(root: Path, files: dict[str, str]) -> list[tuple[str, int, str]]:
+    make(root, files)
+    table = check_layers.parse_table(TABLE)
+    return [
+        (str(offence.path), offence.line, offence.rule)
+        for path in check_layers.sources(table, root)
+        for offence in check_layers.check_file(table, root, path)
+    ]
+
+
+def test_allowed_includes_pass(tmp_path: Path) -> None:
+    found = offences(
+        tmp_path,
+        {
+            "src/base/a.hpp": "#include <vector>\n",
+            "src/mpi/mpi.hpp": "#include <mpi.h>\n",
+            "src/layout/core/x.cpp": '#include "x.hpp"\n#include "base/a.hpp"\n',
+            "src/layout/core/x.hpp": "",
+            "src/layout/mpi/v.cpp": '#include "mpi/mpi.hpp"\n#include "layout/core/x.hpp"\n'
+            '#include "ioweir_generated/mpi_file_calls.hpp"\n',
+        },
+    )
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "pair"),
+    [
+        ("src/engine/e.cpp", '#include "tracer/t.hpp"', "engine -> tracer"),
+        ("src/tracer/t2.cpp", '#include "engine/e.hpp"', "tracer -> engine"),
+        ("src/base/b.cpp", '#include "layout/core/x.hpp"', "base -> layout/core"),
+        ("src/layout/core/y.cpp", '#include "../mpi/v.hpp"', "layout/core -> layout/mpi"),
+        ("src/layout/core/y.cpp", "#  include <layout/mpi/v.hpp>", "layout/core -> layout/mpi"),
+        ("include/ioweir/ioweir.h", '#include "base/a.hpp"', "include -> base"),
+        ("src/base/b.cpp", '#include "ioweir_generated/mpi_file_calls.hpp"', "base -> mpi"),
+        ("src/layout/core/y.cpp", "#include <mpi.h>", "must not include mpi.h"),
+        ("src/engine/e.cpp", "#include <mpi.h>", "must not include mpi.h"),
+        ("src/engine/e.cpp", '#include "base/mispelt.hpp"', "does not exist in room 'base'"),
+        ("src/base/b.cpp", '#include "ioweir_generated/other.hpp"', "has no room"),
+    ],
+)
+def test_each_breach_is_reported_with_file_and_line(tmp_path: Path, name: str, line: str, pair: str) -> None:
+    common = {
+        "src/base/a.hpp": "",
+        "src/layout/core/x.hpp": "",
+        "src/layout/mpi/v.hpp": "",
+        "src/tracer/t.hpp": "",
+        "src/engine/e.hpp": "",
+    }
+    found = offences(tmp_path, {**common, name: f"// first line\n\n{line}\n"})
+    assert [(path, number) for path, number, _ in found] == [(name, 3)]
+    assert pair in found[0][2]
+
+
+def test_comments_are_not_includes(tmp_path: Path) -> None:
+    text = '// #include "engine/e.hpp"\n/* a comment\n#include "engine/e.hpp"\n*/ int x;\n/* one line */\n'
+    assert offences(tmp_path, {"src/tracer/t.cpp": text, "src/engine/e.hpp": ""}) == []
+
+
+def test_a_directory_without_a_room_is_reported(tmp_path: Path) -> None:
+    found = offences(tmp_path, {"src/attic/a.cpp": "int x;\n"})
+    assert [(path, line) for path, line, _ in found] == [("src/attic/a.cpp", 1)]
+
+
+def test_table_refuses_cycles_and_unknown_rooms() -> None:
+    circle = {"rooms": {"a": {"path": "src/a", "uses": ["b"]}, "b": {"path": "src/b", "uses": ["a"]}}}
+    with pytest.raises(check_layers.TableError, match="a -> b -> a"):
+        check_layers.parse_table(circle)
+    with pytest.raises(check_layers.TableError, match="unknown rooms: nowhere"):
+        check_layers.parse_table({"rooms": {"a": {"path": "src/a", "uses": ["nowhere"]}}})
+
+
+def test_exit_code_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(
+        tmp_path,
+        {
+            "tools/layers.toml": '[rooms.a]\npath = "src/a"\nuses = []\n[rooms.b]\npath = "src/b"\nuses = ["a"]\n',
+            "src/a/a.hpp": "",
+            "src/b/b.cpp": '#include "a/a.hpp"\n',
+        },
+    )
+    assert check_layers.main(["--root", str(tmp_path)]) == 0
+    (tmp_path / "src/a/a.hpp").write_text('#include "b/b.hpp"\n')
+    (tmp_path / "src/b/b.hpp").write_text("")
+    assert check_layers.main(["--root", str(tmp_path)]) == 1
+    assert "src/a/a.hpp:1" in capsys.readouterr().err
+
+
+def test_this_checkout_names_the_rules_of_the_design() -> None:
+    """The rules that docs/explanation/design.md numbers 1, 2 and 5, read back from the table in use."""
+    tools = Path(check_layers.__file__).parent
+    table = check_layers.load_table(tools / "layers.toml")
+    for room in ("base", "format", "layout/core", "planner", "storage"):
+        assert "mpi" not in table.rooms[room].uses
+        assert not table.rooms[room].mpi
+    assert "engine" not in table.rooms["tracer"].uses
+    assert "tracer" not in table.rooms["engine"].uses
+    assert table.rooms["include"].uses == frozenset()
+    assert table.room_of(PurePosixPath("src/layout/core/extent.hpp")) == table.rooms["layout/core"]

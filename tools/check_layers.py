@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Checks that every #include stays within the rooms that tools/layers.toml allows.
+
+Lives here: reading the table, finding the includes, judging them. Not here: the table itself, and link dependencies
+(CMake's ioweir_room states those, and the linker enforces them).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SOURCE_SUFFIXES = frozenset({".hpp", ".h", ".hh", ".cpp", ".cc", ".c", ".inc", ".def"})
+# `#include "x"`, `#include <x>` and the same inside __has_include.
+INCLUDE = re.compile(r'^\s*#\s*include(?:_next)?\s*(?:"(?P<quoted>[^"]+)"|<(?P<angled>[^>]+)>)')
+MPI_HEADERS = frozenset({"mpi.h", "mpio.h", "mpi-ext.h"})
+GENERATED_PREFIX = "ioweir_generated/"
+
+
+class TableError(Exception):
+    """The table of rooms contradicts itself or the checkout."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """One room: where it lies and which rooms it may include."""
+
+    name: str
+    path: PurePosixPath
+    uses: frozenset[str]
+    mpi: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """All rooms, and the room that each generated header counts to."""
+
+    rooms: dict[str, Room]
+    generated: dict[str, str]
+
+    def room_of(self, path: PurePosixPath) -> Room | None:
+        """The innermost room that holds `path` (relative to the checkout)."""
+        holding = [room for room in self.rooms.values() if path.is_relative_to(room.path)]
+        return max(holding, key=lambda room: len(room.path.parts), default=None)
+
+
+@dataclass(frozen=True)
+class Offence:
+    """One line that breaks a rule."""
+
+    path: PurePosixPath
+    line: int
+    text: str
+    rule: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.text}\n    {self.rule}"
+
+
+def parse_table(document: dict[str, Any]) -> Table:
+    """Builds the table, refusing unknown rooms and cycles: a cycle would make two rooms one."""
+    rooms = {
+        name: Room(name, PurePosixPath(entry["path"]), frozenset(entry["uses"]), bool(entry.get("mpi", False)))
+        for name, entry in document["rooms"].items()
+    }
+    for room in rooms.values():
+        unknown = room.uses - rooms.keys()
+        if unknown:
+            raise TableError(f"room '{room.name}' uses unknown rooms: {', '.join(sorted(unknown))}")
+    generated = dict(document.get("generated", {}))
+    for header, name in generated.items():
+        if name not in rooms:
+            raise TableError(f"generated header '{header}' belongs to unknown room '{name}'")
+    _refuse_cycles(rooms)
+    return Table(rooms, generated)
+
+
+def load_table(path: Path) -> Table:
+    """Reads the table from a file."""
+    return parse_table(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def _refuse_cycles(rooms: dict[str, Room]) -> None:
+    finished: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        if name in trail:
+            raise TableError("rooms use each other in a circle: " + " -> ".join((*trail[trail.index(name) :], name)))
+        if name in finished:
+            return
+        for used in sorted(rooms[name].uses):
+            visit(used, (*trail, name))
+        finished.add(name)
+
+    for name in rooms:
+        visit(name, ())
+
+
+def includes(text: str) -> Iterator[tuple[int, str, str, bool]]:
+    """Line number, line, included name and whether it was quoted, for every #include outside of comments."""
+    in_comment = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        code = line
+        if in_comment:
+            _, end, code = line.partition("*/")
+            if not end:
+                continue
+            in_comment = False
+        opened = code.rfind("/*")
+        if opened >= 0 and "*/" not in code[opened:] and "//" not in code[:opened]:
+            in_comment = True
+            code = code[:opened]
+        match = INCLUDE.match(code)
+        if match:
+            quoted = match.group("quoted")
+            yield number, line.strip(), quoted or match.group("angled"), quoted is not None
+
+
+def check_file(table: Table, root: Path, path: PurePosixPath) -> Iterator[Offence]:
+    """The offences of one source file."""
+    text = (root / path).read_text(encoding="utf-8", errors="replace")
+    if table.room_of(path) is None:
+        yield Offence(path, 1, str(path), "lies in no room: name its room in tools/layers.toml")
+        return
+    for line, code, name, quoted in includes(text):
+        rule = _judge(table, root, path, name, quoted)
+        if rule:
+            yield Offence(path, line, code, rule)
+
+
+def _judge(table: Table, root: Path, path: PurePosixPath, name: str, quoted: bool) -> str | None:
+    room = table.room_of(path)
+    assert room is not None, "check_file looked"
+    if name in MPI_HEADERS:
+        return None if room.mpi else f"room '{room.name}' must not include {name} (use \"mpi/mpi.hpp\" where allowed)"
+    if name.startswith(GENERATED_PREFIX):
+        header = name.removeprefix(GENERATED_PREFIX)
+        if header not in table.generated:
+            return f"generated header '{header}' has no room: name it under [generated] in tools/layers.toml"
+        return _judge_pair(room, table.rooms[table.generated[header]])
+    target = _resolve(root, path, name)
+    if target is None:
+        # Not in the checkout: the system's or a library's header. A quoted one must not be a misspelt room.
+        first = PurePosixPath(name).parts[0]
+        if quoted and any(other.path == PurePosixPath("src") / first for other in table.rooms.values()):
+            return f"\"{name}\" does not exist in room '{first}'"
+        return None
+    other = table.room_of(target)
+    if other is None:
+        return f"{target} lies in no room: name its room in tools/layers.toml"
+    return _judge_pair(room, other)
+
+
+def _judge_pair(room: Room, other: Room) -> str | None:
+    if other.name == room.name or other.name in room.uses:
+        return None
+    allowed = ", ".join(sorted(room.uses)) or "no other room"
+    return f"{room.name} -> {other.name} is not allowed: room '{room.name}' may include {allowed}"
+
+
+def _resolve(root: Path, path: PurePosixPath, name: str) -> PurePosixPath | None:
+    """The included file relative to the checkout, searched as the compiler does: beside the file, then src, include."""
+    for base in (path.parent, PurePosixPath("src"), PurePosixPath("include"), PurePosixPath(".")):
+        candidate = root / base / name
+        if candidate.is_file():
+            return PurePosixPath(candidate.resolve().relative_to(root.resolve()).as_posix())
+    return None
+
+
+def sources(table: Table, root: Path) -> Iterator[PurePosixPath]:
+    """Every C and C++ file below src/ (also where the table knows no room) and below the rooms elsewhere."""
+    tops = sorted({room.path.parts[0] for room in table.rooms.values()} | {"src"})
+    for top in tops:
+        for file in sorted((root / top).rglob("*")):
+            if file.suffix in SOURCE_SUFFIXES and file.is_file():
+                yield PurePosixPath(file.relative_to(root).as_posix())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prints every offence; the exit code is 1 if there is one."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    root = Path(__file__).resolve().parent.parent
+    parser.add_argument("--root", type=Path, default=root, help="the checkout")
+    parser.add_argument(
+        "--table", type=Path, default=None, help="the table (default: tools/layers.toml of the checkout)"
+    )
+    options = parser.parse_args(arguments)
+    table_path: Path = options.table or options.root / "tools" / "layers.toml"
+    try:
+        table = load_table(table_path)
+    except (TableError, KeyError, tomllib.TOMLDecodeError) as error:
+        print(f"{table_path}: {error}", file=sys.stderr)
+        return 2
+    files = list(sources(table, options.root))
+    offences = [offence for path in files for offence in check_file(table, options.root, path)]
+    for offence in offences:
+        print(offence, file=sys.stderr)
+    print(f"layers: {len(files)} files in {len(table.rooms)} rooms, {len(offences)} offences")
+    return 1 if offences or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

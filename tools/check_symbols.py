@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Checks what the preloaded libraries export and what they need.
+
+A preloaded library reaches every process below `ioweir run`: a symbol too many replaces somebody else's function, a
+library too many kills shells and launchers, and an undefined symbol of MPI cannot be found where a program loads MPI
+RTLD_LOCAL. Lives here: the promise (which symbols, which libraries) and its check. Not here: how the libraries are
+linked (src/preload/CMakeLists.txt), the functions themselves (spec/functions.toml).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
+from elftools.elf.sections import SymbolTableSection
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PRELOAD = "libioweir_preload.so"
+BACK_ENDS = ("libioweir_openmpi.so", "libioweir_mpich.so")
+BACK_END_EXPORTS = frozenset({"ioweir_back_end_start"})
+
+# libstdc++ and libgcc are linked statically: a program may bring older ones of its own.
+ALLOWED_NEEDED = ("libc.so.", "libm.so.", "libdl.so.", "libpthread.so.", "librt.so.", "ld-linux")
+# Weak references that the compiler's start-up code makes; nobody has to define them.
+ALLOWED_WEAK = frozenset(
+    {"__cxa_finalize", "__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable"}
+)
+
+
+@dataclass
+class Library:
+    """What one shared library offers and asks for."""
+
+    path: Path
+    exports: set[str] = field(default_factory=set)
+    needed: list[str] = field(default_factory=list)
+    # Undefined symbols: name -> the library its version names (None: no version, anybody may define it).
+    undefined: dict[str, str | None] = field(default_factory=dict)
+    weak: set[str] = field(default_factory=set)
+
+
+def read_library(path: Path) -> Library:
+    """Reads the dynamic section and the dynamic symbols of an ELF file."""
+    library = Library(path)
+    with path.open("rb") as stream:
+        elf = ELFFile(stream)
+        owners = _version_owners(elf)
+        versions = next((section for section in elf.iter_sections() if isinstance(section, GNUVerSymSection)), None)
+        for section in elf.iter_sections():
+            if isinstance(section, DynamicSection):
+                tags: Any = section.iter_tags()
+                library.needed += [tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"]
+            if isinstance(section, SymbolTableSection) and section.name == ".dynsym":
+                for index, symbol in enumerate(section.iter_symbols()):
+                    _add_symbol(library, symbol, owners, versions, index)
+    return library
+
+
+def _version_owners(elf: ELFFile) -> dict[int, str]:
+    owners: dict[int, str] = {}
+    for section in elf.iter_sections():
+        if isinstance(section, GNUVerNeedSection):
+            for needed, auxiliaries in section.iter_versions():
+                for auxiliary in auxiliaries:
+                    owners[auxiliary.entry.vna_other] = str(needed.name)
+    return owners
+
+
+def _add_symbol(library: Library, symbol: Any, owners: dict[int, str], versions: Any, index: int) -> None:
+    if not symbol.name or symbol.entry.st_info.bind == "STB_LOCAL":
+        return
+    if symbol.entry.st_shndx != "SHN_UNDEF":
+        if symbol.entry.st_other.visibility in ("STV_DEFAULT", "STV_PROTECTED"):
+            library.exports.add(symbol.name)
+        return
+    version = versions.get_symbol(index).entry.ndx if versions is not None else None
+    library.undefined[symbol.name] = owners.get(version & 0x7FFF) if isinstance(version, int) else None
+    if symbol.entry.st_info.bind == "STB_WEAK":
+        library.weak.add(symbol.name)
+
+
+def expected_exports(functions: dict[str, Any]) -> set[str]:
+    """Every symbol that spec/functions.toml says is intercepted."""
+    names: set[str] = set()
+    for table in functions.values():
+        for entry in table if isinstance(table, list) else []:
+            names |= {symbol["name"] for symbol in entry.get("symbols", [])}
+            if entry["name"].startswith("MPI_"):
+                forms = [entry["name"]] + ([entry["name"] + "_c"] if entry.get("large_count") else [])
+                names |= {prefix + form for form in forms for prefix in ("", "P")}
+    return names
+
+
+def judge(library: Library, exports: Iterable[str]) -> list[str]:
+    """What is wrong with a library that ought to export exactly `exports`."""
+    wanted = set(exports)
+    faults = [f"exports {name}, which is not on the list" for name in sorted(library.exports - wanted)]
+    faults += [f"does not export {name}" for name in sorted(wanted - library.exports)]
+    faults += [f"needs the library {name}" for name in library.needed if not name.startswith(ALLOWED_NEEDED)]
+    for name, owner in sorted(library.undefined.items()):
+        if name in library.weak and name in ALLOWED_WEAK:
+            continue
+        if owner is None or not owner.startswith(ALLOWED_NEEDED):
+            kind = "weak undefined" if name in library.weak else "undefined"
+            faults.append(f"has the {kind} symbol {name}, which the C library does not define")
+    return faults
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Checks the libraries in the directories given; the exit code is 1 if anything is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directories", nargs="+", type=Path, help="directories that hold the libraries")
+    parser.add_argument("--spec", type=Path, default=Path(__file__).resolve().parent.parent / "spec" / "functions.toml")
+    options = parser.parse_args(arguments)
+    hooks = expected_exports(tomllib.loads(options.spec.read_text(encoding="utf-8")))
+    checked = 0
+    faults: list[str] = []
+    for directory in options.directories:
+        if not (directory / PRELOAD).is_file():
+            faults.append(f"{directory}: {PRELOAD} is not there; build it first")
+        if not any((directory / name).is_file() for name in BACK_ENDS):
+            faults.append(f"{directory}: there is no MPI back end; install an MPI library's headers and build again")
+        for name in (PRELOAD, *BACK_ENDS):
+            path = directory / name
+            if path.is_file():
+                exports = hooks if name == PRELOAD else BACK_END_EXPORTS
+                faults += [f"{path}: {fault}" for fault in judge(read_library(path), exports)]
+                checked += 1
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    print(f"symbols: {checked} libraries, {len(hooks)} hooks, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,21 @@
+#!/bin/bash
+# Formatting, style and types of everything, and the layers: tools/lint.sh [--fix]. Every check runs, also after one failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+bin=.venv/bin
+mapfile -t cxx < <(git ls-files '*.cpp' '*.hpp' '*.c' '*.h')
+status=0
+check() { echo "-- $1"; shift; "$@" || status=1; }
+if [ "${1:-}" = --fix ]; then
+    check "ruff format" $bin/ruff format -q .
+    check "ruff check --fix" $bin/ruff check -q --fix .
+    check "clang-format" $bin/clang-format -i "${cxx[@]}"
+    exit $status
+fi
+check "ruff format" $bin/ruff format --check -q .
+check "ruff check" $bin/ruff check -q .
+check "mypy" $bin/mypy --no-error-summary
+check "clang-format" $bin/clang-format --dry-run -Werror "${cxx[@]}"
+check "layers" $bin/python tools/check_layers.py
+[ $status -eq 0 ] && echo "lint: clean" || echo "lint: see above" >&2
+exit $status

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Runs every test and check of a built checkout and closes with one line that counts them: `make test`.
+
+Lives here: the order, the counting, the closing line. Not here: building (Makefile), the tests themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "dev"
+RESULTS = ROOT / "build" / "test-results"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many tests of a stage passed, failed, were skipped."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self) -> str:
+        text = f"{self.passed} passed, {self.failed} failed"
+        return text + (f", {self.skipped} skipped" if self.skipped else "")
+
+
+def read_junit(path: Path, exit_code: int) -> Counts:
+    """Counts from a JUnit file. A runner that failed without naming a failed test counts as one failure."""
+    total = Counts()
+    if path.is_file():
+        for case in ElementTree.parse(path).iter("testcase"):
+            bad = case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail"
+            skipped = case.find("skipped") is not None or case.get("status") in ("notrun", "disabled")
+            total += Counts(failed=1) if bad else Counts(skipped=1) if skipped else Counts(passed=1)
+    if exit_code != 0 and total.failed == 0:
+        total += Counts(failed=1)
+    return total
+
+
+def run_stage(name: str, command: list[str], junit: Path | None = None) -> Counts:
+    """Runs one stage with its output passed through; a command without a JUnit file is one check."""
+    print(f"-- {name}", flush=True)
+    if junit is not None:
+        junit.unlink(missing_ok=True)
+    started = time.monotonic()
+    code = subprocess.run(command, cwd=ROOT, check=False, stdin=subprocess.DEVNULL).returncode
+    counts = read_junit(junit, code) if junit is not None else Counts(passed=code == 0, failed=code != 0)
+    print(f"-- {name}: {counts} in {time.monotonic() - started:.1f} s", flush=True)
+    return counts
+
+
+def preload_directories() -> list[str]:
+    """Where built preload libraries lie: the installed package and the development build."""
+    found = {path.parent for path in (ROOT / ".venv").glob("lib/python*/site-packages/ioweir/lib/libioweir_preload.so")}
+    found |= {path.parent for path in BUILD.glob("src/preload/libioweir_preload.so")}
+    return sorted(map(str, found)) or [str(BUILD / "src" / "preload")]
+
+
+def main() -> int:
+    """Runs all stages; the last line printed is the sum."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    cxx, python = RESULTS / "ctest.xml", RESULTS / "pytest.xml"
+    total = run_stage("layers", [sys.executable, "tools/check_layers.py"])
+    total += run_stage("exported symbols", [sys.executable, "tools/check_symbols.py", *preload_directories()])
+    # As root Open MPI refuses to start, and its ranks may outnumber the processors: tests say so through these.
+    os.environ.update(
+        OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1"
+    )
+    total += run_stage("C++ tests", ["ctest", "--preset", "dev", "--quiet", "--output-junit", str(cxx)], cxx)
+    total += run_stage(
+        "Python and whole-program tests", [sys.executable, "-m", "pytest", "-q", f"--junit-xml={python}"], python
+    )
+    if total.skipped:
+        print(f"{total.skipped} skipped: the reasons are above", flush=True)
+    print(f"{total.passed} passed, {total.failed} failed", flush=True)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+// The completion loop that all backends share.
+#include "storage/backend.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace ioweir::storage {
+namespace {
+
+enum class Direction { write, read };
+
+/// Drops `moved` bytes from the front of the array.
+void consume(iovec*& pieces, std::int64_t& count, std::size_t moved) {
+    while (count > 0 && moved >= pieces->iov_len) {
+        moved -= pieces->iov_len;
+        ++pieces;
+        --count;
+    }
+    if (count > 0 && moved > 0) {
+        pieces->iov_base = static_cast<char*>(pieces->iov_base) + moved;
+        pieces->iov_len -= moved;
+    }
+}
+
+template <Direction direction>
+Transfer complete(Backend& backend, int descriptor, iovec* pieces, std::int64_t count, std::int64_t offset) {
+    Transfer done;
+    consume(pieces, count, 0);  // empty pieces: an attempt of no bytes would look like the end of the file
+    while (count > 0) {
+        const int batch = static_cast<int>(std::min<std::int64_t>(count, IOV_MAX));
+        const std::int64_t moved = direction == Direction::write
+                                       ? backend.attempt_write(descriptor, pieces, batch, offset + done.bytes)
+                                       : backend.attempt_read(descriptor, pieces, batch, offset + done.bytes);
+        if (moved == -EINTR) continue;
+        if (moved < 0) {
+            done.error = static_cast<int>(-moved);
+            return done;
+        }
+        if (moved == 0) {
+            // Reading: the end of the file. Writing: no device moves nothing without an error for ever.
+            if (direction == Direction::write) done.error = EIO;
+            return done;
+        }
+        done.bytes += moved;
+        consume(pieces, count, static_cast<std::size_t>(moved));
+    }
+    return done;
+}
+
+}  // namespace
+
+Opened Backend::open(const char* path, int flags, mode_t mode) {
+    for (;;) {
+        const Opened opened = attempt_open(path, flags | O_CLOEXEC, mode);
+        if (opened.error != EINTR) return opened;
+    }
+}
+
+int Backend::close(int descriptor) {
+    const int error = attempt_close(descriptor);
+    return error == EINTR ? 0 : error;
+}
+
+Transfer Backend::write_at(int descriptor, const void* data, std::int64_t bytes, std::int64_t offset) {
+    iovec piece{const_cast<void*>(data), static_cast<std::size_t>(bytes)};
+    return complete<Direction::write>(*this, descriptor, &piece, 1, offset);
+}
+
+Transfer Backend::read_at(int descriptor, void* data, std::int64_t bytes, std::int64_t offset) {
+    iovec piece{data, static_cast<std::size_t>(bytes)};
+    return complete<Direction::read>(*this, descriptor, &piece, 1, offset);
+}
+
+Transfer Backend::write_pieces_at(int descriptor, iovec* pieces, std::int64_t count, std::int64_t offset) {
+    return complete<Direction::write>(*this, descriptor, pieces, count, offset);
+}
+
+Transfer Backend::read_pieces_at(int descriptor, iovec* pieces, std::int64_t count, std::int64_t offset) {
+    return complete<Direction::read>(*this, descriptor, pieces, count, offset);
+}
+
+}  // namespace ioweir::storage

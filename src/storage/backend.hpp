@@ -1,0 +1,56 @@
+// Backend: how the engine reaches file data. One place completes short transfers and repeats interrupted ones; a
+// concrete backend only says what a single attempt does.
+// What does not live here: which bytes go where (engine), fault injection (fault.hpp), MPI error classes (engine).
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cstdint>
+
+namespace ioweir::storage {
+
+/// What a transfer came to. `error` is an errno value, 0 when none. A read that meets the end of the file has fewer
+/// bytes than asked for and no error; after an error `bytes` is what was moved before it.
+struct Transfer {
+    std::int64_t bytes = 0;
+    int error = 0;
+};
+
+/// A descriptor, or -1 and the errno value that explains it.
+struct Opened {
+    int descriptor = -1;
+    int error = 0;
+};
+
+/// Thread safe: several threads may use one backend, also on one descriptor (all offsets are explicit).
+class Backend {
+public:
+    virtual ~Backend() = default;
+    Backend() = default;
+    Backend(const Backend&) = delete;
+    Backend& operator=(const Backend&) = delete;
+
+    /// Always close-on-exec.
+    [[nodiscard]] Opened open(const char* path, int flags, mode_t mode = 0666);
+    /// Returns an errno value. The descriptor is gone in either case (Linux closes it even on EINTR).
+    int close(int descriptor);
+
+    /// Moves all bytes or stops at an error (or, reading, at the end of the file).
+    Transfer write_at(int descriptor, const void* data, std::int64_t bytes, std::int64_t offset);
+    Transfer read_at(int descriptor, void* data, std::int64_t bytes, std::int64_t offset);
+
+    /// The same for pieces of memory that are adjacent in the file. Any count: IOV_MAX is respected inside.
+    /// The array is used up: its contents are undefined afterwards.
+    Transfer write_pieces_at(int descriptor, iovec* pieces, std::int64_t count, std::int64_t offset);
+    Transfer read_pieces_at(int descriptor, iovec* pieces, std::int64_t count, std::int64_t offset);
+
+    // One attempt each. Public so that a backend can wrap another; callers outside of this room use the above.
+    // Attempts at transfers return the bytes moved (0: end of file) or a negative errno value.
+    [[nodiscard]] virtual Opened attempt_open(const char* path, int flags, mode_t mode) = 0;
+    virtual int attempt_close(int descriptor) = 0;
+    virtual std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) = 0;
+    virtual std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) = 0;
+};
+
+}  // namespace ioweir::storage

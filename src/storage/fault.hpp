@@ -1,0 +1,53 @@
+// A backend that wraps another and makes chosen writes go wrong. It exists to show that checks can fail: a test of
+// written bytes proves something only if it fails on a flipped bit and on a lost write.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "storage/backend.hpp"
+
+namespace ioweir::storage {
+
+enum class FaultKind {
+    none,      ///< pass everything on
+    flip_bit,  ///< one bit of the Nth write's middle byte
+    drop,      ///< the Nth write is reported as done and not done
+    error,     ///< the Nth write fails with `error`, later ones work
+    shorten,   ///< from the Nth on, a write moves half of its bytes (at least one): a caller must go on by itself
+};
+
+struct Fault {
+    FaultKind kind = FaultKind::none;
+    std::int64_t nth = 1;  ///< attempts at writing are counted from 1 over all descriptors of the backend
+    int error = 0;         ///< errno value of FaultKind::error
+
+    friend bool operator==(const Fault&, const Fault&) = default;
+};
+
+/// "flip:N", "drop:N", "eio:N", "enospc:N", "short:N" (the test variable IOWEIR_TEST_STORAGE).
+Result<Fault> parse_fault(std::string_view text);
+
+class FaultBackend final : public Backend {
+public:
+    /// `below` must outlive this object.
+    FaultBackend(Backend& below, Fault fault) : below_(below), fault_(fault) {}
+
+    /// How often the fault has struck.
+    [[nodiscard]] std::int64_t struck() const { return struck_.load(); }
+
+    [[nodiscard]] Opened attempt_open(const char* path, int flags, mode_t mode) override;
+    int attempt_close(int descriptor) override;
+    std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
+    std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
+
+private:
+    Backend& below_;
+    Fault fault_;
+    std::atomic<std::int64_t> writes_{0};
+    std::atomic<std::int64_t> struck_{0};
+};
+
+}  // namespace ioweir::storage

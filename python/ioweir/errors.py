@@ -1,0 +1,45 @@
+"""The exit codes of the command line and the error that carries one.
+
+Every message says what went wrong, with which value, and what to do. Nothing here prints or exits; the command line
+does both in one place.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXIT_OK: Final = 0
+EXIT_FAILED: Final = 1
+"""The command was understood and could not be done (no trace in a directory, a doctor's finding that stops tracing)."""
+EXIT_USAGE: Final = 2
+EXIT_DIFFERENT: Final = 3
+"""`compare` was given runs of different programs."""
+EXIT_VERIFY: Final = 74
+"""`run --verify` found that a file does not hold what the program passed in (EX_IOERR of sysexits.h)."""
+EXIT_NOT_STARTED: Final = 125
+"""`run` failed before the program was started (125, 126 and 127 as env, nohup and timeout use them)."""
+EXIT_NOT_EXECUTABLE: Final = 126
+EXIT_NOT_FOUND: Final = 127
+EXIT_SIGNAL_BASE: Final = 128
+"""128 + N: the program was ended by signal N."""
+
+EXIT_CODES: Final[tuple[tuple[str, str], ...]] = (
+    ("0", "done; for run: the program returned 0"),
+    ("1", "could not be done: no trace in the directory, doctor found something that stops tracing"),
+    ("2", "the command line or the plan is wrong"),
+    ("3", "compare: the runs are of different programs (--force compares them all the same)"),
+    ("74", "run --verify: a file does not hold what the program passed in, and the program itself returned 0"),
+    ("125", "run: ioweir failed before the program was started"),
+    ("126", "run, doctor: the command was found but cannot be executed"),
+    ("127", "run, doctor: the command was not found"),
+    ("128+N", "run: the program was ended by signal N"),
+    ("other", "run: the program's (or its launcher's) own exit code"),
+)
+
+
+class IoweirError(Exception):
+    """An error for the user: what, which value, what to do; and the exit code that goes with it."""
+
+    def __init__(self, message: str, exit_code: int = EXIT_FAILED) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

@@ -1,0 +1,288 @@
+"""The report in words and tables. The first lines answer "where did the time go"; every figure comes from report.py."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ioweir.report import DATA_OPS, PARTS, Report, rank_list
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+FILES_SHOWN = 10
+_PLAIN_WIDTH = 160
+_PART_WORDS = {
+    "write": "POSIX writes",
+    "read": "POSIX reads",
+    "lock": "taking locks",
+    "unlock": "giving locks up",
+    "posix_other": "other POSIX calls",
+    "other": "outside of POSIX calls (exchange, waiting, copying)",
+}
+
+
+def console_for(stream: IO[str]) -> Console:
+    """A console that never cuts figures off: as wide as the terminal, or wide and plain where there is none."""
+    if stream.isatty():
+        return Console(file=stream, highlight=False)
+    width = int(os.environ.get("COLUMNS", "0") or 0)
+    return Console(file=stream, highlight=False, width=max(width, _PLAIN_WIDTH), no_color=True, soft_wrap=False)
+
+
+def seconds(value: float) -> str:
+    """A time with three figures that mean something. Example: 0.00123 -> "1.23 ms"."""
+    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
+        if abs(value) < limit:
+            return "0 s" if value == 0 else f"{value * factor:.3g} {unit}"
+    return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
+
+
+def size(value: float) -> str:
+    """Bytes in binary units. Example: 1536 -> "1.50 KiB"."""
+    if value < 1024:
+        return f"{value:.0f} B"
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        value /= 1024
+        if value < 1024:
+            return f"{value:.2f} {unit}" if value < 100 else f"{value:.0f} {unit}"
+    return f"{value / 1024:.2f} PiB"
+
+
+def rate(value: float | None) -> str:
+    """A bandwidth, a dash where there is none."""
+    return "-" if value is None else f"{size(value)}/s"
+
+
+def bounds(value: float | Sequence[float | None] | None) -> str:
+    """A bandwidth or its two bounds. Example: [None, 2048.0] -> "<= 2.00 KiB/s"."""
+    if value is None or isinstance(value, int | float):
+        return rate(value)
+    lower, upper = value
+    if upper is None:
+        return "-"
+    return f"<= {rate(upper)}" if lower is None else f"{rate(lower)} .. {rate(upper)}"
+
+
+def percent(part: float, whole: float | None) -> str:
+    """A share. Example: 1, 3 -> "33 %"."""
+    return f"{100 * part / whole:.0f} %" if whole else "-"
+
+
+def write(report: Report, stream: IO[str]) -> None:
+    """Print the whole report."""
+    console = console_for(stream)
+    for line in headline(report):
+        console.print(escape(line))
+    _print_warnings(report, console)
+    _print_layers(report, console)
+    _print_decomposition(report, console)
+    _print_files(report, console)
+    _print_origins(report, console)
+    _print_plan(report, console)
+    _print_not_counted(report, console)
+    _print_definitions(report, console)
+
+
+def headline(report: Report) -> list[str]:
+    """What ran, and where its time went."""
+    io, unit = report["io"], report["io"]["unit"]
+    count = report["ranks"] or report["processes"]
+    who = f"{count} {rank_list([0] if count == 1 else [0, 1], unit).split()[0]}"
+    ended = f"signal {report['signal']}" if report["signal"] else f"exit code {report['exit_code']}"
+    on = f", {len(report['hosts'])} nodes" if len(report["hosts"]) > 1 else ""
+    lines = [
+        f"{report['program'] or 'unknown program'}: {who}{on}, {seconds(report['wall_s'])}, {ended}, "
+        f"{report['events']:,} events"
+    ]
+    if not io["where"]:
+        return [*lines, "No file I/O was seen."]
+    mean, share = io["mean_s"], io["share_of_wall"]
+    lines.append(
+        f"I/O took {seconds(mean)} of {seconds(report['wall_s'])} on an average {unit}"
+        + (f" ({100 * share:.0f} % of the run)" if share is not None else "")
+        + f": {_where(io['where'], mean)}"
+    )
+    if io["slowest"] is not None and count > 1:
+        lines.append(f"Longest in I/O: {unit} {io['slowest']} with {seconds(io['max_s'])}.")
+    lines.extend(_storage_lines(report, count))
+    return lines
+
+
+def _where(kinds: Sequence[dict[str, Any]], total: float) -> str:
+    shown = [kind for kind in kinds if kind["mean_s"] >= 0.01 * total][:4] or list(kinds[:1])
+    words = [f"{kind['layer']} {kind['op']} {seconds(kind['mean_s'])}" for kind in shown]
+    rest = sum(kind["mean_s"] for kind in kinds) - sum(kind["mean_s"] for kind in shown)
+    if len(kinds) > len(shown):
+        words.append(f"other calls {seconds(rest)}")
+    return ", ".join(words) + "."
+
+
+def _storage_lines(report: Report, count: int) -> Iterable[str]:
+    unit = report["io"]["unit"]
+    for op, verb in (("write", "wrote to"), ("read", "read from")):
+        touched = report["storage"][op]
+        if not touched["ranks"]:
+            continue
+        slowest = touched["slowest"]
+        who = f"all {count} {'ranks' if unit == 'rank' else 'processes'}"
+        if len(touched["ranks"]) < count or count == 1:
+            who = rank_list(touched["ranks"], unit) + (f" (of {count})" if count > 1 else "")
+        yield (
+            f"Storage: {who} {verb} it; slowest {unit} {slowest['rank']}: {seconds(slowest['time_s'])} for "
+            f"{size(slowest['bytes'])} (mean {seconds(slowest['mean_time_s'])})."
+        )
+
+
+def _print_warnings(report: Report, console: Console) -> None:
+    if report["partial"]:
+        console.print("[bold yellow]PARTIAL[/]: every figure below is of what was recorded only, because:")
+        for reason in report["partial_reasons"]:
+            console.print(f"  - {escape(reason)}")
+    console.print(f"Dropped events: {report['dropped']}.")
+    for line in report["messages"]:
+        console.print(f"Note: {escape(line)}")
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for position, name in enumerate(columns):
+        table.add_column(name, justify="left" if position == 0 else "right", no_wrap=position > 0, overflow="fold")
+    return table
+
+
+def _print_layers(report: Report, console: Console) -> None:
+    data = _table(
+        "\nData", ["layer", "", "bytes", "calls", "time, sum over ranks", "perceived", "effective", "span bandwidth"]
+    )
+    other = _table("\nOther calls", ["layer", "", "calls", "failed", "time, sum over ranks"])
+    for layer, ops in report["layers"].items():
+        for op, row in ops.items():
+            if not row["calls"]:
+                continue
+            if op in DATA_OPS:
+                data.add_row(
+                    layer, op, size(row["bytes"]), f"{row['calls']:,}", seconds(row["time_s"]),
+                    bounds(row["perceived_bytes_per_s"]), rate(row["effective_bytes_per_s"]),
+                    rate(row["span_bytes_per_s"]),
+                )  # fmt: skip
+            else:
+                other.add_row(layer, op, f"{row['calls']:,}", str(row["failed"] or ""), seconds(row["time_s"]))
+    for table in (data, other):
+        if table.row_count:
+            console.print(table)
+
+
+def _print_decomposition(report: Report, console: Console) -> None:
+    for op in DATA_OPS:
+        whole = report["decomposition"][op]
+        if not whole["calls"]:
+            continue
+        console.print(
+            f"\n[bold]Inside of {whole['calls']:,} MPI-IO {op} calls[/] ({seconds(whole['time_s'])}, sum over ranks)"
+        )
+        for part in PARTS:
+            time_s = whole["parts"][part]
+            if time_s:
+                console.print(f"  {percent(time_s, whole['time_s']):>5}  {seconds(time_s):>8}  {_PART_WORDS[part]}")
+
+
+def _print_files(report: Report, console: Console) -> None:
+    rows = report["files"]
+    if not rows:
+        return
+    title = f"\nFiles, most time first ({FILES_SHOWN} of {len(rows)})" if len(rows) > FILES_SHOWN else "\nFiles"
+    table = _table(title, ["file", "layer", "", "bytes", "calls", "time", "perceived", "effective"])
+    for row in rows[:FILES_SHOWN]:
+        name = row["path"]
+        for layer, ops in row["layers"].items():
+            for op in DATA_OPS:
+                figures = ops[op]
+                if figures["calls"]:
+                    table.add_row(
+                        escape(name), layer, op, size(figures["bytes"]), f"{figures['calls']:,}",
+                        seconds(figures["time_s"]), bounds(figures["perceived_bytes_per_s"]),
+                        rate(figures["effective_bytes_per_s"]),
+                    )  # fmt: skip
+                    name = ""
+            if ops["lock"]["calls"]:
+                lock = ops["lock"]
+                table.add_row(escape(name), layer, "lock", "", f"{lock['calls']:,}", seconds(lock["time_s"]), "", "")
+                name = ""
+        if name:
+            calls = sum(op["calls"] for ops in row["layers"].values() for op in ops.values())
+            time_s = sum(op["time_s"] for ops in row["layers"].values() for op in ops.values())
+            table.add_row(escape(name), "", "other", "", f"{calls:,}", seconds(time_s), "", "")
+    console.print(table)
+
+
+_ORIGIN_WORDS = {
+    "application": "the program itself",
+    "mpi_library": "the MPI library",
+    "engine": "ioweir's engine",
+}
+
+
+def _print_origins(report: Report, console: Console) -> None:
+    table = _table(
+        "\nWho made the POSIX calls", ["", "written", "calls", "time", "read", "calls", "time", "locks", "time"]
+    )
+    for origin, ops in report["origins"].items():
+        if any(row["calls"] for row in ops.values()):
+            write_row, read_row, lock = ops["write"], ops["read"], ops["lock"]
+            table.add_row(
+                _ORIGIN_WORDS.get(origin, origin),
+                size(write_row["bytes"]), f"{write_row['calls']:,}", seconds(write_row["time_s"]),
+                size(read_row["bytes"]), f"{read_row['calls']:,}", seconds(read_row["time_s"]),
+                f"{lock['calls']:,}", seconds(lock["time_s"]),
+            )  # fmt: skip
+    if table.row_count:
+        console.print(table)
+
+
+def _print_plan(report: Report, console: Console) -> None:
+    plan = report["plan"]
+    if not plan["file"] and not any(plan[key] for key in ("applied", "passed_through", "engine")):
+        return
+    console.print("\n[bold]Plan[/]" + (f" {escape(str(plan['file']))}" if plan["file"] else ""))
+    for key, word in (("applied", "applied"), ("engine", "engine"), ("passed_through", "passed through")):
+        for row in plan[key]:
+            calls = f" ({row['calls']:,} calls)" if row.get("calls") else ""
+            console.print(f"  {word}: {escape(row['path'])}: {escape(row['text'])}{calls}")
+    if plan["file"] and not plan["applied"]:
+        console.print("  applied to no file: no rule matched, or the program opened no file through MPI-IO")
+    verify = plan["verify"]
+    for row in verify["mismatch"]:
+        console.print(
+            f"  [bold red]VERIFY MISMATCH[/]: {escape(row['path'])}: {escape(row['text'])} ({row['bytes']:,} bytes)"
+        )
+    if verify["ok"]:
+        total = sum(row["bytes"] for row in verify["ok"])
+        console.print(f"  verified: {size(total)} in {len(verify['ok'])} file(s) hold what the program passed in")
+    if verify["result"] == "nothing verified":
+        console.print("  verified: nothing (no file was written by the engine)")
+
+
+def _print_not_counted(report: Report, console: Console) -> None:
+    rows = report["not_counted"]
+    if not rows:
+        return
+    console.print("\n[bold]Not counted above[/]")
+    for row in rows[:FILES_SHOWN]:
+        images = f"{row['images']} times, " if row["images"] > 1 else ""
+        console.print(
+            f"  {escape(row['executable'] or '(unknown)')}: {images}{row['reason']}; "
+            f"{row['events']:,} events, {size(row['bytes'])}"
+        )
+    if len(rows) > FILES_SHOWN:
+        console.print(f"  and {len(rows) - FILES_SHOWN} more (--json lists all)")
+
+
+def _print_definitions(report: Report, console: Console) -> None:
+    console.print("\n[bold]Definitions[/]")
+    for name, text in report["definitions"].items():
+        console.print(f"  {name}: {escape(text)}")

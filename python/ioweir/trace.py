@@ -1,0 +1,256 @@
+"""A trace as typed tables: numpy columns for the events, and small tables of processes, files, functions and notes.
+
+Reads a trace directory (run.json and one node-*.iowt a node, through ioweir._core) and joins its nodes. Judges nothing:
+which processes count is attribute.py's, what it all means is report.py's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ioweir.errors import IoweirError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Column: TypeAlias = npt.NDArray[Any]
+
+RUN_FILE: Final = "run.json"
+NODE_FILES: Final = "node-*.iowt"
+
+MPI_IO: Final = "MPI-IO"
+POSIX: Final = "POSIX"
+
+FLAG_FAILED: Final = 1
+
+ORIGIN_APPLICATION: Final = 0
+ORIGIN_MPI_LIBRARY: Final = 1
+ORIGIN_ENGINE: Final = 2
+ORIGIN_TRACER: Final = 3
+
+COLUMN_TYPES: Final[dict[str, Any]] = {
+    "process": np.uint32,
+    "thread": np.uint32,
+    "seq": np.uint32,
+    "parent": np.uint32,
+    "function": np.uint16,
+    "origin": np.uint8,
+    "flags": np.uint8,
+    "path": np.uint32,
+    "start_ns": np.int64,
+    "duration_ns": np.int64,
+    "offset": np.int64,
+    "bytes": np.int64,
+    "error": np.int32,
+}
+
+
+@dataclass(frozen=True)
+class Function:
+    """An intercepted function."""
+
+    id: int
+    name: str
+    layer: str
+    op: str
+    collective: bool = False
+    symbols: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process image: what one exec (or fork) began. A pid that execs has several."""
+
+    pid: int
+    ppid: int = 0
+    image: int = 0
+    host: str = ""
+    executable: str = ""
+    rank: int = -1
+    ranks: int = 0
+    start_ns: int = 0
+    end_ns: int = -1
+    mpi_library: str = ""
+    mpi_init_ns: int = -1
+    mpi_finalize_ns: int = -1
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something the preload said while it ran: a plan applied, calls passed through, a verification's result."""
+
+    process: int
+    code: str
+    path: str = ""
+    value: int = 0
+    text: str = ""
+    time_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All events of a run; entry i of every column is event i, in no particular order."""
+
+    process: Column
+    thread: Column
+    seq: Column
+    parent: Column
+    function: Column
+    origin: Column
+    flags: Column
+    path: Column
+    start_ns: Column
+    duration_ns: Column
+    offset: Column
+    bytes: Column
+    error: Column
+    processes: tuple[Process, ...]
+    paths: tuple[str, ...]
+    functions: tuple[Function, ...]
+    notes: tuple[Note, ...] = ()
+    dropped: int = 0
+    damage: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    run: Mapping[str, Any] = field(default_factory=dict)
+    directory: str = ""
+
+    @property
+    def event_count(self) -> int:
+        """How many events the trace holds."""
+        return int(self.process.size)
+
+
+def function_table(rows: Iterable[Mapping[str, Any]]) -> tuple[Function, ...]:
+    """The functions as `ioweir._core.functions()` lists them."""
+    return tuple(
+        Function(
+            id=int(row["id"]),
+            name=str(row["name"]),
+            layer=str(row["layer"]),
+            op=str(row["op"]),
+            collective=bool(row.get("collective", False)),
+            symbols=tuple(row.get("symbols", ())),
+        )
+        for row in rows
+    )
+
+
+def _process(row: Mapping[str, Any]) -> Process:
+    known = Process.__dataclass_fields__
+    return Process(**{key: value for key, value in row.items() if key in known})
+
+
+def _note(row: Mapping[str, Any]) -> Note:
+    known = Note.__dataclass_fields__
+    return Note(**{key: value for key, value in row.items() if key in known})
+
+
+def from_core(core: Any, functions: tuple[Function, ...]) -> Trace:
+    """The tables of what `ioweir._core.read_trace` returned, without copying the columns."""
+    columns: dict[str, Any] = {name: np.asarray(getattr(core, name), dtype=kind) for name, kind in COLUMN_TYPES.items()}
+    return Trace(
+        **columns,
+        processes=tuple(_process(row) for row in core.processes),
+        paths=tuple(core.paths),
+        functions=functions,
+        notes=tuple(_note(row) for row in core.notes),
+        dropped=int(core.dropped),
+        damage=tuple(core.damage),
+        hosts=tuple(core.hosts),
+    )
+
+
+def join(parts: Sequence[Trace]) -> Trace:
+    """One trace of several nodes: processes, threads and files are renumbered so that they stay apart."""
+    if len(parts) == 1:
+        return parts[0]
+    columns: dict[str, list[Column]] = {name: [] for name in COLUMN_TYPES}
+    processes: list[Process] = []
+    notes: list[Note] = []
+    paths: dict[str, int] = {}
+    threads = 0
+    for part in parts:
+        path_number = np.array([paths.setdefault(path, len(paths)) for path in part.paths], dtype=np.uint32)
+        for name in COLUMN_TYPES:
+            columns[name].append(getattr(part, name))
+        columns["process"][-1] = part.process + np.uint32(len(processes))
+        columns["thread"][-1] = part.thread + np.uint32(threads)
+        columns["path"][-1] = path_number[part.path] if path_number.size else part.path
+        notes.extend(replace(note, process=note.process + len(processes)) for note in part.notes)
+        processes.extend(part.processes)
+        threads += int(part.thread.max()) + 1 if part.thread.size else 0
+    joined: dict[str, Any] = {
+        name: np.concatenate(columns[name]) if columns[name] else np.empty(0, dtype=kind)
+        for name, kind in COLUMN_TYPES.items()
+    }
+    return Trace(
+        **joined,
+        processes=tuple(processes),
+        paths=tuple(paths),
+        functions=parts[0].functions if parts else (),
+        notes=tuple(notes),
+        dropped=sum(part.dropped for part in parts),
+        damage=tuple(line for part in parts for line in part.damage),
+        hosts=tuple(dict.fromkeys(host for part in parts for host in part.hosts)),
+    )
+
+
+def load(directory: str | Path) -> Trace:
+    """Read a trace directory. What is damaged is left out and listed; a directory that is no trace is an error."""
+    folder = Path(directory)
+    if not folder.is_dir():
+        what = "is not a directory" if folder.exists() else "does not exist"
+        raise IoweirError(
+            f"trace directory '{directory}' {what}: give the directory that `ioweir run` wrote (its -o DIR)"
+        )
+    damage: list[str] = []
+    run = _read_run(folder, damage)
+    nodes = sorted(folder.glob(NODE_FILES))
+    if run is None and not nodes:
+        raise IoweirError(
+            f"'{directory}' is no trace: it holds neither {RUN_FILE} nor {NODE_FILES}. "
+            "Give the directory that `ioweir run` wrote (its -o DIR)"
+        )
+    core = compiled()
+    functions = function_table(core.functions())
+    parts: list[Trace] = []
+    for node in nodes:
+        try:
+            parts.append(from_core(core.read_trace(str(node)), functions))
+        except (OSError, ValueError, RuntimeError) as error:
+            damage.append(f"{node.name}: {error}")
+    trace = join(parts) if parts else replace(join([]), functions=functions)
+    return replace(trace, run=run or {}, damage=trace.damage + tuple(damage), directory=str(folder))
+
+
+def _read_run(folder: Path, damage: list[str]) -> dict[str, Any] | None:
+    path = folder / RUN_FILE
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        damage.append(f"{RUN_FILE}: {error}")
+        return {}
+    if not isinstance(content, dict):
+        damage.append(f"{RUN_FILE}: holds no JSON object")
+        return {}
+    return content
+
+
+def compiled() -> Any:
+    """The compiled part of the package, or an error that says what is missing."""
+    try:
+        return importlib.import_module("ioweir._core")
+    except ImportError as error:
+        raise IoweirError(
+            f"the compiled part of ioweir (ioweir._core) cannot be loaded: {error}. Reinstall the package, "
+            "in a checkout with `make`"
+        ) from error

@@ -45,7 +45,7 @@ $(VENV)/.stamp-package: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock
 	@echo "-- building ioweir into .venv"
 	log=$$(mktemp); trap 'rm -f $$log' EXIT
 	if ! $(PY) -m pip install -q --disable-pip-version-check --no-input --no-build-isolation --no-deps --no-index \
-	    -C cmake.define.Python3_EXECUTABLE="$(CURDIR)/$(PY)" . >$$log 2>&1; then cat $$log >&2; exit 1; fi
+	    . >$$log 2>&1; then cat $$log >&2; exit 1; fi
 	touch $@
 
 build: venv

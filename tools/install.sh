@@ -12,7 +12,7 @@ echo "-- installing into $home"
 rm -rf "$home"
 mkdir -p "$prefix/lib" "$prefix/bin"
 .venv/bin/python -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps --no-index \
-    -C cmake.define.Python3_EXECUTABLE="$PWD/.venv/bin/python" -w "$wheel" .
+    -w "$wheel" .
 "$(tools/find_python.sh)" -m venv "$home"
 # The lock serves as constraints: the wheel asks for its run-time packages only, the lock says which versions.
 sed -e '/^ *--hash/d' -e '/^ *#/d' -e 's/ *\\$//' requirements.lock >"$lock"

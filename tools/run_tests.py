@@ -10,9 +10,9 @@ import os
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "dev"
@@ -36,26 +36,37 @@ class Counts:
 
 
 def read_junit(path: Path, exit_code: int) -> Counts:
-    """Counts from a JUnit file. A runner that failed without naming a failed test counts as one failure."""
+    """Counts from a JUnit file; a runner that failed silently, or ran nothing, counts as one failure."""
     total = Counts()
     if path.is_file():
         for case in ElementTree.parse(path).iter("testcase"):
             bad = case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail"
             skipped = case.find("skipped") is not None or case.get("status") in ("notrun", "disabled")
             total += Counts(failed=1) if bad else Counts(skipped=1) if skipped else Counts(passed=1)
-    if exit_code != 0 and total.failed == 0:
+    if total.failed == 0 and (exit_code != 0 or total.passed == 0):
         total += Counts(failed=1)
     return total
 
 
-def run_stage(name: str, command: list[str], junit: Path | None = None) -> Counts:
-    """Runs one stage with its output passed through; a command without a JUnit file is one check."""
+def run_stage(name: str, command: list[str], junit: Path | None = None, quiet: bool = False) -> Counts:
+    """Runs one stage; a command without a JUnit file is one check. `quiet`: its output appears only if it failed."""
     print(f"-- {name}", flush=True)
     if junit is not None:
         junit.unlink(missing_ok=True)
     started = time.monotonic()
-    code = subprocess.run(command, cwd=ROOT, check=False, stdin=subprocess.DEVNULL).returncode
-    counts = read_junit(junit, code) if junit is not None else Counts(passed=code == 0, failed=code != 0)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if quiet else None,
+        stderr=subprocess.STDOUT if quiet else None,
+        text=True,
+    )
+    code = done.returncode
+    if quiet and code != 0:
+        print(done.stdout, flush=True)
+    counts = read_junit(junit, code) if junit is not None else Counts(passed=int(code == 0), failed=int(code != 0))
     print(f"-- {name}: {counts} in {time.monotonic() - started:.1f} s", flush=True)
     return counts
 
@@ -77,7 +88,7 @@ def main() -> int:
     os.environ.update(
         OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1"
     )
-    total += run_stage("C++ tests", ["ctest", "--preset", "dev", "--quiet", "--output-junit", str(cxx)], cxx)
+    total += run_stage("C++ tests", ["ctest", "--preset", "dev", "--output-junit", str(cxx)], cxx, quiet=True)
     total += run_stage(
         "Python and whole-program tests", [sys.executable, "-m", "pytest", "-q", f"--junit-xml={python}"], python
     )

@@ -24,3 +24,9 @@ def test_a_runner_that_fails_silently_is_a_failure(tmp_path: Path) -> None:
     path.write_text('<testsuite><testcase name="a"/></testsuite>')
     assert read_junit(path, 3) == Counts(1, 1, 0)
     assert read_junit(path, 0) == Counts(1, 0, 0)
+
+
+def test_a_runner_that_ran_nothing_is_a_failure(tmp_path: Path) -> None:
+    path = tmp_path / "junit.xml"
+    path.write_text("<testsuite/>")
+    assert read_junit(path, 0) == Counts(0, 1, 0)

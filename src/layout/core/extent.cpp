@@ -12,6 +12,13 @@ namespace {
 
 bool starts_earlier(const Extent& a, const Extent& b) { return a.offset < b.offset; }
 
+void drop_empty_and_sort(ExtentList& extents) {
+    std::erase_if(extents, [](const Extent& extent) { return extent.empty(); });
+    if (!std::is_sorted(extents.begin(), extents.end(), starts_earlier)) {
+        std::sort(extents.begin(), extents.end(), starts_earlier);
+    }
+}
+
 /// Adds an extent that starts no earlier than the last of a normal list.
 void extend_normal(ExtentList& normal, Extent next) {
     if (!normal.empty() && next.offset <= normal.back().end()) {
@@ -50,10 +57,7 @@ bool is_normal(ExtentSpan extents) {
 
 void normalize(ExtentList& extents) {
     if (is_normal(extents)) return;
-    std::erase_if(extents, [](const Extent& extent) { return extent.empty(); });
-    if (!std::is_sorted(extents.begin(), extents.end(), starts_earlier)) {
-        std::sort(extents.begin(), extents.end(), starts_earlier);
-    }
+    drop_empty_and_sort(extents);
     std::size_t kept = 0;
     for (std::size_t i = 1; i < extents.size(); ++i) {
         if (extents[i].offset <= extents[kept].end()) {
@@ -195,18 +199,16 @@ bool overlaps(ExtentSpan normal_a, ExtentSpan normal_b) {
     return false;
 }
 
-std::optional<Extent> sort_and_find_overlap(ExtentList& extents) {
-    std::erase_if(extents, [](const Extent& extent) { return extent.empty(); });
-    if (!std::is_sorted(extents.begin(), extents.end(), starts_earlier)) {
-        std::sort(extents.begin(), extents.end(), starts_earlier);
-    }
+ExtentList sort_and_find_shared(ExtentList& extents) {
+    drop_empty_and_sort(extents);
+    ExtentList shared;
     Extent furthest;  // of those seen, the one that ends last: a later one may overlap it and not its neighbour
     for (const Extent& extent : extents) {
         const Extent both = intersect(furthest, extent);
-        if (!both.empty()) return both;
+        if (!both.empty()) extend_normal(shared, both);
         if (furthest.empty() || extent.end() > furthest.end()) furthest = extent;
     }
-    return std::nullopt;
+    return shared;
 }
 
 }  // namespace ioweir::layout

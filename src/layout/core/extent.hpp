@@ -78,8 +78,8 @@ void append_joining(ExtentList& extents, Extent extent);
 /// Have two normal lists a byte in common?
 [[nodiscard]] bool overlaps(ExtentSpan normal_a, ExtentSpan normal_b);
 
-/// The first byte range that more than one extent of the list holds (the list need not be normal); nothing when they are
-/// disjoint. The list is sorted as a side effect.
-[[nodiscard]] std::optional<Extent> sort_and_find_overlap(ExtentList& extents);
+/// The bytes that two or more extents of the list hold, as a normal list; empty when the extents are disjoint. The list need
+/// not be normal; it is sorted as a side effect.
+[[nodiscard]] ExtentList sort_and_find_shared(ExtentList& extents);
 
 }  // namespace ioweir::layout

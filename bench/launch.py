@@ -1,0 +1,80 @@
+"""Starting the benchmark programs under each MPI library, with and without ioweir.
+
+Not here: what is compared (tracer_cost.py, lattice.py), statistics (pairs.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ROOT / "build" / "release" / "bench"
+IOWEIR = ROOT / ".venv" / "bin" / "ioweir"
+KINDS = ("mpich", "openmpi")
+KIND_TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
+TIMEOUT_S = 600
+
+# Open MPI refuses to run as root and to start more ranks than processors unless told to.
+LAUNCH_ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+
+
+class BenchmarkError(Exception):
+    """A benchmark program failed; the message holds the command and what it printed."""
+
+
+@dataclass(frozen=True)
+class Traced:
+    """Run under `ioweir run` with the trace in `directory`, and with a plan if there is one."""
+
+    directory: Path
+    plan: Path | None = None
+
+
+def available(program: str, kind: str) -> bool:
+    """Whether the program was built for this MPI library and its launcher is there."""
+    return (PROGRAMS / f"{program}_{kind}").is_file() and shutil.which(f"mpirun.{kind}") is not None
+
+
+def run_program(
+    program: str,
+    kind: str,
+    ranks: int,
+    arguments: Sequence[str],
+    traced: Traced | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Any:
+    """Runs a benchmark program and returns the JSON object that its rank 0 prints."""
+    command = [f"mpirun.{kind}", "-n", str(ranks), str(PROGRAMS / f"{program}_{kind}"), *arguments]
+    if traced is not None:
+        plan = ["--plan", str(traced.plan)] if traced.plan is not None else []
+        command = [str(IOWEIR), "run", *plan, "-o", str(traced.directory), "--", *command]
+    done = subprocess.run(
+        command,
+        env={**os.environ, **LAUNCH_ENVIRONMENT, **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 or not lines:
+        raise BenchmarkError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return json.loads(lines[-1])
+
+
+def report(directory: Path) -> Any:
+    """`ioweir report --json` of a trace."""
+    done = subprocess.run([IOWEIR, "report", directory, "--json"], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)

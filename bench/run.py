@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks and writes their results: `make bench`, or bench/run.py --help.
+
+Lives here: which benchmarks there are, and the two files of results (JSON with every figure, Markdown for people).
+Not here: the benchmarks (tracer_cost.py, lattice.py), the programs they run (*.cpp, built in build/release).
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import launch
+import tracer_cost
+
+TMPFS = Path("/dev/shm")
+BENCHMARKS = ("tracer", "lattice")
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on, as far as a program can tell."""
+    model = "unknown processor"
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    return {
+        "processor": model,
+        "processors": os.cpu_count(),
+        "kernel": platform.release(),
+        "clock_source": clock.read_text(encoding="utf-8").strip() if clock.is_file() else "unknown",
+        "load_before": os.getloadavg()[0],
+    }
+
+
+def to_json(value: object) -> object:
+    """Dataclasses as objects, paths as text."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    return str(value)
+
+
+def run_tracer(options: argparse.Namespace, scratch: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The tracer's cost under every MPI library that is there."""
+    results = []
+    for kind in launch.KINDS:
+        if launch.available("tracer_cost", kind):
+            print(f"-- tracer cost, {launch.KIND_TITLES[kind]}, {options.pairs} pairs", flush=True)
+            results.append(tracer_cost.measure(kind, options.pairs, scratch))
+    return results, ["## Added cost of a traced call", "", *tracer_cost.table(results)]
+
+
+def main() -> int:
+    """Runs what was asked for; the results lie in build/bench."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("benchmarks", nargs="*", default=list(BENCHMARKS), help=f"of {', '.join(BENCHMARKS)}")
+    parser.add_argument("--pairs", type=int, default=15, help="interleaved pairs a comparison (default 15)")
+    parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
+    parser.add_argument("--scratch", type=Path, default=TMPFS, help="where the programs write (default: memory)")
+    options = parser.parse_args()
+    runners: dict[str, Callable[[argparse.Namespace, Path], tuple[list[dict[str, Any]], list[str]]]] = {
+        "tracer": run_tracer,
+    }
+    unknown = set(options.benchmarks) - runners.keys()
+    if unknown:
+        parser.error(f"unknown benchmark: {', '.join(sorted(unknown))}; there are {', '.join(runners)}")
+    if not launch.IOWEIR.exists():
+        parser.error(f"{launch.IOWEIR} is not there; run make bench, which builds it")
+
+    started = time.monotonic()
+    document: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "pairs": options.pairs}
+    text = []
+    scratch = Path(tempfile.mkdtemp(prefix="ioweir-bench-", dir=options.scratch))
+    try:
+        for name in options.benchmarks:
+            document[name], lines = runners[name](options, scratch)
+            text += [*lines, ""]
+    except launch.BenchmarkError as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    document["elapsed_s"] = round(time.monotonic() - started, 1)
+
+    about = document["machine"]
+    text.append(
+        f"{document['date']}: {about['processors']} processors ({about['processor']}), Linux {about['kernel']}, "
+        f"clock source {about['clock_source']}, load {about['load_before']:.1f} before; medians of {options.pairs} "
+        f"interleaved pairs with their 95 per cent interval; files in {options.scratch}; "
+        f"{document['elapsed_s']:.0f} s in all."
+    )
+    options.output.mkdir(parents=True, exist_ok=True)
+    (options.output / "results.json").write_text(json.dumps(document, indent=1, default=to_json), encoding="utf-8")
+    (options.output / "results.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    print("\n".join(text))
+    print(f"written: {options.output}/results.json, {options.output}/results.md")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

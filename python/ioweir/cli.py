@@ -1,0 +1,131 @@
+"""The command line: options, help, errors and exit codes. What a command does lies in the module of its name."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path  # noqa: TC003 (typer reads the annotations at run time)
+from typing import Annotated
+
+import typer
+
+from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError
+
+_EPILOG = "Exit codes: " + "; ".join(f"{code} = {meaning}" for code, meaning in EXIT_CODES) + "."
+
+app = typer.Typer(
+    name="ioweir",
+    help="Watches the I/O of an unmodified MPI program, explains where the time went, and applies a plan underneath it.",
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+# Everything after the first word that is no option of ours belongs to the command, also without `--`.
+_COMMAND = {"allow_interspersed_args": False}
+
+Command = Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command, as without ioweir.")]
+PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Apply this plan.")]
+VerifyOption = Annotated[
+    bool, typer.Option("--verify", help="Check that files hold what the program passed in; exit 74 if not.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def _print_json(content: object) -> None:
+    print(json.dumps(content, indent=1))
+
+
+@app.command(context_settings=_COMMAND)
+def run(
+    command: Command,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Trace directory. [./ioweir-<program>-<date>-<time>]"),
+    ] = None,
+    plan: PlanOption = None,
+    verify: VerifyOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report after the run.")] = False,
+) -> None:
+    """Run a program and trace its I/O; prints the first report to stderr and returns the program's exit code."""
+    from ioweir.run import Options  # noqa: PLC0415
+    from ioweir.run import run as run_program  # noqa: PLC0415
+
+    sys.exit(run_program(command, Options(output, plan, verify, quiet)))
+
+
+@app.command()
+def env(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Trace directory, new or empty.")],
+    plan: PlanOption = None,
+    verify: VerifyOption = False,
+) -> None:
+    """Print the shell exports with which a batch script traces its ranks without `ioweir run`."""
+    from ioweir.run import environment_script  # noqa: PLC0415
+
+    print(environment_script(output, plan, verify))
+
+
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Say where the time of a traced run went."""
+    from ioweir import report as figures  # noqa: PLC0415
+    from ioweir.trace import load  # noqa: PLC0415
+
+    result = figures.build(load(directory))
+    if as_json:
+        _print_json(result)
+        return
+    from ioweir import report_text  # noqa: PLC0415
+
+    report_text.write(result, sys.stdout)
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="A", help="Trace directory of the first run.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="Trace directory of the second run.")],
+    as_json: JsonOption = False,
+    force: Annotated[bool, typer.Option("--force", help="Compare runs of different programs.")] = False,
+) -> None:
+    """Say what changed from one run to another."""
+    from ioweir import compare as comparison  # noqa: PLC0415
+
+    result = comparison.compare_directories(before, after, force=force)
+    if as_json:
+        _print_json(result)
+    else:
+        comparison.write(result, sys.stdout)
+
+
+@app.command(context_settings=_COMMAND)
+def doctor(command: Command, as_json: JsonOption = False) -> None:
+    """Say what ioweir will see of a program, without running it."""
+    from ioweir import doctor as examination  # noqa: PLC0415
+
+    result = examination.examine(command)
+    if as_json:
+        _print_json(result)
+    else:
+        examination.write(result, sys.stdout)
+    sys.exit(examination.exit_code(result))
+
+
+def main() -> None:
+    """Entry point of the console script: every error of ours is one line on stderr and an exit code."""
+    try:
+        app()
+    except IoweirError as error:
+        print(f"ioweir: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing is left to be said to it.
+        sys.stderr.close()
+        sys.exit(EXIT_FAILED)
+    except OSError as error:
+        print(f"ioweir: {error.filename or 'I/O'}: {error.strerror}", file=sys.stderr)
+        sys.exit(EXIT_FAILED)

@@ -1,0 +1,231 @@
+"""`ioweir compare A B`: what changed from one run to another, in sentences and in figures.
+
+Works on two reports (report.py) and reads nothing else. One pair of runs is not a statistic, and the text says so.
+"""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
+
+from ioweir.errors import EXIT_DIFFERENT, IoweirError
+from ioweir.report import DATA_OPS, Report, build, rank_list
+from ioweir.trace import POSIX, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CAUTION: Final = (
+    "One pair of runs is not a statistic: repeat both, interleaved, before believing a difference of less than a few "
+    "times their scatter."
+)
+# Below this a difference of times says nothing: clock, scheduling and the file system's mood are of that size.
+_NOTICEABLE_RATIO = 1.02
+_NOTICEABLE_S = 1e-4
+
+
+class Change(TypedDict):
+    """One figure of both runs. `ratio` is before / after for times, after / before for everything else."""
+
+    what: str
+    unit: str
+    before: float | None
+    after: float | None
+    ratio: float | None
+    sentence: str
+
+
+class Comparison(TypedDict):
+    """Everything that `ioweir compare --json` prints."""
+
+    before: dict[str, Any]
+    after: dict[str, Any]
+    warnings: list[str]
+    changes: list[Change]
+    caution: str
+
+
+def compare_directories(before: Path, after: Path, force: bool = False) -> Comparison:
+    """Read both traces and compare them."""
+    return compare(build(load(before)), build(load(after)), force=force)
+
+
+def compare(before: Report, after: Report, force: bool = False) -> Comparison:
+    """What changed. Runs of different programs are refused unless `force`."""
+    warnings: list[str] = []
+    if before["program"] != after["program"]:
+        what = (
+            f"different programs: '{before['program']}' in {before['trace']}, '{after['program']}' in {after['trace']}"
+        )
+        if not force:
+            raise IoweirError(
+                f"{what}. Their figures say nothing about each other; --force compares them", EXIT_DIFFERENT
+            )
+        warnings.append(what)
+    warnings.extend(_warnings(before, after))
+    return Comparison(
+        before=_run(before),
+        after=_run(after),
+        warnings=warnings,
+        changes=list(_changes(before, after)),
+        caution=CAUTION,
+    )
+
+
+def _warnings(before: Report, after: Report) -> Iterator[str]:
+    if before["ranks"] != after["ranks"]:
+        yield f"different numbers of ranks: {before['ranks']} and {after['ranks']}"
+    for name, run in (("first", before), ("second", after)):
+        if run["partial"]:
+            yield f"the {name} trace is partial: {'; '.join(run['partial_reasons'])}"
+        if run["exit_code"]:
+            yield f"the {name} run returned {run['exit_code']}"
+        if run["plan"]["verify"]["result"] == "mismatch":
+            yield f"the {name} run FAILED its verification: it did not write what the program passed in"
+    if before["mpi_libraries"] != after["mpi_libraries"]:
+        yield f"different MPI libraries: {', '.join(before['mpi_libraries'])} and {', '.join(after['mpi_libraries'])}"
+    for op in DATA_OPS:
+        first, second = (_outer_bytes(run, op) for run in (before, after))
+        if first != second:
+            yield f"the programs did not {op} the same amount: {first:,} and {second:,} bytes"
+
+
+def _outer_bytes(run: Report, op: str) -> int:
+    """Bytes that the program itself moved: through MPI-IO, and by POSIX calls of its own."""
+    own = sum(ops[op]["bytes"] for layer, ops in run["layers"].items() if layer != POSIX)
+    return int(own + run["origins"]["application"][op]["bytes"])
+
+
+def _run(report: Report) -> dict[str, Any]:
+    return {
+        "trace": report["trace"],
+        "program": report["program"],
+        "command": report["command"],
+        "ranks": report["ranks"],
+        "wall_s": report["wall_s"],
+        "io_mean_s": report["io"]["mean_s"],
+        "exit_code": report["exit_code"],
+        "partial": report["partial"],
+        "storage": {op: report["storage"][op]["ranks"] for op in DATA_OPS},
+        "plan": report["plan"],
+    }
+
+
+def _changes(before: Report, after: Report) -> Iterator[Change]:
+    yield _time("wall time", before["wall_s"], after["wall_s"])
+    unit = before["io"]["unit"]
+    yield _time(f"I/O time of an average {unit}", before["io"]["mean_s"], after["io"]["mean_s"])
+    yield _time(f"I/O time of the slowest {unit}", before["io"]["max_s"], after["io"]["max_s"])
+    for layer in dict.fromkeys((*before["layers"], *after["layers"])):
+        for op in dict.fromkeys((*before["layers"].get(layer, {}), *after["layers"].get(layer, {}))):
+            first, second = (run["layers"].get(layer, {}).get(op, {}) for run in (before, after))
+            yield from _layer_changes(f"{layer} {op}", first, second)
+    for op in DATA_OPS:
+        first, second = (len(run["storage"][op]["ranks"]) for run in (before, after))
+        if first or second:
+            yield _amount(f"{unit}s that {op} storage", "", first, second)
+
+
+def _layer_changes(name: str, first: dict[str, Any], second: dict[str, Any]) -> Iterator[Change]:
+    if not first.get("calls") and not second.get("calls"):
+        return
+    yield _time(f"{name} time", first.get("time_s", 0.0), second.get("time_s", 0.0))
+    yield _amount(f"{name} calls", "", first.get("calls", 0), second.get("calls", 0))
+    if "bytes" not in first and "bytes" not in second:
+        return
+    yield _amount(f"{name} bytes", "B", first.get("bytes", 0), second.get("bytes", 0))
+    for kind in ("perceived", "effective", "span"):
+        old, new = first.get(f"{kind}_bytes_per_s"), second.get(f"{kind}_bytes_per_s")
+        bounds = isinstance(old, list) or isinstance(new, list)
+        for position, bound in enumerate(("lower bound", "upper bound") if bounds else ("",)):
+            low = old[position] if isinstance(old, list) else old
+            high = new[position] if isinstance(new, list) else new
+            if low is not None or high is not None:
+                label = f"{name} {kind} bandwidth" + (f" ({bound})" if bound else "")
+                yield _amount(label, "B/s", low, high)
+
+
+def _time(what: str, before: float, after: float) -> Change:
+    from ioweir.report_text import seconds  # noqa: PLC0415 (rich is not needed for --json)
+
+    ratio = before / after if after > 0 else None
+    sentence = f"{what} {seconds(before)} -> {seconds(after)}: {_faster(before, after)}"
+    return Change(what=what, unit="s", before=before, after=after, ratio=ratio, sentence=sentence)
+
+
+def _faster(before: float, after: float) -> str:
+    if before == after:
+        return "unchanged"
+    if after == 0:
+        return "gone"
+    if before == 0:
+        return "new"
+    if abs(before - after) < _NOTICEABLE_S or max(before, after) < _NOTICEABLE_RATIO * min(before, after):
+        return "about the same"
+    return f"{_factor(before / after)}x faster" if before > after else f"{_factor(after / before)}x slower"
+
+
+def _factor(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}" if value < 1.1 or value >= 10 else f"{value:.2g}"
+
+
+def _amount(what: str, unit: str, before: float | None, after: float | None) -> Change:
+    from ioweir.report_text import rate, size  # noqa: PLC0415 (rich is not needed for --json)
+
+    def words(value: float | None) -> str:
+        if value is None:
+            return "none"
+        return {"B": size, "B/s": rate}[unit](value) if unit else f"{value:,.0f}"
+
+    ratio = after / before if before and after is not None else None
+    if before == after:
+        change = "unchanged"
+    elif not before:
+        change = "new"
+    elif not after:
+        change = "gone"
+    else:
+        change = f"{_factor(after / before)}x" if after > before else f"1/{_factor(before / after)}"
+    sentence = f"{what} {words(before)} -> {words(after)}: {change}"
+    return Change(what=what, unit=unit, before=before, after=after, ratio=ratio, sentence=sentence)
+
+
+# -------------------------------------------------------------------------------------------------------------- text
+
+
+def write(comparison: Comparison, stream: IO[str]) -> None:
+    """Print what changed: times first, then how, then both runs' plans."""
+    from rich.markup import escape  # noqa: PLC0415
+
+    from ioweir.report_text import console_for  # noqa: PLC0415
+
+    console = console_for(stream)
+    changes = comparison["changes"]
+    for change in changes[:1] + [c for c in changes[1:] if c["unit"] == "s"]:
+        console.print(escape(change["sentence"]))
+    for warning in comparison["warnings"]:
+        console.print(f"[bold yellow]Warning[/]: {escape(warning)}")
+    console.print("\n[bold]Bandwidths, calls and bytes[/]")
+    for change in changes:
+        if change["unit"] != "s":
+            console.print(f"  {escape(change['sentence'])}")
+    for title, run in (("First run", comparison["before"]), ("Second run", comparison["after"])):
+        console.print(f"\n[bold]{title}[/]: {escape(run['trace'])}")
+        for line in run_lines(run):
+            console.print(f"  {escape(line)}")
+    console.print(f"\n{comparison['caution']}")
+
+
+def run_lines(run: dict[str, Any]) -> list[str]:
+    """What was special about a run: its command, its plan, what the engine did, who touched storage."""
+    lines = [f"command: {' '.join(run['command'])}"] if run["command"] else []
+    plan = run["plan"]
+    lines.append(f"plan: {plan['file']}" if plan["file"] else "no plan")
+    for key, word in (("applied", "applied"), ("engine", "engine"), ("passed_through", "passed through")):
+        lines.extend(f"{word}: {row['path']}: {row['text']}" for row in plan[key])
+    if plan["verify"]["result"]:
+        lines.append(f"verification: {plan['verify']['result']}")
+    for op, word in (("write", "wrote to"), ("read", "read from")):
+        if run["storage"][op]:
+            lines.append(f"{rank_list(run['storage'][op], 'rank' if run['ranks'] else 'process')} {word} storage")
+    return lines

@@ -1,0 +1,32 @@
+"""Where the preloaded libraries of this installation lie. Loads nothing: also the launcher shims need it quickly."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import Final
+
+PRELOAD_LIBRARY: Final = "libioweir_preload.so"
+LIBRARY_DIRECTORY_VARIABLE: Final = "IOWEIR_LIBDIR"
+
+
+def candidate_directories() -> list[Path]:
+    """Where the libraries may be: named by the user, beside the compiled module, beside this file."""
+    named = os.environ.get(LIBRARY_DIRECTORY_VARIABLE)
+    if named:
+        return [Path(named).resolve()]
+    directories: list[Path] = []
+    compiled = importlib.util.find_spec("ioweir._core")
+    if compiled is not None and compiled.origin:
+        directories.append(Path(compiled.origin).resolve().parent / "lib")
+    directories.append(Path(__file__).resolve().parent / "lib")
+    return list(dict.fromkeys(directories))
+
+
+def preload_library() -> Path | None:
+    """The library to preload, None when it is not installed."""
+    for directory in candidate_directories():
+        if (directory / PRELOAD_LIBRARY).is_file():
+            return directory / PRELOAD_LIBRARY
+    return None

@@ -1,0 +1,421 @@
+"""`ioweir run`: starts a program with the preload on its ranks only, waits for it, and says what the trace shows.
+
+The command is prepared by a function of the words and the environment (`prepare`), so that it can be tested without
+starting anything; how launchers are told apart and rewritten is launchers.py's.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir import launchers, locate, shim, wrappers
+from ioweir.errors import (
+    EXIT_NOT_EXECUTABLE,
+    EXIT_NOT_FOUND,
+    EXIT_NOT_STARTED,
+    EXIT_SIGNAL_BASE,
+    EXIT_USAGE,
+    EXIT_VERIFY,
+    IoweirError,
+)
+from ioweir.trace import RUN_FILE, compiled, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ioweir.report import Report
+
+PLAN_FILE: Final = "plan.toml"
+REPORT_FILE: Final = "report.json"
+SHIM_DIRECTORY: Final = "shims"
+# Set by ioweir run itself; a value from an outer ioweir run must not reach the program.
+_OWN_VARIABLES: Final = ("IOWEIR_DIR", "IOWEIR_PLAN", "IOWEIR_VERIFY")
+_FORWARDED: Final = frozenset(
+    {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
+)
+# Python ignores these in its own process, and a child would inherit that.
+_PYTHON_IGNORES: Final = (signal.SIGPIPE, signal.SIGXFSZ)
+# siginfo's si_code of a signal that the kernel sent, here: a terminal to the whole foreground process group.
+_SI_KERNEL: Final = 0x80
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What will be executed."""
+
+    path: str
+    words: tuple[str, ...]
+    environment: dict[str, str]
+    program: str
+    launcher: str | None = None
+    """Path of the launcher whose command was rewritten."""
+    kind: launchers.Kind | None = None
+    shims: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the command ended."""
+
+    wall_s: float
+    exit_code: int | None = None
+    signal: int | None = None
+
+    @property
+    def shell_code(self) -> int:
+        """The exit code as a shell would give it."""
+        return EXIT_SIGNAL_BASE + self.signal if self.signal else self.exit_code or 0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked of `ioweir run`."""
+
+    output: Path | None = None
+    plan: Path | None = None
+    verify: bool = False
+    quiet: bool = False
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+def require_preload() -> Path:
+    """The library to preload, or an error that says where it was looked for."""
+    library = locate.preload_library()
+    if library is None:
+        looked = ", ".join(str(directory) for directory in locate.candidate_directories())
+        raise IoweirError(
+            f"{locate.PRELOAD_LIBRARY} is not in {looked}: reinstall ioweir, or name its directory in "
+            f"{locate.LIBRARY_DIRECTORY_VARIABLE}",
+            EXIT_NOT_STARTED,
+        )
+    if any(character in str(library) for character in " :"):
+        raise IoweirError(
+            f"{library}: LD_PRELOAD cannot hold a path with a blank or a colon. Install ioweir elsewhere",
+            EXIT_NOT_STARTED,
+        )
+    return library
+
+
+def check_plan(plan: Path) -> str:
+    """The text of a plan file that the planner accepts."""
+    try:
+        text = plan.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise IoweirError(f"plan '{plan}' cannot be read: {reason}", EXIT_USAGE) from error
+    try:
+        compiled().parse_plan(text, str(plan))
+    except ValueError as error:
+        raise IoweirError(f"plan '{plan}' is not valid: {error}", EXIT_USAGE) from error
+    return text
+
+
+def ioweir_version() -> str:
+    """The installed version, "unknown" in a bare checkout."""
+    try:
+        return metadata.version("ioweir")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+# ------------------------------------------------------------------------------------------------------ preparation
+
+
+def rank_variables(library: Path, directory: Path, plan: Path | None, verify: bool) -> dict[str, str]:
+    """What the preload on a rank reads."""
+    variables = {launchers.PRELOAD: str(library), "IOWEIR_DIR": str(directory)}
+    if plan is not None:
+        variables["IOWEIR_PLAN"] = str(plan)
+    if verify:
+        variables["IOWEIR_VERIFY"] = "1"
+    return variables
+
+
+def program_behind(words: Sequence[str]) -> tuple[str, ...]:
+    """The words that start the program itself, behind wrappers and a launcher."""
+    at = wrappers.unwrap(words)
+    if launchers.find_launcher(words, at):
+        path = shutil.which(words[at])
+        kind = (launchers.identify(path) if path else None) or launchers.Kind.OPEN_MPI
+        context = launchers.parse(kind, words[at:])[0]
+        if context.program is None:
+            return ()
+        first, end = at + context.program, at + context.end
+        return tuple(words[wrappers.unwrap(words[:end], first) : end])
+    return tuple(words[at:])
+
+
+def prepare(
+    words: Sequence[str], variables: Mapping[str, str], environment: Mapping[str, str], shims: Path | None = None
+) -> Prepared:
+    """The command and environment with which the ranks, and no launcher, get `variables`.
+
+    `shims` is where to put stand-ins for launchers that the command may call; None makes none.
+    """
+    base = {name: value for name, value in environment.items() if name not in _OWN_VARIABLES}
+    path = find_command(words[0], base)
+    behind = program_behind(words)
+    program = wrappers.program_name(behind or words)
+    # What the user set for the preload by hand goes to the ranks as well.
+    passed = dict(variables) | {n: v for n, v in base.items() if n.startswith(shim.VARIABLE_PREFIX)}
+    at = wrappers.unwrap(words)
+    launcher = shutil.which(words[at], path=base.get("PATH")) if launchers.find_launcher(words, at) else None
+    if launcher is not None:
+        kind = launchers.identify(launcher)
+        inner = words[at:]
+        rewritten = (
+            launchers.inherit(inner, passed, base) if kind is None else launchers.rewrite(kind, inner, passed, base)
+        )
+        return Prepared(
+            path,
+            (*words[:at], *rewritten.words),
+            base | rewritten.environment,
+            program,
+            launcher,
+            kind,
+            warnings=rewritten.warnings,
+        )
+    library = variables[launchers.PRELOAD]
+    direct = base | passed | {launchers.PRELOAD: launchers.join_preload(library, base.get(launchers.PRELOAD))}
+    names: list[str] = []
+    if shims is not None:
+        search = base.get("PATH", os.defpath)
+        names = shim.write_shims(shims, Path(library), search)
+        if names:
+            direct["PATH"] = f"{shims}{os.pathsep}{search}"
+    return Prepared(path, tuple(words), direct, program, shims=tuple(names))
+
+
+def find_command(name: str, environment: Mapping[str, str]) -> str:
+    """Where a command lies, or the error a shell would give."""
+    found = shutil.which(name, path=environment.get("PATH", os.defpath))
+    if found is not None:
+        return found
+    if "/" in name and Path(name).exists():
+        what = "is a directory" if Path(name).is_dir() else "is not executable (chmod +x makes it so)"
+        raise IoweirError(f"{name}: {what}", EXIT_NOT_EXECUTABLE)
+    where = "no such file" if "/" in name else "not found in PATH"
+    raise IoweirError(f"{name}: {where}. Check the command after `--`", EXIT_NOT_FOUND)
+
+
+def make_directory(output: Path | None, program: str, now: float) -> Path:
+    """The trace directory: the one asked for, which must be empty, or a new one named by program and time."""
+    if output is not None:
+        if output.exists() and not output.is_dir():
+            raise IoweirError(f"-o {output}: is a file; name a directory that is new or empty", EXIT_NOT_STARTED)
+        if output.is_dir() and any(output.iterdir()):
+            raise IoweirError(
+                f"-o {output}: is not empty, and traces are never mixed; name another or remove it", EXIT_NOT_STARTED
+            )
+        directory = output
+    else:
+        stem = f"ioweir-{program}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}"
+        directory = Path(stem)
+        number = 2
+        while directory.exists():
+            directory = Path(f"{stem}-{number}")
+            number += 1
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IoweirError(
+            f"trace directory {directory}: cannot be made: {error.strerror}. Name a writable place with -o",
+            EXIT_NOT_STARTED,
+        ) from error
+    return directory.resolve()
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a file so that a reader sees the old or the new one, never a part."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    scratch.replace(path)
+
+
+# -------------------------------------------------------------------------------------------------------- execution
+
+
+def execute(prepared: Prepared) -> Ended:
+    """Start the command, hand signals on to it, wait for it."""
+    watched = _FORWARDED | {signal.SIGCHLD}
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    try:
+        begun = time.monotonic()
+        child = _spawn(prepared, previous)
+        while True:
+            caught = signal.sigwaitinfo(watched)
+            if caught.si_signo == signal.SIGCHLD:
+                done, status = os.waitpid(child, os.WNOHANG)
+                if done == child:
+                    wall_s = time.monotonic() - begun
+                    if os.WIFSIGNALED(status):
+                        return Ended(wall_s, signal=os.WTERMSIG(status))
+                    return Ended(wall_s, exit_code=os.WEXITSTATUS(status))
+            elif caught.si_code != _SI_KERNEL:
+                # A terminal sends to the child as well: a second one would make launchers kill at once.
+                os.kill(child, caught.si_signo)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+
+
+def _spawn(prepared: Prepared, mask: Iterable[int]) -> int:
+    def start(path: str, words: tuple[str, ...]) -> int:
+        return os.posix_spawn(path, words, prepared.environment, setsigmask=mask, setsigdef=_PYTHON_IGNORES)
+
+    try:
+        return start(prepared.path, prepared.words)
+    except OSError as error:
+        if error.errno == errno.ENOEXEC:
+            # A script without #!: what every shell does with it.
+            return start("/bin/sh", ("/bin/sh", prepared.path, *prepared.words[1:]))
+        raise IoweirError(
+            f"{prepared.words[0]}: cannot be started: {error.strerror}",
+            EXIT_NOT_FOUND if error.errno == errno.ENOENT else EXIT_NOT_EXECUTABLE,
+        ) from error
+
+
+def run(words: Sequence[str], options: Options) -> int:
+    """The whole of `ioweir run`; returns the exit code."""
+    if not words:
+        raise IoweirError("no command given: ioweir run [OPTIONS] -- CMD ...", EXIT_USAGE)
+    if options.verify and options.plan is None:
+        raise IoweirError(
+            "--verify checks what ioweir's engine wrote, and without --plan it writes nothing: add --plan PLAN.toml",
+            EXIT_USAGE,
+        )
+    find_command(words[0], options.environment)
+    library = require_preload()
+    plan_text = check_plan(options.plan) if options.plan is not None else None
+    program = wrappers.program_name(program_behind(words) or words)
+    started = time.time()
+    existed = options.output is not None and options.output.is_dir()
+    directory = make_directory(options.output, program, started)
+    plan_copy = _copy_plan(plan_text, directory)
+    variables = rank_variables(library, directory, plan_copy, options.verify)
+    shims = directory / SHIM_DIRECTORY
+    try:
+        prepared = prepare(words, variables, options.environment, shims)
+        for warning in prepared.warnings:
+            _say(warning)
+        content = _run_content(words, options, prepared, started)
+        write_json(directory / RUN_FILE, content)
+        ended = execute(prepared)
+    except IoweirError:
+        shutil.rmtree(directory, ignore_errors=True)
+        if existed:
+            directory.mkdir()
+        raise
+    shutil.rmtree(shims, ignore_errors=True)
+    content |= {
+        "state": "ended",
+        "ended": time.time(),
+        "wall_s": ended.wall_s,
+        "exit_code": ended.exit_code,
+        "signal": ended.signal,
+    }
+    write_json(directory / RUN_FILE, content)
+    return _conclude(directory, ended, options)
+
+
+def _copy_plan(text: str | None, directory: Path) -> Path | None:
+    """The trace keeps its own copy of the plan, and the ranks read that: an edit during the run changes nothing."""
+    if text is None:
+        return None
+    (directory / PLAN_FILE).write_text(text, encoding="utf-8")
+    return directory / PLAN_FILE
+
+
+def _run_content(words: Sequence[str], options: Options, prepared: Prepared, started: float) -> dict[str, Any]:
+    return {
+        "state": "running",
+        "command": list(words),
+        "cwd": str(Path.cwd()),
+        "program": prepared.program,
+        "launcher": {"path": prepared.launcher, "kind": prepared.kind.value if prepared.kind else None},
+        "executed": list(prepared.words),
+        "shims": list(prepared.shims),
+        "host": socket.gethostname(),
+        "plan": str(options.plan) if options.plan else None,
+        "verify": options.verify,
+        "ioweir_version": ioweir_version(),
+        "started": started,
+    }
+
+
+def _conclude(directory: Path, ended: Ended, options: Options) -> int:
+    """Report, and judge a verification. The program's own exit code outranks everything but a silent mismatch."""
+    report = _first_report(directory, options.quiet)
+    if not options.quiet:
+        _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")
+    if options.verify and report is not None:
+        verify = report["plan"]["verify"]
+        if verify["result"] == "mismatch":
+            files = ", ".join(row["path"] for row in verify["mismatch"])
+            _say(f"verification FAILED: {files}: the file does not hold what the program passed in")
+            if ended.shell_code == 0:
+                return EXIT_VERIFY
+        elif verify["result"] != "ok":
+            _say(
+                "verification: nothing was verified, for the engine wrote no file (see the plan's notes in the report)"
+            )
+    return ended.shell_code
+
+
+def _first_report(directory: Path, quiet: bool) -> Report | None:
+    from ioweir import report, report_text  # noqa: PLC0415 (only after the program has ended)
+
+    try:
+        result = report.build(load(directory))
+        write_json(directory / REPORT_FILE, result)
+    except (IoweirError, OSError) as error:
+        _say(f"the trace cannot be reported: {error}")
+        return None
+    if not quiet:
+        report_text.write(result, sys.stderr)
+    return result
+
+
+def _say(text: str) -> None:
+    print(f"ioweir: {text}", file=sys.stderr, flush=True)
+
+
+# ---------------------------------------------------------------------------------------------------- batch scripts
+
+
+def environment_script(output: Path, plan: Path | None, verify: bool) -> str:
+    """Shell lines for batch scripts that start the ranks themselves; makes the trace directory."""
+    import shlex  # noqa: PLC0415
+
+    library = require_preload()
+    plan_text = check_plan(plan) if plan is not None else None
+    directory = make_directory(output, "env", time.time())
+    plan_copy = _copy_plan(plan_text, directory)
+    write_json(
+        directory / RUN_FILE,
+        {
+            "state": "environment",
+            "command": [],
+            "cwd": str(Path.cwd()),
+            "plan": str(plan) if plan else None,
+            "verify": verify,
+            "ioweir_version": ioweir_version(),
+            "started": time.time(),
+        },
+    )
+    lines = ["# For the ranks only, not for launchers: mpiexec ... sh -c '. FILE; exec ./program'"]
+    for name, value in rank_variables(library, directory, plan_copy, verify).items():
+        suffix = f"${{{name}:+:${name}}}" if name == launchers.PRELOAD else ""
+        lines.append(f"export {name}={shlex.quote(value)}{suffix}")
+    return "\n".join(lines)

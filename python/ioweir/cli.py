@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path  # noqa: TC003 (typer reads the annotations at run time)
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError
 
-_EPILOG = "Exit codes: " + "; ".join(f"{code} = {meaning}" for code, meaning in EXIT_CODES) + "."
+# \b keeps click from joining the lines.
+_EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:<6} {meaning}" for code, meaning in EXIT_CODES)
 
 app = typer.Typer(
     name="ioweir",
-    help="Watches the I/O of an unmodified MPI program, explains where the time went, and applies a plan underneath it.",
+    help="Watches the I/O of an unmodified MPI program, explains where its time went, applies a plan underneath it.",
     epilog=_EPILOG,
+    rich_markup_mode=None,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

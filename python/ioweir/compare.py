@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
-from ioweir.report import DATA_OPS, Report, build, rank_list
+from ioweir.report import DATA_OPS, Report, build
 from ioweir.trace import POSIX, load
+from ioweir.units import number_list, plural, rate, seconds, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +124,7 @@ def _changes(before: Report, after: Report) -> Iterator[Change]:
     for op in DATA_OPS:
         first, second = (len(run["storage"][op]["ranks"]) for run in (before, after))
         if first or second:
-            yield _amount(f"{unit}s that {op} storage", "", first, second)
+            yield _amount(f"{plural(unit, 2)} that {op} storage", "", first, second)
 
 
 def _layer_changes(name: str, first: dict[str, Any], second: dict[str, Any]) -> Iterator[Change]:
@@ -146,7 +147,6 @@ def _layer_changes(name: str, first: dict[str, Any], second: dict[str, Any]) -> 
 
 
 def _time(what: str, before: float, after: float) -> Change:
-    from ioweir.report_text import seconds  # noqa: PLC0415 (rich is not needed for --json)
 
     ratio = before / after if after > 0 else None
     sentence = f"{what} {seconds(before)} -> {seconds(after)}: {_faster(before, after)}"
@@ -170,7 +170,6 @@ def _factor(value: float) -> str:
 
 
 def _amount(what: str, unit: str, before: float | None, after: float | None) -> Change:
-    from ioweir.report_text import rate, size  # noqa: PLC0415 (rich is not needed for --json)
 
     def words(value: float | None) -> str:
         if value is None:
@@ -227,5 +226,5 @@ def run_lines(run: dict[str, Any]) -> list[str]:
         lines.append(f"verification: {plan['verify']['result']}")
     for op, word in (("write", "wrote to"), ("read", "read from")):
         if run["storage"][op]:
-            lines.append(f"{rank_list(run['storage'][op], 'rank' if run['ranks'] else 'process')} {word} storage")
+            lines.append(f"{number_list(run['storage'][op], 'rank' if run['ranks'] else 'process')} {word} storage")
     return lines

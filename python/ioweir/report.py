@@ -16,6 +16,7 @@ import numpy as np
 from ioweir import attribute
 from ioweir.intervals import Indices, Int64s, count_by_group, sum_by_group, union_by_group
 from ioweir.trace import FLAG_FAILED, MPI_IO, POSIX, RUN_FILE, Trace
+from ioweir.units import number_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -449,12 +450,12 @@ def partial_reasons(trace: Trace, who: attribute.Attribution) -> list[str]:
         if p.rank not in unfinished and p.end_ns < 0 and went_on[p.host, p.pid] <= p.start_ns
     }
     if unfinished:
-        reasons.append(f"never reached MPI_Finalize: {rank_list(unfinished)}")
+        reasons.append(f"never reached MPI_Finalize: {number_list(unfinished)}")
     if not_ended:
-        reasons.append(f"did not end normally after MPI_Finalize: {rank_list(not_ended)}")
+        reasons.append(f"did not end normally after MPI_Finalize: {number_list(not_ended)}")
     missing = set(range(who.unit_count)) - {p.rank for p in ranks.values()} if who.has_ranks else set()
     if missing:
-        reasons.append(f"left no trace: {rank_list(missing)} of {who.unit_count}")
+        reasons.append(f"left no trace: {number_list(missing)} of {who.unit_count}")
     reasons.extend(dict.fromkeys(f"{n.code}: {n.text or n.path}" for n in trace.notes if n.code in _PARTIAL_NOTES))
     reasons.extend(_run_reasons(trace))
     return reasons
@@ -488,20 +489,6 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def rank_list(ranks: set[int] | Sequence[int], noun: str = "rank") -> str:
-    """Ranks in words. Example: {0, 1, 2, 5} -> "ranks 0-2, 5"."""
-    ordered = sorted(set(ranks))
-    pieces: list[str] = []
-    start = 0
-    for at in range(1, len(ordered) + 1):
-        if at == len(ordered) or ordered[at] != ordered[at - 1] + 1:
-            first, last = ordered[start], ordered[at - 1]
-            pieces.append(str(first) if first == last else f"{first}-{last}")
-            start = at
-    plural = {"rank": "ranks", "process": "processes"}[noun]
-    return f"{noun if len(ordered) == 1 else plural} {', '.join(pieces)}"
 
 
 def _plan(trace: Trace) -> dict[str, Any]:

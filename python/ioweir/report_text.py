@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ioweir.report import DATA_OPS, PARTS, Report, rank_list
+from ioweir.report import DATA_OPS, PARTS, Report
+from ioweir.units import bounds, number_list, percent, plural, rate, seconds, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,45 +35,6 @@ def console_for(stream: IO[str]) -> Console:
     return Console(file=stream, highlight=False, width=max(width, _PLAIN_WIDTH), no_color=True, soft_wrap=False)
 
 
-def seconds(value: float) -> str:
-    """A time with three figures that mean something. Example: 0.00123 -> "1.23 ms"."""
-    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
-        if abs(value) < limit:
-            return "0 s" if value == 0 else f"{value * factor:.3g} {unit}"
-    return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
-
-
-def size(value: float) -> str:
-    """Bytes in binary units. Example: 1536 -> "1.50 KiB"."""
-    if value < 1024:
-        return f"{value:.0f} B"
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        value /= 1024
-        if value < 1024:
-            return f"{value:.2f} {unit}" if value < 100 else f"{value:.0f} {unit}"
-    return f"{value / 1024:.2f} PiB"
-
-
-def rate(value: float | None) -> str:
-    """A bandwidth, a dash where there is none."""
-    return "-" if value is None else f"{size(value)}/s"
-
-
-def bounds(value: float | Sequence[float | None] | None) -> str:
-    """A bandwidth or its two bounds. Example: [None, 2048.0] -> "<= 2.00 KiB/s"."""
-    if value is None or isinstance(value, int | float):
-        return rate(value)
-    lower, upper = value
-    if upper is None:
-        return "-"
-    return f"<= {rate(upper)}" if lower is None else f"{rate(lower)} .. {rate(upper)}"
-
-
-def percent(part: float, whole: float | None) -> str:
-    """A share. Example: 1, 3 -> "33 %"."""
-    return f"{100 * part / whole:.0f} %" if whole else "-"
-
-
 def write(report: Report, stream: IO[str]) -> None:
     """Print the whole report."""
     console = console_for(stream)
@@ -92,7 +54,7 @@ def headline(report: Report) -> list[str]:
     """What ran, and where its time went."""
     io, unit = report["io"], report["io"]["unit"]
     count = report["ranks"] or report["processes"]
-    who = f"{count} {rank_list([0] if count == 1 else [0, 1], unit).split()[0]}"
+    who = f"{count} {plural(unit, count)}"
     ended = f"signal {report['signal']}" if report["signal"] else f"exit code {report['exit_code']}"
     on = f", {len(report['hosts'])} nodes" if len(report["hosts"]) > 1 else ""
     lines = [
@@ -129,9 +91,9 @@ def _storage_lines(report: Report, count: int) -> Iterable[str]:
         if not touched["ranks"]:
             continue
         slowest = touched["slowest"]
-        who = f"all {count} {'ranks' if unit == 'rank' else 'processes'}"
+        who = f"all {count} {plural(unit, count)}"
         if len(touched["ranks"]) < count or count == 1:
-            who = rank_list(touched["ranks"], unit) + (f" (of {count})" if count > 1 else "")
+            who = number_list(touched["ranks"], unit) + (f" (of {count})" if count > 1 else "")
         yield (
             f"Storage: {who} {verb} it; slowest {unit} {slowest['rank']}: {seconds(slowest['time_s'])} for "
             f"{size(slowest['bytes'])} (mean {seconds(slowest['mean_time_s'])})."

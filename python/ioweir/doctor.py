@@ -1,0 +1,372 @@
+"""`ioweir doctor -- CMD`: what ioweir will see of a program, said before it is run.
+
+Looks at files and words; the only things it starts are `LAUNCHER --version`, `ldconfig -p` and, for a Python script,
+its interpreter to ask where mpi4py lies. Which functions reach files is io_functions.py's table.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+from pathlib import Path, PurePath
+from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
+
+from ioweir import elf, io_functions, launchers, locate, wrappers
+from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, IoweirError
+from ioweir.trace import MPI_IO, POSIX, compiled, function_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+OPEN_MPI: Final = "Open MPI"
+MPICH: Final = "MPICH"
+
+# What only the C library, the compilers' runtimes and the MPI library's own parts import says nothing of a program.
+_SYSTEM_LIBRARY: Final = re.compile(
+    r"(ld-linux|ld-musl|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+|quadmath|gomp|z|crypto|ssl|nsl|anl|selinux"
+    r"|mpi\w*|mpich\w*|open-(rte|pal)|pmix|prrte|hwloc|event\w*|uc[pmst]|uct|fabric|ibverbs|rdmacm|numa|nl-\w+|psm\w*"
+    r"|systemd|udev|cap|lzma|zstd|bz2|X\w+|xcb\w*))([-.]|$)"
+)
+_LIBRARIES_OF_INTEREST: Final = {
+    "HDF5": re.compile(r"libhdf5"),
+    "PnetCDF": re.compile(r"libpnetcdf"),
+    "netCDF": re.compile(r"libnetcdf"),
+}
+_STATIC_MARKERS: Final = {"HDF5": "H5Fcreate", "PnetCDF": "ncmpi_create", "netCDF": "nc_create"}
+_CLOCK_SOURCE: Final = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+_MPI4PY_QUESTION: Final = (
+    "import importlib.util as u\n"
+    "try: s = u.find_spec('mpi4py.MPI')\n"
+    "except ImportError: s = None\n"
+    "print(s.origin if s else '')"
+)
+
+
+class Finding(TypedDict):
+    """Something worth knowing. severity: ok, note, warning (figures will lack something) or error (nothing is seen)."""
+
+    severity: str
+    text: str
+
+
+class Examination(TypedDict):
+    """Everything that `ioweir doctor --json` prints."""
+
+    command: list[str]
+    program: str
+    program_path: str | None
+    kind: str
+    launcher: str | None
+    launcher_kind: str | None
+    mpi: str | None
+    mpi_library: str | None
+    libraries: list[str]
+    layers: dict[str, bool]
+    gaps: list[dict[str, Any]]
+    preload: str | None
+    clock_source: str | None
+    findings: list[Finding]
+
+
+def mpi_of(sonames: Iterable[str]) -> tuple[str, str] | None:
+    """Which MPI a set of sonames means, and by which of them. Example: libmpi.so.40 -> Open MPI."""
+    for soname in sonames:
+        if re.match(r"libmpi\.so\.([24]0|40)$|libmpi_mpifh\.so\.[24]0|libopen-rte", soname):
+            return OPEN_MPI, soname
+        if re.match(r"lib(mpich|mpi)\.so\.12$|libmpich\w*\.so|libmpi_(cray|intel|gnu|amd|nvidia)\w*\.so", soname):
+            return MPICH, soname
+    return None
+
+
+def examine(words: Sequence[str]) -> Examination:
+    """Look at everything that decides what a trace of this command will hold."""
+    if not words:
+        raise IoweirError("no command given: ioweir doctor -- CMD ...", EXIT_USAGE)
+    result = Examination(
+        command=list(words), program="", program_path=None, kind="", launcher=None, launcher_kind=None, mpi=None,
+        mpi_library=None, libraries=[], layers={MPI_IO: False, POSIX: False}, gaps=[], preload=None,
+        clock_source=None, findings=[],
+    )  # fmt: skip
+    behind = _look_at_launcher(words, result)
+    _look_at_program(behind, result)
+    _look_at_match(result)
+    _look_at_surroundings(result)
+    return result
+
+
+def _say(result: Examination, severity: str, text: str) -> None:
+    result["findings"].append(Finding(severity=severity, text=text))
+
+
+def _look_at_launcher(words: Sequence[str], result: Examination) -> Sequence[str]:
+    """Note the launcher, if any; returns the words that start the program."""
+    at = wrappers.unwrap(words)
+    if not launchers.find_launcher(words, at):
+        return words[at:]
+    path = shutil.which(words[at])
+    if path is None:
+        raise IoweirError(f"{words[at]}: not found in PATH. Install the MPI whose launcher it is", EXIT_NOT_FOUND)
+    kind = launchers.identify(path)
+    result["launcher"] = path
+    result["launcher_kind"] = kind.value if kind else None
+    if kind is None:
+        _say(
+            result,
+            "warning",
+            f"launcher {path}: neither Open MPI, Hydra nor Slurm; it gets the preload itself and ranks on other nodes "
+            "may not",
+        )
+        kind = launchers.Kind.OPEN_MPI
+    else:
+        _say(result, "ok", f"launcher {path}: {kind.value}; only its ranks get the preload")
+    inner = words[at:]
+    context = launchers.parse(kind, inner)[0]
+    if context.program is None:
+        raise IoweirError(f"{words[at]}: no program found behind its options", EXIT_NOT_FOUND)
+    program = inner[context.program : context.end]
+    return program[wrappers.unwrap(program) :]
+
+
+# ------------------------------------------------------------------------------------------------------ the program
+
+
+def _look_at_program(words: Sequence[str], result: Examination) -> None:
+    path = shutil.which(words[0])
+    result["program"] = wrappers.program_name(words)
+    if path is None:
+        raise IoweirError(f"{words[0]}: not found in PATH or not executable. Check the command", EXIT_NOT_FOUND)
+    result["program_path"] = path
+    if not elf.is_elf(path):
+        interpreter = script_interpreter(path)
+        inner = interpreter[wrappers.unwrap(interpreter) :] if interpreter else ["/bin/sh"]
+        _look_at_interpreter([*inner, path], result)
+    elif wrappers.script_of(words) is not None:
+        _look_at_interpreter(words, result)
+    else:
+        _look_at_binary(path, result)
+
+
+def script_interpreter(path: str) -> list[str]:
+    """The words of a script's #! line. Example: "#!/usr/bin/env python3" -> ["/usr/bin/env", "python3"]."""
+    try:
+        with Path(path).open("rb") as file:
+            line = file.readline(512)
+    except OSError:
+        return []
+    return line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []
+
+
+def _look_at_interpreter(words: Sequence[str], result: Examination) -> None:
+    name = PurePath(words[0]).name
+    if name.startswith("python"):
+        result["kind"] = "Python script"
+        _look_at_python(words[0], result)
+        return
+    result["kind"] = "script"
+    result["layers"] |= {POSIX: True}
+    _say(
+        result,
+        "note",
+        f"{words[-1]} is a script for {name}: the programs it starts are traced when they run, and launchers that it "
+        "calls by name pass the preload to their ranks only. For what they import, ask doctor about each of them",
+    )
+
+
+def _look_at_python(interpreter: str, result: Examination) -> None:
+    path = shutil.which(interpreter)
+    if path is None:
+        raise IoweirError(f"{interpreter}: the script's interpreter is not found in PATH", EXIT_NOT_FOUND)
+    try:
+        asked = subprocess.run(
+            [path, "-c", _MPI4PY_QUESTION], capture_output=True, text=True, timeout=60, check=False
+        ).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        asked = ""
+    real = os.path.realpath(path)
+    _examine_closure(elf.closure(real, os.environ) if elf.is_elf(real) else None, result)
+    if not asked or not elf.is_elf(asked):
+        _say(
+            result, "note", f"{path} has no mpi4py: if the script uses no MPI, its POSIX calls are traced all the same"
+        )
+        return
+    found = mpi_of(elf.closure(asked, os.environ).libraries)
+    if found is None:
+        _say(result, "note", f"mpi4py ({asked}) loads its MPI library at run time; the back end is chosen then")
+        return
+    result["mpi"], result["mpi_library"] = found
+    result["layers"][MPI_IO] = True
+    _say(result, "ok", f"mpi4py is built for {found[0]} ({found[1]}), loaded at run time; MPI-IO through it is traced")
+
+
+def _look_at_binary(path: str, result: Examination) -> None:
+    if os.stat(path).st_mode & (stat.S_ISUID | stat.S_ISGID):  # noqa: PTH116 (the path is already resolved)
+        _say(result, "error", f"{path} is setuid or setgid: the dynamic linker ignores LD_PRELOAD for it")
+    try:
+        found = elf.closure(path, os.environ)
+    except ValueError as error:
+        raise IoweirError(f"{error}. Is it a complete executable?") from error
+    _examine_closure(found, result)
+
+
+def _examine_closure(found: elf.Closure | None, result: Examination) -> None:
+    if found is None:
+        return
+    binary = found.binary
+    result["kind"] = result["kind"] or ("dynamic executable" if binary.interpreter else "static executable")
+    if binary.interpreter is None:
+        _say(
+            result,
+            "error",
+            f"{binary.path} is statically linked: nothing can be preloaded into it. Link it dynamically "
+            "(without -static, on a Cray with CRAYPE_LINK_TYPE=dynamic)",
+        )
+        return
+    if "ld-musl" in binary.interpreter:
+        _say(result, "error", f"{binary.path} uses musl; the preload needs glibc. Build it against glibc")
+        return
+    result["layers"][POSIX] = True
+    for soname in found.missing:
+        _say(
+            result,
+            "error",
+            f"{soname} is not found: the program will not start. Load its module or set LD_LIBRARY_PATH",
+        )
+    mpi = mpi_of(found.libraries)
+    if mpi is not None:
+        result["mpi"], result["mpi_library"] = mpi[0], found.libraries[mpi[1]].path
+        result["layers"][MPI_IO] = True
+        _say(result, "ok", f"MPI library: {mpi[0]} ({found.libraries[mpi[1]].path})")
+    elif "MPI_Init" in binary.defined:
+        _say(result, "error", "MPI is linked statically: its MPI-IO calls cannot be seen; link the shared library")
+    elif result["kind"] == "dynamic executable":
+        _say(
+            result, "note", "no MPI library is linked; if one is loaded at run time, its calls are traced from then on"
+        )
+    own = [binary, *(library for name, library in found.libraries.items() if not _SYSTEM_LIBRARY.match(name))]
+    _look_at_libraries(found, result)
+    _look_at_gaps(own, result)
+
+
+def _look_at_libraries(found: elf.Closure, result: Examination) -> None:
+    for name, pattern in _LIBRARIES_OF_INTEREST.items():
+        linked = [soname for soname in found.libraries if pattern.match(soname)]
+        if linked:
+            result["libraries"].extend(linked)
+            _say(result, "ok", f"{name} ({linked[0]}): the MPI-IO and POSIX calls it makes are traced")
+        elif _STATIC_MARKERS[name] in found.binary.defined:
+            _say(result, "note", f"{name} is linked statically: the MPI-IO and POSIX calls it makes are traced")
+
+
+def _look_at_gaps(binaries: Sequence[elf.Binary], result: Examination) -> None:
+    try:
+        functions = function_table(compiled().functions())
+    except IoweirError as error:
+        _say(result, "error", str(error))
+        return
+    recorded = {symbol for function in functions for symbol in (function.name, *function.symbols)}
+    users: dict[str, list[str]] = {}
+    for binary in binaries:
+        for symbol in binary.undefined:
+            users.setdefault(symbol, []).append(PurePath(binary.path).name)
+    for gap in io_functions.gaps(users, recorded):
+        where = sorted({name for symbol in gap.functions for name in users[symbol]})
+        result["gaps"].append(
+            {
+                "family": gap.family,
+                "moves_data": gap.moves_data,
+                "functions": list(gap.functions),
+                "imported_by": where,
+            }
+        )
+        shown = ", ".join(gap.functions[:6]) + (f" and {len(gap.functions) - 6} more" if len(gap.functions) > 6 else "")
+        by = f" (imported by {', '.join(where[:3])}{' and others' if len(where) > 3 else ''})"
+        if gap.moves_data:
+            _say(result, "warning", f"not recorded, {gap.family}: {shown}{by}. What moves through them is in no figure")
+        else:
+            _say(result, "note", f"not recorded, {gap.family}: {shown}{by}")
+
+
+# ----------------------------------------------------------------------------------------------------- surroundings
+
+
+def _look_at_match(result: Examination) -> None:
+    wanted = {launchers.Kind.OPEN_MPI.value: OPEN_MPI, launchers.Kind.HYDRA.value: MPICH}.get(
+        result["launcher_kind"] or ""
+    )
+    if wanted and result["mpi"] and wanted != result["mpi"]:
+        _say(
+            result,
+            "warning",
+            f"launcher and library do not match: {result['launcher']} is {result['launcher_kind']}'s, the program uses "
+            f"{result['mpi']}. Every process would be rank 0 of 1; use the launcher of {result['mpi']}",
+        )
+
+
+def _look_at_surroundings(result: Examination) -> None:
+    library = locate.preload_library()
+    result["preload"] = str(library) if library else None
+    if library is None:
+        looked = ", ".join(str(directory) for directory in locate.candidate_directories())
+        _say(result, "error", f"{locate.PRELOAD_LIBRARY} is not in {looked}: reinstall ioweir")
+    else:
+        _say(result, "ok", f"preload: {library}")
+        _look_at_architecture(library, result)
+    try:
+        with tempfile.TemporaryFile(dir="."):
+            pass
+    except OSError as error:
+        _say(
+            result, "warning", f"{Path.cwd()} is not writable ({error.strerror}): give `ioweir run` a place with -o DIR"
+        )
+    try:
+        result["clock_source"] = _CLOCK_SOURCE.read_text(encoding="ascii").strip()
+    except OSError:
+        _say(result, "note", f"the clock source is unknown ({_CLOCK_SOURCE} cannot be read)")
+        return
+    if result["clock_source"] == "tsc":
+        _say(result, "ok", "clock source: tsc")
+    else:
+        _say(result, "note", f"clock source: {result['clock_source']}, not tsc; a traced call costs more")
+
+
+def _look_at_architecture(library: Path, result: Examination) -> None:
+    path = result["program_path"]
+    if path is None or not elf.is_elf(path):
+        return
+    ours, theirs = elf.read(str(library)), elf.read(path)
+    if (ours.machine, ours.bits) != (theirs.machine, theirs.bits):
+        _say(
+            result,
+            "error",
+            f"{path} is for {theirs.machine} with {theirs.bits} bits, the preload for {ours.machine} with {ours.bits}: "
+            "it cannot be loaded. Install ioweir built for the program's architecture",
+        )
+
+
+# -------------------------------------------------------------------------------------------------------------- text
+
+
+def exit_code(result: Examination) -> int:
+    """0 when the program will be traced, 1 when something prevents that."""
+    return EXIT_FAILED if any(finding["severity"] == "error" for finding in result["findings"]) else EXIT_OK
+
+
+def write(result: Examination, stream: IO[str]) -> None:
+    """Print the examination: what the program is, what will be seen, then all findings, the worst first."""
+    from rich.markup import escape  # noqa: PLC0415
+
+    from ioweir.report_text import console_for  # noqa: PLC0415
+
+    console = console_for(stream)
+    console.print(f"{escape(result['program'])}: {result['kind']}, {escape(result['program_path'] or '')}")
+    seen = [layer for layer, will_be_seen in result["layers"].items() if will_be_seen]
+    console.print(f"Layers that will be seen: {', '.join(seen) or 'none'}")
+    styles = {"error": "bold red", "warning": "bold yellow", "note": "bold", "ok": "green"}
+    order = list(styles)
+    for finding in sorted(result["findings"], key=lambda f: order.index(f["severity"])):
+        style = styles[finding["severity"]]
+        console.print(f"  [{style}]{finding['severity']}[/]: {escape(finding['text'])}")

@@ -1,0 +1,65 @@
+"""Times, sizes, rates and counts as people read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+
+def seconds(value: float) -> str:
+    """A time with three figures that mean something. Example: 0.00123 -> "1.23 ms"."""
+    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
+        if abs(value) < limit:
+            return "0 s" if value == 0 else f"{value * factor:.3g} {unit}"
+    return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
+
+
+def size(value: float) -> str:
+    """Bytes in binary units. Example: 1536 -> "1.50 KiB"."""
+    if value < 1024:
+        return f"{value:.0f} B"
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        value /= 1024
+        if value < 1024:
+            return f"{value:.2f} {unit}" if value < 100 else f"{value:.0f} {unit}"
+    return f"{value / 1024:.2f} PiB"
+
+
+def rate(value: float | None) -> str:
+    """A bandwidth, a dash where there is none."""
+    return "-" if value is None else f"{size(value)}/s"
+
+
+def bounds(value: float | Sequence[float | None] | None) -> str:
+    """A bandwidth or its two bounds. Example: [None, 2048.0] -> "<= 2.00 KiB/s"."""
+    if value is None or isinstance(value, int | float):
+        return rate(value)
+    lower, upper = value
+    if upper is None:
+        return "-"
+    return f"<= {rate(upper)}" if lower is None else f"{rate(lower)} .. {rate(upper)}"
+
+
+def percent(part: float, whole: float | None) -> str:
+    """A share. Example: 1, 3 -> "33 %"."""
+    return f"{100 * part / whole:.0f} %" if whole else "-"
+
+
+def plural(noun: str, count: int) -> str:
+    """A noun for a count. Example: "process", 2 -> "processes"."""
+    return noun if count == 1 else noun + ("es" if noun.endswith("s") else "s")
+
+
+def number_list(numbers: Collection[int], noun: str = "rank") -> str:
+    """Numbers in words. Example: {0, 1, 2, 5} -> "ranks 0-2, 5"."""
+    ordered = sorted(set(numbers))
+    pieces: list[str] = []
+    start = 0
+    for at in range(1, len(ordered) + 1):
+        if at == len(ordered) or ordered[at] != ordered[at - 1] + 1:
+            first, last = ordered[start], ordered[at - 1]
+            pieces.append(str(first) if first == last else f"{first}-{last}")
+            start = at
+    return f"{plural(noun, len(ordered))} {', '.join(pieces)}"

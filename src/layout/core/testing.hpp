@@ -6,7 +6,9 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <ostream>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,7 @@
 namespace ioweir::layout {
 
 inline void PrintTo(const Extent& extent, std::ostream* out) { *out << "{" << extent.offset << ", " << extent.length << "}"; }
+inline void showValue(const Extent& extent, std::ostream& out) { PrintTo(extent, &out); }  // RapidCheck's counterpart
 
 namespace testing {
 
@@ -77,24 +80,4 @@ inline ListedPattern pattern_of(std::vector<ExtentList> lists) {
 }
 
 }  // namespace testing
-}  // namespace ioweir::layout
-
-namespace rc {
-
-template <>
-struct Arbitrary<ioweir::layout::Extent> {
-    static Gen<ioweir::layout::Extent> arbitrary() {
-        return gen::map(gen::pair(gen::arbitrary<std::int64_t>(), gen::arbitrary<std::int64_t>()),
-                        [](const std::pair<std::int64_t, std::int64_t>& numbers) {
-                            return ioweir::layout::Extent{numbers.first, numbers.second};
-                        });
-    }
-};
-
-inline void showValue(const ioweir::layout::Extent& extent, std::ostream& out) { ioweir::layout::PrintTo(extent, &out); }
-
-}  // namespace rc
-
-namespace ioweir::layout {
-inline void showValue(const Extent& extent, std::ostream& out) { PrintTo(extent, &out); }
 }  // namespace ioweir::layout

@@ -1,0 +1,107 @@
+// Plan: which rank moves which file bytes when. plan() makes one, verify() proves it, explain() tells it to a person.
+// What does not live here: executing a plan (engine, sim), the strategies themselves (strategies/).
+//
+// Everything here is pure: no clock, no environment, no file, no MPI. A plan does not know the direction: for a write, messages
+// go from ranks to writers and operations put bytes into the file; for a read both run the other way.
+//
+// A plan holds decisions only (a handful of boundaries); the extents come out of the access pattern when asked for, one round of
+// one writer at a time, so nothing of the size ranks x writers or ranks x rounds ever exists.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/function_ref.hpp"
+#include "base/result.hpp"
+#include "layout/core/access_pattern.hpp"
+#include "layout/core/extent.hpp"
+#include "layout/core/stripe_layout.hpp"
+#include "layout/core/target_profile.hpp"
+#include "planner/strategy.hpp"
+
+namespace ioweir::planner {
+
+/// The bytes that one rank hands to one writer for one round. At most one message for each rank, writer and round.
+struct Message {
+    int rank = 0;
+    std::int64_t writer = 0;     ///< index of the writer, from 0
+    layout::ExtentSpan extents;  ///< file bytes, a normal list; valid during the visit only
+};
+
+using MessageVisitor = FunctionRef<void(const Message&)>;
+
+/// The decisions of a plan. Writers and rounds count from 0. A visitor may be called for a round in which nothing happens zero
+/// times, never with an empty message or operation.
+class Schedule {
+public:
+    virtual ~Schedule() = default;
+
+    [[nodiscard]] virtual std::int64_t writers() const = 0;
+    /// The rank that acts as this writer. Writers are on different ranks.
+    [[nodiscard]] virtual int writer_rank(std::int64_t writer) const = 0;
+    [[nodiscard]] virtual std::int64_t rounds(std::int64_t writer) const = 0;
+
+    /// The storage operations of a writer in a round, in the order in which it does them.
+    virtual void visit_operations(const layout::AccessPattern& pattern, std::int64_t writer, std::int64_t round,
+                                  layout::ExtentVisitor visitor) const = 0;
+    /// The messages that a writer takes in a round, by rising rank; its own rank's bytes are one of them.
+    virtual void visit_messages(const layout::AccessPattern& pattern, std::int64_t writer, std::int64_t round,
+                                MessageVisitor visitor) const = 0;
+    /// The messages that a rank hands out in a round, by rising writer: the same ones, seen from the other side.
+    virtual void visit_sends(const layout::AccessPattern& pattern, int rank, std::int64_t round,
+                             MessageVisitor visitor) const = 0;
+};
+
+struct Plan {
+    Strategy strategy;                   ///< as asked for
+    std::int64_t buffer_bytes = 0;       ///< most bytes that a writer holds in a round; 0 = no buffer between memory and storage
+    std::vector<std::string> remarks;    ///< where the plan departs from what was asked for, for a person
+    std::shared_ptr<const Schedule> schedule;
+
+    /// The most rounds that any writer has.
+    [[nodiscard]] std::int64_t rounds() const;
+};
+
+/// Makes a plan, or says why not: a strategy that is legal but not executable by this version, or an unsound profile. Debug
+/// builds verify each plan before they hand it out.
+[[nodiscard]] Result<Plan> plan(const layout::AccessPattern& pattern, const layout::StripeLayout& layout,
+                                const layout::TargetProfile& targets, const Strategy& strategy);
+
+/// Can plan() make plans of this strategy? Nothing when it can, else the error that plan() would give.
+[[nodiscard]] std::optional<Error> why_not_executable(const Strategy& strategy);
+
+/// What a verified plan does, in numbers.
+struct PlanSummary {
+    std::int64_t writers = 0;               ///< writers with something to do
+    std::int64_t rounds = 0;                ///< the most of any writer
+    std::int64_t operations = 0;            ///< storage operations of all writers
+    std::int64_t messages = 0;              ///< including those from a rank to itself
+    std::int64_t bytes_requested = 0;       ///< sum over ranks
+    std::int64_t bytes_moved = 0;           ///< sum over storage operations; less than requested where aggregated ranks share bytes
+    std::int64_t bytes_between_ranks = 0;   ///< of messages from a rank to another
+    std::int64_t most_bytes_of_a_round = 0; ///< of one writer: what its buffer must hold
+};
+
+/// Proves that a plan does exactly what the pattern asks, or says what is wrong and where:
+/// - each byte of each rank is handed out exactly once, to a writer that moves it in that very round;
+/// - each byte that a writer moves was handed to it in that round, so no byte outside of the pattern is touched;
+/// - no byte is moved twice; with writers = everyone, a byte that k ranks share may be moved by up to k of them, never twice by one;
+/// - no round exceeds the buffer; ranks and writers see the same messages.
+/// Memory: the joined storage operations, and one number a rank.
+[[nodiscard]] Result<PlanSummary> verify(const Plan& plan, const layout::AccessPattern& pattern);
+
+/// How much of a plan explain() prints before it says how much is left out.
+struct ExplainLimits {
+    std::int64_t writers = 8;
+    std::int64_t rounds = 4;
+    std::int64_t ranks = 8;
+    std::int64_t operations = 3;
+};
+
+/// Text for a person: which rank moves what when. Ranks and rounds are as in MPI and in the trace: ranks from 0, rounds from 1.
+[[nodiscard]] std::string explain(const Plan& plan, const layout::AccessPattern& pattern, const ExplainLimits& limits = {});
+
+}  // namespace ioweir::planner

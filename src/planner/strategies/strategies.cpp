@@ -1,0 +1,13 @@
+// The table of executable strategies (see strategies.hpp).
+#include "planner/strategies/strategies.hpp"
+
+#include <array>
+
+namespace ioweir::planner {
+
+std::span<const StrategyEntry* const> executable_strategies() {
+    static constexpr std::array<const StrategyEntry*, 2> table{&everyone_strategy, &aggregators_even_strategy};
+    return table;
+}
+
+}  // namespace ioweir::planner

@@ -1,0 +1,32 @@
+// The table of executable strategies: one entry each, one file each in this folder.
+// What does not live here: the space of all legal strategies (planner/strategy.hpp).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "planner/plan.hpp"
+
+namespace ioweir::planner {
+
+struct PlanRequest {
+    const layout::AccessPattern& pattern;
+    const layout::StripeLayout& layout;
+    const layout::TargetProfile& targets;
+    const Strategy& strategy;
+};
+
+struct StrategyEntry {
+    std::string_view name;     ///< in messages and lists: "aggregators, even, sequential"
+    std::string_view summary;  ///< one sentence for a person
+    bool (*serves)(const Strategy& strategy);
+    Result<Plan> (*make)(const PlanRequest& request);
+};
+
+/// The first entry that serves a strategy makes its plans.
+[[nodiscard]] std::span<const StrategyEntry* const> executable_strategies();
+
+extern const StrategyEntry everyone_strategy;          // everyone.cpp
+extern const StrategyEntry aggregators_even_strategy;  // aggregators_even.cpp
+
+}  // namespace ioweir::planner

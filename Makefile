@@ -58,7 +58,7 @@ test: package build
 	@$(PY) tools/run_tests.py
 
 demo: package
-	@tools/demo.sh
+	@$(PY) tools/demo.py
 
 bench: package build-release
 	@$(PY) bench/run.py

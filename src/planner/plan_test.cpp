@@ -1,0 +1,270 @@
+// Properties that plans of every executable strategy have.
+#include "planner/plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "planner/strategies/strategies.hpp"
+#include "planner/testing.hpp"
+
+namespace ioweir::planner {
+namespace {
+
+using layout::AccessPattern;
+using layout::collect;
+using layout::ListedPattern;
+using layout::OwnPattern;
+using layout::StripeLayout;
+using layout::StridedPattern;
+using layout::testing::lists_of_ranks;
+using layout::testing::pattern_of;
+using layout::testing::small_file_bytes;
+using testing::Cell;
+using testing::Extent;
+using testing::ExtentList;
+using testing::Judge;
+using testing::must_plan;
+using testing::table_of;
+
+Strategy aggregators(std::int64_t count, std::int64_t buffer_bytes) {
+    Strategy strategy;
+    strategy.writers = {WritersKind::aggregators, count};
+    strategy.buffer_bytes = buffer_bytes;
+    return strategy;
+}
+
+rc::Gen<Strategy> executable_strategy() {
+    const auto aggregated = rc::gen::map(
+        rc::gen::pair(rc::gen::inRange<std::int64_t>(1, 9), rc::gen::element<std::int64_t>(1, 3, 16, 1000)),
+        [](const std::pair<std::int64_t, std::int64_t>& numbers) { return aggregators(numbers.first, numbers.second); });
+    return rc::gen::oneOf(rc::gen::just(Strategy{}), aggregated);
+}
+
+/// 1, a non-power of two, and more ranks than aggregators.
+rc::Gen<int> rank_count() { return rc::gen::element(1, 3, 11); }
+
+RC_GTEST_PROP(Plan, EveryPlanIsApprovedByVerifyAndByTheJudge, ()) {
+    const auto pattern = pattern_of(*lists_of_ranks(*rank_count(), *rc::gen::arbitrary<bool>()));
+    const Strategy strategy = *executable_strategy();
+    RC_TAG(to_text(strategy.writers));
+    const Plan made = must_plan(pattern, strategy);
+    const auto verified = verify(made, pattern);
+    if (!verified) RC_FAIL(verified.error().message());
+    RC_ASSERT(Judge(made, pattern).approves());
+}
+
+RC_GTEST_PROP(Plan, SummaryCountsTheBytes, ()) {
+    const int ranks = *rank_count();
+    const auto lists = *lists_of_ranks(ranks, true);
+    const auto pattern = pattern_of(lists);
+    const auto aggregated = verify(must_plan(pattern, aggregators(2, 16)), pattern);
+    const auto direct = verify(must_plan(pattern, Strategy{}), pattern);
+    RC_ASSERT((aggregated.ok() && direct.ok()));
+    std::int64_t requested = 0;
+    ExtentList all;
+    for (const ExtentList& list : lists) {
+        requested += total_bytes(layout::normalized(list)).value();
+        all = unite(all, layout::normalized(list));
+    }
+    RC_ASSERT(aggregated.value().bytes_requested == requested);
+    RC_ASSERT(direct.value().bytes_requested == requested);
+    RC_ASSERT(aggregated.value().bytes_moved == total_bytes(all).value());
+    RC_ASSERT(direct.value().bytes_moved == requested);
+    RC_ASSERT(direct.value().bytes_between_ranks == 0);
+    RC_ASSERT(aggregated.value().most_bytes_of_a_round <= 16);
+}
+
+RC_GTEST_PROP(Plan, EveryStrategyMovesTheSameBytes, ()) {
+    const auto pattern = pattern_of(*lists_of_ranks(*rank_count(), true));
+    const auto moved = [&](const Strategy& strategy) {
+        ExtentList all;
+        for (const auto& rounds : table_of(must_plan(pattern, strategy), pattern).cells) {
+            for (const Cell& cell : rounds) all.insert(all.end(), cell.operations.begin(), cell.operations.end());
+        }
+        return layout::normalized(all);
+    };
+    RC_ASSERT(moved(*executable_strategy()) == moved(*executable_strategy()));
+}
+
+RC_GTEST_PROP(Plan, RenumberingTheRanksOnlyRenamesThem, ()) {
+    const int ranks = *rank_count();
+    const auto lists = *lists_of_ranks(ranks, true);
+    std::vector<int> new_name(static_cast<std::size_t>(ranks));
+    std::iota(new_name.begin(), new_name.end(), 0);
+    for (std::size_t i = new_name.size(); i > 1; --i) std::swap(new_name[i - 1], new_name[*rc::gen::inRange<std::size_t>(0, i)]);
+    std::vector<ExtentList> renamed(lists.size());
+    for (std::size_t rank = 0; rank < lists.size(); ++rank) renamed[static_cast<std::size_t>(new_name[rank])] = lists[rank];
+    const auto before = pattern_of(lists);
+    const auto after = pattern_of(renamed);
+
+    const auto strategy = aggregators(*rc::gen::inRange<std::int64_t>(1, 9), 16);
+    auto expected = table_of(must_plan(before, strategy), before);
+    for (auto& rounds : expected.cells) {
+        for (Cell& cell : rounds) {
+            std::map<int, ExtentList> messages;
+            for (const auto& [rank, extents] : cell.messages) messages[new_name[static_cast<std::size_t>(rank)]] = extents;
+            cell.messages = messages;
+        }
+    }
+    RC_ASSERT(table_of(must_plan(after, strategy), after).cells == expected.cells);
+
+    const auto direct_before = table_of(must_plan(before, Strategy{}), before);
+    const auto direct_after = table_of(must_plan(after, Strategy{}), after);
+    for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+        RC_ASSERT(direct_after.cells[static_cast<std::size_t>(new_name[rank])][0].operations == direct_before.cells[rank][0].operations);
+    }
+}
+
+// A rank can send with what it knows: its own extents and the bounds that all have agreed on.
+RC_GTEST_PROP(Plan, ARankFindsItsSendsAlone, ()) {
+    const int ranks = *rank_count();
+    const auto pattern = pattern_of(*lists_of_ranks(ranks, true));
+    const Strategy strategy = *executable_strategy();
+    const int mine = *rc::gen::inRange(0, ranks);
+    const ExtentList extents = collect(pattern, mine);
+    const OwnPattern own(ranks, mine, extents, pattern.bounds());
+    const auto sends = [&](const AccessPattern& seen) {
+        const Plan made = must_plan(seen, strategy);
+        std::map<std::pair<std::int64_t, std::int64_t>, ExtentList> found;
+        for (std::int64_t round = 0; round < made.rounds(); ++round) {
+            made.schedule->visit_sends(seen, mine, round, [&](const Message& message) {
+                found[{round, message.writer}].assign(message.extents.begin(), message.extents.end());
+            });
+        }
+        return found;
+    };
+    RC_ASSERT(sends(own) == sends(pattern));
+}
+
+RC_GTEST_PROP(Degenerate, OneRankThatAggregatesForItselfIsEveryone, ()) {
+    const auto pattern = pattern_of(*lists_of_ranks(1, false));
+    if (pattern.bounds().empty()) return;
+    const auto direct = table_of(must_plan(pattern, Strategy{}), pattern);
+    const auto aggregated = table_of(must_plan(pattern, aggregators(1, small_file_bytes)), pattern);
+    RC_ASSERT(direct.writer_ranks == aggregated.writer_ranks);
+    RC_ASSERT(direct.cells == aggregated.cells);
+}
+
+RC_GTEST_PROP(Degenerate, MoreAggregatorsThanRanksIsOneEach, ()) {
+    const int ranks = *rank_count();
+    const auto pattern = pattern_of(*lists_of_ranks(ranks, true));
+    const auto many = table_of(must_plan(pattern, aggregators(ranks + *rc::gen::inRange(1, 20), 16)), pattern);
+    const auto exact = table_of(must_plan(pattern, aggregators(ranks, 16)), pattern);
+    RC_ASSERT(many.writer_ranks == exact.writer_ranks);
+    RC_ASSERT(many.cells == exact.cells);
+}
+
+RC_GTEST_PROP(Degenerate, AutoIsOneAggregatorATarget, ()) {
+    const int ranks = *rank_count();
+    const auto pattern = pattern_of(*lists_of_ranks(ranks, true));
+    const auto targets = *rc::gen::inRange<std::int32_t>(1, 6);
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(targets));
+    std::iota(ids.begin(), ids.end(), 0);
+    auto layout = StripeLayout::make(8, ids);
+    RC_ASSERT(layout.ok());
+    const auto chosen = table_of(must_plan(pattern, aggregators(0, 16), layout.value()), pattern);
+    const auto exact = table_of(must_plan(pattern, aggregators(targets, 16)), pattern);
+    RC_ASSERT(chosen.cells == exact.cells);
+}
+
+// Ranks that hold equal contiguous parts in rank order need no exchange, whichever strategy moves them.
+RC_GTEST_PROP(Degenerate, EqualPartsInRankOrderNeedNoExchange, ()) {
+    const int ranks = *rank_count();
+    const auto block = *rc::gen::inRange<std::int64_t>(1, 50);
+    auto pattern = StridedPattern::make({.ranks = ranks, .start = *rc::gen::inRange<std::int64_t>(0, 50), .block_bytes = block, .rank_stride_bytes = block});
+    RC_ASSERT(pattern.ok());
+    const auto direct = table_of(must_plan(pattern.value(), Strategy{}), pattern.value());
+    const auto made = must_plan(pattern.value(), aggregators(ranks, block));
+    RC_ASSERT(table_of(made, pattern.value()).cells == direct.cells);
+    RC_ASSERT(verify(made, pattern.value()).value().bytes_between_ranks == 0);
+}
+
+// The example of aggregators_even.cpp.
+TEST(AggregatorsEven, DomainsAndWindows) {
+    const auto pattern = pattern_of({{{0, 100}}, {}, {}});
+    const Plan made = must_plan(pattern, aggregators(3, 20));
+    const auto table = table_of(made, pattern);
+    ASSERT_EQ(table.cells.size(), 3U);
+    EXPECT_EQ(made.rounds(), 2);
+    EXPECT_EQ(table.cells[0][0].operations, (ExtentList{{0, 20}}));
+    EXPECT_EQ(table.cells[0][1].operations, (ExtentList{{20, 14}}));
+    EXPECT_EQ(table.cells[1][0].operations, (ExtentList{{34, 20}}));
+    EXPECT_EQ(table.cells[2][1].operations, (ExtentList{{88, 12}}));
+}
+
+TEST(AggregatorsEven, WritersAreSpreadOverTheRanks) {
+    const auto pattern = pattern_of(std::vector<ExtentList>(10, ExtentList{{0, 1}}));
+    EXPECT_EQ(table_of(must_plan(pattern, aggregators(4, 16)), pattern).writer_ranks, (std::vector<int>{0, 2, 5, 7}));
+}
+
+TEST(AggregatorsEven, FewerBytesThanAggregatorsLeavesSomeIdle) {
+    const auto pattern = pattern_of({{{1000, 2}}, {}, {}, {}, {}});
+    const auto verified = verify(must_plan(pattern, aggregators(5, 16)), pattern);
+    ASSERT_TRUE(verified.ok());
+    EXPECT_EQ(verified.value().writers, 2);
+    EXPECT_EQ(verified.value().bytes_between_ranks, 1);
+}
+
+TEST(AggregatorsEven, NothingToMoveIsNoRound) {
+    const auto pattern = pattern_of({{}, {}, {}});
+    const Plan made = must_plan(pattern, aggregators(2, 16));
+    EXPECT_EQ(made.rounds(), 0);
+    EXPECT_TRUE(verify(made, pattern).ok());
+}
+
+TEST(AggregatorsEven, WorksAtTheEndOfTheLargestFile) {
+    const auto pattern = pattern_of({{{0, 1}}, {{INT64_MAX - 10, 10}}, {}});
+    const Plan made = must_plan(pattern, aggregators(2, INT64_MAX));
+    const auto verified = verify(made, pattern);
+    ASSERT_TRUE(verified.ok()) << verified.error().message();
+    EXPECT_EQ(verified.value().bytes_moved, 11);
+}
+
+// The largest simulated case: 131,072 ranks, 672 targets, 1 MiB a rank.
+TEST(AggregatorsEven, VerifiesWith131072Ranks) {
+    constexpr std::int64_t mib = std::int64_t{1} << 20;
+    auto pattern = StridedPattern::make({.ranks = 131'072, .block_bytes = mib, .rank_stride_bytes = mib});
+    ASSERT_TRUE(pattern.ok());
+    for (const Strategy& strategy : {aggregators(672, 16 * mib), Strategy{}}) {
+        const auto verified = verify(must_plan(pattern.value(), strategy), pattern.value());
+        ASSERT_TRUE(verified.ok()) << verified.error().message();
+        EXPECT_EQ(verified.value().bytes_moved, 131'072 * mib);
+    }
+}
+
+TEST(Plan, LegalButNotExecutableIsSaid) {
+    const auto pattern = pattern_of({{{0, 8}}});
+    std::vector<Strategy> others(6);
+    others[0].mapping = {MappingKind::grouped, 4};
+    others[1].mapping = {MappingKind::log, 0};
+    others[2].writers = {WritersKind::delegates, 8};
+    others[3].writers = {WritersKind::aggregators, 4};
+    others[3].domains = Domains::cyclic;
+    others[4].writers = {WritersKind::aggregators, 4};
+    others[4].order = Order::contention_free;
+    others[5].writers = {WritersKind::behind, 1};
+    for (const Strategy& strategy : others) {
+        const auto made = plan(pattern, StripeLayout::unstriped(), {}, strategy);
+        ASSERT_FALSE(made.ok()) << to_text(strategy);
+        EXPECT_EQ(made.error().what, "a legal strategy that this version cannot execute yet");
+        EXPECT_EQ(made.error().value, to_text(strategy));
+        EXPECT_EQ(made.error().remedy, "with mapping shared these can be: everyone; aggregators, even, sequential");
+        EXPECT_TRUE(why_not_executable(strategy).has_value());
+    }
+}
+
+TEST(Plan, UnsoundProfilesAndNegativeNumbersAreRefused) {
+    const auto pattern = pattern_of({{{0, 8}}});
+    EXPECT_EQ(plan(pattern, StripeLayout::unstriped(), {{}, {0}}, {}).error().what, "a target without a contention domain");
+    EXPECT_EQ(plan(pattern, StripeLayout::unstriped(), {}, aggregators(2, -1)).error().what, "a negative number in a strategy");
+}
+
+TEST(Plan, TableEntriesServeDifferentStrategiesUnderDifferentNames) {
+    for (const StrategyEntry* entry : executable_strategies()) {
+        EXPECT_FALSE(entry->summary.empty());
+        for (const StrategyEntry* other : executable_strategies()) EXPECT_EQ(entry == other, entry->name == other->name);
+    }
+}
+
+}  // namespace
+}  // namespace ioweir::planner

@@ -56,8 +56,8 @@ def require_mpiio(program: str) -> None:
     done = subprocess.run([program, "-h"], capture_output=True, text=True, check=False, env=ENVIRONMENT)
     if "custom/mpiio" not in done.stdout:
         raise DemoError(
-            f"this {program} has no `dump custom/mpiio`: its package MPIIO is missing (Debian 12 has it, LAMMPS of 2024 "
-            "and later dropped it); every other part of ioweir works: try `ioweir run -- CMD` on a program of yours"
+            f"this {program} has no `dump custom/mpiio`: its package MPIIO is missing (Debian 12 has it, LAMMPS of "
+            "2024 dropped it); every other part of ioweir works: try `ioweir run -- CMD` on a program of yours"
         )
 
 

@@ -1,0 +1,22 @@
+# ioweir_mpi_test(NAME KIND openmpi|mpich RANKS n PROGRAM target [ARGUMENTS ...] [TIMEOUT_S s]): a ctest that runs a program
+# under that library's launcher. Every one has a time limit: a hang is a failure. More ranks than processors are normal here.
+include_guard()
+find_program(IOWEIR_MPIEXEC_OPENMPI NAMES mpirun.openmpi)
+find_program(IOWEIR_MPIEXEC_MPICH NAMES mpiexec.mpich)
+
+function(ioweir_mpi_test name)
+  cmake_parse_arguments(ARG "" "KIND;RANKS;PROGRAM;TIMEOUT_S" "ARGUMENTS" ${ARGN})
+  if(NOT ARG_TIMEOUT_S)
+    set(ARG_TIMEOUT_S 120)
+  endif()
+  if(ARG_KIND STREQUAL "openmpi")
+    set(launcher "${IOWEIR_MPIEXEC_OPENMPI}" --allow-run-as-root --oversubscribe)
+  else()
+    set(launcher "${IOWEIR_MPIEXEC_MPICH}")
+  endif()
+  # The launcher leaves its ranks behind when ctest kills it; timeout(1) ends it in an orderly way a little earlier.
+  math(EXPR limit_s "${ARG_TIMEOUT_S} - 5")
+  add_test(NAME ${name}
+           COMMAND timeout -k 3 ${limit_s} ${launcher} -n ${ARG_RANKS} $<TARGET_FILE:${ARG_PROGRAM}> ${ARG_ARGUMENTS})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT_S} PROCESSORS ${ARG_RANKS} LABELS "mpi;${ARG_KIND}")
+endfunction()

@@ -1,0 +1,131 @@
+#include "layout/mpi/flat_type.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ioweir::layout {
+namespace {
+
+/// Where a nest of loops over a run begins and ends, and whether it only goes up.
+struct Reach {
+    Extent bounds;
+    std::int64_t runs = 1;
+    bool ascending = true;
+};
+
+Reach reach_of(Extent first, const Loop* loops, std::size_t count) {
+    Reach reach{first, 1, true};
+    for (std::size_t i = count; i-- > 0;) {
+        const Loop& loop = loops[i];
+        // The next turn must begin where the inner nest has ended, or later.
+        if (loop.stride < reach.bounds.length) reach.ascending = false;
+        const std::int64_t span = loop.stride * (loop.count - 1);
+        if (span < 0) reach.bounds.offset += span;
+        reach.bounds.length += span < 0 ? -span : span;
+        reach.runs *= loop.count;
+    }
+    return reach;
+}
+
+}  // namespace
+
+FlatTypeBuilder FlatTypeBuilder::run(std::int64_t offset, std::int64_t length) {
+    FlatTypeBuilder builder;
+    if (length > 0) builder.drafts_.push_back({{offset, length}, {}});
+    return builder;
+}
+
+void FlatTypeBuilder::shift(std::int64_t distance) {
+    for (Draft& draft : drafts_) draft.first.offset += distance;
+}
+
+bool FlatTypeBuilder::repeat(std::int64_t count, std::int64_t stride) {
+    if (count <= 0) drafts_.clear();
+    if (count <= 1 || drafts_.empty()) return true;
+    if (drafts_.size() == 1) {
+        Draft& draft = drafts_.front();
+        if (draft.loops.empty() && stride == draft.first.length) {
+            draft.first.length *= count;
+            return true;
+        }
+        if (!draft.loops.empty() && draft.loops.front().stride * draft.loops.front().count == stride) {
+            draft.loops.front().count *= count;
+            return true;
+        }
+        if (std::ssize(draft.loops) < max_loops) {
+            draft.loops.insert(draft.loops.begin(), Loop{count, stride});
+            return true;
+        }
+    }
+    if (static_cast<std::int64_t>(max_blocks / drafts_.size()) < count) return false;
+    const std::vector<Draft> once = drafts_;
+    drafts_.reserve(once.size() * static_cast<std::size_t>(count));
+    for (std::int64_t i = 1; i < count; ++i) {
+        for (Draft draft : once) {
+            draft.first.offset += i * stride;
+            if (!append(std::move(draft))) return false;
+        }
+    }
+    return true;
+}
+
+bool FlatTypeBuilder::append(const FlatTypeBuilder& other) {
+    return std::all_of(other.drafts_.begin(), other.drafts_.end(), [&](const Draft& draft) { return append(draft); });
+}
+
+bool FlatTypeBuilder::append(Extent run) {
+    return run.empty() || append(Draft{run, {}});
+}
+
+bool FlatTypeBuilder::append(Draft draft) {
+    if (!drafts_.empty() && draft.loops.empty()) {
+        Draft& last = drafts_.back();
+        if (last.loops.empty() && last.first.end() == draft.first.offset) {
+            last.first.length += draft.first.length;
+            return true;
+        }
+        if (last.first.length == draft.first.length) {
+            const std::int64_t distance = draft.first.offset - last.first.offset;
+            if (last.loops.empty()) {
+                last.loops.push_back({2, distance});
+                return true;
+            }
+            if (last.loops.size() == 1 && distance == last.loops[0].count * last.loops[0].stride) {
+                ++last.loops[0].count;
+                return true;
+            }
+        }
+    }
+    if (drafts_.size() >= max_blocks) return false;
+    drafts_.push_back(std::move(draft));
+    return true;
+}
+
+bool FlatTypeBuilder::is_run_of(std::int64_t length) const {
+    if (drafts_.empty()) return length == 0;
+    return drafts_.size() == 1 && drafts_[0].loops.empty() && drafts_[0].first == Extent{0, length};
+}
+
+FlatType FlatTypeBuilder::build(std::int64_t lower_bound, std::int64_t extent) const {
+    FlatType type;
+    type.lower_bound = lower_bound;
+    type.extent = extent;
+    type.ascending = true;
+    type.blocks.reserve(drafts_.size());
+    for (const Draft& draft : drafts_) {
+        const Reach reach = reach_of(draft.first, draft.loops.data(), draft.loops.size());
+        if (!reach.ascending || (!type.blocks.empty() && reach.bounds.offset < type.bounds.end()))
+            type.ascending = false;
+        type.bounds = type.blocks.empty() ? reach.bounds : hull(type.bounds, reach.bounds);
+        type.blocks.push_back({draft.first, type.size, static_cast<std::uint32_t>(type.loops.size()),
+                               static_cast<std::uint32_t>(draft.loops.size())});
+        type.loops.insert(type.loops.end(), draft.loops.begin(), draft.loops.end());
+        type.size += reach.runs * draft.first.length;
+        type.runs += reach.runs;
+    }
+    if (type.bounds.offset < 0 || extent < type.bounds.length) type.ascending = false;
+    type.contiguous = type.blocks.size() == 1 && type.loops.empty() && extent == type.size;
+    return type;
+}
+
+}  // namespace ioweir::layout

@@ -1,0 +1,22 @@
+// flatten(): from an MPI datatype to its FlatType, once per datatype.
+//
+// The result is cached as an attribute of the datatype: a handle may be freed and given to another type, an attribute
+// goes with its type. Copies of a type do not inherit it.
+#pragma once
+
+#include <memory>
+
+#include "base/result.hpp"
+#include "layout/mpi/flat_type.hpp"
+#include "mpi/mpi.hpp"
+
+namespace ioweir::layout {
+
+/// An Error when a combiner is not handled ("combiner X is not handled") or the type is too irregular to be kept. The
+/// type need not be committed. Thread safe.
+[[nodiscard]] Result<std::shared_ptr<const FlatType>> flatten(MPI_Datatype datatype);
+
+/// Lets MPI free the attribute key. Types flattened before stay valid. Call it before MPI is finalised.
+void release_flatten_cache();
+
+}  // namespace ioweir::layout

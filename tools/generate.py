@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Generates code from spec/*.toml into a directory. Standard library only: it runs before the virtual environment exists.
 
-  generate.py --out DIR     writes every file (only those whose text changed, so that builds stay incremental)
-  generate.py --list        prints the names, relative to DIR
-  generate.py --docs DIR    writes the reference pages
+generate.py --out DIR     writes every file (only those whose text changed, so that builds stay incremental)
+generate.py --list        prints the names, relative to DIR
+generate.py --docs DIR    writes the reference pages
 """
 
 from __future__ import annotations

@@ -102,22 +102,23 @@ def mpi_file_calls(spec: Spec) -> str:
 
 
 def mpi_wrappers(spec: Spec) -> str:
-    out = [HEADER, "// Included once, by tracer/hooks/mpi_hooks.cpp: two entries a function, differing in what they fall back on."]
+    out = [HEADER, "// Included once, by tracer/hooks/mpi_hooks.cpp: two entries a function, differing in what lies below them."]
     for function in spec.mpi:
         for short, parameters in function.forms():
-            for prefix, table in (("MPI", "below_mpi"), ("PMPI", "below_pmpi")):
-                out.append(mpi_wrapper(function, short, parameters, prefix, table))
-    out.append("\nstatic void fill_slots(void** slots) {")
-    for symbol in spec.mpi_symbols():
-        out.append(f"    slots[static_cast<int>(preload::Slot::{symbol})] = reinterpret_cast<void*>(&traced_{symbol});")
+            for prefix in ("MPI", "PMPI"):
+                out.append(mpi_wrapper(function, short, parameters, prefix))
+    out.append("\n/// A slot whose real function does not exist is left alone: it goes on returning an error.")
+    out.append("static void fill_slots(void** slots) {")
+    for function in spec.mpi:
+        for short, _ in function.forms():
+            for prefix in ("MPI", "PMPI"):
+                out.append(f"    if (below_{prefix.lower()}.{short} != nullptr)\n        slots[static_cast<int>(preload::Slot::"
+                           f"{prefix}_{short})] = reinterpret_cast<void*>(&traced_{prefix}_{short});")
     out.append("}\n")
     return "\n".join(out)
 
 
-def mpi_wrapper(
-    function: MpiFunction, short: str, parameters: tuple[Parameter, ...], prefix: str, table: str
-) -> str:
-    real = f"{table}.{short}"
+def mpi_wrapper(function: MpiFunction, short: str, parameters: tuple[Parameter, ...], prefix: str) -> str:
     arguments = names(parameters)
     data = any(p.name == "status" for p in parameters)
     body = f"traced_{function.event.op}" if not data else "traced_transfer"
@@ -129,7 +130,7 @@ def mpi_wrapper(
     lambda_parameters = "MPI_Status* status_used" if data else ""
     return (
         f"\nstatic int traced_{prefix}_{short}({declarations(parameters)}) {{\n"
-        f"    if (inside_mpi_io()) return {real}({arguments});\n"
+        f"    if (inside_mpi_io()) return library_calls.{short}({arguments});\n"
         f"    return {body}(Function::{function.name}, __builtin_frame_address(0),\n"
         f"        [&]({lambda_parameters}) {{ return next_{prefix.lower()}.{short}({call_arguments}); }}, {described});\n}}"
     )

@@ -1,0 +1,212 @@
+// The reader on trace files made byte by byte here, whole and damaged.
+#include "format/reader.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+namespace ioweir::format {
+namespace {
+
+/// Builds one chunk of one process with the records appended to it.
+class TraceBuilder {
+public:
+    TraceBuilder() : bytes_(2 * chunk_alignment, '\0') {
+        FileHeader header{};
+        header.magic = file_magic;
+        header.version = format_version;
+        header.alignment = chunk_alignment;
+        header.next_offset = chunk_alignment;
+        header.tick_is_tsc = 1;
+        std::strcpy(header.host, "node1");
+        put(0, header);
+        ChunkHeader chunk{};
+        chunk.magic = chunk_magic;
+        chunk.self_offset = chunk_alignment;
+        chunk.image = 77;
+        chunk.size_bytes = chunk_alignment;
+        chunk.stream = 1;
+        // Two ticks a nanosecond, from tick 1000 at 5 s after 1970.
+        chunk.sample_tick = 1000 + 2'000'000;
+        chunk.sample_monotonic_ns = 100 + 1'000'000;
+        chunk.sample_realtime_ns = 5'000'000'000 + 1'000'000;
+        put(chunk_alignment, chunk);
+        cursor_ = chunk_alignment + sizeof(ChunkHeader);
+        meta(ProcessRecord{{}, {}, {}, 77, 0, 42, 41, 1000}, "/bin/app");
+        meta(ClockRecord{{}, {}, {}, 1000, 100, 5'000'000'000}, "");
+    }
+    template <typename Record>
+    void meta(Record record, const std::string& text) {
+        const std::size_t size = (sizeof(Record) + text.size() + 15) / 16 * 16;
+        record.kind = Record::record_kind;
+        record.size_bytes = static_cast<std::uint32_t>(size);
+        put(cursor_, record);
+        bytes_.replace(cursor_ + sizeof(Record), text.size(), text);
+        cursor_ += size;
+    }
+    void event(Function function, std::uint32_t sequence, std::uint32_t parent, std::uint32_t file, std::uint64_t start,
+               std::uint64_t duration, std::int64_t offset, std::int64_t moved, bool failed = false) {
+        put(cursor_, EventRecord{static_cast<std::uint16_t>(function), 0, static_cast<std::uint8_t>(failed ? 1 : 0), sequence,
+                                 parent, file, start, duration, offset, moved});
+        cursor_ += sizeof(EventRecord);
+    }
+    template <typename T>
+    void put(std::size_t at, const T& value) {
+        std::memcpy(bytes_.data() + at, &value, sizeof value);
+    }
+    std::string bytes_;
+    std::size_t cursor_ = 0;
+};
+
+class TemporaryFile {
+public:
+    explicit TemporaryFile(const std::string& bytes) {
+        char name[] = "/tmp/ioweir-reader-XXXXXX";
+        const int fd = ::mkstemp(name);
+        path = name;
+        EXPECT_EQ(::write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+        ::close(fd);
+    }
+    ~TemporaryFile() { ::unlink(path.c_str()); }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    std::string path;
+};
+
+TraceBuilder small_trace() {
+    TraceBuilder builder;
+    builder.meta(FileRecord{{}, {}, {}, 1, 0}, "/data/out.dat");
+    builder.meta(RankRecord{{}, {}, {}, 3, 4, 1000 + 200}, "MPI of the test");
+    builder.event(Function::pwrite, 2, 1, 1, 1000 + 2000, 400, 4096, 512);
+    builder.event(Function::MPI_File_write_at, 1, 0, 1, 1000 + 1000, 2000, 4096, 512);
+    builder.event(Function::pread, 3, 0, 1, 1000 + 6000, 100, 0, -EIO, true);
+    builder.meta(NoteRecord{{}, {}, {}, static_cast<std::uint32_t>(NoteCode::passed_through), 0, 9, 1000 + 8000},
+                 std::string("/data/out.dat") + '\0' + "atomic mode");
+    return builder;
+}
+
+TEST(Reader, ReadsEveryColumn) {
+    const TemporaryFile file(small_trace().bytes_);
+    auto result = read_trace({file.path});
+    ASSERT_TRUE(result.ok()) << result.error().message();
+    const Trace& trace = result.value();
+    EXPECT_TRUE(trace.damage.empty());
+    EXPECT_EQ(trace.epoch_ns, 5'000'000'000);
+    ASSERT_EQ(trace.processes.size(), 1U);
+    EXPECT_EQ(trace.processes[0].pid, 42U);
+    EXPECT_EQ(trace.processes[0].executable, "/bin/app");
+    EXPECT_EQ(trace.processes[0].rank, 3);
+    EXPECT_EQ(trace.processes[0].ranks, 4);
+    EXPECT_EQ(trace.processes[0].mpi_init_ns, 100);
+    EXPECT_EQ(trace.processes[0].mpi_finalize_ns, -1);
+    EXPECT_EQ(trace.hosts[trace.processes[0].host], "node1");
+    const Events& e = trace.events;
+    ASSERT_EQ(e.function.size(), 3U);
+    EXPECT_EQ(e.function[0], static_cast<std::uint16_t>(Function::pwrite));
+    EXPECT_EQ(e.sequence, (std::vector<std::uint32_t>{2, 1, 3}));
+    EXPECT_EQ(e.parent, (std::vector<std::uint32_t>{1, 0, 0}));
+    EXPECT_EQ(e.start_ns, (std::vector<std::int64_t>{1000, 500, 3000}));
+    EXPECT_EQ(e.duration_ns, (std::vector<std::int64_t>{200, 1000, 50}));
+    EXPECT_EQ(e.bytes, (std::vector<std::int64_t>{512, 512, 0}));
+    EXPECT_EQ(e.error, (std::vector<std::int32_t>{0, 0, EIO}));
+    EXPECT_EQ(trace.paths[e.path[0]], "/data/out.dat");
+    ASSERT_EQ(trace.notes.size(), 1U);
+    EXPECT_EQ(trace.notes[0].path, "/data/out.dat");
+    EXPECT_EQ(trace.notes[0].text, "atomic mode");
+    EXPECT_EQ(trace.notes[0].value, 9);
+    EXPECT_EQ(trace.notes[0].time_ns, 4000);
+}
+
+TEST(Reader, ForkedChildFindsPathsOfItsAncestors) {
+    TraceBuilder builder;
+    builder.meta(FileRecord{{}, {}, {}, 5, 0}, "/data/inherited");
+    builder.bytes_.resize(3 * chunk_alignment, '\0');
+    ChunkHeader chunk{};
+    chunk.magic = chunk_magic;
+    chunk.self_offset = 2 * chunk_alignment;
+    chunk.image = 78;
+    chunk.size_bytes = chunk_alignment;
+    chunk.stream = 1;
+    builder.put(2 * chunk_alignment, chunk);
+    builder.cursor_ = 2 * chunk_alignment + sizeof(ChunkHeader);
+    builder.meta(ProcessRecord{{}, {}, {}, 78, 77, 43, 42, 5000}, "/bin/app");
+    builder.event(Function::write_, 1, 0, 5, 6000, 10, -1, 3);
+    const TemporaryFile file(builder.bytes_);
+    auto result = read_trace({file.path});
+    ASSERT_TRUE(result.ok());
+    ASSERT_EQ(result.value().events.path.size(), 1U);
+    EXPECT_EQ(result.value().paths[result.value().events.path[0]], "/data/inherited");
+    EXPECT_EQ(result.value().events.process[0], 1U);
+}
+
+TEST(Reader, DamagedRecordEndsItsChunkAndIsReported) {
+    TraceBuilder builder = small_trace();
+    builder.put(builder.cursor_, std::uint16_t{0x7fff});  // no such function
+    builder.cursor_ += sizeof(EventRecord);
+    builder.event(Function::pwrite, 4, 0, 1, 9000, 1, 0, 1);
+    const TemporaryFile file(builder.bytes_);
+    auto result = read_trace({file.path});
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result.value().events.function.size(), 3U);
+    ASSERT_EQ(result.value().damage.size(), 1U);
+    EXPECT_NE(result.value().damage[0].find("is no record"), std::string::npos);
+}
+
+TEST(Reader, FileCutOffAnywhereGivesAPrefix) {
+    const TraceBuilder builder = small_trace();
+    auto whole = read_trace({TemporaryFile(builder.bytes_).path});
+    for (std::size_t size = 0; size < builder.cursor_ + 100; size += size < chunk_alignment ? 4096 + 13 : 7) {
+        const TemporaryFile file(builder.bytes_.substr(0, size));
+        auto result = read_trace({file.path});
+        if (!result.ok()) {
+            EXPECT_LT(size, sizeof(FileHeader));
+            continue;
+        }
+        EXPECT_LE(result.value().events.function.size(), 3U);
+        if (size > chunk_alignment + sizeof(ChunkHeader)) {
+            EXPECT_FALSE(result.value().damage.empty()) << size;
+        }
+    }
+}
+
+TEST(Reader, RandomBytesNeverCrash) {
+    std::mt19937_64 random(7);
+    for (int round = 0; round < 400; ++round) {
+        TraceBuilder builder = small_trace();
+        const std::size_t first = sizeof(FileHeader);
+        for (int i = 0; i < 40; ++i) {
+            const std::size_t at = round % 2 == 0 ? first + random() % (builder.bytes_.size() - first)
+                                                  : chunk_alignment + random() % (builder.cursor_ - chunk_alignment);
+            builder.bytes_[at] = static_cast<char>(random());
+        }
+        const TemporaryFile file(builder.bytes_);
+        auto result = read_trace({file.path});
+        if (result.ok()) {
+            EXPECT_LE(result.value().events.function.size(), builder.bytes_.size() / sizeof(EventRecord));
+        }
+    }
+}
+
+TEST(Reader, ErrorsNameTheFile) {
+    auto missing = read_trace({"/nowhere/at-all.iowt"});
+    ASSERT_FALSE(missing.ok());
+    EXPECT_NE(missing.error().message().find("/nowhere/at-all.iowt"), std::string::npos);
+    const TemporaryFile text("this is no trace, but long enough to hold a header: " + std::string(200, 'x'));
+    auto wrong = read_trace({text.path});
+    ASSERT_FALSE(wrong.ok());
+    EXPECT_NE(wrong.error().message().find("no ioweir mark"), std::string::npos);
+    TraceBuilder newer = small_trace();
+    newer.put(offsetof(FileHeader, version), format_version + 1);
+    const TemporaryFile file(newer.bytes_);
+    auto result = read_trace({file.path});
+    ASSERT_FALSE(result.ok());
+    EXPECT_NE(result.error().message().find("newer"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ioweir::format

@@ -1,0 +1,167 @@
+// The preloaded library: starts the tracer, and opens the back end of the program's MPI library when MPI is initialised.
+// Free of MPI: it is loaded into shells, launchers and whatever else a job runs, and does nothing there.
+// What does not live here: hooks (tracer/hooks, ioweir_generated/trampolines.S), MPI (back_end.cpp).
+#include <dlfcn.h>
+#include <errno.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "preload/real_symbols.hpp"
+#include "preload/services.hpp"
+#include "tracer/hooks/posix_bodies.hpp"
+#include "tracer/ring/process.hpp"
+
+#define IOWEIR_EXPORT __attribute__((visibility("default")))
+
+extern "C" {
+extern void* ioweir_slots[] __attribute__((visibility("hidden")));
+}
+
+namespace ioweir::preload {
+namespace {
+
+bool enabled = false;
+char trace_directory[4096];
+char plan_path[4096];
+bool verify = false;
+
+/// Programs that start ranks but are none: the preload may reach them through a script's environment.
+bool is_launcher(const char* name) {
+    static constexpr const char* launchers[] = {
+        "mpirun",     "mpiexec",        "orterun",          "orted",      "prterun", "prte",    "prted", "mpirun.openmpi",
+        "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich", "mpiexec.hydra", "hydra_pmi_proxy", "hydra_bstrap_proxy",
+        "hydra_nameserver", "srun", "slurmstepd", "salloc", "sbatch", "aprun", "jsrun", "ssh", "sshd", "rsh", "env"};
+    for (const char* launcher : launchers)
+        if (std::strcmp(name, launcher) == 0) return true;
+    return false;
+}
+
+void copy_variable(const char* name, char* out, std::size_t capacity) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) std::snprintf(out, capacity, "%s", value);
+}
+
+__attribute__((constructor)) void load() {
+    tracer::process_tracer.thread = [] { return &tracer::thread_stream; };
+    tracer::resolve_posix(find_next);
+    const char* disable = std::getenv("IOWEIR_DISABLE");
+    if (disable != nullptr && disable[0] != '\0' && std::strcmp(disable, "0") != 0) return;
+    if (is_launcher(program_invocation_short_name)) return;
+    copy_variable("IOWEIR_DIR", trace_directory, sizeof trace_directory);
+    copy_variable("IOWEIR_PLAN", plan_path, sizeof plan_path);
+    const char* wants_verify = std::getenv("IOWEIR_VERIFY");
+    verify = wants_verify != nullptr && std::strcmp(wants_verify, "1") == 0;
+    if (trace_directory[0] == '/') tracer::start(trace_directory);
+    else if (trace_directory[0] != '\0') tracer::complain("not tracing: IOWEIR_DIR is not an absolute path:", trace_directory, 0);
+    enabled = trace_directory[0] != '\0' || plan_path[0] != '\0';
+}
+
+__attribute__((destructor)) void unload() { tracer::stop(); }
+
+void say_disabled(const char* text, const char* detail) {
+    tracer::complain(text, detail, 0);
+    if (tracer::process_tracer.active)
+        tracer::process_tracer.note(static_cast<std::uint32_t>(format::NoteCode::disabled), "", 0, text);
+}
+
+void open_back_end(bool world) {
+    static std::atomic<bool> opened;
+    if (!enabled || opened.exchange(true)) return;
+    using GetVersion = int (*)(char*, int*);
+    const auto get_version = reinterpret_cast<GetVersion>(find_in_mpi("PMPI_Get_library_version"));
+    if (get_version == nullptr) {
+        say_disabled("MPI calls are not traced: cannot find the program's MPI library", "(is it linked statically?)");
+        return;
+    }
+    static char version[16384];  // larger than MPI_MAX_LIBRARY_VERSION_STRING of every MPI
+    int length = 0;
+    get_version(version, &length);
+    const char* kind = std::strstr(version, "Open MPI") != nullptr ? "openmpi"
+                       : std::strstr(version, "MPICH") != nullptr || std::strstr(version, "Intel(R) MPI") != nullptr ||
+                               std::strstr(version, "MVAPICH") != nullptr
+                           ? "mpich"
+                           : nullptr;
+    if (kind == nullptr) {
+        say_disabled("MPI calls are not traced: no back end for this MPI library:", version);
+        return;
+    }
+    Dl_info self{};
+    ::dladdr(reinterpret_cast<void*>(&is_launcher), &self);
+    char path[4096];
+    const char* slash = self.dli_fname != nullptr ? std::strrchr(self.dli_fname, '/') : nullptr;
+    const int directory = slash != nullptr ? static_cast<int>(slash - self.dli_fname + 1) : 0;
+    std::snprintf(path, sizeof path, "%.*slibioweir_%s.so", directory, self.dli_fname, kind);
+    void* handle = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+        say_disabled("MPI calls are not traced: cannot open the back end:", ::dlerror());
+        return;
+    }
+    const auto start = reinterpret_cast<StartBackEnd>(real_dlsym()(handle, start_back_end_name));
+    Services services;
+    services.tracer = &tracer::process_tracer;
+    services.slots = ioweir_slots;
+    services.find_next = find_behind;
+    services.find_in_mpi = find_in_mpi;
+    services.find_object = find_mpi_object;
+    services.world = world;
+    services.plan_path = plan_path[0] != '\0' ? plan_path : nullptr;
+    services.verify = verify;
+    char message[1024] = "";
+    if (start == nullptr || start(&services, message, sizeof message) != 0)
+        say_disabled("MPI calls are not traced:", start == nullptr ? path : message);
+}
+
+/// MPI_Init may come in through MPI_Init and, from within it, PMPI_Init: only the outermost counts.
+template <typename Call>
+int start_mpi(const char* name, bool world, Call&& call) {
+    static thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
+    void* real = depth == 0 ? find_behind(name) : find_in_mpi(name);
+    if (real == nullptr) return 16;
+    ++depth;
+    int code;
+    {
+        const tracer::Scope scope(tracer::thread_stream, tracer::Layer::mpi, 0);
+        code = call(real);
+        if (depth == 1 && code == 0) open_back_end(world);
+    }
+    --depth;
+    return code;
+}
+
+}  // namespace
+}  // namespace ioweir::preload
+
+using ioweir::preload::start_mpi;
+
+// Arguments are pointers or integers of register size with every MPI, so no MPI header is needed.
+extern "C" {
+IOWEIR_EXPORT int MPI_Init(int* argc, char*** argv) {
+    return start_mpi("MPI_Init", true, [&](void* real) { return reinterpret_cast<int (*)(int*, char***)>(real)(argc, argv); });
+}
+IOWEIR_EXPORT int PMPI_Init(int* argc, char*** argv) {
+    return start_mpi("PMPI_Init", true, [&](void* real) { return reinterpret_cast<int (*)(int*, char***)>(real)(argc, argv); });
+}
+IOWEIR_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    return start_mpi("MPI_Init_thread", true, [&](void* real) {
+        return reinterpret_cast<int (*)(int*, char***, int, int*)>(real)(argc, argv, required, provided);
+    });
+}
+IOWEIR_EXPORT int PMPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    return start_mpi("PMPI_Init_thread", true, [&](void* real) {
+        return reinterpret_cast<int (*)(int*, char***, int, int*)>(real)(argc, argv, required, provided);
+    });
+}
+IOWEIR_EXPORT int MPI_Session_init(void* info, void* handler, void* session) {
+    return start_mpi("MPI_Session_init", false, [&](void* real) {
+        return reinterpret_cast<int (*)(void*, void*, void*)>(real)(info, handler, session);
+    });
+}
+IOWEIR_EXPORT int PMPI_Session_init(void* info, void* handler, void* session) {
+    return start_mpi("PMPI_Session_init", false, [&](void* real) {
+        return reinterpret_cast<int (*)(void*, void*, void*)>(real)(info, handler, session);
+    });
+}
+}

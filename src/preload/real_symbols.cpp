@@ -1,0 +1,152 @@
+#include "preload/real_symbols.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <cstring>
+
+#include "ioweir_generated/mpi_slots.hpp"
+
+extern "C" {
+// Used by entries.S.
+__attribute__((visibility("hidden"))) void* ioweir_real_dlsym = nullptr;
+__attribute__((visibility("hidden"))) void* ioweir_find_real_dlsym();
+__attribute__((visibility("hidden"))) void* ioweir_dlsym_of_handle(void* handle, const char* name);
+__attribute__((visibility("hidden"))) void* ioweir_resolve_slot(std::uint64_t index);
+extern void* ioweir_slots[] __attribute__((visibility("hidden")));
+}
+
+void* ioweir_find_real_dlsym() {
+    if (ioweir_real_dlsym == nullptr) {
+        // The version of the symbol: glibc 2.34 moved it; before, each architecture has its first one.
+        for (const char* version : {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"})
+            if (void* found = ::dlvsym(RTLD_NEXT, "dlsym", version)) {
+                ioweir_real_dlsym = found;
+                break;
+            }
+    }
+    return ioweir_real_dlsym;
+}
+
+namespace ioweir::preload {
+namespace {
+
+int missing_function(void) { return 16; }  // an MPI error code other than MPI_SUCCESS in every MPI: MPI_ERR_OTHER or near
+
+void* our_own_handle() {
+    static void* handle = [] {
+        Dl_info info{};
+        return ::dladdr(reinterpret_cast<void*>(&find_next), &info) != 0 ? ::dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY)
+                                                                         : nullptr;
+    }();
+    return handle;
+}
+
+struct Candidates {
+    static constexpr int capacity = 64;
+    char names[capacity][1024];
+    int count;
+};
+
+const char* last_component(const char* path) {
+    const char* slash = std::strrchr(path, '/');
+    return slash != nullptr ? slash + 1 : path;
+}
+
+int collect_candidate(dl_phdr_info* info, std::size_t, void* argument) {
+    auto& candidates = *static_cast<Candidates*>(argument);
+    const char* name = last_component(info->dlpi_name);
+    // The main program ("") may have MPI linked in; a library of MPI has "mpi" in its name with every vendor.
+    const bool plausible = info->dlpi_name[0] == '\0' || (std::strstr(name, "mpi") != nullptr && std::strncmp(name, "libioweir", 9) != 0);
+    if (plausible && candidates.count < Candidates::capacity && std::strlen(info->dlpi_name) < sizeof candidates.names[0])
+        std::strcpy(candidates.names[candidates.count++], info->dlpi_name);
+    return 0;
+}
+
+/// `name` as the object itself defines it (a search from its handle goes on into its dependencies).
+void* own_symbol(void* handle, const char* object, const char* name) {
+    void* found = real_dlsym()(handle, name);
+    Dl_info info{};
+    if (found == nullptr || ::dladdr(found, &info) == 0) return nullptr;
+    if (object[0] == '\0') return info.dli_fbase == nullptr ? nullptr : found;
+    return std::strcmp(last_component(info.dli_fname), last_component(object)) == 0 ? found : nullptr;
+}
+
+void* search_mpi_library() {
+    static Candidates candidates;  // too large for the stack of a small thread
+    candidates.count = 0;
+    ::dl_iterate_phdr(collect_candidate, &candidates);
+    for (int i = 0; i < candidates.count; ++i) {
+        const char* name = candidates.names[i];
+        if (name[0] == '\0') continue;
+        void* handle = ::dlopen(name, RTLD_NOLOAD | RTLD_LAZY);
+        if (handle == nullptr) continue;
+        if (own_symbol(handle, name, "PMPI_Get_library_version") != nullptr &&
+            own_symbol(handle, name, "PMPI_File_open") != nullptr)
+            return handle;
+        ::dlclose(handle);
+    }
+    return nullptr;
+}
+
+bool is_hooked_mpi_name(const char* name) {
+    const char* rest = name[0] == 'P' ? name + 1 : name;
+    return std::strncmp(rest, "MPI_", 4) == 0;
+}
+
+}  // namespace
+
+Dlsym real_dlsym() { return reinterpret_cast<Dlsym>(ioweir_find_real_dlsym()); }
+
+void* find_next(const char* name) { return real_dlsym()(RTLD_NEXT, name); }
+
+void* mpi_library() {
+    static void* library = nullptr;
+    if (library == nullptr) library = search_mpi_library();
+    return library;
+}
+
+void* find_in_mpi(const char* name) {
+    void* library = mpi_library();
+    void* found = library != nullptr ? real_dlsym()(library, name) : nullptr;
+    return found;
+}
+
+void* find_mpi_object(const char* name) {
+    void* found = real_dlsym()(RTLD_DEFAULT, name);
+    return found != nullptr ? found : find_in_mpi(name);
+}
+
+void* find_behind(const char* name) {
+    void* found = find_next(name);
+    return found != nullptr ? found : find_in_mpi(name);
+}
+
+}  // namespace ioweir::preload
+
+void* ioweir_resolve_slot(std::uint64_t index) {
+    using namespace ioweir::preload;
+    void* found = find_behind(slot_names[index]);
+    if (found == nullptr) return reinterpret_cast<void*>(&missing_function);
+    // A back end may have armed the slot meanwhile; else remember what was found.
+    return found;
+}
+
+// dlsym with an explicit handle. A program that loads MPI itself and asks the library for its functions would go past
+// the hooks: it gets the hook, if the library has the function and we stand in for it.
+void* ioweir_dlsym_of_handle(void* handle, const char* name) {
+    using namespace ioweir::preload;
+    void* found = real_dlsym()(handle, name);
+    if (found == nullptr || name == nullptr || !is_hooked_mpi_name(name)) return found;
+    void* ours = our_own_handle();
+    void* hook = ours != nullptr ? real_dlsym()(ours, name) : nullptr;
+    Dl_info hook_info{};
+    Dl_info own_info{};
+    // A search from our handle may end in a dependency; only our own definition counts.
+    if (hook == nullptr || ::dladdr(hook, &hook_info) == 0 ||
+        ::dladdr(reinterpret_cast<void*>(&find_next), &own_info) == 0 || hook_info.dli_fbase != own_info.dli_fbase)
+        return found;
+    return hook;
+}

@@ -1,0 +1,71 @@
+// MPI_File handle -> file id. Reads take no lock; opens and closes are serialised.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace ioweir::tracer {
+
+class HandleFiles {
+public:
+    static constexpr std::uint32_t capacity = 1U << 16;
+
+    /// 0 when the handle is unknown.
+    [[nodiscard]] std::uint32_t find(std::uintptr_t handle) const {
+        for (std::uint32_t i = home(handle), seen = 0; seen < capacity; i = (i + 1) % capacity, ++seen) {
+            const std::uintptr_t key = entries_[i].handle.load(std::memory_order_acquire);
+            if (key == handle) return entries_[i].file.load(std::memory_order_relaxed);
+            if (key == 0) return 0;
+        }
+        return 0;
+    }
+    /// False when the table is full: the handle stays unknown.
+    bool insert(std::uintptr_t handle, std::uint32_t file) {
+        const Lock lock(busy_);
+        for (std::uint32_t i = home(handle), seen = 0; seen < capacity; i = (i + 1) % capacity, ++seen) {
+            const std::uintptr_t key = entries_[i].handle.load(std::memory_order_relaxed);
+            if (key != 0 && key != erased && key != handle) continue;
+            entries_[i].file.store(file, std::memory_order_relaxed);
+            entries_[i].handle.store(handle, std::memory_order_release);
+            return true;
+        }
+        return false;
+    }
+    void erase(std::uintptr_t handle) {
+        const Lock lock(busy_);
+        for (std::uint32_t i = home(handle), seen = 0; seen < capacity; i = (i + 1) % capacity, ++seen) {
+            const std::uintptr_t key = entries_[i].handle.load(std::memory_order_relaxed);
+            if (key == 0) return;
+            if (key != handle) continue;
+            // An erased entry may end a run: then it, and erased ones before it, are free again.
+            const bool last = entries_[(i + 1) % capacity].handle.load(std::memory_order_relaxed) == 0;
+            entries_[i].handle.store(last ? 0 : erased, std::memory_order_release);
+            return;
+        }
+    }
+
+private:
+    static constexpr std::uintptr_t erased = 1;
+    struct Entry {
+        std::atomic<std::uintptr_t> handle;
+        std::atomic<std::uint32_t> file;
+    };
+    struct Lock {
+        explicit Lock(std::atomic_flag& flag) : held(flag) {
+            while (held.test_and_set(std::memory_order_acquire)) {
+            }
+        }
+        ~Lock() { held.clear(std::memory_order_release); }
+        Lock(const Lock&) = delete;
+        Lock& operator=(const Lock&) = delete;
+        std::atomic_flag& held;
+    };
+    static std::uint32_t home(std::uintptr_t handle) {
+        return static_cast<std::uint32_t>((handle * 0x9E37'79B9'7F4A'7C15ULL) >> 48) % capacity;
+    }
+
+    Entry entries_[capacity];
+    std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+};
+
+}  // namespace ioweir::tracer

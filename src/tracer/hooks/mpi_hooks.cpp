@@ -1,0 +1,130 @@
+// Bodies of the MPI-IO wrappers: guard, real call, record. Compiled once per MPI library.
+#include "tracer/hooks/mpi_hooks.hpp"
+
+#include <cstring>
+
+#include "ioweir_generated/mpi_slots.hpp"
+#include "mpi/mpi.hpp"
+#include "tracer/hooks/handle_files.hpp"
+
+namespace ioweir::tracer {
+namespace {
+
+using format::Function;
+
+Tracer* tracer = nullptr;
+mpi::FileCalls library_calls;
+mpi::FileCalls below_mpi;
+mpi::FileCalls below_pmpi;
+mpi::FileCalls next_mpi;
+mpi::FileCalls next_pmpi;
+HandleFiles handle_files;
+
+bool inside_mpi_io() { return tracer::inside_mpi_io(*tracer->thread(), __builtin_frame_address(0)); }
+
+std::uintptr_t key_of(MPI_File handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+
+std::int64_t error_class(int code) {
+    int result = code;
+    PMPI_Error_class(code, &result);
+    return result;
+}
+
+/// One recorded call. `call` makes it; `finish` says what to record: file, offset, bytes.
+struct Outcome {
+    std::uint32_t file;
+    std::int64_t offset;
+    std::int64_t bytes;
+};
+template <typename Call, typename Finish>
+int traced_call(Function function, const void* frame, Call&& call, Finish&& finish) {
+    ThreadStream& stream = *tracer->thread();
+    if (!tracer->active) {
+        const Scope scope(stream, Layer::mpi_io, 0);
+        return call();
+    }
+    const Context context = context_of(stream, frame);
+    const std::uint32_t sequence = ++stream.sequence;
+    const std::uint64_t start = ticks(tracer->use_tsc);
+    int code;
+    {
+        const Scope scope(stream, Layer::mpi_io, sequence);
+        code = call();
+    }
+    const std::uint64_t stop = ticks(tracer->use_tsc);
+    const Outcome outcome = finish(stream, code);
+    const bool failed = code != MPI_SUCCESS;
+    record_event(*tracer, stream, function, context, sequence, outcome.file, start, stop, outcome.offset,
+                 failed ? -error_class(code) : outcome.bytes, failed);
+    return code;
+}
+
+template <typename Call>
+int traced_open(Function function, const void* frame, Call&& call, const char* filename, int amode, MPI_File* fh) {
+    return traced_call(function, frame, call, [&](ThreadStream& stream, int code) {
+        const std::uint32_t file = tracer->register_file(stream, filename != nullptr ? filename : "");
+        if (code == MPI_SUCCESS && file != 0 && !handle_files.insert(key_of(*fh), file))
+            tracer->note(static_cast<std::uint32_t>(format::NoteCode::untraced), filename, 1,
+                         "more MPI files are open than the handle table holds; their events carry no path");
+        return Outcome{file, amode, 0};
+    });
+}
+
+template <typename Call>
+int traced_close(Function function, const void* frame, Call&& call, MPI_File* fh) {
+    const std::uintptr_t key = fh != nullptr ? key_of(*fh) : 0;
+    const std::uint32_t file = handle_files.find(key);
+    const int code = traced_call(function, frame, call, [&](ThreadStream&, int) { return Outcome{file, -1, 0}; });
+    if (code == MPI_SUCCESS && file != 0) handle_files.erase(key);
+    return code;
+}
+
+template <typename Call>
+int traced_view(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset displacement) {
+    return traced_call(function, frame, call, [&](ThreadStream&, int) {
+        return Outcome{handle_files.find(key_of(fh)), displacement, 0};
+    });
+}
+
+/// `call` takes the status to use: the program's, or ours when it ignores it, because the bytes read are in it.
+/// What was read is the status's count; what was written is what was asked for, when the call succeeded.
+template <typename Call, typename Count>
+int traced_transfer(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
+                    MPI_Datatype datatype, MPI_Status* status) {
+    MPI_Status own;
+    if (status == MPI_STATUS_IGNORE && tracer->active) {
+        std::memset(&own, 0, sizeof own);
+        status = &own;
+    }
+    return traced_call(
+        function, frame, [&] { return call(status); },
+        [&](ThreadStream&, int code) {
+            std::int64_t bytes = 0;
+            if (code == MPI_SUCCESS) {
+                MPI_Count type_bytes = 0;
+                if (PMPI_Type_size_x(datatype, &type_bytes) == MPI_SUCCESS && type_bytes > 0)
+                    bytes = static_cast<std::int64_t>(count) * type_bytes;
+                MPI_Count moved = 0;
+                if (format::functions[static_cast<std::uint16_t>(function)].op[0] == 'r' && PMPI_Get_elements_x(status, MPI_BYTE, &moved) == MPI_SUCCESS && moved >= 0 &&
+                    moved < bytes)
+                    bytes = moved;
+            }
+            return Outcome{handle_files.find(key_of(fh)), offset, bytes};
+        });
+}
+
+#include "ioweir_generated/mpi_wrappers.inc"
+
+}  // namespace
+
+void arm(const MpiTables& tables, Tracer& process_tracer, void** slots) {
+    tracer = &process_tracer;
+    library_calls = tables.library;
+    below_mpi = tables.below_mpi;
+    below_pmpi = tables.below_pmpi;
+    next_mpi = tables.next_mpi;
+    next_pmpi = tables.next_pmpi;
+    fill_slots(slots);
+}
+
+}  // namespace ioweir::tracer

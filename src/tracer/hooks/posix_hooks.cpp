@@ -1,0 +1,133 @@
+// The exported POSIX hooks. Until resolve_posix() has run, a hook makes the system call itself.
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <cstdarg>
+#include <cstring>
+
+#include "tracer/hooks/posix_bodies.hpp"
+
+#define IOWEIR_EXPORT __attribute__((visibility("default")))
+
+namespace ioweir::tracer {
+
+void record_open(Function function, int directory, const char* path, int result, std::uint64_t start, std::uint64_t stop) {
+    KeepErrno error;
+    bool regular = false;
+    if (result >= 0) {
+        struct stat status {};
+        regular = ::fstat(result, &status) == 0 && S_ISREG(status.st_mode);
+        if (!regular) {
+            if (file_of(result) != 0) set_file(result, 0);
+            return;
+        }
+    }
+    ThreadStream& stream = thread_stream;
+    char absolute[4096];
+    if (path == nullptr || !absolute_path(directory, path, absolute, sizeof absolute)) absolute[0] = '\0';
+    const std::uint32_t file = process_tracer.register_file(stream, absolute);
+    if (result >= 0) set_file(result, file);
+    if (file == 0) return;
+    record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)), ++stream.sequence, file,
+                 start, stop, -1, result < 0 ? -error.value() : 0, result < 0);
+    sample_clock(stream);
+}
+
+}  // namespace ioweir::tracer
+
+using namespace ioweir::tracer;  // NOLINT: the hooks below are global C functions
+namespace raw = ioweir::raw;
+
+// What a hook does before its real function is known: the system call.
+static int raw_open(const char* path, int flags, ...) {
+    mode_t mode = 0;
+    if (open_needs_mode(flags)) {
+        va_list list;
+        va_start(list, flags);
+        mode = va_arg(list, mode_t);
+        va_end(list);
+    }
+    return raw::openat(AT_FDCWD, path, flags, mode);
+}
+static int raw_openat(int directory, const char* path, int flags, ...) {
+    mode_t mode = 0;
+    if (open_needs_mode(flags)) {
+        va_list list;
+        va_start(list, flags);
+        mode = va_arg(list, mode_t);
+        va_end(list);
+    }
+    return raw::openat(directory, path, flags, mode);
+}
+static int raw_open_2(const char* path, int flags) { return raw::openat(AT_FDCWD, path, flags, 0); }
+static int raw_openat_2(int directory, const char* path, int flags) { return raw::openat(directory, path, flags, 0); }
+static int raw_creat(const char* path, mode_t mode) {
+    return raw::openat(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+static ssize_t raw_read_chk(int fd, void* buffer, size_t count, size_t) { return raw::read(fd, buffer, count); }
+static ssize_t raw_pread_chk(int fd, void* buffer, size_t count, off_t offset, size_t) {
+    return raw::pread(fd, buffer, count, offset);
+}
+static ssize_t raw_preadv(int fd, const iovec* buffer, int count, off_t offset) {
+    return raw::preadv2(fd, buffer, count, offset, 0);
+}
+static ssize_t raw_pwritev(int fd, const iovec* buffer, int count, off_t offset) {
+    return raw::pwritev2(fd, buffer, count, offset, 0);
+}
+static int raw_dup2(int fd, int wanted) {
+    if (fd == wanted) return raw::fcntl(fd, F_GETFD, nullptr) < 0 ? -1 : fd;
+    return raw::dup3(fd, wanted, 0);
+}
+static int raw_fcntl(int fd, int command, ...) {
+    va_list list;
+    va_start(list, command);
+    void* argument = va_arg(list, void*);
+    va_end(list);
+    return raw::fcntl(fd, command, argument);
+}
+static constexpr auto raw_open64 = raw_open;
+static constexpr auto raw___open_2 = raw_open_2;
+static constexpr auto raw___open64_2 = raw_open_2;
+static constexpr auto raw_openat64 = raw_openat;
+static constexpr auto raw___openat_2 = raw_openat_2;
+static constexpr auto raw___openat64_2 = raw_openat_2;
+static constexpr auto raw_creat64 = raw_creat;
+static constexpr auto raw_close = raw::close;
+static constexpr auto raw_dup = raw::dup;
+static constexpr auto raw_dup3 = raw::dup3;
+static constexpr auto raw_read = raw::read;
+static constexpr auto raw___read_chk = raw_read_chk;
+static constexpr auto raw_pread = raw::pread;
+static constexpr auto raw_pread64 = raw::pread;
+static constexpr auto raw___pread_chk = raw_pread_chk;
+static constexpr auto raw___pread64_chk = raw_pread_chk;
+static constexpr auto raw_readv = raw::readv;
+static constexpr auto raw_preadv64 = raw_preadv;
+static constexpr auto raw_preadv2 = raw::preadv2;
+static constexpr auto raw_preadv64v2 = raw::preadv2;
+static constexpr auto raw_write = raw::write;
+static constexpr auto raw_pwrite = raw::pwrite;
+static constexpr auto raw_pwrite64 = raw::pwrite;
+static constexpr auto raw_writev = raw::writev;
+static constexpr auto raw_pwritev64 = raw_pwritev;
+static constexpr auto raw_pwritev2 = raw::pwritev2;
+static constexpr auto raw_pwritev64v2 = raw::pwritev2;
+static constexpr auto raw_fcntl64 = raw_fcntl;
+
+namespace {
+struct RealFunction {
+    const char* name;
+    void** place;
+};
+}  // namespace
+
+#include "ioweir_generated/posix_hooks.inc"
+
+namespace ioweir::tracer {
+
+void resolve_posix(void* (*find)(const char* name)) {
+    for (const RealFunction& function : real_functions)
+        if (void* found = find(function.name)) *function.place = found;
+}
+
+}  // namespace ioweir::tracer

@@ -1,0 +1,107 @@
+#include "tracer/ring/node_file.hpp"
+
+#include <sys/mman.h>
+#include <sys/utsname.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/raw_syscall.hpp"
+
+namespace ioweir::tracer {
+namespace {
+
+/// Space must be there before it is mapped: a store into a hole of a full disk is SIGBUS.
+/// posix_fallocate's own fallback reads and writes through hooked functions, hence the system call and our own fallback.
+int reserve(int fd, off_t offset, std::size_t size) {
+    if (::syscall(SYS_fallocate, fd, 0, offset, static_cast<off_t>(size)) == 0) return 0;
+    if (errno != EOPNOTSUPP && errno != ENOSYS) return errno;
+    static const char zeros[4096] = {};
+    for (std::size_t done = 0; done < size; done += sizeof zeros)
+        if (raw::pwrite(fd, zeros, sizeof zeros, offset + static_cast<off_t>(done)) != static_cast<ssize_t>(sizeof zeros))
+            return errno != 0 ? errno : ENOSPC;
+    return 0;
+}
+
+}  // namespace
+
+int NodeFile::attach(const char* directory, bool use_tsc) {
+    use_tsc_ = use_tsc;
+    utsname names{};
+    ::uname(&names);
+    std::snprintf(host_, sizeof host_, "%.63s", names.nodename[0] != '\0' ? names.nodename : "localhost");
+    for (char* c = host_; *c != '\0'; ++c)
+        if (*c == '/') *c = '_';
+    if (std::snprintf(path_, sizeof path_, "%s/node-%s.iowt", directory, host_) >= static_cast<int>(sizeof path_)) {
+        failed_step_ = "the path of the trace directory is too long";
+        return ENAMETOOLONG;
+    }
+    return map_header();
+}
+
+int NodeFile::reattach() {
+    header_ = nullptr;
+    return map_header();
+}
+
+int NodeFile::map_header() {
+    failed_step_ = "cannot create the trace file";
+    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0) return errno;
+    failed_step_ = "cannot reserve space for the trace file";
+    int error = reserve(fd, 0, format::chunk_alignment);
+    void* mapped = MAP_FAILED;
+    if (error == 0) {
+        failed_step_ = "cannot map the trace file";
+        mapped = ::mmap(nullptr, format::chunk_alignment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (mapped == MAP_FAILED) error = errno;
+    }
+    raw::close(fd);
+    if (error != 0) return error;
+    ::madvise(mapped, format::chunk_alignment, MADV_DONTFORK);
+    auto* header = static_cast<format::FileHeader*>(mapped);
+    if (header->magic != 0 && (header->magic != format::file_magic || header->version != format::format_version)) {
+        failed_step_ = "the trace file there is of another version";
+        ::munmap(mapped, format::chunk_alignment);
+        return EEXIST;
+    }
+    // Every process of the node stores the same values, so that no one has to be first.
+    header->version = format::format_version;
+    header->alignment = format::chunk_alignment;
+    header->tick_is_tsc = use_tsc_ ? 1 : 0;
+    std::memcpy(header->host, host_, sizeof header->host);
+    __atomic_store_n(&header->magic, format::file_magic, __ATOMIC_RELEASE);
+    header_ = header;
+    failed_step_ = "";
+    return 0;
+}
+
+NodeFile::Chunk NodeFile::allocate(std::size_t size_bytes) {
+    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0) return {nullptr, errno};
+    const std::uint64_t offset =
+        format::chunk_alignment + __atomic_fetch_add(&header_->next_offset, size_bytes, __ATOMIC_RELAXED);
+    Chunk chunk;
+    chunk.error = reserve(fd, static_cast<off_t>(offset), size_bytes);
+    if (chunk.error == 0) {
+        void* mapped = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
+        if (mapped == MAP_FAILED) {
+            chunk.error = errno;
+        } else {
+            ::madvise(mapped, size_bytes, MADV_DONTFORK);
+#ifdef MADV_POPULATE_WRITE
+            ::madvise(mapped, size_bytes, MADV_POPULATE_WRITE);  // one fault for all pages; older kernels refuse
+#endif
+            chunk.header = static_cast<format::ChunkHeader*>(mapped);
+            chunk.header->self_offset = offset;
+            chunk.header->size_bytes = static_cast<std::uint32_t>(size_bytes);
+        }
+    }
+    raw::close(fd);
+    return chunk;
+}
+
+void NodeFile::release(format::ChunkHeader* chunk, std::size_t size_bytes) { ::munmap(chunk, size_bytes); }
+
+}  // namespace ioweir::tracer

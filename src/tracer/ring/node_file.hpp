@@ -1,0 +1,43 @@
+// The trace file of one node, shared by its processes: hands out chunks. No process keeps a descriptor of it open, since
+// programs close descriptors they do not know.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ioweir_generated/records.hpp"
+
+namespace ioweir::tracer {
+
+class NodeFile {
+public:
+    static constexpr std::size_t path_capacity = 4096;
+
+    /// Creates or joins `directory`/node-<host>.iowt. 0, or errno with `failed_step` set.
+    int attach(const char* directory, bool use_tsc);
+    /// In a child of fork: the mapping was not inherited; maps the header again.
+    int reattach();
+    [[nodiscard]] bool attached() const { return header_ != nullptr; }
+    [[nodiscard]] format::FileHeader* header() const { return header_; }
+    [[nodiscard]] const char* path() const { return path_; }
+    [[nodiscard]] const char* failed_step() const { return failed_step_; }
+
+    struct Chunk {
+        format::ChunkHeader* header = nullptr;  ///< mapped, space allocated on disk; null when it failed
+        int error = 0;                          ///< errno then
+    };
+    /// A new zeroed chunk, `size_bytes` a multiple of format::chunk_alignment. The caller fills the header, magic last.
+    Chunk allocate(std::size_t size_bytes);
+    static void release(format::ChunkHeader* chunk, std::size_t size_bytes);
+
+private:
+    int map_header();
+
+    format::FileHeader* header_ = nullptr;
+    bool use_tsc_ = false;
+    const char* failed_step_ = "";
+    char path_[path_capacity] = {};
+    char host_[64] = {};
+};
+
+}  // namespace ioweir::tracer

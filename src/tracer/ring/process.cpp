@@ -1,0 +1,448 @@
+#include "tracer/ring/process.hpp"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/raw_syscall.hpp"
+#include "tracer/ring/node_file.hpp"
+
+namespace ioweir::tracer {
+
+Tracer process_tracer;
+thread_local ThreadStream thread_stream __attribute__((tls_model("initial-exec")));
+std::uint32_t descriptor_files[descriptor_capacity];
+
+namespace {
+
+constexpr std::size_t path_capacity = NodeFile::path_capacity;
+constexpr std::size_t kib = 1024;
+
+/// Everything of this process that is not per thread. Zero-initialised: usable before any constructor has run.
+struct Process {
+    char directory[path_capacity];
+    NodeFile file;
+    std::uint32_t* alive;  // see Tracer::alive
+    std::uint64_t image;
+    std::uint64_t parent_image;
+    std::uint64_t start_tick;
+    std::atomic<std::uint32_t> next_file;
+    std::atomic<std::uint32_t> next_stream;
+    std::atomic<std::uint32_t> chunks;
+    std::atomic<bool> described;   // the ProcessRecord was written
+    std::atomic<bool> exhausted;   // no more chunks can be had
+    std::atomic<bool> complained;
+    std::atomic_flag attaching;
+    std::atomic<bool> high_descriptor_noted;
+    std::atomic<int> highest_descriptor;
+    pthread_key_t key;
+    bool have_key;
+    // Chunks of threads that ended, with room left.
+    static constexpr int spare_capacity = 64;
+    std::atomic<format::ChunkHeader*> spare[spare_capacity];
+};
+Process process;
+
+std::size_t next_chunk_bytes() {
+    const std::uint32_t made = process.chunks.fetch_add(1, std::memory_order_relaxed);
+    return made == 0 ? 64 * kib : made < 4 ? 256 * kib : 1024 * kib;
+}
+
+void map_alive_word() {
+    void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return;
+    ::madvise(page, 4096, MADV_WIPEONFORK);
+    process.alive = static_cast<std::uint32_t*>(page);
+    *process.alive = 1;
+    process_tracer.alive = process.alive;
+}
+
+void store_sample(format::ChunkHeader* chunk) {
+    // Torn by a kill, the sample must not look whole: 0 while it changes.
+    __atomic_store_n(&chunk->sample_monotonic_ns, 0, __ATOMIC_RELEASE);
+    chunk->sample_tick = ticks(process_tracer.use_tsc);
+    const std::uint64_t monotonic = clock_ns(CLOCK_MONOTONIC);
+    chunk->sample_realtime_ns = clock_ns(CLOCK_REALTIME);
+    __atomic_store_n(&chunk->sample_monotonic_ns, monotonic, __ATOMIC_RELEASE);
+}
+
+/// Room for a record with text; null when there is none. The caller fills everything but the kind and calls commit().
+template <typename Record>
+Record* begin_meta(ThreadStream& stream, std::size_t text_bytes) {
+    const std::size_t size = (sizeof(Record) + text_bytes + 15) / 16 * 16;
+    if (static_cast<std::size_t>(stream.end - stream.cursor) < size || *process_tracer.alive == 0) {
+        if (process_tracer.refill(stream, size) == nullptr) return nullptr;
+    }
+    auto* record = reinterpret_cast<Record*>(stream.cursor);
+    record->size_bytes = static_cast<std::uint32_t>(size);
+    return record;
+}
+
+template <typename Record>
+void commit(ThreadStream& stream, Record* record) {
+    const std::size_t size = record->size_bytes;
+    __atomic_store_n(&record->kind, Record::record_kind, __ATOMIC_RELEASE);
+    stream.cursor += size;
+}
+
+template <typename Record>
+char* text_of(Record* record) {
+    return reinterpret_cast<char*>(record) + sizeof(Record);
+}
+
+void write_stream_record(ThreadStream& stream) {
+    if (auto* record = begin_meta<format::StreamRecord>(stream, 0)) {
+        record->stream = stream.stream;
+        record->thread = static_cast<std::uint32_t>(raw::thread_id());
+        commit(stream, record);
+    }
+}
+
+void describe_process(ThreadStream& stream) {
+    char executable[path_capacity];
+    const ssize_t length = ::readlink("/proc/self/exe", executable, sizeof executable);
+    const std::size_t bytes = length > 0 ? static_cast<std::size_t>(length) : 0;
+    if (auto* record = begin_meta<format::ProcessRecord>(stream, bytes)) {
+        record->image = process.image;
+        record->parent_image = process.parent_image;
+        record->pid = static_cast<std::uint32_t>(raw::process_id());
+        record->ppid = static_cast<std::uint32_t>(::getppid());
+        record->start_tick = process.start_tick;
+        std::memcpy(text_of(record), executable, bytes);
+        commit(stream, record);
+    }
+    if (auto* record = begin_meta<format::ClockRecord>(stream, 0)) {
+        record->tick = ticks(process_tracer.use_tsc);
+        record->monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+        record->realtime_ns = clock_ns(CLOCK_REALTIME);
+        commit(stream, record);
+    }
+}
+
+void name_image() {
+    process.start_tick = ticks(process_tracer.use_tsc);
+    process.image = (static_cast<std::uint64_t>(raw::process_id()) << 32) | ((process.start_tick >> 8) & 0xffff'ffffU);
+}
+
+/// In a child of fork, on the first event: the parent's chunks are not mapped here.
+void after_fork(ThreadStream& stream) {
+    process.parent_image = process.image;
+    name_image();
+    *process.alive = 1;
+    process.next_stream.store(0);
+    process.chunks.store(0);
+    process.described.store(false);
+    process.exhausted.store(false);
+    process.attaching.clear();
+    for (auto& spare : process.spare) spare.store(nullptr);
+    stream = ThreadStream{};
+    stream.in_refill = true;
+    if (process.file.attached() && process.file.reattach() != 0) process.exhausted.store(true);
+}
+
+bool attach_file() {
+    if (process.file.attached()) return true;
+    while (process.attaching.test_and_set(std::memory_order_acquire)) {  // once a process, at its first event
+    }
+    int error = 0;
+    if (!process.file.attached()) error = process.file.attach(process.directory, process_tracer.use_tsc);
+    process.attaching.clear(std::memory_order_release);
+    if (error == 0) return true;
+    complain(process.file.failed_step(), process.file.path(), error);
+    process_tracer.active = false;
+    return false;
+}
+
+bool take_spare(ThreadStream& stream, std::size_t size) {
+    for (auto& slot : process.spare) {
+        format::ChunkHeader* chunk = slot.exchange(nullptr);
+        if (chunk == nullptr) continue;
+        stream.chunk = chunk;
+        stream.cursor = reinterpret_cast<std::byte*>(chunk) + chunk->reserved;
+        stream.end = reinterpret_cast<std::byte*>(chunk) + chunk->size_bytes;
+        if (static_cast<std::size_t>(stream.end - stream.cursor) >= size + sizeof(format::StreamRecord)) return true;
+        NodeFile::release(chunk, chunk->size_bytes);
+        stream.cursor = stream.end = nullptr;
+        stream.chunk = nullptr;
+    }
+    return false;
+}
+
+bool take_new_chunk(ThreadStream& stream) {
+    NodeFile::Chunk fresh = process.file.allocate(next_chunk_bytes());
+    if (fresh.header == nullptr) {
+        process.exhausted.store(true);
+        __atomic_fetch_add(&process.file.header()->disabled_processes, 1, __ATOMIC_RELAXED);
+        complain("the trace ends here, further calls are only counted: no space in", process.file.path(), fresh.error);
+        return false;
+    }
+    format::ChunkHeader* chunk = fresh.header;
+    chunk->image = process.image;
+    chunk->stream = stream.stream;
+    store_sample(chunk);
+    __atomic_store_n(&chunk->magic, format::chunk_magic, __ATOMIC_RELEASE);
+    stream.chunk = chunk;
+    stream.cursor = reinterpret_cast<std::byte*>(chunk) + sizeof(format::ChunkHeader);
+    stream.end = reinterpret_cast<std::byte*>(chunk) + chunk->size_bytes;
+    return true;
+}
+
+std::byte* refill_stream(ThreadStream& stream, std::size_t size) {
+    const int saved_errno = errno;
+    std::byte* place = nullptr;
+    if (*process.alive == 0) {
+        after_fork(stream);
+        stream.in_refill = false;
+    }
+    const bool nested = stream.in_refill;  // the records written below must not come back here
+    stream.in_refill = true;
+    if (static_cast<std::size_t>(stream.end - stream.cursor) >= size) {
+        place = stream.cursor;
+    } else if (!nested && !process.exhausted.load(std::memory_order_relaxed) && attach_file()) {
+        if (stream.chunk != nullptr) {
+            store_sample(stream.chunk);
+            NodeFile::release(stream.chunk, stream.chunk->size_bytes);
+            stream.chunk = nullptr;
+            stream.cursor = stream.end = nullptr;
+        }
+        const bool first = stream.stream == 0;
+        if (first) {
+            stream.stream = process.next_stream.fetch_add(1) + 1;
+            if (process.have_key) ::pthread_setspecific(process.key, &stream);
+        }
+        const bool handed_on = first && take_spare(stream, size);
+        if (handed_on || take_new_chunk(stream)) {
+            if (handed_on || first) write_stream_record(stream);
+            if (!process.described.exchange(true)) describe_process(stream);
+            if (static_cast<std::size_t>(stream.end - stream.cursor) >= size) place = stream.cursor;
+        }
+    }
+    if (place == nullptr && process.file.attached())
+        __atomic_fetch_add(&process.file.header()->dropped_events, 1, __ATOMIC_RELAXED);
+    stream.in_refill = nested;
+    errno = saved_errno;
+    return place;
+}
+
+/// A thread ended: what is left of its chunk goes to the next new thread.
+void thread_ended(void* argument) {
+    auto& stream = *static_cast<ThreadStream*>(argument);
+    if (stream.chunk == nullptr || *process.alive == 0) return;
+    stream.chunk->reserved = static_cast<std::uint64_t>(stream.cursor - reinterpret_cast<std::byte*>(stream.chunk));
+    format::ChunkHeader* chunk = stream.chunk;
+    stream.chunk = nullptr;
+    stream.cursor = stream.end = nullptr;
+    stream.stream = 0;
+    stream.sequence = 0;
+    for (auto& slot : process.spare) {
+        format::ChunkHeader* expected = nullptr;
+        if (slot.compare_exchange_strong(expected, chunk)) return;
+    }
+    NodeFile::release(chunk, chunk->size_bytes);
+}
+
+// -- paths ------------------------------------------------------------------------------------------------------------
+
+bool starts_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
+
+/// Files of the system are not the program's data. Stated in docs/explanation/tracing.md.
+bool is_system_path(const char* path) {
+    static constexpr const char* prefixes[] = {"/proc/", "/sys/", "/etc/", "/usr/", "/lib/",  "/lib64/",
+                                               "/bin/",  "/sbin/", "/boot/", "/run/"};
+    for (const char* prefix : prefixes)
+        if (starts_with(path, prefix)) return true;
+    return starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/");
+}
+
+/// "ufs:", "lustre:" and the like in front of an MPI file name choose ROMIO's file-system driver.
+const char* without_driver_prefix(const char* path) {
+    const char* c = path;
+    while (*c >= 'a' && *c <= 'z') ++c;
+    return *c == ':' && c - path >= 2 ? c + 1 : path;
+}
+
+std::uint32_t register_path(ThreadStream& stream, const char* name) {
+    char path[path_capacity];
+    if (name[0] == '/') {
+        std::snprintf(path, sizeof path, "%s", name);
+    } else if (!absolute_path(AT_FDCWD, without_driver_prefix(name), path, sizeof path)) {
+        return 0;
+    }
+    if (is_system_path(path)) return 0;
+    std::size_t length = std::strlen(path);
+    if (length >= path_capacity) length = path_capacity - 1;
+    auto* record = begin_meta<format::FileRecord>(stream, length);
+    if (record == nullptr) return 0;
+    const std::uint32_t file = process.next_file.fetch_add(1, std::memory_order_relaxed) + 1;
+    record->file = file;
+    std::memcpy(text_of(record), path, length);
+    commit(stream, record);
+    return file;
+}
+
+void write_note(std::uint32_t code, const char* path, std::int64_t value, const char* text) {
+    if (!process_tracer.active) return;
+    ThreadStream& stream = thread_stream;
+    const std::size_t path_bytes = path != nullptr ? std::strlen(path) : 0;
+    const std::size_t text_bytes = text != nullptr ? std::strlen(text) : 0;
+    if (auto* record = begin_meta<format::NoteRecord>(stream, path_bytes + 1 + text_bytes)) {
+        record->code = code;
+        record->value = value;
+        record->tick = ticks(process_tracer.use_tsc);
+        if (path_bytes != 0) std::memcpy(text_of(record), path, path_bytes);
+        if (text_bytes != 0) std::memcpy(text_of(record) + path_bytes + 1, text, text_bytes);
+        commit(stream, record);
+    }
+}
+
+void write_rank(int rank, int ranks, const char* mpi_version) {
+    if (!process_tracer.active) return;
+    ThreadStream& stream = thread_stream;
+    const std::size_t bytes = std::strlen(mpi_version);
+    if (auto* record = begin_meta<format::RankRecord>(stream, bytes)) {
+        record->rank = static_cast<std::uint32_t>(rank);
+        record->ranks = static_cast<std::uint32_t>(ranks);
+        record->tick = ticks(process_tracer.use_tsc);
+        std::memcpy(text_of(record), mpi_version, bytes);
+        commit(stream, record);
+    }
+    sample_clock(stream);
+}
+
+template <typename Record>
+void write_moment(ThreadStream& stream) {
+    if (auto* record = begin_meta<Record>(stream, 0)) {
+        record->tick = ticks(process_tracer.use_tsc);
+        commit(stream, record);
+    }
+    sample_clock(stream);
+}
+
+void write_finalize() {
+    if (process_tracer.active) write_moment<format::FinalizeRecord>(thread_stream);
+}
+
+bool program_has_open(std::uint64_t device, std::uint64_t inode) {
+    const int highest = process.highest_descriptor.load(std::memory_order_relaxed);
+    for (int fd = 0; fd <= highest; ++fd) {
+        struct stat status {};
+        if (file_of(fd) != 0 && ::fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode) return true;
+    }
+    return false;
+}
+
+ThreadStream* this_thread() { return &thread_stream; }
+
+bool kernel_uses_tsc() {
+    char name[16] = {};
+    const int fd = raw::openat(AT_FDCWD, "/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY, 0);
+    if (fd < 0) return false;
+    const ssize_t length = raw::read(fd, name, sizeof name - 1);
+    raw::close(fd);
+    return length >= 4 && std::strncmp(name, "tsc\n", 4) == 0;
+}
+
+}  // namespace
+
+void start(const char* directory) {
+    if (std::snprintf(process.directory, sizeof process.directory, "%s", directory) >=
+        static_cast<int>(sizeof process.directory)) {
+        complain("not tracing: the trace directory's path is too long", "", ENAMETOOLONG);
+        return;
+    }
+#if defined(__x86_64__)
+    process_tracer.use_tsc = kernel_uses_tsc();
+#endif
+    map_alive_word();
+    if (process.alive == nullptr) {
+        complain("not tracing: no memory for", "one page", errno);
+        return;
+    }
+    name_image();
+    process.have_key = ::pthread_key_create(&process.key, thread_ended) == 0;
+    process_tracer.thread = this_thread;
+    process_tracer.refill = refill_stream;
+    process_tracer.register_file = register_path;
+    process_tracer.note = write_note;
+    process_tracer.rank = write_rank;
+    process_tracer.finalize = write_finalize;
+    process_tracer.has_open = program_has_open;
+    process_tracer.active = true;
+}
+
+void stop() {
+    if (!process_tracer.active || *process.alive == 0 || !process.described.load()) return;
+    write_moment<format::EndRecord>(thread_stream);
+}
+
+void complain(const char* text, const char* detail, int error_number) {
+    if (process.complained.exchange(true)) return;
+    char line[512];
+    char words[128];
+    const char* reason = error_number != 0 ? ::strerror_r(error_number, words, sizeof words) : nullptr;
+    const int length = std::snprintf(line, sizeof line, "ioweir: process %d: %s %s%s%s; the program goes on unharmed\n",
+                                     raw::process_id(), text, detail, reason != nullptr ? ": " : "",
+                                     reason != nullptr ? reason : "");
+    if (length > 0) {
+        const ssize_t written = raw::write(2, line, static_cast<std::size_t>(length) < sizeof line
+                                                        ? static_cast<std::size_t>(length)
+                                                        : sizeof line - 1);
+        (void)written;
+    }
+}
+
+void sample_clock(ThreadStream& stream) {
+    if (stream.chunk != nullptr && *process.alive != 0) store_sample(stream.chunk);
+}
+
+void set_file(int fd, std::uint32_t file) {
+    if (fd < 0) return;
+    if (fd >= descriptor_capacity) {
+        if (file != 0 && !process.high_descriptor_noted.exchange(true))
+            write_note(static_cast<std::uint32_t>(format::NoteCode::untraced), "", fd, "descriptors above 1048575 are not traced");
+        return;
+    }
+    if (file != 0) {
+        int highest = process.highest_descriptor.load(std::memory_order_relaxed);
+        while (fd > highest && !process.highest_descriptor.compare_exchange_weak(highest, fd)) {
+        }
+    }
+    __atomic_store_n(&descriptor_files[fd], file, __ATOMIC_RELAXED);
+}
+
+bool absolute_path(int directory, const char* path, char* out, std::size_t capacity) {
+    char joined[2 * path_capacity];
+    std::size_t length = 0;
+    if (path[0] != '/') {
+        ssize_t base = -1;
+        if (directory == AT_FDCWD) {
+            base = ::syscall(SYS_getcwd, joined, path_capacity);
+            if (base > 0) --base;  // the system call counts the terminating zero
+        } else {
+            char link[64];
+            std::snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
+            base = ::readlink(link, joined, path_capacity);
+        }
+        if (base <= 0) return false;
+        length = static_cast<std::size_t>(base);
+        joined[length++] = '/';
+    }
+    const std::size_t tail = std::strlen(path);
+    if (length + tail >= sizeof joined) return false;
+    std::memcpy(joined + length, path, tail + 1);
+    std::size_t used = 0;
+    for (const char* from = joined; *from != '\0';) {
+        if (from[0] == '/' && from[1] == '/') { ++from; continue; }
+        if (from[0] == '/' && from[1] == '.' && (from[2] == '/' || from[2] == '\0')) { from += 2; continue; }
+        if (used + 1 >= capacity) return false;
+        out[used++] = *from++;
+    }
+    out[used] = '\0';
+    return used > 0;
+}
+
+}  // namespace ioweir::tracer

@@ -1,0 +1,45 @@
+// The tracer of this process: the one Tracer instance, its thread streams, file ids and descriptor table.
+// What does not live here: hooks (tracer/hooks), the choice to trace at all (preload).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "tracer/ring/stream.hpp"
+
+namespace ioweir::tracer {
+
+/// The preload's one instance; hooks test `active` and forward when it is false.
+extern Tracer process_tracer;
+
+/// The calling thread's stream. Initial-exec: no call, no allocation; legal because the preload is loaded at start.
+extern thread_local ThreadStream thread_stream __attribute__((tls_model("initial-exec")));
+
+/// Starts tracing into `directory` (absolute). Creates no file before the first event. `use_tsc` as base/ticks.hpp.
+void start(const char* directory);
+/// exit() was called: everything recorded gets its end mark.
+void stop();
+
+/// Says `text` once on standard error, with the process in front.
+void complain(const char* text, const char* detail, int error_number);
+
+/// Takes a fresh pair of clock samples into the thread's chunk: called where time does not matter (open, close).
+void sample_clock(ThreadStream& stream);
+
+// -- descriptors: which file id an open descriptor stands for; 0: not traced ------------------------------------------
+inline constexpr int descriptor_capacity = 1 << 20;
+extern std::uint32_t descriptor_files[descriptor_capacity];
+
+inline std::uint32_t file_of(int fd) {
+    return static_cast<unsigned>(fd) < static_cast<unsigned>(descriptor_capacity)
+               ? __atomic_load_n(&descriptor_files[fd], __ATOMIC_RELAXED)
+               : 0;
+}
+/// Remembers (or with 0 forgets) the file of a descriptor.
+void set_file(int fd, std::uint32_t file);
+
+/// Absolute, without "." and doubled slashes; relative to `directory` (AT_FDCWD or a descriptor). False when it does not fit.
+bool absolute_path(int directory, const char* path, char* out, std::size_t capacity);
+
+}  // namespace ioweir::tracer

@@ -1,0 +1,150 @@
+// ThreadStream: where one thread records its calls. The hot path of the tracer, nothing else.
+//
+// Promises: recording takes no lock, allocates nothing, makes no system call while the chunk has room, and leaves errno
+// alone. A record is visible to the reader (another process, after kill -9 too) as soon as its kind is stored, which
+// happens last. A child of fork never writes into its parent's chunk.
+// What does not live here: getting chunks and everything else that is slow (ring/process.cpp), hooks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "base/ticks.hpp"
+#include "ioweir_generated/functions.hpp"
+#include "ioweir_generated/records.hpp"
+
+namespace ioweir::tracer {
+
+enum class Layer : std::uint8_t { mpi, mpi_io, engine };
+
+class Scope;
+
+/// One enclosing call of this thread. `scope` lies on the thread's stack; a longjmp can leave it behind.
+struct Frame {
+    const Scope* scope;
+    std::uint32_t sequence;
+    Layer layer;
+};
+
+struct ThreadStream {
+    static constexpr int max_depth = 8;
+
+    std::byte* cursor = nullptr;  ///< next record
+    std::byte* end = nullptr;     ///< end of the chunk
+    std::uint32_t sequence = 0;   ///< of the last call entered
+    int depth = 0;
+    Frame frames[max_depth] = {};
+    std::uint32_t stream = 0;     ///< number in its image, 0: none yet
+    bool in_refill = false;
+    format::ChunkHeader* chunk = nullptr;
+};
+
+/// What the hooks of every library need from the preload's tracer: one instance a process, in the preload.
+/// A C-like table because the back ends are separate libraries.
+struct Tracer {
+    bool active = false;   ///< false: hooks only forward
+    bool use_tsc = false;
+    /// Points at a word the kernel clears in a child of fork (MADV_WIPEONFORK); 1 in the process that mapped it.
+    const volatile std::uint32_t* alive = nullptr;
+    ThreadStream* (*thread)() = nullptr;
+    /// Makes room for `size` bytes; null when there is none (counted as dropped).
+    std::byte* (*refill)(ThreadStream& stream, std::size_t size) = nullptr;
+    /// Names a new file id (never 0 unless the path is one that is not traced).
+    std::uint32_t (*register_file)(ThreadStream& stream, const char* path) = nullptr;
+    void (*note)(std::uint32_t code, const char* path, std::int64_t value, const char* text) = nullptr;
+    void (*rank)(int rank, int ranks, const char* mpi_version) = nullptr;
+    void (*finalize)() = nullptr;
+    bool (*has_open)(std::uint64_t device, std::uint64_t inode) = nullptr;
+};
+
+/// An enclosing call on the parent stack. Lives on the program's stack, in the hook's frame.
+class Scope {
+public:
+    Scope(ThreadStream& stream, Layer layer, std::uint32_t sequence)
+        : stream_(stream), saved_depth_(live_depth(stream, this)), cookie_(cookie_of(sequence)) {
+        stream_.depth = saved_depth_;
+        if (stream_.depth < ThreadStream::max_depth) stream_.frames[stream_.depth] = {this, sequence, layer};
+        ++stream_.depth;
+    }
+    ~Scope() {
+        stream_.depth = saved_depth_;
+        cookie_ = 0;
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+    /// Depth without the frames that a longjmp left behind: those below the present stack position (`inner` is the
+    /// address of something in the present frame; stacks grow down), and those whose cookie was overwritten.
+    static int live_depth(const ThreadStream& stream, const void* inner) {
+        int depth = stream.depth;
+        while (depth > 0) {
+            if (depth > ThreadStream::max_depth) return depth;
+            const Frame& frame = stream.frames[depth - 1];
+            if (static_cast<const void*>(frame.scope) > inner && frame.scope->cookie_ == cookie_of(frame.sequence)) break;
+            --depth;
+        }
+        return depth;
+    }
+
+private:
+    static std::uint64_t cookie_of(std::uint32_t sequence) { return 0x10e1'10e1'0000'0000U ^ sequence; }
+
+    ThreadStream& stream_;
+    int saved_depth_;
+    volatile std::uint64_t cookie_;
+};
+
+/// Who makes the call that is about to be recorded, and inside which recorded call.
+struct Context {
+    std::uint32_t parent = 0;
+    format::Origin origin = format::Origin::application;
+};
+
+inline Context context_of(ThreadStream& stream, const void* inner) {
+    Context context;
+    if (stream.depth == 0) [[likely]] return context;
+    stream.depth = Scope::live_depth(stream, inner);
+    const int known = stream.depth < ThreadStream::max_depth ? stream.depth : ThreadStream::max_depth;
+    for (int i = 0; i < known; ++i) {
+        const Frame& frame = stream.frames[i];
+        if (frame.sequence != 0) context.parent = frame.sequence;
+        context.origin = frame.layer == Layer::engine ? format::Origin::engine : format::Origin::mpi_library;
+    }
+    return context;
+}
+
+/// True inside an intercepted MPI-IO call of this thread: what MPI-IO calls of itself is not recorded again.
+inline bool inside_mpi_io(ThreadStream& stream, const void* inner) {
+    if (stream.depth == 0) [[likely]] return false;
+    stream.depth = Scope::live_depth(stream, inner);
+    const int known = stream.depth < ThreadStream::max_depth ? stream.depth : ThreadStream::max_depth;
+    for (int i = 0; i < known; ++i)
+        if (stream.frames[i].layer == Layer::mpi_io) return true;
+    return false;
+}
+
+/// Appends one event. `kind` is stored last; on x86-64 stores are seen in order, elsewhere release makes them so.
+inline void record_event(const Tracer& tracer, ThreadStream& stream, format::Function function, Context context,
+                         std::uint32_t sequence, std::uint32_t file, std::uint64_t start, std::uint64_t stop,
+                         std::int64_t offset, std::int64_t bytes, bool failed) {
+    std::byte* place = stream.cursor;
+    if (static_cast<std::size_t>(stream.end - place) < sizeof(format::EventRecord) || *tracer.alive == 0) [[unlikely]] {
+        place = tracer.refill(stream, sizeof(format::EventRecord));
+        if (place == nullptr) return;
+    }
+    auto* record = reinterpret_cast<format::EventRecord*>(place);
+    record->origin = static_cast<std::uint8_t>(context.origin);
+    record->flags = failed ? 1 : 0;
+    record->sequence = sequence;
+    record->parent = context.parent;
+    record->file = file;
+    record->start_tick = start;
+    record->duration_ticks = stop - start;
+    record->offset = offset;
+    record->bytes = bytes;
+    __atomic_store_n(&record->kind, static_cast<std::uint16_t>(function), __ATOMIC_RELEASE);
+    stream.cursor = place + sizeof(format::EventRecord);
+}
+
+}  // namespace ioweir::tracer

@@ -1,0 +1,112 @@
+"""tools/deps.sh on pretended machines: a PATH of a few commands, some of them fakes that keep a record."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HARMLESS = ("bash", "dirname", "sed", "grep", "cat", "mktemp", "rm", "env", "test")
+
+
+def packages() -> list[str]:
+    lines = (line.partition("#")[0].strip() for line in (ROOT / "packages").read_text().splitlines())
+    return [line for line in lines if line]
+
+
+class Machine:
+    """A PATH with harmless tools; `fake` adds commands that note how they were called."""
+
+    def __init__(self, directory: Path) -> None:
+        self.bin = directory / "bin"
+        self.record = directory / "record"
+        self.bin.mkdir()
+        for tool in HARMLESS:
+            found = shutil.which(tool)
+            assert found is not None
+            (self.bin / tool).symlink_to(found)
+        self.fake("id", "echo 0")
+
+    def fake(self, name: str, body: str) -> None:
+        path = self.bin / name
+        path.write_text(f'#!/bin/bash\necho "{name} $*" >>{self.record}\n{body}\n')
+        path.chmod(0o755)
+
+    def run(self) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", ROOT / "tools" / "deps.sh"],
+            env={"PATH": str(self.bin), "HOME": "/nonexistent"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def calls(self, name: str) -> list[str]:
+        lines = self.record.read_text().splitlines() if self.record.exists() else []
+        return [line for line in lines if line.startswith(name + " ")]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def installed(names: list[str]) -> str:
+    return "\n".join(f"echo 'installed {name}'" for name in names)
+
+
+def test_nothing_missing_calls_no_apt(machine: Machine) -> None:
+    machine.fake("dpkg-query", installed(packages()))
+    machine.fake("apt-get", "exit 1")
+    done = machine.run()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert machine.calls("apt-get") == []
+
+
+def test_exactly_the_missing_packages_are_installed(machine: Machine) -> None:
+    machine.fake("dpkg-query", installed([name for name in packages() if name not in ("cmake", "mpich")]))
+    machine.fake("apt-get", "exit 0")
+    done = machine.run()
+    assert done.returncode == 0, done.stderr
+    assert len(machine.calls("apt-get")) == 1
+    assert machine.calls("apt-get")[0].split()[-2:] == ["cmake", "mpich"]
+    assert "cmake mpich" in done.stdout
+
+
+def test_package_lists_are_fetched_when_installing_fails(machine: Machine) -> None:
+    machine.fake("dpkg-query", "exit 1")
+    flag = machine.bin.parent / "updated"
+    machine.fake("apt-get", f"case $1 in update) : >{flag} ;; *) test -e {flag} ;; esac")
+    assert machine.run().returncode == 0
+    assert [call.split()[1] for call in machine.calls("apt-get")] == ["install", "update", "install"]
+
+
+def test_apt_that_cannot_install_shows_its_messages(machine: Machine) -> None:
+    machine.fake("dpkg-query", "exit 1")
+    machine.fake("apt-get", "echo 'E: Unable to locate package'; exit 100")
+    done = machine.run()
+    assert done.returncode == 1
+    assert "E: Unable to locate package" in done.stderr
+
+
+def test_without_apt_the_missing_are_named(machine: Machine) -> None:
+    machine.fake("lmp", "")
+    machine.fake("ninja", "")
+    done = machine.run()
+    assert done.returncode == 1
+    named = [line.strip() for line in done.stderr.splitlines() if line.startswith("    ")]
+    assert "cmake" in named
+    assert "librapidcheck-dev" in named
+    assert "lammps" not in named
+    assert "ninja-build" not in named
+
+
+def test_without_root_and_sudo_the_missing_are_named(machine: Machine) -> None:
+    machine.fake("id", "echo 1000")
+    machine.fake("dpkg-query", installed([name for name in packages() if name != "gfortran"]))
+    machine.fake("apt-get", "exit 0")
+    done = machine.run()
+    assert done.returncode == 1
+    assert [line.strip() for line in done.stderr.splitlines()[1:]] == ["gfortran"]
+    assert machine.calls("apt-get") == []

@@ -102,13 +102,18 @@ def _everything(processes: Sequence[Process]) -> Attribution:
 
 
 def _parents(processes: Sequence[Process]) -> list[int]:
-    """Per image the image it came from: what its pid was before exec, else what its parent's pid was at that time."""
+    """Per image the image it came from: by fork as recorded; by exec what its pid was before, else its parent then."""
     by_pid: dict[tuple[str, int], list[int]] = {}
     for index in sorted(range(len(processes)), key=lambda i: processes[i].start_ns):
         by_pid.setdefault((processes[index].host, processes[index].pid), []).append(index)
+    by_image = {(process.host, process.image): index for index, process in enumerate(processes) if process.image}
     parents = [-1] * len(processes)
     for (host, _), images in by_pid.items():
         for position, index in enumerate(images):
+            forked_from = by_image.get((host, processes[index].parent_image))
+            if processes[index].parent_image and forked_from is not None:
+                parents[index] = forked_from
+                continue
             previous = images[position - 1] if position else -1
             # An image that ended by exit() cannot have become this one: the pid was used again.
             if previous >= 0 and processes[previous].end_ns < 0:

@@ -439,6 +439,8 @@ def partial_reasons(trace: Trace, who: attribute.Attribution) -> list[str]:
     reasons: list[str] = []
     if trace.dropped:
         reasons.append(f"{trace.dropped} events were dropped")
+    if trace.disabled_processes:
+        reasons.append(f"{trace.disabled_processes} processes stopped tracing for want of space")
     reasons.extend(f"damaged: {line}" for line in trace.damage)
     ranks = {i: p for i, p in enumerate(trace.processes) if p.rank >= 0}
     # A pid that went on as another program after exec has no end of its own.

@@ -1,6 +1,6 @@
 """A trace as typed tables: numpy columns for the events, and small tables of processes, files, functions and notes.
 
-Reads a trace directory (run.json and one node-*.iowt a node, through ioweir._core) and joins its nodes. Judges nothing:
+Reads a trace directory (run.json and one node-*.iowt a node, through ioweir._core). Judges nothing:
 which processes count is attribute.py's, what it all means is report.py's.
 """
 
@@ -71,6 +71,8 @@ class Process:
     pid: int
     ppid: int = 0
     image: int = 0
+    parent_image: int = 0
+    """The image it was forked from; 0 when it began by exec."""
     host: str = ""
     executable: str = ""
     rank: int = -1
@@ -116,6 +118,8 @@ class Trace:
     functions: tuple[Function, ...]
     notes: tuple[Note, ...] = ()
     dropped: int = 0
+    disabled_processes: int = 0
+    """Processes that stopped tracing for want of space."""
     damage: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     run: Mapping[str, Any] = field(default_factory=dict)
@@ -162,43 +166,9 @@ def from_core(core: Any, functions: tuple[Function, ...]) -> Trace:
         functions=functions,
         notes=tuple(_note(row) for row in core.notes),
         dropped=int(core.dropped),
+        disabled_processes=int(core.disabled_processes),
         damage=tuple(core.damage),
         hosts=tuple(core.hosts),
-    )
-
-
-def join(parts: Sequence[Trace]) -> Trace:
-    """One trace of several nodes: processes, threads and files are renumbered so that they stay apart."""
-    if len(parts) == 1:
-        return parts[0]
-    columns: dict[str, list[Column]] = {name: [] for name in COLUMN_TYPES}
-    processes: list[Process] = []
-    notes: list[Note] = []
-    paths: dict[str, int] = {}
-    threads = 0
-    for part in parts:
-        path_number = np.array([paths.setdefault(path, len(paths)) for path in part.paths], dtype=np.uint32)
-        for name in COLUMN_TYPES:
-            columns[name].append(getattr(part, name))
-        columns["process"][-1] = part.process + np.uint32(len(processes))
-        columns["thread"][-1] = part.thread + np.uint32(threads)
-        columns["path"][-1] = path_number[part.path] if path_number.size else part.path
-        notes.extend(replace(note, process=note.process + len(processes)) for note in part.notes)
-        processes.extend(part.processes)
-        threads += int(part.thread.max()) + 1 if part.thread.size else 0
-    joined: dict[str, Any] = {
-        name: np.concatenate(columns[name]) if columns[name] else np.empty(0, dtype=kind)
-        for name, kind in COLUMN_TYPES.items()
-    }
-    return Trace(
-        **joined,
-        processes=tuple(processes),
-        paths=tuple(paths),
-        functions=parts[0].functions if parts else (),
-        notes=tuple(notes),
-        dropped=sum(part.dropped for part in parts),
-        damage=tuple(line for part in parts for line in part.damage),
-        hosts=tuple(dict.fromkeys(host for part in parts for host in part.hosts)),
     )
 
 
@@ -219,15 +189,24 @@ def load(directory: str | Path) -> Trace:
             "Give the directory that `ioweir run` wrote (its -o DIR)"
         )
     core = compiled()
-    functions = function_table(core.functions())
-    parts: list[Trace] = []
-    for node in nodes:
-        try:
-            parts.append(from_core(core.read_trace(str(node)), functions))
-        except (OSError, ValueError, RuntimeError) as error:
-            damage.append(f"{node.name}: {error}")
-    trace = join(parts) if parts else replace(join([]), functions=functions)
+    trace = from_core(_read_nodes(core, nodes, damage), function_table(core.functions()))
     return replace(trace, run=run or {}, damage=trace.damage + tuple(damage), directory=str(folder))
+
+
+def _read_nodes(core: Any, nodes: Sequence[Path], damage: list[str]) -> Any:
+    """All nodes at once, on one clock; a file that is no trace file at all is left out and said to be so."""
+    names = [str(node) for node in nodes]
+    try:
+        return core.read_traces(names)
+    except ValueError:
+        readable: list[str] = []
+        for name in names:
+            try:
+                core.read_traces([name])
+                readable.append(name)
+            except ValueError as error:
+                damage.append(f"{Path(name).name}: {error}")
+        return core.read_traces(readable)
 
 
 def _read_run(folder: Path, damage: list[str]) -> dict[str, Any] | None:

@@ -1,0 +1,295 @@
+"""The report's figures: small traces with every number worked out on the page."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+
+import pytest
+from ioweir import report, report_text
+from ioweir.trace import Note
+from traces import Builder, Call
+
+
+def two_writers() -> Builder:
+    """Two ranks write 100 B each through MPI-IO; one POSIX write of 150 B holds read-modify-write's lock and read.
+
+    rank 0: write_at_all 10..14 s; inside: lock 10.5..11.0, pread 11.0..11.5 (50 B), pwrite 11.5..13.0 (150 B),
+            unlock 13.0..13.25
+    rank 1: write_at_all 12..14 s, nothing inside
+    rank 0: a POSIX write of its own, 20..21 s, 7 B, to another file
+    """
+    builder = Builder()
+    first, second = builder.rank(0, 2), builder.rank(1, 2)
+    write = Call(first, "MPI_File_write_at_all", 10, 14, "/data/dump", 100)
+    builder.add(
+        write,
+        write.inside("fcntl_lock", 10.5, 11.0, 150),
+        write.inside("pread", 11.0, 11.5, 50),
+        write.inside("pwrite", 11.5, 13.0, 150),
+        write.inside("fcntl_unlock", 13.0, 13.25, 150),
+        Call(second, "MPI_File_write_at_all", 12, 14, "/data/dump", 100),
+        Call(first, "write", 20, 21, "/data/log", 7),
+    )
+    return builder
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bandwidths_by_their_definitions(seed: int) -> None:
+    result = report.build(two_writers().trace(shuffle=seed))
+    assert result["ranks"] == 2
+    assert result["events"] == 7
+    mpi = result["layers"]["MPI-IO"]["write"]
+    # 200 B; 4 s + 2 s over ranks, mean 3 s; the union of 10..14 and 12..14 is 4 s.
+    assert (mpi["bytes"], mpi["calls"], mpi["time_s"]) == (200, 2, 6.0)
+    assert mpi["effective_bytes_per_s"] == pytest.approx(200 / 6)
+    assert mpi["perceived_bytes_per_s"] == pytest.approx(200 / 3)
+    assert mpi["span_bytes_per_s"] == pytest.approx(200 / 4)
+    posix = result["layers"]["POSIX"]["write"]
+    # 150 B in 1.5 s and 7 B in 1 s.
+    assert (posix["bytes"], posix["calls"], posix["time_s"]) == (157, 2, 2.5)
+    assert posix["perceived_bytes_per_s"] == pytest.approx([200 / 3, 2 * 157 / 2.5])
+    assert posix["span_bytes_per_s"] == pytest.approx(157 / 2.5)
+    read = result["layers"]["POSIX"]["read"]
+    assert (read["bytes"], read["calls"]) == (50, 1)
+    assert read["perceived_bytes_per_s"] == [None, pytest.approx(2 * 50 / 0.5)]
+    assert result["layers"]["POSIX"]["lock"] == {"calls": 1, "failed": 0, "time_s": 0.5}
+    assert result["layers"]["POSIX"]["unlock"] == {"calls": 1, "failed": 0, "time_s": 0.25}
+
+
+def test_where_the_time_went() -> None:
+    result = report.build(two_writers().trace())
+    # rank 0: 4 s + 1 s, rank 1: 2 s; of 100 s.
+    assert result["io"]["mean_s"] == 3.5
+    assert result["io"]["max_s"] == 5.0
+    assert result["io"]["slowest"] == 0
+    assert result["io"]["share_of_wall"] == pytest.approx(0.035)
+    assert result["io"]["where"] == [
+        {"layer": "MPI-IO", "op": "write", "mean_s": 3.0},
+        {"layer": "POSIX", "op": "write", "mean_s": 0.5},
+    ]
+    assert result["decomposition"]["write"] == {
+        "calls": 2,
+        "time_s": 6.0,
+        "parts": {"write": 1.5, "read": 0.5, "lock": 0.5, "unlock": 0.25, "posix_other": 0.0, "other": 3.25},
+    }
+    assert result["decomposition"]["read"]["calls"] == 0
+    assert result["origins"]["application"]["write"] == {"calls": 1, "time_s": 1.0, "bytes": 7}
+    assert result["origins"]["mpi_library"]["write"] == {"calls": 1, "time_s": 1.5, "bytes": 150}
+    assert result["origins"]["engine"]["write"]["calls"] == 0
+    assert result["storage"]["write"]["ranks"] == [0]
+    assert result["storage"]["write"]["slowest"] == {"rank": 0, "time_s": 2.5, "bytes": 157, "mean_time_s": 2.5}
+
+
+def test_files_have_their_own_figures() -> None:
+    files = report.build(two_writers().trace())["files"]
+    assert [row["path"] for row in files] == ["/data/dump", "/data/log"]
+    assert files[0]["layers"]["MPI-IO"]["write"]["bytes"] == 200
+    assert files[0]["layers"]["POSIX"]["write"]["bytes"] == 150
+    assert files[0]["layers"]["POSIX"]["write"]["perceived_bytes_per_s"] == pytest.approx([200 / 3, 200.0])
+    assert files[0]["decomposition"]["write"]["parts"]["other"] == 3.25
+    assert files[1]["layers"]["POSIX"]["write"] == {
+        "bytes": 7, "calls": 1, "failed": 0, "time_s": 1.0, "perceived_bytes_per_s": [None, 14.0],
+        "effective_bytes_per_s": 7.0, "span_bytes_per_s": 7.0, "span_s": 1.0,
+    }  # fmt: skip
+    assert files[1]["layers"]["MPI-IO"]["write"]["calls"] == 0
+
+
+def test_a_call_inside_its_own_layer_counts_once() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    outer = Call(rank, "MPI_File_write_all", 0, 4, "f", 10)
+    inner = outer.inside("MPI_File_write_at_all", 1, 3, 10)
+    builder.add(outer, inner, inner.inside("pwrite", 1.5, 2.5, 10))
+    result = report.build(builder.trace())
+    assert result["layers"]["MPI-IO"]["write"]["calls"] == 1
+    assert result["layers"]["MPI-IO"]["write"]["bytes"] == 10
+    assert result["layers"]["POSIX"]["write"]["calls"] == 1
+    assert result["decomposition"]["write"]["parts"]["write"] == 1.0
+    assert result["decomposition"]["write"]["parts"]["other"] == 3.0
+
+
+def test_a_call_whose_parent_never_returned_is_not_lost() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1, finalized=False, end_s=None)
+    cut = Call(rank, "MPI_File_write_at_all", 1, 9, "f", 10, recorded=False)
+    builder.add(cut, cut.inside("pwrite", 2, 3, 10))
+    result = report.build(builder.trace())
+    assert result["layers"]["POSIX"]["write"]["bytes"] == 10
+    assert result["layers"]["MPI-IO"]["write"]["calls"] == 0
+    assert result["io"]["mean_s"] == 1.0
+    assert result["partial_reasons"] == ["never reached MPI_Finalize: rank 0"]
+
+
+def test_paths_that_name_one_file_are_one_file() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    builder.add(
+        Call(rank, "MPI_File_write_at", 0, 1, "ufs:out/./x", 1),
+        Call(rank, "pwrite", 2, 3, "/scratch/out/x", 2),
+        Call(rank, "pwrite", 4, 5, "/scratch/a:b", 4),
+    )
+    files = {row["path"]: row["layers"] for row in report.build(builder.trace())["files"]}
+    assert set(files) == {"/scratch/out/x", "/scratch/a:b"}
+    assert files["/scratch/out/x"]["MPI-IO"]["write"]["bytes"] == 1
+    assert files["/scratch/out/x"]["POSIX"]["write"]["bytes"] == 2
+
+
+def test_without_mpi_everything_counts() -> None:
+    builder = Builder()
+    shell, tool = builder.process(executable="/bin/sh"), builder.process(executable="/bin/tool")
+    builder.add(Call(shell, "read", 0, 1, "script", 3), Call(tool, "write", 1, 3, "out", 8))
+    result = report.build(builder.trace())
+    assert (result["ranks"], result["processes"]) == (0, 2)
+    assert result["layers"]["POSIX"]["write"]["perceived_bytes_per_s"] == [None, 2 * 8 / 2]
+    assert result["storage"]["write"]["ranks"] == [1001]
+    assert not result["partial"]
+    assert result["not_counted"] == []
+
+
+def test_an_empty_trace_is_a_report_too() -> None:
+    result = report.build(Builder().trace())
+    assert result["events"] == 0
+    assert result["layers"]["POSIX"]["write"]["perceived_bytes_per_s"] == [None, None]
+    assert result["files"] == []
+    out = io.StringIO()
+    report_text.write(result, out)
+    assert "No file I/O was seen" in out.getvalue()
+
+
+def test_failed_calls_move_nothing_and_are_counted() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    builder.add(Call(rank, "pwrite", 0, 1, "f", -28, failed=True), Call(rank, "pwrite", 1, 2, "f", 5))
+    write = report.build(builder.trace())["layers"]["POSIX"]["write"]
+    assert (write["calls"], write["failed"], write["bytes"]) == (2, 1, 5)
+
+
+def test_the_tracers_own_calls_do_not_count() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    builder.add(Call(rank, "pwrite", 0, 1, "node.iowt", 4096, origin="tracer"))
+    result = report.build(builder.trace())
+    assert result["events_counted"] == 0
+    assert result["layers"]["POSIX"]["write"]["bytes"] == 0
+
+
+class TestPartial:
+    """Every reason why a trace may lack something, and that a whole one has none."""
+
+    @staticmethod
+    def reasons(builder: Builder, **more: object) -> list[str]:
+        result = report.build(builder.trace(**more))
+        assert result["partial"] == bool(result["partial_reasons"])
+        return result["partial_reasons"]
+
+    def test_none(self) -> None:
+        assert self.reasons(two_writers()) == []
+
+    def test_dropped(self) -> None:
+        assert self.reasons(two_writers(), dropped=3) == ["3 events were dropped"]
+
+    def test_damage(self) -> None:
+        assert self.reasons(two_writers(), damage=("node-a.iowt: chunk at 65536",)) == [
+            "damaged: node-a.iowt: chunk at 65536"
+        ]
+
+    def test_no_finalize(self) -> None:
+        builder = two_writers()
+        builder.rank(2, 4, finalized=False)
+        builder.rank(3, 4, finalized=False, end_s=None)
+        assert self.reasons(builder) == ["never reached MPI_Finalize: ranks 2-3"]
+
+    def test_no_end(self) -> None:
+        builder = two_writers()
+        builder.rank(2, 3, end_s=None)
+        assert self.reasons(builder) == ["did not end normally after MPI_Finalize: rank 2"]
+
+    def test_a_rank_that_went_on_by_exec_did_not_end_abnormally(self) -> None:
+        builder = two_writers()
+        builder.rank(2, 3, end_s=None, pid=77, start_s=1)
+        builder.process(pid=77, start_s=50, executable="/bin/next")
+        assert self.reasons(builder) == []
+
+    def test_missing_rank(self) -> None:
+        builder = two_writers()
+        builder.rank(3, 4)
+        assert self.reasons(builder) == ["left no trace: rank 2 of 4"]
+
+    def test_signal(self) -> None:
+        assert self.reasons(two_writers(), run={"signal": signal.SIGKILL.value, "exit_code": None}) == [
+            "the command was ended by signal 9 (SIGKILL)"
+        ]
+
+    def test_exit_code_of_a_killed_child(self) -> None:
+        assert self.reasons(two_writers(), run={"exit_code": 137}) == [
+            "the command returned 137: something it started was ended by SIGKILL"
+        ]
+        assert self.reasons(two_writers(), run={"exit_code": 255}) == []
+
+    def test_still_running(self) -> None:
+        assert "has not ended" in self.reasons(two_writers(), run={"state": "running"})[0]
+
+    def test_disabled_part(self) -> None:
+        builder = two_writers()
+        builder.notes.append(Note(0, "disabled", text="no space for buffers"))
+        assert self.reasons(builder) == ["disabled: no space for buffers"]
+
+
+def test_notes_of_the_engine() -> None:
+    builder = two_writers()
+    for process in (0, 1):
+        builder.notes += [
+            Note(process, "plan_applied", "/data/dump", 0, "rule 1: everyone"),
+            Note(process, "passed_through", "/data/dump", 5, "atomic mode"),
+        ]
+    builder.notes.append(Note(0, "verify_mismatch", "/data/dump", 1, "1 byte differs"))
+    plan = report.build(builder.trace(run={"plan": "p.toml", "verify": True}))["plan"]
+    assert plan["applied"] == [{"path": "/data/dump", "text": "rule 1: everyone"}]
+    assert plan["passed_through"] == [{"path": "/data/dump", "text": "atomic mode", "calls": 10}]
+    assert plan["verify"]["result"] == "mismatch"
+    builder.notes.pop()
+    assert report.build(builder.trace(run={"verify": True}))["plan"]["verify"]["result"] == "nothing verified"
+    assert report.build(builder.trace())["plan"]["verify"]["result"] is None
+    builder.notes.append(Note(0, "verify_ok", "/data/dump", 200, ""))
+    assert report.build(builder.trace(run={"verify": True}))["plan"]["verify"]["result"] == "ok"
+
+
+def test_the_json_is_json_and_has_the_promised_keys() -> None:
+    result = json.loads(json.dumps(report.build(two_writers().trace())))
+    for key in ("ranks", "wall_s", "events", "dropped", "partial", "layers", "files"):
+        assert key in result
+    data = {"bytes", "calls", "time_s", "perceived_bytes_per_s", "effective_bytes_per_s", "span_bytes_per_s"}
+    for layers in (result["layers"], *(row["layers"] for row in result["files"])):
+        for layer in ("MPI-IO", "POSIX"):
+            assert data <= set(layers[layer]["write"])
+            assert data <= set(layers[layer]["read"])
+            assert {"calls", "time_s"} <= set(layers[layer]["lock"])
+
+
+def test_the_text_answers_where_the_time_went_first() -> None:
+    out = io.StringIO()
+    report_text.write(report.build(two_writers().trace(dropped=2)), out)
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "solver: 2 ranks, 100 s, exit code 0, 7 events"
+    assert lines[1] == (
+        "I/O took 3.50 s of 100 s on an average rank (4 % of the run): MPI-IO write 3.00 s, POSIX write 500 ms."
+    )
+    assert lines[2] == "Longest in I/O: rank 0 with 5.00 s."
+    assert lines[3].startswith("Storage: rank 0 (of 2) wrote to it; slowest rank 0: 2.50 s for 157 B")
+    text = out.getvalue()
+    assert "PARTIAL" in text
+    assert "2 events were dropped" in text
+    assert "effective: bytes / sum over ranks" in text
+    assert "\x1b" not in text
+
+
+def test_markup_in_names_is_text() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    builder.add(Call(rank, "pwrite", 0, 1, "/data/[bold]x[/bold]", 1))
+    out = io.StringIO()
+    report_text.write(report.build(builder.trace(run={"program": "[red]p"})), out)
+    assert "/data/[bold]x[/bold]" in out.getvalue()
+    assert out.getvalue().startswith("[red]p: 1 rank")

@@ -1,0 +1,156 @@
+"""The vectorised report against an oracle that goes through the events one by one, on random traces."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ioweir import report
+from ioweir.intervals import sum_by_group, union_by_group
+from traces import NS, Builder, Call
+
+MPI_CALLS = ("MPI_File_open", "MPI_File_write_at_all", "MPI_File_write_at", "MPI_File_read_at", "MPI_File_set_view")
+POSIX_CALLS = ("open", "pread", "pwrite", "write", "fcntl_lock", "fcntl_unlock", "close")
+OPS = {"MPI_File_open": "open", "MPI_File_set_view": "view", "open": "open", "close": "close"} | {
+    "MPI_File_write_at_all": "write", "MPI_File_write_at": "write", "MPI_File_read_at": "read", "pread": "read",
+    "pwrite": "write", "write": "write", "fcntl_lock": "lock", "fcntl_unlock": "unlock",
+}  # fmt: skip
+
+
+def layer(call: Call) -> str:
+    return "MPI-IO" if call.name.startswith("MPI") else "POSIX"
+
+
+def ancestors(call: Call) -> list[Call]:
+    found = []
+    while call.parent is not None:
+        call = call.parent
+        if not call.recorded:
+            break
+        found.append(call)
+    return found
+
+
+def union_length(intervals: list[tuple[int, int]]) -> int:
+    """By marking every nanosecond-long piece between neighbouring ends: slow and obvious."""
+    ends = sorted({end for interval in intervals for end in interval})
+    return sum(
+        right - left
+        for left, right in pairwise(ends)
+        if any(start <= left and right <= end for start, end in intervals)
+    )
+
+
+def ns(call: Call) -> tuple[int, int]:
+    start = round(call.start_s * NS)
+    return start, start + round((call.end_s - call.start_s) * NS)
+
+
+@st.composite
+def builders(draw: st.DrawFn) -> Builder:
+    builder = Builder()
+    ranks = draw(st.sampled_from([1, 3, 4]))
+    for rank in range(ranks):
+        builder.rank(rank, ranks)
+    for rank in range(ranks):
+        clock = 0.0
+        for _ in range(draw(st.integers(0, 4))):
+            clock += draw(st.integers(0, 4)) / 4
+            start = clock
+            path = draw(st.sampled_from(["/f", "/g"]))
+            outer = Call(rank, draw(st.sampled_from(MPI_CALLS + POSIX_CALLS)), start, start, path, bytes=0)
+            outer.bytes = draw(st.integers(-5, 100))
+            outer.recorded = draw(st.integers(0, 9)) > 0
+            builder.add(outer)
+            if layer(outer) == "MPI-IO":
+                around = outer
+                if draw(st.booleans()):
+                    around = outer.inside(draw(st.sampled_from(MPI_CALLS)), start, start, draw(st.integers(0, 9)))
+                    builder.add(around)
+                for _ in range(draw(st.integers(0, 3))):
+                    name, length = draw(st.sampled_from(POSIX_CALLS)), draw(st.integers(0, 4)) / 8
+                    origin = draw(st.sampled_from(["mpi_library", "engine"]))
+                    builder.add(around.inside(name, clock, clock + length, draw(st.integers(0, 99)), origin=origin))
+                    clock += length
+                around.end_s = clock
+            clock += draw(st.integers(0, 4)) / 4
+            outer.end_s = clock
+    return builder
+
+
+@settings(max_examples=150, deadline=None)
+@given(builder=builders(), seed=st.integers(0, 99))
+def test_every_figure_matches_the_oracle(builder: Builder, seed: int) -> None:
+    result = report.build(builder.trace(shuffle=seed))
+    ranks = len(builder.processes)
+    calls = [call for call in builder.calls if call.recorded]
+    top = [call for call in calls if all(layer(other) != layer(call) for other in ancestors(call))]
+    groups: list[tuple[dict[str, dict[str, dict[str, object]]], list[Call]]] = [(result["layers"], top)]
+    groups += [(row["layers"], [c for c in top if c.path == row["path"]]) for row in result["files"]]
+    assert {row["path"] for row in result["files"]} == {call.path for call in top}
+    for layers, events in groups:
+        for name in ("MPI-IO", "POSIX"):
+            for op in ("read", "write", "lock", "unlock", "open", "close", "view"):
+                chosen = [c for c in events if layer(c) == name and OPS[c.name] == op]
+                time_ns = sum(ns(c)[1] - ns(c)[0] for c in chosen)
+                row = layers[name][op]
+                assert row["calls"] == len(chosen)
+                assert row["time_s"] == time_ns / 1e9
+                if op not in ("read", "write"):
+                    continue
+                moved = sum(max(c.bytes, 0) for c in chosen)
+                span = union_length([ns(c) for c in chosen])
+                assert row["bytes"] == moved
+                assert row["span_s"] == span / 1e9
+                if time_ns:
+                    upper = float(Fraction(ranks * moved * NS, time_ns))
+                    perceived = row["perceived_bytes_per_s"]
+                    assert (perceived[1] if isinstance(perceived, list) else perceived) == pytest.approx(upper)
+                else:
+                    assert row["effective_bytes_per_s"] is None
+    outermost = [call for call in calls if not ancestors(call)]
+    per_rank = [union_length([ns(c) for c in outermost if c.process == rank]) for rank in range(ranks)]
+    assert result["io"]["mean_s"] == sum(per_rank) / 1e9 / ranks
+    assert result["io"]["max_s"] == max(per_rank) / 1e9
+    for op in ("write", "read"):
+        inside = [
+            (c, [a for a in ancestors(c) if layer(a) == "MPI-IO"][-1])
+            for c in top
+            if layer(c) == "POSIX" and any(layer(a) == "MPI-IO" for a in ancestors(c))
+        ]
+        parts = result["decomposition"][op]["parts"]
+        for part in ("write", "read", "lock", "unlock"):
+            expected = sum(ns(c)[1] - ns(c)[0] for c, a in inside if OPS[a.name] == op and OPS[c.name] == part)
+            assert parts[part] == expected / 1e9
+        assert sum(parts.values()) == pytest.approx(result["layers"]["MPI-IO"][op]["time_s"])
+    assert sum(row["calls"] for ops in result["origins"].values() for row in ops.values()) == sum(
+        layer(c) == "POSIX" for c in top
+    )
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 50), st.integers(0, 20), st.integers(0, 5)),
+        max_size=40,
+    ),
+    st.sampled_from([0, 1 << 40, 1 << 58]),
+)
+def test_union_by_group(rows: list[tuple[int, int, int]], far: int) -> None:
+    # `far` moves one interval so far away that the groups do not fit one line.
+    rows = sorted([*rows, (far, 1, 6)])
+    starts = np.array([start for start, _, _ in rows], dtype=np.int64)
+    ends = starts + np.array([length for _, length, _ in rows], dtype=np.int64)
+    groups = np.array([group for _, _, group in rows], dtype=np.intp)
+    expected = [union_length([(s, s + n) for s, n, g in rows if g == group]) for group in range(100)]
+    assert union_by_group(starts, ends, groups, 100).tolist() == expected
+
+
+def test_sums_beyond_the_exactness_of_floats() -> None:
+    values = np.array([2**60 + 1, 2**60 + 2, -3, 5], dtype=np.int64)
+    groups = np.array([0, 0, 1, 1], dtype=np.intp)
+    assert sum_by_group(values, groups, 2).tolist() == [2**61 + 3, 2]

@@ -61,14 +61,14 @@ def require_mpiio(program: str) -> None:
         )
 
 
-def run_traced(name: str, program: list[str], *options: str, quiet: bool) -> Path:
+def run_traced(name: str, program: list[str], *options: str, shown: bool = False) -> Path:
     """One run under ioweir with fresh output files; returns the trace directory."""
     files, trace = OUTPUT / "files", OUTPUT / name
     shutil.rmtree(files, ignore_errors=True)
     shutil.rmtree(trace, ignore_errors=True)
     files.mkdir(parents=True)
-    command = [str(IOWEIR), "run", *options, *(["-q"] if quiet else []), "-o", str(trace), "--", *program]
-    if not quiet:
+    command = [str(IOWEIR), "run", *options, "-q", "-o", str(trace), "--", *program]
+    if shown:
         print(f"\n$ {shlex.join(command)}", flush=True)
     log = OUTPUT / f"{name}.log"
     with log.open("w", encoding="utf-8") as stream:
@@ -132,19 +132,19 @@ def main() -> int:
         OUTPUT.mkdir(exist_ok=True)
 
         print("== 1. A program as it is, traced: LAMMPS melts 256,000 atoms and writes them every 10 steps")
-        before = [run_traced("before", program, quiet=False)]
+        before = [run_traced("before", program, shown=True)]
         show("report", str(before[0]))
         print(f"\n== 2. The same program with a plan, {PLAN}")
-        after = [run_traced("after", program, *plan, quiet=True)]
+        after = [run_traced("after", program, *plan, shown=True)]
         print("\n== 3. What changed")
         show("compare", str(before[0]), str(after[0]))
         print("\n== 4. Once more with the plan, comparing what the files hold with what the program passed in")
-        run_traced("verified", program, *plan, "--verify", quiet=True)
+        run_traced("verified", program, *plan, "--verify", shown=True)
         print("verified: every file holds what was written")
         print(f"\n== 5. {options.pairs - 1} more pairs, in turns", flush=True)
         for index in range(2, options.pairs + 1):
-            before.append(run_traced(f"before-{index}", program, quiet=True))
-            after.append(run_traced(f"after-{index}", program, *plan, quiet=True))
+            before.append(run_traced(f"before-{index}", program))
+            after.append(run_traced(f"after-{index}", program, *plan))
         lines = closing_lines([figures(trace) for trace in before], [figures(trace) for trace in after], options.ranks)
     except (DemoError, subprocess.CalledProcessError) as error:
         print(f"demo: {error}", file=sys.stderr)

@@ -124,7 +124,9 @@ int start_mpi(const char* name, bool world, Call&& call) {
     int code;
     {
         const tracer::Scope scope(tracer::thread_stream, tracer::Layer::mpi, 0);
+        if (depth == 1) tracer::process_tracer.mpi_is_starting = true;
         code = call(real);
+        if (depth == 1) tracer::process_tracer.mpi_is_starting = false;
         if (depth == 1 && code == 0) open_back_end(world);
     }
     --depth;

@@ -28,8 +28,11 @@ void record_open(Function function, int directory, const char* path, int result,
     const std::uint32_t file = process_tracer.register_file(stream, absolute);
     if (result >= 0) set_file(result, file);
     if (file == 0) return;
-    record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)), ++stream.sequence, file,
-                 start, stop, -1, result < 0 ? -error.value() : 0, result < 0);
+    Context context = context_of(stream, __builtin_frame_address(0));
+    if (process_tracer.mpi_is_starting && context.origin == format::Origin::application)
+        context.origin = format::Origin::mpi_library;
+    record_event(process_tracer, stream, function, context, ++stream.sequence, file, start, stop, -1,
+                 result < 0 ? -error.value() : 0, result < 0);
     sample_clock(stream);
 }
 

@@ -14,7 +14,7 @@
 namespace ioweir::tracer {
 
 Tracer process_tracer;
-thread_local ThreadStream thread_stream __attribute__((tls_model("initial-exec")));
+constinit thread_local ThreadStream thread_stream __attribute__((tls_model("initial-exec")));
 std::uint32_t descriptor_files[descriptor_capacity];
 
 namespace {

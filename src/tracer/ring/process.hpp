@@ -13,8 +13,9 @@ namespace ioweir::tracer {
 /// The preload's one instance; hooks test `active` and forward when it is false.
 extern Tracer process_tracer;
 
-/// The calling thread's stream. Initial-exec: no call, no allocation; legal because the preload is loaded at start.
-extern thread_local ThreadStream thread_stream __attribute__((tls_model("initial-exec")));
+/// The calling thread's stream. Initial-exec and constinit: no call, no allocation, no guard; legal because the preload
+/// is loaded at start.
+extern constinit thread_local ThreadStream thread_stream __attribute__((tls_model("initial-exec")));
 
 /// Starts tracing into `directory` (absolute). Creates no file before the first event. `use_tsc` as base/ticks.hpp.
 void start(const char* directory);

@@ -45,6 +45,8 @@ struct ThreadStream {
 struct Tracer {
     bool active = false;   ///< false: hooks only forward
     bool use_tsc = false;
+    /// Inside MPI_Init of any thread: what MPI's own threads open then is not the application's.
+    volatile bool mpi_is_starting = false;
     /// Points at a word the kernel clears in a child of fork (MADV_WIPEONFORK); 1 in the process that mapped it.
     const volatile std::uint32_t* alive = nullptr;
     ThreadStream* (*thread)() = nullptr;

@@ -2,7 +2,14 @@
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
+// Malformed text such as "[[[" reaches assertions of the parser (marzer/tomlplusplus, pull request 301), which would end the
+// program in a debug build and be assumed true by Clang in a release build. The code behind them reports an error by itself, so
+// they are switched off in both: the assumptions exist under NDEBUG only.
+#define TOML_ASSERT(condition) static_cast<void>(0)
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include <fnmatch.h>
 

@@ -127,7 +127,19 @@ std::string named_text(Kind kind, std::int64_t count, std::span<const Name<Kind>
     return "?";
 }
 
+template <typename Kind>
+std::vector<std::string> forms_of(std::span<const Name<Kind>> names) {
+    std::vector<std::string> forms;
+    for (const Name<Kind>& name : names) forms.push_back(form_of(name));
+    return forms;
+}
+
 }  // namespace
+
+ChoiceForms choice_forms() {
+    return {forms_of<MappingKind>(mapping_names), forms_of<WritersKind>(writers_names), forms_of<Domains>(domains_names),
+            forms_of<Order>(order_names)};
+}
 
 Result<Mapping> parse_mapping(std::string_view text) {
     auto parsed = parse_named<MappingKind>("mapping", text, mapping_names);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -87,5 +88,14 @@ struct Strategy {
 
 /// One line: "mapping shared, writers aggregators:4, domains even, order sequential, buffer 16 MiB".
 [[nodiscard]] std::string to_text(const Strategy& strategy);
+
+/// All legal values as they are written, for help and references: "shared", "grouped:N", "subfiles:N or subfiles:auto", "log".
+struct ChoiceForms {
+    std::vector<std::string> mapping;
+    std::vector<std::string> writers;
+    std::vector<std::string> domains;
+    std::vector<std::string> order;
+};
+[[nodiscard]] ChoiceForms choice_forms();
 
 }  // namespace ioweir::planner

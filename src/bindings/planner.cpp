@@ -1,0 +1,75 @@
+// Python bindings of the planner's plan file and strategies, as plain lists and dicts.
+// What does not live here: reading files, printing (python/ioweir); plans themselves.
+#include "bindings/planner.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+#include "planner/plan.hpp"
+#include "planner/plan_file.hpp"
+#include "planner/strategies/strategies.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+using ioweir::planner::FileRule;
+using ioweir::planner::Strategy;
+
+/// None when this version executes the strategy, else the reason in one line.
+nb::object not_executable(const Strategy& strategy) {
+    const auto error = ioweir::planner::why_not_executable(strategy);
+    return error ? nb::object(nb::cast(error->message())) : nb::none();
+}
+
+nb::dict dict_of(const FileRule& rule) {
+    const Strategy& strategy = rule.strategy;
+    nb::dict stripe;
+    stripe["size_bytes"] = strategy.stripe.size_bytes;
+    stripe["count"] = strategy.stripe.count;
+    nb::dict row;
+    row["match"] = rule.match;
+    row["line"] = rule.line;
+    row["mapping"] = to_text(strategy.mapping);
+    row["writers"] = to_text(strategy.writers);
+    row["domains"] = to_text(strategy.domains);
+    row["order"] = to_text(strategy.order);
+    row["buffer_bytes"] = strategy.buffer_bytes;
+    row["stripe"] = stripe;
+    row["not_executable"] = not_executable(strategy);
+    return row;
+}
+
+nb::list parse_plan(const std::string& text, const std::string& name) {
+    const auto parsed = ioweir::planner::parse_plan_file(text, name);
+    if (!parsed) throw nb::value_error(parsed.error().message().c_str());
+    nb::list rules;
+    for (const FileRule& rule : parsed.value().files) rules.append(dict_of(rule));
+    return rules;
+}
+
+nb::dict strategy_names() {
+    const auto forms = ioweir::planner::choice_forms();
+    nb::dict names;
+    names["mapping"] = forms.mapping;
+    names["writers"] = forms.writers;
+    names["domains"] = forms.domains;
+    names["order"] = forms.order;
+    nb::list executable;
+    for (const auto* entry : ioweir::planner::executable_strategies()) executable.append(std::string(entry->name));
+    names["executable"] = executable;
+    return names;
+}
+
+}  // namespace
+
+void bind_planner(nb::module_& m) {
+    m.def("parse_plan", &parse_plan, nb::arg("text"), nb::arg("name"),
+          "The rules of a plan file's text, one dict each, in order: match, line, mapping, writers, domains, order, "
+          "buffer_bytes, stripe {size_bytes, count} (0 where left to a default), not_executable (None, or the reason). "
+          "Raises ValueError with line and remedy.");
+    m.def("strategy_names", &strategy_names,
+          "All legal values of mapping, writers, domains and order as they are written, and the executable strategies.");
+}

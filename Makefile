@@ -14,7 +14,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: help deps venv package build build-release test demo bench lint format lock install clean
+.PHONY: help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -51,8 +51,8 @@ $(VENV)/.stamp-package: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock
 build: venv
 	@tools/build.sh dev
 
-build-release: venv
-	@tools/build.sh release
+build-bench: venv
+	@tools/build.sh release benchmarks
 
 test: package build
 	@$(PY) tools/run_tests.py
@@ -60,7 +60,7 @@ test: package build
 demo: package
 	@$(PY) tools/demo.py
 
-bench: package build-release
+bench: package build-bench
 	@$(PY) bench/run.py
 
 lint: venv

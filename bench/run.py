@@ -61,6 +61,14 @@ def run_tracer(options: argparse.Namespace, scratch: Path) -> tuple[list[dict[st
     return results, ["## Added cost of a traced call", "", *tracer_cost.table(results)]
 
 
+def record(page: Path, text: list[str]) -> None:
+    """Writes the tables below the page's own introduction, which ends at the first `##`; a new page gets a plain one."""
+    old = page.read_text(encoding="utf-8") if page.is_file() else f"# Results: {page.stem.replace('-', ' ')}\n\n"
+    introduction = old.partition("\n## ")[0].rstrip("\n")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(introduction + "\n\n" + "\n".join(text) + "\n", encoding="utf-8")
+
+
 def main() -> int:
     """Runs what was asked for; the results lie in build/bench."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -68,6 +76,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=15, help="interleaved pairs a comparison (default 15)")
     parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
     parser.add_argument("--scratch", type=Path, default=TMPFS, help="where the programs write (default: memory)")
+    parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the tables as a page of docs/results")
     options = parser.parse_args()
     runners: dict[str, Callable[[argparse.Namespace, Path], tuple[list[dict[str, Any]], list[str]]]] = {
         "tracer": run_tracer,
@@ -103,6 +112,8 @@ def main() -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / "results.json").write_text(json.dumps(document, indent=1, default=to_json), encoding="utf-8")
     (options.output / "results.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    if options.record is not None:
+        record(options.record, text)
     print("\n".join(text))
     print(f"written: {options.output}/results.json, {options.output}/results.md")
     return 0

@@ -1,8 +1,11 @@
 #!/bin/bash
-# Configures (once) and builds one CMake preset, quietly: tools/build.sh dev
+# Configures (once) and builds one CMake preset, or some targets of it, quietly: tools/build.sh PRESET [TARGET...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1
+shift
+targets=()
+if [ $# -gt 0 ]; then targets=(--target "$@"); fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 echo "-- building build/$preset"
@@ -10,7 +13,7 @@ if [ ! -e "build/$preset/build.ninja" ]; then
     # The interpreter of .venv: the generators read TOML, which Python older than 3.11 needs a package for.
     if ! cmake --preset "$preset" -DPython3_EXECUTABLE="$PWD/.venv/bin/python" >"$log" 2>&1; then cat "$log" >&2; exit 1; fi
 fi
-if ! cmake --build --preset "$preset" --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" >"$log" 2>&1; then
+if ! cmake --build --preset "$preset" --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" "${targets[@]}" >"$log" 2>&1; then
     cat "$log" >&2
     exit 1
 fi

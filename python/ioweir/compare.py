@@ -121,10 +121,10 @@ def _changes(before: Report, after: Report) -> Iterator[Change]:
         for op in dict.fromkeys((*before["layers"].get(layer, {}), *after["layers"].get(layer, {}))):
             first, second = (run["layers"].get(layer, {}).get(op, {}) for run in (before, after))
             yield from _layer_changes(f"{layer} {op}", first, second)
-    for op in DATA_OPS:
-        first, second = (len(run["storage"][op]["ranks"]) for run in (before, after))
-        if first or second:
-            yield _amount(f"{plural(unit, 2)} that {op} storage", "", first, second)
+    for op, words in (("write", "write to"), ("read", "read from")):
+        touched = [len(run["storage"][op]["ranks"]) for run in (before, after)]
+        if any(touched):
+            yield _amount(f"{plural(unit, 2)} that {words} storage", "", *touched)
 
 
 def _layer_changes(name: str, first: dict[str, Any], second: dict[str, Any]) -> Iterator[Change]:
@@ -194,25 +194,27 @@ def _amount(what: str, unit: str, before: float | None, after: float | None) -> 
 
 def write(comparison: Comparison, stream: IO[str]) -> None:
     """Print what changed: times first, then how, then both runs' plans."""
-    from rich.markup import escape  # noqa: PLC0415
+    from ioweir.report_text import console_for, say  # noqa: PLC0415 (rich is not needed for --json)
 
-    from ioweir.report_text import console_for  # noqa: PLC0415
-
-    console = console_for(stream)
-    changes = comparison["changes"]
-    for change in changes[:1] + [c for c in changes[1:] if c["unit"] == "s"]:
-        console.print(escape(change["sentence"]))
-    for warning in comparison["warnings"]:
-        console.print(f"[bold yellow]Warning[/]: {escape(warning)}")
-    console.print("\n[bold]Bandwidths, calls and bytes[/]")
-    for change in changes:
-        if change["unit"] != "s":
-            console.print(f"  {escape(change['sentence'])}")
-    for title, run in (("First run", comparison["before"]), ("Second run", comparison["after"])):
-        console.print(f"\n[bold]{title}[/]: {escape(run['trace'])}")
-        for line in run_lines(run):
-            console.print(f"  {escape(line)}")
-    console.print(f"\n{comparison['caution']}")
+    with console_for(stream) as console:
+        changes = comparison["changes"]
+        for change in changes:
+            if change["unit"] == "s":
+                say(console, change["sentence"])
+        for warning in comparison["warnings"]:
+            say(console, f"Warning: {warning}", "bold yellow")
+        console.print()
+        say(console, "Bandwidths, calls and bytes", "bold")
+        for change in changes:
+            if change["unit"] != "s":
+                say(console, f"  {change['sentence']}")
+        for title, run in (("First run", comparison["before"]), ("Second run", comparison["after"])):
+            console.print()
+            say(console, f"{title}: {run['trace']}", "bold")
+            for line in run_lines(run):
+                say(console, f"  {line}")
+        console.print()
+        say(console, comparison["caution"])
 
 
 def run_lines(run: dict[str, Any]) -> list[str]:

@@ -357,16 +357,13 @@ def exit_code(result: Examination) -> int:
 
 def write(result: Examination, stream: IO[str]) -> None:
     """Print the examination: what the program is, what will be seen, then all findings, the worst first."""
-    from rich.markup import escape  # noqa: PLC0415
+    from ioweir.report_text import console_for, say  # noqa: PLC0415 (rich is not needed for --json)
 
-    from ioweir.report_text import console_for  # noqa: PLC0415
-
-    console = console_for(stream)
-    console.print(f"{escape(result['program'])}: {result['kind']}, {escape(result['program_path'] or '')}")
-    seen = [layer for layer, will_be_seen in result["layers"].items() if will_be_seen]
-    console.print(f"Layers that will be seen: {', '.join(seen) or 'none'}")
-    styles = {"error": "bold red", "warning": "bold yellow", "note": "bold", "ok": "green"}
-    order = list(styles)
-    for finding in sorted(result["findings"], key=lambda f: order.index(f["severity"])):
-        style = styles[finding["severity"]]
-        console.print(f"  [{style}]{finding['severity']}[/]: {escape(finding['text'])}")
+    with console_for(stream) as console:
+        say(console, f"{result['program']}: {result['kind']}, {result['program_path']}")
+        seen = [layer for layer, will_be_seen in result["layers"].items() if will_be_seen]
+        say(console, f"Layers that will be seen: {', '.join(seen) or 'none'}")
+        styles = {"error": "bold red", "warning": "yellow", "note": "bold", "ok": "green"}
+        order = list(styles)
+        for finding in sorted(result["findings"], key=lambda f: order.index(f["severity"])):
+            say(console, f"  {finding['severity']}: {finding['text']}", styles[finding["severity"]])

@@ -19,7 +19,7 @@ def candidate_directories() -> list[Path]:
     directories: list[Path] = []
     compiled = importlib.util.find_spec("ioweir._core")
     if compiled is not None and compiled.origin:
-        directories.append(Path(compiled.origin).resolve().parent / "lib")
+        directories.append(Path(compiled.origin).absolute().parent / "lib")
     directories.append(Path(__file__).resolve().parent / "lib")
     return list(dict.fromkeys(directories))
 

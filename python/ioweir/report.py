@@ -15,6 +15,7 @@ import numpy as np
 
 from ioweir import attribute
 from ioweir.intervals import Indices, Int64s, count_by_group, sum_by_group, union_by_group
+from ioweir.runtime_files import is_runtime_file
 from ioweir.trace import FLAG_FAILED, MPI_IO, POSIX, RUN_FILE, Trace
 from ioweir.units import number_list
 
@@ -98,6 +99,7 @@ class Report(TypedDict):
     plan: dict[str, Any]
     messages: list[str]
     not_counted: list[dict[str, Any]]
+    runtime_files: dict[str, int]
     files: list[dict[str, Any]]
     definitions: dict[str, str]
 
@@ -148,7 +150,10 @@ def build(trace: Trace) -> Report:
     """All figures of a trace."""
     who = attribute.attribute_processes(trace.processes)
     files, file_of_path = _files(trace)
-    events = _select(trace, who, file_of_path)
+    of_runtime = np.array([is_runtime_file(name) for name in files], dtype=np.bool_)
+    program = attribute.counted_events(trace, who)
+    own = ~of_runtime[_file_numbers(trace, file_of_path)]
+    events = _select(trace, who, file_of_path, program & own)
     job = _sums(events, np.zeros(events.slot.size, dtype=np.intp), 1)
     per_file = _sums(events, events.file, len(files))
     job_parts, file_parts = _decomposition(events, 1, None), _decomposition(events, len(files), events.call_file)
@@ -184,6 +189,7 @@ def build(trace: Trace) -> Report:
         plan=_plan(trace),
         messages=_messages(trace, who),
         not_counted=_not_counted(trace, who),
+        runtime_files=_runtime_files(trace, file_of_path, program & ~own),
         files=_file_rows(events, per_file, file_parts, files),
         definitions=dict(DEFINITIONS),
     )
@@ -212,17 +218,21 @@ def clean_path(path: str, directory: str) -> str:
     return os.path.normpath(path)
 
 
-def _select(trace: Trace, who: attribute.Attribution, file_of_path: Indices) -> _Events:
+def _file_numbers(trace: Trace, file_of_path: Indices) -> Indices:
+    return file_of_path[np.minimum(trace.path, file_of_path.size - 1)]
+
+
+def _select(trace: Trace, who: attribute.Attribution, file_of_path: Indices, counted: attribute.Flags) -> _Events:
     layers, names = attribute.layer_codes(trace)
     ops = attribute.op_codes(trace, OPS)
     nesting = attribute.nest(trace, layers, names.index(MPI_IO))
-    chosen = np.flatnonzero(attribute.counted_events(trace, who) & nesting.top_of_layer)
+    chosen = np.flatnonzero(counted & nesting.top_of_layer)
     start = trace.start_ns[chosen]
     order = np.argsort(start)
     chosen, start = chosen[order], start[order]
     layer, op = layers[chosen].astype(np.intp), ops[chosen].astype(np.intp)
     duration = np.maximum(trace.duration_ns[chosen], 0)
-    file = file_of_path[np.minimum(trace.path[chosen], file_of_path.size - 1)]
+    files = _file_numbers(trace, file_of_path)
     call = nesting.mpi_call[chosen]
     inside = (call >= 0) & (layer == names.index(POSIX))
     call_op = np.where(inside, ops[call], -1)
@@ -230,7 +240,7 @@ def _select(trace: Trace, who: attribute.Attribution, file_of_path: Indices) -> 
     return _Events(
         slot=layer * len(OPS) + op,
         unit=who.units[trace.process[chosen]],
-        file=file,
+        file=files[chosen],
         start=start,
         end=start + duration,
         duration=duration,
@@ -240,7 +250,7 @@ def _select(trace: Trace, who: attribute.Attribution, file_of_path: Indices) -> 
         outermost=nesting.outermost[chosen],
         part=np.minimum(op, PARTS.index("posix_other")),
         call_kind=call_kind,
-        call_file=file_of_path[np.minimum(trace.path[call], file_of_path.size - 1)],
+        call_file=files[call],
         layer_names=names,
         units=max(who.unit_count, 1),
     )
@@ -549,3 +559,13 @@ def _not_counted(trace: Trace, who: attribute.Attribution) -> list[dict[str, Any
         row["events"] += int(events[index])
         row["bytes"] += int(moved[index])
     return sorted(rows.values(), key=lambda row: (-row["events"], row["executable"]))
+
+
+def _runtime_files(trace: Trace, file_of_path: Indices, chosen: attribute.Flags) -> dict[str, int]:
+    """How much of the trace concerns files that the MPI runtime made for itself."""
+    data = attribute.op_codes(trace, OPS)[chosen] < len(DATA_OPS)
+    return {
+        "files": int(np.unique(_file_numbers(trace, file_of_path)[chosen]).size),
+        "events": int(chosen.sum()),
+        "bytes": int(np.maximum(trace.bytes[chosen], 0)[data].sum()),
+    }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
+from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -13,7 +15,7 @@ from ioweir.report import DATA_OPS, PARTS, Report
 from ioweir.units import bounds, number_list, percent, plural, rate, seconds, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 FILES_SHOWN = 10
 _PLAIN_WIDTH = 160
@@ -27,27 +29,37 @@ _PART_WORDS = {
 }
 
 
-def console_for(stream: IO[str]) -> Console:
+@contextmanager
+def console_for(stream: IO[str]) -> Iterator[Console]:
     """A console that never cuts figures off: as wide as the terminal, or wide and plain where there is none."""
     if stream.isatty():
-        return Console(file=stream, highlight=False)
+        yield Console(file=stream, highlight=False)
+        return
+    # Tables are padded with blanks; into a file or a log they go without those.
+    lines = StringIO()
     width = int(os.environ.get("COLUMNS", "0") or 0)
-    return Console(file=stream, highlight=False, width=max(width, _PLAIN_WIDTH), no_color=True, soft_wrap=False)
+    yield Console(file=lines, highlight=False, width=max(width, _PLAIN_WIDTH), color_system=None)
+    stream.writelines(f"{line.rstrip()}\n" for line in lines.getvalue().splitlines())
+
+
+def say(console: Console, text: str, style: str | None = None) -> None:
+    """Print prose: never folded by us, so that a log line stays one line; markup in it means nothing."""
+    console.print(escape(text), style=style, soft_wrap=True)
 
 
 def write(report: Report, stream: IO[str]) -> None:
     """Print the whole report."""
-    console = console_for(stream)
-    for line in headline(report):
-        console.print(escape(line))
-    _print_warnings(report, console)
-    _print_layers(report, console)
-    _print_decomposition(report, console)
-    _print_files(report, console)
-    _print_origins(report, console)
-    _print_plan(report, console)
-    _print_not_counted(report, console)
-    _print_definitions(report, console)
+    with console_for(stream) as console:
+        for line in headline(report):
+            say(console, line)
+        _print_warnings(report, console)
+        _print_layers(report, console)
+        _print_decomposition(report, console)
+        _print_files(report, console)
+        _print_origins(report, console)
+        _print_plan(report, console)
+        _print_not_counted(report, console)
+        _print_definitions(report, console)
 
 
 def headline(report: Report) -> list[str]:
@@ -102,26 +114,31 @@ def _storage_lines(report: Report, count: int) -> Iterable[str]:
 
 def _print_warnings(report: Report, console: Console) -> None:
     if report["partial"]:
-        console.print("[bold yellow]PARTIAL[/]: every figure below is of what was recorded only, because:")
+        say(console, "PARTIAL: every figure is of what was recorded only, because:", "bold yellow")
         for reason in report["partial_reasons"]:
-            console.print(f"  - {escape(reason)}")
-    console.print(f"Dropped events: {report['dropped']}.")
+            say(console, f"  - {reason}")
+    say(console, f"Dropped events: {report['dropped']}.")
     for line in report["messages"]:
-        console.print(f"Note: {escape(line)}")
+        say(console, f"Note: {line}")
 
 
-def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def _title(console: Console, text: str) -> None:
+    console.print()
+    say(console, text, "bold")
+
+
+def _table(columns: Sequence[str], names: int = 2) -> Table:
+    """A table whose first `names` columns are words, the others figures; figures are never folded."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for position, name in enumerate(columns):
-        table.add_column(name, justify="left" if position == 0 else "right", no_wrap=position > 0, overflow="fold")
+        word = position < names
+        table.add_column(name, justify="left" if word else "right", no_wrap=not word, overflow="fold")
     return table
 
 
 def _print_layers(report: Report, console: Console) -> None:
-    data = _table(
-        "\nData", ["layer", "", "bytes", "calls", "time, sum over ranks", "perceived", "effective", "span bandwidth"]
-    )
-    other = _table("\nOther calls", ["layer", "", "calls", "failed", "time, sum over ranks"])
+    data = _table(["layer", "", "bytes", "calls", "time (sum)", "perceived", "effective", "span bandwidth"])
+    other = _table(["layer", "", "calls", "failed", "time (sum)"])
     for layer, ops in report["layers"].items():
         for op, row in ops.items():
             if not row["calls"]:
@@ -134,8 +151,10 @@ def _print_layers(report: Report, console: Console) -> None:
                 )  # fmt: skip
             else:
                 other.add_row(layer, op, f"{row['calls']:,}", str(row["failed"] or ""), seconds(row["time_s"]))
-    for table in (data, other):
+    unit = plural(report["io"]["unit"], 2)
+    for title, table in ((f"Data, times summed over {unit}", data), ("Other calls", other)):
         if table.row_count:
+            _title(console, title)
             console.print(table)
 
 
@@ -144,42 +163,44 @@ def _print_decomposition(report: Report, console: Console) -> None:
         whole = report["decomposition"][op]
         if not whole["calls"]:
             continue
-        console.print(
-            f"\n[bold]Inside of {whole['calls']:,} MPI-IO {op} calls[/] ({seconds(whole['time_s'])}, sum over ranks)"
+        _title(
+            console, f"Inside of {whole['calls']:,} MPI-IO {op} calls ({seconds(whole['time_s'])}, summed over ranks)"
         )
         for part in PARTS:
             time_s = whole["parts"][part]
             if time_s:
-                console.print(f"  {percent(time_s, whole['time_s']):>5}  {seconds(time_s):>8}  {_PART_WORDS[part]}")
+                say(console, f"  {percent(time_s, whole['time_s']):>5}  {seconds(time_s):>8}  {_PART_WORDS[part]}")
 
 
 def _print_files(report: Report, console: Console) -> None:
-    rows = report["files"]
-    if not rows:
+    rows = [row for row in report["files"] if _moves_data(row)]
+    if not report["files"]:
         return
-    title = f"\nFiles, most time first ({FILES_SHOWN} of {len(rows)})" if len(rows) > FILES_SHOWN else "\nFiles"
-    table = _table(title, ["file", "layer", "", "bytes", "calls", "time", "perceived", "effective"])
+    shown = f", {FILES_SHOWN} of {len(rows)}" if len(rows) > FILES_SHOWN else ""
+    _title(console, f"Files, most time first{shown}")
+    table = _table(["file", "layer", "", "bytes", "calls", "time (sum)", "perceived", "effective"], names=3)
     for row in rows[:FILES_SHOWN]:
         name = row["path"]
         for layer, ops in row["layers"].items():
-            for op in DATA_OPS:
+            for op in (*DATA_OPS, "lock"):
                 figures = ops[op]
-                if figures["calls"]:
-                    table.add_row(
-                        escape(name), layer, op, size(figures["bytes"]), f"{figures['calls']:,}",
-                        seconds(figures["time_s"]), bounds(figures["perceived_bytes_per_s"]),
-                        rate(figures["effective_bytes_per_s"]),
-                    )  # fmt: skip
-                    name = ""
-            if ops["lock"]["calls"]:
-                lock = ops["lock"]
-                table.add_row(escape(name), layer, "lock", "", f"{lock['calls']:,}", seconds(lock["time_s"]), "", "")
+                if not figures["calls"]:
+                    continue
+                table.add_row(
+                    escape(name), layer, op, size(figures["bytes"]) if "bytes" in figures else "",
+                    f"{figures['calls']:,}", seconds(figures["time_s"]), bounds(figures.get("perceived_bytes_per_s")),
+                    rate(figures.get("effective_bytes_per_s")),
+                )  # fmt: skip
                 name = ""
-        if name:
-            calls = sum(op["calls"] for ops in row["layers"].values() for op in ops.values())
-            time_s = sum(op["time_s"] for ops in row["layers"].values() for op in ops.values())
-            table.add_row(escape(name), "", "other", "", f"{calls:,}", seconds(time_s), "", "")
-    console.print(table)
+    if table.row_count:
+        console.print(table)
+    others = len(report["files"]) - len(rows)
+    if others:
+        say(console, f"  {others} more {plural('file', others)} without reads, writes or locks (--json lists all)")
+
+
+def _moves_data(row: dict[str, Any]) -> bool:
+    return any(ops[op]["calls"] for ops in row["layers"].values() for op in (*DATA_OPS, "lock"))
 
 
 _ORIGIN_WORDS = {
@@ -190,9 +211,7 @@ _ORIGIN_WORDS = {
 
 
 def _print_origins(report: Report, console: Console) -> None:
-    table = _table(
-        "\nWho made the POSIX calls", ["", "written", "calls", "time", "read", "calls", "time", "locks", "time"]
-    )
+    table = _table(["", "written", "calls", "time", "read", "calls", "time", "locks", "time"], names=1)
     for origin, ops in report["origins"].items():
         if any(row["calls"] for row in ops.values()):
             write_row, read_row, lock = ops["write"], ops["read"], ops["lock"]
@@ -203,6 +222,7 @@ def _print_origins(report: Report, console: Console) -> None:
                 f"{lock['calls']:,}", seconds(lock["time_s"]),
             )  # fmt: skip
     if table.row_count:
+        _title(console, "Who made the POSIX calls")
         console.print(table)
 
 
@@ -210,41 +230,47 @@ def _print_plan(report: Report, console: Console) -> None:
     plan = report["plan"]
     if not plan["file"] and not any(plan[key] for key in ("applied", "passed_through", "engine")):
         return
-    console.print("\n[bold]Plan[/]" + (f" {escape(str(plan['file']))}" if plan["file"] else ""))
+    _title(console, f"Plan {plan['file'] or ''}".rstrip())
     for key, word in (("applied", "applied"), ("engine", "engine"), ("passed_through", "passed through")):
         for row in plan[key]:
             calls = f" ({row['calls']:,} calls)" if row.get("calls") else ""
-            console.print(f"  {word}: {escape(row['path'])}: {escape(row['text'])}{calls}")
+            say(console, f"  {word}: {row['path']}: {row['text']}{calls}")
     if plan["file"] and not plan["applied"]:
-        console.print("  applied to no file: no rule matched, or the program opened no file through MPI-IO")
+        say(console, "  applied to no file: no rule matched, or the program opened no file through MPI-IO")
     verify = plan["verify"]
     for row in verify["mismatch"]:
-        console.print(
-            f"  [bold red]VERIFY MISMATCH[/]: {escape(row['path'])}: {escape(row['text'])} ({row['bytes']:,} bytes)"
-        )
+        say(console, f"  VERIFY MISMATCH: {row['path']}: {row['text']} ({row['bytes']:,} bytes)", "bold red")
     if verify["ok"]:
         total = sum(row["bytes"] for row in verify["ok"])
-        console.print(f"  verified: {size(total)} in {len(verify['ok'])} file(s) hold what the program passed in")
+        files = len({row["path"] for row in verify["ok"]})
+        say(console, f"  verified: {size(total)} in {files} {plural('file', files)} as the program passed them in")
     if verify["result"] == "nothing verified":
-        console.print("  verified: nothing (no file was written by the engine)")
+        say(console, "  verified: nothing (no file was written by the engine)")
 
 
 def _print_not_counted(report: Report, console: Console) -> None:
-    rows = report["not_counted"]
-    if not rows:
+    rows, runtime = report["not_counted"], report["runtime_files"]
+    if not rows and not runtime["files"]:
         return
-    console.print("\n[bold]Not counted above[/]")
+    _title(console, "Not counted above")
     for row in rows[:FILES_SHOWN]:
         images = f"{row['images']} times, " if row["images"] > 1 else ""
-        console.print(
-            f"  {escape(row['executable'] or '(unknown)')}: {images}{row['reason']}; "
-            f"{row['events']:,} events, {size(row['bytes'])}"
+        say(
+            console,
+            f"  {row['executable'] or '(unknown)'}: {images}{row['reason']}; {row['events']:,} events, "
+            f"{size(row['bytes'])}",
         )
     if len(rows) > FILES_SHOWN:
-        console.print(f"  and {len(rows) - FILES_SHOWN} more (--json lists all)")
+        say(console, f"  and {len(rows) - FILES_SHOWN} more (--json lists all)")
+    if runtime["files"]:
+        say(
+            console,
+            f"  the MPI runtime's own files (shared memory, sessions): {runtime['files']} "
+            f"{plural('file', runtime['files'])}, {runtime['events']:,} events, {size(runtime['bytes'])}",
+        )
 
 
 def _print_definitions(report: Report, console: Console) -> None:
-    console.print("\n[bold]Definitions[/]")
+    _title(console, "Definitions")
     for name, text in report["definitions"].items():
-        console.print(f"  {name}: {escape(text)}")
+        say(console, f"  {name}: {text}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import signal
+from typing import Any
 
 import pytest
 from ioweir import report, report_text
@@ -179,7 +180,7 @@ class TestPartial:
     """Every reason why a trace may lack something, and that a whole one has none."""
 
     @staticmethod
-    def reasons(builder: Builder, **more: object) -> list[str]:
+    def reasons(builder: Builder, **more: Any) -> list[str]:
         result = report.build(builder.trace(**more))
         assert result["partial"] == bool(result["partial_reasons"])
         return result["partial_reasons"]

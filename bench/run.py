@@ -62,7 +62,7 @@ def run_tracer(options: argparse.Namespace, scratch: Path) -> tuple[list[dict[st
 
 
 def record(page: Path, text: list[str]) -> None:
-    """Writes the tables below the page's own introduction, which ends at the first `##`; a new page gets a plain one."""
+    """Writes the tables below the introduction of the page, which ends at the first `##`."""
     old = page.read_text(encoding="utf-8") if page.is_file() else f"# Results: {page.stem.replace('-', ' ')}\n\n"
     introduction = old.partition("\n## ")[0].rstrip("\n")
     page.parent.mkdir(parents=True, exist_ok=True)

@@ -12,8 +12,8 @@ if [ "${1:-}" = --fix ]; then
     check "clang-format" $bin/clang-format -i "${cxx[@]}"
     exit $status
 fi
-check "ruff format" $bin/ruff format --check -q .
-check "ruff check" $bin/ruff check -q .
+check "ruff format" $bin/ruff format --check -q --output-format concise .
+check "ruff check" $bin/ruff check -q --output-format concise .
 check "mypy" $bin/mypy --no-error-summary
 check "clang-format" $bin/clang-format --dry-run -Werror "${cxx[@]}"
 check "layers" $bin/python tools/check_layers.py

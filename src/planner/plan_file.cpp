@@ -1,16 +1,4 @@
 // Reading and writing plan files (see plan_file.hpp).
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-// Malformed text such as "[[[" reaches assertions of the parser (marzer/tomlplusplus, pull request 301), which would end the
-// program in a debug build and be assumed true by Clang in a release build. The code behind them reports an error by itself, so
-// they are switched off in both: the assumptions exist under NDEBUG only.
-#define TOML_ASSERT(condition) static_cast<void>(0)
-#pragma push_macro("NDEBUG")
-#undef NDEBUG
-#include <toml++/toml.h>
-#pragma pop_macro("NDEBUG")
-
 #include <fnmatch.h>
 
 #include <array>
@@ -22,6 +10,7 @@
 #include "base/nearest_name.hpp"
 #include "base/size_text.hpp"
 #include "planner/plan_file.hpp"
+#include "planner/toml_parser.hpp"
 
 namespace ioweir::planner {
 

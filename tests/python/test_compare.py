@@ -1,0 +1,109 @@
+"""What `compare` says of two runs, with the figures of both written out."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from ioweir import compare
+from ioweir.errors import EXIT_DIFFERENT, IoweirError
+from ioweir.report import Report, build
+from ioweir.trace import Note
+from traces import Builder, Call
+
+
+def run(write_s: float, moved: int = 100, ranks: int = 2, program: str = "solver", **more: object) -> Report:
+    """Every rank spends write_s in one MPI-IO write; rank 0 alone touches storage, for half of that time."""
+    builder = Builder()
+    for rank in range(ranks):
+        process = builder.rank(rank, ranks)
+        write = Call(process, "MPI_File_write_at_all", 1, 1 + write_s, "/d/f", moved)
+        builder.add(write)
+        if rank == 0:
+            builder.add(write.inside("pwrite", 1, 1 + write_s / 2, ranks * moved))
+    builder.notes.append(Note(0, "passed_through", "/d/f", 1, "atomic mode"))
+    settings: dict[str, object] = {"program": program, "wall_s": 10 * write_s, **more}
+    return build(builder.trace(run=settings))
+
+
+def sentences(result: compare.Comparison) -> dict[str, str]:
+    return {change["what"]: change["sentence"] for change in result["changes"]}
+
+
+def test_sentences_say_what_changed() -> None:
+    said = sentences(compare.compare(run(1.86), run(0.9)))
+    assert said["MPI-IO write time"] == "MPI-IO write time 3.72 s -> 1.80 s: 2.1x faster"
+    assert said["wall time"] == "wall time 18.60 s -> 9.00 s: 2.1x faster"
+    assert said["I/O time of an average rank"] == "I/O time of an average rank 1.86 s -> 900 ms: 2.1x faster"
+    assert said["POSIX write calls"] == "POSIX write calls 1 -> 1: unchanged"
+    assert said["MPI-IO write bytes"] == "MPI-IO write bytes 200 B -> 200 B: unchanged"
+    assert said["ranks that write to storage"] == "ranks that write to storage 1 -> 1: unchanged"
+    assert "POSIX read time" not in said
+
+
+def test_ratios_are_exact() -> None:
+    changes = {change["what"]: change for change in compare.compare(run(4), run(1))["changes"]}
+    assert changes["MPI-IO write time"]["ratio"] == 4.0
+    assert changes["MPI-IO write perceived bandwidth"]["ratio"] == pytest.approx(4.0)
+    assert changes["MPI-IO write perceived bandwidth"]["before"] == pytest.approx(2 * 200 / 8)
+    assert changes["POSIX write perceived bandwidth (upper bound)"]["after"] == pytest.approx(2 * 200 / 0.5)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (1.0, 2.0, "2x slower"),
+        (2.0, 1.0, "2x faster"),
+        (1.0, 1.01, "about the same"),
+        (1.0, 1.0, "unchanged"),
+        (1.0, 1.06, "1.06x slower"),
+        (300.0, 1.0, "300x faster"),
+    ],
+)
+def test_words_for_times(before: float, after: float, words: str) -> None:
+    said = sentences(compare.compare(run(before), run(after)))
+    assert said["MPI-IO write time"].endswith(f": {words}")
+
+
+def test_different_programs_are_refused_unless_forced() -> None:
+    with pytest.raises(IoweirError, match="'solver' in trace, 'other' in trace") as caught:
+        compare.compare(run(1), run(1, program="other"))
+    assert caught.value.exit_code == EXIT_DIFFERENT
+    forced = compare.compare(run(1), run(1, program="other"), force=True)
+    assert "different programs" in forced["warnings"][0]
+
+
+def test_what_makes_a_comparison_unfair_is_said() -> None:
+    assert compare.compare(run(1), run(2))["warnings"] == []
+    warnings = "\n".join(compare.compare(run(1), run(1, moved=50, ranks=3, exit_code=1))["warnings"])
+    assert "different numbers of ranks: 2 and 3" in warnings
+    assert "did not write the same amount: 200 and 150 bytes" in warnings
+    assert "the second run returned 1" in warnings
+    killed = compare.compare(run(1), run(1, signal=9))["warnings"]
+    assert killed == ["the second trace is partial: the command was ended by signal 9 (SIGKILL)"]
+
+
+def test_a_layer_that_appears_or_goes() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    builder.add(Call(rank, "pread", 0, 1, "f", 5))
+    reading = build(builder.trace())
+    nothing = build(Builder().trace())
+    assert sentences(compare.compare(nothing, reading))["POSIX read time"] == "POSIX read time 0 s -> 1.00 s: new"
+    assert sentences(compare.compare(reading, nothing))["POSIX read bytes"] == "POSIX read bytes 5 B -> 0 B: gone"
+
+
+def test_the_text_has_both_runs_and_the_caution() -> None:
+    out = io.StringIO()
+    result = compare.compare(run(1.86, command=["mpirun", "solver"]), run(0.9, plan="p.toml"))
+    compare.write(result, out)
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "wall time 18.60 s -> 9.00 s: 2.1x faster"
+    assert "  command: mpirun solver" in lines
+    assert "  no plan" in lines
+    assert "  plan: p.toml" in lines
+    assert "  passed through: /d/f: atomic mode" in lines
+    assert "  rank 0 wrote to storage" in lines
+    assert lines[-1].startswith("One pair of runs is not a statistic")
+    assert json.loads(json.dumps(result))["caution"] == lines[-1]

@@ -1,0 +1,216 @@
+"""What `doctor` finds out about executables: those of the system, and pretended ones."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ioweir import doctor, elf, io_functions, launchers
+from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, IoweirError
+
+
+class FakeCore:
+    """The compiled part as far as doctor asks it."""
+
+    @staticmethod
+    def functions() -> list[dict[str, Any]]:
+        names = {"write": "POSIX", "pwrite": "POSIX", "MPI_File_write_at_all": "MPI-IO", "MPI_File_open": "MPI-IO"}
+        return [
+            {"id": i, "name": n, "layer": layer, "op": "write", "symbols": [n, f"P{n}"]}
+            for i, (n, layer) in enumerate(names.items(), start=1)
+        ]
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Pretend that the compiled part and the preload are there: the system's `true` lends its architecture."""
+    true = shutil.which("true")
+    assert true is not None
+    library = tmp_path / "libioweir_preload.so"
+    shutil.copy(os.path.realpath(true), library)
+    monkeypatch.setenv("IOWEIR_LIBDIR", str(tmp_path))
+    monkeypatch.setattr(doctor, "compiled", FakeCore)
+    return library
+
+
+def texts(result: doctor.Examination, severity: str) -> list[str]:
+    return [finding["text"] for finding in result["findings"] if finding["severity"] == severity]
+
+
+def test_a_plain_program() -> None:
+    result = doctor.examine(["ls", "-l"])
+    assert result["kind"] == "dynamic executable"
+    assert result["layers"] == {"MPI-IO": False, "POSIX": True}
+    assert result["mpi"] is None
+    assert texts(result, "error") == []
+    assert doctor.exit_code(result) == EXIT_OK
+    families = {gap["family"] for gap in result["gaps"]}
+    assert "STDIO" in families
+    out = io.StringIO()
+    doctor.write(result, out)
+    assert out.getvalue().startswith("ls: dynamic executable, /")
+
+
+def test_the_closure_is_what_the_dynamic_linker_loads() -> None:
+    """ldd asks the dynamic linker itself: an independent oracle."""
+    path = os.path.realpath(sys.executable)
+    listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+    oracle = {line.split()[0] for line in listed.splitlines() if "=>" in line}
+    found = elf.closure(path, os.environ)
+    assert {name for name in found.libraries if not name.startswith("ld-")} == oracle
+    assert found.missing == ()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+class TestBuilt:
+    """Executables made for the question."""
+
+    @staticmethod
+    def build(folder: Path, code: str, *options: str) -> str:
+        source, target = folder / "p.c", folder / "program"
+        source.write_text(code)
+        subprocess.run(["cc", str(source), "-o", str(target), *options], check=True)
+        return str(target)
+
+    def test_static(self, tmp_path: Path) -> None:
+        program = self.build(tmp_path, "int main(void){return 0;}", "-static")
+        result = doctor.examine([program])
+        assert result["kind"] == "static executable"
+        assert "statically linked" in texts(result, "error")[0]
+        assert doctor.exit_code(result) == EXIT_FAILED
+
+    def test_static_pie_is_static_too(self, tmp_path: Path) -> None:
+        program = self.build(tmp_path, "int main(void){return 0;}", "-static-pie")
+        assert doctor.examine([program])["kind"] == "static executable"
+
+    def test_gaps_are_named(self, tmp_path: Path) -> None:
+        code = (
+            "#include <unistd.h>\n#include <sys/mman.h>\n#include <sys/file.h>\n"
+            "int main(int c, char** v){ if (c > 9) { mmap(0, 1, 1, 2, c, 0); flock(c, 2); }"
+            " return (int)write(1, v[0], 1) < 0; }"
+        )
+        gaps = {gap["family"]: gap for gap in doctor.examine([self.build(tmp_path, code)])["gaps"]}
+        assert gaps["memory-mapped files"]["functions"] == ["mmap"]
+        assert gaps["memory-mapped files"]["imported_by"] == ["program"]
+        assert gaps["memory-mapped files"]["moves_data"]
+        assert gaps["file locks"]["functions"] == ["flock"]
+        assert not gaps["file locks"]["moves_data"]
+        assert "POSIX data" not in gaps
+
+    def test_missing_library(self, tmp_path: Path) -> None:
+        (tmp_path / "l.c").write_text("int f(void){return 1;}")
+        library = tmp_path / "libgone.so"
+        subprocess.run(["cc", "-shared", "-fPIC", str(tmp_path / "l.c"), "-o", str(library)], check=True)
+        program = self.build(tmp_path, "int f(void); int main(void){return f();}", f"-L{tmp_path}", "-lgone")
+        assert "libgone.so is not found" in texts(doctor.examine([program]), "error")[0]
+
+    def test_runpath_with_origin(self, tmp_path: Path) -> None:
+        (tmp_path / "l.c").write_text("int f(void){return 1;}")
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", str(tmp_path / "l.c"), "-o", str(tmp_path / "libhere.so")], check=True
+        )
+        program = self.build(
+            tmp_path, "int f(void); int main(void){return f();}", f"-L{tmp_path}", "-lhere", "-Wl,-rpath,$ORIGIN"
+        )
+        found = elf.closure(program, os.environ)
+        assert found.libraries["libhere.so"].path == str(tmp_path / "libhere.so")
+
+    def test_setuid(self, tmp_path: Path) -> None:
+        program = Path(self.build(tmp_path, "int main(void){return 0;}"))
+        program.chmod(program.stat().st_mode | stat.S_ISUID)
+        assert any("setuid" in text for text in texts(doctor.examine([str(program)]), "error"))
+
+
+@pytest.mark.skipif(shutil.which("lmp") is None, reason="LAMMPS is not installed")
+def test_lammps() -> None:
+    result = doctor.examine(["lmp", "-in", "x"])
+    assert result["mpi"] == doctor.OPEN_MPI
+    assert result["layers"] == {"MPI-IO": True, "POSIX": True}
+    gaps = {gap["family"]: gap["functions"] for gap in result["gaps"]}
+    assert "MPI_File_read_at_all" in gaps["MPI-IO data"]
+    assert "MPI_File_write_at_all" not in gaps["MPI-IO data"]
+    assert "MPI_File_sync" in gaps["other MPI-IO calls"]
+
+
+def test_launcher_of_the_other_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launchers, "identify", lambda _path: launchers.Kind.HYDRA)
+    monkeypatch.setattr(doctor, "mpi_of", lambda sonames: (doctor.OPEN_MPI, next(iter(sonames))))
+    monkeypatch.setattr(shutil, "which", lambda name, **_: {"mpirun": "/x/mpirun"}.get(name, "/bin/ls"))
+    result = doctor.examine(["mpirun", "-n", "2", "ls"])
+    assert any("do not match" in text and "rank 0 of 1" in text for text in texts(result, "warning"))
+    assert result["launcher_kind"] == "Hydra (MPICH)"
+
+
+@pytest.mark.parametrize(
+    ("soname", "mpi"),
+    [
+        ("libmpi.so.40", doctor.OPEN_MPI),
+        ("libmpi_mpifh.so.40", doctor.OPEN_MPI),
+        ("libmpich.so.12", doctor.MPICH),
+        ("libmpi.so.12", doctor.MPICH),
+        ("libmpi_cray.so.12", doctor.MPICH),
+        ("libmpifort.so.12", None),
+        ("libm.so.6", None),
+    ],
+)
+def test_mpi_by_soname(soname: str, mpi: str | None) -> None:
+    found = doctor.mpi_of([soname])
+    assert (found[0] if found else None) == mpi
+
+
+def test_scripts(tmp_path: Path) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text("#!/usr/bin/env sh\nexit 0\n")
+    script.chmod(0o755)
+    result = doctor.examine([str(script)])
+    assert (result["kind"], result["program"]) == ("script", "job")
+    assert "is a script for sh" in texts(result, "note")[0]
+    python = doctor.examine([sys.executable, "solve.py"])
+    assert (python["kind"], python["program"]) == ("Python script", "solve")
+
+
+def test_without_the_preload(installed: Path) -> None:
+    installed.unlink()
+    result = doctor.examine(["ls"])
+    assert result["preload"] is None
+    assert doctor.exit_code(result) == EXIT_FAILED
+
+
+def test_a_command_that_is_not_there() -> None:
+    with pytest.raises(IoweirError, match="nosuchprogram: not found") as caught:
+        doctor.examine(["nosuchprogram"])
+    assert caught.value.exit_code == EXIT_NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("symbol", "base"),
+    [
+        ("MPI_File_write_at_all", "mpi_file_write_at_all"),
+        ("PMPI_File_write_at_all", "mpi_file_write_at_all"),
+        ("mpi_file_write_at_all_", "mpi_file_write_at_all"),
+        ("mpi_file_write_at_all_f08_", "mpi_file_write_at_all"),
+        ("mpi_file_write_at_all_f08ts_", "mpi_file_write_at_all"),
+        ("MPI_FILE_OPEN", "mpi_file_open"),
+        ("MPI_Send", None),
+        ("write", None),
+    ],
+)
+def test_mpi_names_in_all_languages(symbol: str, base: str | None) -> None:
+    assert io_functions.mpi_base_name(symbol) == base
+
+
+def test_gaps_that_move_data_come_first_and_covered_symbols_are_none() -> None:
+    imported = ["pwrite", "fsync", "fwrite", "mpi_file_open_", "MPI_File_iwrite", "MPI_File_sync", "printf", "malloc"]
+    imported.append("_ZNSt14basic_ofstreamIcSt11char_traitsIcEEC1Ev")
+    found = io_functions.gaps(imported, {"pwrite", "MPI_File_open"})
+    assert [gap.family for gap in found] == [
+        "C++ file streams", "MPI-IO data", "STDIO", "other MPI-IO calls", "sizes, positions and synchronisation",
+    ]  # fmt: skip
+    assert [gap.moves_data for gap in found] == [True, True, True, False, False]

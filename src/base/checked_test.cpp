@@ -20,8 +20,9 @@ std::optional<std::int64_t> narrowed(Wide value) {
 }
 
 RC_GTEST_PROP(Checked, AgreesWithWiderArithmetic, ()) {
-    const auto near_edges = rc::gen::oneOf(rc::gen::arbitrary<std::int64_t>(), rc::gen::inRange<std::int64_t>(largest - 9, largest),
-                                           rc::gen::inRange<std::int64_t>(least, least + 9), rc::gen::inRange<std::int64_t>(-9, 9));
+    const auto near_edges =
+        rc::gen::oneOf(rc::gen::arbitrary<std::int64_t>(), rc::gen::inRange<std::int64_t>(largest - 9, largest),
+                       rc::gen::inRange<std::int64_t>(least, least + 9), rc::gen::inRange<std::int64_t>(-9, 9));
     const std::int64_t a = *near_edges;
     const std::int64_t b = *near_edges;
     RC_ASSERT(checked_add(a, b) == narrowed(Wide{a} + b));
@@ -31,7 +32,8 @@ RC_GTEST_PROP(Checked, AgreesWithWiderArithmetic, ()) {
 }
 
 RC_GTEST_PROP(Checked, RoundingKeepsItsPromises, ()) {
-    const auto value = *rc::gen::oneOf(rc::gen::inRange<std::int64_t>(0, 1000), rc::gen::inRange<std::int64_t>(largest - 1000, largest));
+    const auto value = *rc::gen::oneOf(rc::gen::inRange<std::int64_t>(0, 1000),
+                                       rc::gen::inRange<std::int64_t>(largest - 1000, largest));
     const auto unit = *rc::gen::inRange<std::int64_t>(1, 50);
     RC_ASSERT(round_down(value, unit) % unit == 0);
     RC_ASSERT(value - round_down(value, unit) < unit);

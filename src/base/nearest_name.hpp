@@ -16,7 +16,8 @@ namespace ioweir {
 
 /// The closest of `names` if it is close enough to be meant (a third of the longer name's letters at most, and always one);
 /// the first of equals.
-[[nodiscard]] std::optional<std::string_view> nearest_name(std::string_view wrong, std::span<const std::string_view> names);
+[[nodiscard]] std::optional<std::string_view> nearest_name(std::string_view wrong,
+                                                           std::span<const std::string_view> names);
 
 /// The remedy of an "unknown name" error: "did you mean 'writers'? known: match, writers", or only the second half.
 [[nodiscard]] std::string name_remedy(std::string_view wrong, std::span<const std::string_view> names);

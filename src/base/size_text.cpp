@@ -46,13 +46,15 @@ Result<std::int64_t> parse_size(std::string_view text) {
     if (failure == std::errc::result_out_of_range) {
         return Error{"a size is too large", quoted, "the largest is 2^63 - 1 bytes"};
     }
-    if (failure != std::errc{}) return Error{"not a size", quoted, "write a whole number and a unit, such as \"16 MiB\""};
+    if (failure != std::errc{})
+        return Error{"not a size", quoted, "write a whole number and a unit, such as \"16 MiB\""};
     if (number < 0) return Error{"a size is negative", quoted, "write 0 or more"};
 
     const std::string_view unit_text = trimmed(body.substr(static_cast<std::size_t>(rest - body.data())));
     if (unit_text.empty()) return number;
     if (unit_text.front() == '.') {
-        return Error{"a size with a fraction", quoted, "write a whole number of a smaller unit: \"1536 KiB\" for 1.5 MiB"};
+        return Error{"a size with a fraction", quoted,
+                     "write a whole number of a smaller unit: \"1536 KiB\" for 1.5 MiB"};
     }
     for (const Unit& unit : units) {
         if (unit.name != unit_text) continue;

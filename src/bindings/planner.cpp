@@ -70,6 +70,7 @@ void bind_planner(nb::module_& m) {
           "The rules of a plan file's text, one dict each, in order: match, line, mapping, writers, domains, order, "
           "buffer_bytes, stripe {size_bytes, count} (0 where left to a default), not_executable (None, or the reason). "
           "Raises ValueError with line and remedy.");
-    m.def("strategy_names", &strategy_names,
-          "All legal values of mapping, writers, domains and order as they are written, and the executable strategies.");
+    m.def(
+        "strategy_names", &strategy_names,
+        "All legal values of mapping, writers, domains and order as they are written, and the executable strategies.");
 }

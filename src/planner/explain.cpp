@@ -18,7 +18,9 @@ std::string count_text(std::int64_t count, const std::string& one, const std::st
     return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
-std::string range_text(Extent extent) { return "[" + std::to_string(extent.offset) + ", " + std::to_string(extent.end()) + ")"; }
+std::string range_text(Extent extent) {
+    return "[" + std::to_string(extent.offset) + ", " + std::to_string(extent.end()) + ")";
+}
 
 class Explainer {
 public:
@@ -54,11 +56,13 @@ private:
 
     void summarise(const PlanSummary& summary) {
         const Extent region = pattern_.bounds();
-        line("request   " + count_text(pattern_.ranks(), "rank", "ranks") + ", " + rough_size_text(summary.bytes_requested) +
-             (region.empty() ? "" : " in file bytes " + range_text(region)));
-        line("writers   " + count_text(summary.writers, "rank", "ranks") + ", " + count_text(summary.rounds, "round", "rounds") +
-             ", at most " + rough_size_text(summary.most_bytes_of_a_round) + " in a round");
-        line("storage   " + count_text(summary.operations, "operation", "operations") + ", " + rough_size_text(summary.bytes_moved));
+        line("request   " + count_text(pattern_.ranks(), "rank", "ranks") + ", " +
+             rough_size_text(summary.bytes_requested) + (region.empty() ? "" : " in file bytes " + range_text(region)));
+        line("writers   " + count_text(summary.writers, "rank", "ranks") + ", " +
+             count_text(summary.rounds, "round", "rounds") + ", at most " +
+             rough_size_text(summary.most_bytes_of_a_round) + " in a round");
+        line("storage   " + count_text(summary.operations, "operation", "operations") + ", " +
+             rough_size_text(summary.bytes_moved));
         line("exchange  " + rough_size_text(summary.bytes_between_ranks) + " between ranks, in " +
              count_text(summary.messages, "message", "messages") + " including those of a rank to itself");
         line("verified  every requested byte is moved exactly as asked, and no other byte");

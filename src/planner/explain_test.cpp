@@ -13,20 +13,21 @@ TEST(Explain, Everyone) {
     const auto pattern = pattern_of({{{0, 1024}, {4096, 1024}, {8192, 1024}, {12288, 1024}}, {{1024, 3072}}, {}});
     Strategy strategy;
     strategy.buffer_bytes = 4096;
-    EXPECT_EQ(explain(must_plan(pattern, strategy), pattern),
-              "strategy  mapping shared, writers everyone, order sequential, buffer 4 KiB\n"
-              "          the buffer is not used: with writers = everyone the bytes go straight between memory and file\n"
-              "request   3 ranks, 7 KiB in file bytes [0, 13312)\n"
-              "writers   2 ranks, 1 round, at most 4 KiB in a round\n"
-              "storage   5 operations, 7 KiB\n"
-              "exchange  0 B between ranks, in 2 messages including those of a rank to itself\n"
-              "verified  every requested byte is moved exactly as asked, and no other byte\n"
-              "\n"
-              "rank 0\n"
-              "  round 1: 4 KiB in 4 operations [0, 1024) [4096, 5120) [8192, 9216) ... to 13312, its own\n"
-              "\n"
-              "rank 1\n"
-              "  round 1: 3 KiB in 1 operation [1024, 4096), its own\n");
+    EXPECT_EQ(
+        explain(must_plan(pattern, strategy), pattern),
+        "strategy  mapping shared, writers everyone, order sequential, buffer 4 KiB\n"
+        "          the buffer is not used: with writers = everyone the bytes go straight between memory and file\n"
+        "request   3 ranks, 7 KiB in file bytes [0, 13312)\n"
+        "writers   2 ranks, 1 round, at most 4 KiB in a round\n"
+        "storage   5 operations, 7 KiB\n"
+        "exchange  0 B between ranks, in 2 messages including those of a rank to itself\n"
+        "verified  every requested byte is moved exactly as asked, and no other byte\n"
+        "\n"
+        "rank 0\n"
+        "  round 1: 4 KiB in 4 operations [0, 1024) [4096, 5120) [8192, 9216) ... to 13312, its own\n"
+        "\n"
+        "rank 1\n"
+        "  round 1: 3 KiB in 1 operation [1024, 4096), its own\n");
 }
 
 TEST(Explain, AggregatorsEven) {
@@ -55,7 +56,8 @@ TEST(Explain, DamagedPlanIsCalledWrong) {
     auto table = table_of(sound, pattern);
     table.cells[0][0].operations[0].length = 3;
     const std::string text = explain(with_schedule(sound, table), pattern);
-    EXPECT_NE(text.find("WRONG     a message goes to a writer that does not move its bytes in that round: rank 0 to writer 0, round 1, "
+    EXPECT_NE(text.find("WRONG     a message goes to a writer that does not move its bytes in that round: rank 0 to "
+                        "writer 0, round 1, "
                         "bytes 3 to 3"),
               std::string::npos)
         << text;

@@ -21,7 +21,8 @@ const StrategyEntry* entry_for(const Strategy& strategy) {
 
 std::int64_t Plan::rounds() const {
     std::int64_t most = 0;
-    for (std::int64_t writer = 0; writer < schedule->writers(); ++writer) most = std::max(most, schedule->rounds(writer));
+    for (std::int64_t writer = 0; writer < schedule->writers(); ++writer)
+        most = std::max(most, schedule->rounds(writer));
     return most;
 }
 
@@ -41,7 +42,8 @@ Result<Plan> plan(const layout::AccessPattern& pattern, const layout::StripeLayo
     if (auto error = why_not_executable(strategy)) return *error;
     if (auto error = layout::check_profile(targets)) return *error;
     if (strategy.buffer_bytes < 0 || strategy.writers.count < 0) {
-        return Error{"a negative number in a strategy", to_text(strategy), "buffers and counts are 0 for the default, or more"};
+        return Error{"a negative number in a strategy", to_text(strategy),
+                     "buffers and counts are 0 for the default, or more"};
     }
     auto made = entry_for(strategy)->make(PlanRequest{pattern, layout, targets, strategy});
 #ifndef NDEBUG

@@ -56,9 +56,10 @@ public:
 };
 
 struct Plan {
-    Strategy strategy;                   ///< as asked for
-    std::int64_t buffer_bytes = 0;       ///< most bytes that a writer holds in a round; 0 = no buffer between memory and storage
-    std::vector<std::string> remarks;    ///< where the plan departs from what was asked for, for a person
+    Strategy strategy;  ///< as asked for
+    std::int64_t buffer_bytes =
+        0;  ///< most bytes that a writer holds in a round; 0 = no buffer between memory and storage
+    std::vector<std::string> remarks;  ///< where the plan departs from what was asked for, for a person
     std::shared_ptr<const Schedule> schedule;
 
     /// The most rounds that any writer has.
@@ -75,14 +76,15 @@ struct Plan {
 
 /// What a verified plan does, in numbers.
 struct PlanSummary {
-    std::int64_t writers = 0;               ///< writers with something to do
-    std::int64_t rounds = 0;                ///< the most of any writer
-    std::int64_t operations = 0;            ///< storage operations of all writers
-    std::int64_t messages = 0;              ///< including those from a rank to itself
-    std::int64_t bytes_requested = 0;       ///< sum over ranks
-    std::int64_t bytes_moved = 0;           ///< sum over storage operations; less than requested where aggregated ranks share bytes
-    std::int64_t bytes_between_ranks = 0;   ///< of messages from a rank to another
-    std::int64_t most_bytes_of_a_round = 0; ///< of one writer: what its buffer must hold
+    std::int64_t writers = 0;          ///< writers with something to do
+    std::int64_t rounds = 0;           ///< the most of any writer
+    std::int64_t operations = 0;       ///< storage operations of all writers
+    std::int64_t messages = 0;         ///< including those from a rank to itself
+    std::int64_t bytes_requested = 0;  ///< sum over ranks
+    std::int64_t bytes_moved =
+        0;  ///< sum over storage operations; less than requested where aggregated ranks share bytes
+    std::int64_t bytes_between_ranks = 0;    ///< of messages from a rank to another
+    std::int64_t most_bytes_of_a_round = 0;  ///< of one writer: what its buffer must hold
 };
 
 /// Proves that a plan does exactly what the pattern asks, or says what is wrong and where:
@@ -102,6 +104,7 @@ struct ExplainLimits {
 };
 
 /// Text for a person: which rank moves what when. Ranks and rounds are as in MPI and in the trace: ranks from 0, rounds from 1.
-[[nodiscard]] std::string explain(const Plan& plan, const layout::AccessPattern& pattern, const ExplainLimits& limits = {});
+[[nodiscard]] std::string explain(const Plan& plan, const layout::AccessPattern& pattern,
+                                  const ExplainLimits& limits = {});
 
 }  // namespace ioweir::planner

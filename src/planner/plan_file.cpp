@@ -19,7 +19,8 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 constexpr std::array<std::string_view, 1> top_level_keys{"file"};
-constexpr std::array<std::string_view, 7> rule_keys{"match", "mapping", "writers", "domains", "order", "buffer", "stripe"};
+constexpr std::array<std::string_view, 7> rule_keys{"match", "mapping", "writers", "domains",
+                                                    "order", "buffer",  "stripe"};
 constexpr std::array<std::string_view, 2> stripe_keys{"size", "count"};
 
 /// One parse: knows the file's name and keeps the first error.
@@ -33,7 +34,8 @@ public:
         if (const toml::node* files = document.get("file"); files != nullptr && ok()) {
             read_rules(*files, plan);
         } else if (ok()) {
-            fail("a plan file without a [[file]] table", quoted(name_), "write one [[file]] table with a match and what differs from the defaults");
+            fail("a plan file without a [[file]] table", quoted(name_),
+                 "write one [[file]] table with a match and what differs from the defaults");
         }
         if (!ok()) return error_;
         return plan;
@@ -64,14 +66,16 @@ private:
     void read_rules(const toml::node& files, PlanFile& plan) {
         const toml::array* tables = files.as_array();
         if (tables == nullptr) {
-            fail("'file' is not an array of tables", std::string(name_) + ":" + std::to_string(files.source().begin.line),
+            fail("'file' is not an array of tables",
+                 std::string(name_) + ":" + std::to_string(files.source().begin.line),
                  "write [[file]] with two brackets on either side");
             return;
         }
         for (auto&& element : *tables) {
             const toml::table* table = element.as_table();
             if (table == nullptr) {
-                fail("an element of 'file' is not a table", std::string(name_) + ":" + std::to_string(element.source().begin.line),
+                fail("an element of 'file' is not a table",
+                     std::string(name_) + ":" + std::to_string(element.source().begin.line),
                      "write [[file]] and the keys below it");
                 return;
             }
@@ -93,7 +97,9 @@ private:
         check_keys(table, rule_keys, "");
         if (const toml::node* match = table.get("match")) {
             rule.match = text_of("match", *match);
-            if (ok() && rule.match.empty()) fail("an empty pattern", "match" + at(match->source()), "write a file name or a pattern such as \"*.chk\"");
+            if (ok() && rule.match.empty())
+                fail("an empty pattern", "match" + at(match->source()),
+                     "write a file name or a pattern such as \"*.chk\"");
         } else {
             fail("a [[file]] table without 'match'", std::string(name_) + ":" + std::to_string(rule.line),
                  "say which files it is for, such as match = \"*.chk\"");
@@ -103,7 +109,8 @@ private:
         read_choice(table, "domains", parse_domains, rule.strategy.domains);
         read_choice(table, "order", parse_order, rule.strategy.order);
         read_size(table, "buffer", rule.strategy.buffer_bytes);
-        if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok()) read_stripe(*stripe, rule.strategy.stripe);
+        if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok())
+            read_stripe(*stripe, rule.strategy.stripe);
     }
 
     std::string text_of(std::string_view key, const toml::node& node) {
@@ -135,12 +142,14 @@ private:
         } else if (const auto* text = node->as_string()) {
             auto parsed = parse_size(text->get());
             if (!parsed) {
-                fail(parsed.error().what, std::string(key) + " = " + parsed.error().value + at(node->source()), parsed.error().remedy);
+                fail(parsed.error().what, std::string(key) + " = " + parsed.error().value + at(node->source()),
+                     parsed.error().remedy);
                 return;
             }
             bytes = parsed.value();
         } else {
-            fail("not a size", std::string(key) + at(node->source()), "write a text with a unit such as \"16 MiB\", or a number of bytes");
+            fail("not a size", std::string(key) + at(node->source()),
+                 "write a text with a unit such as \"16 MiB\", or a number of bytes");
             return;
         }
         if (bytes < 1) {
@@ -161,7 +170,8 @@ private:
         if (count == nullptr || !ok()) return;
         const auto* number = count->as_integer();
         if (number == nullptr || number->get() < 1) {
-            fail("not a number of stripes", "count" + at(count->source()), "write a whole number from 1, or leave the key out for the default");
+            fail("not a number of stripes", "count" + at(count->source()),
+                 "write a whole number from 1, or leave the key out for the default");
             return;
         }
         stripe.count = number->get();
@@ -238,9 +248,11 @@ std::string to_toml(const PlanFile& plan) {
         text += "writers = " + toml_string(to_text(strategy.writers)) + "\n";
         text += "domains = " + toml_string(to_text(strategy.domains)) + "\n";
         text += "order   = " + toml_string(to_text(strategy.order)) + "\n";
-        if (strategy.buffer_bytes > 0) text += "buffer  = " + toml_string(exact_size_text(strategy.buffer_bytes)) + "\n";
+        if (strategy.buffer_bytes > 0)
+            text += "buffer  = " + toml_string(exact_size_text(strategy.buffer_bytes)) + "\n";
         std::string stripe;
-        if (strategy.stripe.size_bytes > 0) stripe = "size = " + toml_string(exact_size_text(strategy.stripe.size_bytes));
+        if (strategy.stripe.size_bytes > 0)
+            stripe = "size = " + toml_string(exact_size_text(strategy.stripe.size_bytes));
         if (strategy.stripe.count > 0) {
             if (!stripe.empty()) stripe += ", ";
             stripe += "count = " + std::to_string(strategy.stripe.count);

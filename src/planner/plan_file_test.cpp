@@ -42,7 +42,8 @@ stripe  = { size = "1 MiB", count = 8 }     # at creation, where the storage can
 }
 
 TEST(PlanFile, WhatIsLeftOutIsTheDefault) {
-    const auto plan = must_parse("[[file]]\nmatch = \"a\"\n[[file]]\nmatch = \"b\"\nbuffer = 4096\n[file.stripe]\ncount = 2\n");
+    const auto plan =
+        must_parse("[[file]]\nmatch = \"a\"\n[[file]]\nmatch = \"b\"\nbuffer = 4096\n[file.stripe]\ncount = 2\n");
     ASSERT_EQ(plan.files.size(), 2U);
     EXPECT_EQ(plan.files[0].strategy, Strategy{});
     EXPECT_EQ(plan.files[1].strategy.buffer_bytes, 4096);
@@ -51,42 +52,55 @@ TEST(PlanFile, WhatIsLeftOutIsTheDefault) {
 
 TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nwritrs = \"everyone\"\n"),
-              "unknown key: 'writrs' (plan.toml:3); did you mean 'writers'? known: match, mapping, writers, domains, order, buffer, stripe");
+              "unknown key: 'writrs' (plan.toml:3); did you mean 'writers'? known: match, mapping, writers, domains, "
+              "order, buffer, stripe");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { sise = 4 }\n"),
               "unknown key: 'sise' (plan.toml:3); did you mean 'size'? known: size, count");
-    EXPECT_EQ(refusal("[[files]]\nmatch = \"*\"\n"), "unknown key: 'files' (plan.toml:1); a plan file has [[file]] tables only");
+    EXPECT_EQ(refusal("[[files]]\nmatch = \"*\"\n"),
+              "unknown key: 'files' (plan.toml:1); a plan file has [[file]] tables only");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ncolour = 1\n"),
               "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, stripe");
 }
 
 TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\n\nwriters = \"evryone\"\n"),
-              "unknown writers: 'evryone' (plan.toml:4); did you mean 'everyone'? known: everyone, aggregators, delegates, behind");
-    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nwriters = \"aggregators\"\n"),
-              "malformed writers: 'aggregators' (plan.toml:3); write aggregators:N or aggregators:auto, with N = 1 or more");
+              "unknown writers: 'evryone' (plan.toml:4); did you mean 'everyone'? known: everyone, aggregators, "
+              "delegates, behind");
+    EXPECT_EQ(
+        refusal("[[file]]\nmatch = \"*\"\nwriters = \"aggregators\"\n"),
+        "malformed writers: 'aggregators' (plan.toml:3); write aggregators:N or aggregators:auto, with N = 1 or more");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nbuffer = \"16 mib\"\n"),
-              "unknown unit of size: buffer = '16 mib' (plan.toml:3); did you mean 'MiB'? known: B, KiB, MiB, GiB, TiB, kB, MB, GB, TB");
+              "unknown unit of size: buffer = '16 mib' (plan.toml:3); did you mean 'MiB'? known: B, KiB, MiB, GiB, "
+              "TiB, kB, MB, GB, TB");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nbuffer = 0\n"),
               "a size below 1 byte: buffer = 0 (plan.toml:3); leave the key out for the default");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { count = 0 }\n"),
-              "not a number of stripes: count (plan.toml:3); write a whole number from 1, or leave the key out for the default");
+              "not a number of stripes: count (plan.toml:3); write a whole number from 1, or leave the key out for the "
+              "default");
 }
 
 TEST(PlanFile, WrongTypesAndShapesAreRefused) {
     EXPECT_EQ(refusal("[[file]]\nmatch = 5\n"), "not a text: match (plan.toml:2); put the value in double quotes");
-    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\norder = true\n"), "not a text: order (plan.toml:3); put the value in double quotes");
+    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\norder = true\n"),
+              "not a text: order (plan.toml:3); put the value in double quotes");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nbuffer = 1.5\n"),
               "not a size: buffer (plan.toml:3); write a text with a unit such as \"16 MiB\", or a number of bytes");
-    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = 8\n"), "not a table: stripe (plan.toml:3); write stripe = { size = \"1 MiB\", count = 8 }");
-    EXPECT_EQ(refusal("[file]\nmatch = \"*\"\n"), "'file' is not an array of tables: plan.toml:1; write [[file]] with two brackets on either side");
-    EXPECT_EQ(refusal("file = [1]\n"), "an element of 'file' is not a table: plan.toml:1; write [[file]] and the keys below it");
+    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = 8\n"),
+              "not a table: stripe (plan.toml:3); write stripe = { size = \"1 MiB\", count = 8 }");
+    EXPECT_EQ(refusal("[file]\nmatch = \"*\"\n"),
+              "'file' is not an array of tables: plan.toml:1; write [[file]] with two brackets on either side");
+    EXPECT_EQ(refusal("file = [1]\n"),
+              "an element of 'file' is not a table: plan.toml:1; write [[file]] and the keys below it");
     EXPECT_EQ(refusal("[[file]]\nmapping = \"shared\"\n"),
               "a [[file]] table without 'match': plan.toml:1; say which files it is for, such as match = \"*.chk\"");
-    EXPECT_EQ(refusal("[[file]]\nmatch = \"\"\n"), "an empty pattern: match (plan.toml:2); write a file name or a pattern such as \"*.chk\"");
-    EXPECT_EQ(refusal("[[file]]\nmatch = \"a\"\n[[file]]\nmatch = \"a\"\n"),
-              "a pattern stands in the plan twice: 'a' (plan.toml:3); the first match wins (line 1): remove one of the two");
+    EXPECT_EQ(refusal("[[file]]\nmatch = \"\"\n"),
+              "an empty pattern: match (plan.toml:2); write a file name or a pattern such as \"*.chk\"");
+    EXPECT_EQ(
+        refusal("[[file]]\nmatch = \"a\"\n[[file]]\nmatch = \"a\"\n"),
+        "a pattern stands in the plan twice: 'a' (plan.toml:3); the first match wins (line 1): remove one of the two");
     EXPECT_EQ(refusal("# nothing\n"),
-              "a plan file without a [[file]] table: 'plan.toml'; write one [[file]] table with a match and what differs from the defaults");
+              "a plan file without a [[file]] table: 'plan.toml'; write one [[file]] table with a match and what "
+              "differs from the defaults");
 }
 
 TEST(PlanFile, BrokenTomlNamesLineAndColumn) {
@@ -98,13 +112,15 @@ TEST(PlanFile, BrokenTomlNamesLineAndColumn) {
 
 TEST(PlanFile, ThreeBracketsAreAnErrorAndNoAssertion) {
     for (const char* text : {"[[[1]]]", "[[[a]]]\nmatch = 1\n", "[[[", "[[=", "[[", "[", "[[file]]\n[[["}) {
-        EXPECT_EQ(refusal(text).rfind("a plan file is not valid TOML: plan.toml:", 0), 0U) << text << ": " << refusal(text);
+        EXPECT_EQ(refusal(text).rfind("a plan file is not valid TOML: plan.toml:", 0), 0U)
+            << text << ": " << refusal(text);
     }
 }
 
 // The text may be anything: a trace directory with a damaged plan.toml must not bring a program down.
 RC_GTEST_PROP(PlanFile, NoTextBringsTheParserDown, ()) {
-    const std::string valid = "[[file]]\nmatch = \"*.chk\"\nwriters = \"aggregators:4\"\nstripe = { size = \"1 MiB\", count = 8 }\n";
+    const std::string valid =
+        "[[file]]\nmatch = \"*.chk\"\nwriters = \"aggregators:4\"\nstripe = { size = \"1 MiB\", count = 8 }\n";
     std::string text = *rc::gen::oneOf(rc::gen::just(valid), rc::gen::string<std::string>());
     const auto changes = *rc::gen::inRange(0, 4);
     for (int i = 0; i < changes && !text.empty(); ++i) {
@@ -116,21 +132,25 @@ RC_GTEST_PROP(PlanFile, NoTextBringsTheParserDown, ()) {
 
 rc::Gen<Strategy> any_strategy() {
     const auto count = [](std::int64_t least) { return rc::gen::inRange<std::int64_t>(least, 5000); };
-    const auto mapping = rc::gen::oneOf(
-        rc::gen::just(Mapping{}), rc::gen::just(Mapping{MappingKind::log, 0}),
-        rc::gen::map(count(1), [](std::int64_t n) { return Mapping{MappingKind::grouped, n}; }),
-        rc::gen::map(count(0), [](std::int64_t n) { return Mapping{MappingKind::subfiles, n}; }));
-    const auto writers = rc::gen::oneOf(
-        rc::gen::just(Writers{}), rc::gen::map(count(0), [](std::int64_t n) { return Writers{WritersKind::aggregators, n}; }),
-        rc::gen::map(count(1), [](std::int64_t n) { return Writers{WritersKind::delegates, n}; }),
-        rc::gen::map(count(1), [](std::int64_t n) { return Writers{WritersKind::behind, n}; }));
+    const auto mapping =
+        rc::gen::oneOf(rc::gen::just(Mapping{}), rc::gen::just(Mapping{MappingKind::log, 0}),
+                       rc::gen::map(count(1), [](std::int64_t n) { return Mapping{MappingKind::grouped, n}; }),
+                       rc::gen::map(count(0), [](std::int64_t n) { return Mapping{MappingKind::subfiles, n}; }));
+    const auto writers =
+        rc::gen::oneOf(rc::gen::just(Writers{}),
+                       rc::gen::map(count(0), [](std::int64_t n) { return Writers{WritersKind::aggregators, n}; }),
+                       rc::gen::map(count(1), [](std::int64_t n) { return Writers{WritersKind::delegates, n}; }),
+                       rc::gen::map(count(1), [](std::int64_t n) { return Writers{WritersKind::behind, n}; }));
     const auto size = rc::gen::inRange<std::int64_t>(0, INT64_MAX);
     return rc::gen::build<Strategy>(
         rc::gen::set(&Strategy::mapping, mapping), rc::gen::set(&Strategy::writers, writers),
-        rc::gen::set(&Strategy::domains, rc::gen::map(rc::gen::inRange(0, 7), [](int i) { return static_cast<Domains>(i); })),
-        rc::gen::set(&Strategy::order, rc::gen::map(rc::gen::inRange(0, 3), [](int i) { return static_cast<Order>(i); })),
+        rc::gen::set(&Strategy::domains,
+                     rc::gen::map(rc::gen::inRange(0, 7), [](int i) { return static_cast<Domains>(i); })),
+        rc::gen::set(&Strategy::order,
+                     rc::gen::map(rc::gen::inRange(0, 3), [](int i) { return static_cast<Order>(i); })),
         rc::gen::set(&Strategy::buffer_bytes, size),
-        rc::gen::set(&Strategy::stripe, rc::gen::build<Stripe>(rc::gen::set(&Stripe::size_bytes, size), rc::gen::set(&Stripe::count, count(0)))));
+        rc::gen::set(&Strategy::stripe, rc::gen::build<Stripe>(rc::gen::set(&Stripe::size_bytes, size),
+                                                               rc::gen::set(&Stripe::count, count(0)))));
 }
 
 RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {

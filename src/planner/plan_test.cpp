@@ -14,8 +14,8 @@ using layout::AccessPattern;
 using layout::collect;
 using layout::ListedPattern;
 using layout::OwnPattern;
-using layout::StripeLayout;
 using layout::StridedPattern;
+using layout::StripeLayout;
 using layout::testing::lists_of_ranks;
 using layout::testing::pattern_of;
 using layout::testing::small_file_bytes;
@@ -36,7 +36,9 @@ Strategy aggregators(std::int64_t count, std::int64_t buffer_bytes) {
 rc::Gen<Strategy> executable_strategy() {
     const auto aggregated = rc::gen::map(
         rc::gen::pair(rc::gen::inRange<std::int64_t>(1, 9), rc::gen::element<std::int64_t>(1, 3, 16, 1000)),
-        [](const std::pair<std::int64_t, std::int64_t>& numbers) { return aggregators(numbers.first, numbers.second); });
+        [](const std::pair<std::int64_t, std::int64_t>& numbers) {
+            return aggregators(numbers.first, numbers.second);
+        });
     return rc::gen::oneOf(rc::gen::just(Strategy{}), aggregated);
 }
 
@@ -91,9 +93,11 @@ RC_GTEST_PROP(Plan, RenumberingTheRanksOnlyRenamesThem, ()) {
     const auto lists = *lists_of_ranks(ranks, true);
     std::vector<int> new_name(static_cast<std::size_t>(ranks));
     std::iota(new_name.begin(), new_name.end(), 0);
-    for (std::size_t i = new_name.size(); i > 1; --i) std::swap(new_name[i - 1], new_name[*rc::gen::inRange<std::size_t>(0, i)]);
+    for (std::size_t i = new_name.size(); i > 1; --i)
+        std::swap(new_name[i - 1], new_name[*rc::gen::inRange<std::size_t>(0, i)]);
     std::vector<ExtentList> renamed(lists.size());
-    for (std::size_t rank = 0; rank < lists.size(); ++rank) renamed[static_cast<std::size_t>(new_name[rank])] = lists[rank];
+    for (std::size_t rank = 0; rank < lists.size(); ++rank)
+        renamed[static_cast<std::size_t>(new_name[rank])] = lists[rank];
     const auto before = pattern_of(lists);
     const auto after = pattern_of(renamed);
 
@@ -102,7 +106,8 @@ RC_GTEST_PROP(Plan, RenumberingTheRanksOnlyRenamesThem, ()) {
     for (auto& rounds : expected.cells) {
         for (Cell& cell : rounds) {
             std::map<int, ExtentList> messages;
-            for (const auto& [rank, extents] : cell.messages) messages[new_name[static_cast<std::size_t>(rank)]] = extents;
+            for (const auto& [rank, extents] : cell.messages)
+                messages[new_name[static_cast<std::size_t>(rank)]] = extents;
             cell.messages = messages;
         }
     }
@@ -111,7 +116,8 @@ RC_GTEST_PROP(Plan, RenumberingTheRanksOnlyRenamesThem, ()) {
     const auto direct_before = table_of(must_plan(before, Strategy{}), before);
     const auto direct_after = table_of(must_plan(after, Strategy{}), after);
     for (std::size_t rank = 0; rank < lists.size(); ++rank) {
-        RC_ASSERT(direct_after.cells[static_cast<std::size_t>(new_name[rank])][0].operations == direct_before.cells[rank][0].operations);
+        RC_ASSERT(direct_after.cells[static_cast<std::size_t>(new_name[rank])][0].operations ==
+                  direct_before.cells[rank][0].operations);
     }
 }
 
@@ -171,7 +177,10 @@ RC_GTEST_PROP(Degenerate, AutoIsOneAggregatorATarget, ()) {
 RC_GTEST_PROP(Degenerate, EqualPartsInRankOrderNeedNoExchange, ()) {
     const int ranks = *rank_count();
     const auto block = *rc::gen::inRange<std::int64_t>(1, 50);
-    auto pattern = StridedPattern::make({.ranks = ranks, .start = *rc::gen::inRange<std::int64_t>(0, 50), .block_bytes = block, .rank_stride_bytes = block});
+    auto pattern = StridedPattern::make({.ranks = ranks,
+                                         .start = *rc::gen::inRange<std::int64_t>(0, 50),
+                                         .block_bytes = block,
+                                         .rank_stride_bytes = block});
     RC_ASSERT(pattern.ok());
     const auto direct = table_of(must_plan(pattern.value(), Strategy{}), pattern.value());
     const auto made = must_plan(pattern.value(), aggregators(ranks, block));
@@ -255,14 +264,17 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
 
 TEST(Plan, UnsoundProfilesAndNegativeNumbersAreRefused) {
     const auto pattern = pattern_of({{{0, 8}}});
-    EXPECT_EQ(plan(pattern, StripeLayout::unstriped(), {{}, {0}}, {}).error().what, "a target without a contention domain");
-    EXPECT_EQ(plan(pattern, StripeLayout::unstriped(), {}, aggregators(2, -1)).error().what, "a negative number in a strategy");
+    EXPECT_EQ(plan(pattern, StripeLayout::unstriped(), {{}, {0}}, {}).error().what,
+              "a target without a contention domain");
+    EXPECT_EQ(plan(pattern, StripeLayout::unstriped(), {}, aggregators(2, -1)).error().what,
+              "a negative number in a strategy");
 }
 
 TEST(Plan, TableEntriesServeDifferentStrategiesUnderDifferentNames) {
     for (const StrategyEntry* entry : executable_strategies()) {
         EXPECT_FALSE(entry->summary.empty());
-        for (const StrategyEntry* other : executable_strategies()) EXPECT_EQ(entry == other, entry->name == other->name);
+        for (const StrategyEntry* other : executable_strategies())
+            EXPECT_EQ(entry == other, entry->name == other->name);
     }
 }
 

@@ -60,10 +60,14 @@ template <typename Kind>
 std::string form_of(const Name<Kind>& name) {
     const std::string text(name.text);
     switch (name.count) {
-        case CountForm::none: return text;
-        case CountForm::number: return text + ":N";
-        case CountForm::number_or_auto: return text + ":N or " + text + ":auto";
-        case CountForm::one_in: return text + ":1/N";
+        case CountForm::none:
+            return text;
+        case CountForm::number:
+            return text + ":N";
+        case CountForm::number_or_auto:
+            return text + ":N or " + text + ":auto";
+        case CountForm::one_in:
+            return text + ":1/N";
     }
     return text;
 }
@@ -77,8 +81,10 @@ std::optional<std::int64_t> positive_number(std::string_view digits) {
 
 std::optional<std::int64_t> parse_count(CountForm form, bool has_count, std::string_view count) {
     switch (form) {
-        case CountForm::none: return has_count ? std::nullopt : std::optional<std::int64_t>(0);
-        case CountForm::number: return has_count ? positive_number(count) : std::nullopt;
+        case CountForm::none:
+            return has_count ? std::nullopt : std::optional<std::int64_t>(0);
+        case CountForm::number:
+            return has_count ? positive_number(count) : std::nullopt;
         case CountForm::number_or_auto:
             if (has_count && count == "auto") return 0;
             return has_count ? positive_number(count) : std::nullopt;
@@ -118,10 +124,14 @@ std::string named_text(Kind kind, std::int64_t count, std::span<const Name<Kind>
         if (name.kind != kind) continue;
         const std::string text(name.text);
         switch (name.count) {
-            case CountForm::none: return text;
-            case CountForm::number: return text + ":" + std::to_string(count);
-            case CountForm::number_or_auto: return text + ":" + (count == 0 ? "auto" : std::to_string(count));
-            case CountForm::one_in: return text + ":1/" + std::to_string(count);
+            case CountForm::none:
+                return text;
+            case CountForm::number:
+                return text + ":" + std::to_string(count);
+            case CountForm::number_or_auto:
+                return text + ":" + (count == 0 ? "auto" : std::to_string(count));
+            case CountForm::one_in:
+                return text + ":1/" + std::to_string(count);
         }
     }
     return "?";
@@ -137,8 +147,8 @@ std::vector<std::string> forms_of(std::span<const Name<Kind>> names) {
 }  // namespace
 
 ChoiceForms choice_forms() {
-    return {forms_of<MappingKind>(mapping_names), forms_of<WritersKind>(writers_names), forms_of<Domains>(domains_names),
-            forms_of<Order>(order_names)};
+    return {forms_of<MappingKind>(mapping_names), forms_of<WritersKind>(writers_names),
+            forms_of<Domains>(domains_names), forms_of<Order>(order_names)};
 }
 
 Result<Mapping> parse_mapping(std::string_view text) {
@@ -165,8 +175,12 @@ Result<Order> parse_order(std::string_view text) {
     return parsed.value().kind;
 }
 
-std::string to_text(const Mapping& mapping) { return named_text<MappingKind>(mapping.kind, mapping.count, mapping_names); }
-std::string to_text(const Writers& writers) { return named_text<WritersKind>(writers.kind, writers.count, writers_names); }
+std::string to_text(const Mapping& mapping) {
+    return named_text<MappingKind>(mapping.kind, mapping.count, mapping_names);
+}
+std::string to_text(const Writers& writers) {
+    return named_text<WritersKind>(writers.kind, writers.count, writers_names);
+}
 std::string to_text(Domains domains) { return named_text<Domains>(domains, 0, domains_names); }
 std::string to_text(Order order) { return named_text<Order>(order, 0, order_names); }
 

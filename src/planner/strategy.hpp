@@ -42,9 +42,9 @@ struct Writers {
 
 /// How the bytes are divided among the writers.
 enum class Domains : std::uint8_t {
-    even,          ///< equal parts of the touched region (ROMIO's even file domains)
-    aligned,       ///< the same, moved to stripe boundaries (Liao; Cray CB 1)
-    cyclic,        ///< stripes dealt round from file offset 0, so that a stripe keeps its writer (Cray CB 2, static-cyclic)
+    even,     ///< equal parts of the touched region (ROMIO's even file domains)
+    aligned,  ///< the same, moved to stripe boundaries (Liao; Cray CB 1)
+    cyclic,   ///< stripes dealt round from file offset 0, so that a stripe keeps its writer (Cray CB 2, static-cyclic)
     group_cyclic,  ///< the same with several writers a target (Liao)
     cooperative,   ///< boundaries moved by whole stripes until the contention-free order needs no extra round
     dimension,     ///< along an array dimension (Son et al.)

@@ -33,7 +33,9 @@ public:
     int forgotten_by_sender = -1;          ///< a rank that sends nothing, although writers expect it to
 
     [[nodiscard]] std::int64_t writers() const override { return static_cast<std::int64_t>(writer_ranks.size()); }
-    [[nodiscard]] int writer_rank(std::int64_t writer) const override { return writer_ranks[static_cast<std::size_t>(writer)]; }
+    [[nodiscard]] int writer_rank(std::int64_t writer) const override {
+        return writer_ranks[static_cast<std::size_t>(writer)];
+    }
     [[nodiscard]] std::int64_t rounds(std::int64_t writer) const override {
         return static_cast<std::int64_t>(cells[static_cast<std::size_t>(writer)].size());
     }
@@ -41,7 +43,8 @@ public:
                           layout::ExtentVisitor visitor) const override {
         for (const Extent& extent : cell(writer, round).operations) visitor(extent);
     }
-    void visit_messages(const AccessPattern&, std::int64_t writer, std::int64_t round, MessageVisitor visitor) const override {
+    void visit_messages(const AccessPattern&, std::int64_t writer, std::int64_t round,
+                        MessageVisitor visitor) const override {
         for (const auto& [rank, extents] : cell(writer, round).messages) visitor(Message{rank, writer, extents});
     }
     void visit_sends(const AccessPattern&, int rank, std::int64_t round, MessageVisitor visitor) const override {
@@ -68,7 +71,8 @@ inline TableSchedule table_of(const Plan& plan, const AccessPattern& pattern) {
         auto& rounds = table.cells.emplace_back();
         for (std::int64_t round = 0; round < plan.schedule->rounds(writer); ++round) {
             Cell& cell = rounds.emplace_back();
-            plan.schedule->visit_operations(pattern, writer, round, [&](Extent extent) { cell.operations.push_back(extent); });
+            plan.schedule->visit_operations(pattern, writer, round,
+                                            [&](Extent extent) { cell.operations.push_back(extent); });
             plan.schedule->visit_messages(pattern, writer, round, [&](const Message& message) {
                 cell.messages[message.rank].assign(message.extents.begin(), message.extents.end());
             });
@@ -112,7 +116,8 @@ public:
             }
         }
         for (const auto& [byte, times] : moved_) {
-            const int allowed = plan_.strategy.writers.kind == WritersKind::everyone ? askers_[byte] : std::min(askers_[byte], 1);
+            const int allowed =
+                plan_.strategy.writers.kind == WritersKind::everyone ? askers_[byte] : std::min(askers_[byte], 1);
             if (times > allowed) return false;
         }
         return arrived_ == wanted_;

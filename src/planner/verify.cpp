@@ -32,7 +32,8 @@ std::string first_bytes_text(ExtentSpan extents) { return bytes_text(extents.fro
 /// A hash of one extent of one message. Sums of these do not depend on the order of the messages (finaliser of MurmurHash3).
 std::uint64_t fingerprint(const Message& message, std::int64_t round, Extent extent) {
     std::uint64_t hash = 0x9e3779b97f4a7c15U;
-    for (const std::int64_t number : {std::int64_t{message.rank}, message.writer, round, extent.offset, extent.length}) {
+    for (const std::int64_t number :
+         {std::int64_t{message.rank}, message.writer, round, extent.offset, extent.length}) {
         hash ^= static_cast<std::uint64_t>(number);
         hash ^= hash >> 33;
         hash *= 0xff51afd7ed558ccdU;
@@ -83,7 +84,8 @@ private:
         for (std::int64_t writer = 0; writer < schedule_.writers(); ++writer) {
             ranks.push_back(schedule_.writer_rank(writer));
             if (ranks.back() < 0 || ranks.back() >= pattern_.ranks()) {
-                fail("a writer is not one of the ranks", "writer " + std::to_string(writer) + ", rank " + std::to_string(ranks.back()));
+                fail("a writer is not one of the ranks",
+                     "writer " + std::to_string(writer) + ", rank " + std::to_string(ranks.back()));
             }
         }
         std::sort(ranks.begin(), ranks.end());
@@ -116,8 +118,9 @@ private:
         summary_.operations += static_cast<std::int64_t>(operations.size());
         for (const Extent& extent : operations) {
             if (layout::check_extents(ExtentSpan(&extent, 1)) || extent.offset < 0 || extent.empty()) {
-                fail("a storage operation is not a range of file bytes", cell(writer, round) + ", offset " + std::to_string(extent.offset) +
-                                                                             ", length " + std::to_string(extent.length));
+                fail("a storage operation is not a range of file bytes",
+                     cell(writer, round) + ", offset " + std::to_string(extent.offset) + ", length " +
+                         std::to_string(extent.length));
                 return {};
             }
         }
@@ -130,8 +133,8 @@ private:
         summary_.bytes_moved += bytes;
         summary_.most_bytes_of_a_round = std::max(summary_.most_bytes_of_a_round, bytes);
         if (plan_.buffer_bytes > 0 && bytes > plan_.buffer_bytes) {
-            fail("a round exceeds the buffer", cell(writer, round) + ", " + std::to_string(bytes) + " bytes in a buffer of " +
-                                                   std::to_string(plan_.buffer_bytes));
+            fail("a round exceeds the buffer", cell(writer, round) + ", " + std::to_string(bytes) +
+                                                   " bytes in a buffer of " + std::to_string(plan_.buffer_bytes));
         }
         return operations;
     }
@@ -141,8 +144,9 @@ private:
         int previous_rank = -1;
         schedule_.visit_messages(pattern_, writer, round, [&](const Message& message) {
             if (message.rank <= previous_rank || message.rank >= pattern_.ranks() || message.writer != writer) {
-                fail("messages are not one a rank by rising rank", cell(writer, round) + ", rank " + std::to_string(message.rank) +
-                                                                       " after " + std::to_string(previous_rank));
+                fail("messages are not one a rank by rising rank", cell(writer, round) + ", rank " +
+                                                                       std::to_string(message.rank) + " after " +
+                                                                       std::to_string(previous_rank));
             }
             if (!ok()) return;
             previous_rank = message.rank;
@@ -152,7 +156,8 @@ private:
         if (!ok()) return;
         layout::normalize(handed);
         if (const ExtentList unfounded = layout::subtract(operations, handed); !unfounded.empty()) {
-            fail("a writer moves bytes that nobody handed to it", cell(writer, round) + ", " + first_bytes_text(unfounded));
+            fail("a writer moves bytes that nobody handed to it",
+                 cell(writer, round) + ", " + first_bytes_text(unfounded));
         }
     }
 
@@ -169,7 +174,8 @@ private:
             return;
         }
         if (const ExtentList idle = layout::subtract(message.extents, operations); !idle.empty()) {
-            fail("a message goes to a writer that does not move its bytes in that round", who + ", " + first_bytes_text(idle));
+            fail("a message goes to a writer that does not move its bytes in that round",
+                 who + ", " + first_bytes_text(idle));
             return;
         }
         const std::int64_t bytes = layout::total_bytes(message.extents).value_or(0);
@@ -219,7 +225,8 @@ private:
         layout::normalize(delivered);
         const ExtentList missing = layout::subtract(layout::collect(pattern_, rank), delivered);
         if (missing.empty()) {
-            fail("a rank's extents do not add up to its bytes", "rank " + std::to_string(rank) + ", " + std::to_string(wanted) + " bytes");
+            fail("a rank's extents do not add up to its bytes",
+                 "rank " + std::to_string(rank) + ", " + std::to_string(wanted) + " bytes");
         } else {
             fail("bytes are never moved", "rank " + std::to_string(rank) + ", " + first_bytes_text(missing));
         }
@@ -247,7 +254,8 @@ private:
     void for_all_messages(Visit visit) const {
         for (std::int64_t writer = 0; writer < schedule_.writers(); ++writer) {
             for (std::int64_t round = 0; round < schedule_.rounds(writer); ++round) {
-                schedule_.visit_messages(pattern_, writer, round, [&](const Message& message) { visit(message, round); });
+                schedule_.visit_messages(pattern_, writer, round,
+                                         [&](const Message& message) { visit(message, round); });
             }
         }
     }
@@ -257,8 +265,9 @@ private:
         for (std::int64_t writer = 0; writer < schedule_.writers(); ++writer) {
             for (std::int64_t round = 0; round < schedule_.rounds(writer); ++round) {
                 bool moves = false;
-                schedule_.visit_operations(pattern_, writer, round,
-                                           [&](Extent extent) { moves = moves || !layout::intersect(extent, wanted).empty(); });
+                schedule_.visit_operations(pattern_, writer, round, [&](Extent extent) {
+                    moves = moves || !layout::intersect(extent, wanted).empty();
+                });
                 if (moves) movers += (movers.empty() ? "" : " and ") + cell(writer, round);
             }
         }

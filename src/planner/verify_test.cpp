@@ -52,20 +52,38 @@ void damage(TableSchedule& table) {
     Cell& there = **rc::gen::elementOf(busy);
     const auto operation = *rc::gen::inRange<std::size_t>(0, here.operations.size());
     switch (*rc::gen::inRange(0, 10)) {
-        case 0: here.operations.erase(here.operations.begin() + static_cast<std::ptrdiff_t>(operation)); break;
-        case 1: there.operations.push_back(here.operations[operation]); break;
-        case 2: ++here.operations[operation].offset; break;
-        case 3: ++here.operations[operation].length; break;
-        case 4: std::swap(here, there); break;
-        case 5: std::swap(here.operations, there.operations); break;
-        case 6: std::swap(here.messages, there.messages); break;
-        case 7: std::swap(any_message(here), any_message(there)); break;
+        case 0:
+            here.operations.erase(here.operations.begin() + static_cast<std::ptrdiff_t>(operation));
+            break;
+        case 1:
+            there.operations.push_back(here.operations[operation]);
+            break;
+        case 2:
+            ++here.operations[operation].offset;
+            break;
+        case 3:
+            ++here.operations[operation].length;
+            break;
+        case 4:
+            std::swap(here, there);
+            break;
+        case 5:
+            std::swap(here.operations, there.operations);
+            break;
+        case 6:
+            std::swap(here.messages, there.messages);
+            break;
+        case 7:
+            std::swap(any_message(here), any_message(there));
+            break;
         case 8: {
             ExtentList& message = any_message(here);
             shift_by_one(message, *rc::gen::inRange<std::size_t>(0, message.size()));
             break;
         }
-        case 9: here.messages.erase(here.messages.begin()); break;
+        case 9:
+            here.messages.erase(here.messages.begin());
+            break;
     }
 }
 
@@ -81,7 +99,8 @@ RC_GTEST_PROP(Verify, RejectsExactlyWhatTheJudgeRejects, ()) {
     RC_TAG(approved ? "harmless" : "harmful");
     const auto verified = verify(damaged, pattern);
     if (verified.ok() != approved) {
-        RC_FAIL((approved ? "refused although it is right: " + verified.error().message() : "accepted:\n" + explain(damaged, pattern)));
+        RC_FAIL((approved ? "refused although it is right: " + verified.error().message()
+                          : "accepted:\n" + explain(damaged, pattern)));
     }
 }
 
@@ -115,7 +134,9 @@ TEST_F(DamagedPlan, UndamagedIsSound) {
 
 TEST_F(DamagedPlan, DroppedOperation) {
     cell(1, 0).operations.clear();
-    EXPECT_EQ(verdict(), "a message goes to a writer that does not move its bytes in that round: rank 0 to writer 1, round 1, bytes 16 to 17");
+    EXPECT_EQ(verdict(),
+              "a message goes to a writer that does not move its bytes in that round: rank 0 to writer 1, round 1, "
+              "bytes 16 to 17");
 }
 
 TEST_F(DamagedPlan, DroppedRound) {
@@ -145,7 +166,9 @@ TEST_F(DamagedPlan, RoundTwiceInTwoWriters) {
 
 TEST_F(DamagedPlan, OperationShiftedByAByte) {
     ++cell(0, 1).operations[0].offset;
-    EXPECT_EQ(verdict(), "a message goes to a writer that does not move its bytes in that round: rank 0 to writer 0, round 2, bytes 8 to 8");
+    EXPECT_EQ(verdict(),
+              "a message goes to a writer that does not move its bytes in that round: rank 0 to writer 0, round 2, "
+              "bytes 8 to 8");
 }
 
 TEST_F(DamagedPlan, OperationBeyondTheRequest) {
@@ -156,17 +179,21 @@ TEST_F(DamagedPlan, OperationBeyondTheRequest) {
 
 TEST_F(DamagedPlan, MessageShiftedByAByte) {
     ++cell(0, 0).messages[1][0].offset;
-    EXPECT_EQ(verdict(), "a message has bytes that its rank did not ask for: rank 1 to writer 0, round 1, bytes 4 to 4");
+    EXPECT_EQ(verdict(),
+              "a message has bytes that its rank did not ask for: rank 1 to writer 0, round 1, bytes 4 to 4");
 }
 
 TEST_F(DamagedPlan, MessagesOfTwoRanksSwapped) {
     std::swap(cell(0, 0).messages[0], cell(0, 0).messages[1]);
-    EXPECT_EQ(verdict(), "a message has bytes that its rank did not ask for: rank 0 to writer 0, round 1, bytes 2 to 3");
+    EXPECT_EQ(verdict(),
+              "a message has bytes that its rank did not ask for: rank 0 to writer 0, round 1, bytes 2 to 3");
 }
 
 TEST_F(DamagedPlan, OperationsOfTwoRoundsSwapped) {
     std::swap(cell(0, 0).operations, cell(0, 1).operations);
-    EXPECT_EQ(verdict(), "a message goes to a writer that does not move its bytes in that round: rank 0 to writer 0, round 1, bytes 0 to 1");
+    EXPECT_EQ(verdict(),
+              "a message goes to a writer that does not move its bytes in that round: rank 0 to writer 0, round 1, "
+              "bytes 0 to 1");
 }
 
 TEST_F(DamagedPlan, RoundsSwappedIsHarmless) {
@@ -218,7 +245,8 @@ TEST(Verify, SharedBytesMayBeMovedByEachRankButHandedOutOnce) {
     table.cells[2][0].messages[1] = {{4, 4}};
     const auto verified = verify(with_schedule(direct, table), pattern);
     ASSERT_FALSE(verified.ok());
-    EXPECT_EQ(verified.error().what + ": " + verified.error().value, "a rank hands bytes out twice: rank 1, bytes 4 to 7");
+    EXPECT_EQ(verified.error().what + ": " + verified.error().value,
+              "a rank hands bytes out twice: rank 1, bytes 4 to 7");
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ ListedPattern::ListedPattern(std::vector<ExtentList> extents) : extents_(std::mo
 
 Result<ListedPattern> ListedPattern::make(std::vector<ExtentList> extents_of_ranks) {
     if (extents_of_ranks.empty() || !checked_cast<int>(extents_of_ranks.size())) {
-        return Error{"a pattern needs between 1 and 2^31 - 1 ranks", std::to_string(extents_of_ranks.size()), "give one list of extents a rank"};
+        return Error{"a pattern needs between 1 and 2^31 - 1 ranks", std::to_string(extents_of_ranks.size()),
+                     "give one list of extents a rank"};
     }
     for (std::size_t rank = 0; rank < extents_of_ranks.size(); ++rank) {
         if (auto error = check_extents(extents_of_ranks[rank])) {
@@ -57,7 +58,8 @@ Result<ListedPattern> ListedPattern::make(std::vector<ExtentList> extents_of_ran
         }
         for (const Extent& extent : extents_of_ranks[rank]) {
             if (extent.offset >= 0) continue;
-            return Error{"an extent before the start of the file", "rank " + std::to_string(rank) + ", offset " + std::to_string(extent.offset),
+            return Error{"an extent before the start of the file",
+                         "rank " + std::to_string(rank) + ", offset " + std::to_string(extent.offset),
                          "file offsets count from 0"};
         }
     }
@@ -94,12 +96,15 @@ Result<StridedPattern> StridedPattern::make(Shape shape) {
         return Error{std::move(what), std::to_string(value), std::move(remedy)};
     };
     if (shape.ranks < 1) return refuse("a pattern without ranks", shape.ranks, "give 1 or more");
-    if (shape.start < 0) return refuse("a pattern that starts before the file", shape.start, "file offsets count from 0");
+    if (shape.start < 0)
+        return refuse("a pattern that starts before the file", shape.start, "file offsets count from 0");
     if (shape.block_bytes < 0) return refuse("a block of negative size", shape.block_bytes, "give 0 or more bytes");
     if (shape.blocks < 0) return refuse("a negative number of blocks", shape.blocks, "give 0 or more");
-    if (shape.rank_stride_bytes < 0) return refuse("a negative distance between ranks", shape.rank_stride_bytes, "give 0 or more bytes");
+    if (shape.rank_stride_bytes < 0)
+        return refuse("a negative distance between ranks", shape.rank_stride_bytes, "give 0 or more bytes");
     if (shape.blocks > 1 && shape.block_stride_bytes < shape.block_bytes) {
-        return refuse("blocks of one rank overlap", shape.block_stride_bytes, "their distance must be at least " + std::to_string(shape.block_bytes));
+        return refuse("blocks of one rank overlap", shape.block_stride_bytes,
+                      "their distance must be at least " + std::to_string(shape.block_bytes));
     }
     if (shape.blocks > 1 && shape.block_stride_bytes == shape.block_bytes) {
         const auto joined = checked_multiply(shape.block_bytes, shape.blocks);
@@ -114,7 +119,8 @@ Result<StridedPattern> StridedPattern::make(Shape shape) {
     if (end && last_rank) end = checked_add(*end, *last_rank);
     if (end && last_block) end = checked_add(*end, *last_block);
     if (!last_rank || !last_block || !end) {
-        return refuse("a pattern ends beyond the largest file offset", shape.blocks, "give fewer or smaller blocks, or smaller distances");
+        return refuse("a pattern ends beyond the largest file offset", shape.blocks,
+                      "give fewer or smaller blocks, or smaller distances");
     }
     return StridedPattern(shape);
 }
@@ -123,7 +129,8 @@ std::int64_t StridedPattern::rank_bytes(int) const { return shape_.blocks * shap
 
 Extent StridedPattern::rank_bounds(int rank) const {
     if (shape_.blocks == 0) return {};
-    return {shape_.start + rank * shape_.rank_stride_bytes, (shape_.blocks - 1) * shape_.block_stride_bytes + shape_.block_bytes};
+    return {shape_.start + rank * shape_.rank_stride_bytes,
+            (shape_.blocks - 1) * shape_.block_stride_bytes + shape_.block_bytes};
 }
 
 void StridedPattern::visit(int rank, Extent window, ExtentVisitor visitor) const {

@@ -90,8 +90,9 @@ public:
         std::int64_t start = 0;
         std::int64_t block_bytes = 0;
         std::int64_t blocks = 1;
-        std::int64_t block_stride_bytes = 0;  ///< between blocks of one rank; at least block_bytes when there are several
-        std::int64_t rank_stride_bytes = 0;   ///< between the first blocks of neighbouring ranks
+        std::int64_t block_stride_bytes =
+            0;  ///< between blocks of one rank; at least block_bytes when there are several
+        std::int64_t rank_stride_bytes = 0;  ///< between the first blocks of neighbouring ranks
     };
 
     [[nodiscard]] static Result<StridedPattern> make(Shape shape);

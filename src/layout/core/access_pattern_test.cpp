@@ -14,9 +14,8 @@ using testing::small_file_bytes;
 
 rc::Gen<Extent> any_window() {
     return rc::gen::mapcat(rc::gen::inRange<std::int64_t>(0, 2 * small_file_bytes), [](std::int64_t offset) {
-        return rc::gen::map(rc::gen::inRange<std::int64_t>(0, 2 * small_file_bytes), [offset](std::int64_t length) {
-            return Extent{offset, length};
-        });
+        return rc::gen::map(rc::gen::inRange<std::int64_t>(0, 2 * small_file_bytes),
+                            [offset](std::int64_t length) { return Extent{offset, length}; });
     });
 }
 
@@ -70,7 +69,8 @@ RC_GTEST_PROP(StridedPattern, KeepsItsPromisesAndEqualsItsDefinition, ()) {
     for (int rank = 0; rank < shape.ranks; ++rank) {
         ExtentList blocks;
         for (std::int64_t block = 0; block < shape.blocks; ++block) {
-            blocks.push_back({shape.start + rank * shape.rank_stride_bytes + block * shape.block_stride_bytes, shape.block_bytes});
+            blocks.push_back(
+                {shape.start + rank * shape.rank_stride_bytes + block * shape.block_stride_bytes, shape.block_bytes});
         }
         RC_ASSERT(collect(pattern.value(), rank) == normalized(blocks));
     }

@@ -33,11 +33,13 @@ void extend_normal(ExtentList& normal, Extent next) {
 std::optional<Error> check_extents(ExtentSpan extents) {
     for (std::size_t i = 0; i < extents.size(); ++i) {
         const Extent& extent = extents[i];
-        const std::string where = "extent " + std::to_string(i) + ", offset " + std::to_string(extent.offset) + ", length " +
-                                  std::to_string(extent.length);
-        if (extent.length < 0) return Error{"an extent has a negative length", where, "lengths count bytes from the offset upward"};
+        const std::string where = "extent " + std::to_string(i) + ", offset " + std::to_string(extent.offset) +
+                                  ", length " + std::to_string(extent.length);
+        if (extent.length < 0)
+            return Error{"an extent has a negative length", where, "lengths count bytes from the offset upward"};
         if (!checked_add(extent.offset, extent.length)) {
-            return Error{"an extent ends beyond the largest file offset", where, "offset + length must stay below 2^63"};
+            return Error{"an extent ends beyond the largest file offset", where,
+                         "offset + length must stay below 2^63"};
         }
     }
     return std::nullopt;

@@ -55,7 +55,8 @@ RC_GTEST_PROP(ExtentAlgebra, IntersectWithRange, ()) {
     const auto end = *rc::gen::inRange<std::int64_t>(begin, small_file_bytes + 1);
     const auto held = byte_map(list);
     RC_ASSERT(intersect(list, Extent{begin, end - begin}) == list_of_bytes([&](std::size_t byte) {
-                  return held[byte] > 0 && static_cast<std::int64_t>(byte) >= begin && static_cast<std::int64_t>(byte) < end;
+                  return held[byte] > 0 && static_cast<std::int64_t>(byte) >= begin &&
+                         static_cast<std::int64_t>(byte) < end;
               }));
 }
 

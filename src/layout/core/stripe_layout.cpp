@@ -11,9 +11,11 @@ namespace ioweir::layout {
 
 StripeLayout StripeLayout::unstriped(std::int32_t target) { return StripeLayout(0, {target}, 0); }
 
-Result<StripeLayout> StripeLayout::make(std::int64_t stripe_bytes, std::vector<std::int32_t> targets, std::int64_t start) {
+Result<StripeLayout> StripeLayout::make(std::int64_t stripe_bytes, std::vector<std::int32_t> targets,
+                                        std::int64_t start) {
     if (stripe_bytes < 1) {
-        return Error{"a stripe size below 1 byte", std::to_string(stripe_bytes), "give the bytes of a stripe, or use an unstriped layout"};
+        return Error{"a stripe size below 1 byte", std::to_string(stripe_bytes),
+                     "give the bytes of a stripe, or use an unstriped layout"};
     }
     if (targets.empty()) return Error{"a stripe layout without targets", "", "give at least one target"};
     if (start < 0 || start >= static_cast<std::int64_t>(targets.size())) {
@@ -24,7 +26,8 @@ Result<StripeLayout> StripeLayout::make(std::int64_t stripe_bytes, std::vector<s
     std::sort(sorted.begin(), sorted.end());
     if (sorted.front() < 0) return Error{"a negative target", std::to_string(sorted.front()), "targets count from 0"};
     const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-    if (twice != sorted.end()) return Error{"a target stands in a stripe layout twice", std::to_string(*twice), "give each target once"};
+    if (twice != sorted.end())
+        return Error{"a target stands in a stripe layout twice", std::to_string(*twice), "give each target once"};
     return StripeLayout(stripe_bytes, std::move(targets), start);
 }
 
@@ -57,7 +60,8 @@ std::vector<std::int64_t> StripeLayout::bytes_on_targets(Extent range) const {
         return mine * stripe_bytes_ + (dealt == whole % count ? offset % stripe_bytes_ : 0);
     };
     for (std::int64_t dealt = 0; dealt < count; ++dealt) {
-        bytes[static_cast<std::size_t>((dealt + start_) % count)] = below(range.end(), dealt) - below(range.offset, dealt);
+        bytes[static_cast<std::size_t>((dealt + start_) % count)] =
+            below(range.end(), dealt) - below(range.offset, dealt);
     }
     return bytes;
 }

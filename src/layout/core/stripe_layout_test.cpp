@@ -38,7 +38,9 @@ RC_GTEST_PROP(StripeLayout, BytesOnTargetsAndBoundariesAgreeWithTargetOf, ()) {
         const auto at = std::find(targets.begin(), targets.end(), layout.target_of(byte));
         RC_ASSERT(at != targets.end());
         ++expected[static_cast<std::size_t>(at - targets.begin())];
-        if (count > 1) RC_ASSERT((layout.target_of(byte) != layout.target_of(byte + 1)) == (layout.next_boundary(byte) == byte + 1));
+        if (count > 1)
+            RC_ASSERT((layout.target_of(byte) != layout.target_of(byte + 1)) ==
+                      (layout.next_boundary(byte) == byte + 1));
     }
     RC_ASSERT(layout.bytes_on_targets({begin, end - begin}) == expected);
 }

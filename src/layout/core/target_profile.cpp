@@ -14,7 +14,8 @@ std::optional<Error> check_domain(const ContentionDomain& domain, const std::str
     }
     for (const double rate : {domain.write_bytes_per_second, domain.read_bytes_per_second}) {
         if (!std::isfinite(rate) || rate < 0) {
-            return Error{"a rate that is not a number of bytes a second", called + ": " + std::to_string(rate), "give 0 for not measured"};
+            return Error{"a rate that is not a number of bytes a second", called + ": " + std::to_string(rate),
+                         "give 0 for not measured"};
         }
     }
     return std::nullopt;
@@ -29,7 +30,8 @@ std::optional<Error> check_profile(const TargetProfile& profile) {
         const std::string called = "domain " + std::to_string(i) + " '" + domain.name + "'";
         if (auto error = check_domain(domain, called)) return error;
         if (domain.parent < -1 || domain.parent >= count) {
-            return Error{"a contention domain lies in one that does not exist", called + ": " + std::to_string(domain.parent),
+            return Error{"a contention domain lies in one that does not exist",
+                         called + ": " + std::to_string(domain.parent),
                          "parents are indices into the domains, -1 for none"};
         }
         // A walk upward that takes more steps than there are domains has met a ring.
@@ -43,7 +45,8 @@ std::optional<Error> check_profile(const TargetProfile& profile) {
     for (std::size_t target = 0; target < profile.domain_of_target.size(); ++target) {
         const std::int32_t domain = profile.domain_of_target[target];
         if (domain < 0 || domain >= count) {
-            return Error{"a target without a contention domain", "target " + std::to_string(target) + ": " + std::to_string(domain),
+            return Error{"a target without a contention domain",
+                         "target " + std::to_string(target) + ": " + std::to_string(domain),
                          "give an index into the domains"};
         }
     }

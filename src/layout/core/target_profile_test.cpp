@@ -10,7 +10,9 @@ namespace {
 
 TargetProfile two_targets_on_one_server() {
     TargetProfile profile;
-    profile.domains = {{DomainKind::server, "oss0", -1, 2e9, 0.0, 2}, {DomainKind::target, "ost0", 0, 1e9, 0.0, 1}, {DomainKind::target, "ost1", 0, 1e9, 0.0, 1}};
+    profile.domains = {{DomainKind::server, "oss0", -1, 2e9, 0.0, 2},
+                       {DomainKind::target, "ost0", 0, 1e9, 0.0, 1},
+                       {DomainKind::target, "ost1", 0, 1e9, 0.0, 1}};
     profile.domain_of_target = {1, 2};
     return profile;
 }

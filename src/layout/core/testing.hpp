@@ -17,7 +17,9 @@
 
 namespace ioweir::layout {
 
-inline void PrintTo(const Extent& extent, std::ostream* out) { *out << "{" << extent.offset << ", " << extent.length << "}"; }
+inline void PrintTo(const Extent& extent, std::ostream* out) {
+    *out << "{" << extent.offset << ", " << extent.length << "}";
+}
 inline void showValue(const Extent& extent, std::ostream& out) { PrintTo(extent, &out); }  // RapidCheck's counterpart
 
 namespace testing {
@@ -46,10 +48,9 @@ ExtentList list_of_bytes(Predicate wanted) {
 /// Extents in any order, overlapping, touching and empty ones among them.
 inline rc::Gen<ExtentList> any_list() {
     const auto extent = rc::gen::mapcat(rc::gen::inRange<std::int64_t>(0, small_file_bytes), [](std::int64_t offset) {
-        return rc::gen::map(rc::gen::inRange<std::int64_t>(0, std::min<std::int64_t>(17, small_file_bytes - offset + 1)),
-                            [offset](std::int64_t length) {
-                                return Extent{offset, length};
-                            });
+        return rc::gen::map(
+            rc::gen::inRange<std::int64_t>(0, std::min<std::int64_t>(17, small_file_bytes - offset + 1)),
+            [offset](std::int64_t length) { return Extent{offset, length}; });
     });
     return rc::gen::container<ExtentList>(extent);
 }

@@ -68,7 +68,8 @@ public:
         pattern.visit_ranks(here, [&](int rank) { visit_message(pattern, rank, writer, here, visitor); });
     }
 
-    void visit_sends(const AccessPattern& pattern, int rank, std::int64_t round, MessageVisitor visitor) const override {
+    void visit_sends(const AccessPattern& pattern, int rank, std::int64_t round,
+                     MessageVisitor visitor) const override {
         const Extent own = layout::intersect(pattern.rank_bounds(rank), region_);
         if (own.empty()) return;
         const std::int64_t first = (own.offset - region_.offset) / domain_bytes_;
@@ -123,18 +124,19 @@ Result<Plan> make(const PlanRequest& request) {
         writers = std::min(ranks, request.layout.stripe_count());
         plan.remarks.push_back("aggregators:auto: one a storage target, " + std::to_string(writers));
     } else if (writers > ranks) {
-        plan.remarks.push_back(std::to_string(writers) + " aggregators asked for, but there are " + std::to_string(ranks) +
-                               " ranks: each is one");
+        plan.remarks.push_back(std::to_string(writers) + " aggregators asked for, but there are " +
+                               std::to_string(ranks) + " ranks: each is one");
         writers = ranks;
     }
-    plan.schedule = std::make_shared<EvenSchedule>(request.pattern.bounds(), request.pattern.ranks(), writers, plan.buffer_bytes);
+    plan.schedule =
+        std::make_shared<EvenSchedule>(request.pattern.bounds(), request.pattern.ranks(), writers, plan.buffer_bytes);
     return plan;
 }
 
 }  // namespace
 
-constinit const StrategyEntry aggregators_even_strategy{"aggregators, even, sequential",
-                                              "some ranks collect equal parts of the touched region and move them buffer by buffer",
-                                              serves, make};
+constinit const StrategyEntry aggregators_even_strategy{
+    "aggregators, even, sequential",
+    "some ranks collect equal parts of the touched region and move them buffer by buffer", serves, make};
 
 }  // namespace ioweir::planner

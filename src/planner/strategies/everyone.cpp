@@ -29,7 +29,8 @@ public:
         visit_sends(pattern, writer_rank(writer), round, visitor);
     }
 
-    void visit_sends(const AccessPattern& pattern, int rank, std::int64_t round, MessageVisitor visitor) const override {
+    void visit_sends(const AccessPattern& pattern, int rank, std::int64_t round,
+                     MessageVisitor visitor) const override {
         if (round != 0) return;
         const ExtentList own = layout::collect(pattern, rank);
         if (!own.empty()) visitor(Message{rank, rank, own});
@@ -47,13 +48,15 @@ bool serves(const Strategy& strategy) {
 Result<Plan> make(const PlanRequest& request) {
     Plan plan{request.strategy, 0, {}, std::make_shared<EveryoneSchedule>(request.pattern.ranks())};
     if (request.strategy.buffer_bytes > 0) {
-        plan.remarks.emplace_back("the buffer is not used: with writers = everyone the bytes go straight between memory and file");
+        plan.remarks.emplace_back(
+            "the buffer is not used: with writers = everyone the bytes go straight between memory and file");
     }
     return plan;
 }
 
 }  // namespace
 
-constinit const StrategyEntry everyone_strategy{"everyone", "each rank moves its own bytes, without an exchange", serves, make};
+constinit const StrategyEntry everyone_strategy{"everyone", "each rank moves its own bytes, without an exchange",
+                                                serves, make};
 
 }  // namespace ioweir::planner

@@ -20,7 +20,7 @@
 #error "ioweir runs on x86-64 and aarch64"
 #endif
 
-#define IOWEIR_MPI_CALL(name)                                                                                  \
+#define IOWEIR_MPI_CALL(name)                                                                                       \
     asm(".text\n.balign 16\n.globl " #name "\n.hidden " #name "\n.type " #name ", " IOWEIR_FUNCTION_TYPE "\n" #name \
         ":\n" IOWEIR_JUMP("ioweir_call_" #name));
 #include "mpi/calls.def"
@@ -35,6 +35,7 @@ PredefinedHandles predefined;
 const char* bind(void* (*find)(const char* name), [[maybe_unused]] void* (*find_object)(const char* name)) {
 #define IOWEIR_MPI_CALL(name) \
     if ((ioweir_call_##name = find(#name)) == nullptr) return #name;
+#define IOWEIR_MPI_CALL_SINCE_4(name) ioweir_call_##name = find(#name);
 #include "mpi/calls.def"
 #undef IOWEIR_MPI_CALL
 #if defined(OPEN_MPI)

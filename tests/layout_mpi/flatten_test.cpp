@@ -210,7 +210,7 @@ TEST(FileView, DisplacementOffsetAndSpan) {
     const NaiveType column = cases::subarray(cases::predefined(MPI_INT), {4, 5}, {4, 2}, {0, 1}, MPI_ORDER_C);
     const FileView view{100, 4, flatten(column.type).value()};
     // Etype 7 is the last of the first array's four pairs; the second array begins 80 bytes after the first.
-    EXPECT_EQ(walk(view.pieces(7, 12)),
+    EXPECT_EQ(walk(view.pieces(7 * view.etype_bytes, 12)),
               (std::vector<std::int64_t>{168, 169, 170, 171, 184, 185, 186, 187, 188, 189, 190, 191}));
 }
 

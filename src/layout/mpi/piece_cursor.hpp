@@ -66,9 +66,9 @@ struct FileView {
     std::int64_t etype_bytes = 1;
     std::shared_ptr<const FlatType> filetype;
 
-    /// `bytes` bytes from `offset_etypes` of the view on.
-    [[nodiscard]] PieceCursor pieces(std::int64_t offset_etypes, std::int64_t bytes) const {
-        return {*filetype, displacement, offset_etypes * etype_bytes, bytes};
+    /// `bytes` bytes from byte `first_byte` of the view's data on (an offset in etypes times etype_bytes).
+    [[nodiscard]] PieceCursor pieces(std::int64_t first_byte, std::int64_t bytes) const {
+        return {*filetype, displacement, first_byte, bytes};
     }
 };
 

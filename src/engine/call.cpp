@@ -1,0 +1,186 @@
+// Reads and writes: what is to be done with one call, then having it done, then what MPI must know about it.
+// What does not live here: moving the bytes (direct.cpp).
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <string>
+
+#include "engine/parts.hpp"
+#include "engine/scratch.hpp"
+#include "layout/mpi/flatten.hpp"
+
+namespace ioweir::engine {
+namespace {
+
+/// Who does it. `alone` when only this rank may know the reason: it must not enter a collective that the others do not enter.
+enum class By { engine, library, library_alone };
+
+struct Decision {
+    By by = By::engine;
+    std::string reason;
+    // For the engine:
+    std::shared_ptr<const layout::FlatType> type;  ///< null: the datatype cannot be flattened and is packed
+    std::int64_t bytes = 0;
+    std::int64_t first_byte = 0;       ///< of the view's data
+    std::int64_t position_etypes = 0;  ///< where an individual pointer stands
+};
+
+Decision alone(std::string reason) { return {By::library_alone, std::move(reason), nullptr, 0, 0, 0}; }
+
+/// Finds the engine's descriptor again if the program has closed it along with others.
+bool descriptor_is_usable(Engine& engine, Handle& handle) {
+    const std::lock_guard guard(handle.descriptor_lock);
+    if (Descriptors::is_intact(handle.descriptor)) return true;
+    const Descriptors::Opened opened =
+        engine.descriptors.open(handle.path, handle.descriptor.readable, handle.descriptor.writable);
+    if (opened.error != 0) return false;
+    if (opened.descriptor.identity != handle.descriptor.identity) {
+        engine.descriptors.release(opened.descriptor);
+        return false;
+    }
+    handle.descriptor = opened.descriptor;
+    return true;
+}
+
+Decision decide(Engine& engine, Handle& handle, const Call& call) {
+    if (!handle.engaged) return {By::library, handle.refusal, nullptr, 0, 0, 0};
+    if (!handle.view_refusal.empty()) return {By::library, handle.view_refusal, nullptr, 0, 0, 0};
+    int atomic = 0;
+    PMPI_File_get_atomicity(call.fh, &atomic);
+    if (atomic != 0) return {By::library, "atomic mode", nullptr, 0, 0, 0};
+
+    // From here on other ranks may see it differently. Faulty arguments are the library's to complain about.
+    if (call.count < 0 || call.datatype == MPI_DATATYPE_NULL || (call.explicit_offset && call.offset < 0)) {
+        return alone("faulty arguments");
+    }
+    if (!(call.direction == Direction::read ? handle.readable : handle.writable))
+        return alone("against the access mode");
+    Decision decision;
+    const auto flat = layout::flatten(call.datatype);
+    MPI_Count size = 0;
+    if (flat.ok()) {
+        decision.type = flat.value();
+        size = decision.type->size;
+    } else {
+        PMPI_Type_size_x(call.datatype, &size);
+        if (size > INT_MAX) return alone("the memory datatype: " + flat.error().message());
+    }
+    MPI_Offset position = call.offset;
+    if (!call.explicit_offset && PMPI_File_get_position(call.fh, &position) != MPI_SUCCESS)
+        return alone("no file position");
+    decision.position_etypes = position;
+    if (__builtin_mul_overflow(size, call.count, &decision.bytes) ||
+        __builtin_mul_overflow(position, handle.view.etype_bytes, &decision.first_byte)) {
+        return alone("faulty arguments");
+    }
+    if (decision.bytes % handle.view.etype_bytes != 0) return alone("a part of an etype");
+    const StorageScope scope(engine);
+    if (!descriptor_is_usable(engine, handle)) return alone("the engine's descriptor was closed by the program");
+    return decision;
+}
+
+Outcome move_bytes(Engine& engine, Handle& handle, Direction direction, const Memory& memory, std::int64_t first_byte) {
+    const FileRange range{&handle.view, first_byte};
+    Outcome outcome;
+    {
+        const StorageScope scope(engine);
+        outcome = direction == Direction::write ? write_direct(engine.backend, handle.descriptor.number, memory, range)
+                                                : read_direct(engine.backend, handle.descriptor.number, memory, range);
+    }
+    if (engine.verify && direction == Direction::write && outcome.error == 0) {
+        const std::lock_guard guard(handle.file->log_lock);
+        handle.file->log.record(handle.id, memory, range);
+    }
+    return outcome;
+}
+
+/// For datatypes that cannot be flattened: MPI packs them into a bounded buffer, a number of instances at a time. Reading packs
+/// first as well, so that what lies behind the end of the file keeps its memory as it was.
+Outcome move_packed(Engine& engine, Handle& handle, const Call& call, const Decision& decision) {
+    constexpr std::int64_t buffer_bytes = 16 << 20;
+    MPI_Count lower = 0, extent = 0;
+    PMPI_Type_get_extent_x(call.datatype, &lower, &extent);
+    const std::int64_t size = decision.bytes / std::max<MPI_Count>(1, call.count);
+    const std::int64_t instances =
+        std::clamp<std::int64_t>(buffer_bytes / std::max<std::int64_t>(1, size), 1, call.count);
+    Scratch packed(std::max(buffer_bytes, size));
+    const auto bytes_type = layout::flatten(MPI_BYTE).value();
+    Outcome sum;
+    for (std::int64_t i = 0; i < call.count && sum.error == 0; i += instances) {
+        const int now = static_cast<int>(std::min<std::int64_t>(instances, call.count - i));
+        auto* memory = reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(call.buffer) + i * extent);
+        int place = 0;
+        PMPI_Pack(memory, now, call.datatype, packed.data(), static_cast<int>(now * size), &place, MPI_COMM_SELF);
+        const Memory chunk{packed.data(), bytes_type.get(), now * size};
+        const Outcome outcome = move_bytes(engine, handle, call.direction, chunk, decision.first_byte + i * size);
+        if (call.direction == Direction::read) {
+            place = 0;
+            PMPI_Unpack(packed.data(), static_cast<int>(now * size), &place, memory, now, call.datatype, MPI_COMM_SELF);
+        }
+        sum = {sum.bytes + outcome.bytes, outcome.error, sum.operations + outcome.operations};
+        if (outcome.bytes < chunk.bytes) break;
+    }
+    return sum;
+}
+
+/// MPI's class for an errno value (MPI 4.0, section 14.7).
+int error_class(int error) {
+    switch (error) {
+        case 0:
+            return MPI_SUCCESS;
+        case ENOSPC:
+            return MPI_ERR_NO_SPACE;
+        case EDQUOT:
+            return MPI_ERR_QUOTA;
+        case EROFS:
+            return MPI_ERR_READ_ONLY;
+        case EACCES:
+        case EPERM:
+            return MPI_ERR_ACCESS;
+        case EFAULT:
+            return MPI_ERR_BUFFER;
+        default:
+            return MPI_ERR_IO;
+    }
+}
+
+/// Status, pointer, error handler.
+int finish(const Handle& handle, const Call& call, const Decision& decision, const Outcome& outcome) {
+    if (!call.explicit_offset) {
+        // By the amount asked for, also at the end of the file (MPI 4.0, section 14.4.3).
+        PMPI_File_seek(call.fh, decision.position_etypes + decision.bytes / handle.view.etype_bytes, MPI_SEEK_SET);
+    }
+    if (call.status != MPI_STATUS_IGNORE) {
+        PMPI_Status_set_elements_x(call.status, MPI_BYTE, outcome.bytes);
+        PMPI_Status_set_cancelled(call.status, 0);
+    }
+    const int result = error_class(outcome.error);
+    if (result != MPI_SUCCESS) PMPI_File_call_errhandler(call.fh, result);
+    return result;
+}
+
+}  // namespace
+
+int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
+             FunctionRef<int()> independent) {
+    const Decision decision = decide(engine, handle, call);
+    if (decision.by != By::engine) {
+        handle.passed.count(decision.reason);
+        if (handle.file && call.direction == Direction::write) ++handle.file->passed_writes;
+        return decision.by == By::library ? same() : independent();
+    }
+    const auto started = std::chrono::steady_clock::now();
+    const Memory memory{static_cast<std::byte*>(call.buffer), decision.type.get(), decision.bytes};
+    const Outcome outcome = decision.type ? move_bytes(engine, handle, call.direction, memory, decision.first_byte)
+                                          : move_packed(engine, handle, call, decision);
+    const auto elapsed = std::chrono::steady_clock::now() - started;
+    Totals& totals = handle.totals;
+    ++totals.calls;
+    (call.direction == Direction::write ? totals.bytes_written : totals.bytes_read) += outcome.bytes;
+    totals.operations += outcome.operations;
+    totals.elapsed_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();
+    return finish(handle, call, decision, outcome);
+}
+
+}  // namespace ioweir::engine

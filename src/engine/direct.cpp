@@ -1,0 +1,272 @@
+#include "engine/direct.hpp"
+
+#include <limits.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "engine/scratch.hpp"
+
+namespace ioweir::engine {
+namespace {
+
+using layout::Extent;
+using layout::PieceCursor;
+using storage::Backend;
+using storage::Transfer;
+
+/// Short copies of the common element sizes without a call.
+inline void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
+    switch (bytes) {
+        case 4:
+            std::memcpy(to, from, 4);
+            return;
+        case 8:
+            std::memcpy(to, from, 8);
+            return;
+        case 16:
+            std::memcpy(to, from, 16);
+            return;
+        default:
+            std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    }
+}
+
+/// Collects memory that is adjacent in the file and writes it in as few operations as is worth while: short pieces are copied
+/// together, long ones go into the iovec as they are.
+class Gatherer {
+public:
+    Gatherer(Backend& backend, int descriptor, const DirectTuning& tuning, Outcome& outcome)
+        : backend_(backend), descriptor_(descriptor), tuning_(tuning), outcome_(outcome) {}
+
+    void begin(std::int64_t file_offset) { file_offset_ = file_offset; }
+
+    /// False after an error.
+    bool add(std::byte* memory, std::int64_t bytes) {
+        if (bytes < tuning_.copy_below_bytes) return copy(memory, bytes);
+        if (count_ == IOV_MAX && !flush()) return false;
+        append(memory, bytes);
+        return true;
+    }
+
+    bool flush() {
+        if (count_ == 0) return true;
+        const std::int64_t wanted = bytes_;
+        const Transfer done = count_ == 1 ? backend_.write_at(descriptor_, pieces_[0].iov_base, wanted, file_offset_)
+                                          : backend_.write_pieces_at(descriptor_, pieces_.data(), count_, file_offset_);
+        ++outcome_.operations;
+        outcome_.bytes += done.bytes;
+        outcome_.error = done.error;
+        file_offset_ += wanted;
+        count_ = 0;
+        bytes_ = 0;
+        copied_ = 0;
+        return done.error == 0;
+    }
+
+private:
+    bool copy(const std::byte* memory, std::int64_t bytes) {
+        if (!buffer_) buffer_.emplace(tuning_.buffer_bytes);
+        std::byte* to = buffer_->data() + copied_;
+        const bool extends =
+            count_ > 0 && static_cast<std::byte*>(pieces_[count_ - 1].iov_base) + pieces_[count_ - 1].iov_len == to;
+        if (copied_ + bytes > buffer_->size() || (!extends && count_ == IOV_MAX)) {
+            if (!flush()) return false;
+            return copy(memory, bytes);
+        }
+        copy_bytes(to, memory, bytes);
+        copied_ += bytes;
+        if (extends) {
+            pieces_[count_ - 1].iov_len += static_cast<std::size_t>(bytes);
+            bytes_ += bytes;
+        } else {
+            append(to, bytes);
+        }
+        return true;
+    }
+
+    void append(std::byte* memory, std::int64_t bytes) {
+        pieces_[count_++] = {memory, static_cast<std::size_t>(bytes)};
+        bytes_ += bytes;
+    }
+
+    Backend& backend_;
+    int descriptor_;
+    const DirectTuning& tuning_;
+    Outcome& outcome_;
+    std::int64_t file_offset_ = 0;
+    std::int64_t bytes_ = 0;   // in pieces_
+    std::int64_t copied_ = 0;  // in buffer_
+    std::size_t count_ = 0;
+    std::array<iovec, IOV_MAX> pieces_;
+    std::optional<Scratch> buffer_;
+};
+
+/// One piece of memory and where it lies in the file.
+struct Fragment {
+    std::byte* memory;
+    Extent file;
+};
+
+/// Collects fragments with rising file offsets and reads them in one operation where that is worth while.
+class Scatterer {
+public:
+    Scatterer(Backend& backend, int descriptor, const DirectTuning& tuning, Outcome& outcome)
+        : backend_(backend), descriptor_(descriptor), tuning_(tuning), outcome_(outcome) {}
+
+    /// False when the end of the file or an error was met: what follows has nothing to read.
+    bool add(const Fragment& fragment) {
+        if (count_ > 0 && !joins(fragment) && !flush()) return false;
+        if (count_ > 0 && fragment.file.offset > end()) gapless_ = false;
+        if (fragment.file.length >= tuning_.copy_below_bytes) ++long_ones_;
+        longest_ = std::max(longest_, fragment.file.length);
+        fragments_[count_++] = fragment;
+        data_bytes_ += fragment.file.length;
+        return true;
+    }
+
+    bool flush() {
+        if (count_ == 0) return true;
+        const std::int64_t begin = fragments_[0].file.offset;
+        const std::int64_t span = end() - begin;
+        // Mostly long pieces go straight to their places; mostly short ones are cheaper to copy out of a buffer.
+        const bool straight = gapless_ && (span > tuning_.buffer_bytes || 2 * long_ones_ >= count_);
+        Transfer done;
+        if (count_ == 1) {
+            done = backend_.read_at(descriptor_, fragments_[0].memory, span, begin);
+        } else if (straight) {
+            done = read_straight(begin);
+        } else {
+            done = read_and_pick(begin, span);
+        }
+        ++outcome_.operations;
+        outcome_.error = done.error;
+        outcome_.bytes += done.bytes == span ? data_bytes_ : data_within(begin + done.bytes);
+        const bool whole = done.bytes == span;
+        count_ = 0;
+        data_bytes_ = 0;
+        long_ones_ = 0;
+        longest_ = 0;
+        gapless_ = true;
+        return whole && done.error == 0;
+    }
+
+private:
+    [[nodiscard]] std::int64_t end() const { return fragments_[count_ - 1].file.end(); }
+
+    [[nodiscard]] bool joins(const Fragment& fragment) const {
+        if (count_ == most_fragments) return false;
+        const std::int64_t hole = fragment.file.offset - end();
+        if (hole == 0 && gapless_ && (fragment.file.length >= tuning_.copy_below_bytes || long_ones_ > 0)) {
+            return count_ < IOV_MAX;  // any length: an iovec needs no buffer
+        }
+        return hole <= tuning_.longest_hole_bytes && fragment.file.length <= tuning_.longest_sieved_bytes &&
+               longest_ <= tuning_.longest_sieved_bytes &&
+               fragment.file.end() - fragments_[0].file.offset <= tuning_.buffer_bytes;
+    }
+
+    Transfer read_straight(std::int64_t begin) {
+        for (std::size_t i = 0; i < count_; ++i) {
+            pieces_[i] = {fragments_[i].memory, static_cast<std::size_t>(fragments_[i].file.length)};
+        }
+        return backend_.read_pieces_at(descriptor_, pieces_.data(), static_cast<std::int64_t>(count_), begin);
+    }
+
+    Transfer read_and_pick(std::int64_t begin, std::int64_t span) {
+        if (!buffer_) buffer_.emplace(tuning_.buffer_bytes);
+        const Transfer done = backend_.read_at(descriptor_, buffer_->data(), span, begin);
+        for (std::size_t i = 0; i < count_; ++i) {
+            const Extent& file = fragments_[i].file;
+            const std::int64_t there = std::min(file.length, begin + done.bytes - file.offset);
+            if (there <= 0) break;
+            copy_bytes(fragments_[i].memory, buffer_->data() + (file.offset - begin), there);
+        }
+        return done;
+    }
+
+    /// Bytes of the fragments before a file offset.
+    [[nodiscard]] std::int64_t data_within(std::int64_t file_end) const {
+        std::int64_t bytes = 0;
+        for (std::size_t i = 0; i < count_; ++i) {
+            bytes += std::clamp<std::int64_t>(file_end - fragments_[i].file.offset, 0, fragments_[i].file.length);
+        }
+        return bytes;
+    }
+
+    static constexpr std::size_t most_fragments = 1024;
+
+    Backend& backend_;
+    int descriptor_;
+    const DirectTuning& tuning_;
+    Outcome& outcome_;
+    std::size_t count_ = 0;
+    std::size_t long_ones_ = 0;
+    std::int64_t longest_ = 0;
+    std::int64_t data_bytes_ = 0;
+    bool gapless_ = true;
+    std::array<Fragment, most_fragments> fragments_;
+    std::array<iovec, IOV_MAX> pieces_;
+    std::optional<Scratch> buffer_;
+};
+
+/// Walks over memory and file together: calls visit(memory, file extent) for stretches that are contiguous in both, and
+/// done(file piece) behind each piece of the file. Either returns false to stop.
+template <typename Visit, typename Done>
+void walk(const Memory& memory, const FileRange& range, Visit visit, Done done) {
+    PieceCursor file_pieces = range.view->pieces(range.first_byte, memory.bytes);
+    PieceCursor memory_pieces(*memory.type, 0, 0, memory.bytes);
+    Extent file, in_memory;
+    while (file_pieces.next(file)) {
+        while (file.length > 0) {
+            if (in_memory.length == 0 && !memory_pieces.next(in_memory)) return;
+            const std::int64_t bytes = std::min(file.length, in_memory.length);
+            // Not pointer arithmetic on a null base: MPI_BOTTOM makes the offset an address.
+            auto* address =
+                reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(memory.base) + in_memory.offset);
+            if (!visit(address, Extent{file.offset, bytes})) return;
+            file = {file.offset + bytes, file.length - bytes};
+            in_memory = {in_memory.offset + bytes, in_memory.length - bytes};
+        }
+        if (!done()) return;
+    }
+}
+
+}  // namespace
+
+Outcome write_direct(Backend& backend, int descriptor, const Memory& memory, const FileRange& range,
+                     const DirectTuning& tuning) {
+    Outcome outcome;
+    Gatherer gatherer(backend, descriptor, tuning, outcome);
+    bool at_piece = true;
+    walk(
+        memory, range,
+        [&](std::byte* address, Extent file) {
+            if (at_piece) gatherer.begin(file.offset);
+            at_piece = false;
+            return gatherer.add(address, file.length);
+        },
+        [&] {
+            at_piece = true;
+            return gatherer.flush();
+        });
+    return outcome;
+}
+
+Outcome read_direct(Backend& backend, int descriptor, const Memory& memory, const FileRange& range,
+                    const DirectTuning& tuning) {
+    Outcome outcome;
+    Scatterer scatterer(backend, descriptor, tuning, outcome);
+    bool stopped = false;
+    walk(
+        memory, range,
+        [&](std::byte* address, Extent file) {
+            return !(stopped = !scatterer.add({address, file}));
+        },
+        [] { return true; });
+    if (!stopped) scatterer.flush();
+    return outcome;
+}
+
+}  // namespace ioweir::engine

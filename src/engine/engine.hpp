@@ -1,0 +1,45 @@
+// The engine: executes plans under MPI_File_* calls. It stands between whoever calls the table `hooks` and the real functions
+// in `below`; a real MPI_File lies behind every handle, so that whatever the engine does not handle goes there unchanged.
+// What does not live here: deciding on a strategy (planner), interposing (preload), tracing (tracer).
+//
+// Rules that keep a program safe:
+// - Whether a file is the engine's is agreed once, collectively, in MPI_File_open; whether its view can be followed, in
+//   MPI_File_set_view. What only one rank sees never makes ranks take different collective calls: that rank works alone.
+// - No byte outside of the requested extents is written. Nothing needs another rank after a call has begun.
+// - The engine's own descriptors are never closed while the program has the file open: that would drop the program's locks.
+#pragma once
+
+#include <cstdint>
+
+#include "ioweir_generated/mpi_file_calls.hpp"
+#include "ioweir_generated/records.hpp"
+#include "planner/plan_file.hpp"
+#include "storage/backend.hpp"
+
+namespace ioweir::engine {
+
+/// Services of whoever hosts the engine; any may be null.
+struct Host {
+    /// Bracket the engine's own file operations, on the thread that does them.
+    void (*enter_storage)() = nullptr;
+    void (*leave_storage)() = nullptr;
+    /// Something a report must say.
+    void (*note)(format::NoteCode code, const char* path, std::int64_t value, const char* text) = nullptr;
+    /// Has the program itself (or its MPI library) this file open? Without it the engine takes the answer to be no.
+    bool (*program_has_open)(std::uint64_t device, std::uint64_t inode) = nullptr;
+};
+
+struct Options {
+    planner::PlanFile plan;
+    bool verify = false;                  ///< check after close that files hold what the program passed in
+    storage::Backend* backend = nullptr;  ///< must outlive the engine; null: POSIX
+};
+
+/// Replaces in `hooks` what the engine handles; `below` must hold the real functions. Once a process; a further call (another
+/// table with the same real functions) only fills in its `hooks`. Not thread safe.
+void install(const mpi::FileCalls& below, mpi::FileCalls& hooks, Options options, Host host);
+
+/// Says what is still to be said about files that were never closed. MPI must still be usable; no other rank is needed.
+void shut_down();
+
+}  // namespace ioweir::engine

@@ -1,0 +1,125 @@
+// The entries that the engine puts into the table of hooks. Each finds the handle and hands over; nothing else happens here.
+#include <memory>
+#include <utility>
+
+#include "engine/parts.hpp"
+#include "layout/mpi/flatten.hpp"
+
+namespace ioweir::engine {
+namespace {
+
+Engine* the_engine = nullptr;
+
+int hook_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
+    return open_file(*the_engine, comm, filename, amode, info, fh);
+}
+
+int hook_close(MPI_File* fh) { return close_file(*the_engine, fh); }
+
+int hook_set_view(MPI_File fh, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep,
+                  MPI_Info info) {
+    return set_view(*the_engine, fh, displacement, etype, filetype, datarep, info);
+}
+
+using mpi::FileCalls;
+
+/// The hook for member `same` of the table, whose independent form is member `alone`, by the shape of its parameters.
+template <auto same, auto alone>
+struct Hook;
+
+template <typename Buffer, typename Count,
+          int (*FileCalls::*same)(MPI_File, MPI_Offset, Buffer*, Count, MPI_Datatype, MPI_Status*),
+          int (*FileCalls::*alone)(MPI_File, MPI_Offset, Buffer*, Count, MPI_Datatype, MPI_Status*)>
+struct Hook<same, alone> {
+    static int call(MPI_File fh, MPI_Offset offset, Buffer* buffer, Count count, MPI_Datatype datatype,
+                    MPI_Status* status) {
+        const auto real = [&](auto member) {
+            return (the_engine->below.*member)(fh, offset, buffer, count, datatype, status);
+        };
+        const std::shared_ptr<Handle> handle = the_engine->find(fh);
+        if (!handle) return real(same);
+        const Call call{fh,
+                        std::is_const_v<Buffer> ? Direction::write : Direction::read,
+                        true,
+                        offset,
+                        const_cast<void*>(static_cast<const void*>(buffer)),
+                        count,
+                        datatype,
+                        status};
+        const auto all = [&] { return real(same); };
+        const auto one = [&] { return real(alone); };
+        return transfer(*the_engine, *handle, call, all, one);
+    }
+};
+
+template <typename Buffer, typename Count, int (*FileCalls::*same)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Status*),
+          int (*FileCalls::*alone)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Status*)>
+struct Hook<same, alone> {
+    static int call(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, MPI_Status* status) {
+        const auto real = [&](auto member) { return (the_engine->below.*member)(fh, buffer, count, datatype, status); };
+        const std::shared_ptr<Handle> handle = the_engine->find(fh);
+        if (!handle) return real(same);
+        const Call call{fh,
+                        std::is_const_v<Buffer> ? Direction::write : Direction::read,
+                        false,
+                        0,
+                        const_cast<void*>(static_cast<const void*>(buffer)),
+                        count,
+                        datatype,
+                        status};
+        const auto all = [&] { return real(same); };
+        const auto one = [&] { return real(alone); };
+        return transfer(*the_engine, *handle, call, all, one);
+    }
+};
+
+/// Only where the real library has both functions.
+template <auto same, auto alone>
+void put(const FileCalls& below, FileCalls& hooks) {
+    if (below.*same != nullptr && below.*alone != nullptr) hooks.*same = &Hook<same, alone>::call;
+}
+
+}  // namespace
+
+Engine* engine() { return the_engine; }
+
+void install(const FileCalls& below, FileCalls& hooks, Options options, Host host) {
+    if (the_engine == nullptr) the_engine = new Engine(below, std::move(options), host);
+    if (below.File_open == nullptr || below.File_close == nullptr || below.File_set_view == nullptr) return;
+    hooks.File_open = hook_open;
+    hooks.File_close = hook_close;
+    hooks.File_set_view = hook_set_view;
+    using F = FileCalls;
+    put<&F::File_read_at, &F::File_read_at>(below, hooks);
+    put<&F::File_read_at_c, &F::File_read_at_c>(below, hooks);
+    put<&F::File_read_at_all, &F::File_read_at>(below, hooks);
+    put<&F::File_read_at_all_c, &F::File_read_at_c>(below, hooks);
+    put<&F::File_write_at, &F::File_write_at>(below, hooks);
+    put<&F::File_write_at_c, &F::File_write_at_c>(below, hooks);
+    put<&F::File_write_at_all, &F::File_write_at>(below, hooks);
+    put<&F::File_write_at_all_c, &F::File_write_at_c>(below, hooks);
+    put<&F::File_read, &F::File_read>(below, hooks);
+    put<&F::File_read_c, &F::File_read_c>(below, hooks);
+    put<&F::File_read_all, &F::File_read>(below, hooks);
+    put<&F::File_read_all_c, &F::File_read_c>(below, hooks);
+    put<&F::File_write, &F::File_write>(below, hooks);
+    put<&F::File_write_c, &F::File_write_c>(below, hooks);
+    put<&F::File_write_all, &F::File_write>(below, hooks);
+    put<&F::File_write_all_c, &F::File_write_c>(below, hooks);
+}
+
+void shut_down() {
+    if (the_engine == nullptr) return;
+    for (const std::shared_ptr<Handle>& handle : the_engine->take_all()) {
+        if (handle->engaged && the_engine->verify) {
+            note(*the_engine, format::NoteCode::message, handle->path, 0, "never closed, and therefore not verified");
+        }
+        note_end(*the_engine, *handle);
+        const StorageScope scope(*the_engine);
+        the_engine->descriptors.release(handle->descriptor);
+    }
+    // The groups' communicators stay: freeing them is collective, and no other rank may be waited for here.
+    layout::release_flatten_cache();
+}
+
+}  // namespace ioweir::engine

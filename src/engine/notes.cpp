@@ -1,0 +1,29 @@
+#include <cstdio>
+#include <string>
+
+#include "engine/parts.hpp"
+
+namespace ioweir::engine {
+
+void note(const Engine& engine, format::NoteCode code, const std::string& path, std::int64_t value,
+          const std::string& text) {
+    if (engine.host.note != nullptr) engine.host.note(code, path.c_str(), value, text.c_str());
+}
+
+/// Each process speaks for itself: reports add up.
+void note_end(const Engine& engine, Handle& handle) {
+    for (const PassedThrough::Entry& entry : handle.passed.take()) {
+        note(engine, format::NoteCode::passed_through, handle.path, entry.calls, entry.reason);
+    }
+    const Totals& totals = handle.totals;
+    if (totals.calls == 0) return;
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "calls %lld, read %lld bytes, wrote %lld bytes, storage operations %lld, elapsed %lld ns",
+                  static_cast<long long>(totals.calls), static_cast<long long>(totals.bytes_read),
+                  static_cast<long long>(totals.bytes_written), static_cast<long long>(totals.operations),
+                  static_cast<long long>(totals.elapsed_ns));
+    note(engine, format::NoteCode::engine_summary, handle.path, totals.bytes_read + totals.bytes_written, text);
+}
+
+}  // namespace ioweir::engine

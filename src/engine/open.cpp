@@ -1,0 +1,203 @@
+// MPI_File_open and MPI_File_close: is a file the engine's? Agreed by all ranks once, at open.
+// What does not live here: views (view.cpp), moving data (direct.cpp).
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "engine/parts.hpp"
+#include "layout/mpi/flatten.hpp"
+#include "planner/strategy.hpp"
+
+namespace ioweir::engine {
+namespace {
+
+/// File systems on which a second descriptor sees and makes the same bytes at once, by statfs(2). NFS is not one: its clients
+/// corrupt shared files unless every access is locked. FUSE may be anything.
+struct FileSystem {
+    std::uint64_t magic;
+    const char* name;
+};
+constexpr FileSystem coherent_file_systems[] = {
+    {0xEF53, "ext4"},       {0x01021994, "tmpfs"}, {0x858458f6, "ramfs"},  {0x58465342, "xfs"},
+    {0x9123683E, "btrfs"},  {0xF2F52010, "f2fs"},  {0x2FC12FC1, "zfs"},    {0x794C7630, "overlayfs"},
+    {0x0BD00BD0, "lustre"}, {0x47504653, "gpfs"},  {0x00C36400, "cephfs"}, {0x19830326, "beegfs"},
+};
+
+/// ROMIO's file system prefixes (MPI 4.0, section 14.2.1 leaves names to the implementation). Those that only choose a driver
+/// for a file reachable by POSIX are stripped.
+constexpr std::string_view posix_prefixes[] = {"ufs:", "lustre:", "gpfs:", "xfs:", "panfs:", "UFS:"};
+
+std::string_view without_prefix(std::string_view filename) {
+    for (const std::string_view prefix : posix_prefixes) {
+        if (filename.starts_with(prefix)) return filename.substr(prefix.size());
+    }
+    return filename;
+}
+
+/// What this rank thinks before the file is open.
+struct Candidate {
+    const planner::FileRule* rule = nullptr;
+    std::string path;
+    std::string refusal;
+};
+
+std::string refuse_strategy(const planner::Strategy& strategy) {
+    if (strategy.mapping.kind != planner::MappingKind::shared) {
+        return "mapping " + planner::to_text(strategy.mapping) + " is not executed by this version";
+    }
+    if (strategy.writers.kind != planner::WritersKind::everyone) {
+        return "writers " + planner::to_text(strategy.writers) + " is not executed by this version";
+    }
+    return {};
+}
+
+Candidate judge(const Engine& engine, const char* filename, int amode) {
+    Candidate candidate;
+    candidate.path = without_prefix(filename);
+    candidate.rule = engine.plan.match(candidate.path);
+    if (candidate.rule == nullptr) return candidate;
+    candidate.refusal = refuse_strategy(candidate.rule->strategy);
+    struct stat info {};
+    if ((amode & MPI_MODE_SEQUENTIAL) != 0) candidate.refusal = "MPI_MODE_SEQUENTIAL";
+    if (candidate.path != filename && ::stat(filename, &info) == 0) {
+        candidate.refusal = "a file exists whose name is the prefix and the path";
+    }
+    return candidate;
+}
+
+/// ROMIO's data sieving writes back bytes around those a rank asked for, under a lock that the engine does not take: a call that
+/// passes through could undo what another rank writes at the same time. Other libraries ignore the hint.
+class Hints {
+public:
+    Hints(MPI_Info given, bool change) : info_(given) {
+        if (!change) return;
+        const int made = given == MPI_INFO_NULL ? PMPI_Info_create(&own_) : PMPI_Info_dup(given, &own_);
+        if (made != MPI_SUCCESS) return;
+        owned_ = true;
+        PMPI_Info_set(own_, "romio_ds_write", "disable");
+        info_ = own_;
+    }
+    ~Hints() {
+        if (owned_) PMPI_Info_free(&own_);
+    }
+    Hints(const Hints&) = delete;
+    Hints& operator=(const Hints&) = delete;
+    [[nodiscard]] MPI_Info get() const { return info_; }
+
+private:
+    MPI_Info info_;
+    MPI_Info own_{};
+    bool owned_ = false;
+};
+
+/// The engine's descriptor, or why there is none.
+std::string open_descriptor(Engine& engine, Handle& handle) {
+    const StorageScope scope(engine);
+    // Reading back needs a readable descriptor; a program may have opened the file for writing only because it must not read it.
+    const bool wants_read = handle.readable || engine.verify;
+    Descriptors::Opened opened = engine.descriptors.open(handle.path, wants_read, handle.writable);
+    if (opened.error == EACCES && wants_read && !handle.readable) {
+        opened = engine.descriptors.open(handle.path, false, handle.writable);
+    }
+    if (opened.error != 0)
+        return std::string("the file cannot be opened a second time: ") + std::strerror(opened.error);
+    struct statfs system {};
+    struct stat info {};
+    const bool known =
+        ::fstatfs(opened.descriptor.number, &system) == 0 && ::fstat(opened.descriptor.number, &info) == 0;
+    const auto magic = static_cast<std::uint64_t>(static_cast<unsigned int>(system.f_type));
+    const bool coherent = std::any_of(std::begin(coherent_file_systems), std::end(coherent_file_systems),
+                                      [&](const FileSystem& one) { return one.magic == magic; });
+    handle.descriptor = opened.descriptor;
+    if (!known || !S_ISREG(info.st_mode)) return "not a regular file";
+    if (!coherent) {
+        char text[80];
+        std::snprintf(text, sizeof text, "file system 0x%llx is not on the list",
+                      static_cast<unsigned long long>(magic));
+        return text;
+    }
+    return {};
+}
+
+/// Do all ranks want the engine, by the same rule, for the same file? Every rank that has a plan gets here on every open,
+/// whatever it thinks, so that none waits for another.
+bool all_agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line) {
+    const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
+    std::array<std::int64_t, 5> mine{wants ? 1 : 0, inode, ~inode, rule_line, ~rule_line};  // min(~x) == ~max(x)
+    std::array<std::int64_t, 5> least{};
+    if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
+        MPI_SUCCESS) {
+        return false;
+    }
+    return least[0] == 1 && least[1] == ~least[2] && least[3] == ~least[4];
+}
+
+void engage(Engine& engine, Handle& handle, MPI_Comm comm, const planner::FileRule& rule) {
+    handle.engaged = true;
+    handle.file = engine.file(handle.descriptor.identity);
+    handle.view = {0, 1, layout::flatten(MPI_BYTE).value()};
+    if (handle.size > 1) engine.give_comm(handle, comm);
+    if (handle.rank == 0) {
+        note(engine, format::NoteCode::plan_applied, handle.path, rule.line,
+             "rule \"" + rule.match + "\": " + planner::to_text(rule.strategy));
+    }
+}
+
+}  // namespace
+
+int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
+    if (comm == MPI_COMM_NULL || filename == nullptr) return engine.below.File_open(comm, filename, amode, info, fh);
+    const Candidate candidate = judge(engine, filename, amode);
+    const bool wanted = candidate.rule != nullptr && candidate.refusal.empty();
+    const Hints hints(info, wanted);
+    const int result = engine.below.File_open(comm, filename, amode, hints.get(), fh);
+    int error_class = MPI_SUCCESS;
+    if (result != MPI_SUCCESS) PMPI_Error_class(result, &error_class);
+    if (error_class == MPI_ERR_COMM) return result;  // nothing to agree over
+
+    auto handle = std::make_shared<Handle>();
+    handle->id = engine.next_id();
+    handle->path = candidate.path;
+    handle->readable = (amode & (MPI_MODE_RDONLY | MPI_MODE_RDWR)) != 0;
+    handle->writable = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
+    handle->refusal = candidate.refusal;
+    PMPI_Comm_rank(comm, &handle->rank);
+    PMPI_Comm_size(comm, &handle->size);
+    if (wanted && result == MPI_SUCCESS) handle->refusal = open_descriptor(engine, *handle);
+
+    const bool wants = wanted && result == MPI_SUCCESS && handle->refusal.empty();
+    const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
+    const bool agreed = all_agree(comm, *handle, wants, rule_line);
+    if (agreed) {
+        engage(engine, *handle, comm, *candidate.rule);
+    } else {
+        if (handle->refusal.empty()) handle->refusal = "not possible on another rank";
+        const StorageScope scope(engine);
+        engine.descriptors.release(std::exchange(handle->descriptor, {}));
+    }
+    if (result == MPI_SUCCESS && candidate.rule != nullptr) engine.add(*fh, std::move(handle));
+    return result;
+}
+
+int close_file(Engine& engine, MPI_File* fh) {
+    const std::shared_ptr<Handle> handle = fh != nullptr ? engine.find(*fh) : nullptr;
+    if (!handle) return engine.below.File_close(fh);
+    engine.remove(*fh);  // before the real close: another thread may be given the same handle right after
+    const int result = engine.below.File_close(fh);
+    if (handle->engaged && engine.verify) verify_written(engine, *handle);
+    note_end(engine, *handle);
+    {
+        const StorageScope scope(engine);
+        engine.descriptors.release(handle->descriptor);
+    }
+    if (handle->owns_comm) PMPI_Comm_free(&handle->comm);
+    return result;
+}
+
+}  // namespace ioweir::engine

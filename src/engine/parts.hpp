@@ -1,0 +1,42 @@
+// The parts of the engine as they call each other. Every function here is entered from a hook (hooks.cpp) or from shut_down().
+#pragma once
+
+#include <string>
+
+#include "base/function_ref.hpp"
+#include "engine/state.hpp"
+
+namespace ioweir::engine {
+
+// open.cpp: whose file is it?
+int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh);
+int close_file(Engine& engine, MPI_File* fh);
+
+// view.cpp: can the view be followed?
+int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
+             const char* datarep, MPI_Info info);
+
+// call.cpp: reads and writes.
+enum class Direction { read, write };
+struct Call {
+    MPI_File fh{};
+    Direction direction = Direction::read;
+    bool explicit_offset = false;
+    MPI_Offset offset = 0;  ///< in etypes, if explicit
+    void* buffer = nullptr;
+    MPI_Count count = 0;
+    MPI_Datatype datatype{};
+    MPI_Status* status = nullptr;
+};
+/// `same` is the real function, which may be collective; `independent` its form that needs no other rank.
+int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same, FunctionRef<int()> independent);
+
+// verify.cpp: does the file hold it? Collective over the handle's group; after the real close.
+void verify_written(Engine& engine, Handle& handle);
+
+// notes.cpp: what a report must know.
+void note(const Engine& engine, format::NoteCode code, const std::string& path, std::int64_t value,
+          const std::string& text);
+void note_end(const Engine& engine, Handle& handle);
+
+}  // namespace ioweir::engine

@@ -1,0 +1,91 @@
+#include "engine/state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ioweir::engine {
+
+void PassedThrough::count(const std::string& reason) {
+    const std::lock_guard guard(lock_);
+    const auto known =
+        std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.reason == reason; });
+    if (known != entries_.end()) {
+        ++known->calls;
+    } else {
+        entries_.push_back({reason, 1});
+    }
+}
+
+std::vector<PassedThrough::Entry> PassedThrough::take() {
+    const std::lock_guard guard(lock_);
+    return std::exchange(entries_, {});
+}
+
+Engine::Engine(const mpi::FileCalls& real, Options given, Host services)
+    : below(real),
+      plan(std::move(given.plan)),
+      verify(given.verify),
+      host(services),
+      backend(given.backend != nullptr ? *given.backend : posix_),
+      descriptors(backend, services.program_has_open) {}
+
+std::shared_ptr<Handle> Engine::find(MPI_File fh) const {
+    const std::shared_lock guard(lock_);
+    const auto found = handles_.find(fh);
+    return found == handles_.end() ? nullptr : found->second;
+}
+
+void Engine::add(MPI_File fh, std::shared_ptr<Handle> handle) {
+    const std::unique_lock guard(lock_);
+    handles_[fh] = std::move(handle);
+}
+
+void Engine::remove(MPI_File fh) {
+    const std::unique_lock guard(lock_);
+    handles_.erase(fh);
+}
+
+std::vector<std::shared_ptr<Handle>> Engine::take_all() {
+    const std::unique_lock guard(lock_);
+    std::vector<std::shared_ptr<Handle>> all;
+    for (auto& [fh, handle] : handles_) all.push_back(std::move(handle));
+    handles_.clear();
+    return all;
+}
+
+std::shared_ptr<FileState> Engine::file(const FileIdentity& identity) {
+    const std::unique_lock guard(lock_);
+    std::weak_ptr<FileState>& known = files_[{identity.device, identity.inode}];
+    std::shared_ptr<FileState> state = known.lock();
+    if (!state) {
+        std::erase_if(files_, [&](const auto& entry) { return entry.second.expired(); });
+        state = std::make_shared<FileState>();
+        state->identity = identity;
+        files_[{identity.device, identity.inode}] = state;
+    }
+    return state;
+}
+
+void Engine::give_comm(Handle& handle, MPI_Comm comm) {
+    int level = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&level);
+    // With several threads inside MPI, two files of one group could use a shared communicator in different orders on different
+    // ranks. Otherwise one for a group is enough, and MPICH has only about 2,000. Below MPI_THREAD_MULTIPLE no two threads get
+    // here at a time; with it no lock may be held, because the split waits for other ranks.
+    const bool shared = level != MPI_THREAD_MULTIPLE;
+    if (shared) {
+        for (const MPI_Comm known : group_comms_) {
+            int same = MPI_UNEQUAL;
+            PMPI_Comm_compare(comm, known, &same);
+            if (same != MPI_IDENT && same != MPI_CONGRUENT) continue;
+            handle.comm = known;
+            return;
+        }
+    }
+    PMPI_Comm_split(comm, 0, handle.rank, &handle.comm);
+    PMPI_Comm_set_errhandler(handle.comm, MPI_ERRORS_RETURN);
+    handle.owns_comm = !shared;
+    if (shared) group_comms_.push_back(handle.comm);
+}
+
+}  // namespace ioweir::engine

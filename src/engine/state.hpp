@@ -1,0 +1,127 @@
+// What the engine knows: of the process, of each handle, of each file. Lookup and bookkeeping only.
+// What does not live here: decisions (open.cpp, view.cpp, call.cpp), execution (direct.cpp).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/descriptors.hpp"
+#include "engine/engine.hpp"
+#include "engine/write_log.hpp"
+#include "layout/mpi/piece_cursor.hpp"
+#include "storage/posix.hpp"
+
+namespace ioweir::engine {
+
+/// Keyed by the file and not by the handle: PnetCDF has a file open twice.
+struct FileState {
+    FileIdentity identity;
+    std::mutex log_lock;
+    WriteLog log;                                ///< with verify only
+    std::atomic<std::int64_t> passed_writes{0};  ///< writes that the MPI library did, of which the log knows nothing
+};
+
+/// Calls that went to the MPI library, by reason.
+class PassedThrough {
+public:
+    void count(const std::string& reason);
+    struct Entry {
+        std::string reason;
+        std::int64_t calls;
+    };
+    [[nodiscard]] std::vector<Entry> take();
+
+private:
+    std::mutex lock_;
+    std::vector<Entry> entries_;
+};
+
+struct Totals {
+    std::atomic<std::int64_t> calls{0}, bytes_read{0}, bytes_written{0}, operations{0}, elapsed_ns{0};
+};
+
+/// One MPI_File of a file that a rule of the plan matches.
+struct Handle {
+    std::uint32_t id = 0;
+    std::string path;
+    bool readable = false;
+    bool writable = false;
+
+    bool engaged = false;  ///< agreed by all ranks: the engine moves its data
+    std::string refusal;   ///< why not, if not
+
+    int rank = 0;  ///< in the group that opened the file
+    int size = 1;
+    MPI_Comm comm{};         ///< ours, over that group; only if engaged and size > 1
+    bool owns_comm = false;  ///< freed with the handle, else shared by all files of the group
+
+    std::shared_ptr<FileState> file;
+    Descriptor descriptor;
+    std::mutex descriptor_lock;  ///< for its replacement
+
+    layout::FileView view;
+    std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not
+
+    Totals totals;
+    PassedThrough passed;
+};
+
+class Engine {
+public:
+    Engine(const mpi::FileCalls& real, Options given, Host services);
+
+    const mpi::FileCalls below;
+    const planner::PlanFile plan;
+    const bool verify;
+    const Host host;
+    storage::Backend& backend;
+    Descriptors descriptors;
+
+    [[nodiscard]] std::shared_ptr<Handle> find(MPI_File fh) const;
+    void add(MPI_File fh, std::shared_ptr<Handle> handle);
+    void remove(MPI_File fh);
+    /// All that are left, and forgets them.
+    [[nodiscard]] std::vector<std::shared_ptr<Handle>> take_all();
+
+    [[nodiscard]] std::shared_ptr<FileState> file(const FileIdentity& identity);
+    [[nodiscard]] std::uint32_t next_id() { return ++last_id_; }
+
+    /// Collective over `comm` where no rank has one for its group yet. Gives handle.comm.
+    void give_comm(Handle& handle, MPI_Comm comm);
+
+private:
+    storage::PosixBackend posix_;
+    mutable std::shared_mutex lock_;
+    std::unordered_map<MPI_File, std::shared_ptr<Handle>> handles_;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::weak_ptr<FileState>> files_;
+    std::atomic<std::uint32_t> last_id_{0};
+    std::vector<MPI_Comm> group_comms_;
+};
+
+/// Null before install(). Never destroyed: threads may be inside while the process ends.
+[[nodiscard]] Engine* engine();
+
+/// Marks file operations as the engine's own. Not nested.
+class StorageScope {
+public:
+    explicit StorageScope(const Engine& engine) : host_(engine.host) {
+        if (host_.enter_storage != nullptr) host_.enter_storage();
+    }
+    ~StorageScope() {
+        if (host_.leave_storage != nullptr) host_.leave_storage();
+    }
+    StorageScope(const StorageScope&) = delete;
+    StorageScope& operator=(const StorageScope&) = delete;
+
+private:
+    const Host& host_;
+};
+
+}  // namespace ioweir::engine

@@ -12,6 +12,7 @@
 
 #include "engine/parts.hpp"
 #include "layout/mpi/flatten.hpp"
+#include "planner/plan.hpp"
 #include "planner/strategy.hpp"
 
 namespace ioweir::engine {
@@ -48,9 +49,7 @@ struct Candidate {
 };
 
 std::string refuse_strategy(const planner::Strategy& strategy) {
-    if (strategy.mapping.kind != planner::MappingKind::shared) {
-        return "mapping " + planner::to_text(strategy.mapping) + " is not executed by this version";
-    }
+    if (const auto error = planner::why_not_executable(strategy)) return error->message();
     if (strategy.writers.kind != planner::WritersKind::everyone) {
         return "writers " + planner::to_text(strategy.writers) + " is not executed by this version";
     }

@@ -16,8 +16,9 @@ from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 
 from ioweir import elf, io_functions, launchers, locate, wrappers
+from ioweir.compiled import compiled
 from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, IoweirError
-from ioweir.trace import MPI_IO, POSIX, compiled, function_table
+from ioweir.trace import MPI_IO, POSIX, function_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Where the preloaded libraries of this installation lie. Loads nothing: also the launcher shims need it quickly."""
+"""Names of files: the preloaded libraries of this installation, and what a trace directory holds. Loads nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+RUN_FILE: Final = "run.json"
 PRELOAD_LIBRARY: Final = "libioweir_preload.so"
 LIBRARY_DIRECTORY_VARIABLE: Final = "IOWEIR_LIBDIR"
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from ioweir import attribute
 from ioweir.intervals import Indices, Int64s, count_by_group, sum_by_group, union_by_group
+from ioweir.locate import RUN_FILE
 from ioweir.runtime_files import is_runtime_file
-from ioweir.trace import FLAG_FAILED, MPI_IO, POSIX, RUN_FILE, Trace
+from ioweir.trace import FLAG_FAILED, MPI_IO, POSIX, Trace
 from ioweir.units import number_list
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir import launchers, locate, shim, wrappers
+from ioweir.compiled import compiled
 from ioweir.errors import (
     EXIT_NOT_EXECUTABLE,
     EXIT_NOT_FOUND,
@@ -29,7 +30,7 @@ from ioweir.errors import (
     EXIT_VERIFY,
     IoweirError,
 )
-from ioweir.trace import RUN_FILE, compiled, load
+from ioweir.locate import RUN_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,6 +47,8 @@ _FORWARDED: Final = frozenset(
 )
 # Python ignores these in its own process, and a child would inherit that.
 _PYTHON_IGNORES: Final = (signal.SIGPIPE, signal.SIGXFSZ)
+# Should a thread swallow the child's end all the same, it is noticed after this time.
+_LOOK_AGAIN_S: Final = 1.0
 # siginfo's si_code of a signal that the kernel sent, here: a terminal to the whole foreground process group.
 _SI_KERNEL: Final = 0x80
 
@@ -248,15 +251,19 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def execute(prepared: Prepared) -> Ended:
-    """Start the command, hand signals on to it, wait for it."""
+    """Start the command, hand signals on to it, wait for it.
+
+    A signal goes to any thread that does not block it. numpy's libraries start threads when they are imported, so that
+    this must be done before that, or they would swallow what is waited for here.
+    """
     watched = _FORWARDED | {signal.SIGCHLD}
     previous = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
         begun = time.monotonic()
         child = _spawn(prepared, previous)
         while True:
-            caught = signal.sigwaitinfo(watched)
-            if caught.si_signo == signal.SIGCHLD:
+            caught = signal.sigtimedwait(watched, _LOOK_AGAIN_S)
+            if caught is None or caught.si_signo == signal.SIGCHLD:
                 done, status = os.waitpid(child, os.WNOHANG)
                 if done == child:
                     wall_s = time.monotonic() - begun
@@ -374,10 +381,10 @@ def _conclude(directory: Path, ended: Ended, options: Options) -> int:
 
 
 def _first_report(directory: Path, quiet: bool) -> Report | None:
-    from ioweir import report, report_text  # noqa: PLC0415 (only after the program has ended)
+    from ioweir import report, report_text, trace  # noqa: PLC0415 (numpy starts threads: see execute)
 
     try:
-        result = report.build(load(directory))
+        result = report.build(trace.load(directory))
         write_json(directory / REPORT_FILE, result)
     except (IoweirError, OSError) as error:
         _say(f"the trace cannot be reported: {error}")

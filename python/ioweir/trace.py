@@ -6,7 +6,6 @@ which processes count is attribute.py's, what it all means is report.py's.
 
 from __future__ import annotations
 
-import importlib
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,14 +14,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ioweir.compiled import compiled
 from ioweir.errors import IoweirError
+from ioweir.locate import RUN_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 Column: TypeAlias = npt.NDArray[Any]
 
-RUN_FILE: Final = "run.json"
 NODE_FILES: Final = "node-*.iowt"
 
 MPI_IO: Final = "MPI-IO"
@@ -222,14 +222,3 @@ def _read_run(folder: Path, damage: list[str]) -> dict[str, Any] | None:
         damage.append(f"{RUN_FILE}: holds no JSON object")
         return {}
     return content
-
-
-def compiled() -> Any:
-    """The compiled part of the package, or an error that says what is missing."""
-    try:
-        return importlib.import_module("ioweir._core")
-    except ImportError as error:
-        raise IoweirError(
-            f"the compiled part of ioweir (ioweir._core) cannot be loaded: {error}. Reinstall the package, "
-            "in a checkout with `make`"
-        ) from error

@@ -124,6 +124,12 @@ def test_signals_are_handed_on(place: Place) -> None:
     process.stdout.close()
 
 
+def test_nothing_that_starts_threads_is_loaded_before_the_program_runs() -> None:
+    """A thread that does not block SIGCHLD may swallow it, and the wait for the program would never end."""
+    code = "import sys, ioweir.cli, ioweir.run; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_the_child_has_the_signals_that_python_changes_for_itself(place: Place) -> None:
     done = place.ioweir("run", "-o", "t", "--quiet", "--", "grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status")
     masks = {line.split(":")[0]: int(line.split()[1], 16) for line in done.stdout.splitlines()}

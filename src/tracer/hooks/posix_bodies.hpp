@@ -29,17 +29,22 @@ private:
 
 inline bool open_needs_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
-/// A call that is an event and nothing else: data moves, closes, locks.
+/// Instead of a number of bytes: the call's result is it.
+inline constexpr std::int64_t result_is_bytes = INT64_MIN;
+
+/// A call that is an event and nothing else: data moves, closes, locks. `bytes_moved`: what it stands for if it succeeds.
 template <typename Call>
 [[gnu::always_inline]] inline auto traced_call(Function function, Call&& call, std::uint32_t file, std::int64_t offset,
-                                               std::int64_t bytes_if_zero) {
+                                               std::int64_t bytes_moved) {
     const bool use_tsc = process_tracer.use_tsc;
     const std::uint64_t start = ticks(use_tsc);
     const auto result = call();
     const std::uint64_t stop = ticks(use_tsc);
     ThreadStream& stream = thread_stream;
     const bool failed = result < 0;
-    const std::int64_t bytes = failed ? -static_cast<std::int64_t>(errno) : result == 0 ? bytes_if_zero : result;
+    const std::int64_t bytes = failed                             ? -static_cast<std::int64_t>(errno)
+                               : bytes_moved == result_is_bytes ? static_cast<std::int64_t>(result)
+                                                                : bytes_moved;
     record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)), ++stream.sequence, file,
                  start, stop, offset, bytes, failed);
     return result;
@@ -49,7 +54,7 @@ template <typename Call, typename Count, typename... Rest>
 [[gnu::always_inline]] inline ssize_t traced_transfer(Function function, Call&& call, int fd, const void*, Count, Rest...) {
     const std::uint32_t file = file_of(fd);
     if (file == 0) return call();
-    return traced_call(function, call, file, -1, 0);
+    return traced_call(function, call, file, -1, result_is_bytes);
 }
 
 template <typename Call, typename Count, typename... Rest>
@@ -57,7 +62,7 @@ template <typename Call, typename Count, typename... Rest>
                                                          off_t offset, Rest...) {
     const std::uint32_t file = file_of(fd);
     if (file == 0) return call();
-    return traced_call(function, call, file, offset, 0);
+    return traced_call(function, call, file, offset, result_is_bytes);
 }
 
 /// After an open: names the file and records the event, if it is a regular file or failed. Takes no part in timing.

@@ -1,0 +1,142 @@
+// Reads the plan, makes the storage backend, and puts the engine between the tracer's wrappers and the MPI library.
+#include "preload/engine_host.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "base/raw_syscall.hpp"
+#include "engine/engine.hpp"
+#include "ioweir_generated/records.hpp"
+#include "mpi/mpi.hpp"
+#include "planner/plan_file.hpp"
+#include "storage/fault.hpp"
+#include "storage/posix.hpp"
+
+namespace ioweir::preload {
+namespace {
+
+tracer::Tracer* process_tracer = nullptr;
+bool installed = false;
+
+/// The engine's file operations go through the same POSIX hooks as everybody's; this marks them as its own.
+/// Calls come in pairs on one thread, not nested.
+thread_local int saved_depth = 0;
+
+void enter_storage() {
+    tracer::ThreadStream& stream = *process_tracer->thread();
+    saved_depth = stream.depth;
+    const int top = stream.depth < tracer::ThreadStream::max_depth ? stream.depth : tracer::ThreadStream::max_depth;
+    if (top > 0) stream.frames[top - 1].layer = tracer::Layer::engine;
+}
+
+void leave_storage() {
+    tracer::ThreadStream& stream = *process_tracer->thread();
+    const int top = saved_depth < tracer::ThreadStream::max_depth ? saved_depth : tracer::ThreadStream::max_depth;
+    if (top > 0) stream.frames[top - 1].layer = tracer::Layer::mpi_io;
+}
+
+void note(format::NoteCode code, const char* path, std::int64_t value, const char* text) {
+    if (process_tracer->active) process_tracer->note(static_cast<std::uint32_t>(code), path, value, text);
+}
+
+bool program_has_open(std::uint64_t device, std::uint64_t inode) {
+    return process_tracer->has_open != nullptr && process_tracer->has_open(device, inode);
+}
+
+void refuse(const char* path, const std::string& why, int rank) {
+    if (rank == 0) {
+        const std::string line = "ioweir: the plan is not applied: " + why + "; the program goes on without it\n";
+        const ssize_t written = raw::write(2, line.data(), line.size());
+        (void)written;
+    }
+    note(format::NoteCode::disabled, path, 0, ("the plan is not applied: " + why).c_str());
+}
+
+/// The text of the file, or an Error.
+Result<std::string> read_file(const char* path) {
+    const int fd = raw::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return Error{"cannot open the plan file", path, std::strerror(errno)};
+    std::string text;
+    char buffer[4096];
+    ssize_t length = 0;
+    while ((length = raw::read(fd, buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<std::size_t>(length));
+    const int error = errno;
+    raw::close(fd);
+    if (length < 0) return Error{"cannot read the plan file", path, std::strerror(error)};
+    return text;
+}
+
+/// Rank 0 reads, so that a large job does not open one small file from every rank, and every rank has the same text.
+/// Without MPI_COMM_WORLD (sessions) each process reads for itself.
+Result<std::string> plan_text(const char* path, bool world) {
+    if (!world) return read_file(path);
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    Result<std::string> text = rank == 0 ? read_file(path) : Result<std::string>(std::string());
+    std::string payload = text ? text.value() : text.error().message();
+    long long header[2] = {text.ok() ? 1 : 0, static_cast<long long>(payload.size())};
+    if (PMPI_Bcast(header, 2, MPI_LONG_LONG, 0, MPI_COMM_WORLD) != MPI_SUCCESS)
+        return Error{"cannot distribute the plan file", path, "the broadcast failed"};
+    payload.resize(static_cast<std::size_t>(header[1]));
+    if (PMPI_Bcast(payload.data(), static_cast<int>(header[1]), MPI_BYTE, 0, MPI_COMM_WORLD) != MPI_SUCCESS)
+        return Error{"cannot distribute the plan file", path, "the broadcast failed"};
+    if (header[0] == 0) return Error{payload, "", ""};
+    return payload;
+}
+
+/// The POSIX backend; in tests, one that makes chosen writes go wrong. Lives as long as the process.
+storage::Backend* make_backend(std::string& problem) {
+    static storage::PosixBackend posix;
+    const char* fault = std::getenv("IOWEIR_TEST_STORAGE");
+    if (fault == nullptr || fault[0] == '\0') return &posix;
+    const Result<storage::Fault> parsed = storage::parse_fault(fault);
+    if (!parsed) {
+        problem = "IOWEIR_TEST_STORAGE: " + parsed.error().message();
+        return nullptr;
+    }
+    static storage::FaultBackend faulty(posix, parsed.value());
+    return &faulty;
+}
+
+}  // namespace
+
+void install_engine(const Services& services, tracer::MpiTables& tables) {
+    process_tracer = services.tracer;
+    int rank = 0;
+    if (services.world) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const Result<std::string> text = plan_text(services.plan_path, services.world);
+    if (!text) return refuse(services.plan_path, text.error().message(), rank);
+    Result<planner::PlanFile> plan = planner::parse_plan_file(text.value(), services.plan_path);
+    if (!plan) return refuse(services.plan_path, plan.error().message(), rank);
+    std::string problem;
+    storage::Backend* backend = make_backend(problem);
+    if (backend == nullptr) return refuse(services.plan_path, problem, rank);
+
+    engine::Options options;
+    options.plan = plan.take();
+    options.verify = services.verify;
+    options.backend = backend;
+    engine::Host host;
+    host.enter_storage = enter_storage;
+    host.leave_storage = leave_storage;
+    host.note = note;
+    host.program_has_open = program_has_open;
+    mpi::FileCalls hooks = tables.below_mpi;
+    engine::install(tables.below_mpi, hooks, std::move(options), host);
+    // What comes in as PMPI_X goes to the same engine, which passes on to what lies below MPI_X.
+    tables.next_mpi = hooks;
+    tables.next_pmpi = hooks;
+    installed = true;
+}
+
+void shut_down_engine() {
+    if (installed) engine::shut_down();
+}
+
+}  // namespace ioweir::preload

@@ -37,7 +37,7 @@ BACK_END_EXPORTS = frozenset({"ioweir_back_end_start"})
 # libstdc++ and libgcc are linked statically: a program may bring older ones of its own.
 ALLOWED_NEEDED = ("libc.so.", "libm.so.", "libdl.so.", "libpthread.so.", "librt.so.", "ld-linux")
 # Weak references that compilers make; nobody has to define them. __cxa_pure_virtual stands in tables of abstract types
-# and is never called; _ZTH.. is the initialiser of a thread_local variable, absent because it is constant.
+# and is never called.
 ALLOWED_WEAK = frozenset(
     {
         "__cxa_finalize",
@@ -47,7 +47,6 @@ ALLOWED_WEAK = frozenset(
         "_ITM_registerTMCloneTable",
     }
 )
-ALLOWED_WEAK_PREFIX = "_ZTHN6ioweir"
 
 
 @dataclass
@@ -121,7 +120,7 @@ def judge(library: Library, exports: Iterable[str]) -> list[str]:
     faults += [f"does not export {name}" for name in sorted(wanted - library.exports)]
     faults += [f"needs the library {name}" for name in library.needed if not name.startswith(ALLOWED_NEEDED)]
     for name, owner in sorted(library.undefined.items()):
-        if name in library.weak and (name in ALLOWED_WEAK or name.startswith(ALLOWED_WEAK_PREFIX)):
+        if name in library.weak and name in ALLOWED_WEAK:
             continue
         if owner is None or not owner.startswith(ALLOWED_NEEDED):
             kind = "weak undefined" if name in library.weak else "undefined"

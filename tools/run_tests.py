@@ -74,8 +74,8 @@ def run_stage(name: str, command: list[str], junit: Path | None = None, quiet: b
 def preload_directories() -> list[str]:
     """Where built preload libraries lie: the installed package and the development build."""
     found = {path.parent for path in (ROOT / ".venv").glob("lib/python*/site-packages/ioweir/lib/libioweir_preload.so")}
-    found |= {path.parent for path in BUILD.glob("src/preload/libioweir_preload.so")}
-    return sorted(map(str, found)) or [str(BUILD / "src" / "preload")]
+    found.add(BUILD / "lib")
+    return sorted(map(str, found))
 
 
 def main() -> int:

@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 OPEN_MPI: Final = "Open MPI"
 MPICH: Final = "MPICH"
 
-# What only the C library, the compilers' runtimes and the MPI library's own parts import says nothing of a program.
-_SYSTEM_LIBRARY: Final = re.compile(
-    r"(ld-linux|ld-musl|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+|quadmath|gomp|z|crypto|ssl|nsl|anl|selinux"
-    r"|mpi\w*|mpich\w*|open-(rte|pal)|pmix|prrte|hwloc|event\w*|uc[pmst]|uct|fabric|ibverbs|rdmacm|numa|nl-\w+|psm\w*"
-    r"|systemd|udev|cap|lzma|zstd|bz2|X\w+|xcb\w*))([-.]|$)"
-)
+# The MPI library's own parts: how it reaches files is the back ends' business, not a gap of the program.
+_MPI_PART: Final = re.compile(r"lib(mpi\w*|mpich\w*|open-(rte|pal)|pmix|prrte|uc[pmst]|uct|fabric|psm\w*)([-.]|$)")
+# The run-time library that does the I/O of Fortran programs.
+_FORTRAN_RUNTIME: Final = re.compile(r"lib(gfortran|flang\w*|ifcore\w*|nvf)\b")
+_SYSTEM_DIRECTORIES: Final = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 _LIBRARIES_OF_INTEREST: Final = {
     "HDF5": re.compile(r"libhdf5"),
     "PnetCDF": re.compile(r"libpnetcdf"),
@@ -247,9 +246,19 @@ def _examine_closure(found: elf.Closure | None, result: Examination) -> None:
         _say(
             result, "note", "no MPI library is linked; if one is loaded at run time, its calls are traced from then on"
         )
-    own = [binary, *(library for name, library in found.libraries.items() if not _SYSTEM_LIBRARY.match(name))]
     _look_at_libraries(found, result)
-    _look_at_gaps(own, result)
+    _look_at_gaps([binary, *(part for name, part in found.libraries.items() if _is_programs_own(name, part))], result)
+
+
+def _is_programs_own(soname: str, library: elf.Binary) -> bool:
+    """Whether what a library imports tells of the program's I/O, and not of the system's (curl, Kerberos, Python)."""
+    if _MPI_PART.match(soname):
+        return False
+    return (
+        not library.path.startswith(_SYSTEM_DIRECTORIES)
+        or any(pattern.match(soname) for pattern in (_FORTRAN_RUNTIME, *_LIBRARIES_OF_INTEREST.values()))
+        or any(symbol.startswith("MPI_") for symbol in library.undefined)
+    )
 
 
 def _look_at_libraries(found: elf.Closure, result: Examination) -> None:
@@ -274,7 +283,7 @@ def _look_at_gaps(binaries: Sequence[elf.Binary], result: Examination) -> None:
         for symbol in binary.undefined:
             users.setdefault(symbol, []).append(PurePath(binary.path).name)
     for gap in io_functions.gaps(users, recorded):
-        where = sorted({name for symbol in gap.functions for name in users[symbol]})
+        where = sorted({name for symbol in gap.symbols for name in users[symbol]})
         result["gaps"].append(
             {
                 "family": gap.family,

@@ -60,7 +60,7 @@ FAMILIES: Final = (
 )  # fmt: skip
 
 # C++ file streams open with fopen inside of libstdc++, which no hook of ours sees.
-_CPP_STREAM: Final = re.compile(r"_Z(?:N|T[TV]|NK)St(?:13basic_filebuf|13basic_fstream|14basic_[io]fstream)I")
+_CPP_STREAM: Final = re.compile(r"_Z(?:N|T[TV]|NK)St1[34](basic_(?:filebuf|fstream|[io]fstream))I")
 CPP_STREAMS: Final = Family("C++ file streams", True, frozenset())
 
 _MPI_C: Final = re.compile(r"P?MPI_File_\w+$")
@@ -77,6 +77,9 @@ class Gap:
     family: str
     moves_data: bool
     functions: tuple[str, ...]
+    """As people call them."""
+    symbols: tuple[str, ...]
+    """As they are imported."""
 
 
 def mpi_base_name(symbol: str) -> str | None:
@@ -118,7 +121,10 @@ def gaps(imported: Iterable[str], recorded: Collection[str]) -> list[Gap]:
         if base is not None and base in known_mpi:
             continue
         found.setdefault(family, set()).add(symbol)
-    rows = [Gap(family.name, family.moves_data, tuple(sorted(names))) for family, names in found.items()]
+    rows = [
+        Gap(family.name, family.moves_data, tuple(sorted({_readable(s) for s in symbols})), tuple(sorted(symbols)))
+        for family, symbols in found.items()
+    ]
     return sorted(rows, key=lambda gap: (not gap.moves_data, gap.family))
 
 
@@ -128,3 +134,8 @@ def _family_of(symbol: str) -> Family | None:
     if _CPP_STREAM.match(symbol):
         return CPP_STREAMS
     return next((family for family in FAMILIES if symbol in family.functions), None)
+
+
+def _readable(symbol: str) -> str:
+    stream = _CPP_STREAM.match(symbol)
+    return f"std::{stream.group(1)}" if stream else symbol

@@ -83,6 +83,13 @@ def _warnings(before: Report, after: Report) -> Iterator[str]:
             yield f"the {name} run returned {run['exit_code']}"
         if run["plan"]["verify"]["result"] == "mismatch":
             yield f"the {name} run FAILED its verification: it did not write what the program passed in"
+    for name, run, other in (("first", before, after), ("second", after, before)):
+        if run["verification"]["calls"] and not other["verification"]["calls"]:
+            back = size(run["verification"]["bytes"])
+            yield (
+                f"the {name} run verified what it wrote: its close calls read {back} back, and its wall and I/O time "
+                "hold that"
+            )
     if before["mpi_libraries"] != after["mpi_libraries"]:
         yield f"different MPI libraries: {', '.join(before['mpi_libraries'])} and {', '.join(after['mpi_libraries'])}"
     for op in DATA_OPS:
@@ -219,11 +226,12 @@ def write(comparison: Comparison, stream: IO[str]) -> None:
 
 def run_lines(run: dict[str, Any]) -> list[str]:
     """What was special about a run: its command, its plan, what the engine did, who touched storage."""
+    from ioweir.report_text import plan_lines  # noqa: PLC0415 (rich is not needed for --json)
+
     lines = [f"command: {' '.join(run['command'])}"] if run["command"] else []
     plan = run["plan"]
     lines.append(f"plan: {plan['file']}" if plan["file"] else "no plan")
-    for key, word in (("applied", "applied"), ("engine", "engine"), ("passed_through", "passed through")):
-        lines.extend(f"{word}: {row['path']}: {row['text']}" for row in plan[key])
+    lines.extend(plan_lines(plan))
     if plan["verify"]["result"]:
         lines.append(f"verification: {plan['verify']['result']}")
     for op, word in (("write", "wrote to"), ("read", "read from")):

@@ -17,7 +17,7 @@ from ioweir import attribute
 from ioweir.intervals import Indices, Int64s, count_by_group, sum_by_group, union_by_group
 from ioweir.locate import RUN_FILE
 from ioweir.runtime_files import is_runtime_file
-from ioweir.trace import FLAG_FAILED, MPI_IO, POSIX, Trace
+from ioweir.trace import FLAG_FAILED, MPI_IO, ORIGIN_ENGINE, POSIX, Trace
 from ioweir.units import number_list
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ class Report(TypedDict):
     messages: list[str]
     not_counted: list[dict[str, Any]]
     runtime_files: dict[str, int]
+    verification: dict[str, Any]
     files: list[dict[str, Any]]
     definitions: dict[str, str]
 
@@ -152,9 +153,11 @@ def build(trace: Trace) -> Report:
     who = attribute.attribute_processes(trace.processes)
     files, file_of_path = _files(trace)
     of_runtime = np.array([is_runtime_file(name) for name in files], dtype=np.bool_)
+    nesting = _nesting(trace)
     program = attribute.counted_events(trace, who)
     own = ~of_runtime[_file_numbers(trace, file_of_path)]
-    events = _select(trace, who, file_of_path, program & own)
+    verifying = program & own & _verifies(trace, nesting)
+    events = _select(trace, who, file_of_path, nesting, program & own & ~verifying)
     job = _sums(events, np.zeros(events.slot.size, dtype=np.intp), 1)
     per_file = _sums(events, events.file, len(files))
     job_parts, file_parts = _decomposition(events, 1, None), _decomposition(events, len(files), events.call_file)
@@ -191,6 +194,11 @@ def build(trace: Trace) -> Report:
         messages=_messages(trace, who),
         not_counted=_not_counted(trace, who),
         runtime_files=_runtime_files(trace, file_of_path, program & ~own),
+        verification={
+            "calls": int(verifying.sum()),
+            "bytes": int(np.maximum(trace.bytes[verifying], 0).sum()),
+            "time_s": int(np.maximum(trace.duration_ns[verifying], 0).sum()) / 1e9,
+        },
         files=_file_rows(events, per_file, file_parts, files),
         definitions=dict(DEFINITIONS),
     )
@@ -223,10 +231,28 @@ def _file_numbers(trace: Trace, file_of_path: Indices) -> Indices:
     return file_of_path[np.minimum(trace.path, file_of_path.size - 1)]
 
 
-def _select(trace: Trace, who: attribute.Attribution, file_of_path: Indices, counted: attribute.Flags) -> _Events:
+def _nesting(trace: Trace) -> attribute.Nesting:
+    layers, names = attribute.layer_codes(trace)
+    return attribute.nest(trace, layers, names.index(MPI_IO))
+
+
+def _verifies(trace: Trace, nesting: attribute.Nesting) -> attribute.Flags:
+    """What --verify reads back in a close: I/O of neither program nor plan. The engine reads nothing else there."""
+    ops = attribute.op_codes(trace, OPS)
+    closing = (nesting.mpi_call >= 0) & (ops[nesting.mpi_call] == OPS.index("close"))
+    found: attribute.Flags = closing & (trace.origin == ORIGIN_ENGINE) & (ops == OPS.index("read"))
+    return found
+
+
+def _select(
+    trace: Trace,
+    who: attribute.Attribution,
+    file_of_path: Indices,
+    nesting: attribute.Nesting,
+    counted: attribute.Flags,
+) -> _Events:
     layers, names = attribute.layer_codes(trace)
     ops = attribute.op_codes(trace, OPS)
-    nesting = attribute.nest(trace, layers, names.index(MPI_IO))
     chosen = np.flatnonzero(counted & nesting.top_of_layer)
     start = trace.start_ns[chosen]
     order = np.argsort(start)
@@ -506,20 +532,29 @@ def _signal_name(number: int) -> str:
 
 def _plan(trace: Trace) -> dict[str, Any]:
     """What the engine did and did not do, from the notes. Counts of all ranks are added."""
-    values: dict[str, dict[tuple[str, str], int]] = {}
+    directory = str(trace.run.get("cwd", ""))
+    sums: dict[str, dict[tuple[str, str], int]] = {}
+    engine: dict[str, dict[str, Any]] = {}
     for note in trace.notes:
-        texts = values.setdefault(note.code, {})
-        texts[note.path, note.text] = texts.get((note.path, note.text), 0) + note.value
+        path = clean_path(note.path, directory)
+        if note.code == "engine_summary":
+            row = engine.setdefault(path, {"path": path, "ranks": 0, "bytes": 0, "texts": []})
+            row["ranks"] += 1
+            row["bytes"] += note.value
+            row["texts"].append(note.text)
+            continue
+        texts = sums.setdefault(note.code, {})
+        texts[path, note.text] = texts.get((path, note.text), 0) + note.value
 
     def rows(code: str, value: str) -> list[dict[str, Any]]:
-        return [{"path": p, "text": t, value: v} for (p, t), v in values.get(code, {}).items()]
+        return [{"path": p, "text": t, value: v} for (p, t), v in sums.get(code, {}).items()]
 
     ok, bad = rows("verify_ok", "bytes"), rows("verify_mismatch", "bytes")
     return {
         "file": trace.run.get("plan"),
-        "applied": [{"path": p, "text": t} for p, t in values.get("plan_applied", {})],
+        "applied": [{"path": p, "text": t} for p, t in sums.get("plan_applied", {})],
         "passed_through": rows("passed_through", "calls"),
-        "engine": rows("engine_summary", "bytes"),
+        "engine": list(engine.values()),
         "verify": {
             "requested": bool(trace.run.get("verify", False)),
             "result": "mismatch" if bad else "ok" if ok else "nothing verified" if trace.run.get("verify") else None,

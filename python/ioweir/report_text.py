@@ -226,15 +226,38 @@ def _print_origins(report: Report, console: Console) -> None:
         console.print(table)
 
 
+def plan_lines(plan: dict[str, Any]) -> list[str]:
+    """What a plan did, a line for all files that it did the same to."""
+    lines: list[str] = []
+    for key, word in (("applied", "applied"), ("passed_through", "passed through")):
+        groups: dict[str, list[dict[str, Any]]] = {}
+        for row in plan[key]:
+            groups.setdefault(row["text"], []).append(row)
+        for text, rows in groups.items():
+            calls = sum(row.get("calls", 0) for row in rows)
+            counted = f", {calls:,} {plural('call', calls)}" if calls else ""
+            lines.append(f"{word}: {text} ({_some([row['path'] for row in rows])}{counted})")
+    if plan["engine"]:
+        moved = sum(row["bytes"] for row in plan["engine"])
+        lines.append(f"engine: moved {size(moved)} ({_some([row['path'] for row in plan['engine']])})")
+    return lines
+
+
+def _some(paths: Sequence[str]) -> str:
+    """A few of many names. Example: four paths -> "a, b and 2 more files"."""
+    names = list(dict.fromkeys(path or "(unknown file)" for path in paths))
+    if len(names) <= 2:
+        return " and ".join(names)
+    return f"{names[0]}, {names[1]} and {len(names) - 2} more {plural('file', len(names) - 2)}"
+
+
 def _print_plan(report: Report, console: Console) -> None:
     plan = report["plan"]
     if not plan["file"] and not any(plan[key] for key in ("applied", "passed_through", "engine")):
         return
     _title(console, f"Plan {plan['file'] or ''}".rstrip())
-    for key, word in (("applied", "applied"), ("engine", "engine"), ("passed_through", "passed through")):
-        for row in plan[key]:
-            calls = f" ({row['calls']:,} calls)" if row.get("calls") else ""
-            say(console, f"  {word}: {row['path']}: {row['text']}{calls}")
+    for line in plan_lines(plan):
+        say(console, f"  {line}")
     if plan["file"] and not plan["applied"]:
         say(console, "  applied to no file: no rule matched, or the program opened no file through MPI-IO")
     verify = plan["verify"]
@@ -244,6 +267,13 @@ def _print_plan(report: Report, console: Console) -> None:
         total = sum(row["bytes"] for row in verify["ok"])
         files = len({row["path"] for row in verify["ok"]})
         say(console, f"  verified: {size(total)} in {files} {plural('file', files)} as the program passed them in")
+    back = report["verification"]
+    if back["calls"]:
+        say(
+            console,
+            f"  verification read back {size(back['bytes'])} in {seconds(back['time_s'])} inside of MPI_File_close; "
+            "these reads are in no figure, the longer closes are",
+        )
     if verify["result"] == "nothing verified":
         say(console, "  verified: nothing (no file was written by the engine)")
 

@@ -84,6 +84,17 @@ def test_what_makes_a_comparison_unfair_is_said() -> None:
     assert killed == ["the second trace is partial: the command was ended by signal 9 (SIGKILL)"]
 
 
+def test_a_verified_run_is_compared_with_a_warning() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    close = Call(rank, "MPI_File_close", 1, 5, "/d/f")
+    builder.add(close, close.inside("pread", 2, 4, 2048, origin="engine"))
+    verified = build(builder.trace())
+    warning = next(w for w in compare.compare(run(1), verified)["warnings"] if "verified" in w)
+    assert "the second run verified what it wrote: its close calls read 2.00 KiB back" in warning
+    assert "POSIX read time" not in sentences(compare.compare(verified, verified))
+
+
 def test_a_layer_that_appears_or_goes() -> None:
     builder = Builder()
     rank = builder.rank(0, 1)
@@ -103,7 +114,7 @@ def test_the_text_has_both_runs_and_the_caution() -> None:
     assert "  command: mpirun solver" in lines
     assert "  no plan" in lines
     assert "  plan: p.toml" in lines
-    assert "  passed through: /d/f: atomic mode" in lines
+    assert "  passed through: atomic mode (/d/f, 1 call)" in lines
     assert "  rank 0 wrote to storage" in lines
     assert lines[-1].startswith("One pair of runs is not a statistic")
     assert json.loads(json.dumps(result))["caution"] == lines[-1]

@@ -257,6 +257,39 @@ def test_notes_of_the_engine() -> None:
     assert report.build(builder.trace(run={"verify": True}))["plan"]["verify"]["result"] == "ok"
 
 
+def test_what_verification_reads_back_is_no_io_of_the_program() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    read = Call(rank, "MPI_File_read_at_all", 0, 1, "/d/f", 4)
+    close = Call(rank, "MPI_File_close", 2, 9, "/d/f")
+    builder.add(
+        read, read.inside("pread", 0, 1, 4, origin="engine"),
+        close, close.inside("pread", 3, 5, 100, origin="engine"), close.inside("pwrite", 6, 7, 8, origin="engine"),
+    )  # fmt: skip
+    result = report.build(builder.trace())
+    assert result["verification"] == {"calls": 1, "bytes": 100, "time_s": 2.0}
+    assert result["layers"]["POSIX"]["read"]["bytes"] == 4
+    assert result["layers"]["POSIX"]["write"]["bytes"] == 8
+    assert result["origins"]["engine"]["read"]["calls"] == 1
+
+
+def test_the_engines_summaries_are_added_by_file() -> None:
+    builder = two_writers()
+    builder.notes += [Note(p, "engine_summary", "dump", 10 + p, f"calls {p}") for p in (0, 1)]
+    result = report.build(builder.trace())
+    assert result["plan"]["engine"] == [
+        {"path": "/scratch/dump", "ranks": 2, "bytes": 21, "texts": ["calls 0", "calls 1"]}
+    ]
+    assert report_text.plan_lines(result["plan"]) == ["engine: moved 21 B (/scratch/dump)"]
+
+
+def test_a_plan_that_did_the_same_to_many_files_is_one_line() -> None:
+    builder = two_writers()
+    builder.notes += [Note(0, "plan_applied", f"/d/{n}", 0, "rule x") for n in range(5)]
+    lines = report_text.plan_lines(report.build(builder.trace())["plan"])
+    assert lines == ["applied: rule x (/d/0, /d/1 and 3 more files)"]
+
+
 def test_the_json_is_json_and_has_the_promised_keys() -> None:
     result = json.loads(json.dumps(report.build(two_writers().trace())))
     for key in ("ranks", "wall_s", "events", "dropped", "partial", "layers", "files"):

@@ -53,12 +53,12 @@ def run_program(
     arguments: Sequence[str],
     traced: Traced | None = None,
     environment: Mapping[str, str] | None = None,
-) -> Any:
-    """Runs a benchmark program and returns the JSON object that its rank 0 prints."""
+) -> list[Any]:
+    """Runs a benchmark program and returns the JSON objects that its rank 0 prints, one a line."""
     command = [f"mpirun.{kind}", "-n", str(ranks), str(PROGRAMS / f"{program}_{kind}"), *arguments]
     if traced is not None:
         plan = ["--plan", str(traced.plan)] if traced.plan is not None else []
-        command = [str(IOWEIR), "run", *plan, "-o", str(traced.directory), "--", *command]
+        command = [str(IOWEIR), "run", "-q", *plan, "-o", str(traced.directory), "--", *command]
     done = subprocess.run(
         command,
         env={**os.environ, **LAUNCH_ENVIRONMENT, **(environment or {})},
@@ -71,7 +71,7 @@ def run_program(
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode != 0 or not lines:
         raise BenchmarkError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return json.loads(lines[-1])
+    return [json.loads(line) for line in lines]
 
 
 def report(directory: Path) -> Any:

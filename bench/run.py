@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lattice
 import launch
 import tracer_cost
 
@@ -61,6 +62,16 @@ def run_tracer(options: argparse.Namespace, scratch: Path) -> tuple[list[dict[st
     return results, ["## Added cost of a traced call", "", *tracer_cost.table(results)]
 
 
+def run_lattice(options: argparse.Namespace, scratch: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The 4-D lattice under every MPI library that is there."""
+    results = []
+    for kind, ranks in lattice.CONFIGURATIONS:
+        if launch.available("lattice4d", kind):
+            print(f"-- 4-D lattice, {launch.KIND_TITLES[kind]}, {ranks} ranks, {options.pairs} pairs", flush=True)
+            results.append(lattice.measure(kind, ranks, options.pairs, scratch))
+    return results, ["## 4-D lattice", "", *lattice.table(results)]
+
+
 def record(page: Path, text: list[str]) -> None:
     """Writes the tables below the introduction of the page, which ends at the first `##`."""
     old = page.read_text(encoding="utf-8") if page.is_file() else f"# Results: {page.stem.replace('-', ' ')}\n\n"
@@ -80,6 +91,7 @@ def main() -> int:
     options = parser.parse_args()
     runners: dict[str, Callable[[argparse.Namespace, Path], tuple[list[dict[str, Any]], list[str]]]] = {
         "tracer": run_tracer,
+        "lattice": run_lattice,
     }
     unknown = set(options.benchmarks) - runners.keys()
     if unknown:

@@ -28,7 +28,7 @@ def measure(kind: str, count: int, scratch: Path) -> dict[str, Any]:
         for with_ioweir in (False, True) if index % 2 == 0 else (True, False):
             if with_ioweir:
                 shutil.rmtree(trace, ignore_errors=True)
-            result = launch.run_program(
+            (result,) = launch.run_program(
                 "tracer_cost", kind, RANKS, [str(scratch)], launch.Traced(trace) if with_ioweir else None
             )
             (traced if with_ioweir else bare).append(result)

@@ -91,6 +91,15 @@ def figures(trace: Path) -> Any:
     return json.loads(done.stdout)
 
 
+def verified(trace: Path) -> str:
+    """What the verification found; a run that verified nothing is an error."""
+    result = figures(trace)["plan"]["verify"]
+    if result["result"] != "ok" or not result["ok"] or result["mismatch"]:
+        raise DemoError(f"the verification did not succeed: {result}")
+    held = sum(file["bytes"] for file in result["ok"])
+    return f"verified: {len(result['ok'])} files hold what the program wrote, {held / 2**20:.0f} MiB compared"
+
+
 def closing_lines(before: list[Any], after: list[Any], ranks: int) -> list[str]:
     """Medians over the pairs: the whole program, and its time in MPI-IO writes on a rank."""
 
@@ -139,8 +148,7 @@ def main() -> int:
         print("\n== 3. What changed")
         show("compare", str(before[0]), str(after[0]))
         print("\n== 4. Once more with the plan, comparing what the files hold with what the program passed in")
-        run_traced("verified", program, *plan, "--verify", shown=True)
-        print("verified: every file holds what was written")
+        print(verified(run_traced("verified", program, *plan, "--verify", shown=True)))
         print(f"\n== 5. {options.pairs - 1} more pairs, in turns", flush=True)
         for index in range(2, options.pairs + 1):
             before.append(run_traced(f"before-{index}", program))

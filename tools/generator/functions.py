@@ -5,13 +5,15 @@ from __future__ import annotations
 from generator.spec import MpiFunction, Parameter, PosixFunction, Spec, Symbol
 
 HEADER = "// Generated from spec/functions.toml.\n"
-# Exported beside the hooks of the table: the MPI start functions and dlsym, written by hand in src/preload.
+# Exported beside the hooks of the table, and written by hand in src/preload: the MPI start functions and dlsym; what
+# ends a descriptor without being an event (forget_hooks.cpp).
+FORGET_SYMBOLS = ["fclose", "freopen", "freopen64", "close_range", "closefrom"]
 START_SYMBOLS = ["MPI_Init", "PMPI_Init", "MPI_Init_thread", "PMPI_Init_thread", "MPI_Session_init",
                  "PMPI_Session_init", "dlsym"]
 
 
 def outputs(spec: Spec) -> dict[str, str]:
-    exported = sorted([s.name for f in spec.posix for s in f.symbols] + spec.mpi_symbols() + START_SYMBOLS)
+    exported = sorted([s.name for f in spec.posix for s in f.symbols] + spec.mpi_symbols() + START_SYMBOLS + FORGET_SYMBOLS)
     return {
         "ioweir_generated/functions.hpp": function_ids(spec),
         "ioweir_generated/posix_hooks.inc": posix_hooks(spec),
@@ -168,5 +170,7 @@ def pages(spec: Spec) -> dict[str, str]:
     for e in spec.events:
         out.append(f"| {e.id} | {e.name} | {e.layer} | {e.op} | {'yes' if e.collective else ''} | {', '.join(e.symbols)} |")
     out += ["", "MPI starts are seen through MPI_Init, MPI_Init_thread and MPI_Session_init (and their PMPI forms);",
-            "Fortran programs arrive at these C entries through the bindings of Open MPI and MPICH.", ""]
+            "Fortran programs arrive at these C entries through the bindings of Open MPI and MPICH.", "",
+            f"{', '.join(FORGET_SYMBOLS)} are seen, so that a descriptor that they end is not taken for the file it",
+            "stood for when its number is used again; they make no event.", ""]
     return {"functions.md": "\n".join(out)}

@@ -44,7 +44,7 @@ int traced_call(Function function, const void* frame, Call&& call, Finish&& fini
         return call();
     }
     const Context context = context_of(stream, frame);
-    const std::uint32_t sequence = ++stream.sequence;
+    const std::uint32_t sequence = next_sequence(stream);
     const std::uint64_t start = ticks(tracer->use_tsc);
     int code;
     {

@@ -45,7 +45,7 @@ template <typename Call>
     const std::int64_t bytes = failed                             ? -static_cast<std::int64_t>(errno)
                                : bytes_moved == result_is_bytes ? static_cast<std::int64_t>(result)
                                                                 : bytes_moved;
-    record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)), ++stream.sequence, file,
+    record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)), next_sequence(stream), file,
                  start, stop, offset, bytes, failed);
     return result;
 }

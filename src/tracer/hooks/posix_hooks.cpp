@@ -31,7 +31,7 @@ void record_open(Function function, int directory, const char* path, int result,
     Context context = context_of(stream, __builtin_frame_address(0));
     if (process_tracer.mpi_is_starting && context.origin == format::Origin::application)
         context.origin = format::Origin::mpi_library;
-    record_event(process_tracer, stream, function, context, ++stream.sequence, file, start, stop, -1,
+    record_event(process_tracer, stream, function, context, next_sequence(stream), file, start, stop, -1,
                  result < 0 ? -error.value() : 0, result < 0);
     sample_clock(stream);
 }

@@ -2,11 +2,13 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "base/raw_syscall.hpp"
 #include "tracer/ring/node_file.hpp"
@@ -22,30 +24,35 @@ namespace {
 constexpr std::size_t path_capacity = NodeFile::path_capacity;
 constexpr std::size_t kib = 1024;
 
-/// Everything of this process that is not per thread. Zero-initialised: usable before any constructor has run.
+/// Everything of this process that is not per thread. No code initialises it: that would run after load() and undo it.
 struct Process {
-    char directory[path_capacity];
-    NodeFile file;
-    std::uint32_t* alive;  // see Tracer::alive
-    std::uint64_t image;
-    std::uint64_t parent_image;
-    std::uint64_t start_tick;
-    std::atomic<std::uint32_t> next_file;
-    std::atomic<std::uint32_t> next_stream;
-    std::atomic<std::uint32_t> chunks;
-    std::atomic<bool> described;   // the ProcessRecord was written
-    std::atomic<bool> exhausted;   // no more chunks can be had
-    std::atomic<bool> complained;
-    std::atomic_flag attaching;
-    std::atomic<bool> high_descriptor_noted;
-    std::atomic<int> highest_descriptor;
-    pthread_key_t key;
-    bool have_key;
+    char directory[path_capacity] = {};
+    NodeFile file{};
+    std::uint32_t* alive{};  // see Tracer::alive
+    std::uint64_t image{};
+    std::uint64_t parent_image{};
+    std::uint64_t start_tick{};
+    std::atomic<std::uint32_t> next_file{};
+    std::atomic<std::uint32_t> next_stream{};
+    std::atomic<std::uint32_t> chunks{};
+    std::atomic<bool> described{};   // the ProcessRecord was written
+    std::atomic<bool> exhausted{};   // no more chunks can be had
+    std::atomic<bool> complained{};
+    std::atomic<std::uint64_t> early_drops{};  // events lost before there was a file to count them in
+    std::atomic<pid_t> pid{};                  // a child of vfork shares all this and is another process
+    bool started{};
+    dev_t stderr_device{};  // where standard error went at the start; 0, 0: nowhere
+    ino_t stderr_inode{};
+    std::atomic_flag attaching{};
+    std::atomic<bool> high_descriptor_noted{};
+    std::atomic<int> highest_descriptor{};
+    pthread_key_t key{};
+    bool have_key{};
     // Chunks of threads that ended, with room left.
     static constexpr int spare_capacity = 64;
-    std::atomic<format::ChunkHeader*> spare[spare_capacity];
+    std::atomic<format::ChunkHeader*> spare[spare_capacity] = {};
 };
-Process process;
+constinit Process process;
 
 std::size_t next_chunk_bytes() {
     const std::uint32_t made = process.chunks.fetch_add(1, std::memory_order_relaxed);
@@ -125,7 +132,8 @@ void describe_process(ThreadStream& stream) {
 
 void name_image() {
     process.start_tick = ticks(process_tracer.use_tsc);
-    process.image = (static_cast<std::uint64_t>(raw::process_id()) << 32) | ((process.start_tick >> 8) & 0xffff'ffffU);
+    process.pid.store(raw::process_id());
+    process.image = (static_cast<std::uint64_t>(process.pid.load()) << 32) | ((process.start_tick >> 8) & 0xffff'ffffU);
 }
 
 /// In a child of fork, on the first event: the parent's chunks are not mapped here.
@@ -139,17 +147,21 @@ void after_fork(ThreadStream& stream) {
     process.exhausted.store(false);
     process.attaching.clear();
     for (auto& spare : process.spare) spare.store(nullptr);
-    stream = ThreadStream{};
-    stream.in_refill = true;
+    // This thread is the only one here. Its streams go on being written, but not into the parent's chunks.
+    thread_stream = ThreadStream{.writing = true};
+    stream = ThreadStream{.in_refill = true, .writing = true};
     if (process.file.attached() && process.file.reattach() != 0) process.exhausted.store(true);
 }
 
-bool attach_file() {
+/// `may_wait`: false where this thread itself may be the one that is waited for.
+bool attach_file(bool may_wait) {
     if (process.file.attached()) return true;
     while (process.attaching.test_and_set(std::memory_order_acquire)) {  // once a process, at its first event
+        if (!may_wait) return false;
     }
     int error = 0;
     if (!process.file.attached()) error = process.file.attach(process.directory, process_tracer.use_tsc);
+    if (error == 0) __atomic_fetch_add(&process.file.header()->dropped_events, process.early_drops.exchange(0), __ATOMIC_RELAXED);
     process.attaching.clear(std::memory_order_release);
     if (error == 0) return true;
     complain(process.file.failed_step(), process.file.path(), error);
@@ -191,6 +203,31 @@ bool take_new_chunk(ThreadStream& stream) {
     return true;
 }
 
+void count_drop() {
+    if (process.file.attached()) __atomic_fetch_add(&process.file.header()->dropped_events, 1, __ATOMIC_RELAXED);
+    else process.early_drops.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Called by a signal handler that interrupted the writing of `stream` (or of a deputy, by a handler that interrupted a
+/// handler). Memory comes from the kernel, for the handler may have interrupted malloc too.
+ThreadStream* deputy_of(ThreadStream& stream) {
+    const int saved_errno = errno;
+    ThreadStream* last = &stream;
+    while (last->writing && last->deputy != nullptr) last = last->deputy;
+    if (last->writing) {
+        void* memory = ::mmap(nullptr, sizeof(ThreadStream), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) {
+            count_drop();
+            last = nullptr;
+        } else {
+            last->deputy = new (memory) ThreadStream{};
+            last = last->deputy;
+        }
+    }
+    errno = saved_errno;
+    return last;
+}
+
 std::byte* refill_stream(ThreadStream& stream, std::size_t size) {
     const int saved_errno = errno;
     std::byte* place = nullptr;
@@ -202,7 +239,7 @@ std::byte* refill_stream(ThreadStream& stream, std::size_t size) {
     stream.in_refill = true;
     if (static_cast<std::size_t>(stream.end - stream.cursor) >= size) {
         place = stream.cursor;
-    } else if (!nested && !process.exhausted.load(std::memory_order_relaxed) && attach_file()) {
+    } else if (!nested && !process.exhausted.load(std::memory_order_relaxed) && attach_file(&stream == &thread_stream)) {
         if (stream.chunk != nullptr) {
             store_sample(stream.chunk);
             NodeFile::release(stream.chunk, stream.chunk->size_bytes);
@@ -212,7 +249,7 @@ std::byte* refill_stream(ThreadStream& stream, std::size_t size) {
         const bool first = stream.stream == 0;
         if (first) {
             stream.stream = process.next_stream.fetch_add(1) + 1;
-            if (process.have_key) ::pthread_setspecific(process.key, &stream);
+            if (process.have_key && &stream == &thread_stream) ::pthread_setspecific(process.key, &stream);
         }
         const bool handed_on = first && take_spare(stream, size);
         if (handed_on || take_new_chunk(stream)) {
@@ -221,17 +258,15 @@ std::byte* refill_stream(ThreadStream& stream, std::size_t size) {
             if (static_cast<std::size_t>(stream.end - stream.cursor) >= size) place = stream.cursor;
         }
     }
-    if (place == nullptr && process.file.attached())
-        __atomic_fetch_add(&process.file.header()->dropped_events, 1, __ATOMIC_RELAXED);
+    if (place == nullptr) count_drop();
     stream.in_refill = nested;
     errno = saved_errno;
     return place;
 }
 
-/// A thread ended: what is left of its chunk goes to the next new thread.
-void thread_ended(void* argument) {
-    auto& stream = *static_cast<ThreadStream*>(argument);
-    if (stream.chunk == nullptr || *process.alive == 0) return;
+/// What is left of a stream's chunk goes to the next new thread.
+void hand_on(ThreadStream& stream) {
+    if (stream.chunk == nullptr) return;
     stream.chunk->reserved = static_cast<std::uint64_t>(stream.cursor - reinterpret_cast<std::byte*>(stream.chunk));
     format::ChunkHeader* chunk = stream.chunk;
     stream.chunk = nullptr;
@@ -243,6 +278,15 @@ void thread_ended(void* argument) {
         if (slot.compare_exchange_strong(expected, chunk)) return;
     }
     NodeFile::release(chunk, chunk->size_bytes);
+}
+
+void thread_ended(void* argument) {
+    if (*process.alive == 0) return;
+    auto& stream = *static_cast<ThreadStream*>(argument);
+    stream.writing = true;  // signals still come
+    hand_on(stream);
+    for (ThreadStream* deputy = stream.deputy; deputy != nullptr; deputy = deputy->deputy) hand_on(*deputy);
+    stream.writing = false;
 }
 
 // -- paths ------------------------------------------------------------------------------------------------------------
@@ -265,7 +309,7 @@ const char* without_driver_prefix(const char* path) {
     return *c == ':' && c - path >= 2 ? c + 1 : path;
 }
 
-std::uint32_t register_path(ThreadStream& stream, const char* name) {
+std::uint32_t register_path(ThreadStream& of_thread, const char* name) {
     char path[path_capacity];
     if (name[0] == '/') {
         std::snprintf(path, sizeof path, "%s", name);
@@ -275,6 +319,9 @@ std::uint32_t register_path(ThreadStream& stream, const char* name) {
     if (is_system_path(path)) return 0;
     std::size_t length = std::strlen(path);
     if (length >= path_capacity) length = path_capacity - 1;
+    const Writing writing(process_tracer, of_thread);
+    if (writing.stream() == nullptr) return 0;
+    ThreadStream& stream = *writing.stream();
     auto* record = begin_meta<format::FileRecord>(stream, length);
     if (record == nullptr) return 0;
     const std::uint32_t file = process.next_file.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -286,7 +333,9 @@ std::uint32_t register_path(ThreadStream& stream, const char* name) {
 
 void write_note(std::uint32_t code, const char* path, std::int64_t value, const char* text) {
     if (!process_tracer.active) return;
-    ThreadStream& stream = thread_stream;
+    const Writing writing(process_tracer, thread_stream);
+    if (writing.stream() == nullptr) return;
+    ThreadStream& stream = *writing.stream();
     const std::size_t path_bytes = path != nullptr ? std::strlen(path) : 0;
     const std::size_t text_bytes = text != nullptr ? std::strlen(text) : 0;
     if (auto* record = begin_meta<format::NoteRecord>(stream, path_bytes + 1 + text_bytes)) {
@@ -301,7 +350,9 @@ void write_note(std::uint32_t code, const char* path, std::int64_t value, const 
 
 void write_rank(int rank, int ranks, const char* mpi_version) {
     if (!process_tracer.active) return;
-    ThreadStream& stream = thread_stream;
+    const Writing writing(process_tracer, thread_stream);
+    if (writing.stream() == nullptr) return;
+    ThreadStream& stream = *writing.stream();
     const std::size_t bytes = std::strlen(mpi_version);
     if (auto* record = begin_meta<format::RankRecord>(stream, bytes)) {
         record->rank = static_cast<std::uint32_t>(rank);
@@ -314,7 +365,10 @@ void write_rank(int rank, int ranks, const char* mpi_version) {
 }
 
 template <typename Record>
-void write_moment(ThreadStream& stream) {
+void write_moment() {
+    const Writing writing(process_tracer, thread_stream);
+    if (writing.stream() == nullptr) return;
+    ThreadStream& stream = *writing.stream();
     if (auto* record = begin_meta<Record>(stream, 0)) {
         record->tick = ticks(process_tracer.use_tsc);
         commit(stream, record);
@@ -323,7 +377,7 @@ void write_moment(ThreadStream& stream) {
 }
 
 void write_finalize() {
-    if (process_tracer.active) write_moment<format::FinalizeRecord>(thread_stream);
+    if (process_tracer.active) write_moment<format::FinalizeRecord>();
 }
 
 bool program_has_open(std::uint64_t device, std::uint64_t inode) {
@@ -349,6 +403,12 @@ bool kernel_uses_tsc() {
 }  // namespace
 
 void start(const char* directory) {
+    struct stat status {};
+    if (::fstat(2, &status) == 0) {
+        process.stderr_device = status.st_dev;
+        process.stderr_inode = status.st_ino;
+    }
+    process.started = true;
     if (std::snprintf(process.directory, sizeof process.directory, "%s", directory) >=
         static_cast<int>(sizeof process.directory)) {
         complain("not tracing: the trace directory's path is too long", "", ENAMETOOLONG);
@@ -371,16 +431,21 @@ void start(const char* directory) {
     process_tracer.rank = write_rank;
     process_tracer.finalize = write_finalize;
     process_tracer.has_open = program_has_open;
+    process_tracer.deputy = deputy_of;
     process_tracer.active = true;
 }
 
 void stop() {
     if (!process_tracer.active || *process.alive == 0 || !process.described.load()) return;
-    write_moment<format::EndRecord>(thread_stream);
+    write_moment<format::EndRecord>();
 }
 
 void complain(const char* text, const char* detail, int error_number) {
     if (process.complained.exchange(true)) return;
+    // A program that closed standard error may have any file of its own there: not a byte of ours goes into it.
+    struct stat status {};
+    if (::fstat(2, &status) != 0) return;
+    if (process.started && (status.st_dev != process.stderr_device || status.st_ino != process.stderr_inode)) return;
     char line[512];
     char words[128];
     const char* reason = error_number != 0 ? ::strerror_r(error_number, words, sizeof words) : nullptr;
@@ -399,8 +464,12 @@ void sample_clock(ThreadStream& stream) {
     if (stream.chunk != nullptr && *process.alive != 0) store_sample(stream.chunk);
 }
 
+/// False in a child of vfork: it shares our memory and has descriptors of its own. (One of fork has its own memory; until
+/// its first event it does not know yet that it is another process.)
+static bool owns_descriptors() { return *process.alive == 0 || raw::process_id() == process.pid.load(std::memory_order_relaxed); }
+
 void set_file(int fd, std::uint32_t file) {
-    if (fd < 0) return;
+    if (fd < 0 || !owns_descriptors()) return;
     if (fd >= descriptor_capacity) {
         if (file != 0 && !process.high_descriptor_noted.exchange(true))
             write_note(static_cast<std::uint32_t>(format::NoteCode::untraced), "", fd, "descriptors above 1048575 are not traced");
@@ -412,6 +481,13 @@ void set_file(int fd, std::uint32_t file) {
         }
     }
     __atomic_store_n(&descriptor_files[fd], file, __ATOMIC_RELAXED);
+}
+
+void forget_descriptors(unsigned first, unsigned last) {
+    const auto highest = static_cast<unsigned>(process.highest_descriptor.load(std::memory_order_relaxed));
+    if (last > highest) last = highest;
+    if (process.alive == nullptr || first > last || !owns_descriptors()) return;
+    for (unsigned fd = first; fd <= last; ++fd) __atomic_store_n(&descriptor_files[fd], 0, __ATOMIC_RELAXED);
 }
 
 bool absolute_path(int directory, const char* path, char* out, std::size_t capacity) {

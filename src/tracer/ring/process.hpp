@@ -39,6 +39,8 @@ inline std::uint32_t file_of(int fd) {
 }
 /// Remembers (or with 0 forgets) the file of a descriptor.
 void set_file(int fd, std::uint32_t file);
+/// Forgets the files of the descriptors first .. last.
+void forget_descriptors(unsigned first, unsigned last);
 
 /// Absolute, without "." and doubled slashes; relative to `directory` (AT_FDCWD or a descriptor). False when it does not fit.
 bool absolute_path(int directory, const char* path, char* out, std::size_t capacity);

@@ -2,10 +2,12 @@
 //
 // Promises: recording takes no lock, allocates nothing, makes no system call while the chunk has room, and leaves errno
 // alone. A record is visible to the reader (another process, after kill -9 too) as soon as its kind is stored, which
-// happens last. A child of fork never writes into its parent's chunk.
+// happens last. A child of fork never writes into its parent's chunk. A signal handler may interrupt recording at any
+// point and record calls of its own: they go into the stream's deputy, and nothing is lost or mixed up.
 // What does not live here: getting chunks and everything else that is slow (ring/process.cpp), hooks.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -37,8 +39,21 @@ struct ThreadStream {
     Frame frames[max_depth] = {};
     std::uint32_t stream = 0;     ///< number in its image, 0: none yet
     bool in_refill = false;
+    bool writing = false;         ///< something is being written: whoever finds this set interrupted it
     format::ChunkHeader* chunk = nullptr;
+    ThreadStream* deputy = nullptr;  ///< a second stream of the thread, made when it is first needed
 };
+
+/// The number of the next call. One instruction, so that a signal handler between two of them cannot get the same one.
+inline std::uint32_t next_sequence(ThreadStream& stream) {
+#if defined(__x86_64__)
+    std::uint32_t value = 1;
+    __asm__ volatile("xaddl %0, %1" : "+r"(value), "+m"(stream.sequence));
+    return value + 1;
+#else
+    return __atomic_add_fetch(&stream.sequence, 1, __ATOMIC_RELAXED);
+#endif
+}
 
 /// What the hooks of every library need from the preload's tracer: one instance a process, in the preload.
 /// A C-like table because the back ends are separate libraries.
@@ -58,6 +73,27 @@ struct Tracer {
     void (*rank)(int rank, int ranks, const char* mpi_version) = nullptr;
     void (*finalize)() = nullptr;
     bool (*has_open)(std::uint64_t device, std::uint64_t inode) = nullptr;
+    /// A stream that can be written to while `stream` is being written; null when there is none (counted as dropped).
+    ThreadStream* (*deputy)(ThreadStream& stream) = nullptr;
+};
+
+/// Claims a stream, or its deputy when a signal handler interrupted the writing of it. Without one, null: nothing is written.
+class Writing {
+public:
+    Writing(const Tracer& tracer, ThreadStream& stream) : stream_(stream.writing ? tracer.deputy(stream) : &stream) {
+        if (stream_ != nullptr) stream_->writing = true;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    ~Writing() {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (stream_ != nullptr) stream_->writing = false;
+    }
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+    [[nodiscard]] ThreadStream* stream() const { return stream_; }
+
+private:
+    ThreadStream* stream_;
 };
 
 /// An enclosing call on the parent stack. Lives on the program's stack, in the hook's frame.
@@ -130,9 +166,19 @@ inline bool inside_mpi_io(ThreadStream& stream, const void* inner) {
 inline void record_event(const Tracer& tracer, ThreadStream& stream, format::Function function, Context context,
                          std::uint32_t sequence, std::uint32_t file, std::uint64_t start, std::uint64_t stop,
                          std::int64_t offset, std::int64_t bytes, bool failed) {
-    std::byte* place = stream.cursor;
-    if (static_cast<std::size_t>(stream.end - place) < sizeof(format::EventRecord) || *tracer.alive == 0) [[unlikely]] {
-        place = tracer.refill(stream, sizeof(format::EventRecord));
+    const Writing writing(tracer, stream);
+    if (writing.stream() != &stream) [[unlikely]] {
+        // The enclosing call is in another stream than this event: only the origin can be said.
+        if (writing.stream() == nullptr) return;
+        sequence = next_sequence(*writing.stream());
+        context.parent = 0;
+    }
+    ThreadStream& into = *writing.stream();
+    // Asked first: a handler that is the first to record in a child of fork leaves no stale cursor behind.
+    const bool alive = *tracer.alive != 0;
+    std::byte* place = into.cursor;
+    if (!alive || static_cast<std::size_t>(into.end - place) < sizeof(format::EventRecord)) [[unlikely]] {
+        place = tracer.refill(into, sizeof(format::EventRecord));
         if (place == nullptr) return;
     }
     auto* record = reinterpret_cast<format::EventRecord*>(place);
@@ -146,7 +192,7 @@ inline void record_event(const Tracer& tracer, ThreadStream& stream, format::Fun
     record->offset = offset;
     record->bytes = bytes;
     __atomic_store_n(&record->kind, static_cast<std::uint16_t>(function), __ATOMIC_RELEASE);
-    stream.cursor = place + sizeof(format::EventRecord);
+    into.cursor = place + sizeof(format::EventRecord);
 }
 
 }  // namespace ioweir::tracer

@@ -45,7 +45,7 @@ void copy_variable(const char* name, char* out, std::size_t capacity) {
 }
 
 __attribute__((constructor)) void load() {
-    tracer::process_tracer.thread = [] { return &tracer::thread_stream; };
+    tracer::prepare();
     tracer::resolve_posix(find_next);
     const char* disable = std::getenv("IOWEIR_DISABLE");
     if (disable != nullptr && disable[0] != '\0' && std::strcmp(disable, "0") != 0) return;

@@ -68,12 +68,23 @@ template <typename Call, typename Count, typename... Rest>
 /// After an open: names the file and records the event, if it is a regular file or failed. Takes no part in timing.
 void record_open(Function function, int directory, const char* path, int result, std::uint64_t start, std::uint64_t stop);
 
+/// The engine opens its descriptors inside of an MPI-IO call of this thread.
+inline bool engine_is_opening() {
+    return thread_stream.depth != 0 &&
+           context_of(thread_stream, __builtin_frame_address(0)).origin == format::Origin::engine;
+}
+
 template <typename Call>
 int traced_openat(Function function, Call&& call, int directory, const char* path, int) {
-    if (!process_tracer.active) return call();
+    if (!process_tracer.active) {
+        const int fd = call();
+        mark_engine_descriptor(fd, engine_is_opening());
+        return fd;
+    }
     const std::uint64_t start = ticks(process_tracer.use_tsc);
     const int fd = call();
     const std::uint64_t stop = ticks(process_tracer.use_tsc);
+    mark_engine_descriptor(fd, engine_is_opening());
     record_open(function, directory, path, fd, start, stop);
     return fd;
 }
@@ -91,7 +102,11 @@ int traced_creat(Function function, Call&& call, const char* path, mode_t) {
 template <typename Call>
 int traced_close(Function function, Call&& call, int fd) {
     const std::uint32_t file = file_of(fd);
-    if (file == 0) return call();
+    if (file == 0) {
+        if (is_engine_descriptor(fd)) mark_engine_descriptor(fd, false);
+        return call();
+    }
+    mark_engine_descriptor(fd, false);
     set_file(fd, 0);  // before the real call: afterwards another thread may already have the number again
     const int result = traced_call(function, call, file, -1, 0);
     sample_clock(thread_stream);

@@ -1,5 +1,6 @@
 #include "tracer/ring/process.hpp"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -7,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -18,6 +20,7 @@ namespace ioweir::tracer {
 Tracer process_tracer;
 constinit thread_local ThreadStream thread_stream __attribute__((tls_model("initial-exec")));
 std::uint32_t descriptor_files[descriptor_capacity];
+std::uint64_t engine_descriptors[descriptor_capacity / 64];
 
 namespace {
 
@@ -380,13 +383,20 @@ void write_finalize() {
     if (process_tracer.active) write_moment<format::FinalizeRecord>();
 }
 
+/// By what the kernel says, so that descriptors of every origin count: duplicates, fopen's, inherited ones.
 bool program_has_open(std::uint64_t device, std::uint64_t inode) {
-    const int highest = process.highest_descriptor.load(std::memory_order_relaxed);
-    for (int fd = 0; fd <= highest; ++fd) {
+    DIR* directory = ::opendir("/proc/self/fd");
+    if (directory == nullptr) return true;  // cannot tell: the careful answer
+    bool found = false;
+    while (const dirent* entry = ::readdir(directory)) {
+        if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+        const int fd = std::atoi(entry->d_name);
         struct stat status {};
-        if (file_of(fd) != 0 && ::fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode) return true;
+        found = !is_engine_descriptor(fd) && ::fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+        if (found) break;
     }
-    return false;
+    ::closedir(directory);
+    return found;
 }
 
 ThreadStream* this_thread() { return &thread_stream; }
@@ -401,6 +411,11 @@ bool kernel_uses_tsc() {
 }
 
 }  // namespace
+
+void prepare() {
+    process_tracer.thread = this_thread;
+    process_tracer.has_open = program_has_open;
+}
 
 void start(const char* directory) {
     struct stat status {};
@@ -424,13 +439,11 @@ void start(const char* directory) {
     }
     name_image();
     process.have_key = ::pthread_key_create(&process.key, thread_ended) == 0;
-    process_tracer.thread = this_thread;
     process_tracer.refill = refill_stream;
     process_tracer.register_file = register_path;
     process_tracer.note = write_note;
     process_tracer.rank = write_rank;
     process_tracer.finalize = write_finalize;
-    process_tracer.has_open = program_has_open;
     process_tracer.deputy = deputy_of;
     process_tracer.active = true;
 }

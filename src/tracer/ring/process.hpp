@@ -17,6 +17,8 @@ extern Tracer process_tracer;
 /// is loaded at start.
 extern constinit thread_local ThreadStream thread_stream __attribute__((tls_model("initial-exec")));
 
+/// What the hooks and the engine need also when nothing is traced.
+void prepare();
 /// Starts tracing into `directory` (absolute). Creates no file before the first event. `use_tsc` as base/ticks.hpp.
 void start(const char* directory);
 /// exit() was called: everything recorded gets its end mark.
@@ -41,6 +43,20 @@ inline std::uint32_t file_of(int fd) {
 void set_file(int fd, std::uint32_t file);
 /// Forgets the files of the descriptors first .. last.
 void forget_descriptors(unsigned first, unsigned last);
+
+/// The engine's own descriptors: they are nobody else's reason to keep a file open. Kept also when nothing is traced.
+extern std::uint64_t engine_descriptors[descriptor_capacity / 64];
+
+inline bool is_engine_descriptor(int fd) {
+    return static_cast<unsigned>(fd) < static_cast<unsigned>(descriptor_capacity) &&
+           (__atomic_load_n(&engine_descriptors[fd / 64], __ATOMIC_RELAXED) >> (fd % 64) & 1U) != 0;
+}
+inline void mark_engine_descriptor(int fd, bool engines) {
+    if (static_cast<unsigned>(fd) >= static_cast<unsigned>(descriptor_capacity)) return;
+    const std::uint64_t bit = std::uint64_t{1} << (fd % 64);
+    if (engines) __atomic_fetch_or(&engine_descriptors[fd / 64], bit, __ATOMIC_RELAXED);
+    else if (is_engine_descriptor(fd)) __atomic_fetch_and(&engine_descriptors[fd / 64], ~bit, __ATOMIC_RELAXED);
+}
 
 /// Absolute, without "." and doubled slashes; relative to `directory` (AT_FDCWD or a descriptor). False when it does not fit.
 bool absolute_path(int directory, const char* path, char* out, std::size_t capacity);

@@ -1,0 +1,147 @@
+// What the encoder writes the decoder reads, for any events; regular ones take few bytes; damage is noticed, never followed
+// out of bounds.
+#include "format/event_codec.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace ioweir::format {
+namespace {
+
+using codec::decode;
+using codec::encode;
+using codec::State;
+
+std::vector<std::byte> encode_all(const std::vector<EventFields>& events) {
+    std::vector<std::byte> out(events.size() * codec::longest_event + codec::longest_event);
+    const auto state = std::make_unique<State>();
+    state->reset(1000);
+    std::byte* at = out.data();
+    for (const EventFields& event : events) {
+        std::byte* const end = encode(*state, event, at);
+        EXPECT_LE(static_cast<std::size_t>(end - at), codec::longest_event);
+        at = end;
+    }
+    out.resize(static_cast<std::size_t>(at - out.data()));
+    return out;
+}
+
+std::vector<EventFields> decode_all(const std::vector<std::byte>& bytes, bool* whole = nullptr) {
+    std::vector<EventFields> events;
+    const auto state = std::make_unique<State>();
+    state->reset(1000);
+    const std::byte* at = bytes.data();
+    const std::byte* const end = at + bytes.size();
+    while (at != nullptr && at != end) {
+        EventFields event;
+        at = decode(*state, event, at, end);
+        if (at != nullptr) events.push_back(event);
+    }
+    if (whole != nullptr) *whole = at == end;
+    return events;
+}
+
+TEST(EventCodec, AnyEventsComeBackAsTheyWere) {
+    std::mt19937_64 random(11);
+    const auto any = [&](int bits) { return random() >> (64 - bits); };
+    for (int round = 0; round < 300; ++round) {
+        std::vector<EventFields> events;
+        std::uint64_t time = 1000;
+        // From tame to wild: wild ones have every bit of every field.
+        const int bits = 1 + round % 63;
+        for (int i = 0; i < 200; ++i) {
+            EventFields event;
+            event.function = static_cast<std::uint16_t>(1 + any(round % 2 == 0 ? 2 : 10));
+            event.origin = static_cast<std::uint8_t>(any(2));
+            event.failed = any(3) == 0;
+            event.file = static_cast<std::uint32_t>(any(1 + round % 32));
+            event.sequence = static_cast<std::uint32_t>(round % 3 == 0 ? random() : static_cast<std::uint64_t>(i + 1));
+            event.parent = any(1) != 0 ? static_cast<std::uint32_t>(any(32)) : 0;
+            if (event.parent == event.sequence) event.parent = 0;
+            event.start = round % 5 == 0 ? random() : time + any(12);
+            event.end = event.start + any(1 + round % 64 % 40);
+            event.offset = static_cast<std::int64_t>(any(bits)) * (any(1) != 0 ? 1 : -1);
+            event.bytes = static_cast<std::int64_t>(any(bits)) * (any(4) != 0 ? 1 : -1);
+            time = event.end;
+            events.push_back(event);
+        }
+        ASSERT_EQ(decode_all(encode_all(events)), events) << "round " << round;
+    }
+}
+
+enum class Pattern { constant, sequential, strided, rows, varying_sizes, random };
+
+/// Bytes an event in a loop like the one tracers are compared with: pwrite, or MPI_File_write_at with its pwrite inside.
+double bytes_per_event(Pattern pattern, bool nested) {
+    std::mt19937_64 random(5);
+    std::vector<EventFields> events;
+    std::uint64_t time = 1'000'000;
+    std::uint32_t sequence = 0;
+    std::int64_t offset = 0;
+    for (int i = 0; i < 20'000; ++i) {
+        std::int64_t bytes = 4096;
+        switch (pattern) {
+            case Pattern::constant: break;
+            case Pattern::sequential: offset += bytes; break;
+            case Pattern::strided: offset += 65536; break;
+            case Pattern::rows: offset += i % 64 == 63 ? 1 << 20 : 8192; break;
+            case Pattern::varying_sizes:
+                offset += events.empty() ? 0 : events.back().bytes;
+                bytes = static_cast<std::int64_t>(64 + random() % 4032);
+                break;
+            case Pattern::random:
+                offset = static_cast<std::int64_t>(random() % (64U << 20));
+                bytes = static_cast<std::int64_t>(64 + random() % 4032);
+                break;
+        }
+        // Units of 16 ns: a call of 300 to 2,000 ns, 100 to 900 ns apart.
+        const std::uint64_t start = time + 6 + random() % 50;
+        const std::uint64_t end = start + 18 + random() % 100;
+        EventFields inner{12, static_cast<std::uint8_t>(nested ? 1 : 0), false, 3, ++sequence, 0, start, end, offset, bytes};
+        if (nested) {
+            inner.parent = inner.sequence;
+            inner.sequence = ++sequence;
+        }
+        events.push_back(inner);
+        if (nested) events.push_back({22, 0, false, 3, inner.parent, 0, start - 4, end + 3, offset, bytes});
+        time = end + 3;
+    }
+    return static_cast<double>(encode_all(events).size()) / static_cast<double>(events.size());
+}
+
+TEST(EventCodec, RegularPatternsTakeAtMostSixBytesAnEvent) {
+    for (const bool nested : {false, true}) {
+        for (const Pattern pattern : {Pattern::constant, Pattern::sequential, Pattern::strided, Pattern::rows}) {
+            EXPECT_LE(bytes_per_event(pattern, nested), 6.0) << static_cast<int>(pattern) << nested;
+        }
+        EXPECT_LE(bytes_per_event(Pattern::varying_sizes, nested), 8.0);
+        EXPECT_LE(bytes_per_event(Pattern::random, nested), 12.0);
+    }
+}
+
+TEST(EventCodec, CutOffOrDamagedBytesAreNoticedOrReadWithinBounds) {
+    std::vector<EventFields> events;
+    for (std::uint32_t i = 1; i <= 50; ++i)
+        events.push_back({static_cast<std::uint16_t>(1 + i % 3), 0, i % 7 == 0, i % 5, i, i % 4 == 0 ? i - 1 : 0, 2000 + 40 * i,
+                          2010 + 40 * i, 512 * i, static_cast<std::int64_t>(i % 7 == 0 ? -5 : 512)});
+    const std::vector<std::byte> bytes = encode_all(events);
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+        const std::vector<std::byte> part(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+        const std::vector<EventFields> read = decode_all(part);
+        ASSERT_LE(read.size(), events.size());
+        for (std::size_t i = 0; i < read.size(); ++i) ASSERT_EQ(read[i], events[i]);
+    }
+    std::mt19937_64 random(2);
+    for (int round = 0; round < 5'000; ++round) {
+        std::vector<std::byte> damaged = bytes;
+        for (int i = 0; i < 4; ++i) damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+        bool whole = false;
+        ASSERT_LE(decode_all(damaged, &whole).size(), damaged.size());
+    }
+}
+
+}  // namespace
+}  // namespace ioweir::format

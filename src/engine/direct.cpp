@@ -120,7 +120,7 @@ public:
     bool add(const Fragment& fragment) {
         if (count_ > 0 && !joins(fragment) && !flush()) return false;
         if (count_ > 0 && fragment.file.offset > end()) gapless_ = false;
-        if (fragment.file.length >= tuning_.copy_below_bytes) ++long_ones_;
+        if (fragment.file.length >= tuning_.pick_below_bytes) ++long_ones_;
         longest_ = std::max(longest_, fragment.file.length);
         fragments_[count_++] = fragment;
         data_bytes_ += fragment.file.length;
@@ -159,11 +159,10 @@ private:
     [[nodiscard]] bool joins(const Fragment& fragment) const {
         if (count_ == most_fragments) return false;
         const std::int64_t hole = fragment.file.offset - end();
-        if (hole == 0 && gapless_ && (fragment.file.length >= tuning_.copy_below_bytes || long_ones_ > 0)) {
+        if (hole == 0 && gapless_ && (fragment.file.length >= tuning_.pick_below_bytes || long_ones_ > 0)) {
             return count_ < IOV_MAX;  // any length: an iovec needs no buffer
         }
-        return hole <= tuning_.longest_hole_bytes && fragment.file.length <= tuning_.longest_sieved_bytes &&
-               longest_ <= tuning_.longest_sieved_bytes &&
+        return hole + fragment.file.length <= tuning_.sieve_below_bytes && longest_ <= tuning_.sieve_below_bytes &&
                fragment.file.end() - fragments_[0].file.offset <= tuning_.buffer_bytes;
     }
 

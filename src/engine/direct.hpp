@@ -29,16 +29,18 @@ struct Outcome {
     std::int64_t operations = 0;  ///< storage operations asked for
 };
 
-/// Figures that decide how bytes are moved, never which. Measured on tmpfs and ext4: docs/results/direct-path.md.
+/// Figures that decide how bytes are moved, never which. Measured with direct_bench on tmpfs and ext4 in the page cache
+/// (docs/results/direct-path.md); where an operation costs more, larger ones would pay.
 struct DirectTuning {
-    /// Memory pieces shorter than this are copied together; from here on they enter an iovec. Copying costs about
-    /// 0.1 ns a byte and 5 ns a piece, an iovec entry about 25 ns in the kernel.
+    /// Writing: memory pieces shorter than this are copied together (25 ns a piece and 0.3 ns a byte); from here on they enter an
+    /// iovec (50 ns a piece, and nothing for the copy).
     std::int64_t copy_below_bytes = 512;
-    /// Reading: holes up to this are read too and thrown away if that saves an operation...
-    std::int64_t longest_hole_bytes = 4096;
-    /// ...between pieces no longer than this, which are copied out of the buffer.
-    std::int64_t longest_sieved_bytes = 16384;
-    /// Bytes that are copied together or read at once before being picked apart.
+    /// The same for reading, where the copied bytes come from memory that the kernel has just written.
+    std::int64_t pick_below_bytes = 128;
+    /// Reading: a piece and the hole before it are read along with their neighbours, and the piece picked out, if together they
+    /// are no longer than this. An operation costs about 0.4 us, as much as reading 2 KiB that nobody wants.
+    std::int64_t sieve_below_bytes = 2048;
+    /// Bytes that are copied together, or read at once before being picked apart.
     std::int64_t buffer_bytes = 1 << 20;
 };
 

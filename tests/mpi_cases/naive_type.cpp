@@ -358,4 +358,38 @@ NaiveType random_memory_type(Random& random, std::int64_t max_bytes, std::int64_
     return random_predefined(random);
 }
 
+NaiveType tame_memory_type(Random& random, std::int64_t max_bytes) {
+    const NaiveType element = predefined(random.pick({MPI_BYTE, MPI_SHORT, MPI_INT, MPI_DOUBLE}));
+    const std::int64_t most = std::max<std::int64_t>(1, max_bytes / element.extent);
+    switch (random.between(0, 5)) {
+        case 0:
+            return contiguous(element, random.between(1, most));
+        case 1: {
+            const std::int64_t length = random.between(1, 5);
+            return vector(element, random.between(1, std::max<std::int64_t>(1, most / length)), length,
+                          length + random.between(0, 7));
+        }
+        case 2: {
+            std::vector<int> lengths, at;
+            int next = 0;
+            for (std::int64_t left = random.between(1, most); left > 0 && at.size() < 12;) {
+                const auto length = static_cast<int>(random.between(1, std::min<std::int64_t>(left, 9)));
+                at.push_back(next);
+                lengths.push_back(length);
+                next += length + static_cast<int>(random.between(1, 6));
+                left -= length;
+            }
+            return indexed(element, lengths, at);
+        }
+        case 3:
+            return random_subarray(random, element);
+        case 4: {
+            const std::int64_t count = random.between(1, most);
+            return resized(contiguous(element, count), 0, (count + random.between(0, 5)) * element.extent);
+        }
+        default:
+            return duplicate(element);
+    }
+}
+
 }  // namespace cases

@@ -14,7 +14,7 @@
 //   [order]  2 varints   sequence minus that of the record before, zigzag; sequence minus parent, or 0 without a parent
 //
 // Time is kept in units of 2^shift ticks, cut off from absolute values so that errors do not add up. The codec's state
-// begins anew in every chunk: damage to one does not reach the next.
+// begins anew in every chunk (with its StreamRecord): damage to one does not reach the next.
 // What does not live here: chunks, meta records (ring/, reader.cpp).
 #pragma once
 
@@ -63,11 +63,11 @@ struct Context {
     std::int64_t stride = 0;   ///< expected distance of offsets
     std::int64_t distance = 0; ///< the last one seen
     std::int64_t bytes = 0;
-    std::int32_t sequence_step = 1;  ///< sequence minus that of the record before
+    std::int32_t sequence_step = 0;  ///< sequence minus that of the record before
     std::uint32_t parent_step = 0;   ///< sequence minus parent; 0: no parent
 };
 
-/// Encoder's and decoder's memory. All zero is the state at the start of a chunk but for `sequence_step`, see reset().
+/// Encoder's and decoder's memory. A StreamRecord begins it anew, with the time it states.
 struct State {
     std::uint64_t end = 0;  ///< of the record before
     std::uint32_t sequence = 0;

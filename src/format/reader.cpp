@@ -12,6 +12,8 @@
 #include <memory>
 #include <unordered_map>
 
+#include "format/event_codec.hpp"
+
 namespace ioweir::format {
 namespace {
 
@@ -124,6 +126,7 @@ public:
         if (header_.version > format_version)
             return Error{"the trace is of a newer format version", name_ + " (version " + std::to_string(header_.version) + ")",
                          "read it with a newer ioweir; this one reads up to version " + std::to_string(format_version)};
+        if (header_.time_shift > 32) return Error{"damaged header (time unit)", name_, ""};
         header_.host[sizeof header_.host - 1] = '\0';
         host_ = static_cast<std::uint32_t>(trace_.hosts.size());
         trace_.hosts.emplace_back(header_.host);
@@ -133,14 +136,16 @@ public:
         find_chunks();
         for (const ChunkView& chunk : chunks_) {
             clock_.add(chunk.header.sample_tick, chunk.header.sample_monotonic_ns, chunk.header.sample_realtime_ns);
-            for_each_record(chunk, true, [&](std::uint16_t kind, const std::byte* record, std::size_t) {
-                if (kind == ProcessRecord::record_kind) begin_process(record);
-                if (kind == ClockRecord::record_kind) {
-                    const auto sample = load<ClockRecord>(record);
-                    clock_.add(sample.tick, sample.monotonic_ns, sample.realtime_ns);
-                }
-                if (kind != 0 && kind < first_meta_kind) ++event_count_;
-            });
+            for_each_record(
+                chunk, true,
+                [&](std::uint16_t kind, const std::byte* record, std::size_t size) {
+                    if (kind == ProcessRecord::record_kind && size >= sizeof(ProcessRecord)) begin_process(record);
+                    if (kind == ClockRecord::record_kind && size >= sizeof(ClockRecord)) {
+                        const auto sample = load<ClockRecord>(record);
+                        clock_.add(sample.tick, sample.monotonic_ns, sample.realtime_ns);
+                    }
+                },
+                [&](const EventFields&) { ++event_count_; });
         }
         if (!clock_.settle(header_.tick_is_tsc == 0) && !chunks_.empty())
             trace_.damage.push_back(name_ + ": the clock's rate is unknown (too few samples); times are in ticks");
@@ -160,9 +165,12 @@ public:
         for (const auto& [image, tick] : start_ticks_)
             trace_.processes[images_.at(image).process].start_ns = time(tick);
         for (const ChunkView& chunk : chunks_) {
-            for_each_record(chunk, false, [&](std::uint16_t kind, const std::byte* record, std::size_t size) {
-                if (kind >= first_meta_kind) read_meta_record(chunk.header.image, kind, record, size);
-            });
+            for_each_record(
+                chunk, false,
+                [&](std::uint16_t kind, const std::byte* record, std::size_t size) {
+                    read_meta_record(chunk.header.image, kind, record, size);
+                },
+                [](const EventFields&) {});
         }
     }
 
@@ -183,28 +191,28 @@ public:
             }
             const std::uint32_t process = image->second.process;
             std::uint32_t thread = thread_of(process, chunk.header.stream);
-            for_each_record(chunk, false, [&](std::uint16_t kind, const std::byte* data, std::size_t) {
-                if (kind == StreamRecord::record_kind) {
-                    thread = thread_of(process, load<StreamRecord>(data).stream);
-                    return;
-                }
-                if (kind >= first_meta_kind) return;
-                const auto record = load<EventRecord>(data);
-                const bool failed = (record.flags & 1U) != 0;
-                out.process.push_back(process);
-                out.thread.push_back(thread);
-                out.sequence.push_back(record.sequence);
-                out.parent.push_back(record.parent);
-                out.function.push_back(kind);
-                out.origin.push_back(record.origin);
-                out.flags.push_back(record.flags);
-                out.path.push_back(path_of(chunk.header.image, record.file));
-                out.start_ns.push_back(time(record.start_tick));
-                out.duration_ns.push_back(clock_.duration(static_cast<std::int64_t>(record.duration_ticks)));
-                out.offset.push_back(record.offset);
-                out.bytes.push_back(failed ? 0 : record.bytes);
-                out.error.push_back(failed ? static_cast<std::int32_t>(-record.bytes) : 0);
-            });
+            for_each_record(
+                chunk, false,
+                [&](std::uint16_t kind, const std::byte* data, std::size_t size) {
+                    if (kind == StreamRecord::record_kind && size >= sizeof(StreamRecord))
+                        thread = thread_of(process, load<StreamRecord>(data).stream);
+                },
+                [&](const EventFields& event) {
+                    out.process.push_back(process);
+                    out.thread.push_back(thread);
+                    out.sequence.push_back(event.sequence);
+                    out.parent.push_back(event.parent);
+                    out.function.push_back(event.function);
+                    out.origin.push_back(event.origin);
+                    out.flags.push_back(event.failed ? 1 : 0);
+                    out.path.push_back(path_of(image->second, event.file));
+                    out.start_ns.push_back(time(event.start << header_.time_shift));
+                    out.duration_ns.push_back(
+                        clock_.duration(static_cast<std::int64_t>((event.end - event.start) << header_.time_shift)));
+                    out.offset.push_back(event.offset);
+                    out.bytes.push_back(event.failed ? 0 : event.bytes);
+                    out.error.push_back(event.failed ? static_cast<std::int32_t>(-event.bytes) : 0);
+                });
         }
     }
 
@@ -233,28 +241,53 @@ private:
         }
     }
 
-    /// `visit(kind, record, size)` for each whole record. `report`: say where a chunk is damaged (once a file).
-    template <typename Visit>
-    void for_each_record(const ChunkView& chunk, bool report, Visit&& visit) {
-        std::size_t position = sizeof(ChunkHeader);
-        while (position + 16 <= chunk.header.size_bytes) {
-            const std::byte* record = chunk.data + position;
-            const auto kind = load<std::uint16_t>(record);
-            if (kind == 0) return;
-            std::size_t size = sizeof(EventRecord);
-            if (kind >= first_meta_kind) {
-                size = load<std::uint32_t>(record + 4);
-                if (size < 16 || size % 16 != 0) size = 0;
-            } else if (kind >= function_count) {
-                size = 0;
+    /// `meta(kind, record, size)` and `event(fields)` for each whole record, in order. `report`: say where a chunk is damaged
+    /// (once a file).
+    template <typename Meta, typename Event>
+    void for_each_record(const ChunkView& chunk, bool report, Meta&& meta, Event&& event) {
+        const std::byte* at = chunk.data + sizeof(ChunkHeader);
+        const std::byte* const end = chunk.data + chunk.header.size_bytes;
+        codec_->reset(0);
+        bool begun = false;  // events have a meaning from the first StreamRecord on
+        while (at != end && *at != std::byte{0}) {
+            const auto tag = static_cast<std::uint8_t>(*at);
+            if (tag == padding_tag) {
+                ++at;
+                continue;
             }
-            if (size == 0 || position + size > chunk.header.size_bytes) {
-                if (report) damaged(chunk.header.self_offset + position, "is no record; the rest of its chunk is left out");
-                return;
+            if (tag < codec::first_tag) {
+                const std::size_t size = meta_size(at, end);
+                if (size != 0) {
+                    const auto kind = load<std::uint16_t>(at);
+                    if (kind == StreamRecord::record_kind && size >= sizeof(StreamRecord)) {
+                        codec_->reset(load<StreamRecord>(at).tick >> header_.time_shift);
+                        begun = true;
+                    }
+                    meta(kind, at, size);
+                    at += size;
+                    continue;
+                }
+            } else if (begun) {
+                EventFields fields;
+                const std::byte* next = codec::decode(*codec_, fields, at, end);
+                if (next != nullptr && fields.function != 0 && fields.function < function_count) {
+                    event(fields);
+                    at = next;
+                    continue;
+                }
             }
-            visit(kind, record, size);
-            position += size;
+            if (report)
+                damaged(chunk.header.self_offset + static_cast<std::size_t>(at - chunk.data),
+                        "is no record; the rest of its chunk is left out");
+            return;
         }
+    }
+
+    /// Size of the meta record at `at`; 0 when there is none.
+    static std::size_t meta_size(const std::byte* at, const std::byte* end) {
+        if (end - at < 16 || load<std::uint16_t>(at) < first_meta_kind) return 0;
+        const std::size_t size = load<std::uint32_t>(at + 4);
+        return size < 16 || size % 16 != 0 || size > static_cast<std::size_t>(end - at) ? 0 : size;
     }
 
     void damaged(std::size_t offset, const char* what) {
@@ -323,14 +356,14 @@ private:
     }
 
     /// A file id is named in its own image or, for descriptors inherited over fork, in an ancestor.
-    std::uint32_t path_of(std::uint64_t image, std::uint32_t file) const {
+    std::uint32_t path_of(const ImageState& image, std::uint32_t file) const {
         if (file == 0) return 0;
+        const ImageState* state = &image;
         for (std::size_t steps = 0; steps <= images_.size(); ++steps) {
-            const auto found = images_.find(image);
-            if (found == images_.end()) return 0;
-            const auto& paths = found->second.paths;
-            if (file < paths.size() && paths[file] != 0) return paths[file];
-            image = trace_.processes[found->second.process].parent_image;
+            if (file < state->paths.size() && state->paths[file] != 0) return state->paths[file];
+            const auto parent = images_.find(trace_.processes[state->process].parent_image);
+            if (parent == images_.end()) return 0;
+            state = &parent->second;
         }
         return 0;
     }
@@ -346,6 +379,7 @@ private:
     std::unordered_map<std::uint64_t, ImageState> images_;
     std::unordered_map<std::uint64_t, std::uint64_t> start_ticks_;
     std::size_t event_count_ = 0;
+    std::unique_ptr<codec::State> codec_ = std::make_unique<codec::State>();
 };
 
 void reserve(Events& events, std::size_t count) {

@@ -28,7 +28,7 @@ def outputs(spec: Spec) -> dict[str, str]:
 
 def function_ids(spec: Spec) -> str:
     out = [HEADER + "#pragma once", "", "#include <cstdint>", "", "namespace ioweir::format {", "",
-           "/// Event ids: EventRecord::kind.", "enum class Function : std::uint16_t {", "    none = 0,"]
+           "/// Event ids.", "enum class Function : std::uint16_t {", "    none = 0,"]
     out += [f"    {enumerator(e.name)} = {e.id}," for e in spec.events]
     out += ["};", "", f"inline constexpr std::uint16_t function_count = {len(spec.events) + 1};", "",
             "/// What a report needs to know of a function.", "struct FunctionInfo {", "    const char* name;",

@@ -45,7 +45,8 @@ def outputs(spec: Spec) -> dict[str, str]:
            f"inline constexpr std::uint32_t chunk_alignment = {records['alignment']};",
            f"inline constexpr std::uint64_t file_magic = {magic(records['magic_file'])};  // \"{records['magic_file']}\"",
            f"inline constexpr std::uint64_t chunk_magic = {magic(records['magic_chunk'])};  // \"{records['magic_chunk']}\"",
-           "inline constexpr std::uint16_t first_meta_kind = 0x8000;", ""]
+           "inline constexpr std::uint16_t first_meta_kind = 0x8000;",
+           "inline constexpr std::uint8_t padding_tag = 0x7f;", ""]
     for enum in records["enum"]:
         out += [f"/// {enum['doc']}", f"enum class {enum['name']} : {CPP[enum['type']]} {{"]
         out += [f"    {v['name']},  ///< {v['doc']}" for v in enum["values"]]
@@ -80,6 +81,8 @@ def pages(spec: Spec) -> dict[str, str]:
         rows, size = layout(struct["fields"])
         out += [f"| {offset} | {width} | {f['name']} | {f['doc']} |" for offset, width, f in rows]
         out += ["", f"{size} bytes" + (", then the text, padded with zeros to a multiple of 16." if kind else "."), ""]
+    out += ["## Event", "", records["event"]["doc"].strip(), "", "| field | form | meaning |", "|---|---|---|"]
+    out += [f"| {f['name']} | {f['type']} | {f['doc']} |" for f in records["event"]["fields"]] + [""]
     for enum in records["enum"]:
         out += [f"## {enum['name']}", "", enum["doc"], "", "| value | name | meaning |", "|---|---|---|"]
         out += [f"| {i} | {v['name']} | {v['doc']} |" for i, v in enumerate(enum["values"])]

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/raw_syscall.hpp"
+#include "tracer/ring/stream.hpp"
 
 namespace ioweir::tracer {
 namespace {
@@ -70,6 +71,7 @@ int NodeFile::map_header() {
     header->version = format::format_version;
     header->alignment = format::chunk_alignment;
     header->tick_is_tsc = use_tsc_ ? 1 : 0;
+    header->time_shift = time_shift;
     std::memcpy(header->host, host_, sizeof header->host);
     __atomic_store_n(&header->magic, format::file_magic, __ATOMIC_RELEASE);
     header_ = header;

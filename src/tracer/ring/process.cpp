@@ -84,9 +84,10 @@ void store_sample(format::ChunkHeader* chunk) {
 template <typename Record>
 Record* begin_meta(ThreadStream& stream, std::size_t text_bytes) {
     const std::size_t size = (sizeof(Record) + text_bytes + 15) / 16 * 16;
-    if (static_cast<std::size_t>(stream.end - stream.cursor) < size || *process_tracer.alive == 0) {
-        if (process_tracer.refill(stream, size) == nullptr) return nullptr;
+    if (static_cast<std::size_t>(stream.end - stream.cursor) < size + 8 || *process_tracer.alive == 0) {
+        if (process_tracer.refill(stream, size + 8) == nullptr) return nullptr;
     }
+    while (reinterpret_cast<std::uintptr_t>(stream.cursor) % 8 != 0) *stream.cursor++ = std::byte{format::padding_tag};
     auto* record = reinterpret_cast<Record*>(stream.cursor);
     record->size_bytes = static_cast<std::uint32_t>(size);
     return record;
@@ -108,6 +109,8 @@ void write_stream_record(ThreadStream& stream) {
     if (auto* record = begin_meta<format::StreamRecord>(stream, 0)) {
         record->stream = stream.stream;
         record->thread = static_cast<std::uint32_t>(raw::thread_id());
+        record->tick = ticks(process_tracer.use_tsc);
+        stream.codec.reset(record->tick >> time_shift);
         commit(stream, record);
     }
 }
@@ -179,7 +182,7 @@ bool take_spare(ThreadStream& stream, std::size_t size) {
         stream.chunk = chunk;
         stream.cursor = reinterpret_cast<std::byte*>(chunk) + chunk->reserved;
         stream.end = reinterpret_cast<std::byte*>(chunk) + chunk->size_bytes;
-        if (static_cast<std::size_t>(stream.end - stream.cursor) >= size + sizeof(format::StreamRecord)) return true;
+        if (static_cast<std::size_t>(stream.end - stream.cursor) >= size + 2 * sizeof(format::StreamRecord)) return true;
         NodeFile::release(chunk, chunk->size_bytes);
         stream.cursor = stream.end = nullptr;
         stream.chunk = nullptr;
@@ -256,7 +259,7 @@ std::byte* refill_stream(ThreadStream& stream, std::size_t size) {
         }
         const bool handed_on = first && take_spare(stream, size);
         if (handed_on || take_new_chunk(stream)) {
-            if (handed_on || first) write_stream_record(stream);
+            write_stream_record(stream);
             if (!process.described.exchange(true)) describe_process(stream);
             if (static_cast<std::size_t>(stream.end - stream.cursor) >= size) place = stream.cursor;
         }

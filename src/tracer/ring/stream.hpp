@@ -1,7 +1,7 @@
 // ThreadStream: where one thread records its calls. The hot path of the tracer, nothing else.
 //
 // Promises: recording takes no lock, allocates nothing, makes no system call while the chunk has room, and leaves errno
-// alone. A record is visible to the reader (another process, after kill -9 too) as soon as its kind is stored, which
+// alone. A record is visible to the reader (another process, after kill -9 too) as soon as its first byte is stored, which
 // happens last. A child of fork never writes into its parent's chunk. A signal handler may interrupt recording at any
 // point and record calls of its own: they go into the stream's deputy, and nothing is lost or mixed up.
 // What does not live here: getting chunks and everything else that is slow (ring/process.cpp), hooks.
@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/ticks.hpp"
+#include "format/event_codec.hpp"
 #include "ioweir_generated/functions.hpp"
 #include "ioweir_generated/records.hpp"
 
@@ -42,7 +43,11 @@ struct ThreadStream {
     bool writing = false;         ///< something is being written: whoever finds this set interrupted it
     format::ChunkHeader* chunk = nullptr;
     ThreadStream* deputy = nullptr;  ///< a second stream of the thread, made when it is first needed
+    format::codec::State codec = {};
 };
+
+/// Events count time in units of 2^time_shift ticks: at most 16 ns with clocks of 1 GHz and above.
+inline constexpr std::uint32_t time_shift = 4;
 
 /// The number of the next call. One instruction, so that a signal handler between two of them cannot get the same one.
 inline std::uint32_t next_sequence(ThreadStream& stream) {
@@ -162,7 +167,7 @@ inline bool inside_mpi_io(ThreadStream& stream, const void* inner) {
     return false;
 }
 
-/// Appends one event. `kind` is stored last; on x86-64 stores are seen in order, elsewhere release makes them so.
+/// Appends one event; its first byte is stored last.
 inline void record_event(const Tracer& tracer, ThreadStream& stream, format::Function function, Context context,
                          std::uint32_t sequence, std::uint32_t file, std::uint64_t start, std::uint64_t stop,
                          std::int64_t offset, std::int64_t bytes, bool failed) {
@@ -176,23 +181,21 @@ inline void record_event(const Tracer& tracer, ThreadStream& stream, format::Fun
     ThreadStream& into = *writing.stream();
     // Asked first: a handler that is the first to record in a child of fork leaves no stale cursor behind.
     const bool alive = *tracer.alive != 0;
-    std::byte* place = into.cursor;
-    if (!alive || static_cast<std::size_t>(into.end - place) < sizeof(format::EventRecord)) [[unlikely]] {
-        place = tracer.refill(into, sizeof(format::EventRecord));
-        if (place == nullptr) return;
+    if (!alive || static_cast<std::size_t>(into.end - into.cursor) < format::codec::longest_event) [[unlikely]] {
+        if (tracer.refill(into, format::codec::longest_event) == nullptr) return;
     }
-    auto* record = reinterpret_cast<format::EventRecord*>(place);
-    record->origin = static_cast<std::uint8_t>(context.origin);
-    record->flags = failed ? 1 : 0;
-    record->sequence = sequence;
-    record->parent = context.parent;
-    record->file = file;
-    record->start_tick = start;
-    record->duration_ticks = stop - start;
-    record->offset = offset;
-    record->bytes = bytes;
-    __atomic_store_n(&record->kind, static_cast<std::uint16_t>(function), __ATOMIC_RELEASE);
-    into.cursor = place + sizeof(format::EventRecord);
+    format::EventFields event;
+    event.function = static_cast<std::uint16_t>(function);
+    event.origin = static_cast<std::uint8_t>(context.origin);
+    event.failed = failed;
+    event.file = file;
+    event.sequence = sequence;
+    event.parent = context.parent;
+    event.start = start >> time_shift;
+    event.end = stop >> time_shift;
+    event.offset = offset;
+    event.bytes = bytes;
+    into.cursor = format::codec::encode(into.codec, event, into.cursor);
 }
 
 }  // namespace ioweir::tracer

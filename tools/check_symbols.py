@@ -28,7 +28,7 @@ else:
 
 PRELOAD = "libioweir_preload.so"
 BACK_ENDS = ("libioweir_openmpi.so", "libioweir_mpich.so")
-# Written by hand: where MPI starts, the way by which programs look functions up, what ends descriptors without an event.
+# Written by hand: where MPI starts, how programs look functions up, what ends descriptors without an event.
 HAND_WRITTEN = frozenset(
     {prefix + name for prefix in ("", "P") for name in ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")}
     | {"dlsym", "fclose", "freopen", "freopen64", "close_range", "closefrom"}

@@ -159,6 +159,12 @@ def main() -> int:
         return 1
     print()
     print("\n".join(lines))
+    processors = len(os.sched_getaffinity(0))
+    if options.ranks > processors:
+        print(
+            f"{options.ranks} ranks shared {processors} processors: where ranks wait for each other, a part of the "
+            "time is waiting for a processor (tools/demo.py --ranks N takes another number)."
+        )
     print(
         f"Done in {time.monotonic() - started:.0f} s. Traces: {OUTPUT}/before, {OUTPUT}/after; try `{IOWEIR} --help`."
     )

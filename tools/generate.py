@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generates code from spec/*.toml into a directory. Standard library only: it runs before the virtual environment exists.
+"""Generates code from spec/*.toml into a directory. Uses the standard library only (tomli on Python 3.10).
 
 generate.py --out DIR     writes every file (only those whose text changed, so that builds stay incremental)
 generate.py --list        prints the names, relative to DIR
@@ -14,11 +14,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from generator import functions, records, tests  # noqa: E402
-from generator.spec import load  # noqa: E402
+from generator import functions, records, tests
+from generator.spec import load
 
 
 def main() -> int:
+    """Writes or lists what the options ask for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--docs", type=Path)
@@ -36,6 +37,7 @@ def main() -> int:
 
 
 def write_all(directory: Path, outputs: dict[str, str]) -> None:
+    """Writes the files whose text changed."""
     for name, text in outputs.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -34,10 +34,22 @@ public:
     [[nodiscard]] bool ok() const { return state_.index() == 0; }
     explicit operator bool() const { return ok(); }
 
-    [[nodiscard]] T& value() { assert(ok()); return std::get<0>(state_); }
-    [[nodiscard]] const T& value() const { assert(ok()); return std::get<0>(state_); }
-    [[nodiscard]] T take() { assert(ok()); return std::move(std::get<0>(state_)); }
-    [[nodiscard]] const Error& error() const { assert(!ok()); return std::get<1>(state_); }
+    [[nodiscard]] T& value() {
+        assert(ok());
+        return std::get<0>(state_);
+    }
+    [[nodiscard]] const T& value() const {
+        assert(ok());
+        return std::get<0>(state_);
+    }
+    [[nodiscard]] T take() {
+        assert(ok());
+        return std::move(std::get<0>(state_));
+    }
+    [[nodiscard]] const Error& error() const {
+        assert(!ok());
+        return std::get<1>(state_);
+    }
 
 private:
     std::variant<T, Error> state_;

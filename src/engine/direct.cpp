@@ -259,10 +259,7 @@ Outcome read_direct(Backend& backend, int descriptor, const Memory& memory, cons
     Scatterer scatterer(backend, descriptor, tuning, outcome);
     bool stopped = false;
     walk(
-        memory, range,
-        [&](std::byte* address, Extent file) {
-            return !(stopped = !scatterer.add({address, file}));
-        },
+        memory, range, [&](std::byte* address, Extent file) { return !(stopped = !scatterer.add({address, file})); },
         [] { return true; });
     if (!stopped) scatterer.flush();
     return outcome;

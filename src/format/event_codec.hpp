@@ -43,9 +43,9 @@ struct EventFields {
 namespace codec {
 
 inline constexpr std::uint32_t context_count = 64;
-inline constexpr std::uint8_t first_tag = 0x80;                         ///< tags of events: 0x80 .. 0xbf
+inline constexpr std::uint8_t first_tag = 0x80;  ///< tags of events: 0x80 .. 0xbf
 inline constexpr std::uint8_t last_tag = first_tag + context_count - 1;
-inline constexpr std::size_t longest_event = 2 + 8 + 7 * 10;            ///< bytes, no event is longer
+inline constexpr std::size_t longest_event = 2 + 8 + 7 * 10;  ///< bytes, no event is longer
 
 struct Shape {
     static constexpr std::uint8_t define = 1;
@@ -60,8 +60,8 @@ struct Shape {
 struct Context {
     std::uint64_t key = 0;  ///< function, origin and file; 0: the slot is free
     std::int64_t offset = 0;
-    std::int64_t stride = 0;   ///< expected distance of offsets
-    std::int64_t distance = 0; ///< the last one seen
+    std::int64_t stride = 0;    ///< expected distance of offsets
+    std::int64_t distance = 0;  ///< the last one seen
     std::int64_t bytes = 0;
     std::int32_t sequence_step = 0;  ///< sequence minus that of the record before
     std::uint32_t parent_step = 0;   ///< sequence minus parent; 0: no parent
@@ -164,7 +164,8 @@ inline std::byte* encode(State& state, const EventFields& event, std::byte* out)
     state.end = event.end;
     state.sequence = event.sequence;
     tag[1] = static_cast<std::byte>(shape);
-    __atomic_store_n(reinterpret_cast<std::uint8_t*>(tag), static_cast<std::uint8_t>(first_tag + slot), __ATOMIC_RELEASE);
+    __atomic_store_n(reinterpret_cast<std::uint8_t*>(tag), static_cast<std::uint8_t>(first_tag + slot),
+                     __ATOMIC_RELEASE);
     return out;
 }
 

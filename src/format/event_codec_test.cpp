@@ -84,10 +84,17 @@ double bytes_per_event(Pattern pattern, bool nested) {
     for (int i = 0; i < 20'000; ++i) {
         std::int64_t bytes = 4096;
         switch (pattern) {
-            case Pattern::constant: break;
-            case Pattern::sequential: offset += bytes; break;
-            case Pattern::strided: offset += 65536; break;
-            case Pattern::rows: offset += i % 64 == 63 ? 1 << 20 : 8192; break;
+            case Pattern::constant:
+                break;
+            case Pattern::sequential:
+                offset += bytes;
+                break;
+            case Pattern::strided:
+                offset += 65536;
+                break;
+            case Pattern::rows:
+                offset += i % 64 == 63 ? 1 << 20 : 8192;
+                break;
             case Pattern::varying_sizes:
                 offset += events.empty() ? 0 : events.back().bytes;
                 bytes = static_cast<std::int64_t>(64 + random() % 4032);
@@ -100,7 +107,8 @@ double bytes_per_event(Pattern pattern, bool nested) {
         // Units of 16 ns: a call of 300 to 2,000 ns, 100 to 900 ns apart.
         const std::uint64_t start = time + 6 + random() % 50;
         const std::uint64_t end = start + 18 + random() % 100;
-        EventFields inner{12, static_cast<std::uint8_t>(nested ? 1 : 0), false, 3, ++sequence, 0, start, end, offset, bytes};
+        EventFields inner{12,   static_cast<std::uint8_t>(nested ? 1 : 0), false, 3, ++sequence, 0, start, end, offset,
+                          bytes};
         if (nested) {
             inner.parent = inner.sequence;
             inner.sequence = ++sequence;
@@ -125,8 +133,8 @@ TEST(EventCodec, RegularPatternsTakeAtMostSixBytesAnEvent) {
 TEST(EventCodec, CutOffOrDamagedBytesAreNoticedOrReadWithinBounds) {
     std::vector<EventFields> events;
     for (std::uint32_t i = 1; i <= 50; ++i)
-        events.push_back({static_cast<std::uint16_t>(1 + i % 3), 0, i % 7 == 0, i % 5, i, i % 4 == 0 ? i - 1 : 0, 2000 + 40 * i,
-                          2010 + 40 * i, 512 * i, static_cast<std::int64_t>(i % 7 == 0 ? -5 : 512)});
+        events.push_back({static_cast<std::uint16_t>(1 + i % 3), 0, i % 7 == 0, i % 5, i, i % 4 == 0 ? i - 1 : 0,
+                          2000 + 40 * i, 2010 + 40 * i, 512 * i, static_cast<std::int64_t>(i % 7 == 0 ? -5 : 512)});
     const std::vector<std::byte> bytes = encode_all(events);
     for (std::size_t size = 0; size < bytes.size(); ++size) {
         const std::vector<std::byte> part(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));

@@ -25,7 +25,7 @@ public:
     static Result<std::shared_ptr<MappedFile>> open(const std::string& path) {
         const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
         if (fd < 0) return Error{"cannot open the trace file", path, std::strerror(errno)};
-        struct stat status {};
+        struct stat status{};
         if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
             ::close(fd);
             return Error{"not a trace file", path, "give a directory that 'ioweir run' made"};
@@ -124,7 +124,8 @@ public:
         header_ = load<FileHeader>(file_->data());
         if (header_.magic != file_magic) return Error{"not a trace file (no ioweir mark at its start)", name_, ""};
         if (header_.version > format_version)
-            return Error{"the trace is of a newer format version", name_ + " (version " + std::to_string(header_.version) + ")",
+            return Error{"the trace is of a newer format version",
+                         name_ + " (version " + std::to_string(header_.version) + ")",
                          "read it with a newer ioweir; this one reads up to version " + std::to_string(format_version)};
         if (header_.time_shift > 32) return Error{"damaged header (time unit)", name_, ""};
         header_.host[sizeof header_.host - 1] = '\0';
@@ -177,7 +178,8 @@ public:
     void read_events(std::uint32_t& next_thread) {
         std::unordered_map<std::uint64_t, std::uint32_t> threads;  // (process, stream) -> index
         const auto thread_of = [&](std::uint32_t process, std::uint32_t stream) {
-            const auto [place, fresh] = threads.try_emplace((static_cast<std::uint64_t>(process) << 32) | stream, next_thread);
+            const auto [place, fresh] =
+                threads.try_emplace((static_cast<std::uint64_t>(process) << 32) | stream, next_thread);
             if (fresh) ++next_thread;
             return place->second;
         };
@@ -334,7 +336,12 @@ private:
             const auto record = load<NoteRecord>(data);
             const char* text = reinterpret_cast<const char*>(data) + sizeof(NoteRecord);
             const std::size_t room = size - sizeof(NoteRecord);
-            Note note{found->second.process, record.code, record.value, time(record.tick), std::string(text, ::strnlen(text, room)), ""};
+            Note note{found->second.process,
+                      record.code,
+                      record.value,
+                      time(record.tick),
+                      std::string(text, ::strnlen(text, room)),
+                      ""};
             if (note.path.size() + 1 < room) {
                 text += note.path.size() + 1;
                 note.text.assign(text, ::strnlen(text, room - note.path.size() - 1));

@@ -60,8 +60,16 @@ public:
     }
     void event(Function function, std::uint32_t sequence, std::uint32_t parent, std::uint32_t file, std::uint64_t start,
                std::uint64_t duration, std::int64_t offset, std::int64_t moved, bool failed = false) {
-        const EventFields fields{static_cast<std::uint16_t>(function), 0, failed, file, sequence, parent, start,
-                                 start + duration, offset, moved};
+        const EventFields fields{static_cast<std::uint16_t>(function),
+                                 0,
+                                 failed,
+                                 file,
+                                 sequence,
+                                 parent,
+                                 start,
+                                 start + duration,
+                                 offset,
+                                 moved};
         auto* const at = reinterpret_cast<std::byte*>(bytes_.data()) + cursor_;
         cursor_ += static_cast<std::size_t>(codec::encode(*codec_, fields, at) - at);
     }

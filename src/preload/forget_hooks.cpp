@@ -16,8 +16,8 @@ namespace ioweir::preload {
 namespace {
 
 using tracer::file_of;
-using tracer::set_file;
 using tracer::KeepErrno;
+using tracer::set_file;
 
 /// The real function, looked up at its first use; none of these is on a hot path. Null when the C library has none.
 template <typename Function>
@@ -92,7 +92,8 @@ IOWEIR_EXPORT int close_range(unsigned first, unsigned last, int flags) {
     if ((flags & cloexec) == 0 && first <= last) forget_range(first, last);
     const CloseRange real = behind(real_close_range, "close_range");
 #ifdef SYS_close_range
-    return real != nullptr ? real(first, last, flags) : static_cast<int>(::syscall(SYS_close_range, first, last, flags));
+    return real != nullptr ? real(first, last, flags)
+                           : static_cast<int>(::syscall(SYS_close_range, first, last, flags));
 #else
     errno = ENOSYS;
     return real != nullptr ? real(first, last, flags) : -1;

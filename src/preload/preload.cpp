@@ -30,10 +30,31 @@ bool verify = false;
 
 /// Programs that start ranks but are none: the preload may reach them through a script's environment.
 bool is_launcher(const char* name) {
-    static constexpr const char* launchers[] = {
-        "mpirun",     "mpiexec",        "orterun",          "orted",      "prterun", "prte",    "prted", "mpirun.openmpi",
-        "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich", "mpiexec.hydra", "hydra_pmi_proxy", "hydra_bstrap_proxy",
-        "hydra_nameserver", "srun", "slurmstepd", "salloc", "sbatch", "aprun", "jsrun", "ssh", "sshd", "rsh", "env"};
+    static constexpr const char* launchers[] = {"mpirun",
+                                                "mpiexec",
+                                                "orterun",
+                                                "orted",
+                                                "prterun",
+                                                "prte",
+                                                "prted",
+                                                "mpirun.openmpi",
+                                                "mpiexec.openmpi",
+                                                "mpirun.mpich",
+                                                "mpiexec.mpich",
+                                                "mpiexec.hydra",
+                                                "hydra_pmi_proxy",
+                                                "hydra_bstrap_proxy",
+                                                "hydra_nameserver",
+                                                "srun",
+                                                "slurmstepd",
+                                                "salloc",
+                                                "sbatch",
+                                                "aprun",
+                                                "jsrun",
+                                                "ssh",
+                                                "sshd",
+                                                "rsh",
+                                                "env"};
     for (const char* launcher : launchers)
         if (std::strcmp(name, launcher) == 0) return true;
     return false;
@@ -54,8 +75,10 @@ __attribute__((constructor)) void load() {
     copy_variable("IOWEIR_PLAN", plan_path, sizeof plan_path);
     const char* wants_verify = std::getenv("IOWEIR_VERIFY");
     verify = wants_verify != nullptr && std::strcmp(wants_verify, "1") == 0;
-    if (trace_directory[0] == '/') tracer::start(trace_directory);
-    else if (trace_directory[0] != '\0') tracer::complain("not tracing: IOWEIR_DIR is not an absolute path:", trace_directory, 0);
+    if (trace_directory[0] == '/')
+        tracer::start(trace_directory);
+    else if (trace_directory[0] != '\0')
+        tracer::complain("not tracing: IOWEIR_DIR is not an absolute path:", trace_directory, 0);
     enabled = trace_directory[0] != '\0' || plan_path[0] != '\0';
 }
 
@@ -141,10 +164,12 @@ using ioweir::preload::start_mpi;
 // Arguments are pointers or integers of register size with every MPI, so no MPI header is needed.
 extern "C" {
 IOWEIR_EXPORT int MPI_Init(int* argc, char*** argv) {
-    return start_mpi("MPI_Init", true, [&](void* real) { return reinterpret_cast<int (*)(int*, char***)>(real)(argc, argv); });
+    return start_mpi("MPI_Init", true,
+                     [&](void* real) { return reinterpret_cast<int (*)(int*, char***)>(real)(argc, argv); });
 }
 IOWEIR_EXPORT int PMPI_Init(int* argc, char*** argv) {
-    return start_mpi("PMPI_Init", true, [&](void* real) { return reinterpret_cast<int (*)(int*, char***)>(real)(argc, argv); });
+    return start_mpi("PMPI_Init", true,
+                     [&](void* real) { return reinterpret_cast<int (*)(int*, char***)>(real)(argc, argv); });
 }
 IOWEIR_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     return start_mpi("MPI_Init_thread", true, [&](void* real) {

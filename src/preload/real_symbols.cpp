@@ -4,8 +4,8 @@
 #include <link.h>
 
 #include <cstdint>
-#include <initializer_list>
 #include <cstring>
+#include <initializer_list>
 
 #include "ioweir_generated/mpi_slots.hpp"
 
@@ -33,13 +33,16 @@ void* ioweir_find_real_dlsym() {
 namespace ioweir::preload {
 namespace {
 
-int missing_function(void) { return 16; }  // an MPI error code other than MPI_SUCCESS in every MPI: MPI_ERR_OTHER or near
+int missing_function(void) {
+    return 16;
+}  // an MPI error code other than MPI_SUCCESS in every MPI: MPI_ERR_OTHER or near
 
 void* our_own_handle() {
     static void* handle = [] {
         Dl_info info{};
-        return ::dladdr(reinterpret_cast<void*>(&find_next), &info) != 0 ? ::dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY)
-                                                                         : nullptr;
+        return ::dladdr(reinterpret_cast<void*>(&find_next), &info) != 0
+                   ? ::dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY)
+                   : nullptr;
     }();
     return handle;
 }
@@ -59,8 +62,10 @@ int collect_candidate(dl_phdr_info* info, std::size_t, void* argument) {
     auto& candidates = *static_cast<Candidates*>(argument);
     const char* name = last_component(info->dlpi_name);
     // The main program ("") may have MPI linked in; a library of MPI has "mpi" in its name with every vendor.
-    const bool plausible = info->dlpi_name[0] == '\0' || (std::strstr(name, "mpi") != nullptr && std::strncmp(name, "libioweir", 9) != 0);
-    if (plausible && candidates.count < Candidates::capacity && std::strlen(info->dlpi_name) < sizeof candidates.names[0])
+    const bool plausible =
+        info->dlpi_name[0] == '\0' || (std::strstr(name, "mpi") != nullptr && std::strncmp(name, "libioweir", 9) != 0);
+    if (plausible && candidates.count < Candidates::capacity &&
+        std::strlen(info->dlpi_name) < sizeof candidates.names[0])
         std::strcpy(candidates.names[candidates.count++], info->dlpi_name);
     return 0;
 }

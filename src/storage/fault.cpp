@@ -63,9 +63,7 @@ Opened FaultBackend::attempt_open(const char* path, int flags, mode_t mode) {
     return below_.attempt_open(path, flags, mode);
 }
 
-int FaultBackend::attempt_close(int descriptor) {
-    return below_.attempt_close(descriptor);
-}
+int FaultBackend::attempt_close(int descriptor) { return below_.attempt_close(descriptor); }
 
 std::int64_t FaultBackend::attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) {
     return below_.attempt_read(descriptor, pieces, count, offset);

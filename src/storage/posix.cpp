@@ -13,9 +13,7 @@ Opened PosixBackend::attempt_open(const char* path, int flags, mode_t mode) {
     return descriptor < 0 ? Opened{-1, errno} : Opened{descriptor, 0};
 }
 
-int PosixBackend::attempt_close(int descriptor) {
-    return ::close(descriptor) == 0 ? 0 : errno;
-}
+int PosixBackend::attempt_close(int descriptor) { return ::close(descriptor) == 0 ? 0 : errno; }
 
 // A single piece takes the plain call: it saves the kernel the import of an iovec array.
 std::int64_t PosixBackend::attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) {

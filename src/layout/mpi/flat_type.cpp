@@ -73,9 +73,7 @@ bool FlatTypeBuilder::append(const FlatTypeBuilder& other) {
     return std::all_of(other.drafts_.begin(), other.drafts_.end(), [&](const Draft& draft) { return append(draft); });
 }
 
-bool FlatTypeBuilder::append(Extent run) {
-    return run.empty() || append(Draft{run, {}});
-}
+bool FlatTypeBuilder::append(Extent run) { return run.empty() || append(Draft{run, {}}); }
 
 bool FlatTypeBuilder::append(Draft draft) {
     if (!drafts_.empty() && draft.loops.empty()) {

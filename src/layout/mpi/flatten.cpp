@@ -112,9 +112,7 @@ public:
     Contents(const Contents&) = delete;
     Contents& operator=(const Contents&) = delete;
 
-    [[nodiscard]] MPI_Datatype type(std::size_t index) const {
-        return types_[index];
-    }
+    [[nodiscard]] MPI_Datatype type(std::size_t index) const { return types_[index]; }
 
     std::vector<std::int64_t> values;
 

@@ -81,9 +81,8 @@ int traced_close(Function function, const void* frame, Call&& call, MPI_File* fh
 
 template <typename Call>
 int traced_view(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset displacement) {
-    return traced_call(function, frame, call, [&](ThreadStream&, int) {
-        return Outcome{handle_files.find(key_of(fh)), displacement, 0};
-    });
+    return traced_call(function, frame, call,
+                       [&](ThreadStream&, int) { return Outcome{handle_files.find(key_of(fh)), displacement, 0}; });
 }
 
 /// `call` takes the status to use: the program's, or ours when it ignores it, because the bytes read are in it.
@@ -105,8 +104,8 @@ int traced_transfer(Function function, const void* frame, Call&& call, MPI_File 
                 if (PMPI_Type_size_x(datatype, &type_bytes) == MPI_SUCCESS && type_bytes > 0)
                     bytes = static_cast<std::int64_t>(count) * type_bytes;
                 MPI_Count moved = 0;
-                if (format::functions[static_cast<std::uint16_t>(function)].op[0] == 'r' && PMPI_Get_elements_x(status, MPI_BYTE, &moved) == MPI_SUCCESS && moved >= 0 &&
-                    moved < bytes)
+                if (format::functions[static_cast<std::uint16_t>(function)].op[0] == 'r' &&
+                    PMPI_Get_elements_x(status, MPI_BYTE, &moved) == MPI_SUCCESS && moved >= 0 && moved < bytes)
                     bytes = moved;
             }
             return Outcome{handle_files.find(key_of(fh)), offset, bytes};

@@ -42,16 +42,17 @@ template <typename Call>
     const std::uint64_t stop = ticks(use_tsc);
     ThreadStream& stream = thread_stream;
     const bool failed = result < 0;
-    const std::int64_t bytes = failed                             ? -static_cast<std::int64_t>(errno)
+    const std::int64_t bytes = failed                           ? -static_cast<std::int64_t>(errno)
                                : bytes_moved == result_is_bytes ? static_cast<std::int64_t>(result)
                                                                 : bytes_moved;
-    record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)), next_sequence(stream), file,
-                 start, stop, offset, bytes, failed);
+    record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)),
+                 next_sequence(stream), file, start, stop, offset, bytes, failed);
     return result;
 }
 
 template <typename Call, typename Count, typename... Rest>
-[[gnu::always_inline]] inline ssize_t traced_transfer(Function function, Call&& call, int fd, const void*, Count, Rest...) {
+[[gnu::always_inline]] inline ssize_t traced_transfer(Function function, Call&& call, int fd, const void*, Count,
+                                                      Rest...) {
     const std::uint32_t file = file_of(fd);
     if (file == 0) return call();
     return traced_call(function, call, file, -1, result_is_bytes);
@@ -66,7 +67,8 @@ template <typename Call, typename Count, typename... Rest>
 }
 
 /// After an open: names the file and records the event, if it is a regular file or failed. Takes no part in timing.
-void record_open(Function function, int directory, const char* path, int result, std::uint64_t start, std::uint64_t stop);
+void record_open(Function function, int directory, const char* path, int result, std::uint64_t start,
+                 std::uint64_t stop);
 
 /// The engine opens its descriptors inside of an MPI-IO call of this thread.
 inline bool engine_is_opening() {
@@ -152,9 +154,9 @@ int traced_fcntl(Call&& call, int fd, int command, void* argument) {
             if (argument == nullptr) return call();
             const auto* lock = static_cast<const struct flock*>(argument);
             const bool query = command == F_GETLK || command == F_OFD_GETLK;
-            const Function function = query                       ? Function::fcntl_getlk
+            const Function function = query                     ? Function::fcntl_getlk
                                       : lock->l_type == F_UNLCK ? Function::fcntl_unlock
-                                                                  : Function::fcntl_lock;
+                                                                : Function::fcntl_lock;
             const std::int64_t offset = lock->l_whence == SEEK_SET ? lock->l_start : -1;
             return traced_call(function, call, file, offset, lock->l_len);
         }

@@ -11,11 +11,12 @@
 
 namespace ioweir::tracer {
 
-void record_open(Function function, int directory, const char* path, int result, std::uint64_t start, std::uint64_t stop) {
+void record_open(Function function, int directory, const char* path, int result, std::uint64_t start,
+                 std::uint64_t stop) {
     KeepErrno error;
     bool regular = false;
     if (result >= 0) {
-        struct stat status {};
+        struct stat status{};
         regular = ::fstat(result, &status) == 0 && S_ISREG(status.st_mode);
         if (!regular) {
             if (file_of(result) != 0) set_file(result, 0);

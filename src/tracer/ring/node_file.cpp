@@ -20,7 +20,8 @@ int reserve(int fd, off_t offset, std::size_t size) {
     if (errno != EOPNOTSUPP && errno != ENOSYS) return errno;
     static const char zeros[4096] = {};
     for (std::size_t done = 0; done < size; done += sizeof zeros)
-        if (raw::pwrite(fd, zeros, sizeof zeros, offset + static_cast<off_t>(done)) != static_cast<ssize_t>(sizeof zeros))
+        if (raw::pwrite(fd, zeros, sizeof zeros, offset + static_cast<off_t>(done)) !=
+            static_cast<ssize_t>(sizeof zeros))
             return errno != 0 ? errno : ENOSPC;
     return 0;
 }

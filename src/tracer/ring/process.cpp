@@ -38,8 +38,8 @@ struct Process {
     std::atomic<std::uint32_t> next_file{};
     std::atomic<std::uint32_t> next_stream{};
     std::atomic<std::uint32_t> chunks{};
-    std::atomic<bool> described{};   // the ProcessRecord was written
-    std::atomic<bool> exhausted{};   // no more chunks can be had
+    std::atomic<bool> described{};  // the ProcessRecord was written
+    std::atomic<bool> exhausted{};  // no more chunks can be had
     std::atomic<bool> complained{};
     std::atomic<std::uint64_t> early_drops{};  // events lost before there was a file to count them in
     std::atomic<pid_t> pid{};                  // a child of vfork shares all this and is another process
@@ -167,7 +167,8 @@ bool attach_file(bool may_wait) {
     }
     int error = 0;
     if (!process.file.attached()) error = process.file.attach(process.directory, process_tracer.use_tsc);
-    if (error == 0) __atomic_fetch_add(&process.file.header()->dropped_events, process.early_drops.exchange(0), __ATOMIC_RELAXED);
+    if (error == 0)
+        __atomic_fetch_add(&process.file.header()->dropped_events, process.early_drops.exchange(0), __ATOMIC_RELAXED);
     process.attaching.clear(std::memory_order_release);
     if (error == 0) return true;
     complain(process.file.failed_step(), process.file.path(), error);
@@ -182,7 +183,8 @@ bool take_spare(ThreadStream& stream, std::size_t size) {
         stream.chunk = chunk;
         stream.cursor = reinterpret_cast<std::byte*>(chunk) + chunk->reserved;
         stream.end = reinterpret_cast<std::byte*>(chunk) + chunk->size_bytes;
-        if (static_cast<std::size_t>(stream.end - stream.cursor) >= size + 2 * sizeof(format::StreamRecord)) return true;
+        if (static_cast<std::size_t>(stream.end - stream.cursor) >= size + 2 * sizeof(format::StreamRecord))
+            return true;
         NodeFile::release(chunk, chunk->size_bytes);
         stream.cursor = stream.end = nullptr;
         stream.chunk = nullptr;
@@ -210,8 +212,10 @@ bool take_new_chunk(ThreadStream& stream) {
 }
 
 void count_drop() {
-    if (process.file.attached()) __atomic_fetch_add(&process.file.header()->dropped_events, 1, __ATOMIC_RELAXED);
-    else process.early_drops.fetch_add(1, std::memory_order_relaxed);
+    if (process.file.attached())
+        __atomic_fetch_add(&process.file.header()->dropped_events, 1, __ATOMIC_RELAXED);
+    else
+        process.early_drops.fetch_add(1, std::memory_order_relaxed);
 }
 
 /// Called by a signal handler that interrupted the writing of `stream` (or of a deputy, by a handler that interrupted a
@@ -221,7 +225,8 @@ ThreadStream* deputy_of(ThreadStream& stream) {
     ThreadStream* last = &stream;
     while (last->writing && last->deputy != nullptr) last = last->deputy;
     if (last->writing) {
-        void* memory = ::mmap(nullptr, sizeof(ThreadStream), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* memory =
+            ::mmap(nullptr, sizeof(ThreadStream), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) {
             count_drop();
             last = nullptr;
@@ -245,7 +250,8 @@ std::byte* refill_stream(ThreadStream& stream, std::size_t size) {
     stream.in_refill = true;
     if (static_cast<std::size_t>(stream.end - stream.cursor) >= size) {
         place = stream.cursor;
-    } else if (!nested && !process.exhausted.load(std::memory_order_relaxed) && attach_file(&stream == &thread_stream)) {
+    } else if (!nested && !process.exhausted.load(std::memory_order_relaxed) &&
+               attach_file(&stream == &thread_stream)) {
         if (stream.chunk != nullptr) {
             store_sample(stream.chunk);
             NodeFile::release(stream.chunk, stream.chunk->size_bytes);
@@ -301,8 +307,8 @@ bool starts_with(const char* text, const char* prefix) { return std::strncmp(tex
 
 /// Files of the system are not the program's data. Stated in docs/explanation/tracing.md.
 bool is_system_path(const char* path) {
-    static constexpr const char* prefixes[] = {"/proc/", "/sys/", "/etc/", "/usr/", "/lib/",  "/lib64/",
-                                               "/bin/",  "/sbin/", "/boot/", "/run/"};
+    static constexpr const char* prefixes[] = {"/proc/",  "/sys/", "/etc/",  "/usr/",  "/lib/",
+                                               "/lib64/", "/bin/", "/sbin/", "/boot/", "/run/"};
     for (const char* prefix : prefixes)
         if (starts_with(path, prefix)) return true;
     return starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/");
@@ -394,8 +400,9 @@ bool program_has_open(std::uint64_t device, std::uint64_t inode) {
     while (const dirent* entry = ::readdir(directory)) {
         if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
         const int fd = std::atoi(entry->d_name);
-        struct stat status {};
-        found = !is_engine_descriptor(fd) && ::fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+        struct stat status{};
+        found =
+            !is_engine_descriptor(fd) && ::fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode;
         if (found) break;
     }
     ::closedir(directory);
@@ -406,7 +413,8 @@ ThreadStream* this_thread() { return &thread_stream; }
 
 bool kernel_uses_tsc() {
     char name[16] = {};
-    const int fd = raw::openat(AT_FDCWD, "/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY, 0);
+    const int fd =
+        raw::openat(AT_FDCWD, "/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY, 0);
     if (fd < 0) return false;
     const ssize_t length = raw::read(fd, name, sizeof name - 1);
     raw::close(fd);
@@ -421,7 +429,7 @@ void prepare() {
 }
 
 void start(const char* directory) {
-    struct stat status {};
+    struct stat status{};
     if (::fstat(2, &status) == 0) {
         process.stderr_device = status.st_dev;
         process.stderr_inode = status.st_ino;
@@ -459,19 +467,19 @@ void stop() {
 void complain(const char* text, const char* detail, int error_number) {
     if (process.complained.exchange(true)) return;
     // A program that closed standard error may have any file of its own there: not a byte of ours goes into it.
-    struct stat status {};
+    struct stat status{};
     if (::fstat(2, &status) != 0) return;
     if (process.started && (status.st_dev != process.stderr_device || status.st_ino != process.stderr_inode)) return;
     char line[512];
     char words[128];
     const char* reason = error_number != 0 ? ::strerror_r(error_number, words, sizeof words) : nullptr;
-    const int length = std::snprintf(line, sizeof line, "ioweir: process %d: %s %s%s%s; the program goes on unharmed\n",
-                                     raw::process_id(), text, detail, reason != nullptr ? ": " : "",
-                                     reason != nullptr ? reason : "");
+    const int length =
+        std::snprintf(line, sizeof line, "ioweir: process %d: %s %s%s%s; the program goes on unharmed\n",
+                      raw::process_id(), text, detail, reason != nullptr ? ": " : "", reason != nullptr ? reason : "");
     if (length > 0) {
-        const ssize_t written = raw::write(2, line, static_cast<std::size_t>(length) < sizeof line
-                                                        ? static_cast<std::size_t>(length)
-                                                        : sizeof line - 1);
+        const ssize_t written = raw::write(
+            2, line,
+            static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1);
         (void)written;
     }
 }
@@ -482,13 +490,16 @@ void sample_clock(ThreadStream& stream) {
 
 /// False in a child of vfork: it shares our memory and has descriptors of its own. (One of fork has its own memory; until
 /// its first event it does not know yet that it is another process.)
-static bool owns_descriptors() { return *process.alive == 0 || raw::process_id() == process.pid.load(std::memory_order_relaxed); }
+static bool owns_descriptors() {
+    return *process.alive == 0 || raw::process_id() == process.pid.load(std::memory_order_relaxed);
+}
 
 void set_file(int fd, std::uint32_t file) {
     if (fd < 0 || !owns_descriptors()) return;
     if (fd >= descriptor_capacity) {
         if (file != 0 && !process.high_descriptor_noted.exchange(true))
-            write_note(static_cast<std::uint32_t>(format::NoteCode::untraced), "", fd, "descriptors above 1048575 are not traced");
+            write_note(static_cast<std::uint32_t>(format::NoteCode::untraced), "", fd,
+                       "descriptors above 1048575 are not traced");
         return;
     }
     if (file != 0) {
@@ -528,8 +539,14 @@ bool absolute_path(int directory, const char* path, char* out, std::size_t capac
     std::memcpy(joined + length, path, tail + 1);
     std::size_t used = 0;
     for (const char* from = joined; *from != '\0';) {
-        if (from[0] == '/' && from[1] == '/') { ++from; continue; }
-        if (from[0] == '/' && from[1] == '.' && (from[2] == '/' || from[2] == '\0')) { from += 2; continue; }
+        if (from[0] == '/' && from[1] == '/') {
+            ++from;
+            continue;
+        }
+        if (from[0] == '/' && from[1] == '.' && (from[2] == '/' || from[2] == '\0')) {
+            from += 2;
+            continue;
+        }
         if (used + 1 >= capacity) return false;
         out[used++] = *from++;
     }

@@ -54,8 +54,10 @@ inline bool is_engine_descriptor(int fd) {
 inline void mark_engine_descriptor(int fd, bool engines) {
     if (static_cast<unsigned>(fd) >= static_cast<unsigned>(descriptor_capacity)) return;
     const std::uint64_t bit = std::uint64_t{1} << (fd % 64);
-    if (engines) __atomic_fetch_or(&engine_descriptors[fd / 64], bit, __ATOMIC_RELAXED);
-    else if (is_engine_descriptor(fd)) __atomic_fetch_and(&engine_descriptors[fd / 64], ~bit, __ATOMIC_RELAXED);
+    if (engines)
+        __atomic_fetch_or(&engine_descriptors[fd / 64], bit, __ATOMIC_RELAXED);
+    else if (is_engine_descriptor(fd))
+        __atomic_fetch_and(&engine_descriptors[fd / 64], ~bit, __ATOMIC_RELAXED);
 }
 
 /// Absolute, without "." and doubled slashes; relative to `directory` (AT_FDCWD or a descriptor). False when it does not fit.

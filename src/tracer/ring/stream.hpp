@@ -38,9 +38,9 @@ struct ThreadStream {
     std::uint32_t sequence = 0;   ///< of the last call entered
     int depth = 0;
     Frame frames[max_depth] = {};
-    std::uint32_t stream = 0;     ///< number in its image, 0: none yet
+    std::uint32_t stream = 0;  ///< number in its image, 0: none yet
     bool in_refill = false;
-    bool writing = false;         ///< something is being written: whoever finds this set interrupted it
+    bool writing = false;  ///< something is being written: whoever finds this set interrupted it
     format::ChunkHeader* chunk = nullptr;
     ThreadStream* deputy = nullptr;  ///< a second stream of the thread, made when it is first needed
     format::codec::State codec = {};
@@ -63,7 +63,7 @@ inline std::uint32_t next_sequence(ThreadStream& stream) {
 /// What the hooks of every library need from the preload's tracer: one instance a process, in the preload.
 /// A C-like table because the back ends are separate libraries.
 struct Tracer {
-    bool active = false;   ///< false: hooks only forward
+    bool active = false;  ///< false: hooks only forward
     bool use_tsc = false;
     /// Inside MPI_Init of any thread: what MPI's own threads open then is not the application's.
     volatile bool mpi_is_starting = false;
@@ -124,7 +124,8 @@ public:
         while (depth > 0) {
             if (depth > ThreadStream::max_depth) return depth;
             const Frame& frame = stream.frames[depth - 1];
-            if (static_cast<const void*>(frame.scope) > inner && frame.scope->cookie_ == cookie_of(frame.sequence)) break;
+            if (static_cast<const void*>(frame.scope) > inner && frame.scope->cookie_ == cookie_of(frame.sequence))
+                break;
             --depth;
         }
         return depth;
@@ -146,7 +147,8 @@ struct Context {
 
 inline Context context_of(ThreadStream& stream, const void* inner) {
     Context context;
-    if (stream.depth == 0) [[likely]] return context;
+    if (stream.depth == 0) [[likely]]
+        return context;
     stream.depth = Scope::live_depth(stream, inner);
     const int known = stream.depth < ThreadStream::max_depth ? stream.depth : ThreadStream::max_depth;
     for (int i = 0; i < known; ++i) {
@@ -159,7 +161,8 @@ inline Context context_of(ThreadStream& stream, const void* inner) {
 
 /// True inside an intercepted MPI-IO call of this thread: what MPI-IO calls of itself is not recorded again.
 inline bool inside_mpi_io(ThreadStream& stream, const void* inner) {
-    if (stream.depth == 0) [[likely]] return false;
+    if (stream.depth == 0) [[likely]]
+        return false;
     stream.depth = Scope::live_depth(stream, inner);
     const int known = stream.depth < ThreadStream::max_depth ? stream.depth : ThreadStream::max_depth;
     for (int i = 0; i < known; ++i)

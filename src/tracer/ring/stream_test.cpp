@@ -29,7 +29,8 @@ protected:
         refills = 0;
     }
     void record(Function function, Context context, std::uint32_t sequence) {
-        record_event(tracer_, stream_, function, context, sequence, 5, 100 << time_shift, 130 << time_shift, 7, 8, false);
+        record_event(tracer_, stream_, function, context, sequence, 5, 100 << time_shift, 130 << time_shift, 7, 8,
+                     false);
     }
     std::vector<EventFields> events() const {
         std::vector<EventFields> out;
@@ -52,8 +53,16 @@ protected:
 
 TEST_F(StreamTest, RecordsWhatItIsGiven) {
     record(Function::pwrite, {3, Origin::engine}, 9);
-    const EventFields expected{static_cast<std::uint16_t>(Function::pwrite), static_cast<std::uint8_t>(Origin::engine), false, 5,
-                               9, 3, 100, 130, 7, 8};
+    const EventFields expected{static_cast<std::uint16_t>(Function::pwrite),
+                               static_cast<std::uint8_t>(Origin::engine),
+                               false,
+                               5,
+                               9,
+                               3,
+                               100,
+                               130,
+                               7,
+                               8};
     EXPECT_EQ(events(), std::vector<EventFields>{expected});
 }
 

@@ -32,6 +32,7 @@ BACK_ENDS = ("libioweir_openmpi.so", "libioweir_mpich.so")
 HAND_WRITTEN = frozenset(
     {prefix + name for prefix in ("", "P") for name in ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")}
     | {"dlsym", "fclose", "freopen", "freopen64", "close_range", "closefrom"}
+    | {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}
 )
 BACK_END_EXPORTS = frozenset({"ioweir_back_end_start"})
 

@@ -6,14 +6,15 @@ from generator.spec import MpiFunction, Parameter, PosixFunction, Spec, Symbol
 
 HEADER = "// Generated from spec/functions.toml.\n"
 # Exported beside the hooks of the table, and written by hand in src/preload: the MPI start functions and dlsym; what
-# ends a descriptor without being an event (forget_hooks.cpp).
+# ends a descriptor without being an event (forget_hooks.cpp); what leaves calls without returning (jump_hooks.cpp).
 FORGET_SYMBOLS = ["fclose", "freopen", "freopen64", "close_range", "closefrom"]
+JUMP_SYMBOLS = ["longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"]
 START_SYMBOLS = ["MPI_Init", "PMPI_Init", "MPI_Init_thread", "PMPI_Init_thread", "MPI_Session_init",
                  "PMPI_Session_init", "dlsym"]
 
 
 def outputs(spec: Spec) -> dict[str, str]:
-    exported = sorted([s.name for f in spec.posix for s in f.symbols] + spec.mpi_symbols() + START_SYMBOLS + FORGET_SYMBOLS)
+    exported = sorted([s.name for f in spec.posix for s in f.symbols] + spec.mpi_symbols() + START_SYMBOLS + FORGET_SYMBOLS + JUMP_SYMBOLS)
     return {
         "ioweir_generated/functions.hpp": function_ids(spec),
         "ioweir_generated/posix_hooks.inc": posix_hooks(spec),

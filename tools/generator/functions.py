@@ -123,20 +123,38 @@ def mpi_wrappers(spec: Spec) -> str:
 
 def mpi_wrapper(function: MpiFunction, short: str, parameters: tuple[Parameter, ...], prefix: str) -> str:
     arguments = names(parameters)
-    data = any(p.name == "status" for p in parameters)
-    body = f"traced_{function.event.op}" if not data else "traced_transfer"
-    described = {
-        "open": "filename, amode, fh", "close": "fh", "view": "fh, disp",
-        "explicit": "fh, offset, count, datatype, status", "individual": "fh, -1, count, datatype, status",
-    }[function.position if data else function.event.op]
-    call_arguments = arguments.replace("status", "status_used") if data else arguments
-    lambda_parameters = "MPI_Status* status_used" if data else ""
+    body, described = mpi_body(function)
+    status = any(p.name == "status" for p in parameters)
+    call_arguments = arguments.replace("status", "status_used") if status else arguments
+    lambda_parameters = "MPI_Status* status_used" if status else ""
     return (
         f"\nstatic int traced_{prefix}_{short}({declarations(parameters)}) {{\n"
         f"    if (inside_mpi_io()) return library_calls.{short}({arguments});\n"
         f"    return {body}(Function::{function.name}, __builtin_frame_address(0),\n"
         f"        [&]({lambda_parameters}) {{ return next_{prefix.lower()}.{short}({call_arguments}); }}, {described});\n}}"
     )
+
+
+def mpi_body(function: MpiFunction) -> tuple[str, str]:
+    """Which body of mpi_hooks.cpp records a function, and what it is told."""
+    given = {p.name for p in function.parameters}
+    offset = "offset" if function.position == "explicit" else "-1"
+    if function.event.op == "open":
+        return "traced_open", "filename, amode, fh"
+    if function.event.op == "close":
+        return "traced_close", "fh"
+    if function.name == "MPI_File_delete":
+        return "traced_delete", "filename"
+    if "request" in given:
+        return "traced_start", f"fh, {offset}, count, datatype"
+    if function.event.op == "split":
+        return "traced_begin", f"fh, {offset}, count, datatype"
+    if function.name.endswith("_end"):
+        return "traced_end", "fh, status"
+    if "status" in given:
+        return "traced_transfer", f"fh, {offset}, count, datatype, status"
+    values = [p.name for p in function.parameters if p.type == "MPI_Offset"]
+    return "traced_other", f"fh, {values[0] if values else '-1'}"
 
 
 def mpi_slots(spec: Spec) -> str:

@@ -5,7 +5,7 @@
 
 #include "ioweir_generated/mpi_slots.hpp"
 #include "mpi/mpi.hpp"
-#include "tracer/hooks/handle_files.hpp"
+#include "tracer/hooks/handle_table.hpp"
 
 namespace ioweir::tracer {
 namespace {
@@ -18,7 +18,8 @@ mpi::FileCalls below_mpi;
 mpi::FileCalls below_pmpi;
 mpi::FileCalls next_mpi;
 mpi::FileCalls next_pmpi;
-HandleFiles handle_files;
+HandleTable<std::uint32_t> handle_files;
+HandleTable<std::int64_t> split_bytes;  // asked for by a split collective that has begun; plus 1, since 0 means none
 
 bool inside_mpi_io() { return tracer::inside_mpi_io(*tracer->thread(), __builtin_frame_address(0)); }
 
@@ -28,6 +29,10 @@ std::int64_t error_class(int code) {
     int result = code;
     PMPI_Error_class(code, &result);
     return result;
+}
+
+bool is_read(Function function) {
+    return std::strcmp(format::functions[static_cast<std::uint16_t>(function)].op, "read") == 0;
 }
 
 /// One recorded call. `call` makes it; `finish` says what to record: file, offset, bytes.
@@ -79,17 +84,42 @@ int traced_close(Function function, const void* frame, Call&& call, MPI_File* fh
     return code;
 }
 
+/// Calls that move no data. `value`: the one offset or size that the call is given, else -1.
 template <typename Call>
-int traced_view(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset displacement) {
+int traced_other(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset value) {
     return traced_call(function, frame, call,
-                       [&](ThreadStream&, int) { return Outcome{handle_files.find(key_of(fh)), displacement, 0}; });
+                       [&](ThreadStream&, int) { return Outcome{handle_files.find(key_of(fh)), value, 0}; });
+}
+
+template <typename Call>
+int traced_delete(Function function, const void* frame, Call&& call, const char* filename) {
+    return traced_call(function, frame, call, [&](ThreadStream& stream, int) {
+        return Outcome{tracer->register_file(stream, filename != nullptr ? filename : ""), -1, 0};
+    });
+}
+
+/// Bytes of `count` instances of a datatype; 0 when they cannot be told.
+template <typename Count>
+std::int64_t bytes_of(Count count, MPI_Datatype datatype) {
+    MPI_Count type_bytes = 0;
+    if (count <= 0 || PMPI_Type_size_x(datatype, &type_bytes) != MPI_SUCCESS || type_bytes <= 0) return 0;
+    return static_cast<std::int64_t>(count) * type_bytes;
+}
+
+/// Non-blocking: what is asked for; the time is that of starting.
+template <typename Call, typename Count>
+int traced_start(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
+                 MPI_Datatype datatype) {
+    return traced_call(function, frame, call, [&](ThreadStream&, int code) {
+        return Outcome{handle_files.find(key_of(fh)), offset, code == MPI_SUCCESS ? bytes_of(count, datatype) : 0};
+    });
 }
 
 /// `call` takes the status to use: the program's, or ours when it ignores it, because the bytes read are in it.
 /// What was read is the status's count; what was written is what was asked for, when the call succeeded.
-template <typename Call, typename Count>
-int traced_transfer(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
-                    MPI_Datatype datatype, MPI_Status* status) {
+template <typename Call>
+int with_status(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, std::int64_t asked,
+                MPI_Status* status) {
     MPI_Status own;
     if (status == MPI_STATUS_IGNORE && tracer->active) {
         std::memset(&own, 0, sizeof own);
@@ -98,18 +128,37 @@ int traced_transfer(Function function, const void* frame, Call&& call, MPI_File 
     return traced_call(
         function, frame, [&] { return call(status); },
         [&](ThreadStream&, int code) {
-            std::int64_t bytes = 0;
-            if (code == MPI_SUCCESS) {
-                MPI_Count type_bytes = 0;
-                if (PMPI_Type_size_x(datatype, &type_bytes) == MPI_SUCCESS && type_bytes > 0)
-                    bytes = static_cast<std::int64_t>(count) * type_bytes;
-                MPI_Count moved = 0;
-                if (format::functions[static_cast<std::uint16_t>(function)].op[0] == 'r' &&
-                    PMPI_Get_elements_x(status, MPI_BYTE, &moved) == MPI_SUCCESS && moved >= 0 && moved < bytes)
-                    bytes = moved;
-            }
+            std::int64_t bytes = code == MPI_SUCCESS ? asked : 0;
+            MPI_Count moved = 0;
+            if (bytes > 0 && is_read(function) && PMPI_Get_elements_x(status, MPI_BYTE, &moved) == MPI_SUCCESS &&
+                moved >= 0 && moved < bytes)
+                bytes = moved;
             return Outcome{handle_files.find(key_of(fh)), offset, bytes};
         });
+}
+
+template <typename Call, typename Count>
+int traced_transfer(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
+                    MPI_Datatype datatype, MPI_Status* status) {
+    const std::int64_t asked = tracer->active ? bytes_of(count, datatype) : 0;
+    return with_status(function, frame, call, fh, offset, asked, status);
+}
+
+/// A split collective: its bytes are counted at its end, of which a handle has at most one to come (MPI 4.0, section 14.4.5).
+template <typename Call, typename Count>
+int traced_begin(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
+                 MPI_Datatype datatype) {
+    return traced_call(function, frame, call, [&](ThreadStream&, int code) {
+        if (code == MPI_SUCCESS) split_bytes.insert(key_of(fh), bytes_of(count, datatype) + 1);
+        return Outcome{handle_files.find(key_of(fh)), offset, 0};
+    });
+}
+
+template <typename Call>
+int traced_end(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Status* status) {
+    const std::int64_t asked = split_bytes.find(key_of(fh));
+    split_bytes.erase(key_of(fh));
+    return with_status(function, frame, call, fh, -1, asked > 0 ? asked - 1 : 0, status);
 }
 
 #include "ioweir_generated/mpi_wrappers.inc"

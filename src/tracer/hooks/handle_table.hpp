@@ -1,4 +1,4 @@
-// MPI_File handle -> file id. Reads take no lock; opens and closes are serialised.
+// MPI_File handle -> what the tracer knows of it. Reads take no lock; insertions and removals are serialised.
 #pragma once
 
 #include <atomic>
@@ -6,26 +6,27 @@
 
 namespace ioweir::tracer {
 
-class HandleFiles {
+template <typename Value>
+class HandleTable {
 public:
     static constexpr std::uint32_t capacity = 1U << 16;
 
     /// 0 when the handle is unknown.
-    [[nodiscard]] std::uint32_t find(std::uintptr_t handle) const {
+    [[nodiscard]] Value find(std::uintptr_t handle) const {
         for (std::uint32_t i = home(handle), seen = 0; seen < capacity; i = (i + 1) % capacity, ++seen) {
             const std::uintptr_t key = entries_[i].handle.load(std::memory_order_acquire);
-            if (key == handle) return entries_[i].file.load(std::memory_order_relaxed);
+            if (key == handle) return entries_[i].value.load(std::memory_order_relaxed);
             if (key == 0) return 0;
         }
         return 0;
     }
     /// False when the table is full: the handle stays unknown.
-    bool insert(std::uintptr_t handle, std::uint32_t file) {
+    bool insert(std::uintptr_t handle, Value value) {
         const Lock lock(busy_);
         for (std::uint32_t i = home(handle), seen = 0; seen < capacity; i = (i + 1) % capacity, ++seen) {
             const std::uintptr_t key = entries_[i].handle.load(std::memory_order_relaxed);
             if (key != 0 && key != erased && key != handle) continue;
-            entries_[i].file.store(file, std::memory_order_relaxed);
+            entries_[i].value.store(value, std::memory_order_relaxed);
             entries_[i].handle.store(handle, std::memory_order_release);
             return true;
         }
@@ -48,7 +49,7 @@ private:
     static constexpr std::uintptr_t erased = 1;
     struct Entry {
         std::atomic<std::uintptr_t> handle;
-        std::atomic<std::uint32_t> file;
+        std::atomic<Value> value;
     };
     struct Lock {
         explicit Lock(std::atomic_flag& flag) : held(flag) {

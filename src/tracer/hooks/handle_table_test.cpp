@@ -1,5 +1,5 @@
 // The handle table against std::map under random opens and closes.
-#include "tracer/hooks/handle_files.hpp"
+#include "tracer/hooks/handle_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 namespace ioweir::tracer {
 namespace {
 
-TEST(HandleFiles, BehavesLikeAMap) {
-    const auto table = std::make_unique<HandleFiles>();
+TEST(HandleTable, BehavesLikeAMap) {
+    const auto table = std::make_unique<HandleTable<std::uint32_t>>();
     std::map<std::uintptr_t, std::uint32_t> oracle;
     std::mt19937_64 random(3);
     for (int step = 0; step < 200'000; ++step) {
@@ -33,9 +33,9 @@ TEST(HandleFiles, BehavesLikeAMap) {
     }
 }
 
-TEST(HandleFiles, RefusesWhatDoesNotFit) {
-    const auto table = std::make_unique<HandleFiles>();
-    for (std::uintptr_t i = 0; i < HandleFiles::capacity; ++i) ASSERT_TRUE(table->insert(0x1000 + 16 * i, 1));
+TEST(HandleTable, RefusesWhatDoesNotFit) {
+    const auto table = std::make_unique<HandleTable<std::uint32_t>>();
+    for (std::uintptr_t i = 0; i < HandleTable<std::uint32_t>::capacity; ++i) ASSERT_TRUE(table->insert(0x1000 + 16 * i, 1));
     EXPECT_FALSE(table->insert(0x7000'0000, 1));
     EXPECT_EQ(table->find(0x7000'0000), 0U);
     table->erase(0x1000);

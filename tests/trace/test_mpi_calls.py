@@ -1,0 +1,61 @@
+"""Every MPI-IO function is recorded once a call, with its bytes, under both MPIs, by both of its names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from tracing import FUNCTIONS, MPICH, OPEN_MPI, Mpi, Totals, build, ioweir_run, report_of_file, totals
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WRITES: Final = {
+    "write_at": 11, "write_at_all": 12, "write": 13, "write_all": 14, "write_at_all_end": 15, "write_all_end": 16,
+    "iwrite_at": 17, "iwrite": 18, "iwrite_at_all": 19, "iwrite_all": 20, "write_shared": 21, "write_ordered": 22,
+    "write_ordered_end": 23, "iwrite_shared": 24,
+}  # fmt: skip
+READS: Final = {
+    "read_shared": 31, "read_ordered": 32, "read_ordered_end": 33, "iread_shared": 34, "read_at": 41, "read_at_all": 42,
+    "read": 43, "read_all": 44, "read_at_all_end": 45, "read_all_end": 46, "iread_at": 47, "iread": 48,
+    "iread_at_all": 49, "iread_all": 50,
+}  # fmt: skip
+BEGUN: Final = [name.replace("_end", "_begin") for name in (*WRITES, *READS) if name.endswith("_end")]
+OTHERS: Final = {
+    "open": 1, "set_size": 1, "preallocate": 1, "set_view": 1, "get_size": 1, "get_group": 1, "get_amode": 1,
+    "get_info": 1, "set_info": 1, "get_view": 1, "get_type_extent": 1, "get_byte_offset": 1, "set_atomicity": 1,
+    "get_atomicity": 1, "seek": 2, "get_position": 1, "sync": 2, "seek_shared": 2, "get_position_shared": 1, "close": 1,
+}  # fmt: skip
+
+
+def expected(rank: int) -> Totals:
+    """Calls and bytes of one rank by function."""
+    table: dict[str, tuple[int, int]] = {f"MPI_File_{name}": (1, size) for name, size in (WRITES | READS).items()}
+    table |= {f"MPI_File_{name}": (1, 0) for name in BEGUN}
+    table |= {f"MPI_File_{name}": (calls, 0) for name, calls in OTHERS.items()}
+    if rank == 0:
+        table["MPI_File_delete"] = (1, 0)
+    return table
+
+
+def test_table_names_every_function() -> None:
+    assert set(expected(0)) == {row["name"] for row in FUNCTIONS.values() if row["layer"] == "MPI-IO"}
+
+
+@pytest.mark.parametrize("profiling", [False, True], ids=["MPI", "PMPI"])
+@pytest.mark.parametrize("mpi", [OPEN_MPI, MPICH], ids=str)
+def test_every_call_is_recorded_once(mpi: Mpi, profiling: bool, tmp_path: Path) -> None:
+    flags = ["-DPROFILING"] if profiling else []
+    program = build("all_mpi_calls.c", mpi.cc, *flags)
+    ranks = 2
+    traced = ioweir_run(tmp_path / "trace", mpi.launch(ranks, program, tmp_path))
+    trace = traced.trace
+    assert trace.is_whole()
+    path = f"{tmp_path}/all"
+    for rank in range(ranks):
+        events = [event for event in trace.events if event.rank == rank and event.layer == "MPI-IO"]
+        assert all(event.path == path for event in events)
+        assert totals(events, "name") == expected(rank)
+    row = report_of_file(traced.report, path)["MPI-IO"]
+    assert (row["write"]["calls"], row["write"]["bytes"]) == (ranks * len(WRITES), ranks * sum(WRITES.values()))
+    assert (row["read"]["calls"], row["read"]["bytes"]) == (ranks * len(READS), ranks * sum(READS.values()))

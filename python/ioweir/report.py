@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 REPORT_VERSION: Final = 1
 
-OPS: Final = ("write", "read", "lock", "unlock", "open", "close", "view", "meta")
+OPS: Final = ("write", "read", "lock", "unlock", "open", "close", "view", "sync", "split", "meta")
 DATA_OPS: Final = ("write", "read")
 PARTS: Final = ("write", "read", "lock", "unlock", "posix_other", "other")
 ORIGINS: Final = ("application", "mpi_library", "engine")

@@ -80,12 +80,14 @@ void store_sample(format::ChunkHeader* chunk) {
     __atomic_store_n(&chunk->sample_monotonic_ns, monotonic, __ATOMIC_RELEASE);
 }
 
+std::byte* make_room(ThreadStream& stream, std::size_t size);
+
 /// Room for a record with text; null when there is none. The caller fills everything but the kind and calls commit().
 template <typename Record>
 Record* begin_meta(ThreadStream& stream, std::size_t text_bytes) {
     const std::size_t size = (sizeof(Record) + text_bytes + 15) / 16 * 16;
     if (static_cast<std::size_t>(stream.end - stream.cursor) < size + 8 || *process_tracer.alive == 0) {
-        if (process_tracer.refill(stream, size + 8) == nullptr) return nullptr;
+        if (make_room(stream, size + 8) == nullptr) return nullptr;
     }
     while (reinterpret_cast<std::uintptr_t>(stream.cursor) % 8 != 0) *stream.cursor++ = std::byte{format::padding_tag};
     auto* record = reinterpret_cast<Record*>(stream.cursor);
@@ -239,7 +241,7 @@ ThreadStream* deputy_of(ThreadStream& stream) {
     return last;
 }
 
-std::byte* refill_stream(ThreadStream& stream, std::size_t size) {
+std::byte* make_room(ThreadStream& stream, std::size_t size) {
     const int saved_errno = errno;
     std::byte* place = nullptr;
     if (*process.alive == 0) {
@@ -270,9 +272,15 @@ std::byte* refill_stream(ThreadStream& stream, std::size_t size) {
             if (static_cast<std::size_t>(stream.end - stream.cursor) >= size) place = stream.cursor;
         }
     }
-    if (place == nullptr) count_drop();
     stream.in_refill = nested;
     errno = saved_errno;
+    return place;
+}
+
+/// For an event: what finds no room is counted.
+std::byte* refill_stream(ThreadStream& stream, std::size_t size) {
+    std::byte* place = make_room(stream, size);
+    if (place == nullptr) count_drop();
     return place;
 }
 
@@ -331,12 +339,13 @@ std::uint32_t register_path(ThreadStream& of_thread, const char* name) {
     if (is_system_path(path)) return 0;
     std::size_t length = std::strlen(path);
     if (length >= path_capacity) length = path_capacity - 1;
+    // Without room the file keeps a number and no name: its calls go on being counted, as dropped or without a path.
+    const std::uint32_t file = process.next_file.fetch_add(1, std::memory_order_relaxed) + 1;
     const Writing writing(process_tracer, of_thread);
-    if (writing.stream() == nullptr) return 0;
+    if (writing.stream() == nullptr) return file;
     ThreadStream& stream = *writing.stream();
     auto* record = begin_meta<format::FileRecord>(stream, length);
-    if (record == nullptr) return 0;
-    const std::uint32_t file = process.next_file.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (record == nullptr) return file;
     record->file = file;
     std::memcpy(text_of(record), path, length);
     commit(stream, record);

@@ -10,12 +10,12 @@
 #else
 #define IO(name) MPI_File_##name
 #endif
-#define CHECK(call)                                                      \
-    do {                                                                 \
-        if ((call) != MPI_SUCCESS) {                                     \
+#define CHECK(call)                                                           \
+    do {                                                                      \
+        if ((call) != MPI_SUCCESS) {                                          \
             fprintf(stderr, "%s:%d: %s failed\n", __FILE__, __LINE__, #call); \
-            MPI_Abort(MPI_COMM_WORLD, 9);                                \
-        }                                                                \
+            MPI_Abort(MPI_COMM_WORLD, 9);                                     \
+        }                                                                     \
     } while (0)
 
 int main(int argc, char** argv) {

@@ -1,11 +1,13 @@
-# ioweir_mpi_test(NAME KIND openmpi|mpich RANKS n PROGRAM target [ARGUMENTS ...] [TIMEOUT_S s]): a ctest that runs a program
+# ioweir_mpi_test(NAME KIND openmpi|mpich RANKS n PROGRAM target [ARGUMENTS ...] [LAUNCH ...]
+#                 [TIMEOUT_S s]): a ctest that runs a program
 # under that library's launcher. Every one has a time limit: a hang is a failure. More ranks than processors are normal here.
+# LAUNCH: words between the launcher and the program, such as env and variables that only ranks may see.
 include_guard()
 find_program(IOWEIR_MPIEXEC_OPENMPI NAMES mpirun.openmpi)
 find_program(IOWEIR_MPIEXEC_MPICH NAMES mpiexec.mpich)
 
 function(ioweir_mpi_test name)
-  cmake_parse_arguments(ARG "" "KIND;RANKS;PROGRAM;TIMEOUT_S" "ARGUMENTS" ${ARGN})
+  cmake_parse_arguments(ARG "" "KIND;RANKS;PROGRAM;TIMEOUT_S" "ARGUMENTS;LAUNCH" ${ARGN})
   if(NOT ARG_TIMEOUT_S)
     set(ARG_TIMEOUT_S 120)
   endif()
@@ -17,6 +19,6 @@ function(ioweir_mpi_test name)
   # The launcher leaves its ranks behind when ctest kills it; timeout(1) ends it in an orderly way a little earlier.
   math(EXPR limit_s "${ARG_TIMEOUT_S} - 5")
   add_test(NAME ${name}
-           COMMAND timeout -k 3 ${limit_s} ${launcher} -n ${ARG_RANKS} $<TARGET_FILE:${ARG_PROGRAM}> ${ARG_ARGUMENTS})
+           COMMAND timeout -k 3 ${limit_s} ${launcher} -n ${ARG_RANKS} ${ARG_LAUNCH} $<TARGET_FILE:${ARG_PROGRAM}> ${ARG_ARGUMENTS})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT_S} PROCESSORS ${ARG_RANKS} LABELS "mpi;${ARG_KIND}")
 endfunction()

@@ -1,6 +1,6 @@
 // Random MPI-IO cases as a plain MPI program, to be run with and without ioweir: checks itself, prints a hash.
 //
-//   mpiexec -n R random_views --directory DIR [--seed 1] [--cases 100] [--first 0] [--wild 1] [--verbose 1]
+//   mpiexec -n R random_views --directory DIR [--file NAME] [--seed 1] [--cases 100] [--first 0] [--wild 1] [--verbose 1]
 //
 // --wild 1: also what MPI libraries get wrong by themselves (mpi_cases/case_runner.hpp).
 // Ends with "random_views: CASES cases, BYTES bytes, hash HEX" and 0, or says what is wrong and ends with 1. The hash depends on
@@ -17,7 +17,7 @@
 namespace {
 
 struct Settings {
-    std::string directory;
+    std::string directory, file = "random_views.data";
     std::uint64_t seed = 1, first = 0, cases = 100;
     bool wild = false, verbose = false;
 };
@@ -28,6 +28,8 @@ bool parse(int argc, char** argv, Settings& settings) {
         const char* value = argv[i + 1];
         if (name == "--directory")
             settings.directory = value;
+        else if (name == "--file")
+            settings.file = value;
         else if (name == "--seed")
             settings.seed = std::strtoull(value, nullptr, 10);
         else if (name == "--cases")
@@ -53,9 +55,9 @@ int main(int argc, char** argv) {
     Settings settings;
     if (!parse(argc, argv, settings)) {
         if (rank == 0)
-            std::fprintf(
-                stderr,
-                "usage: random_views --directory DIR [--seed S] [--cases N] [--first I] [--wild 1] [--verbose 1]\n");
+            std::fprintf(stderr,
+                         "usage: random_views --directory DIR [--file NAME] [--seed S] [--cases N] [--first I] [--wild "
+                         "1] [--verbose 1]\n");
         MPI_Finalize();
         return 2;
     }
@@ -63,7 +65,7 @@ int main(int argc, char** argv) {
     long long bad = 0, bytes = 0;
     unsigned long long hash = 0;
     for (std::uint64_t i = settings.first; i < settings.first + settings.cases; ++i) {
-        const std::string path = settings.directory + "/random_views.data";
+        const std::string path = settings.directory + "/" + settings.file;
         const cases::CaseResult result =
             cases::run_case(cases::mpi_calls, level, settings.seed, i, MPI_COMM_WORLD, path);
         if (settings.verbose || !result.problems.empty()) {

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <new>
 #include <string>
 
 #include "engine/parts.hpp"
@@ -160,10 +161,8 @@ int finish(const Handle& handle, const Call& call, const Decision& decision, con
     return result;
 }
 
-}  // namespace
-
-int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
-             FunctionRef<int()> independent) {
+int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
+                      FunctionRef<int()> independent) {
     const Decision decision = decide(engine, handle, call);
     if (decision.by != By::engine) {
         handle.passed.count(decision.reason);
@@ -181,6 +180,18 @@ int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()
     totals.operations += outcome.operations;
     totals.elapsed_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();
     return finish(handle, call, decision, outcome);
+}
+
+}  // namespace
+
+int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
+             FunctionRef<int()> independent) {
+    try {
+        return transfer_or_throw(engine, handle, call, same, independent);
+    } catch (const std::bad_alloc&) {
+        // No exception may reach a C or Fortran program. This rank does without the engine; its pointer has not moved yet.
+        return independent();
+    }
 }
 
 }  // namespace ioweir::engine

@@ -89,6 +89,7 @@ void install(const FileCalls& below, FileCalls& hooks, Options options, Host hos
     hooks.File_open = hook_open;
     hooks.File_close = hook_close;
     hooks.File_set_view = hook_set_view;
+    count_left_calls(below, hooks);
     using F = FileCalls;
     put<&F::File_read_at, &F::File_read_at>(below, hooks);
     put<&F::File_read_at_c, &F::File_read_at_c>(below, hooks);

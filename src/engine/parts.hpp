@@ -31,6 +31,9 @@ struct Call {
 /// `same` is the real function, which may be collective; `independent` its form that needs no other rank.
 int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same, FunctionRef<int()> independent);
 
+// left_calls.cpp: replaces in `hooks` the data calls that are only counted.
+void count_left_calls(const mpi::FileCalls& below, mpi::FileCalls& hooks);
+
 // verify.cpp: does the file hold it? Collective over the handle's group; after the real close.
 void verify_written(Engine& engine, Handle& handle);
 

@@ -68,10 +68,12 @@ def expected_mpi(rank: int, mpi_version: int) -> Figures:
         (shared, "MPI_File_write_at"): (2, 100 + 5 * 2 * 4),
         (shared, "MPI_File_read_at"): (4, 77 + 9 + 10 + 0),
         (shared, "MPI_File_read_all"): (1, 48),
+        (shared, "MPI_File_sync"): (2, 0),
         (shared, "MPI_File_close"): (1, 0),
         (own, "MPI_File_open"): (2, 0),
         (own, "MPI_File_write"): (rank + 2, (rank + 1) * (200 + rank) + 3 * 8),
         (own, "MPI_File_read"): (4, 100 + 100 + 24 + 0),
+        (own, "MPI_File_seek"): (3 if mpi_version >= 4 else 2, 0),
         # it fails
         (own, "MPI_File_write_at"): (1, 0),
         (own, "MPI_File_close"): (2, 0),

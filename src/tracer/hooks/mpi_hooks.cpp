@@ -79,8 +79,10 @@ template <typename Call>
 int traced_close(Function function, const void* frame, Call&& call, MPI_File* fh) {
     const std::uintptr_t key = fh != nullptr ? key_of(*fh) : 0;
     const std::uint32_t file = handle_files.find(key);
+    // Before the real call: afterwards another thread's new file may already have the handle.
+    if (file != 0) handle_files.erase(key);
     const int code = traced_call(function, frame, call, [&](ThreadStream&, int) { return Outcome{file, -1, 0}; });
-    if (code == MPI_SUCCESS && file != 0) handle_files.erase(key);
+    if (code != MPI_SUCCESS && file != 0) handle_files.insert(key, file);
     return code;
 }
 

@@ -142,16 +142,18 @@ static int mode_longjmp(char** more) {
     return 0;
 }
 
-/* Eight threads write their own files by MPI-IO at once: thread t 50 x (10 + t) bytes. */
+/* Eight threads write their own files by MPI-IO at once, and open and close them again each time: thread t 200 times
+   10 + t bytes. One thread's new handle is often the one that another has just closed. */
 static void* thread_body(void* argument) {
     int t = (int)(intptr_t)argument;
     char path[4096];
     snprintf(path, sizeof path, "%s/thread.%d.%d", directory, rank, t);
-    MPI_File file;
-    MUST(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) == 0);
-    for (int i = 0; i < 50; ++i)
+    for (int i = 0; i < 200; ++i) {
+        MPI_File file;
+        MUST(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) == 0);
         MUST(MPI_File_write_at(file, i * 20, buffer, 10 + t, MPI_BYTE, MPI_STATUS_IGNORE) == 0);
-    MUST(MPI_File_close(&file) == 0);
+        MUST(MPI_File_close(&file) == 0);
+    }
     return NULL;
 }
 static int mode_threads(char** more) {

@@ -1,6 +1,7 @@
 # The two commands of the README are `make demo` and `make test`; each installs what it lacks and builds what changed.
 #   make demo       a real program, traced, reported, run again with a plan, compared
 #   make test       every test and check; the last line counts them
+#   make test-long  the random comparison with the MPI library in full (CASES=300)
 #   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir
 #   make bench      release build, micro and whole-run benchmarks (results in build/bench)
 #   make lint       formatting, style, types, layers          make format    applies the formatting
@@ -14,7 +15,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: test-long help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=

@@ -58,6 +58,9 @@ build-bench: venv
 test: package build
 	@$(PY) tools/run_tests.py
 
+test-long: build
+	@tools/long_tests.sh
+
 demo: package
 	@$(PY) tools/demo.py
 

@@ -116,7 +116,7 @@ def closing_lines(before: list[Any], after: list[Any], ranks: int) -> list[str]:
         return float(run["layers"]["MPI-IO"]["write"]["time_s"]) / ranks
 
     return [
-        f"Medians of {len(before)} pairs run in turns, as it is -> with the plan (in brackets: least, greatest ratio):",
+        f"{ranks} ranks, median of {len(before)} pairs run in turns, as it is -> with the plan (least .. greatest):",
         row("whole program", [float(run["wall_s"]) for run in before], [float(run["wall_s"]) for run in after]),
         row(
             "in MPI-IO writes, mean of the ranks", [in_writes(run) for run in before], [in_writes(run) for run in after]
@@ -129,46 +129,66 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--pairs", type=int, default=3, help="pairs of runs, as it is and with the plan")
+    parser.add_argument("--seconds", type=float, default=100, help="no further pair is begun after this time")
     parser.add_argument("--program", default="lmp", help="the LAMMPS executable")
     options = parser.parse_args()
     os.chdir(ROOT)
     started = time.monotonic()
+    processors = len(os.sched_getaffinity(0))
     try:
-        require_mpiio(options.program)
-        arguments = ["-in", str(INPUT), "-var", "out", str(OUTPUT / "files"), "-log", "none"]
-        program = [launcher(options.program), "-n", str(options.ranks), options.program, *arguments]
-        plan = ("--plan", str(PLAN))
-        OUTPUT.mkdir(exist_ok=True)
-
-        print("== 1. A program as it is, traced: LAMMPS melts 256,000 atoms and writes them every 10 steps")
-        before = [run_traced("before", program, shown=True)]
-        show("report", str(before[0]))
-        print(f"\n== 2. The same program with a plan, {PLAN}")
-        after = [run_traced("after", program, *plan, shown=True)]
-        print("\n== 3. What changed")
-        show("compare", str(before[0]), str(after[0]))
-        print("\n== 4. Once more with the plan, comparing what the files hold with what the program passed in")
-        print(verified(run_traced("verified", program, *plan, "--verify", shown=True)))
-        print(f"\n== 5. {options.pairs - 1} more pairs, in turns", flush=True)
-        for index in range(2, options.pairs + 1):
-            before.append(run_traced(f"before-{index}", program))
-            after.append(run_traced(f"after-{index}", program, *plan))
-        lines = closing_lines([figures(trace) for trace in before], [figures(trace) for trace in after], options.ranks)
+        demonstrate(options, processors, started + options.seconds)
     except (DemoError, subprocess.CalledProcessError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
-    print()
-    print("\n".join(lines))
-    processors = len(os.sched_getaffinity(0))
-    if options.ranks > processors:
-        print(
-            f"{options.ranks} ranks shared {processors} processors: where ranks wait for each other, a part of the "
-            "time is waiting for a processor (tools/demo.py --ranks N takes another number)."
-        )
     print(
         f"Done in {time.monotonic() - started:.0f} s. Traces: {OUTPUT}/before, {OUTPUT}/after; try `{IOWEIR} --help`."
     )
     return 0
+
+
+def demonstrate(options: argparse.Namespace, processors: int, deadline: float) -> None:
+    """Traced, reported, planned, compared, verified, and repeated as often as time allows."""
+    lammps, ranks = options.program, options.ranks
+    require_mpiio(lammps)
+    arguments = ["-in", str(INPUT), "-var", "out", str(OUTPUT / "files"), "-log", "none"]
+    mpirun = launcher(lammps)
+    program = [mpirun, "-n", str(ranks), lammps, *arguments]
+    plan = ("--plan", str(PLAN))
+    OUTPUT.mkdir(exist_ok=True)
+
+    print("== 1. A program as it is, traced: LAMMPS melts 256,000 atoms and writes them every 10 steps")
+    before = [run_traced("before", program, shown=True)]
+    show("report", str(before[0]))
+    print(f"\n== 2. The same program with a plan, {PLAN}")
+    after = [run_traced("after", program, *plan, shown=True)]
+    print("\n== 3. What changed")
+    show("compare", str(before[0]), str(after[0]))
+    print("\n== 4. Once more with the plan, comparing what the files hold with what the program passed in")
+    print(verified(run_traced("verified", program, *plan, "--verify", shown=True)))
+
+    print("\n== 5. More pairs, in turns", flush=True)
+    for index in range(2, options.pairs + 1):
+        if time.monotonic() > deadline:
+            break
+        before.append(run_traced(f"before-{index}", program))
+        after.append(run_traced(f"after-{index}", program, *plan))
+    print("\n".join(closing_lines([figures(trace) for trace in before], [figures(trace) for trace in after], ranks)))
+    # Ranks that wait for a processor look like ranks that wait for I/O: the same again without that.
+    if 1 < processors < ranks:
+        print(
+            f"{ranks} ranks shared {processors} processors: a part of the time in MPI-IO was waiting for a processor. "
+            "Without that:",
+            flush=True,
+        )
+        fewer = [mpirun, "-n", str(processors), lammps, *arguments]
+        old: list[Any] = []
+        new: list[Any] = []
+        for index in range(1, options.pairs + 1):
+            if old and time.monotonic() > deadline:
+                break
+            old.append(figures(run_traced(f"fewer-ranks-before-{index}", fewer)))
+            new.append(figures(run_traced(f"fewer-ranks-after-{index}", fewer, *plan)))
+        print("\n".join(closing_lines(old, new, processors)))
 
 
 if __name__ == "__main__":

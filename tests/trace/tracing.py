@@ -166,15 +166,20 @@ def ioweir_run(
     directory: Path,
     command: Sequence[str | Path],
     *,
+    options: Sequence[str | Path] = (),
     code: int | None = 0,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     timeout: float = TIMEOUT_S,
     started: Callable[[subprocess.Popen[str]], None] | None = None,
 ) -> Traced:
-    """`ioweir run -q -o directory -- command`, which has to return `code` (None: any)."""
+    """`ioweir run -q -o directory OPTIONS -- command`, which has to return `code` (None: any)."""
     finished = run(
-        [*IOWEIR, "run", "-q", "-o", directory, "--", *command], env=env, cwd=cwd, timeout=timeout, started=started
+        [*IOWEIR, "run", "-q", "-o", directory, *options, "--", *command],
+        env=env,
+        cwd=cwd,
+        timeout=timeout,
+        started=started,
     )
     if code is not None:
         finished.expect(code)

@@ -1,0 +1,85 @@
+"""A program under a plan: the engine's work is in the trace, what it leaves is said with the reason, nothing else changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from test_mpi_calls import BEGUN, READS, WRITES, expected
+from tracing import MPIS, Mpi, Traced, build, ioweir_run, totals
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RANKS: Final = 2
+DIRECT: Final = ("write_at", "write_at_all", "write", "write_all", "read_at", "read_at_all", "read", "read_all")
+SHARED_POINTER_CALLS: Final = 8
+
+
+def planned(mpi: Mpi, folder: Path, source: str, pattern: str, *options: str, fault: str = "", code: int = 0) -> Traced:
+    """A program with the plan that every rank writes its own bytes."""
+    plan = folder / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "{pattern}"\nwriters = "everyone"\n')
+    program = build(source, mpi.cc)
+    injected = ["env", f"IOWEIR_TEST_STORAGE={fault}"] if fault else []
+    command = mpi.launch(RANKS, *injected, program, folder)
+    return ioweir_run(folder / "trace", command, options=["--plan", plan, *options], code=code)
+
+
+def notes(traced: Traced, code: str) -> list[dict[str, Any]]:
+    return [note for note in traced.trace.notes if note["code"] == code]
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_engine_moves_what_it_can_and_says_what_it_leaves(mpi: Mpi, tmp_path: Path) -> None:
+    traced = planned(mpi, tmp_path, "all_mpi_calls.c", "all")
+    trace = traced.trace
+    path = f"{tmp_path}/all"
+    for rank in range(RANKS):
+        mine = [event for event in trace.events if event.rank == rank and event.path == path]
+        assert totals((e for e in mine if e.layer == "MPI-IO"), "name") == expected(rank)
+        engines = [event for event in mine if event.origin == "engine"]
+        # Every byte of the calls it handles went through its own descriptor, each call under its MPI-IO parent.
+        moved = Counter[str]()
+        for event in engines:
+            if event.op in ("read", "write"):
+                parent = trace.parent_of(event)
+                assert parent is not None
+                moved[parent.name.removeprefix("MPI_File_")] += event.bytes
+        assert moved == {name: (WRITES | READS)[name] for name in DIRECT}
+        opened = [event.name for event in engines if event.op == "open"]
+        closed = [event.name for event in engines if event.op == "close"]
+        assert len(opened) == len(closed) == 1
+    applied = notes(traced, "plan_applied")
+    assert [note["path"] for note in applied] == [path]
+    left = Counter[str]()
+    for note in notes(traced, "passed_through"):
+        left[note["text"]] += note["value"]
+    assert left == {
+        "non-blocking call": RANKS * 8,
+        "split collective": RANKS * (len(BEGUN) - 2),
+        "shared file pointer": RANKS * SHARED_POINTER_CALLS,
+    }
+    summaries = notes(traced, "engine_summary")
+    assert sum(note["value"] for note in summaries) == RANKS * sum((WRITES | READS)[name] for name in DIRECT)
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_verify_accepts_what_was_written_and_refuses_a_flipped_bit(mpi: Mpi, tmp_path: Path) -> None:
+    for fault, code in (("", 0), ("flip:1", 74), ("drop:1", 74)):
+        folder = tmp_path / (fault.replace(":", "") or "sound")
+        folder.mkdir()
+        traced = planned(mpi, folder, "one_write.c", "file", "--verify", fault=fault, code=code)
+        assert sum(note["value"] for note in notes(traced, "verify_ok")) == (0 if fault else RANKS * 4096)
+        assert bool(notes(traced, "verify_mismatch")) == bool(fault)
+        assert ("does not hold what the program wrote" in traced.err) == bool(fault)
+
+
+def test_plan_that_cannot_be_followed_is_refused_before_the_program_starts(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "*"\nwritrs = "everyone"\n')
+    marker = tmp_path / "started"
+    refused = ioweir_run(tmp_path / "trace", ["touch", marker], options=["--plan", plan], code=2)
+    assert "did you mean 'writers'" in refused.err
+    assert not marker.exists()

@@ -1,4 +1,4 @@
-"""A program under a plan: the engine's work is in the trace, what it leaves is said with the reason, nothing else changes."""
+"""A program under a plan: what the engine does is traced, what it leaves is said, and verification means something."""
 
 from __future__ import annotations
 

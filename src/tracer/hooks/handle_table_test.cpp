@@ -35,7 +35,8 @@ TEST(HandleTable, BehavesLikeAMap) {
 
 TEST(HandleTable, RefusesWhatDoesNotFit) {
     const auto table = std::make_unique<HandleTable<std::uint32_t>>();
-    for (std::uintptr_t i = 0; i < HandleTable<std::uint32_t>::capacity; ++i) ASSERT_TRUE(table->insert(0x1000 + 16 * i, 1));
+    for (std::uintptr_t i = 0; i < HandleTable<std::uint32_t>::capacity; ++i)
+        ASSERT_TRUE(table->insert(0x1000 + 16 * i, 1));
     EXPECT_FALSE(table->insert(0x7000'0000, 1));
     EXPECT_EQ(table->find(0x7000'0000), 0U);
     table->erase(0x1000);

@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
     snprintf(path, sizeof path, "%s/file", argv[1]);
     MPI_File fh;
     MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &fh);
-    MPI_File_write_at_all(fh, (MPI_Offset)rank * (MPI_Offset)sizeof data, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_write_at_all(fh, (MPI_Offset)rank * (MPI_Offset)sizeof data, data, sizeof data, MPI_BYTE,
+                          MPI_STATUS_IGNORE);
     MPI_File_close(&fh);
     MPI_Finalize();
     return 0;

@@ -62,6 +62,8 @@ class Function:
     op: str
     collective: bool = False
     symbols: tuple[str, ...] = ()
+    completes: bool = False
+    """Ends an operation that another call began: its time counts, but neither a call nor bytes."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def function_table(rows: Iterable[Mapping[str, Any]]) -> tuple[Function, ...]:
             op=str(row["op"]),
             collective=bool(row.get("collective", False)),
             symbols=tuple(row.get("symbols", ())),
+            completes=bool(row.get("completes", False)),
         )
         for row in rows
     )

@@ -84,6 +84,7 @@ nb::list functions() {
         row["layer"] = info.layer;
         row["op"] = info.op;
         row["collective"] = info.collective;
+        row["completes"] = info.completes;
         nb::list symbols;
         for (const char* at = info.symbols; *at != '\0';) {
             const std::size_t length = std::strcspn(at, " ");
@@ -135,7 +136,7 @@ NB_MODULE(_core, m) {
     m.def("read_traces", &read_trace, nb::arg("files"),
           "Reads the trace files of the nodes of one run. Raises ValueError when one is no trace file.");
     m.def("read_trace", [](const std::string& file) { return read_trace({file}); }, nb::arg("file"), "One trace file.");
-    m.def("functions", &functions, "Every function that is intercepted: id, name, layer, op, collective, symbols.");
+    m.def("functions", &functions, "Every function that is intercepted: id, name, layer, op, collective, completes, symbols.");
     m.attr("origin_names") = nb::make_tuple("application", "mpi_library", "engine");
     bind_planner(m);
 }

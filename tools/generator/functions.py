@@ -34,9 +34,10 @@ def function_ids(spec: Spec) -> str:
     out += ["};", "", f"inline constexpr std::uint16_t function_count = {len(spec.events) + 1};", "",
             "/// What a report needs to know of a function.", "struct FunctionInfo {", "    const char* name;",
             "    const char* layer;", "    const char* op;", "    bool collective;",
+            "    bool completes;  ///< ends an operation that another call began: time, but neither a call nor bytes",
             "    const char* symbols;  ///< exported symbols, separated by spaces", "};",
-            "inline constexpr FunctionInfo functions[function_count] = {", '    {"", "", "", false, ""},']
-    out += [f'    {{"{e.name}", "{e.layer}", "{e.op}", {str(e.collective).lower()}, "{" ".join(e.symbols)}"}},'
+            "inline constexpr FunctionInfo functions[function_count] = {", '    {"", "", "", false, false, ""},']
+    out += [f'    {{"{e.name}", "{e.layer}", "{e.op}", {str(e.collective).lower()}, {str(e.completes).lower()}, "{" ".join(e.symbols)}"}},'
             for e in spec.events]
     out += ["};", "", "}  // namespace ioweir::format", ""]
     return "\n".join(out)
@@ -185,9 +186,10 @@ def trampolines(spec: Spec) -> str:
 
 def pages(spec: Spec) -> dict[str, str]:
     out = ["# Intercepted functions", "", "Generated from spec/functions.toml.", "",
-           "| id | event | layer | counted as | collective | symbols |", "|---|---|---|---|---|---|"]
+           "`completes`: ends an operation that another call began; its time counts, but neither calls nor bytes.", "",
+           "| id | event | layer | counted as | collective | completes | symbols |", "|---|---|---|---|---|---|---|"]
     for e in spec.events:
-        out.append(f"| {e.id} | {e.name} | {e.layer} | {e.op} | {'yes' if e.collective else ''} | {', '.join(e.symbols)} |")
+        out.append(f"| {e.id} | {e.name} | {e.layer} | {e.op} | {'yes' if e.collective else ''} | {'yes' if e.completes else ''} | {', '.join(e.symbols)} |")
     out += ["", "MPI starts are seen through MPI_Init, MPI_Init_thread and MPI_Session_init (and their PMPI forms);",
             "Fortran programs arrive at these C entries through the bindings of Open MPI and MPICH.", "",
             f"{', '.join(FORGET_SYMBOLS)} are seen, so that a descriptor that they end is not taken for the file it",

@@ -52,6 +52,7 @@ class Event:
     op: str
     collective: bool
     symbols: tuple[str, ...]
+    completes: bool = False  # ends an operation that another call began: time, but neither a call nor bytes
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ def load(directory: Path) -> Spec:
         kinds = entry.get("events") or [{"name": entry["name"], "op": entry["op"]}]
         events = []
         for kind in kinds:
-            events.append(Event(next_id, kind["name"], "POSIX", kind["op"], False, names))
+            completes = bool(kind.get("completes", entry.get("completes", False)))
+            events.append(Event(next_id, kind["name"], "POSIX", kind["op"], False, names, completes))
             next_id += 1
         posix.append(PosixFunction(entry["name"], entry["body"], entry["returns"], tuple(events), symbols))
     mpi: list[MpiFunction] = []

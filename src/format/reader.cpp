@@ -17,6 +17,8 @@
 namespace ioweir::format {
 namespace {
 
+constexpr std::size_t damage_lines_a_file = 20;  ///< a file full of rubbish must not make a report of its own
+
 constexpr std::size_t file_header_bytes = sizeof(FileHeader);
 
 /// A file mapped for reading; unmapped when it goes.
@@ -113,10 +115,28 @@ struct ImageState {
     std::vector<std::uint32_t> paths;  ///< by file id
 };
 
-class FileReader {
+/// Records of one thread that lie together: from a StreamRecord to the next one, or to the end of the chunk's records.
+struct Segment {
+    const std::byte* begin;
+    const std::byte* end;
+    std::uint64_t tick;  ///< where the thread's time was; segments of a thread follow each other by it
+};
+
+/// The records of one thread in this file.
+struct Stream {
+    std::uint64_t image;
+    std::uint32_t kernel_id;
+    std::uint64_t events = 0;
+    std::vector<Segment> segments;
+};
+
+}  // namespace
+
+/// One trace file: its chunks, its clock, its processes, and where each thread's records lie.
+class NodeFile {
 public:
-    FileReader(Trace& trace, std::unordered_map<std::string, std::uint32_t>& path_index, std::string name,
-               std::shared_ptr<MappedFile> file)
+    NodeFile(Trace& trace, std::unordered_map<std::string, std::uint32_t>& path_index, std::string name,
+             std::shared_ptr<MappedFile> file)
         : trace_(trace), path_index_(path_index), name_(std::move(name)), file_(std::move(file)) {}
 
     Result<bool> open() {
@@ -137,23 +157,19 @@ public:
         find_chunks();
         for (const ChunkView& chunk : chunks_) {
             clock_.add(chunk.header.sample_tick, chunk.header.sample_monotonic_ns, chunk.header.sample_realtime_ns);
-            for_each_record(
-                chunk, true,
-                [&](std::uint16_t kind, const std::byte* record, std::size_t size) {
-                    if (kind == ProcessRecord::record_kind && size >= sizeof(ProcessRecord)) begin_process(record);
-                    if (kind == ClockRecord::record_kind && size >= sizeof(ClockRecord)) {
-                        const auto sample = load<ClockRecord>(record);
-                        clock_.add(sample.tick, sample.monotonic_ns, sample.realtime_ns);
-                    }
-                },
-                [&](const EventFields&) { ++event_count_; });
+            index_chunk(chunk);
         }
+        for (Stream& stream : streams_)
+            std::stable_sort(stream.segments.begin(), stream.segments.end(),
+                             [](const Segment& a, const Segment& b) { return a.tick < b.tick; });
+        if (damage_count_ > damage_lines_a_file)
+            trace_.damage.push_back(name_ + ": and " + std::to_string(damage_count_ - damage_lines_a_file) +
+                                    " more places like these");
         if (!clock_.settle(header_.tick_is_tsc == 0) && !chunks_.empty())
             trace_.damage.push_back(name_ + ": the clock's rate is unknown (too few samples); times are in ticks");
         return true;
     }
 
-    [[nodiscard]] std::size_t event_count() const { return event_count_; }
     /// Earliest moment in this file, nanoseconds since 1970; the maximum when there is none.
     [[nodiscard]] std::int64_t earliest_ns() const {
         std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
@@ -165,61 +181,53 @@ public:
     void read_meta() {
         for (const auto& [image, tick] : start_ticks_)
             trace_.processes[images_.at(image).process].start_ns = time(tick);
-        for (const ChunkView& chunk : chunks_) {
-            for_each_record(
-                chunk, false,
-                [&](std::uint16_t kind, const std::byte* record, std::size_t size) {
-                    read_meta_record(chunk.header.image, kind, record, size);
-                },
-                [](const EventFields&) {});
-        }
+        for (const MetaPlace& place : meta_)
+            read_meta_record(place.image, load<std::uint16_t>(place.record), place.record,
+                             load<std::uint32_t>(place.record + 4));
     }
 
-    void read_events(std::uint32_t& next_thread) {
-        std::unordered_map<std::uint64_t, std::uint32_t> threads;  // (process, stream) -> index
-        const auto thread_of = [&](std::uint32_t process, std::uint32_t stream) {
-            const auto [place, fresh] =
-                threads.try_emplace((static_cast<std::uint64_t>(process) << 32) | stream, next_thread);
-            if (fresh) ++next_thread;
-            return place->second;
-        };
-        Events& out = trace_.events;
-        for (const ChunkView& chunk : chunks_) {
-            const auto image = images_.find(chunk.header.image);
-            if (image == images_.end()) {
-                trace_.damage.push_back(name_ + ": chunk at " + std::to_string(chunk.header.self_offset) +
-                                        ": its process is not described; its events are left out");
-                continue;
-            }
-            const std::uint32_t process = image->second.process;
-            std::uint32_t thread = thread_of(process, chunk.header.stream);
-            for_each_record(
-                chunk, false,
-                [&](std::uint16_t kind, const std::byte* data, std::size_t size) {
-                    if (kind == StreamRecord::record_kind && size >= sizeof(StreamRecord))
-                        thread = thread_of(process, load<StreamRecord>(data).stream);
-                },
-                [&](const EventFields& event) {
-                    out.process.push_back(process);
-                    out.thread.push_back(thread);
-                    out.sequence.push_back(event.sequence);
-                    out.parent.push_back(event.parent);
-                    out.function.push_back(event.function);
-                    out.origin.push_back(event.origin);
-                    out.flags.push_back(event.failed ? 1 : 0);
-                    out.path.push_back(path_of(image->second, event.file));
-                    out.start_ns.push_back(time(event.start << header_.time_shift));
-                    out.duration_ns.push_back(
-                        clock_.duration(static_cast<std::int64_t>((event.end - event.start) << header_.time_shift)));
-                    out.offset.push_back(event.offset);
-                    out.bytes.push_back(event.failed ? 0 : event.bytes);
-                    out.error.push_back(event.failed ? static_cast<std::int32_t>(-event.bytes) : 0);
-                });
+    [[nodiscard]] std::size_t stream_count() const { return streams_.size(); }
+    [[nodiscard]] const Stream& stream(std::size_t number) const { return streams_[number]; }
+    /// The process of a stream; null when nothing describes it.
+    [[nodiscard]] const ImageState* image_of(const Stream& stream) const {
+        const auto found = images_.find(stream.image);
+        return found == images_.end() ? nullptr : &found->second;
+    }
+    void leave_out(const Stream& stream) const {
+        trace_.damage.push_back(name_ + ": image " + std::to_string(stream.image) + " is not described; its " +
+                                std::to_string(stream.events) + " events are left out");
+    }
+    [[nodiscard]] std::uint32_t time_shift() const { return header_.time_shift; }
+    [[nodiscard]] std::int64_t time(std::uint64_t tick) const { return clock_.realtime_ns(tick) - trace_.epoch_ns; }
+    [[nodiscard]] std::int64_t duration(std::uint64_t units) const {
+        return clock_.duration(static_cast<std::int64_t>(units << header_.time_shift));
+    }
+
+    /// A file id is named in its own image or, for descriptors inherited over fork, in an ancestor.
+    std::uint32_t path_of(const ImageState& image, std::uint32_t file) const {
+        if (file == 0) return 0;
+        const ImageState* state = &image;
+        for (std::size_t steps = 0; steps <= images_.size(); ++steps) {
+            if (file < state->paths.size() && state->paths[file] != 0) return state->paths[file];
+            const auto parent = images_.find(trace_.processes[state->process].parent_image);
+            if (parent == images_.end()) return 0;
+            state = &parent->second;
         }
+        return 0;
+    }
+
+    /// Size of the meta record at `at`; 0 when there is none.
+    static std::size_t meta_size(const std::byte* at, const std::byte* end) {
+        if (end - at < 16 || load<std::uint16_t>(at) < first_meta_kind) return 0;
+        const std::size_t size = load<std::uint32_t>(at + 4);
+        return size < 16 || size % 16 != 0 || size > static_cast<std::size_t>(end - at) ? 0 : size;
     }
 
 private:
-    [[nodiscard]] std::int64_t time(std::uint64_t tick) const { return clock_.realtime_ns(tick) - trace_.epoch_ns; }
+    struct MetaPlace {
+        std::uint64_t image;
+        const std::byte* record;
+    };
 
     void find_chunks() {
         std::size_t offset = chunk_alignment;
@@ -243,14 +251,13 @@ private:
         }
     }
 
-    /// `meta(kind, record, size)` and `event(fields)` for each whole record, in order. `report`: say where a chunk is damaged
-    /// (once a file).
-    template <typename Meta, typename Event>
-    void for_each_record(const ChunkView& chunk, bool report, Meta&& meta, Event&& event) {
+    /// Finds the threads' segments and the meta records. Everything is decoded once, to know where records begin and what
+    /// of them is whole; a cursor reads only what was found whole here.
+    void index_chunk(const ChunkView& chunk) {
         const std::byte* at = chunk.data + sizeof(ChunkHeader);
         const std::byte* const end = chunk.data + chunk.header.size_bytes;
-        codec_->reset(0);
-        bool begun = false;  // events have a meaning from the first StreamRecord on
+        Stream* stream = nullptr;  // events have a meaning from the first StreamRecord on
+        bool damage = false;
         while (at != end && *at != std::byte{0}) {
             const auto tag = static_cast<std::uint8_t>(*at);
             if (tag == padding_tag) {
@@ -259,40 +266,54 @@ private:
             }
             if (tag < codec::first_tag) {
                 const std::size_t size = meta_size(at, end);
-                if (size != 0) {
-                    const auto kind = load<std::uint16_t>(at);
-                    if (kind == StreamRecord::record_kind && size >= sizeof(StreamRecord)) {
-                        codec_->reset(load<StreamRecord>(at).tick >> header_.time_shift);
-                        begun = true;
-                    }
-                    meta(kind, at, size);
-                    at += size;
-                    continue;
+                damage = size == 0;
+                if (damage) break;
+                const auto kind = load<std::uint16_t>(at);
+                if (kind == StreamRecord::record_kind && size >= sizeof(StreamRecord)) {
+                    if (stream != nullptr) stream->segments.back().end = at;
+                    stream = &begin_segment(chunk.header.image, at);
+                } else {
+                    index_meta(chunk.header.image, kind, at, size);
                 }
-            } else if (begun) {
-                EventFields fields;
-                const std::byte* next = codec::decode(*codec_, fields, at, end);
-                if (next != nullptr && fields.function != 0 && fields.function < function_count) {
-                    event(fields);
-                    at = next;
-                    continue;
-                }
+                at += size;
+                continue;
             }
-            if (report)
-                damaged(chunk.header.self_offset + static_cast<std::size_t>(at - chunk.data),
-                        "is no record; the rest of its chunk is left out");
-            return;
+            EventFields fields;
+            const std::byte* next = stream != nullptr ? codec::decode(*codec_, fields, at, end) : nullptr;
+            damage = next == nullptr || fields.function == 0 || fields.function >= function_count;
+            if (damage) break;
+            ++stream->events;
+            at = next;
+        }
+        if (stream != nullptr) stream->segments.back().end = at;
+        if (damage)
+            damaged(chunk.header.self_offset + static_cast<std::size_t>(at - chunk.data),
+                    "is no record; the rest of its chunk is left out");
+    }
+
+    Stream& begin_segment(std::uint64_t image, const std::byte* data) {
+        const auto record = load<StreamRecord>(data);
+        const auto [place, fresh] = stream_index_[image].try_emplace(record.stream, streams_.size());
+        if (fresh) streams_.push_back(Stream{image, record.thread, 0, {}});
+        Stream& stream = streams_[place->second];
+        stream.segments.push_back(Segment{data, data, record.tick});
+        codec_->reset(record.tick >> header_.time_shift);
+        return stream;
+    }
+
+    void index_meta(std::uint64_t image, std::uint16_t kind, const std::byte* data, std::size_t size) {
+        if (kind == ProcessRecord::record_kind && size >= sizeof(ProcessRecord)) {
+            begin_process(data);
+        } else if (kind == ClockRecord::record_kind && size >= sizeof(ClockRecord)) {
+            const auto sample = load<ClockRecord>(data);
+            clock_.add(sample.tick, sample.monotonic_ns, sample.realtime_ns);
+        } else {
+            meta_.push_back(MetaPlace{image, data});
         }
     }
 
-    /// Size of the meta record at `at`; 0 when there is none.
-    static std::size_t meta_size(const std::byte* at, const std::byte* end) {
-        if (end - at < 16 || load<std::uint16_t>(at) < first_meta_kind) return 0;
-        const std::size_t size = load<std::uint32_t>(at + 4);
-        return size < 16 || size % 16 != 0 || size > static_cast<std::size_t>(end - at) ? 0 : size;
-    }
-
     void damaged(std::size_t offset, const char* what) {
+        if (++damage_count_ > damage_lines_a_file) return;
         trace_.damage.push_back(name_ + ": byte " + std::to_string(offset) + " " + what);
     }
 
@@ -362,19 +383,6 @@ private:
         return place->second;
     }
 
-    /// A file id is named in its own image or, for descriptors inherited over fork, in an ancestor.
-    std::uint32_t path_of(const ImageState& image, std::uint32_t file) const {
-        if (file == 0) return 0;
-        const ImageState* state = &image;
-        for (std::size_t steps = 0; steps <= images_.size(); ++steps) {
-            if (file < state->paths.size() && state->paths[file] != 0) return state->paths[file];
-            const auto parent = images_.find(trace_.processes[state->process].parent_image);
-            if (parent == images_.end()) return 0;
-            state = &parent->second;
-        }
-        return 0;
-    }
-
     Trace& trace_;
     std::unordered_map<std::string, std::uint32_t>& path_index_;
     std::string name_;
@@ -385,48 +393,162 @@ private:
     std::vector<ChunkView> chunks_;
     std::unordered_map<std::uint64_t, ImageState> images_;
     std::unordered_map<std::uint64_t, std::uint64_t> start_ticks_;
-    std::size_t event_count_ = 0;
+    std::vector<MetaPlace> meta_;
+    std::vector<Stream> streams_;
+    std::unordered_map<std::uint64_t, std::unordered_map<std::uint32_t, std::size_t>>
+        stream_index_;  ///< by image, number
+    std::size_t damage_count_ = 0;
     std::unique_ptr<codec::State> codec_ = std::make_unique<codec::State>();
 };
 
-void reserve(Events& events, std::size_t count) {
-    events.process.reserve(count);
-    events.thread.reserve(count);
-    events.sequence.reserve(count);
-    events.parent.reserve(count);
-    events.function.reserve(count);
-    events.origin.reserve(count);
-    events.flags.reserve(count);
-    events.path.reserve(count);
-    events.start_ns.reserve(count);
-    events.duration_ns.reserve(count);
-    events.offset.reserve(count);
-    events.bytes.reserve(count);
-    events.error.reserve(count);
+ThreadCursor::ThreadCursor(const NodeFile& file, std::uint32_t thread, std::size_t stream)
+    : file_(&file), thread_(thread), stream_(stream) {}
+ThreadCursor::ThreadCursor(ThreadCursor&&) noexcept = default;
+ThreadCursor& ThreadCursor::operator=(ThreadCursor&&) noexcept = default;
+ThreadCursor::~ThreadCursor() = default;
+
+bool ThreadCursor::next_segment() {
+    const std::vector<Segment>& segments = file_->stream(stream_).segments;
+    if (segment_ == segments.size()) {
+        codec_.reset();
+        return false;
+    }
+    if (codec_ == nullptr) codec_ = std::make_unique<codec::State>();
+    const Segment& segment = segments[segment_++];
+    codec_->reset(segment.tick >> file_->time_shift());
+    at_ = segment.begin;
+    end_ = segment.end;
+    return true;
 }
 
-}  // namespace
+bool ThreadCursor::next(Event& event) {
+    for (;;) {
+        while (at_ != end_) {
+            const auto tag = static_cast<std::uint8_t>(*at_);
+            if (tag == padding_tag) {
+                ++at_;
+                continue;
+            }
+            if (tag < codec::first_tag) {
+                at_ += NodeFile::meta_size(at_, end_);
+                continue;
+            }
+            EventFields fields;
+            at_ = codec::decode(*codec_, fields, at_, end_);
+            if (fields.file != last_file_) {
+                last_file_ = fields.file;
+                last_path_ = file_->path_of(*file_->image_of(file_->stream(stream_)), fields.file);
+            }
+            event.thread = thread_;
+            event.sequence = fields.sequence;
+            event.parent = fields.parent;
+            event.path = last_path_;
+            event.start_ns = file_->time(fields.start << file_->time_shift());
+            event.duration_ns = file_->duration(fields.end - fields.start);
+            event.offset = fields.offset;
+            event.bytes = fields.failed ? 0 : fields.bytes;
+            event.error = fields.failed ? static_cast<std::int32_t>(-fields.bytes) : 0;
+            event.function = fields.function;
+            event.origin = fields.origin;
+            event.failed = fields.failed;
+            return true;
+        }
+        if (!next_segment()) return false;
+    }
+}
 
-Result<Trace> read_trace(const std::vector<std::string>& files) {
-    Trace trace;
+TraceFiles::TraceFiles() : about_(std::make_unique<Trace>()) {}
+TraceFiles::TraceFiles(TraceFiles&&) noexcept = default;
+TraceFiles& TraceFiles::operator=(TraceFiles&&) noexcept = default;
+TraceFiles::~TraceFiles() = default;
+
+Result<TraceFiles> TraceFiles::open(const std::vector<std::string>& files) {
+    TraceFiles result;
+    Trace& trace = *result.about_;
     trace.paths.emplace_back();
     std::unordered_map<std::string, std::uint32_t> path_index;
-    std::vector<FileReader> readers;
-    std::size_t event_count = 0;
     std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
     for (const std::string& name : files) {
         auto file = MappedFile::open(name);
         if (!file) return file.error();
-        readers.emplace_back(trace, path_index, name, file.take());
-        if (auto opened = readers.back().open(); !opened) return opened.error();
-        event_count += readers.back().event_count();
-        earliest = std::min(earliest, readers.back().earliest_ns());
+        result.files_.push_back(std::make_unique<NodeFile>(trace, path_index, name, file.take()));
+        if (auto opened = result.files_.back()->open(); !opened) return opened.error();
+        earliest = std::min(earliest, result.files_.back()->earliest_ns());
     }
     trace.epoch_ns = earliest == std::numeric_limits<std::int64_t>::max() ? 0 : earliest;
-    reserve(trace.events, event_count);
-    std::uint32_t next_thread = 0;
-    for (FileReader& reader : readers) reader.read_meta();
-    for (FileReader& reader : readers) reader.read_events(next_thread);
+    for (std::uint32_t file = 0; file < result.files_.size(); ++file) {
+        NodeFile& node = *result.files_[file];
+        node.read_meta();
+        for (std::uint32_t number = 0; number < node.stream_count(); ++number) {
+            const Stream& stream = node.stream(number);
+            const ImageState* image = node.image_of(stream);
+            if (image == nullptr) {
+                node.leave_out(stream);
+                continue;
+            }
+            result.threads_.push_back(Thread{image->process, stream.kernel_id, stream.events});
+            result.places_.push_back(Place{file, number});
+            result.event_count_ += stream.events;
+        }
+    }
+    return result;
+}
+
+ThreadCursor TraceFiles::cursor(std::uint32_t thread) const {
+    const Place& place = places_[thread];
+    return {*files_[place.file], thread, place.stream};
+}
+
+Events TraceFiles::read_events() const {
+    Events out;
+    out.reserve(event_count_);
+    for (std::uint32_t thread = 0; thread < threads_.size(); ++thread) {
+        ThreadCursor events = cursor(thread);
+        Event event;
+        while (events.next(event)) {
+            out.push_back(event, threads_[thread].process);
+        }
+    }
+    return out;
+}
+
+void Events::reserve(std::size_t count) {
+    process.reserve(count);
+    thread.reserve(count);
+    sequence.reserve(count);
+    parent.reserve(count);
+    function.reserve(count);
+    origin.reserve(count);
+    flags.reserve(count);
+    path.reserve(count);
+    start_ns.reserve(count);
+    duration_ns.reserve(count);
+    offset.reserve(count);
+    bytes.reserve(count);
+    error.reserve(count);
+}
+
+void Events::push_back(const Event& event, std::uint32_t of_process) {
+    process.push_back(of_process);
+    thread.push_back(event.thread);
+    sequence.push_back(event.sequence);
+    parent.push_back(event.parent);
+    function.push_back(event.function);
+    origin.push_back(event.origin);
+    flags.push_back(event.failed ? 1 : 0);
+    path.push_back(event.path);
+    start_ns.push_back(event.start_ns);
+    duration_ns.push_back(event.duration_ns);
+    offset.push_back(event.offset);
+    bytes.push_back(event.bytes);
+    error.push_back(event.error);
+}
+
+Result<Trace> read_trace(const std::vector<std::string>& files) {
+    auto opened = TraceFiles::open(files);
+    if (!opened) return opened.error();
+    Trace trace = opened.value().about();
+    trace.events = opened.value().read_events();
     return trace;
 }
 

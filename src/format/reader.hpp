@@ -1,13 +1,16 @@
-// Reads trace files into columns. Reads what is there: a truncated or damaged file gives everything up to the damage and
-// says where it is.
-// What does not live here: what the events mean together (Python), writing (tracer/ring).
+// Reads trace files: thread by thread without keeping anything, or into columns. Reads what is there: a truncated or
+// damaged file gives everything up to the damage and says where it is.
+// What does not live here: what the events mean together (src/analysis), writing (writer.hpp, tracer/ring).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "format/event_codec.hpp"
 #include "ioweir_generated/functions.hpp"
 #include "ioweir_generated/records.hpp"
 
@@ -39,10 +42,26 @@ struct Note {
     std::string text;
 };
 
-/// One entry an event in every column, in the order of the files. Times are nanoseconds after `epoch_ns`.
+/// One call as it was recorded. Times are nanoseconds after `epoch_ns`.
+struct Event {
+    std::uint32_t thread = 0;
+    std::uint32_t sequence = 0;
+    std::uint32_t parent = 0;  ///< sequence of the enclosing call; 0: none
+    std::uint32_t path = 0;    ///< index into Trace::paths
+    std::int64_t start_ns = 0;
+    std::int64_t duration_ns = 0;
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0;
+    std::int32_t error = 0;  ///< errno or MPI error class of a failed call
+    std::uint16_t function = 0;
+    std::uint8_t origin = 0;
+    bool failed = false;
+};
+
+/// One entry an event in every column, thread by thread, in the order of their ends. Times are nanoseconds after `epoch_ns`.
 struct Events {
     std::vector<std::uint32_t> process;  ///< index into Trace::processes
-    std::vector<std::uint32_t> thread;   ///< unique in the trace
+    std::vector<std::uint32_t> thread;   ///< index into TraceFiles::threads()
     std::vector<std::uint32_t> sequence;
     std::vector<std::uint32_t> parent;
     std::vector<std::uint16_t> function;
@@ -53,7 +72,10 @@ struct Events {
     std::vector<std::int64_t> duration_ns;
     std::vector<std::int64_t> offset;
     std::vector<std::int64_t> bytes;
-    std::vector<std::int32_t> error;  ///< errno or MPI error class of a failed call
+    std::vector<std::int32_t> error;
+
+    void reserve(std::size_t count);
+    void push_back(const Event& event, std::uint32_t of_process);
 };
 
 struct Trace {
@@ -69,7 +91,76 @@ struct Trace {
     std::vector<std::string> damage;       ///< what could not be read, and where
 };
 
-/// `files`: the trace files of the nodes. An Error only when a file cannot be opened or is no trace file at all.
+/// One thread of one process image.
+struct Thread {
+    std::uint32_t process = 0;    ///< index into Trace::processes
+    std::uint32_t kernel_id = 0;  ///< gettid()
+    std::uint64_t events = 0;
+};
+
+class NodeFile;
+
+/// Reads one thread's events in the order of their ends, which is the order they were recorded in. The TraceFiles that it
+/// came from must outlive it.
+class ThreadCursor {
+public:
+    ThreadCursor(const NodeFile& file, std::uint32_t thread, std::size_t stream);
+    ThreadCursor(ThreadCursor&&) noexcept;
+    ThreadCursor& operator=(ThreadCursor&&) noexcept;
+    ThreadCursor(const ThreadCursor&) = delete;
+    ThreadCursor& operator=(const ThreadCursor&) = delete;
+    ~ThreadCursor();
+    /// False when there is none left.
+    bool next(Event& event);
+
+private:
+    bool next_segment();
+
+    const NodeFile* file_;
+    std::uint32_t thread_;
+    std::size_t stream_;
+    std::size_t segment_ = 0;
+    const std::byte* at_ = nullptr;
+    const std::byte* end_ = nullptr;
+    std::uint32_t last_file_ = 0;  ///< file ids repeat: the last one's path
+    std::uint32_t last_path_ = 0;
+    std::unique_ptr<codec::State> codec_;  ///< 4 KB; only while there are events left
+};
+
+/// The trace files of a run, mapped and indexed: everything but the events is known, the events are read through cursors.
+class TraceFiles {
+public:
+    /// `files`: the trace files of the nodes. An Error only when a file cannot be opened or is no trace file at all.
+    static Result<TraceFiles> open(const std::vector<std::string>& files);
+    TraceFiles(TraceFiles&&) noexcept;
+    TraceFiles& operator=(TraceFiles&&) noexcept;
+    TraceFiles(const TraceFiles&) = delete;
+    TraceFiles& operator=(const TraceFiles&) = delete;
+    ~TraceFiles();
+
+    /// Everything but the events: `about().events` is empty.
+    [[nodiscard]] const Trace& about() const { return *about_; }
+    [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
+    [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
+    [[nodiscard]] ThreadCursor cursor(std::uint32_t thread) const;
+    /// All events, thread by thread. Takes 56 bytes an event.
+    [[nodiscard]] Events read_events() const;
+
+private:
+    struct Place {
+        std::uint32_t file;
+        std::uint32_t stream;
+    };
+    TraceFiles();
+
+    std::unique_ptr<Trace> about_;  ///< node files refer to it
+    std::vector<std::unique_ptr<NodeFile>> files_;
+    std::vector<Thread> threads_;
+    std::vector<Place> places_;  ///< of each thread
+    std::uint64_t event_count_ = 0;
+};
+
+/// The whole trace at once, events and all.
 Result<Trace> read_trace(const std::vector<std::string>& files);
 
 }  // namespace ioweir::format

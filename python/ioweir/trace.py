@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 Column: TypeAlias = npt.NDArray[Any]
+Frame: TypeAlias = tuple[int, int]
 
 NODE_FILES: Final = "node-*.iowt"
 
@@ -49,6 +50,7 @@ COLUMN_TYPES: Final[dict[str, Any]] = {
     "offset": np.int64,
     "bytes": np.int64,
     "error": np.int32,
+    "site": np.uint32,
 }
 
 
@@ -87,6 +89,14 @@ class Process:
 
 
 @dataclass(frozen=True)
+class Module:
+    """An executable or library in which call sites lie."""
+
+    path: str
+    build_id: str = ""
+
+
+@dataclass(frozen=True)
 class Note:
     """Something the preload said while it ran: a plan applied, calls passed through, a verification's result."""
 
@@ -115,10 +125,15 @@ class Trace:
     offset: Column
     bytes: Column
     error: Column
+    site: Column
+    """Index into `sites`; 0 where call sites were not recorded."""
     processes: tuple[Process, ...]
     paths: tuple[str, ...]
     functions: tuple[Function, ...]
     notes: tuple[Note, ...] = ()
+    modules: tuple[Module, ...] = ()
+    sites: tuple[tuple[Frame, ...], ...] = ((),)
+    """The calls that led to an event, innermost first: index into `modules` (-1: unknown) and address in its file."""
     dropped: int = 0
     disabled_processes: int = 0
     """Processes that stopped tracing for want of space."""
@@ -168,6 +183,8 @@ def from_core(core: Any, functions: tuple[Function, ...]) -> Trace:
         paths=tuple(core.paths),
         functions=functions,
         notes=tuple(_note(row) for row in core.notes),
+        modules=tuple(Module(row["path"], row["build_id"]) for row in core.modules),
+        sites=tuple(core.sites),
         dropped=int(core.dropped),
         disabled_processes=int(core.disabled_processes),
         damage=tuple(core.damage),

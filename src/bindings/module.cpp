@@ -74,6 +74,27 @@ nb::list notes(const PyTrace& self) {
     return out;
 }
 
+nb::list modules(const PyTrace& self) {
+    nb::list out;
+    for (const format::Module& module : self.trace->modules) {
+        nb::dict row;
+        row["path"] = module.path;
+        row["build_id"] = module.build_id;
+        out.append(row);
+    }
+    return out;
+}
+
+nb::list sites(const PyTrace& self) {
+    nb::list out;
+    for (const std::vector<format::SiteFrame>& frames : self.trace->sites) {
+        nb::list site;
+        for (const format::SiteFrame& frame : frames) site.append(nb::make_tuple(frame.module, frame.address));
+        out.append(nb::tuple(site));
+    }
+    return out;
+}
+
 nb::list functions() {
     nb::list out;
     for (std::uint16_t id = 1; id < format::function_count; ++id) {
@@ -124,8 +145,11 @@ NB_MODULE(_core, m) {
     def_column(type, "offset", &format::Events::offset);
     def_column(type, "bytes", &format::Events::bytes);
     def_column(type, "error", &format::Events::error);
+    def_column(type, "site", &format::Events::site);
     type.def_prop_ro("processes", processes)
         .def_prop_ro("notes", notes)
+        .def_prop_ro("modules", modules)
+        .def_prop_ro("sites", sites)
         .def_prop_ro("paths", [](const PyTrace& self) { return self.trace->paths; })
         .def_prop_ro("hosts", [](const PyTrace& self) { return self.trace->hosts; })
         .def_prop_ro("damage", [](const PyTrace& self) { return self.trace->damage; })

@@ -12,6 +12,7 @@
 //                     begins where the last call ended. A stride is taken up when it was seen twice in a row
 //   [bytes]  varint   minus the last, zigzag (for a failed call: of minus errno)
 //   [order]  2 varints   sequence minus that of the record before, zigzag; sequence minus parent, or 0 without a parent
+//   [site]   varint   call site, where it is not the context's last one
 //
 // Time is kept in units of 2^shift ticks, cut off from absolute values so that errors do not add up. The codec's state
 // begins anew in every chunk (with its StreamRecord): damage to one does not reach the next.
@@ -36,6 +37,7 @@ struct EventFields {
     std::uint64_t end = 0;
     std::int64_t offset = 0;
     std::int64_t bytes = 0;
+    std::uint32_t site = 0;  ///< who called, named by a SiteRecord; 0: call sites are not recorded
 
     friend bool operator==(const EventFields&, const EventFields&) = default;
 };
@@ -45,7 +47,7 @@ namespace codec {
 inline constexpr std::uint32_t context_count = 64;
 inline constexpr std::uint8_t first_tag = 0x80;  ///< tags of events: 0x80 .. 0xbf
 inline constexpr std::uint8_t last_tag = first_tag + context_count - 1;
-inline constexpr std::size_t longest_event = 2 + 8 + 7 * 10;  ///< bytes, no event is longer
+inline constexpr std::size_t longest_event = 2 + 8 + 8 * 10;  ///< bytes, no event is longer
 
 struct Shape {
     static constexpr std::uint8_t define = 1;
@@ -54,7 +56,8 @@ struct Shape {
     static constexpr std::uint8_t order = 8;
     static constexpr std::uint8_t failed = 16;
     static constexpr std::uint8_t sequential = 32;
-    static constexpr std::uint8_t known = 63;  ///< all of them
+    static constexpr std::uint8_t site = 64;
+    static constexpr std::uint8_t known = 127;  ///< all of them
 };
 
 struct Context {
@@ -65,6 +68,7 @@ struct Context {
     std::int64_t bytes = 0;
     std::int32_t sequence_step = 0;  ///< sequence minus that of the record before
     std::uint32_t parent_step = 0;   ///< sequence minus parent; 0: no parent
+    std::uint32_t site = 0;
 };
 
 /// Encoder's and decoder's memory. A StreamRecord begins it anew, with the time it states.
@@ -153,12 +157,22 @@ inline std::byte* encode(State& state, const EventFields& event, std::byte* out)
     }
     const auto sequence_step = static_cast<std::int32_t>(event.sequence - state.sequence);
     const std::uint32_t parent_step = event.parent != 0 ? event.sequence - event.parent : 0;
-    if (sequence_step != context.sequence_step || parent_step != context.parent_step) [[unlikely]] {
-        shape |= Shape::order;
-        out = put_varint(out, zigzag(sequence_step));
-        out = put_varint(out, parent_step);
-        context.sequence_step = sequence_step;
-        context.parent_step = parent_step;
+    const std::uint32_t order_change =
+        (static_cast<std::uint32_t>(sequence_step ^ context.sequence_step)) | (parent_step ^ context.parent_step);
+    // One branch for both: neither changes often.
+    if ((order_change | (event.site ^ context.site)) != 0) [[unlikely]] {
+        if (order_change != 0) {
+            shape |= Shape::order;
+            out = put_varint(out, zigzag(sequence_step));
+            out = put_varint(out, parent_step);
+            context.sequence_step = sequence_step;
+            context.parent_step = parent_step;
+        }
+        if (event.site != context.site) {
+            shape |= Shape::site;
+            out = put_varint(out, event.site);
+            context.site = event.site;
+        }
     }
     learn(context, event.offset, event.bytes);
     state.end = event.end;
@@ -232,9 +246,11 @@ inline const std::byte* decode(State& state, EventFields& event, const std::byte
         context.sequence_step = static_cast<std::int32_t>(unzigzag(reader.varint()));
         context.parent_step = static_cast<std::uint32_t>(reader.varint());
     }
+    if ((shape & Shape::site) != 0) context.site = static_cast<std::uint32_t>(reader.varint());
     if (!reader.ok()) return nullptr;
     event.sequence = state.sequence + static_cast<std::uint32_t>(context.sequence_step);
     event.parent = context.parent_step != 0 ? event.sequence - context.parent_step : 0;
+    event.site = context.site;
     learn(context, event.offset, event.bytes);
     state.end = event.end;
     state.sequence = event.sequence;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "format/call_sites.hpp"
 #include "format/event_codec.hpp"
 
 namespace ioweir::format {
@@ -135,9 +136,13 @@ struct Stream {
 /// One trace file: its chunks, its clock, its processes, and where each thread's records lie.
 class NodeFile {
 public:
-    NodeFile(Trace& trace, std::unordered_map<std::string, std::uint32_t>& path_index, std::string name,
-             std::shared_ptr<MappedFile> file)
-        : trace_(trace), path_index_(path_index), name_(std::move(name)), file_(std::move(file)) {}
+    NodeFile(Trace& trace, std::unordered_map<std::string, std::uint32_t>& path_index, SiteNumbers& site_numbers,
+             std::string name, std::shared_ptr<MappedFile> file)
+        : trace_(trace),
+          path_index_(path_index),
+          site_numbers_(site_numbers),
+          name_(std::move(name)),
+          file_(std::move(file)) {}
 
     Result<bool> open() {
         if (file_->size() < file_header_bytes) return Error{"not a trace file (too short)", name_, ""};
@@ -184,6 +189,7 @@ public:
         for (const MetaPlace& place : meta_)
             read_meta_record(place.image, load<std::uint16_t>(place.record), place.record,
                              load<std::uint32_t>(place.record + 4));
+        sites_.settle(site_numbers_);
     }
 
     [[nodiscard]] std::size_t stream_count() const { return streams_.size(); }
@@ -214,6 +220,11 @@ public:
             state = &parent->second;
         }
         return 0;
+    }
+
+    /// Index into Trace::sites of what an image calls `site`.
+    [[nodiscard]] std::uint32_t site_of(const Stream& stream, std::uint32_t site) const {
+        return sites_.number(stream.image, site);
     }
 
     /// Size of the meta record at `at`; 0 when there is none.
@@ -329,6 +340,7 @@ private:
         process.executable = text_of<ProcessRecord>(data, record.size_bytes);
         images_[record.image] = ImageState{static_cast<std::uint32_t>(trace_.processes.size()), {}};
         start_ticks_[record.image] = record.start_tick;
+        sites_.add_image(record.image, record.parent_image);
         trace_.processes.push_back(std::move(process));
     }
 
@@ -353,6 +365,10 @@ private:
             process.mpi_finalize_ns = time(load<FinalizeRecord>(data).tick);
         } else if (kind == EndRecord::record_kind && size >= sizeof(EndRecord)) {
             process.end_ns = time(load<EndRecord>(data).tick);
+        } else if (kind == ModuleRecord::record_kind && size >= sizeof(ModuleRecord)) {
+            sites_.add_module(image, data, size, site_numbers_);
+        } else if (kind == SiteRecord::record_kind && size >= sizeof(SiteRecord)) {
+            sites_.add_site(image, data, size);
         } else if (kind == NoteRecord::record_kind && size >= sizeof(NoteRecord)) {
             const auto record = load<NoteRecord>(data);
             const char* text = reinterpret_cast<const char*>(data) + sizeof(NoteRecord);
@@ -385,11 +401,13 @@ private:
 
     Trace& trace_;
     std::unordered_map<std::string, std::uint32_t>& path_index_;
+    SiteNumbers& site_numbers_;
     std::string name_;
     std::shared_ptr<MappedFile> file_;
     FileHeader header_{};
     std::uint32_t host_ = 0;
     NodeClock clock_;
+    CallSites sites_;
     std::vector<ChunkView> chunks_;
     std::unordered_map<std::uint64_t, ImageState> images_;
     std::unordered_map<std::uint64_t, std::uint64_t> start_ticks_;
@@ -451,6 +469,7 @@ bool ThreadCursor::next(Event& event) {
             event.function = fields.function;
             event.origin = fields.origin;
             event.failed = fields.failed;
+            event.site = file_->site_of(file_->stream(stream_), fields.site);
             return true;
         }
         if (!next_segment()) return false;
@@ -467,11 +486,12 @@ Result<TraceFiles> TraceFiles::open(const std::vector<std::string>& files) {
     Trace& trace = *result.about_;
     trace.paths.emplace_back();
     std::unordered_map<std::string, std::uint32_t> path_index;
+    SiteNumbers site_numbers(trace);
     std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
     for (const std::string& name : files) {
         auto file = MappedFile::open(name);
         if (!file) return file.error();
-        result.files_.push_back(std::make_unique<NodeFile>(trace, path_index, name, file.take()));
+        result.files_.push_back(std::make_unique<NodeFile>(trace, path_index, site_numbers, name, file.take()));
         if (auto opened = result.files_.back()->open(); !opened) return opened.error();
         earliest = std::min(earliest, result.files_.back()->earliest_ns());
     }
@@ -526,6 +546,7 @@ void Events::reserve(std::size_t count) {
     offset.reserve(count);
     bytes.reserve(count);
     error.reserve(count);
+    site.reserve(count);
 }
 
 void Events::push_back(const Event& event, std::uint32_t of_process) {
@@ -542,6 +563,7 @@ void Events::push_back(const Event& event, std::uint32_t of_process) {
     offset.push_back(event.offset);
     bytes.push_back(event.bytes);
     error.push_back(event.error);
+    site.push_back(event.site);
 }
 
 Result<Trace> read_trace(const std::vector<std::string>& files) {

@@ -42,6 +42,20 @@ struct Note {
     std::string text;
 };
 
+/// An executable or library in which call sites lie.
+struct Module {
+    std::string path;
+    std::string build_id;  ///< hexadecimal; "" when it has none
+    friend bool operator==(const Module&, const Module&) = default;
+};
+
+/// One of the calls that led to an event.
+struct SiteFrame {
+    std::int32_t module = -1;   ///< index into Trace::modules; -1: unknown
+    std::uint64_t address = 0;  ///< within the call instruction, as the module's file states addresses
+    friend bool operator==(const SiteFrame&, const SiteFrame&) = default;
+};
+
 /// One call as it was recorded. Times are nanoseconds after `epoch_ns`.
 struct Event {
     std::uint32_t thread = 0;
@@ -53,6 +67,7 @@ struct Event {
     std::int64_t offset = 0;
     std::int64_t bytes = 0;
     std::int32_t error = 0;  ///< errno or MPI error class of a failed call
+    std::uint32_t site = 0;  ///< index into Trace::sites
     std::uint16_t function = 0;
     std::uint8_t origin = 0;
     bool failed = false;
@@ -73,6 +88,7 @@ struct Events {
     std::vector<std::int64_t> offset;
     std::vector<std::int64_t> bytes;
     std::vector<std::int32_t> error;
+    std::vector<std::uint32_t> site;
 
     void reserve(std::size_t count);
     void push_back(const Event& event, std::uint32_t of_process);
@@ -86,9 +102,11 @@ struct Trace {
     std::vector<std::string> hosts;
     std::vector<std::string> paths;  ///< paths[0] is "": unknown
     std::vector<Note> notes;
-    std::uint64_t dropped = 0;             ///< events that were lost for want of space
-    std::uint64_t disabled_processes = 0;  ///< processes that ran out of space
-    std::vector<std::string> damage;       ///< what could not be read, and where
+    std::vector<Module> modules;
+    std::vector<std::vector<SiteFrame>> sites;  ///< innermost call first; sites[0] is empty: not recorded
+    std::uint64_t dropped = 0;                  ///< events that were lost for want of space
+    std::uint64_t disabled_processes = 0;       ///< processes that ran out of space
+    std::vector<std::string> damage;            ///< what could not be read, and where
 };
 
 /// One thread of one process image.
@@ -143,7 +161,7 @@ public:
     [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
     [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
     [[nodiscard]] ThreadCursor cursor(std::uint32_t thread) const;
-    /// All events, thread by thread. Takes 56 bytes an event.
+    /// All events, thread by thread. Takes 60 bytes an event.
     [[nodiscard]] Events read_events() const;
 
 private:

@@ -59,7 +59,8 @@ public:
         codec_->reset(tick);
     }
     void event(Function function, std::uint32_t sequence, std::uint32_t parent, std::uint32_t file, std::uint64_t start,
-               std::uint64_t duration, std::int64_t offset, std::int64_t moved, bool failed = false) {
+               std::uint64_t duration, std::int64_t offset, std::int64_t moved, bool failed = false,
+               std::uint32_t site = 0) {
         const EventFields fields{static_cast<std::uint16_t>(function),
                                  0,
                                  failed,
@@ -69,7 +70,8 @@ public:
                                  start,
                                  start + duration,
                                  offset,
-                                 moved};
+                                 moved,
+                                 site};
         auto* const at = reinterpret_cast<std::byte*>(bytes_.data()) + cursor_;
         cursor_ += static_cast<std::size_t>(codec::encode(*codec_, fields, at) - at);
     }
@@ -107,6 +109,45 @@ TraceBuilder small_trace() {
     builder.meta(NoteRecord{{}, {}, {}, static_cast<std::uint32_t>(NoteCode::passed_through), 0, 9, 1000 + 8000},
                  std::string("/data/out.dat") + '\0' + "atomic mode");
     return builder;
+}
+
+/// The text of a SiteRecord.
+std::string frames(const std::vector<std::uint64_t>& words) {
+    return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint64_t)};
+}
+
+TEST(Reader, CallSitesOfAllProcessesAreNumberedTogether) {
+    TraceBuilder builder;
+    builder.meta(FileRecord{{}, {}, {}, 1, 0}, "/data/out.dat");
+    builder.meta(ModuleRecord{{}, {}, {}, 3, 2, {'\x0a', '\xff'}}, "/bin/app");
+    builder.meta(ModuleRecord{{}, {}, {}, 4, 0, {}}, "/lib/solver.so");
+    builder.meta(SiteRecord{{}, {}, {}, 1, 2}, frames({3ULL << 48 | 0x1234, 0xffffULL << 48 | 0x99}));
+    builder.meta(SiteRecord{{}, {}, {}, 2, 1}, frames({4ULL << 48 | 0x1234}));
+    builder.meta(SiteRecord{{}, {}, {}, 7, 2}, frames({3ULL << 48 | 0x1234, 0xffffULL << 48 | 0x99}));
+    std::uint32_t sequence = 0;
+    for (const std::uint32_t site : {0U, 1U, 2U, 1U, 7U, 7U, 5U}) {
+        ++sequence;
+        builder.event(Function::pwrite, sequence, 0, 1, 1000 + 100 * sequence, 10, 512 * sequence, 512, false, site);
+    }
+    const TemporaryFile file(builder.bytes_);
+    auto result = read_trace({file.path});
+    ASSERT_TRUE(result.ok()) << result.error().message();
+    const Trace& trace = result.value();
+    EXPECT_TRUE(trace.damage.empty());
+    ASSERT_EQ(trace.modules.size(), 2U);
+    EXPECT_EQ(trace.modules[0], (Module{"/bin/app", "0aff"}));
+    EXPECT_EQ(trace.modules[1], (Module{"/lib/solver.so", ""}));
+    ASSERT_EQ(trace.events.site.size(), 7U);
+    const auto frames_at = [&](std::size_t event) { return trace.sites.at(trace.events.site[event]); };
+    const std::vector<SiteFrame> first{{0, 0x1234}, {-1, 0x99}};
+    EXPECT_EQ(trace.events.site[0], 0U);
+    EXPECT_EQ(frames_at(1), first);
+    EXPECT_EQ(frames_at(2), (std::vector<SiteFrame>{{1, 0x1234}}));
+    EXPECT_EQ(trace.events.site[3], trace.events.site[1]);
+    EXPECT_EQ(trace.events.site[4], trace.events.site[1]) << "the same calls are one site";
+    EXPECT_EQ(trace.events.site[5], trace.events.site[1]);
+    EXPECT_EQ(trace.events.site[6], 0U) << "a site that nothing names is unknown";
+    EXPECT_EQ(trace.sites.size(), 3U);
 }
 
 TEST(Reader, ReadsEveryColumn) {

@@ -65,18 +65,58 @@ void copy_variable(const char* name, char* out, std::size_t capacity) {
     if (value != nullptr) std::snprintf(out, capacity, "%s", value);
 }
 
+bool is_set(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr && value[0] != '\0' && std::strcmp(value, "0") != 0;
+}
+
+/// IOWEIR_LAYERS: a comma list; absent or "complete": every layer. `ioweir run` has checked it; a word that is wrong all
+/// the same (set by hand) is said and every layer is traced.
+std::uint32_t layers_to_trace() {
+    struct Named {
+        const char* name;
+        tracer::LayerBit bit;
+    };
+    static constexpr Named named[] = {{"posix", tracer::LayerBit::posix},     {"stdio", tracer::LayerBit::stdio},
+                                      {"mpiio", tracer::LayerBit::mpi_io},    {"hdf5", tracer::LayerBit::hdf5},
+                                      {"pnetcdf", tracer::LayerBit::pnetcdf}, {"netcdf", tracer::LayerBit::netcdf}};
+    const char* at = std::getenv("IOWEIR_LAYERS");
+    if (at == nullptr || at[0] == '\0') return tracer::all_layers;
+    std::uint32_t layers = 0;
+    for (;;) {
+        const std::size_t length = std::strcspn(at, ",");
+        std::uint32_t found = 0;
+        if (length == std::strlen("complete") && std::strncmp(at, "complete", length) == 0) found = tracer::all_layers;
+        for (const Named& layer : named)
+            if (std::strlen(layer.name) == length && std::strncmp(at, layer.name, length) == 0)
+                found = static_cast<std::uint32_t>(layer.bit);
+        if (found == 0) {
+            tracer::complain(
+                "IOWEIR_LAYERS may hold complete or posix, stdio, mpiio, hdf5, pnetcdf, netcdf; tracing all, not", at,
+                0);
+            return tracer::all_layers;
+        }
+        layers |= found;
+        if (at[length] == '\0') return layers;
+        at += length + 1;
+    }
+}
+
 __attribute__((constructor)) void load() {
     tracer::prepare();
     tracer::resolve_posix(find_next);
-    const char* disable = std::getenv("IOWEIR_DISABLE");
-    if (disable != nullptr && disable[0] != '\0' && std::strcmp(disable, "0") != 0) return;
+    if (is_set("IOWEIR_DISABLE")) return;
     if (is_launcher(program_invocation_short_name)) return;
     copy_variable("IOWEIR_DIR", trace_directory, sizeof trace_directory);
     copy_variable("IOWEIR_PLAN", plan_path, sizeof plan_path);
     const char* wants_verify = std::getenv("IOWEIR_VERIFY");
     verify = wants_verify != nullptr && std::strcmp(wants_verify, "1") == 0;
+    tracer::Settings settings;
+    settings.directory = trace_directory;
+    settings.layers = layers_to_trace();
+    settings.call_sites = is_set("IOWEIR_CALLSITES");
     if (trace_directory[0] == '/')
-        tracer::start(trace_directory);
+        tracer::start(settings);
     else if (trace_directory[0] != '\0')
         tracer::complain("not tracing: IOWEIR_DIR is not an absolute path:", trace_directory, 0);
     enabled = trace_directory[0] != '\0' || plan_path[0] != '\0';

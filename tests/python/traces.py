@@ -60,6 +60,7 @@ class Call:
     failed: bool = False
     seq: int = 0
     recorded: bool = True
+    site: int = 0
 
     def inside(self, name: str, start_s: float, end_s: float, bytes: int = 0, **more: Any) -> Call:  # noqa: A002
         """A call that this one makes; by default of the MPI library, on the same file."""
@@ -127,6 +128,7 @@ class Builder:
             "offset": [-1 for _ in calls],
             "bytes": [c.bytes for c in calls],
             "error": [5 if c.failed else 0 for c in calls],
+            "site": [c.site for c in calls],
         }
         columns: dict[str, Any] = {name: np.array(rows[name], dtype=kind) for name, kind in COLUMN_TYPES.items()}
         run = {

@@ -44,7 +44,7 @@ struct Outcome {
 template <typename Call, typename Finish>
 int traced_call(Function function, const void* frame, Call&& call, Finish&& finish) {
     ThreadStream& stream = *tracer->thread();
-    if (!tracer->active) {
+    if (!tracer->traces(LayerBit::mpi_io)) {
         const Scope scope(stream, Layer::mpi_io, 0);
         return call();
     }
@@ -123,7 +123,7 @@ template <typename Call>
 int with_status(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, std::int64_t asked,
                 MPI_Status* status) {
     MPI_Status own;
-    if (status == MPI_STATUS_IGNORE && tracer->active) {
+    if (status == MPI_STATUS_IGNORE && tracer->traces(LayerBit::mpi_io)) {
         std::memset(&own, 0, sizeof own);
         status = &own;
     }
@@ -142,7 +142,7 @@ int with_status(Function function, const void* frame, Call&& call, MPI_File fh, 
 template <typename Call, typename Count>
 int traced_transfer(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
                     MPI_Datatype datatype, MPI_Status* status) {
-    const std::int64_t asked = tracer->active ? bytes_of(count, datatype) : 0;
+    const std::int64_t asked = tracer->traces(LayerBit::mpi_io) ? bytes_of(count, datatype) : 0;
     return with_status(function, frame, call, fh, offset, asked, status);
 }
 

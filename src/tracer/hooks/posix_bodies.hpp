@@ -78,7 +78,7 @@ inline bool engine_is_opening() {
 
 template <typename Call>
 int traced_openat(Function function, Call&& call, int directory, const char* path, int) {
-    if (!process_tracer.active) {
+    if (!process_tracer.traces(LayerBit::posix)) {
         const int fd = call();
         mark_engine_descriptor(fd, engine_is_opening());
         return fd;

@@ -175,6 +175,7 @@ bool attach_file(bool may_wait) {
     if (error == 0) return true;
     complain(process.file.failed_step(), process.file.path(), error);
     process_tracer.active = false;
+    process_tracer.layers = 0;
     return false;
 }
 
@@ -437,14 +438,14 @@ void prepare() {
     process_tracer.has_open = program_has_open;
 }
 
-void start(const char* directory) {
+void start(const Settings& settings) {
     struct stat status{};
     if (::fstat(2, &status) == 0) {
         process.stderr_device = status.st_dev;
         process.stderr_inode = status.st_ino;
     }
     process.started = true;
-    if (std::snprintf(process.directory, sizeof process.directory, "%s", directory) >=
+    if (std::snprintf(process.directory, sizeof process.directory, "%s", settings.directory) >=
         static_cast<int>(sizeof process.directory)) {
         complain("not tracing: the trace directory's path is too long", "", ENAMETOOLONG);
         return;
@@ -465,6 +466,7 @@ void start(const char* directory) {
     process_tracer.rank = write_rank;
     process_tracer.finalize = write_finalize;
     process_tracer.deputy = deputy_of;
+    process_tracer.layers = settings.layers;
     process_tracer.active = true;
 }
 

@@ -19,8 +19,14 @@ extern constinit thread_local ThreadStream thread_stream __attribute__((tls_mode
 
 /// What the hooks and the engine need also when nothing is traced.
 void prepare();
-/// Starts tracing into `directory` (absolute). Creates no file before the first event. `use_tsc` as base/ticks.hpp.
-void start(const char* directory);
+/// What the user asked for.
+struct Settings {
+    const char* directory = nullptr;  ///< absolute
+    std::uint32_t layers = all_layers;
+    bool call_sites = false;
+};
+/// Starts tracing. Creates no file before the first event.
+void start(const Settings& settings);
 /// exit() was called: everything recorded gets its end mark.
 void stop();
 

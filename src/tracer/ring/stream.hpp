@@ -21,6 +21,10 @@ namespace ioweir::tracer {
 
 enum class Layer : std::uint8_t { mpi, mpi_io, engine };
 
+/// What `--layers` chooses from; each layer's hooks only forward when its bit is not in Tracer::layers.
+enum class LayerBit : std::uint32_t { posix = 1, stdio = 2, mpi_io = 4, hdf5 = 8, pnetcdf = 16, netcdf = 32 };
+inline constexpr std::uint32_t all_layers = 63;
+
 class Scope;
 
 /// One enclosing call of this thread. `scope` lies on the thread's stack; a longjmp can leave it behind.
@@ -64,6 +68,8 @@ inline std::uint32_t next_sequence(ThreadStream& stream) {
 /// A C-like table because the back ends are separate libraries.
 struct Tracer {
     bool active = false;  ///< false: hooks only forward
+    /// LayerBits of what is recorded; 0 while `active` is false, so that a hook needs one test only.
+    std::uint32_t layers = 0;
     bool use_tsc = false;
     /// Inside MPI_Init of any thread: what MPI's own threads open then is not the application's.
     volatile bool mpi_is_starting = false;
@@ -80,6 +86,10 @@ struct Tracer {
     bool (*has_open)(std::uint64_t device, std::uint64_t inode) = nullptr;
     /// A stream that can be written to while `stream` is being written; null when there is none (counted as dropped).
     ThreadStream* (*deputy)(ThreadStream& stream) = nullptr;
+    /// Who called the hook, as a site number; 0 when it cannot be told. Null unless call sites are recorded.
+    std::uint32_t (*call_site)() = nullptr;
+
+    [[nodiscard]] bool traces(LayerBit layer) const { return (layers & static_cast<std::uint32_t>(layer)) != 0; }
 };
 
 /// Claims a stream, or its deputy when a signal handler interrupted the writing of it. Without one, null: nothing is written.
@@ -174,6 +184,9 @@ inline bool inside_mpi_io(ThreadStream& stream, const void* inner) {
 inline void record_event(const Tracer& tracer, ThreadStream& stream, format::Function function, Context context,
                          std::uint32_t sequence, std::uint32_t file, std::uint64_t start, std::uint64_t stop,
                          std::int64_t offset, std::int64_t bytes, bool failed) {
+    std::uint32_t site = 0;
+    if (tracer.call_site != nullptr) [[unlikely]]
+        site = tracer.call_site();  // writes a record of its own when the site is new: before the stream is claimed
     const Writing writing(tracer, stream);
     if (writing.stream() != &stream) [[unlikely]] {
         // The enclosing call is in another stream than this event: only the origin can be said.
@@ -198,6 +211,7 @@ inline void record_event(const Tracer& tracer, ThreadStream& stream, format::Fun
     event.end = stop >> time_shift;
     event.offset = offset;
     event.bytes = bytes;
+    event.site = site;
     into.cursor = format::codec::encode(into.codec, event, into.cursor);
 }
 

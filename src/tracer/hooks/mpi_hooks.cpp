@@ -108,6 +108,16 @@ std::int64_t bytes_of(Count count, MPI_Datatype datatype) {
     return static_cast<std::int64_t>(count) * type_bytes;
 }
 
+/// For the layers above, which do not know what an MPI_Datatype is. A null one must not reach the library: it would end
+/// the program.
+std::int64_t type_bytes(const void* types, std::size_t index) {
+    MPI_Datatype datatype;
+    std::memcpy(&datatype, static_cast<const std::byte*>(types) + index * sizeof datatype, sizeof datatype);
+    MPI_Count bytes = -1;
+    if (datatype == MPI_DATATYPE_NULL || PMPI_Type_size_x(datatype, &bytes) != MPI_SUCCESS) return -1;
+    return bytes;
+}
+
 /// Non-blocking: what is asked for; the time is that of starting.
 template <typename Call, typename Count>
 int traced_start(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
@@ -169,6 +179,7 @@ int traced_end(Function function, const void* frame, Call&& call, MPI_File fh, M
 
 void arm(const MpiTables& tables, Tracer& process_tracer, void** slots) {
     tracer = &process_tracer;
+    tracer->mpi_type_bytes = type_bytes;
     library_calls = tables.library;
     below_mpi = tables.below_mpi;
     below_pmpi = tables.below_pmpi;

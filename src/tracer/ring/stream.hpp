@@ -19,7 +19,11 @@
 
 namespace ioweir::tracer {
 
-enum class Layer : std::uint8_t { mpi, mpi_io, engine };
+/// What an enclosing call belongs to. From `stdio` on: libraries above the MPI library; what they call has the origin that
+/// it would have without them.
+enum class Layer : std::uint8_t { mpi, mpi_io, engine, stdio, hdf5, pnetcdf, netcdf };
+
+inline bool is_library(Layer layer) { return layer >= Layer::stdio; }
 
 /// What `--layers` chooses from; each layer's hooks only forward when its bit is not in Tracer::layers.
 enum class LayerBit : std::uint32_t { posix = 1, stdio = 2, mpi_io = 4, hdf5 = 8, pnetcdf = 16, netcdf = 32 };
@@ -88,6 +92,9 @@ struct Tracer {
     ThreadStream* (*deputy)(ThreadStream& stream) = nullptr;
     /// Who called the hook, as a site number; 0 when it cannot be told. Null unless call sites are recorded.
     std::uint32_t (*call_site)() = nullptr;
+    /// Bytes of the `index`th of the MPI datatypes at `types`; -1 when they cannot be told (MPI_DATATYPE_NULL). Null until a
+    /// back end is there.
+    std::int64_t (*mpi_type_bytes)(const void* types, std::size_t index) = nullptr;
 
     [[nodiscard]] bool traces(LayerBit layer) const { return (layers & static_cast<std::uint32_t>(layer)) != 0; }
 };
@@ -164,21 +171,23 @@ inline Context context_of(ThreadStream& stream, const void* inner) {
     for (int i = 0; i < known; ++i) {
         const Frame& frame = stream.frames[i];
         if (frame.sequence != 0) context.parent = frame.sequence;
-        context.origin = frame.layer == Layer::engine ? format::Origin::engine : format::Origin::mpi_library;
+        if (!is_library(frame.layer))
+            context.origin = frame.layer == Layer::engine ? format::Origin::engine : format::Origin::mpi_library;
     }
     return context;
 }
 
-/// True inside an intercepted MPI-IO call of this thread: what MPI-IO calls of itself is not recorded again.
-inline bool inside_mpi_io(ThreadStream& stream, const void* inner) {
+/// True inside an intercepted call of this layer and thread: what a layer calls of itself is not recorded again.
+inline bool inside(ThreadStream& stream, Layer layer, const void* inner) {
     if (stream.depth == 0) [[likely]]
         return false;
     stream.depth = Scope::live_depth(stream, inner);
     const int known = stream.depth < ThreadStream::max_depth ? stream.depth : ThreadStream::max_depth;
     for (int i = 0; i < known; ++i)
-        if (stream.frames[i].layer == Layer::mpi_io) return true;
+        if (stream.frames[i].layer == layer) return true;
     return false;
 }
+inline bool inside_mpi_io(ThreadStream& stream, const void* inner) { return inside(stream, Layer::mpi_io, inner); }
 
 /// Appends one event; its first byte is stored last.
 inline void record_event(const Tracer& tracer, ThreadStream& stream, format::Function function, Context context,

@@ -8,14 +8,17 @@
 #include "preload/engine_host.hpp"
 #include "preload/services.hpp"
 #include "tracer/hooks/mpi_hooks.hpp"
+#include "tracer/hooks/request_hooks.hpp"
 
 namespace ioweir::preload {
 namespace {
 
 tracer::MpiTables tables;
+tracer::RequestTables request_tables;
 Services services;
 
-void fill(mpi::FileCalls& calls, const char* prefix, void* (*find)(const char*)) {
+template <typename Calls>
+void fill_from(Calls& calls, const char* prefix, void* (*find)(const char*)) {
     mpi::fill(calls, prefix, [find](const char* start, const char* name) {
         char symbol[128];
         std::snprintf(symbol, sizeof symbol, "%s%s", start, name);
@@ -71,9 +74,9 @@ extern "C" __attribute__((visibility("default"))) int ioweir_back_end_start(cons
         std::snprintf(message, capacity, "the MPI library has no %s", missing);
         return 1;
     }
-    fill(tables.library, "PMPI_", services.find_in_mpi);
-    fill(tables.below_mpi, "MPI_", services.find_next);
-    fill(tables.below_pmpi, "PMPI_", services.find_next);
+    fill_from(tables.library, "PMPI_", services.find_in_mpi);
+    fill_from(tables.below_mpi, "MPI_", services.find_next);
+    fill_from(tables.below_pmpi, "PMPI_", services.find_next);
     tables.next_mpi = tables.below_mpi;
     tables.next_pmpi = tables.below_pmpi;
     if (services.world) {
@@ -81,6 +84,10 @@ extern "C" __attribute__((visibility("default"))) int ioweir_back_end_start(cons
         watch_finalize();
     }
     if (services.plan_path != nullptr) install_engine(services, tables);
+    fill_from(request_tables.library, "PMPI_", services.find_in_mpi);
+    fill_from(request_tables.next_mpi, "MPI_", services.find_next);
+    fill_from(request_tables.next_pmpi, "PMPI_", services.find_next);
+    tracer::arm_requests(request_tables, *services.tracer, services.slots);
     tracer::arm(tables, *services.tracer, services.slots);
     return 0;
 }

@@ -16,6 +16,7 @@ __attribute__((visibility("hidden"))) void* ioweir_find_real_dlsym();
 __attribute__((visibility("hidden"))) void* ioweir_dlsym_of_handle(void* handle, const char* name);
 __attribute__((visibility("hidden"))) void* ioweir_resolve_slot(std::uint64_t index);
 extern void* ioweir_slots[] __attribute__((visibility("hidden")));
+extern void* const ioweir_lazy_entries[] __attribute__((visibility("hidden")));
 }
 
 void* ioweir_find_real_dlsym() {
@@ -135,7 +136,9 @@ void* ioweir_resolve_slot(std::uint64_t index) {
     using namespace ioweir::preload;
     void* found = find_behind(slot_names[index]);
     if (found == nullptr) return reinterpret_cast<void*>(&missing_function);
-    // A back end may have armed the slot meanwhile; else remember what was found.
+    // Remembered, since programs wait for messages by the million; but a back end may have armed the slot meanwhile.
+    void* lazy = ioweir_lazy_entries[index];
+    __atomic_compare_exchange_n(&ioweir_slots[index], &lazy, found, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return found;
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generator.spec import MpiFunction, Parameter, PosixFunction, Spec, Symbol
+from generator.spec import MpiFunction, Parameter, PosixFunction, RequestFunction, Spec, Symbol
 
 HEADER = "// Generated from spec/functions.toml.\n"
 # Exported beside the hooks of the table, and written by hand in src/preload: the MPI start functions and dlsym; what
@@ -20,6 +20,8 @@ def outputs(spec: Spec) -> dict[str, str]:
         "ioweir_generated/posix_hooks.inc": posix_hooks(spec),
         "ioweir_generated/mpi_file_calls.hpp": mpi_file_calls(spec),
         "ioweir_generated/mpi_wrappers.inc": mpi_wrappers(spec),
+        "ioweir_generated/mpi_request_calls.hpp": mpi_request_calls(spec),
+        "ioweir_generated/mpi_request_wrappers.inc": mpi_request_wrappers(spec),
         "ioweir_generated/mpi_slots.hpp": mpi_slots(spec),
         "ioweir_generated/trampolines.S": trampolines(spec),
         "ioweir_generated/preload.map": "{\n  global:\n" + "".join(f"    {s};\n" for s in exported) + "  local: *;\n};\n",
@@ -44,6 +46,7 @@ def function_ids(spec: Spec) -> str:
 
 
 def enumerator(name: str) -> str:
+    name = name.replace(" (", "_").removesuffix(")")  # MPI_Wait (write)
     return name + "_" if name in {"open", "close", "read", "write", "creat", "dup", "dup2", "dup3"} else name
 
 
@@ -147,7 +150,7 @@ def mpi_body(function: MpiFunction) -> tuple[str, str]:
     if function.name == "MPI_File_delete":
         return "traced_delete", "filename"
     if "request" in given:
-        return "traced_start", f"fh, {offset}, count, datatype"
+        return "traced_start", f"fh, {offset}, count, datatype, request"
     if function.event.op == "split":
         return "traced_begin", f"fh, {offset}, count, datatype"
     if function.name.endswith("_end"):
@@ -156,6 +159,49 @@ def mpi_body(function: MpiFunction) -> tuple[str, str]:
         return "traced_transfer", f"fh, {offset}, count, datatype, status"
     values = [p.name for p in function.parameters if p.type == "MPI_Offset"]
     return "traced_other", f"fh, {values[0] if values else '-1'}"
+
+
+def mpi_request_calls(spec: Spec) -> str:
+    out = [HEADER + "// The functions that may complete non-blocking MPI-IO, as a table.", "#pragma once", "",
+           '#include "mpi/mpi.hpp"', "", "namespace ioweir::mpi {", "", "struct RequestCalls {"]
+    out += [f"    int (*{f.short})({declarations(f.parameters)}) = nullptr;" for f in spec.requests]
+    out += ["};", "", "/// As that of FileCalls.", "template <typename Find>",
+            "void fill(RequestCalls& calls, const char* prefix, Find&& find) {"]
+    out += [f'    calls.{f.short} = reinterpret_cast<decltype(calls.{f.short})>(find(prefix, "{f.short}"));'
+            for f in spec.requests]
+    out += ["}", "", "}  // namespace ioweir::mpi", ""]
+    return "\n".join(out)
+
+
+def mpi_request_wrappers(spec: Spec) -> str:
+    out = [HEADER, "// Included once, by tracer/hooks/request_hooks.cpp: two entries a function, differing in what lies below them."]
+    out += [mpi_request_wrapper(f, prefix) for f in spec.requests for prefix in ("MPI", "PMPI")]
+    out.append("\n/// A slot whose real function does not exist is left alone: it goes on returning an error.")
+    out.append("static void fill_request_slots(void** slots) {")
+    for function in spec.requests:
+        for prefix in ("MPI", "PMPI"):
+            out.append(f"    if (next_{prefix.lower()}.{function.short} != nullptr)\n        slots[static_cast<int>(preload::Slot::"
+                       f"{prefix}_{function.short})] = reinterpret_cast<void*>(&traced_{prefix}_{function.short});")
+    out.append("}\n")
+    return "\n".join(out)
+
+
+def mpi_request_wrapper(function: RequestFunction, prefix: str) -> str:
+    arguments = names(function.parameters)
+    by_type = {p.type: p.name for p in function.parameters}
+    if "MPI_Request" in by_type:
+        body, described = "traced_question", f"{by_type['MPI_Request']}, flag"
+    else:
+        counts = [p.name for p in function.parameters if p.type == "int"]
+        body, described = "traced_requests", f"{by_type['MPI_Request*']}, {counts[0] if counts else '1'}"
+    kinds = ", ".join(f"Function::{enumerator(e.name)}" for e in (function.writing, function.reading))
+    return (
+        f"\nstatic int traced_{prefix}_{function.short}({declarations(function.parameters)}) {{\n"
+        f"    if (!pending.any()) [[likely]]\n        return next_{prefix.lower()}.{function.short}({arguments});\n"
+        f"    if (inside_mpi_io()) return library_calls.{function.short}({arguments});\n"
+        f"    return {body}({{{kinds}}}, __builtin_frame_address(0),\n"
+        f"        [&] {{ return next_{prefix.lower()}.{function.short}({arguments}); }}, {described});\n}}"
+    )
 
 
 def mpi_slots(spec: Spec) -> str:
@@ -174,9 +220,10 @@ def trampolines(spec: Spec) -> str:
     symbols = spec.mpi_symbols()
     out = ["/* Generated from spec/functions.toml. Each exported MPI symbol jumps through its slot. A slot first leads to",
            "   ioweir_resolve_slot, which finds the real function, with every argument register kept. */", "",
-           '#include "preload/trampoline_macros.h"', "", "    .data", "    .balign 8", "    .globl ioweir_slots",
-           "    .hidden ioweir_slots", "ioweir_slots:"]
-    out += [f"    .quad ioweir_lazy_{i}" for i in range(len(symbols))]
+           '#include "preload/trampoline_macros.h"']
+    for section, table in ((".data", "ioweir_slots"), ('.section .data.rel.ro,"aw"', "ioweir_lazy_entries")):
+        out += ["", f"    {section}", "    .balign 8", f"    .globl {table}", f"    .hidden {table}", f"{table}:"]
+        out += [f"    .quad ioweir_lazy_{i}" for i in range(len(symbols))]
     out += ["", "    .text"]
     for index, symbol in enumerate(symbols):
         out += [f"IOWEIR_TRAMPOLINE({symbol}, {index})", f"IOWEIR_LAZY(ioweir_lazy_{index}, {index})"]

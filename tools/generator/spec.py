@@ -88,23 +88,40 @@ class MpiFunction:
 
 
 @dataclass(frozen=True)
+class RequestFunction:
+    """A call that may complete non-blocking MPI-IO: one event for writing and one for reading."""
+
+    name: str  # MPI_Waitall
+    writing: Event
+    reading: Event
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def short(self) -> str:
+        return self.name.removeprefix("MPI_")
+
+
+@dataclass(frozen=True)
 class Spec:
     posix: tuple[PosixFunction, ...]
     mpi: tuple[MpiFunction, ...]
+    requests: tuple[RequestFunction, ...]
     records: dict[str, Any] = field(default_factory=dict)
 
     @property
     def events(self) -> list[Event]:
-        return [e for f in self.posix for e in f.events] + [f.event for f in self.mpi]
+        return [e for f in self.posix for e in f.events] + [f.event for f in self.mpi] + [
+            e for f in self.requests for e in (f.writing, f.reading)
+        ]
 
     def mpi_symbols(self) -> list[str]:
-        """Every exported MPI-IO symbol, in slot order: MPI_X then PMPI_X of each form."""
+        """Every exported MPI symbol, in slot order: MPI_X then PMPI_X of each form."""
         return [
             prefix + short
             for function in self.mpi
             for short, _ in function.forms()
             for prefix in ("MPI_", "PMPI_")
-        ]
+        ] + [prefix + function.short for function in self.requests for prefix in ("MPI_", "PMPI_")]
 
 
 def parse_parameters(text: str) -> tuple[Parameter, ...]:
@@ -147,9 +164,18 @@ def load(directory: Path) -> Spec:
                 entry["name"], event, entry.get("position", "none"), large, parse_parameters(entry["parameters"])
             )
         )
+    requests: list[RequestFunction] = []
+    for entry in functions["mpi_request"]:
+        name = entry["name"]
+        kinds = [
+            Event(next_id + i, f"{name} ({op})", "MPI-IO", op, False, (name, "P" + name), True)
+            for i, op in enumerate(("write", "read"))
+        ]
+        next_id += len(kinds)
+        requests.append(RequestFunction(name, kinds[0], kinds[1], parse_parameters(entry["parameters"])))
     seen: set[str] = set()
     for symbol in [s.name for f in posix for s in f.symbols]:
         if symbol in seen:
             raise ValueError(f"spec/functions.toml: symbol {symbol!r} is declared twice")
         seen.add(symbol)
-    return Spec(tuple(posix), tuple(mpi), records)
+    return Spec(tuple(posix), tuple(mpi), tuple(requests), records)

@@ -6,6 +6,7 @@
 #include "ioweir_generated/mpi_slots.hpp"
 #include "mpi/mpi.hpp"
 #include "tracer/hooks/handle_table.hpp"
+#include "tracer/hooks/request_hooks.hpp"
 
 namespace ioweir::tracer {
 namespace {
@@ -22,6 +23,12 @@ HandleTable<std::uint32_t> handle_files;
 HandleTable<std::int64_t> split_bytes;  // asked for by a split collective that has begun; plus 1, since 0 means none
 
 bool inside_mpi_io() { return tracer::inside_mpi_io(*tracer->thread(), __builtin_frame_address(0)); }
+
+/// The sequence number of the call that is under way.
+std::uint32_t innermost_call(const ThreadStream& stream) {
+    const bool known = stream.depth > 0 && stream.depth <= ThreadStream::max_depth;
+    return known ? stream.frames[stream.depth - 1].sequence : 0;
+}
 
 std::uintptr_t key_of(MPI_File handle) { return reinterpret_cast<std::uintptr_t>(handle); }
 
@@ -118,12 +125,19 @@ std::int64_t type_bytes(const void* types, std::size_t index) {
     return bytes;
 }
 
-/// Non-blocking: what is asked for; the time is that of starting.
+/// Non-blocking: what is asked for; the time is that of starting. What completes it: request_hooks.cpp.
 template <typename Call, typename Count>
 int traced_start(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
-                 MPI_Datatype datatype) {
-    return traced_call(function, frame, call, [&](ThreadStream&, int code) {
-        return Outcome{handle_files.find(key_of(fh)), offset, code == MPI_SUCCESS ? bytes_of(count, datatype) : 0};
+                 MPI_Datatype datatype, MPI_Request* request) {
+    std::uint32_t sequence = 0;
+    const auto begin = [&] {
+        sequence = innermost_call(*tracer->thread());
+        return call();
+    };
+    return traced_call(function, frame, begin, [&](ThreadStream&, int code) {
+        const std::uint32_t file = handle_files.find(key_of(fh));
+        if (code == MPI_SUCCESS) begin_request(*request, {file, sequence, !is_read(function)});
+        return Outcome{file, offset, code == MPI_SUCCESS ? bytes_of(count, datatype) : 0};
     });
 }
 

@@ -117,6 +117,8 @@ class _Events:
     end: Int64s
     duration: Int64s
     moved: Int64s
+    begun: Int64s
+    """0 where an event ends what another call began, else 1: what counts as calls."""
     failed: Int64s
     origin: Indices
     outermost: attribute.Flags
@@ -272,6 +274,7 @@ def _select(
         end=start + duration,
         duration=duration,
         moved=np.where(op < len(DATA_OPS), np.maximum(trace.bytes[chosen], 0), 0),
+        begun=(~np.isin(trace.function[chosen], [f.id for f in trace.functions if f.completes])).astype(np.int64),
         failed=(trace.flags[chosen] & FLAG_FAILED).astype(np.int64),
         origin=trace.origin[chosen].astype(np.intp),
         outermost=nesting.outermost[chosen],
@@ -287,7 +290,7 @@ def _sums(events: _Events, group: Indices, groups: int) -> _Sums:
     key = group * events.slots + events.slot
     size = groups * events.slots
     return _Sums(
-        calls=count_by_group(key, size),
+        calls=sum_by_group(events.begun, key, size),
         failed=sum_by_group(events.failed, key, size),
         moved=sum_by_group(events.moved, key, size),
         time_ns=sum_by_group(events.duration, key, size),

@@ -1,4 +1,4 @@
-"""Non-blocking MPI-IO is seen to its end: every call that completes a request makes one event, no other call makes any."""
+"""Non-blocking MPI-IO is seen to its end: each call that completes a request makes one event, and no other call any."""
 
 from __future__ import annotations
 

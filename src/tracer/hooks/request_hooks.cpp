@@ -75,7 +75,8 @@ int traced_completion(Functions functions, const void* frame, Call&& call, std::
 /// The requests are set to MPI_REQUEST_NULL as they are completed.
 template <typename Call>
 int traced_requests(Functions functions, const void* frame, Call&& call, MPI_Request* requests, int count) {
-    const std::uint32_t claimed = tracer->active && requests != nullptr ? pending.claim(requests, count) : 0;
+    const std::uint32_t claimed =
+        tracer->traces(LayerBit::mpi_io) && requests != nullptr ? pending.claim(requests, count) : 0;
     if (claimed == 0) return call();
     return traced_completion(
         functions, frame, call, claimed,
@@ -86,7 +87,7 @@ int traced_requests(Functions functions, const void* frame, Call&& call, MPI_Req
 /// The request stays: it has to be completed by another call later.
 template <typename Call>
 int traced_question(Functions functions, const void* frame, Call&& call, MPI_Request request, const int* flag) {
-    const std::uint32_t claimed = tracer->active ? pending.claim(&request, 1) : 0;
+    const std::uint32_t claimed = tracer->traces(LayerBit::mpi_io) ? pending.claim(&request, 1) : 0;
     if (claimed == 0) return call();
     return traced_completion(
         functions, frame, call, claimed, [&](const PendingRequests::Entry&) { return flag != nullptr && *flag != 0; },

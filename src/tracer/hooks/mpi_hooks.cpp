@@ -111,7 +111,9 @@ int traced_delete(Function function, const void* frame, Call&& call, const char*
 template <typename Count>
 std::int64_t bytes_of(Count count, MPI_Datatype datatype) {
     MPI_Count type_bytes = 0;
-    if (count <= 0 || PMPI_Type_size_x(datatype, &type_bytes) != MPI_SUCCESS || type_bytes <= 0) return 0;
+    if (count <= 0 || datatype == MPI_DATATYPE_NULL)
+        return 0;  // the call returns an error, asking would end the program
+    if (PMPI_Type_size_x(datatype, &type_bytes) != MPI_SUCCESS || type_bytes <= 0) return 0;
     return static_cast<std::int64_t>(count) * type_bytes;
 }
 

@@ -1,10 +1,11 @@
-"""spec/functions.toml -> event ids, POSIX hooks, MPI jump table, back end wrappers, export list, reference page."""
+"""spec/functions*.toml -> event ids, MPI jump table, back end wrappers, export list, reference page."""
 
 from __future__ import annotations
 
-from generator.spec import MpiFunction, Parameter, PosixFunction, RequestFunction, Spec, Symbol
+from generator import libc
+from generator.names import HEADER, enumerator
+from generator.spec import MpiFunction, Parameter, RequestFunction, Spec
 
-HEADER = "// Generated from spec/functions.toml.\n"
 # Exported beside the hooks of the table, and written by hand in src/preload: the MPI start functions and dlsym; what
 # ends a descriptor without being an event (forget_hooks.cpp); what leaves calls without returning (jump_hooks.cpp).
 FORGET_SYMBOLS = ["fclose", "freopen", "freopen64", "close_range", "closefrom"]
@@ -14,10 +15,9 @@ START_SYMBOLS = ["MPI_Init", "PMPI_Init", "MPI_Init_thread", "PMPI_Init_thread",
 
 
 def outputs(spec: Spec) -> dict[str, str]:
-    exported = sorted([s.name for f in spec.posix for s in f.symbols] + spec.mpi_symbols() + START_SYMBOLS + FORGET_SYMBOLS + JUMP_SYMBOLS)
-    return {
+    exported = sorted([s.name for f in spec.libc for s in f.symbols] + spec.mpi_symbols() + START_SYMBOLS + FORGET_SYMBOLS + JUMP_SYMBOLS)
+    return libc.outputs(spec) | {
         "ioweir_generated/functions.hpp": function_ids(spec),
-        "ioweir_generated/posix_hooks.inc": posix_hooks(spec),
         "ioweir_generated/mpi_file_calls.hpp": mpi_file_calls(spec),
         "ioweir_generated/mpi_wrappers.inc": mpi_wrappers(spec),
         "ioweir_generated/mpi_request_calls.hpp": mpi_request_calls(spec),
@@ -43,45 +43,6 @@ def function_ids(spec: Spec) -> str:
             for e in spec.events]
     out += ["};", "", "}  // namespace ioweir::format", ""]
     return "\n".join(out)
-
-
-def enumerator(name: str) -> str:
-    name = name.replace(" (", "_").removesuffix(")")  # MPI_Wait (write)
-    return name + "_" if name in {"open", "close", "read", "write", "creat", "dup", "dup2", "dup3"} else name
-
-
-# ---------------------------------------------------------------------------------------------------------- POSIX
-def posix_hooks(spec: Spec) -> str:
-    out = [HEADER, "// Included once, by tracer/hooks/posix_hooks.cpp."]
-    for function in spec.posix:
-        for symbol in function.symbols:
-            out.append(posix_hook(function, symbol))
-    out.append("\nstatic const RealFunction real_functions[] = {")
-    for function in spec.posix:
-        for symbol in function.symbols:
-            out.append(f'    {{"{symbol.name}", reinterpret_cast<void**>(&real_{symbol.name})}},')
-    out.append("};\n")
-    return "\n".join(out)
-
-
-def posix_hook(function: PosixFunction, symbol: Symbol) -> str:
-    # fcntl's events are told apart by its body; every other function makes one kind of event.
-    event = f"Function::{enumerator(function.events[0].name)}" if len(function.events) == 1 else "Function::none"
-    real = f"real_{symbol.name}"
-    pointer = f"static {function.returns} (*{real})({symbol.declarations}) = raw_{symbol.name};\n"
-    head = f'\n{pointer}extern "C" IOWEIR_EXPORT {function.returns} {symbol.name}({symbol.declarations}) {{\n'
-    fixed = symbol.names
-    if not symbol.variadic:
-        call = f"[&] {{ return {real}({fixed}); }}"
-        return head + f"    return traced_{function.body}({event}, {call}, {fixed});\n}}"
-    last = [p.name for p in symbol.parameters if p.type != "..."][-1]
-    if function.body == "fcntl":
-        return head + (f"    va_list list;\n    va_start(list, {last});\n    void* argument = va_arg(list, void*);\n"
-                       f"    va_end(list);\n"
-                       f"    return traced_fcntl([&] {{ return {real}({fixed}, argument); }}, {fixed}, argument);\n}}")
-    return head + ("    mode_t mode = 0;\n    if (open_needs_mode(flags)) {\n        va_list list;\n"
-                   f"        va_start(list, {last});\n        mode = va_arg(list, mode_t);\n        va_end(list);\n    }}\n"
-                   f"    return traced_{function.body}({event}, [&] {{ return {real}({fixed}, mode); }}, {fixed});\n}}")
 
 
 # ------------------------------------------------------------------------------------------------------------ MPI
@@ -218,7 +179,7 @@ def mpi_slots(spec: Spec) -> str:
 
 def trampolines(spec: Spec) -> str:
     symbols = spec.mpi_symbols()
-    out = ["/* Generated from spec/functions.toml. Each exported MPI symbol jumps through its slot. A slot first leads to",
+    out = ["/* Generated from spec/functions*.toml. Each exported MPI symbol jumps through its slot. A slot first leads to",
            "   ioweir_resolve_slot, which finds the real function, with every argument register kept. */", "",
            '#include "preload/trampoline_macros.h"']
     for section, table in ((".data", "ioweir_slots"), ('.section .data.rel.ro,"aw"', "ioweir_lazy_entries")):
@@ -232,7 +193,7 @@ def trampolines(spec: Spec) -> str:
 
 
 def pages(spec: Spec) -> dict[str, str]:
-    out = ["# Intercepted functions", "", "Generated from spec/functions.toml.", "",
+    out = ["# Intercepted functions", "", "Generated from spec/functions*.toml.", "",
            "`completes`: ends an operation that another call began; its time counts, but neither calls nor bytes.", "",
            "| id | event | layer | counted as | collective | completes | symbols |", "|---|---|---|---|---|---|---|"]
     for e in spec.events:

@@ -28,6 +28,7 @@ class Parameter:
 class Symbol:
     name: str
     parameters: tuple[Parameter, ...]
+    forward: str = ""  # a variadic function's form that takes a va_list
 
     @property
     def declarations(self) -> str:
@@ -56,10 +57,16 @@ class Event:
 
 
 @dataclass(frozen=True)
-class PosixFunction:
+class LibcFunction:
+    """A function of the C library ([[posix]], [[stdio]]) or of liburing."""
+
     name: str
+    layer: str
+    unit: str  # which source file has the hooks: src/tracer/hooks/UNIT_hooks.cpp
     body: str
     returns: str
+    missing: str  # what a hook returns, with errno ENOSYS, when there is no real function
+    variadic: str  # what the `...` of its symbols stands for: tools/generator/libc.py
     events: tuple[Event, ...]
     symbols: tuple[Symbol, ...]
 
@@ -103,14 +110,14 @@ class RequestFunction:
 
 @dataclass(frozen=True)
 class Spec:
-    posix: tuple[PosixFunction, ...]
+    libc: tuple[LibcFunction, ...]
     mpi: tuple[MpiFunction, ...]
     requests: tuple[RequestFunction, ...]
     records: dict[str, Any] = field(default_factory=dict)
 
     @property
     def events(self) -> list[Event]:
-        return [e for f in self.posix for e in f.events] + [f.event for f in self.mpi] + [
+        return [e for f in self.libc for e in f.events] + [f.event for f in self.mpi] + [
             e for f in self.requests for e in (f.writing, f.reading)
         ]
 
@@ -132,26 +139,48 @@ def parse_parameters(text: str) -> tuple[Parameter, ...]:
             continue
         match = re.fullmatch(r"(.+?[\s*])(\w+)", part)
         if match is None:
-            raise ValueError(f"spec/functions.toml: cannot read parameter {part!r}; write 'type name'")
+            raise ValueError(f"spec/functions*.toml: cannot read parameter {part!r}; write 'type name'")
         parameters.append(Parameter(match[1].strip(), match[2]))
     return tuple(parameters)
 
 
+# Table -> layer. Ids follow this order.
+LIBC_TABLES = {"posix": "POSIX", "stdio": "STDIO"}
+# What a failed call of a type returns, where the table says nothing else.
+MISSING = {"int": "-1", "long": "-1", "ssize_t": "-1", "off_t": "-1", "size_t": "0", "void": ""}
+
+
+def libc_function(entry: dict[str, Any], table: str, layer: str, first_id: int) -> LibcFunction:
+    symbols = tuple(
+        Symbol(s["name"], parse_parameters(s["params"]), s.get("forward", "")) for s in entry["symbols"]
+    )
+    kinds = entry.get("events") or [{"name": entry["name"], "op": entry["op"]}]
+    events = tuple(
+        Event(
+            first_id + i, kind["name"], layer, kind["op"], False, tuple(s.name for s in symbols),
+            bool(kind.get("completes", entry.get("completes", False))),
+        )
+        for i, kind in enumerate(kinds)
+    )  # fmt: skip
+    returns = entry["returns"]
+    return LibcFunction(
+        entry["name"], layer, entry.get("unit", table), entry["body"], returns,
+        entry.get("missing", MISSING.get(returns, "nullptr")), entry.get("variadic", "mode"), events, symbols,
+    )  # fmt: skip
+
+
 def load(directory: Path) -> Spec:
-    functions = tomllib.loads((directory / "functions.toml").read_text())
+    functions: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted(directory.glob("functions*.toml")):
+        for table, entries in tomllib.loads(path.read_text()).items():
+            functions.setdefault(table, []).extend(entries)
     records = tomllib.loads((directory / "records.toml").read_text())
     next_id = 1
-    posix: list[PosixFunction] = []
-    for entry in functions["posix"]:
-        symbols = tuple(Symbol(s["name"], parse_parameters(s["params"])) for s in entry["symbols"])
-        names = tuple(s.name for s in symbols)
-        kinds = entry.get("events") or [{"name": entry["name"], "op": entry["op"]}]
-        events = []
-        for kind in kinds:
-            completes = bool(kind.get("completes", entry.get("completes", False)))
-            events.append(Event(next_id, kind["name"], "POSIX", kind["op"], False, names, completes))
-            next_id += 1
-        posix.append(PosixFunction(entry["name"], entry["body"], entry["returns"], tuple(events), symbols))
+    libc: list[LibcFunction] = []
+    for table, layer in LIBC_TABLES.items():
+        for entry in functions.get(table, []):
+            libc.append(libc_function(entry, table, layer, next_id))
+            next_id += len(libc[-1].events)
     mpi: list[MpiFunction] = []
     for entry in functions["mpi"]:
         large = bool(entry.get("large_count", False))
@@ -174,8 +203,8 @@ def load(directory: Path) -> Spec:
         next_id += len(kinds)
         requests.append(RequestFunction(name, kinds[0], kinds[1], parse_parameters(entry["parameters"])))
     seen: set[str] = set()
-    for symbol in [s.name for f in posix for s in f.symbols]:
+    for symbol in [s.name for f in libc for s in f.symbols]:
         if symbol in seen:
-            raise ValueError(f"spec/functions.toml: symbol {symbol!r} is declared twice")
+            raise ValueError(f"spec/functions*.toml: symbol {symbol!r} is declared twice")
         seen.add(symbol)
-    return Spec(tuple(posix), tuple(mpi), tuple(requests), records)
+    return Spec(tuple(libc), tuple(mpi), tuple(requests), records)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
-from ioweir.report import DATA_OPS, Report, build
-from ioweir.trace import POSIX, load
+from ioweir.report import Report, build
+from ioweir.trace import DATA_OPS, load
 from ioweir.units import number_list, plural, rate, seconds, size
 
 if TYPE_CHECKING:
@@ -99,9 +99,8 @@ def _warnings(before: Report, after: Report) -> Iterator[str]:
 
 
 def _outer_bytes(run: Report, op: str) -> int:
-    """Bytes that the program itself moved: through MPI-IO, and by POSIX calls of its own."""
-    own = sum(ops[op]["bytes"] for layer, ops in run["layers"].items() if layer != POSIX)
-    return int(own + run["origins"]["application"][op]["bytes"])
+    """Bytes that the program itself moved, by calls of whatever layer inside of no other."""
+    return sum(row["bytes"] for row in run["io"]["where"] if row["op"] == op)
 
 
 def _run(report: Report) -> dict[str, Any]:

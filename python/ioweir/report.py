@@ -1,44 +1,46 @@
 """The figures of one run: what `ioweir report --json` prints and what the text report and `compare` are made from.
 
-Bandwidths follow the definitions in DEFINITIONS and no others. Which processes and events count is decided in
-attribute.py; wording and layout are report_text.py's.
+Bandwidths follow the definitions in DEFINITIONS and no others; docs/reference/report.md describes every field. Which
+processes count is decided in attribute.py, sums come from sums.py, what is no figure from completeness.py; wording and
+layout are report_text.py's.
 """
 
 from __future__ import annotations
 
 import os.path
-import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-import numpy as np
-
-from ioweir import attribute
-from ioweir.intervals import Indices, Int64s, count_by_group, sum_by_group, union_by_group
-from ioweir.locate import RUN_FILE
+from ioweir import attribute, completeness
+from ioweir.paths import files_of
+from ioweir.progress import watched
 from ioweir.runtime_files import is_runtime_file
-from ioweir.trace import FLAG_FAILED, MPI_IO, ORIGIN_ENGINE, POSIX, Trace
-from ioweir.units import number_list
+from ioweir.sums import Amount, Row, Rows, Summation, Sums, layer_and_op, slot_of
+from ioweir.trace import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from typing import IO
 
 REPORT_VERSION: Final = 1
 
-OPS: Final = ("write", "read", "lock", "unlock", "open", "close", "view", "sync", "split", "meta")
-DATA_OPS: Final = ("write", "read")
 PARTS: Final = ("write", "read", "lock", "unlock", "posix_other", "other")
 ORIGINS: Final = ("application", "mpi_library", "engine")
+FILE_OPS: Final = (*DATA_OPS, "lock")
+"""What a file's layers always have, also without any call."""
 
 DEFINITIONS: Final[dict[str, str]] = {
     "effective": "bytes / sum over ranks of the time spent in that layer's calls (Wright et al. 2013, section 3)",
     "perceived, MPI-IO": "bytes / mean over ranks of the time in MPI-IO calls = ranks x effective (Wright et al. 2013, "
-    "Table 5)",
+    "Table 5); the same for every layer but POSIX",
     "perceived, POSIX": "cannot be measured; its bounds are the perceived MPI-IO bandwidth below and ranks x effective "
     "POSIX above (Wright et al. 2013, section 3); without MPI-IO of that kind there is no lower bound",
     "span": "bytes / union of the intervals in which any rank is inside the layer",
     "I/O time of a rank": "union of its time in calls of any layer",
     "other, of an MPI-IO call": "its time outside of any POSIX call: exchange between ranks, waiting, copying",
+    "layers": "a call of one layer is made of calls of the layers below it, so layers are never added up; STDIO's own "
+    "system calls happen inside the C library and appear in no other layer",
+    "sizes": "bytes that one call moved, in powers of two: 4 KiB stands for 4096 to 8191 bytes",
 }
 
 
@@ -53,6 +55,8 @@ class Data(TypedDict):
     effective_bytes_per_s: float | None
     span_bytes_per_s: float | None
     span_s: float
+    longest_s: float
+    sizes: dict[str, int]
 
 
 class Calls(TypedDict):
@@ -61,6 +65,7 @@ class Calls(TypedDict):
     calls: int
     failed: int
     time_s: float
+    longest_s: float
 
 
 class Decomposition(TypedDict):
@@ -94,9 +99,12 @@ class Report(TypedDict):
     damage: list[str]
     io: dict[str, Any]
     layers: dict[str, dict[str, Any]]
+    slowest: dict[str, dict[str, dict[str, Any]]]
     decomposition: dict[str, Decomposition]
     origins: dict[str, dict[str, dict[str, Any]]]
     storage: dict[str, dict[str, Any]]
+    locks: dict[str, Any]
+    call_sites: list[dict[str, Any]]
     plan: dict[str, Any]
     messages: list[str]
     not_counted: list[dict[str, Any]]
@@ -107,74 +115,43 @@ class Report(TypedDict):
 
 
 @dataclass(frozen=True)
-class _Events:
-    """The events that count, once per layer, ascending by start. A slot is a layer and an operation."""
+class _Run:
+    """What every figure needs."""
 
-    slot: Indices
-    unit: Indices
-    file: Indices
-    start: Int64s
-    end: Int64s
-    duration: Int64s
-    moved: Int64s
-    begun: Int64s
-    """0 where an event ends what another call began, else 1: what counts as calls."""
-    failed: Int64s
-    origin: Indices
-    outermost: attribute.Flags
-    part: Indices
-    """Position in PARTS of a POSIX event."""
-    call_kind: Indices
-    """Position in DATA_OPS of the MPI-IO call around a POSIX event, -1 without one."""
-    call_file: Indices
-    layer_names: tuple[str, ...]
-    units: int
-    """Over how many ranks (without MPI: processes) a mean is taken."""
+    who: attribute.Attribution
+    sums: Sums
+    files: Sequence[str]
 
     @property
-    def slots(self) -> int:
-        return len(self.layer_names) * len(OPS)
+    def units(self) -> int:
+        """Over how many ranks (without MPI: processes) a mean is taken."""
+        return max(self.who.unit_count, 1)
 
-    def slot_of(self, layer: str, op: str) -> int:
-        return self.layer_names.index(layer) * len(OPS) + OPS.index(op)
+    def name(self, unit: int) -> int:
+        return self.who.unit_names[unit]
 
-
-@dataclass(frozen=True)
-class _Sums:
-    """Sums per group and slot, as tables of `groups` rows."""
-
-    calls: Int64s
-    failed: Int64s
-    moved: Int64s
-    time_ns: Int64s
-    span_ns: Int64s
+    def path(self, file: int) -> str:
+        return self.files[file] or "(unknown)"
 
 
-def build(trace: Trace) -> Report:
-    """All figures of a trace."""
+def build(trace: Trace, progress: IO[str] | None = None) -> Report:
+    """All figures of a trace. `progress`: a terminal that is told how far a long trace has been read."""
     who = attribute.attribute_processes(trace.processes)
-    files, file_of_path = _files(trace)
-    of_runtime = np.array([is_runtime_file(name) for name in files], dtype=np.bool_)
-    nesting = _nesting(trace)
-    program = attribute.counted_events(trace, who)
-    own = ~of_runtime[_file_numbers(trace, file_of_path)]
-    verifying = program & own & _verifies(trace, nesting)
-    events = _select(trace, who, file_of_path, nesting, program & own & ~verifying)
-    job = _sums(events, np.zeros(events.slot.size, dtype=np.intp), 1)
-    per_file = _sums(events, events.file, len(files))
-    job_parts, file_parts = _decomposition(events, 1, None), _decomposition(events, len(files), events.call_file)
-    reasons = partial_reasons(trace, who)
-    wall_s = _wall_s(trace)
-    run = trace.run
+    files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
+    summation = Summation(trace, who, file_of_path, [is_runtime_file(name) for name in files])
+    sums = watched(summation.run, summation, summation.events, "adding up the trace's events", progress)
+    run = _Run(who, sums, files)
+    reasons = completeness.partial_reasons(trace, who)
+    wall_s = _wall_s(trace, sums)
     return Report(
         report_version=REPORT_VERSION,
         trace=trace.directory,
-        command=list(run.get("command", [])),
-        program=str(run.get("program", "")) or _program(trace, who),
-        started=run.get("started"),
+        command=list(trace.run.get("command", [])),
+        program=str(trace.run.get("program", "")) or _program(trace, who),
+        started=trace.run.get("started"),
         wall_s=wall_s,
-        exit_code=run.get("exit_code"),
-        signal=run.get("signal"),
+        exit_code=trace.run.get("exit_code"),
+        signal=trace.run.get("signal"),
         ranks=who.unit_count if who.has_ranks else 0,
         processes=len(
             {(trace.processes[i].host, trace.processes[i].pid) for i, r in enumerate(who.roles) if r.counted}
@@ -182,157 +159,65 @@ def build(trace: Trace) -> Report:
         hosts=list(trace.hosts),
         mpi_libraries=sorted({process.mpi_library for process in trace.processes if process.mpi_library}),
         events=trace.event_count,
-        events_counted=int(events.slot.size),
+        events_counted=sums.counted,
         dropped=trace.dropped,
         partial=bool(reasons),
         partial_reasons=reasons,
         damage=list(trace.damage),
-        io=_io(events, who, wall_s),
-        layers=_layers(events, job, 0),
-        decomposition=_parts(events, job, 0, job_parts),
-        origins=_origins(events),
-        storage=_storage(events, who),
-        plan=_plan(trace),
-        messages=_messages(trace, who),
-        not_counted=_not_counted(trace, who),
-        runtime_files=_runtime_files(trace, file_of_path, program & ~own),
+        io=_io(run, wall_s),
+        layers={layer: {op: _figures(run, sums.job, layer, op) for op in OPS} for layer in LAYERS},
+        slowest=_slowest(run),
+        decomposition=_decomposition(sums.job, sums.parts),
+        origins=_origins(sums),
+        storage={op: _storage(run, op) for op in DATA_OPS},
+        locks=_locks(run),
+        call_sites=[],
+        plan=completeness.plan_notes(trace),
+        messages=completeness.messages(trace, who),
+        not_counted=_not_counted(trace, run),
+        runtime_files={"files": sums.runtime_files, "events": sums.runtime.calls, "bytes": sums.runtime.bytes},
         verification={
-            "calls": int(verifying.sum()),
-            "bytes": int(np.maximum(trace.bytes[verifying], 0).sum()),
-            "time_s": int(np.maximum(trace.duration_ns[verifying], 0).sum()) / 1e9,
+            "calls": sums.verification.calls,
+            "bytes": sums.verification.bytes,
+            "time_s": sums.verification.time_ns / 1e9,
         },
-        files=_file_rows(events, per_file, file_parts, files),
+        files=_file_rows(run),
         definitions=dict(DEFINITIONS),
-    )
-
-
-# ------------------------------------------------------------------------------------------------------- selection
-
-
-def _files(trace: Trace) -> tuple[list[str], Indices]:
-    """The files' names, and per path of the trace the file it names. Example: ufs:/a/./b and /a/b are one file."""
-    directory = str(trace.run.get("cwd", ""))
-    number: dict[str, int] = {}
-    indices = [number.setdefault(clean_path(path, directory), len(number)) for path in trace.paths]
-    return list(number) or [""], np.array(indices or [0], dtype=np.intp)
-
-
-def clean_path(path: str, directory: str) -> str:
-    """A path without ROMIO's file-system prefix, absolute where the run's directory is known."""
-    prefix, colon, rest = path.partition(":")
-    if colon and "/" not in prefix and prefix.isalpha() and len(prefix) > 1:
-        path = rest
-    if not path:
-        return ""
-    if not path.startswith("/") and directory:
-        path = os.path.join(directory, path)  # noqa: PTH118 (text of another machine, not a path of this one)
-    return os.path.normpath(path)
-
-
-def _file_numbers(trace: Trace, file_of_path: Indices) -> Indices:
-    return file_of_path[np.minimum(trace.path, file_of_path.size - 1)]
-
-
-def _nesting(trace: Trace) -> attribute.Nesting:
-    layers, names = attribute.layer_codes(trace)
-    return attribute.nest(trace, layers, names.index(MPI_IO))
-
-
-def _verifies(trace: Trace, nesting: attribute.Nesting) -> attribute.Flags:
-    """What --verify reads back in a close: I/O of neither program nor plan. The engine reads nothing else there."""
-    ops = attribute.op_codes(trace, OPS)
-    closing = (nesting.mpi_call >= 0) & (ops[nesting.mpi_call] == OPS.index("close"))
-    found: attribute.Flags = closing & (trace.origin == ORIGIN_ENGINE) & (ops == OPS.index("read"))
-    return found
-
-
-def _select(
-    trace: Trace,
-    who: attribute.Attribution,
-    file_of_path: Indices,
-    nesting: attribute.Nesting,
-    counted: attribute.Flags,
-) -> _Events:
-    layers, names = attribute.layer_codes(trace)
-    ops = attribute.op_codes(trace, OPS)
-    chosen = np.flatnonzero(counted & nesting.top_of_layer)
-    start = trace.start_ns[chosen]
-    order = np.argsort(start)
-    chosen, start = chosen[order], start[order]
-    layer, op = layers[chosen].astype(np.intp), ops[chosen].astype(np.intp)
-    duration = np.maximum(trace.duration_ns[chosen], 0)
-    files = _file_numbers(trace, file_of_path)
-    call = nesting.mpi_call[chosen]
-    inside = (call >= 0) & (layer == names.index(POSIX))
-    call_op = np.where(inside, ops[call], -1)
-    call_kind = np.where(inside & (call_op < len(DATA_OPS)), call_op, -1).astype(np.intp)
-    return _Events(
-        slot=layer * len(OPS) + op,
-        unit=who.units[trace.process[chosen]],
-        file=files[chosen],
-        start=start,
-        end=start + duration,
-        duration=duration,
-        moved=np.where(op < len(DATA_OPS), np.maximum(trace.bytes[chosen], 0), 0),
-        begun=(~np.isin(trace.function[chosen], [f.id for f in trace.functions if f.completes])).astype(np.int64),
-        failed=(trace.flags[chosen] & FLAG_FAILED).astype(np.int64),
-        origin=trace.origin[chosen].astype(np.intp),
-        outermost=nesting.outermost[chosen],
-        part=np.minimum(op, PARTS.index("posix_other")),
-        call_kind=call_kind,
-        call_file=files[call],
-        layer_names=names,
-        units=max(who.unit_count, 1),
-    )
-
-
-def _sums(events: _Events, group: Indices, groups: int) -> _Sums:
-    key = group * events.slots + events.slot
-    size = groups * events.slots
-    return _Sums(
-        calls=sum_by_group(events.begun, key, size),
-        failed=sum_by_group(events.failed, key, size),
-        moved=sum_by_group(events.moved, key, size),
-        time_ns=sum_by_group(events.duration, key, size),
-        span_ns=union_by_group(events.start, events.end, key, size),
     )
 
 
 # --------------------------------------------------------------------------------------------------------- layers
 
 
-def _layers(events: _Events, sums: _Sums, group: int) -> dict[str, dict[str, Any]]:
-    rows: dict[str, dict[str, Any]] = {}
-    for layer in events.layer_names:
-        row: dict[str, Any] = {}
-        for op in OPS:
-            at = group * events.slots + events.slot_of(layer, op)
-            row[op] = _data(events, sums, layer, op, group) if op in DATA_OPS else _calls(sums, at)
-        rows[layer] = row
-    return rows
+def _figures(run: _Run, rows: Rows, layer: str, op: str) -> Data | Calls:
+    row = rows.get(slot_of(layer, op))
+    return _data(run, rows, row, layer, op) if op in DATA_OPS else _calls(row)
 
 
-def _calls(sums: _Sums, at: int) -> Calls:
-    return Calls(calls=int(sums.calls[at]), failed=int(sums.failed[at]), time_s=int(sums.time_ns[at]) / 1e9)
+def _calls(row: Row | None) -> Calls:
+    if row is None:
+        return Calls(calls=0, failed=0, time_s=0.0, longest_s=0.0)
+    return Calls(calls=row.calls, failed=row.failed, time_s=row.time_ns / 1e9, longest_s=row.longest_ns / 1e9)
 
 
-def _data(events: _Events, sums: _Sums, layer: str, op: str, group: int) -> Data:
-    at = group * events.slots + events.slot_of(layer, op)
-    moved, time_s, span_s = int(sums.moved[at]), int(sums.time_ns[at]) / 1e9, int(sums.span_ns[at]) / 1e9
-    perceived: float | list[float | None] | None = _rate(events.units * moved, time_s)
+def _data(run: _Run, rows: Rows, row: Row | None, layer: str, op: str) -> Data:
+    moved, time_s, span_s = (row.bytes, row.time_ns / 1e9, row.span_ns / 1e9) if row else (0, 0.0, 0.0)
+    perceived: float | list[float | None] | None = _rate(run.units * moved, time_s)
     if layer == POSIX:
-        mpi = group * events.slots + events.slot_of(MPI_IO, op)
-        lower = _rate(events.units * int(sums.moved[mpi]), int(sums.time_ns[mpi]) / 1e9)
-        perceived = [lower, _rate(events.units * moved, time_s)]
+        above = rows.get(slot_of(MPI_IO, op))
+        lower = _rate(run.units * above.bytes, above.time_ns / 1e9) if above else None
+        perceived = [lower, _rate(run.units * moved, time_s)]
     return Data(
         bytes=moved,
-        calls=int(sums.calls[at]),
-        failed=int(sums.failed[at]),
+        calls=row.calls if row else 0,
+        failed=row.failed if row else 0,
         time_s=time_s,
         perceived_bytes_per_s=perceived,
         effective_bytes_per_s=_rate(moved, time_s),
         span_bytes_per_s=_rate(moved, span_s),
         span_s=span_s,
+        longest_s=row.longest_ns / 1e9 if row else 0.0,
+        sizes={str(1 << number >> 1): calls for number, calls in row.sizes} if row else {},
     )
 
 
@@ -340,76 +225,77 @@ def _rate(moved: int, seconds: float) -> float | None:
     return moved / seconds if seconds > 0 else None
 
 
-def _decomposition(events: _Events, groups: int, group: Indices | None) -> Int64s:
-    """Time of POSIX calls inside MPI-IO calls: a table of group, kind of MPI-IO call, part."""
-    inside = np.flatnonzero(events.call_kind >= 0)
-    key = events.call_kind[inside] * len(PARTS) + events.part[inside]
-    if group is not None:
-        key = key + group[inside] * (len(DATA_OPS) * len(PARTS))
-    return sum_by_group(events.duration[inside], key, groups * len(DATA_OPS) * len(PARTS))
-
-
-def _parts(events: _Events, sums: _Sums, group: int, parts: Int64s) -> dict[str, Decomposition]:
+def _decomposition(rows: Rows, parts: Sequence[Sequence[int]]) -> dict[str, Decomposition]:
     result: dict[str, Decomposition] = {}
     for kind, op in enumerate(DATA_OPS):
-        at = group * events.slots + events.slot_of(MPI_IO, op)
-        first = (group * len(DATA_OPS) + kind) * len(PARTS)
-        times = [int(value) for value in parts[first : first + len(PARTS)]]
-        times[PARTS.index("other")] = int(sums.time_ns[at]) - sum(times)
+        row = rows.get(slot_of(MPI_IO, op))
+        times = dict.fromkeys(PARTS, 0)
+        for posix_op, time_ns in zip(OPS, parts[kind], strict=True):
+            times[posix_op if posix_op in PARTS else "posix_other"] += time_ns
+        times["other"] = (row.time_ns if row else 0) - sum(times.values())
         result[op] = Decomposition(
-            calls=int(sums.calls[at]),
-            time_s=int(sums.time_ns[at]) / 1e9,
-            parts={name: time / 1e9 for name, time in zip(PARTS, times, strict=True)},
+            calls=row.calls if row else 0,
+            time_s=row.time_ns / 1e9 if row else 0.0,
+            parts={name: time / 1e9 for name, time in times.items()},
         )
     return result
 
 
-def _origins(events: _Events) -> dict[str, dict[str, dict[str, Any]]]:
-    posix = np.flatnonzero(events.slot // len(OPS) == events.layer_names.index(POSIX))
-    key = events.origin[posix] * len(OPS) + events.slot[posix] % len(OPS)
-    size = (int(events.origin.max(initial=0)) + len(ORIGINS)) * len(OPS)
-    calls = count_by_group(key, size)
-    moved = sum_by_group(events.moved[posix], key, size)
-    times = sum_by_group(events.duration[posix], key, size)
+def _origins(sums: Sums) -> dict[str, dict[str, dict[str, Any]]]:
     result: dict[str, dict[str, dict[str, Any]]] = {}
-    for number, origin in enumerate(ORIGINS):
+    for origin, amounts in zip(ORIGINS, sums.origins, strict=False):
         result[origin] = {}
-        for position, op in enumerate(OPS):
-            at = number * len(OPS) + position
-            row: dict[str, Any] = {"calls": int(calls[at]), "time_s": int(times[at]) / 1e9}
+        for op, amount in zip(OPS, amounts, strict=True):
+            row: dict[str, Any] = {"calls": amount.calls, "time_s": amount.time_ns / 1e9}
             if op in DATA_OPS:
-                row["bytes"] = int(moved[at])
+                row["bytes"] = amount.bytes
             result[origin][op] = row
     return result
 
 
-def _file_rows(events: _Events, sums: _Sums, parts: Int64s, files: Sequence[str]) -> list[dict[str, Any]]:
-    """One row a file that has counted events, most time first."""
-    used = sums.calls.reshape(len(files), events.slots).sum(axis=1)
-    time = sums.time_ns.reshape(len(files), events.slots).sum(axis=1)
-    rows: list[dict[str, Any]] = []
-    for index in sorted(np.flatnonzero(used).tolist(), key=lambda i: (-int(time[i]), files[i])):
-        rows.append(
-            {
-                "path": files[index] or "(unknown)",
-                "layers": _layers(events, sums, index),
-                "decomposition": _parts(events, sums, index, parts),
-            }
-        )
-    return rows
+def _file_rows(run: _Run) -> list[dict[str, Any]]:
+    """One row a file that has counted events, most time in one layer first (layers hold each other's time)."""
+    layers = [
+        layer
+        for layer in LAYERS
+        if layer in (MPI_IO, POSIX) or any(layer_and_op(slot)[0] == layer for slot in run.sums.job)
+    ]
+    nothing = [[0] * len(OPS) for _ in DATA_OPS]
+    order = sorted(run.sums.by_file.items(), key=lambda item: (-_most_time(item[1]), run.files[item[0]]))
+    return [
+        {
+            "path": run.path(file),
+            "layers": {
+                layer: {
+                    op: _figures(run, rows, layer, op) for op in OPS if op in FILE_OPS or slot_of(layer, op) in rows
+                }
+                for layer in layers
+            },
+            "decomposition": _decomposition(rows, run.sums.file_parts.get(file, nothing)),
+        }
+        for file, rows in order
+    ]
+
+
+def _most_time(rows: Rows) -> int:
+    times: dict[int, int] = {}
+    for slot, row in rows.items():
+        layer = slot // len(OPS)
+        times[layer] = times.get(layer, 0) + row.time_ns
+    return max(times.values())
 
 
 # ---------------------------------------------------------------------------------------------- ranks and wall time
 
 
-def _wall_s(trace: Trace) -> float:
+def _wall_s(trace: Trace, sums: Sums) -> float:
     """The run's wall time; without run.json, from the first process's start to the last thing that is known."""
     wall = trace.run.get("wall_s")
     if isinstance(wall, int | float):
         return float(wall)
     ends = [max(process.start_ns, process.end_ns, process.mpi_finalize_ns) for process in trace.processes]
-    if trace.event_count:
-        ends.append(int((trace.start_ns + np.maximum(trace.duration_ns, 0)).max()))
+    if sums.last_end_ns is not None:
+        ends.append(sums.last_end_ns)
     starts = [process.start_ns for process in trace.processes]
     return (max(ends) - min(starts)) / 1e9 if starts else 0.0
 
@@ -421,173 +307,117 @@ def _program(trace: Trace, who: attribute.Attribution) -> str:
     return ""
 
 
-def _io(events: _Events, who: attribute.Attribution, wall_s: float) -> dict[str, Any]:
+def _io(run: _Run, wall_s: float) -> dict[str, Any]:
     """How much of the wall time the ranks spent in I/O, and in what: only calls with no other call around them."""
-    names = len(who.unit_names)
-    outer = np.flatnonzero(events.outermost)
-    union = union_by_group(events.start[outer], events.end[outer], events.unit[outer], max(names, 1))
-    where = sum_by_group(events.duration[outer], events.slot[outer], events.slots)
-    mean_s = int(union.sum()) / 1e9 / events.units
-    slowest = int(union.argmax())
-    kinds = [
-        {
-            "layer": events.layer_names[at // len(OPS)],
-            "op": OPS[at % len(OPS)],
-            "mean_s": int(where[at]) / 1e9 / events.units,
-        }
-        for at in np.argsort(-where, kind="stable").tolist()
-        if where[at] > 0
-    ]
+    union = run.sums.unit_io_ns
+    mean_s = sum(union) / 1e9 / run.units
+    slowest = max(range(len(union)), key=lambda unit: union[unit])
+    order = sorted(enumerate(run.sums.outermost), key=lambda item: -item[1].time_ns)
     return {
-        "unit": "rank" if who.has_ranks else "process",
+        "unit": "rank" if run.who.has_ranks else "process",
         "mean_s": mean_s,
-        "max_s": int(union[slowest]) / 1e9,
-        "slowest": who.unit_names[slowest] if names and union[slowest] > 0 else None,
+        "max_s": union[slowest] / 1e9,
+        "slowest": run.name(slowest) if union[slowest] > 0 else None,
         "share_of_wall": mean_s / wall_s if wall_s > 0 else None,
-        "where": kinds,
+        "where": [_where(run, slot, amount) for slot, amount in order if amount.time_ns > 0],
     }
 
 
-def _storage(events: _Events, who: attribute.Attribution) -> dict[str, dict[str, Any]]:
-    """Which ranks touched storage, in what way, and who took longest."""
-    units = max(len(who.unit_names), 1)
-    key = events.unit * events.slots + events.slot
-    moved = sum_by_group(events.moved, key, units * events.slots).reshape(units, events.slots)
-    times = sum_by_group(events.duration, key, units * events.slots).reshape(units, events.slots)
-    result: dict[str, dict[str, Any]] = {}
-    for op in DATA_OPS:
-        at = events.slot_of(POSIX, op)
-        touched = np.flatnonzero(moved[:, at] > 0)
-        slowest = None
-        if touched.size:
-            unit = int(touched[times[touched, at].argmax()])
-            slowest = {
-                "rank": who.unit_names[unit],
-                "time_s": int(times[unit, at]) / 1e9,
-                "bytes": int(moved[unit, at]),
-                "mean_time_s": int(times[touched, at].sum()) / 1e9 / int(touched.size),
-            }
-        result[op] = {"ranks": [who.unit_names[unit] for unit in touched.tolist()], "slowest": slowest}
+def _where(run: _Run, slot: int, amount: Amount) -> dict[str, Any]:
+    layer, op = layer_and_op(slot)
+    row: dict[str, Any] = {"layer": layer, "op": op, "mean_s": amount.time_ns / 1e9 / run.units, "calls": amount.calls}
+    if op in DATA_OPS:
+        row["bytes"] = amount.bytes
+    return row
+
+
+def _slowest(run: _Run) -> dict[str, dict[str, dict[str, Any]]]:
+    """Per layer and operation that occur, the rank that spent most time in it; means hide it."""
+    worst: dict[int, tuple[int, int]] = {}
+    for unit, rows in run.sums.by_unit.items():
+        for slot, row in rows.items():
+            if slot not in worst or (row.time_ns, -unit) > (worst[slot][0], -worst[slot][1]):
+                worst[slot] = (row.time_ns, unit)
+    result: dict[str, dict[str, dict[str, Any]]] = {}
+    for slot in sorted(worst):
+        layer, op = layer_and_op(slot)
+        time_ns, unit = worst[slot]
+        result.setdefault(layer, {})[op] = {
+            "rank": run.name(unit),
+            "time_s": time_ns / 1e9,
+            "mean_s": run.sums.job[slot].time_ns / 1e9 / run.units,
+        }
     return result
 
 
-# ------------------------------------------------------------------------------------------- completeness and notes
-
-
-def partial_reasons(trace: Trace, who: attribute.Attribution) -> list[str]:
-    """Why the trace is not the whole story; empty when it is."""
-    reasons: list[str] = []
-    if trace.dropped:
-        reasons.append(f"{trace.dropped} events were dropped")
-    if trace.disabled_processes:
-        reasons.append(f"{trace.disabled_processes} processes stopped tracing for want of space")
-    reasons.extend(f"damaged: {line}" for line in trace.damage)
-    ranks = {i: p for i, p in enumerate(trace.processes) if p.rank >= 0}
-    # A pid that went on as another program after exec has no end of its own.
-    went_on = {(p.host, p.pid): p.start_ns for p in sorted(trace.processes, key=lambda p: p.start_ns)}
-    unfinished = {p.rank for p in ranks.values() if p.mpi_finalize_ns < 0}
-    not_ended = {
-        p.rank
-        for p in ranks.values()
-        if p.rank not in unfinished and p.end_ns < 0 and went_on[p.host, p.pid] <= p.start_ns
-    }
-    if unfinished:
-        reasons.append(f"never reached MPI_Finalize: {number_list(unfinished)}")
-    if not_ended:
-        reasons.append(f"did not end normally after MPI_Finalize: {number_list(not_ended)}")
-    missing = set(range(who.unit_count)) - {p.rank for p in ranks.values()} if who.has_ranks else set()
-    if missing:
-        reasons.append(f"left no trace: {number_list(missing)} of {who.unit_count}")
-    reasons.extend(dict.fromkeys(f"{n.code}: {n.text or n.path}" for n in trace.notes if n.code in _PARTIAL_NOTES))
-    reasons.extend(_run_reasons(trace))
-    return reasons
-
-
-_PARTIAL_NOTES: Final = ("disabled", "untraced")
-# What a shell or a launcher returns when a program it started was ended by such a signal.
-_DEADLY: Final = {
-    128 + number
-    for number in (
-        signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE,
-        signal.SIGKILL, signal.SIGSEGV, signal.SIGPIPE, signal.SIGTERM, signal.SIGXCPU, signal.SIGXFSZ,
-    )
-}  # fmt: skip
-
-
-def _run_reasons(trace: Trace) -> list[str]:
-    run = trace.run
-    if run.get("signal"):
-        return [f"the command was ended by signal {run['signal']} ({_signal_name(int(run['signal']))})"]
-    if run.get("state") == "running":
-        return [f"{RUN_FILE} says that the run has not ended: it is still going on, or ioweir itself was killed"]
-    code = run.get("exit_code")
-    if isinstance(code, int) and code in _DEADLY:
-        return [f"the command returned {code}: something it started was ended by {_signal_name(code - 128)}"]
-    return []
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _plan(trace: Trace) -> dict[str, Any]:
-    """What the engine did and did not do, from the notes. Counts of all ranks are added."""
-    directory = str(trace.run.get("cwd", ""))
-    sums: dict[str, dict[tuple[str, str], int]] = {}
-    engine: dict[str, dict[str, Any]] = {}
-    for note in trace.notes:
-        path = clean_path(note.path, directory)
-        if note.code == "engine_summary":
-            row = engine.setdefault(path, {"path": path, "ranks": 0, "bytes": 0, "texts": []})
-            row["ranks"] += 1
-            row["bytes"] += note.value
-            row["texts"].append(note.text)
-            continue
-        texts = sums.setdefault(note.code, {})
-        texts[path, note.text] = texts.get((path, note.text), 0) + note.value
-
-    def rows(code: str, value: str) -> list[dict[str, Any]]:
-        return [{"path": p, "text": t, value: v} for (p, t), v in sums.get(code, {}).items()]
-
-    ok, bad = rows("verify_ok", "bytes"), rows("verify_mismatch", "bytes")
+def _storage(run: _Run, op: str) -> dict[str, Any]:
+    """Which ranks touched storage, in what way, who took longest, and who did it for others."""
+    slot = slot_of(POSIX, op)
+    rows = {unit: rows[slot] for unit, rows in sorted(run.sums.by_unit.items()) if slot in rows and rows[slot].bytes}
+    slowest = None
+    if rows:
+        unit = max(rows, key=lambda unit: rows[unit].time_ns)
+        slowest = {
+            "rank": run.name(unit),
+            "time_s": rows[unit].time_ns / 1e9,
+            "bytes": rows[unit].bytes,
+            "mean_time_s": sum(row.time_ns for row in rows.values()) / 1e9 / len(rows),
+        }
+    kind = DATA_OPS.index(op)
+    collective = run.sums.collective
     return {
-        "file": trace.run.get("plan"),
-        "applied": [{"path": p, "text": t} for p, t in sums.get("plan_applied", {})],
-        "passed_through": rows("passed_through", "calls"),
-        "engine": list(engine.values()),
-        "verify": {
-            "requested": bool(trace.run.get("verify", False)),
-            "result": "mismatch" if bad else "ok" if ok else "nothing verified" if trace.run.get("verify") else None,
-            "ok": ok,
-            "mismatch": bad,
-        },
+        "ranks": [run.name(unit) for unit in rows],
+        "slowest": slowest,
+        "aggregators": [run.name(unit) for unit in sorted(collective) if collective[unit][kind].bytes],
+        "by_rank": [
+            {"rank": run.name(unit), "bytes": row.bytes, "calls": row.calls, "time_s": row.time_ns / 1e9}
+            for unit, row in rows.items()
+        ],
     }
 
 
-def _messages(trace: Trace, who: attribute.Attribution) -> list[str]:
-    lines = [f"{note.path}: {note.text}" if note.path else note.text for note in trace.notes if note.code == "message"]
-    ranks = [process.rank for process in trace.processes if process.rank >= 0]
-    if len(ranks) > len(set(ranks)):
-        lines.append(
-            f"{len(ranks)} processes hold {len(who.unit_names)} rank numbers: several MPI programs ran one after the "
-            "other or spawned each other, and their figures are added"
-        )
-    return list(dict.fromkeys(lines))
+def _locks(run: _Run) -> dict[str, Any]:
+    """Time in calls that take locks, which is the waiting for them."""
+    slot = slot_of(POSIX, "lock")
+    row = run.sums.job.get(slot)
+    if row is None:
+        return {"calls": 0, "failed": 0, "time_s": 0.0, "longest": None, "by_file": [], "by_rank": []}
+    return {
+        "calls": row.calls,
+        "failed": row.failed,
+        "time_s": row.time_ns / 1e9,
+        "longest": {
+            "time_s": row.longest_ns / 1e9,
+            "start_s": row.longest_start_ns / 1e9,
+            "rank": run.name(row.longest_unit),
+            "path": run.path(row.longest_file),
+        },
+        "by_file": [
+            {"path": run.path(row.group)} | _lock_row(row) for row in _by_time(run.sums.by_file.values(), slot)
+        ],
+        "by_rank": [
+            {"rank": run.name(row.group)} | _lock_row(row) for row in _by_time(run.sums.by_unit.values(), slot)
+        ],
+    }
 
 
-def _not_counted(trace: Trace, who: attribute.Attribution) -> list[dict[str, Any]]:
+def _by_time(groups: Iterable[Rows], slot: int) -> list[Row]:
+    return sorted((rows[slot] for rows in groups if slot in rows), key=lambda row: (-row.time_ns, row.group))
+
+
+def _lock_row(row: Row) -> dict[str, Any]:
+    return {
+        "calls": row.calls,
+        "failed": row.failed,
+        "time_s": row.time_ns / 1e9,
+        "longest_s": row.longest_ns / 1e9,
+    }
+
+
+def _not_counted(trace: Trace, run: _Run) -> list[dict[str, Any]]:
     """The process images whose I/O is in no figure, by executable and reason."""
-    events = np.bincount(trace.process, minlength=len(trace.processes))
-    moved = sum_by_group(
-        np.where(attribute.op_codes(trace, OPS) < len(DATA_OPS), np.maximum(trace.bytes, 0), 0),
-        trace.process.astype(np.intp),
-        max(len(trace.processes), 1),
-    )
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for index, (process, role) in enumerate(zip(trace.processes, who.roles, strict=True)):
+    for process, role, amount in zip(trace.processes, run.who.roles, run.sums.by_process, strict=True):
         if role.counted:
             continue
         row = rows.setdefault(
@@ -595,16 +425,6 @@ def _not_counted(trace: Trace, who: attribute.Attribution) -> list[dict[str, Any
             {"executable": process.executable, "reason": role.value, "images": 0, "events": 0, "bytes": 0},
         )
         row["images"] += 1
-        row["events"] += int(events[index])
-        row["bytes"] += int(moved[index])
+        row["events"] += amount.calls
+        row["bytes"] += amount.bytes
     return sorted(rows.values(), key=lambda row: (-row["events"], row["executable"]))
-
-
-def _runtime_files(trace: Trace, file_of_path: Indices, chosen: attribute.Flags) -> dict[str, int]:
-    """How much of the trace concerns files that the MPI runtime made for itself."""
-    data = attribute.op_codes(trace, OPS)[chosen] < len(DATA_OPS)
-    return {
-        "files": int(np.unique(_file_numbers(trace, file_of_path)[chosen]).size),
-        "events": int(chosen.sum()),
-        "bytes": int(np.maximum(trace.bytes[chosen], 0)[data].sum()),
-    }

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ioweir.report import DATA_OPS, PARTS, Report
+from ioweir.report import PARTS, Report
+from ioweir.trace import DATA_OPS
 from ioweir.units import bounds, number_list, percent, plural, rate, seconds, size
 
 if TYPE_CHECKING:

@@ -1,57 +1,84 @@
-"""A trace as typed tables: numpy columns for the events, and small tables of processes, files, functions and notes.
+"""A trace as Python reads it: small tables of processes, files, functions and notes, and the events as numpy columns.
 
-Reads a trace directory (run.json and one node-*.iowt a node, through ioweir._core). Judges nothing:
-which processes count is attribute.py's, what it all means is report.py's.
+`read(DIR)` opens a trace directory (run.json and one node-*.iowt a node, through ioweir._core). Events are decoded
+when they are asked for: all at once (`Trace.events`) or in batches by time (`Trace.batches`). Judges nothing: which
+processes count is attribute.py's, sums are sums.py's, what it all means is report.py's.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 
 from ioweir.compiled import compiled
 from ioweir.errors import IoweirError
 from ioweir.locate import RUN_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-Column: TypeAlias = npt.NDArray[Any]
+    import numpy as np
+    import numpy.typing as npt
+
+    Column: TypeAlias = npt.NDArray[Any]
+    Times: TypeAlias = npt.NDArray[np.int64]
+
 Frame: TypeAlias = tuple[int, int]
 
 NODE_FILES: Final = "node-*.iowt"
 
 MPI_IO: Final = "MPI-IO"
 POSIX: Final = "POSIX"
+STDIO: Final = "STDIO"
+LAYERS: Final = (MPI_IO, POSIX, STDIO, "HDF5", "PnetCDF", "netCDF")
+"""Every layer that spec/functions.toml may name."""
+OPS: Final = ("write", "read", "lock", "unlock", "open", "close", "view", "sync", "split", "seek", "meta")
+"""Every operation that spec/functions.toml may name."""
+DATA_OPS: Final = ("write", "read")
+"""Those that move bytes."""
 
 FLAG_FAILED: Final = 1
 
-ORIGIN_APPLICATION: Final = 0
-ORIGIN_MPI_LIBRARY: Final = 1
-ORIGIN_ENGINE: Final = 2
-ORIGIN_TRACER: Final = 3
+BATCH_EVENTS: Final = 1 << 20
 
-COLUMN_TYPES: Final[dict[str, Any]] = {
-    "process": np.uint32,
-    "thread": np.uint32,
-    "seq": np.uint32,
-    "parent": np.uint32,
-    "function": np.uint16,
-    "origin": np.uint8,
-    "flags": np.uint8,
-    "path": np.uint32,
-    "start_ns": np.int64,
-    "duration_ns": np.int64,
-    "offset": np.int64,
-    "bytes": np.int64,
-    "error": np.int32,
-    "site": np.uint32,
-}
+
+@dataclass(frozen=True)
+class Events:
+    """Events as columns: entry i of every column is one call. The arrays share the reader's memory."""
+
+    process: Column
+    """Index into Trace.processes."""
+    thread: Column
+    """Index into Trace.threads."""
+    seq: Column
+    """Numbers the calls of a thread by entry, from 1."""
+    parent: Column
+    """`seq` of the call around it in the same thread, 0 without one."""
+    function: Column
+    """Index into Trace.functions, which begin with 1 (0 is none)."""
+    origin: Column
+    """0 the application, 1 inside of the MPI library, 2 ioweir's engine."""
+    flags: Column
+    """FLAG_FAILED: the call failed."""
+    path: Column
+    """Index into Trace.paths."""
+    start_ns: Times
+    """After Trace.epoch_ns."""
+    duration_ns: Times
+    offset: Times
+    """The call's own offset argument (of MPI calls: in etypes), -1 where it has none."""
+    bytes: Times
+    """Bytes moved, of locks their length; 0 of a failed call."""
+    error: Column
+    """errno, or MPI's error class, of a failed call."""
+    site: Column
+    """Index into Trace.sites; 0 where call sites were not recorded."""
+
+    def __len__(self) -> int:
+        return int(self.process.size)
 
 
 @dataclass(frozen=True)
@@ -109,26 +136,25 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Trace:
-    """All events of a run; entry i of every column is event i, in no particular order."""
+class Thread:
+    """A thread of a process image."""
 
-    process: Column
-    thread: Column
-    seq: Column
-    parent: Column
-    function: Column
-    origin: Column
-    flags: Column
-    path: Column
-    start_ns: Column
-    duration_ns: Column
-    offset: Column
-    bytes: Column
-    error: Column
-    site: Column
-    """Index into `sites`; 0 where call sites were not recorded."""
+    process: int
+    """Index into Trace.processes."""
+    kernel_id: int
+    """What gettid() says."""
+    events: int
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A run's trace. Everything is there but the events, which are decoded when they are asked for."""
+
+    core: Any
+    """The compiled reader's handle."""
     processes: tuple[Process, ...]
     paths: tuple[str, ...]
+    """File names as the program gave them, made absolute; paths[0] is "", unknown."""
     functions: tuple[Function, ...]
     notes: tuple[Note, ...] = ()
     modules: tuple[Module, ...] = ()
@@ -145,7 +171,28 @@ class Trace:
     @property
     def event_count(self) -> int:
         """How many events the trace holds."""
-        return int(self.process.size)
+        return int(self.core.event_count)
+
+    @property
+    def epoch_ns(self) -> int:
+        """Time 0 of the trace: nanoseconds since 1970."""
+        return int(self.core.epoch_ns)
+
+    @cached_property
+    def threads(self) -> tuple[Thread, ...]:
+        """Every thread that made a call."""
+        return tuple(Thread(*row) for row in self.core.threads)
+
+    @cached_property
+    def events(self) -> Events:
+        """All events, thread by thread, in a thread by the order of their ends. Takes 60 bytes an event."""
+        return Events(**{name: getattr(self.core, name) for name in Events.__dataclass_fields__})
+
+    def batches(self, events: int = BATCH_EVENTS) -> Iterator[Events]:
+        """All events of all threads by time of entry, so many at once: for traces that do not fit memory."""
+        reader = compiled().Batches(self.core)
+        while (columns := reader.next(events)) is not None:
+            yield Events(**columns)
 
 
 def function_table(rows: Iterable[Mapping[str, Any]]) -> tuple[Function, ...]:
@@ -174,11 +221,10 @@ def _note(row: Mapping[str, Any]) -> Note:
     return Note(**{key: value for key, value in row.items() if key in known})
 
 
-def from_core(core: Any, functions: tuple[Function, ...]) -> Trace:
-    """The tables of what `ioweir._core.read_trace` returned, without copying the columns."""
-    columns: dict[str, Any] = {name: np.asarray(getattr(core, name), dtype=kind) for name, kind in COLUMN_TYPES.items()}
+def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
+    """The tables of what `ioweir._core.read_traces` returned."""
     return Trace(
-        **columns,
+        core=core,
         processes=tuple(_process(row) for row in core.processes),
         paths=tuple(core.paths),
         functions=functions,
@@ -187,12 +233,13 @@ def from_core(core: Any, functions: tuple[Function, ...]) -> Trace:
         sites=tuple(core.sites),
         dropped=int(core.dropped),
         disabled_processes=int(core.disabled_processes),
-        damage=tuple(core.damage),
         hosts=tuple(core.hosts),
+        damage=tuple(core.damage) + tuple(more.pop("damage", ())),
+        **more,
     )
 
 
-def load(directory: str | Path) -> Trace:
+def read(directory: str | Path) -> Trace:
     """Read a trace directory. What is damaged is left out and listed; a directory that is no trace is an error."""
     folder = Path(directory)
     if not folder.is_dir():
@@ -209,8 +256,16 @@ def load(directory: str | Path) -> Trace:
             "Give the directory that `ioweir run` wrote (its -o DIR)"
         )
     core = compiled()
-    trace = from_core(_read_nodes(core, nodes, damage), function_table(core.functions()))
-    return replace(trace, run=run or {}, damage=trace.damage + tuple(damage), directory=str(folder))
+    return from_core(
+        _read_nodes(core, nodes, damage),
+        function_table(core.functions()),
+        run=run or {},
+        damage=damage,
+        directory=str(folder),
+    )
+
+
+load = read
 
 
 def _read_nodes(core: Any, nodes: Sequence[Path], damage: list[str]) -> Any:

@@ -1,14 +1,15 @@
-// The Python module ioweir._core: the trace as columns without copies, and the planner's plan file.
+// The Python module ioweir._core: traces, their sums and columns without copies, and the planner's plan file.
 // What does not live here: judgement of any kind (python/ioweir).
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
 #include <memory>
 
+#include "bindings/columns.hpp"
 #include "bindings/planner.hpp"
+#include "bindings/trace.hpp"
 #include "format/reader.hpp"
 
 namespace nb = nanobind;
@@ -16,35 +17,15 @@ using namespace ioweir;  // NOLINT
 
 namespace {
 
-/// A trace that Python holds; every array keeps it alive.
-struct PyTrace {
-    explicit PyTrace(format::Trace&& from) : trace(std::make_shared<format::Trace>(std::move(from))) {}
-    std::shared_ptr<format::Trace> trace;
-};
-
-template <typename T>
-nb::object column(const PyTrace& self, std::vector<T> format::Events::* member) {
-    auto* owner = new std::shared_ptr<format::Trace>(self.trace);
-    const nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<format::Trace>*>(p); });
-    std::vector<T>& values = self.trace->events.*member;
-    const std::size_t shape[1] = {values.size()};
-    return nb::cast(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(values.data(), 1, shape, capsule));
-}
-
-template <typename T>
-void def_column(nb::class_<PyTrace>& type, const char* name, std::vector<T> format::Events::* member) {
-    type.def_prop_ro(name, [member](const PyTrace& self) { return column(self, member); });
-}
-
 nb::list processes(const PyTrace& self) {
     nb::list out;
-    for (const format::Process& p : self.trace->processes) {
+    for (const format::Process& p : self.about().processes) {
         nb::dict row;
         row["pid"] = p.pid;
         row["ppid"] = p.ppid;
         row["image"] = p.image;
         row["parent_image"] = p.parent_image;
-        row["host"] = self.trace->hosts[p.host];
+        row["host"] = self.about().hosts[p.host];
         row["executable"] = p.executable;
         row["rank"] = p.rank;
         row["ranks"] = p.ranks;
@@ -61,7 +42,7 @@ nb::list processes(const PyTrace& self) {
 nb::list notes(const PyTrace& self) {
     constexpr std::size_t known = std::size(format::notecode_names);
     nb::list out;
-    for (const format::Note& n : self.trace->notes) {
+    for (const format::Note& n : self.about().notes) {
         nb::dict row;
         row["process"] = n.process;
         row["code"] = n.code < known ? format::notecode_names[n.code] : "unknown";
@@ -76,7 +57,7 @@ nb::list notes(const PyTrace& self) {
 
 nb::list modules(const PyTrace& self) {
     nb::list out;
-    for (const format::Module& module : self.trace->modules) {
+    for (const format::Module& module : self.about().modules) {
         nb::dict row;
         row["path"] = module.path;
         row["build_id"] = module.build_id;
@@ -87,7 +68,7 @@ nb::list modules(const PyTrace& self) {
 
 nb::list sites(const PyTrace& self) {
     nb::list out;
-    for (const std::vector<format::SiteFrame>& frames : self.trace->sites) {
+    for (const std::vector<format::SiteFrame>& frames : self.about().sites) {
         nb::list site;
         for (const format::SiteFrame& frame : frames) site.append(nb::make_tuple(frame.module, frame.address));
         out.append(nb::tuple(site));
@@ -119,48 +100,48 @@ nb::list functions() {
 }
 
 PyTrace read_trace(const std::vector<std::string>& files) {
-    Result<format::Trace> trace = Error{};
+    Result<format::TraceFiles> trace = Error{};
     {
         const nb::gil_scoped_release release;
-        trace = format::read_trace(files);
+        trace = format::TraceFiles::open(files);
     }
     if (!trace) throw nb::value_error(trace.error().message().c_str());
     return PyTrace(trace.take());
 }
 
+nb::list threads(const PyTrace& self) {
+    nb::list out;
+    for (const format::Thread& thread : self.files()->threads())
+        out.append(nb::make_tuple(thread.process, thread.kernel_id, thread.events));
+    return out;
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
-    nb::class_<PyTrace> type(m, "Trace", "Trace files as columns: numpy arrays that share the reader's memory.");
-    def_column(type, "process", &format::Events::process);
-    def_column(type, "thread", &format::Events::thread);
-    def_column(type, "seq", &format::Events::sequence);
-    def_column(type, "parent", &format::Events::parent);
-    def_column(type, "function", &format::Events::function);
-    def_column(type, "origin", &format::Events::origin);
-    def_column(type, "flags", &format::Events::flags);
-    def_column(type, "path", &format::Events::path);
-    def_column(type, "start_ns", &format::Events::start_ns);
-    def_column(type, "duration_ns", &format::Events::duration_ns);
-    def_column(type, "offset", &format::Events::offset);
-    def_column(type, "bytes", &format::Events::bytes);
-    def_column(type, "error", &format::Events::error);
-    def_column(type, "site", &format::Events::site);
+    nb::class_<PyTrace> type(m, "Trace", "Trace files: what is in them, and the events as columns that share the reader's memory.");
+    for_each_column([&]<typename T>(const char* name, std::vector<T> format::Events::* member) {
+        type.def_prop_ro(name, [member](PyTrace& self) { return column(self.events(), *self.events().*member); });
+    });
     type.def_prop_ro("processes", processes)
         .def_prop_ro("notes", notes)
         .def_prop_ro("modules", modules)
         .def_prop_ro("sites", sites)
-        .def_prop_ro("paths", [](const PyTrace& self) { return self.trace->paths; })
-        .def_prop_ro("hosts", [](const PyTrace& self) { return self.trace->hosts; })
-        .def_prop_ro("damage", [](const PyTrace& self) { return self.trace->damage; })
-        .def_prop_ro("dropped", [](const PyTrace& self) { return self.trace->dropped; })
-        .def_prop_ro("disabled_processes", [](const PyTrace& self) { return self.trace->disabled_processes; })
-        .def_prop_ro("epoch_ns", [](const PyTrace& self) { return self.trace->epoch_ns; })
-        .def_prop_ro("version", [](const PyTrace& self) { return self.trace->version; });
+        .def_prop_ro("threads", threads)
+        .def_prop_ro("event_count", [](const PyTrace& self) { return self.files()->event_count(); })
+        .def_prop_ro("paths", [](const PyTrace& self) { return self.about().paths; })
+        .def_prop_ro("hosts", [](const PyTrace& self) { return self.about().hosts; })
+        .def_prop_ro("damage", [](const PyTrace& self) { return self.about().damage; })
+        .def_prop_ro("dropped", [](const PyTrace& self) { return self.about().dropped; })
+        .def_prop_ro("disabled_processes", [](const PyTrace& self) { return self.about().disabled_processes; })
+        .def_prop_ro("epoch_ns", [](const PyTrace& self) { return self.about().epoch_ns; })
+        .def_prop_ro("version", [](const PyTrace& self) { return self.about().version; });
     m.def("read_traces", &read_trace, nb::arg("files"),
           "Reads the trace files of the nodes of one run. Raises ValueError when one is no trace file.");
     m.def("read_trace", [](const std::string& file) { return read_trace({file}); }, nb::arg("file"), "One trace file.");
     m.def("functions", &functions, "Every function that is intercepted: id, name, layer, op, collective, completes, symbols.");
     m.attr("origin_names") = nb::make_tuple("application", "mpi_library", "engine");
+    bind_analysis(m);
+    bind_writer(m);
     bind_planner(m);
 }

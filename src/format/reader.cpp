@@ -457,6 +457,10 @@ bool ThreadCursor::next(Event& event) {
                 last_file_ = fields.file;
                 last_path_ = file_->path_of(*file_->image_of(file_->stream(stream_)), fields.file);
             }
+            if (fields.site != last_site_) {
+                last_site_ = fields.site;
+                last_site_number_ = file_->site_of(file_->stream(stream_), fields.site);
+            }
             event.thread = thread_;
             event.sequence = fields.sequence;
             event.parent = fields.parent;
@@ -469,7 +473,7 @@ bool ThreadCursor::next(Event& event) {
             event.function = fields.function;
             event.origin = fields.origin;
             event.failed = fields.failed;
-            event.site = file_->site_of(file_->stream(stream_), fields.site);
+            event.site = last_site_number_;
             return true;
         }
         if (!next_segment()) return false;

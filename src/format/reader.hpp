@@ -142,6 +142,8 @@ private:
     const std::byte* end_ = nullptr;
     std::uint32_t last_file_ = 0;  ///< file ids repeat: the last one's path
     std::uint32_t last_path_ = 0;
+    std::uint32_t last_site_ = 0;  ///< so do call sites
+    std::uint32_t last_site_number_ = 0;
     std::unique_ptr<codec::State> codec_;  ///< 4 KB; only while there are events left
 };
 

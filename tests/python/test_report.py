@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from ioweir import report, report_text
-from ioweir.trace import Note
-from traces import Builder, Call
+from ioweir.trace import LAYERS, OPS, Note
+from traces import FUNCTIONS, Builder, Call
 
 
 def two_writers() -> Builder:
@@ -55,8 +55,69 @@ def test_bandwidths_by_their_definitions(seed: int) -> None:
     read = result["layers"]["POSIX"]["read"]
     assert (read["bytes"], read["calls"]) == (50, 1)
     assert read["perceived_bytes_per_s"] == [None, pytest.approx(2 * 50 / 0.5)]
-    assert result["layers"]["POSIX"]["lock"] == {"calls": 1, "failed": 0, "time_s": 0.5}
-    assert result["layers"]["POSIX"]["unlock"] == {"calls": 1, "failed": 0, "time_s": 0.25}
+    assert result["layers"]["POSIX"]["lock"] == {"calls": 1, "failed": 0, "time_s": 0.5, "longest_s": 0.5}
+    assert result["layers"]["POSIX"]["unlock"] == {"calls": 1, "failed": 0, "time_s": 0.25, "longest_s": 0.25}
+    # 100 B twice: 64 .. 127; 150 B: 128 .. 255; 7 B: 4 .. 7.
+    assert mpi["sizes"] == {"64": 2}
+    assert posix["sizes"] == {"4": 1, "128": 1}
+    assert (mpi["longest_s"], posix["longest_s"]) == (4.0, 1.5)
+    assert result["slowest"]["MPI-IO"]["write"] == {"rank": 0, "time_s": 4.0, "mean_s": 3.0}
+    assert result["slowest"]["POSIX"]["write"] == {"rank": 0, "time_s": 2.5, "mean_s": 1.25}
+    assert set(result["slowest"]) == {"MPI-IO", "POSIX"}
+
+
+def test_every_layer_is_there_whether_it_occurs_or_not() -> None:
+    layers = report.build(two_writers().trace())["layers"]
+    assert list(layers) == ["MPI-IO", "POSIX", "STDIO", "HDF5", "PnetCDF", "netCDF"]
+    for ops in layers.values():
+        assert list(ops) == list(OPS)
+    assert layers["HDF5"]["write"]["calls"] == 0
+    assert layers["HDF5"]["write"]["perceived_bytes_per_s"] is None
+    assert layers["netCDF"]["lock"] == {"calls": 0, "failed": 0, "time_s": 0.0, "longest_s": 0.0}
+
+
+def test_every_function_has_a_layer_and_an_operation_that_reports_know() -> None:
+    for function in FUNCTIONS:
+        assert function.layer in LAYERS, function
+        assert function.op in OPS, function
+
+
+def test_waiting_for_locks() -> None:
+    builder = two_writers()
+    slow = Call(1, "fcntl_lock", 30, 33, "/data/log", 1)
+    builder.add(slow, Call(1, "fcntl_lock", 40, 41, "/data/log", 1, failed=True))
+    locks = report.build(builder.trace())["locks"]
+    assert (locks["calls"], locks["failed"], locks["time_s"]) == (3, 1, 4.5)
+    assert locks["longest"] == {"time_s": 3.0, "start_s": 30.0, "rank": 1, "path": "/data/log"}
+    assert locks["by_file"] == [
+        {"path": "/data/log", "calls": 2, "failed": 1, "time_s": 4.0, "longest_s": 3.0},
+        {"path": "/data/dump", "calls": 1, "failed": 0, "time_s": 0.5, "longest_s": 0.5},
+    ]
+    assert [(row["rank"], row["time_s"]) for row in locks["by_rank"]] == [(1, 4.0), (0, 0.5)]
+
+
+def test_no_locks() -> None:
+    builder = Builder()
+    builder.add(Call(builder.rank(0, 1), "pwrite", 0, 1, "f", 1))
+    assert report.build(builder.trace())["locks"] == {
+        "calls": 0, "failed": 0, "time_s": 0.0, "longest": None, "by_file": [], "by_rank": [],
+    }  # fmt: skip
+
+
+def test_aggregators_touch_storage_inside_of_collective_calls() -> None:
+    builder = Builder()
+    ranks = [builder.rank(rank, 3) for rank in range(3)]
+    collective = [Call(rank, "MPI_File_write_at_all", 0, 4, "f", 10) for rank in ranks]
+    independent = Call(2, "MPI_File_write_at", 5, 6, "f", 10)
+    builder.add(*collective, collective[1].inside("pwrite", 1, 2, 30), collective[0].inside("fcntl_lock", 1, 2, 30))
+    builder.add(independent, independent.inside("pwrite", 5, 6, 10))
+    storage = report.build(builder.trace())["storage"]["write"]
+    assert storage["aggregators"] == [1]
+    assert storage["ranks"] == [1, 2]
+    assert storage["by_rank"] == [
+        {"rank": 1, "bytes": 30, "calls": 1, "time_s": 1.0},
+        {"rank": 2, "bytes": 10, "calls": 1, "time_s": 1.0},
+    ]
 
 
 def test_where_the_time_went() -> None:
@@ -67,8 +128,8 @@ def test_where_the_time_went() -> None:
     assert result["io"]["slowest"] == 0
     assert result["io"]["share_of_wall"] == pytest.approx(0.035)
     assert result["io"]["where"] == [
-        {"layer": "MPI-IO", "op": "write", "mean_s": 3.0},
-        {"layer": "POSIX", "op": "write", "mean_s": 0.5},
+        {"layer": "MPI-IO", "op": "write", "mean_s": 3.0, "calls": 2, "bytes": 200},
+        {"layer": "POSIX", "op": "write", "mean_s": 0.5, "calls": 1, "bytes": 7},
     ]
     assert result["decomposition"]["write"] == {
         "calls": 2,
@@ -92,7 +153,7 @@ def test_files_have_their_own_figures() -> None:
     assert files[0]["decomposition"]["write"]["parts"]["other"] == 3.25
     assert files[1]["layers"]["POSIX"]["write"] == {
         "bytes": 7, "calls": 1, "failed": 0, "time_s": 1.0, "perceived_bytes_per_s": [None, 14.0],
-        "effective_bytes_per_s": 7.0, "span_bytes_per_s": 7.0, "span_s": 1.0,
+        "effective_bytes_per_s": 7.0, "span_bytes_per_s": 7.0, "span_s": 1.0, "longest_s": 1.0, "sizes": {"4": 1},
     }  # fmt: skip
     assert files[1]["layers"]["MPI-IO"]["write"]["calls"] == 0
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ioweir import report
-from ioweir.intervals import sum_by_group, union_by_group
 from traces import NS, Builder, Call
 
 MPI_CALLS = ("MPI_File_open", "MPI_File_write_at_all", "MPI_File_write_at", "MPI_File_read_at", "MPI_File_set_view")
@@ -43,6 +41,17 @@ def union_length(intervals: list[tuple[int, int]]) -> int:
         for left, right in pairwise(ends)
         if any(start <= left and right <= end for start, end in intervals)
     )
+
+
+def histogram(calls: list[Call]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for call in sorted(calls, key=lambda call: call.bytes):
+        power = 1
+        while power * 2 <= call.bytes:
+            power *= 2
+        key = str(power if call.bytes > 0 else 0)
+        found[key] = found.get(key, 0) + 1
+    return found
 
 
 def ns(call: Call) -> tuple[int, int]:
@@ -97,14 +106,19 @@ def test_every_figure_matches_the_oracle(builder: Builder, seed: int) -> None:
             for op in ("read", "write", "lock", "unlock", "open", "close", "view"):
                 chosen = [c for c in events if layer(c) == name and OPS[c.name] == op]
                 time_ns = sum(ns(c)[1] - ns(c)[0] for c in chosen)
+                if op not in ("read", "write", "lock") and not chosen and layers is not result["layers"]:
+                    assert op not in layers[name]
+                    continue
                 row = layers[name][op]
                 assert row["calls"] == len(chosen)
                 assert row["time_s"] == time_ns / 1e9
+                assert row["longest_s"] == max((ns(c)[1] - ns(c)[0] for c in chosen), default=0) / 1e9
                 if op not in ("read", "write"):
                     continue
                 moved = sum(max(c.bytes, 0) for c in chosen)
                 span = union_length([ns(c) for c in chosen])
                 assert row["bytes"] == moved
+                assert row["sizes"] == histogram(chosen)
                 assert row["span_s"] == span / 1e9
                 if time_ns:
                     upper = float(Fraction(ranks * moved * NS, time_ns))
@@ -116,7 +130,28 @@ def test_every_figure_matches_the_oracle(builder: Builder, seed: int) -> None:
     per_rank = [union_length([ns(c) for c in outermost if c.process == rank]) for rank in range(ranks)]
     assert result["io"]["mean_s"] == sum(per_rank) / 1e9 / ranks
     assert result["io"]["max_s"] == max(per_rank) / 1e9
+    for name in ("MPI-IO", "POSIX"):
+        for op in ("write", "lock"):
+            chosen = [c for c in top if layer(c) == name and OPS[c.name] == op]
+            times = [sum(ns(c)[1] - ns(c)[0] for c in chosen if c.process == rank) for rank in range(ranks)]
+            if chosen:
+                worst = result["slowest"][name][op]
+                assert (worst["time_s"], worst["mean_s"]) == (max(times) / 1e9, sum(times) / 1e9 / ranks)
+            else:
+                assert op not in result["slowest"].get(name, {})
+    for kind in ("by_file", "by_rank"):
+        assert sum(row["calls"] for row in result["locks"][kind]) == result["locks"]["calls"]
+        assert sum(row["time_s"] for row in result["locks"][kind]) == pytest.approx(result["locks"]["time_s"])
     for op in ("write", "read"):
+        storage = result["storage"][op]
+        assert sum(row["bytes"] for row in storage["by_rank"]) == result["layers"]["POSIX"][op]["bytes"]
+        collective = {
+            c.process
+            for c in top
+            if layer(c) == "POSIX" and OPS[c.name] == op and c.bytes > 0
+            and [a.name for a in ancestors(c) if layer(a) == "MPI-IO"][-1:] == ["MPI_File_write_at_all"]
+        }  # fmt: skip
+        assert set(storage["aggregators"]) == collective
         inside = [
             (c, [a for a in ancestors(c) if layer(a) == "MPI-IO"][-1])
             for c in top
@@ -130,27 +165,3 @@ def test_every_figure_matches_the_oracle(builder: Builder, seed: int) -> None:
     assert sum(row["calls"] for ops in result["origins"].values() for row in ops.values()) == sum(
         layer(c) == "POSIX" for c in top
     )
-
-
-@settings(deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 50), st.integers(0, 20), st.integers(0, 5)),
-        max_size=40,
-    ),
-    st.sampled_from([0, 1 << 40, 1 << 58]),
-)
-def test_union_by_group(rows: list[tuple[int, int, int]], far: int) -> None:
-    # `far` moves one interval so far away that the groups do not fit one line.
-    rows = sorted([*rows, (far, 1, 6)])
-    starts = np.array([start for start, _, _ in rows], dtype=np.int64)
-    ends = starts + np.array([length for _, length, _ in rows], dtype=np.int64)
-    groups = np.array([group for _, _, group in rows], dtype=np.intp)
-    expected = [union_length([(s, s + n) for s, n, g in rows if g == group]) for group in range(100)]
-    assert union_by_group(starts, ends, groups, 100).tolist() == expected
-
-
-def test_sums_beyond_the_exactness_of_floats() -> None:
-    values = np.array([2**60 + 1, 2**60 + 2, -3, 5], dtype=np.int64)
-    groups = np.array([0, 0, 1, 1], dtype=np.intp)
-    assert sum_by_group(values, groups, 2).tolist() == [2**61 + 3, 2]

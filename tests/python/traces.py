@@ -1,45 +1,24 @@
-"""Builds small traces by hand, event by event, for tests. Times are given in seconds, as a reader thinks of them."""
+"""Builds small traces by hand, call by call, for tests. Times are given in seconds, as a reader thinks of them.
+
+Every trace is written to files and read back, so that whatever is tested with it goes through the reader, too.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ioweir.trace import COLUMN_TYPES, Function, Note, Process, Trace
+from ioweir.compiled import compiled
+from ioweir.trace import NODE_FILES, Note, Process, Trace, from_core, function_table
 
 NS = 1_000_000_000
+EPOCH_NS = 1_700_000_000 * NS
 
-_NAMES = {
-    "POSIX": {
-        "open": "open",
-        "close": "close",
-        "read": "read",
-        "pread": "read",
-        "write": "write",
-        "pwrite": "write",
-        "fcntl_lock": "lock",
-        "fcntl_unlock": "unlock",
-        "fcntl_getlk": "meta",
-    },
-    "MPI-IO": {
-        "MPI_File_open": "open",
-        "MPI_File_close": "close",
-        "MPI_File_set_view": "view",
-        "MPI_File_read_at": "read",
-        "MPI_File_read_at_all": "read",
-        "MPI_File_write_at": "write",
-        "MPI_File_write_at_all": "write",
-        "MPI_File_write_all": "write",
-    },
-}
-
-FUNCTIONS = tuple(
-    Function(number, name, layer, op, name.endswith("_all"))
-    for number, (layer, name, op) in enumerate(
-        ((layer, name, op) for layer, functions in _NAMES.items() for name, op in functions.items()), start=1
-    )
-)
+_core = compiled()
+FUNCTIONS = function_table(_core.functions())
 _ID = {function.name: function.id for function in FUNCTIONS}
 ORIGINS = {"application": 0, "mpi_library": 1, "engine": 2, "tracer": 3}
 
@@ -104,33 +83,14 @@ class Builder:
         self.calls.extend(calls)
 
     def trace(self, shuffle: int | None = None, **more: Any) -> Trace:
-        """The trace; with `shuffle`, its events in an order that this seed decides."""
-        next_seq: dict[int, int] = {}
-        for call in self.calls:
-            thread = call.process if call.thread is None else call.thread
-            next_seq[thread] = call.seq = next_seq.get(thread, 0) + 1
-        calls = [call for call in self.calls if call.recorded]
-        if shuffle is not None:
-            order = np.random.default_rng(shuffle).permutation(len(calls))
-            calls = [calls[at] for at in order]
-        paths = list(dict.fromkeys(["", *(call.path for call in calls)]))
-        rows = {
-            "process": [c.process for c in calls],
-            "thread": [c.process if c.thread is None else c.thread for c in calls],
-            "seq": [c.seq for c in calls],
-            "parent": [c.parent.seq if c.parent else 0 for c in calls],
-            "function": [_ID[c.name] for c in calls],
-            "origin": [ORIGINS[c.origin] for c in calls],
-            "flags": [int(c.failed) for c in calls],
-            "path": [paths.index(c.path) for c in calls],
-            "start_ns": [round(c.start_s * NS) for c in calls],
-            "duration_ns": [round((c.end_s - c.start_s) * NS) for c in calls],
-            "offset": [-1 for _ in calls],
-            "bytes": [c.bytes for c in calls],
-            "error": [5 if c.failed else 0 for c in calls],
-            "site": [c.site for c in calls],
-        }
-        columns: dict[str, Any] = {name: np.array(rows[name], dtype=kind) for name, kind in COLUMN_TYPES.items()}
+        """The trace; with `shuffle`, its threads in the files in an order that this seed decides."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(Path(folder), shuffle)
+            files = [str(path) for path in sorted(Path(folder).glob(NODE_FILES))]
+            loaded = from_core(_core.read_traces(files), FUNCTIONS)
+        assert not loaded.damage
+        assert loaded.processes == tuple(self.processes)
+        assert loaded.event_count == sum(call.recorded for call in self.calls)
         run = {
             "wall_s": 100.0,
             "exit_code": 0,
@@ -139,14 +99,69 @@ class Builder:
             "program": "solver",
             "cwd": "/scratch",
         }
-        return Trace(
-            **columns,
-            processes=tuple(self.processes),
-            paths=tuple(paths),
-            functions=FUNCTIONS,
-            notes=tuple(self.notes),
-            hosts=tuple(dict.fromkeys(process.host for process in self.processes)),
-            run=run | more.pop("run", {}),
-            directory="trace",
-            **more,
-        )
+        return replace(loaded, notes=tuple(self.notes), run=run | more.pop("run", {}), directory="trace", **more)
+
+    def write(self, folder: Path, shuffle: int | None = None) -> None:
+        """The trace's files, one a host."""
+        next_seq: dict[int, int] = {}
+        inside: dict[int, list[Call]] = {}
+        outer: dict[int, list[Call]] = {}
+        for call in self.calls:
+            thread = call.process if call.thread is None else call.thread
+            next_seq[thread] = call.seq = next_seq.get(thread, 0) + 1
+            siblings = outer.setdefault(thread, []) if call.parent is None else inside.setdefault(id(call.parent), [])
+            siblings.append(call)
+        paths = list(dict.fromkeys(["", *(call.path for call in self.calls)]))
+        writers: dict[str, Any] = {}
+        for index, process in enumerate(self.processes):
+            if process.host not in writers:
+                writers[process.host] = _core.NodeWriter(
+                    str(folder / f"node-{process.host}.iowt"), process.host, EPOCH_NS
+                )
+            _describe(writers[process.host], process, index, paths)
+        threads = list(outer)
+        if shuffle is not None:
+            threads = [threads[at] for at in np.random.default_rng(shuffle).permutation(len(threads))]
+        for thread in threads:
+            process = self.processes[outer[thread][0].process]
+            writer = writers[process.host]
+            handle = writer.begin_thread(_image(process, outer[thread][0].process), thread + 2, 1, 0)
+            for call in outer[thread]:
+                self._write_call(writer, handle, call, inside, paths)
+        for writer in writers.values():
+            writer.finish()
+
+    def _write_call(
+        self, writer: Any, handle: int, call: Call, inside: dict[int, list[Call]], paths: list[str]
+    ) -> None:
+        """A call is recorded when it returns: after those that it made."""
+        for made in inside.get(id(call), ()):
+            self._write_call(writer, handle, made, inside, paths)
+        if call.recorded:
+            start = round(call.start_s * NS)
+            writer.event(
+                thread=handle, function=_ID[call.name], origin=ORIGINS[call.origin], failed=call.failed,
+                file=paths.index(call.path), seq=call.seq, parent=call.parent.seq if call.parent else 0, start=start,
+                end=start + round((call.end_s - call.start_s) * NS), offset=-1, bytes=-5 if call.failed else call.bytes, site=call.site,
+            )  # fmt: skip
+
+
+def _image(process: Process, index: int) -> int:
+    assert process.image, f"process {index} needs an image number"
+    return process.image
+
+
+def _describe(writer: Any, process: Process, index: int, paths: list[str]) -> None:
+    thread = writer.begin_thread(_image(process, index), 1, process.pid, process.start_ns)
+    writer.process(
+        thread, process.image, process.parent_image, process.pid, process.ppid, process.start_ns, process.executable
+    )
+    for number, path in enumerate(paths):
+        if number:
+            writer.file(thread, number, path)
+    if process.rank >= 0:
+        writer.rank(thread, process.rank, process.ranks, process.mpi_init_ns, process.mpi_library)
+    if process.mpi_finalize_ns >= 0:
+        writer.finalize(thread, process.mpi_finalize_ns)
+    if process.end_ns >= 0:
+        writer.end(thread, process.end_ns)

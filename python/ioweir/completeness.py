@@ -1,0 +1,121 @@
+"""What a trace says beside its figures: why it may lack something, what a plan did, what the user should know.
+
+Figures are report.py's; wording and layout of the text report are report_text.py's.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir.locate import RUN_FILE
+from ioweir.paths import clean_path
+from ioweir.units import number_list
+
+if TYPE_CHECKING:
+    from ioweir.attribute import Attribution
+    from ioweir.trace import Trace
+
+
+def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
+    """Why the trace is not the whole story; empty when it is."""
+    reasons: list[str] = []
+    if trace.dropped:
+        reasons.append(f"{trace.dropped} events were dropped")
+    if trace.disabled_processes:
+        reasons.append(f"{trace.disabled_processes} processes stopped tracing for want of space")
+    reasons.extend(f"damaged: {line}" for line in trace.damage)
+    ranks = {i: p for i, p in enumerate(trace.processes) if p.rank >= 0}
+    # A pid that went on as another program after exec has no end of its own.
+    went_on = {(p.host, p.pid): p.start_ns for p in sorted(trace.processes, key=lambda p: p.start_ns)}
+    unfinished = {p.rank for p in ranks.values() if p.mpi_finalize_ns < 0}
+    not_ended = {
+        p.rank
+        for p in ranks.values()
+        if p.rank not in unfinished and p.end_ns < 0 and went_on[p.host, p.pid] <= p.start_ns
+    }
+    if unfinished:
+        reasons.append(f"never reached MPI_Finalize: {number_list(unfinished)}")
+    if not_ended:
+        reasons.append(f"did not end normally after MPI_Finalize: {number_list(not_ended)}")
+    missing = set(range(who.unit_count)) - {p.rank for p in ranks.values()} if who.has_ranks else set()
+    if missing:
+        reasons.append(f"left no trace: {number_list(missing)} of {who.unit_count}")
+    reasons.extend(dict.fromkeys(f"{n.code}: {n.text or n.path}" for n in trace.notes if n.code in _PARTIAL_NOTES))
+    reasons.extend(_run_reasons(trace))
+    return reasons
+
+
+_PARTIAL_NOTES: Final = ("disabled", "untraced")
+# What a shell or a launcher returns when a program it started was ended by such a signal.
+_DEADLY: Final = {
+    128 + number
+    for number in (
+        signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE,
+        signal.SIGKILL, signal.SIGSEGV, signal.SIGPIPE, signal.SIGTERM, signal.SIGXCPU, signal.SIGXFSZ,
+    )
+}  # fmt: skip
+
+
+def _run_reasons(trace: Trace) -> list[str]:
+    run = trace.run
+    if run.get("signal"):
+        return [f"the command was ended by signal {run['signal']} ({_signal_name(int(run['signal']))})"]
+    if run.get("state") == "running":
+        return [f"{RUN_FILE} says that the run has not ended: it is still going on, or ioweir itself was killed"]
+    code = run.get("exit_code")
+    if isinstance(code, int) and code in _DEADLY:
+        return [f"the command returned {code}: something it started was ended by {_signal_name(code - 128)}"]
+    return []
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def plan_notes(trace: Trace) -> dict[str, Any]:
+    """What the engine did and did not do, from the notes. Counts of all ranks are added."""
+    directory = str(trace.run.get("cwd", ""))
+    sums: dict[str, dict[tuple[str, str], int]] = {}
+    engine: dict[str, dict[str, Any]] = {}
+    for note in trace.notes:
+        path = clean_path(note.path, directory)
+        if note.code == "engine_summary":
+            row = engine.setdefault(path, {"path": path, "ranks": 0, "bytes": 0, "texts": []})
+            row["ranks"] += 1
+            row["bytes"] += note.value
+            row["texts"].append(note.text)
+            continue
+        texts = sums.setdefault(note.code, {})
+        texts[path, note.text] = texts.get((path, note.text), 0) + note.value
+
+    def rows(code: str, value: str) -> list[dict[str, Any]]:
+        return [{"path": p, "text": t, value: v} for (p, t), v in sums.get(code, {}).items()]
+
+    ok, bad = rows("verify_ok", "bytes"), rows("verify_mismatch", "bytes")
+    return {
+        "file": trace.run.get("plan"),
+        "applied": [{"path": p, "text": t} for p, t in sums.get("plan_applied", {})],
+        "passed_through": rows("passed_through", "calls"),
+        "engine": list(engine.values()),
+        "verify": {
+            "requested": bool(trace.run.get("verify", False)),
+            "result": "mismatch" if bad else "ok" if ok else "nothing verified" if trace.run.get("verify") else None,
+            "ok": ok,
+            "mismatch": bad,
+        },
+    }
+
+
+def messages(trace: Trace, who: Attribution) -> list[str]:
+    lines = [f"{note.path}: {note.text}" if note.path else note.text for note in trace.notes if note.code == "message"]
+    ranks = [process.rank for process in trace.processes if process.rank >= 0]
+    if len(ranks) > len(set(ranks)):
+        lines.append(
+            f"{len(ranks)} processes hold {len(who.unit_names)} rank numbers: several MPI programs ran one after the "
+            "other or spawned each other, and their figures are added"
+        )
+    return list(dict.fromkeys(lines))

@@ -1,0 +1,154 @@
+"""Asks the compiled reader for the sums that reports are made of, and gives its rows names.
+
+One pass over the events by time, in C++ (src/analysis/summary.hpp says what each sum is). Which processes
+count and which paths are one file is decided by attribute.py and paths.py and handed in; what the sums mean is report.py's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ioweir.compiled import compiled
+from ioweir.trace import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ioweir.attribute import Attribution
+
+class Row(NamedTuple):
+    """Sums of one operation of one layer in one group: the run, a file, a rank."""
+
+    group: int
+    slot: int
+    calls: int
+    failed: int
+    bytes: int
+    time_ns: int
+    span_ns: int
+    """Union of the calls' intervals."""
+    longest_ns: int
+    longest_start_ns: int
+    longest_unit: int
+    longest_file: int
+    sizes: list[tuple[int, int]]
+    """(bin, calls): bin 0 moved nothing, bin k moved 2^(k-1) .. 2^k - 1 bytes. Of reads and writes."""
+
+
+class Amount(NamedTuple):
+    """Calls, bytes and time."""
+
+    calls: int
+    bytes: int
+    time_ns: int
+
+
+Rows = dict[int, Row]
+"""By slot."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Everything that is summed over events."""
+
+    job: Rows
+    by_file: dict[int, Rows]
+    by_unit: dict[int, Rows]
+    by_site: dict[int, Rows]
+    """Empty where call sites were not recorded."""
+    events: int
+    counted: int
+    """Events that are in the tables."""
+    unit_io_ns: Sequence[int]
+    """By unit: the union of its time in calls of any layer."""
+    outermost: Sequence[Amount]
+    """By slot: calls inside of no other."""
+    origins: Sequence[Sequence[Amount]]
+    """POSIX calls by origin and operation."""
+    parts: Sequence[Sequence[int]]
+    """Nanoseconds in POSIX calls inside of MPI-IO calls, by DATA_OPS of the latter and OPS of the former."""
+    file_parts: dict[int, Sequence[Sequence[int]]]
+    """The same by the MPI-IO call's file."""
+    collective: dict[int, Sequence[Amount]]
+    """POSIX reads and writes inside of collective MPI-IO calls, by unit and DATA_OPS."""
+    by_process: Sequence[Amount]
+    """All events of every process image."""
+    runtime: Amount
+    runtime_files: int
+    verification: Amount
+    last_end_ns: int | None
+    """When the last call returned; None without any."""
+
+
+def slot_of(layer: str, op: str) -> int:
+    """Where a layer's operation stands in lists by slot."""
+    return LAYERS.index(layer) * len(OPS) + OPS.index(op)
+
+
+def layer_and_op(slot: int) -> tuple[str, str]:
+    """The reverse of slot_of."""
+    return LAYERS[slot // len(OPS)], OPS[slot % len(OPS)]
+
+
+class Summation:
+    """Sums in the making. `done` may be watched from another thread."""
+
+    def __init__(
+        self, trace: Trace, who: Attribution, file_of_path: Sequence[int], runtime_file: Sequence[bool]
+    ) -> None:
+        self.events = trace.event_count
+        self._core = compiled().Summary(
+            trace.core,
+            layers=list(LAYERS),
+            ops=list(OPS),
+            mpi_layer=MPI_IO,
+            posix_layer=POSIX,
+            data_ops=list(DATA_OPS),
+            transfer_ops=[*DATA_OPS, "split"],
+            close_op="close",
+            unit_of_process=list(who.units),
+            units=max(len(who.unit_names), 1),
+            file_of_path=list(file_of_path),
+            runtime_file=list(runtime_file),
+        )
+
+    @property
+    def done(self) -> int:
+        """Events that have been added so far."""
+        return int(self._core.done)
+
+    def stop(self) -> None:
+        """Make `run` in another thread give up soon."""
+        self._core.stop()
+
+    def run(self) -> Sums:
+        """Add everything up."""
+        raw: dict[str, Any] = self._core.run()
+        return Sums(
+            job=_by_group(raw["job"]).get(0, {}),
+            by_file=_by_group(raw["by_file"]),
+            by_unit=_by_group(raw["by_unit"]),
+            by_site=_by_group(raw["by_site"]),
+            events=raw["events"],
+            counted=raw["counted"],
+            unit_io_ns=raw["unit_io_ns"],
+            outermost=[Amount(*row) for row in raw["outermost"]],
+            origins=[[Amount(*row) for row in rows] for rows in raw["origins"]],
+            parts=raw["parts"],
+            file_parts=raw["file_parts"],
+            collective={unit: [Amount(*row) for row in rows] for unit, rows in raw["collective"].items()},
+            by_process=[Amount(*row) for row in raw["by_process"]],
+            runtime=Amount(*raw["runtime"]),
+            runtime_files=raw["runtime_files"],
+            verification=Amount(*raw["verification"]),
+            last_end_ns=raw["last_end_ns"],
+        )
+
+
+def _by_group(rows: Sequence[Sequence[Any]]) -> dict[int, Rows]:
+    groups: dict[int, Rows] = {}
+    for values in rows:
+        row = Row._make(values)
+        groups.setdefault(row.group, {})[row.slot] = row
+    return groups

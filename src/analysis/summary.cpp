@@ -1,0 +1,203 @@
+#include "analysis/summary.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace ioweir::analysis {
+namespace {
+
+constexpr std::uint64_t tell_every = 1 << 16;  ///< events between two looks at the Watch
+constexpr std::size_t origin_count = 4;        ///< records.toml's three, and what newer traces may have
+
+}  // namespace
+
+void SizeHistogram::add(std::uint64_t bytes) {
+    const auto number = static_cast<std::uint32_t>(std::bit_width(bytes));
+    for (std::size_t i = 0; i < bins_.size(); ++i) {
+        if (bins_[i].number != number) continue;
+        ++bins_[i].calls;
+        if (i != 0) std::swap(bins_[i], bins_[0]);
+        return;
+    }
+    bins_.push_back(Bin{number, 1});
+}
+
+std::vector<SizeHistogram::Bin> SizeHistogram::bins() const {
+    std::vector<Bin> sorted = bins_;
+    std::sort(sorted.begin(), sorted.end(), [](const Bin& a, const Bin& b) { return a.number < b.number; });
+    return sorted;
+}
+
+Row& Table::row(std::uint32_t group, std::uint32_t slot) {
+    std::vector<std::uint32_t>& places = index_[group];
+    if (places.empty()) places.resize(slots_);
+    if (places[slot] == 0) {
+        rows_.emplace_back();
+        rows_.back().group = group;
+        rows_.back().slot = slot;
+        places[slot] = static_cast<std::uint32_t>(rows_.size());
+    }
+    return rows_[places[slot] - 1];
+}
+
+namespace {
+
+/// Adds events to a Summary, one at a time.
+class Adder {
+public:
+    Adder(const format::TraceFiles& files, const Question& question, const std::vector<FunctionKind>& kinds,
+          Summary& summary)
+        : files_(files),
+          question_(question),
+          kinds_(kinds),
+          summary_(summary),
+          ops_(question.names.ops.size()),
+          mpi_(Vocabulary::position(question.names.layers, question.mpi_layer)),
+          posix_(Vocabulary::position(question.names.layers, question.posix_layer)),
+          close_(Vocabulary::position(question.names.ops, question.close_op)),
+          data_of_op_(ops_, -1),
+          transfers_(ops_),
+          runtime_seen_(question.runtime_file.size()) {
+        for (std::size_t i = 0; i < question.data_ops.size(); ++i)
+            data_of_op_[Vocabulary::position(question.names.ops, question.data_ops[i])] = static_cast<int>(i);
+        for (const std::string& op : question.transfer_ops)
+            transfers_[Vocabulary::position(question.names.ops, op)] = true;
+        summary.unit_io.resize(question.units);
+        summary.outermost.resize(question.names.slots());
+        summary.origins.assign(origin_count, std::vector<Amount>(ops_));
+        summary.parts.assign(question.data_ops.size(), std::vector<std::int64_t>(ops_));
+        summary.by_process.resize(files.about().processes.size());
+    }
+
+    void add(const NestedEvent& nested) {
+        const format::Event& event = nested.event;
+        const FunctionKind& kind = kinds_[event.function];
+        const std::uint32_t process = files_.threads()[event.thread].process;
+        const int data = data_of_op_[kind.op];
+        const std::int64_t time_ns = std::max<std::int64_t>(event.duration_ns, 0);
+        const std::int64_t end_ns = event.start_ns + time_ns;
+        const auto moved = static_cast<std::uint64_t>(data >= 0 && event.bytes > 0 && !kind.completes ? event.bytes : 0);
+        ++summary_.events;
+        summary_.last_end_ns = std::max(summary_.last_end_ns, end_ns);
+        Amount& of_process = summary_.by_process[process];
+        ++of_process.calls;
+        of_process.bytes += moved;
+        of_process.time_ns += time_ns;
+        const std::int32_t unit = question_.unit_of_process[process];
+        if (unit < 0 || event.origin >= static_cast<std::uint8_t>(origin_tracer)) return;
+        const std::uint32_t file = question_.file_of_path[event.path];
+        const Amount amount{kind.completes ? 0U : 1U, moved, time_ns};
+        if (question_.runtime_file[file] != 0) {
+            add_to(summary_.runtime, Amount{1, moved, time_ns});
+            summary_.runtime_files += runtime_seen_[file] == 0;
+            runtime_seen_[file] = 1;
+            return;
+        }
+        const FunctionKind* mpi_call = nested.mpi_function != 0 ? &kinds_[nested.mpi_function] : nullptr;
+        // What --verify reads back in a close is I/O of neither program nor plan. The engine reads nothing else there.
+        if (mpi_call != nullptr && mpi_call->op == close_ && data >= 0 && is_engine_read(event, kind)) {
+            add_to(summary_.verification, Amount{1, moved, time_ns});
+            return;
+        }
+        if ((nested.layers_around >> kind.layer & 1) != 0) return;  // inside a call of its own layer
+        ++summary_.counted;
+        const auto slot = static_cast<std::uint32_t>(kind.layer * ops_ + kind.op);
+        const auto of_unit = static_cast<std::uint32_t>(unit);
+        add_to(summary_.job.row(0, slot), event, kind, data, moved, of_unit, file);
+        add_to(summary_.by_file.row(file, slot), event, kind, data, moved, of_unit, file);
+        add_to(summary_.by_unit.row(of_unit, slot), event, kind, data, moved, of_unit, file);
+        if (event.site != 0) add_to(summary_.by_site.row(event.site, slot), event, kind, data, moved, of_unit, file);
+        if (nested.outermost()) {
+            add_to(summary_.outermost[slot], amount);
+            summary_.unit_io[of_unit].add(event.start_ns, end_ns);
+        }
+        if (kind.layer != posix_) return;
+        add_to(summary_.origins[std::min<std::size_t>(event.origin, origin_count - 1)][kind.op], amount);
+        if (mpi_call == nullptr) return;
+        const int call_kind = data_of_op_[mpi_call->op];
+        if (call_kind >= 0) {
+            const auto part = static_cast<std::size_t>(call_kind);
+            summary_.parts[part][kind.op] += time_ns;
+            std::vector<std::vector<std::int64_t>>& of_file =
+                summary_.file_parts[question_.file_of_path[nested.mpi_path]];
+            if (of_file.empty()) of_file = std::vector(summary_.parts.size(), std::vector<std::int64_t>(ops_));
+            of_file[part][kind.op] += time_ns;
+        }
+        if (mpi_call->collective && transfers_[mpi_call->op] && data >= 0) {
+            std::vector<Amount>& of_rank = summary_.collective[of_unit];
+            of_rank.resize(question_.data_ops.size());
+            add_to(of_rank[static_cast<std::size_t>(data)], amount);
+        }
+    }
+
+private:
+    static constexpr int origin_tracer = 3;
+
+    static void add_to(Amount& sum, const Amount& amount) {
+        sum.calls += amount.calls;
+        sum.bytes += amount.bytes;
+        sum.time_ns += amount.time_ns;
+    }
+    static void add_to(Row& row, const format::Event& event, const FunctionKind& kind, int data, std::uint64_t moved,
+                       std::uint32_t unit, std::uint32_t file) {
+        const std::int64_t time_ns = std::max<std::int64_t>(event.duration_ns, 0);
+        row.calls += kind.completes ? 0 : 1;
+        row.failed += event.failed ? 1 : 0;
+        row.bytes += moved;
+        row.time_ns += time_ns;
+        row.span.add(event.start_ns, event.start_ns + time_ns);
+        if (time_ns > row.longest_ns) {
+            row.longest_ns = time_ns;
+            row.longest_start_ns = event.start_ns;
+            row.longest_unit = unit;
+            row.longest_file = file;
+        }
+        if (data >= 0 && !kind.completes) row.sizes.add(moved);
+    }
+    [[nodiscard]] bool is_engine_read(const format::Event& event, const FunctionKind& kind) const {
+        return event.origin == static_cast<std::uint8_t>(format::Origin::engine) &&
+               question_.names.ops[kind.op] == "read";
+    }
+
+    const format::TraceFiles& files_;
+    const Question& question_;
+    const std::vector<FunctionKind>& kinds_;
+    Summary& summary_;
+    std::size_t ops_;
+    std::size_t mpi_, posix_, close_;
+    std::vector<int> data_of_op_;  ///< position in Question::data_ops, -1: moves no bytes
+    std::vector<bool> transfers_;  ///< by operation
+    std::vector<std::uint8_t> runtime_seen_;
+};
+
+}  // namespace
+
+Result<Summary> summarise(const format::TraceFiles& files, const Question& question, Watch& watch) {
+    auto kinds = question.names.kinds();
+    if (!kinds) return kinds.error();
+    const format::Trace& about = files.about();
+    for (const std::vector<std::string>& ops : {question.data_ops, question.transfer_ops, {question.close_op}})
+        for (const std::string& op : ops)
+            if (Vocabulary::position(question.names.ops, op) == question.names.ops.size())
+                return Error{"unknown operation", op, ""};
+    if (question.unit_of_process.size() != about.processes.size() || question.file_of_path.size() != about.paths.size())
+        return Error{"the question does not fit the trace", "units or files", "one entry a process and a path"};
+    for (const std::int32_t unit : question.unit_of_process)
+        if (unit >= static_cast<std::int64_t>(question.units)) return Error{"no such unit", std::to_string(unit), ""};
+    for (const std::uint32_t file : question.file_of_path)
+        if (file >= question.runtime_file.size()) return Error{"no such file", std::to_string(file), ""};
+    Summary summary(question.runtime_file.size(), question.units, about.sites.size(),
+                    question.names.slots());
+    Adder adder(files, question, kinds.value(), summary);
+    MergedEvents events(files, kinds.value(),
+                        static_cast<std::uint8_t>(Vocabulary::position(question.names.layers, question.mpi_layer)));
+    while (const NestedEvent* event = events.next()) {
+        adder.add(*event);
+        if (summary.events % tell_every != 0) continue;
+        watch.done.store(summary.events, std::memory_order_relaxed);
+        if (watch.stop.load(std::memory_order_relaxed)) return Error{"stopped", "", ""};
+    }
+    return summary;
+}
+
+}  // namespace ioweir::analysis

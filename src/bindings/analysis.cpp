@@ -1,0 +1,158 @@
+// Sums of a trace, and its events in batches by time.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "analysis/nesting.hpp"
+#include "analysis/summary.hpp"
+#include "bindings/columns.hpp"
+#include "bindings/trace.hpp"
+
+namespace nb = nanobind;
+
+namespace ioweir {
+namespace {
+
+nb::list rows(const analysis::Table& table) {
+    nb::list out;
+    for (const analysis::Row& row : table.rows()) {
+        nb::list sizes;
+        for (const auto& bin : row.sizes.bins()) sizes.append(nb::make_tuple(bin.number, bin.calls));
+        out.append(nb::make_tuple(row.group, row.slot, row.calls, row.failed, row.bytes, row.time_ns, row.span.length(),
+                                  row.longest_ns, row.longest_start_ns, row.longest_unit, row.longest_file, sizes));
+    }
+    return out;
+}
+
+nb::tuple tuple_of(const analysis::Amount& amount) { return nb::make_tuple(amount.calls, amount.bytes, amount.time_ns); }
+
+nb::list list_of(const std::vector<analysis::Amount>& amounts) {
+    nb::list out;
+    for (const analysis::Amount& amount : amounts) out.append(tuple_of(amount));
+    return out;
+}
+
+nb::dict to_python(const analysis::Summary& summary) {
+    nb::dict out;
+    out["job"] = rows(summary.job);
+    out["by_file"] = rows(summary.by_file);
+    out["by_unit"] = rows(summary.by_unit);
+    out["by_site"] = rows(summary.by_site);
+    out["events"] = summary.events;
+    out["counted"] = summary.counted;
+    nb::list unit_io;
+    for (const analysis::Union& io : summary.unit_io) unit_io.append(io.length());
+    out["unit_io_ns"] = unit_io;
+    out["outermost"] = list_of(summary.outermost);
+    nb::list origins;
+    for (const auto& ops : summary.origins) origins.append(list_of(ops));
+    out["origins"] = origins;
+    out["parts"] = summary.parts;
+    nb::dict file_parts;
+    for (const auto& [file, parts] : summary.file_parts) file_parts[nb::int_(file)] = parts;
+    out["file_parts"] = file_parts;
+    nb::dict collective;
+    for (const auto& [unit, amounts] : summary.collective) collective[nb::int_(unit)] = list_of(amounts);
+    out["collective"] = collective;
+    out["by_process"] = list_of(summary.by_process);
+    out["runtime"] = tuple_of(summary.runtime);
+    out["runtime_files"] = summary.runtime_files;
+    out["verification"] = tuple_of(summary.verification);
+    out["last_end_ns"] = summary.events != 0 ? nb::cast(summary.last_end_ns) : nb::none();
+    return out;
+}
+
+/// Sums that another thread may watch growing.
+class PySummary {
+public:
+    PySummary(const PyTrace& trace, analysis::Question question)
+        : files_(trace.files()), question_(std::move(question)) {}
+    PySummary(const PySummary&) = delete;
+    PySummary& operator=(const PySummary&) = delete;
+    ~PySummary() = default;
+    [[nodiscard]] std::uint64_t done() const { return watch_.done.load(std::memory_order_relaxed); }
+    void stop() { watch_.stop = true; }
+    nb::dict run() {
+        Result<analysis::Summary> summary = Error{};
+        {
+            const nb::gil_scoped_release release;
+            summary = analysis::summarise(*files_, question_, watch_);
+        }
+        if (!summary) throw nb::value_error(summary.error().message().c_str());
+        return to_python(summary.value());
+    }
+
+private:
+    std::shared_ptr<format::TraceFiles> files_;
+    analysis::Question question_;
+    analysis::Watch watch_;
+};
+
+/// All events by time, so many at once.
+class PyBatches {
+public:
+    explicit PyBatches(const PyTrace& trace)
+        : files_(trace.files()), kinds_(format::function_count), events_(*files_, kinds_, 0) {}
+    PyBatches(const PyBatches&) = delete;  // events_ refers to kinds_
+    PyBatches& operator=(const PyBatches&) = delete;
+    ~PyBatches() = default;
+    nb::object next(std::size_t count) {
+        const auto batch = std::make_shared<format::Events>();
+        {
+            const nb::gil_scoped_release release;
+            batch->reserve(std::min<std::uint64_t>(count, files_->event_count()));
+            while (batch->start_ns.size() < count) {
+                const analysis::NestedEvent* nested = events_.next();
+                if (nested == nullptr) break;
+                batch->push_back(nested->event, files_->threads()[nested->event.thread].process);
+            }
+        }
+        if (batch->start_ns.empty()) return nb::none();
+        nb::dict columns;
+        for_each_column([&]<typename T>(const char* name, std::vector<T> format::Events::* member) {
+            columns[name] = column(batch, (*batch).*member);
+        });
+        return columns;
+    }
+
+private:
+    std::shared_ptr<format::TraceFiles> files_;
+    std::vector<analysis::FunctionKind> kinds_;  ///< what encloses an event is not asked for
+    analysis::MergedEvents events_;
+};
+
+}  // namespace
+
+void bind_analysis(nb::module_& m) {
+    nb::class_<PySummary>(m, "Summary", "The sums of a trace: run() makes them, done counts the events meanwhile.")
+        .def(
+            "__init__",
+            [](PySummary* self, const PyTrace& trace, std::vector<std::string> layers, std::vector<std::string> ops,
+               std::string mpi_layer, std::string posix_layer, std::vector<std::string> data_ops,
+               std::vector<std::string> transfer_ops, std::string close_op,
+               std::vector<std::int32_t> unit_of_process, std::size_t units, std::vector<std::uint32_t> file_of_path,
+               const std::vector<bool>& runtime_file) {
+                new (self) PySummary(
+                    trace, analysis::Question{{std::move(layers), std::move(ops)},
+                                              std::move(mpi_layer),
+                                              std::move(posix_layer),
+                                              std::move(data_ops),
+                                              std::move(transfer_ops),
+                                              std::move(close_op),
+                                              std::move(unit_of_process),
+                                              units,
+                                              std::move(file_of_path),
+                                              {runtime_file.begin(), runtime_file.end()}});
+            },
+            nb::arg("trace"), nb::kw_only(), nb::arg("layers"), nb::arg("ops"), nb::arg("mpi_layer"),
+            nb::arg("posix_layer"), nb::arg("data_ops"), nb::arg("transfer_ops"), nb::arg("close_op"), nb::arg("unit_of_process"),
+            nb::arg("units"), nb::arg("file_of_path"), nb::arg("runtime_file"))
+        .def_prop_ro("done", &PySummary::done)
+        .def("stop", &PySummary::stop, "Makes run() in another thread raise soon.")
+        .def("run", &PySummary::run);
+    nb::class_<PyBatches>(m, "Batches", "A trace's events by time of entry, in batches of columns.")
+        .def(nb::init<const PyTrace&>(), nb::arg("trace"))
+        .def("next", &PyBatches::next, nb::arg("events"), "A dict of columns, None when there is nothing left.");
+}
+
+}  // namespace ioweir

@@ -42,7 +42,7 @@ def watched(
     def run() -> None:
         try:
             results.append(work())
-        except BaseException as error:  # noqa: BLE001 (raised again below, in the thread that waits)
+        except BaseException as error:
             errors.append(error)
 
     worker = threading.Thread(target=run)

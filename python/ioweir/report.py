@@ -171,7 +171,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
         origins=_origins(sums),
         storage={op: _storage(run, op) for op in DATA_OPS},
         locks=_locks(run),
-        call_sites=[],
+        call_sites=_call_sites(trace, run),
         plan=completeness.plan_notes(trace),
         messages=completeness.messages(trace, who),
         not_counted=_not_counted(trace, run),
@@ -412,6 +412,26 @@ def _lock_row(row: Row) -> dict[str, Any]:
         "time_s": row.time_ns / 1e9,
         "longest_s": row.longest_ns / 1e9,
     }
+
+
+def _call_sites(trace: Trace, run: _Run) -> list[dict[str, Any]]:
+    """Who made the calls, most time first: a row a call site, layer and operation. Empty without --callsites.
+
+    Frames are addresses in modules here, the innermost first; callsites.py adds functions and lines to them.
+    """
+    rows: list[dict[str, Any]] = []
+    for site, slots in run.sums.by_site.items():
+        frames = [
+            {"module": trace.modules[module].path if module >= 0 else None, "address": address}
+            for module, address in trace.sites[site]
+        ]
+        for slot, row in slots.items():
+            layer, op = layer_and_op(slot)
+            rows.append(
+                {"site": site, "layer": layer, "op": op, "calls": row.calls, "bytes": row.bytes}
+                | {"time_s": row.time_ns / 1e9, "frames": frames}
+            )
+    return sorted(rows, key=lambda row: (-row["time_s"], row["site"], row["layer"], row["op"]))
 
 
 def _not_counted(trace: Trace, run: _Run) -> list[dict[str, Any]]:

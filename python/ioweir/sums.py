@@ -1,7 +1,7 @@
 """Asks the compiled reader for the sums that reports are made of, and gives its rows names.
 
-One pass over the events by time, in C++ (src/analysis/summary.hpp says what each sum is). Which processes
-count and which paths are one file is decided by attribute.py and paths.py and handed in; what the sums mean is report.py's.
+One pass over the events by time, in C++ (src/analysis/summary.hpp says what each sum is). Which processes count and
+which paths are one file is decided by attribute.py and paths.py and handed in; what sums mean is report.py's.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ioweir.attribute import Attribution
+
 
 class Row(NamedTuple):
     """Sums of one operation of one layer in one group: the run, a file, a rank."""

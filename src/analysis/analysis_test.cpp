@@ -23,7 +23,8 @@ const Vocabulary& vocabulary() {
         Vocabulary made;
         for (std::uint16_t id = 1; id < format::function_count; ++id) {
             const format::FunctionInfo& info = format::functions[id];
-            if (Vocabulary::position(made.layers, info.layer) == made.layers.size()) made.layers.emplace_back(info.layer);
+            if (Vocabulary::position(made.layers, info.layer) == made.layers.size())
+                made.layers.emplace_back(info.layer);
             if (Vocabulary::position(made.ops, info.op) == made.ops.size()) made.ops.emplace_back(info.op);
         }
         return made;
@@ -62,8 +63,8 @@ public:
         }
         return handle;
     }
-    void call(std::uint32_t thread, Function function, std::uint32_t sequence, std::uint32_t parent, std::uint64_t start,
-              std::uint64_t end, std::uint32_t file = 1, std::int64_t bytes = 8) {
+    void call(std::uint32_t thread, Function function, std::uint32_t sequence, std::uint32_t parent,
+              std::uint64_t start, std::uint64_t end, std::uint32_t file = 1, std::int64_t bytes = 8) {
         writer_.event(thread, format::EventFields{.function = static_cast<std::uint16_t>(function),
                                                   .origin = 0,
                                                   .failed = false,
@@ -189,7 +190,8 @@ TEST(Summary, UnionOfIntervals) {
 
 TEST(Summary, HistogramBinsArePowersOfTwo) {
     SizeHistogram sizes;
-    for (const std::uint64_t bytes : {0ULL, 1ULL, 4096ULL, 4095ULL, 8191ULL, 8192ULL, 4096ULL, 1ULL << 63}) sizes.add(bytes);
+    for (const std::uint64_t bytes : {0ULL, 1ULL, 4096ULL, 4095ULL, 8191ULL, 8192ULL, 4096ULL, 1ULL << 63})
+        sizes.add(bytes);
     std::vector<std::pair<std::uint32_t, std::uint64_t>> bins;
     for (const SizeHistogram::Bin& bin : sizes.bins()) bins.emplace_back(bin.number, bin.calls);
     const std::vector<std::pair<std::uint32_t, std::uint64_t>> expected = {{0, 1},  {1, 1},  {12, 1},

@@ -40,9 +40,8 @@ void NestedCursor::settle() {
     for (auto child = family_.begin(); child != family_.end(); ++child) {
         const std::uint32_t wanted = child->event.parent;
         if (wanted == 0 || wanted >= child->event.sequence) continue;  // the latter is damage
-        const auto parent = std::lower_bound(family_.begin(), child, wanted, [](const NestedEvent& e, std::uint32_t s) {
-            return e.event.sequence < s;
-        });
+        const auto parent = std::lower_bound(
+            family_.begin(), child, wanted, [](const NestedEvent& e, std::uint32_t s) { return e.event.sequence < s; });
         if (parent == child || parent->event.sequence != wanted) continue;  // it never returned
         const std::uint8_t layer = (*kinds_)[parent->event.function].layer;
         child->layers_around = parent->layers_around | (1U << layer);

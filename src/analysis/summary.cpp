@@ -76,7 +76,8 @@ public:
         const int data = data_of_op_[kind.op];
         const std::int64_t time_ns = std::max<std::int64_t>(event.duration_ns, 0);
         const std::int64_t end_ns = event.start_ns + time_ns;
-        const auto moved = static_cast<std::uint64_t>(data >= 0 && event.bytes > 0 && !kind.completes ? event.bytes : 0);
+        const auto moved =
+            static_cast<std::uint64_t>(data >= 0 && event.bytes > 0 && !kind.completes ? event.bytes : 0);
         ++summary_.events;
         summary_.last_end_ns = std::max(summary_.last_end_ns, end_ns);
         Amount& of_process = summary_.by_process[process];
@@ -186,8 +187,7 @@ Result<Summary> summarise(const format::TraceFiles& files, const Question& quest
         if (unit >= static_cast<std::int64_t>(question.units)) return Error{"no such unit", std::to_string(unit), ""};
     for (const std::uint32_t file : question.file_of_path)
         if (file >= question.runtime_file.size()) return Error{"no such file", std::to_string(file), ""};
-    Summary summary(question.runtime_file.size(), question.units, about.sites.size(),
-                    question.names.slots());
+    Summary summary(question.runtime_file.size(), question.units, about.sites.size(), question.names.slots());
     Adder adder(files, question, kinds.value(), summary);
     MergedEvents events(files, kinds.value(),
                         static_cast<std::uint8_t>(Vocabulary::position(question.names.layers, question.mpi_layer)));

@@ -90,11 +90,11 @@ struct Amount {
 /// What the sums are made by; decided by whoever asks.
 struct Question {
     Vocabulary names;
-    std::string mpi_layer;    ///< the layer whose calls are taken apart
-    std::string posix_layer;  ///< into calls of this layer
-    std::vector<std::string> data_ops;  ///< operations that move bytes
-    std::vector<std::string> transfer_ops;  ///< operations of MPI-IO calls that move data, also for other ranks
-    std::string close_op;               ///< inside it, the engine's reads are a verification
+    std::string mpi_layer;                      ///< the layer whose calls are taken apart
+    std::string posix_layer;                    ///< into calls of this layer
+    std::vector<std::string> data_ops;          ///< operations that move bytes
+    std::vector<std::string> transfer_ops;      ///< operations of MPI-IO calls that move data, also for other ranks
+    std::string close_op;                       ///< inside it, the engine's reads are a verification
     std::vector<std::int32_t> unit_of_process;  ///< -1: does not count
     std::size_t units = 0;
     std::vector<std::uint32_t> file_of_path;
@@ -108,9 +108,9 @@ struct Summary {
     Table job, by_file, by_unit;
     Table by_site;  ///< empty where call sites were not recorded
     std::uint64_t events = 0;
-    std::uint64_t counted = 0;         ///< events that are in the tables
-    std::vector<Union> unit_io;        ///< by unit: in any recorded call
-    std::vector<Amount> outermost;     ///< by slot: calls with no recorded call around them
+    std::uint64_t counted = 0;                 ///< events that are in the tables
+    std::vector<Union> unit_io;                ///< by unit: in any recorded call
+    std::vector<Amount> outermost;             ///< by slot: calls with no recorded call around them
     std::vector<std::vector<Amount>> origins;  ///< by origin, operation: POSIX calls
     /// Time of POSIX calls inside MPI-IO calls, by what the MPI-IO call does (position in data_ops) and what the POSIX call
     /// does: of the run, and by the MPI-IO call's file.

@@ -24,7 +24,9 @@ nb::list rows(const analysis::Table& table) {
     return out;
 }
 
-nb::tuple tuple_of(const analysis::Amount& amount) { return nb::make_tuple(amount.calls, amount.bytes, amount.time_ns); }
+nb::tuple tuple_of(const analysis::Amount& amount) {
+    return nb::make_tuple(amount.calls, amount.bytes, amount.time_ns);
+}
 
 nb::list list_of(const std::vector<analysis::Amount>& amounts) {
     nb::list out;
@@ -129,24 +131,22 @@ void bind_analysis(nb::module_& m) {
             "__init__",
             [](PySummary* self, const PyTrace& trace, std::vector<std::string> layers, std::vector<std::string> ops,
                std::string mpi_layer, std::string posix_layer, std::vector<std::string> data_ops,
-               std::vector<std::string> transfer_ops, std::string close_op,
-               std::vector<std::int32_t> unit_of_process, std::size_t units, std::vector<std::uint32_t> file_of_path,
-               const std::vector<bool>& runtime_file) {
-                new (self) PySummary(
-                    trace, analysis::Question{{std::move(layers), std::move(ops)},
-                                              std::move(mpi_layer),
-                                              std::move(posix_layer),
-                                              std::move(data_ops),
-                                              std::move(transfer_ops),
-                                              std::move(close_op),
-                                              std::move(unit_of_process),
-                                              units,
-                                              std::move(file_of_path),
-                                              {runtime_file.begin(), runtime_file.end()}});
+               std::vector<std::string> transfer_ops, std::string close_op, std::vector<std::int32_t> unit_of_process,
+               std::size_t units, std::vector<std::uint32_t> file_of_path, const std::vector<bool>& runtime_file) {
+                new (self) PySummary(trace, analysis::Question{{std::move(layers), std::move(ops)},
+                                                               std::move(mpi_layer),
+                                                               std::move(posix_layer),
+                                                               std::move(data_ops),
+                                                               std::move(transfer_ops),
+                                                               std::move(close_op),
+                                                               std::move(unit_of_process),
+                                                               units,
+                                                               std::move(file_of_path),
+                                                               {runtime_file.begin(), runtime_file.end()}});
             },
             nb::arg("trace"), nb::kw_only(), nb::arg("layers"), nb::arg("ops"), nb::arg("mpi_layer"),
-            nb::arg("posix_layer"), nb::arg("data_ops"), nb::arg("transfer_ops"), nb::arg("close_op"), nb::arg("unit_of_process"),
-            nb::arg("units"), nb::arg("file_of_path"), nb::arg("runtime_file"))
+            nb::arg("posix_layer"), nb::arg("data_ops"), nb::arg("transfer_ops"), nb::arg("close_op"),
+            nb::arg("unit_of_process"), nb::arg("units"), nb::arg("file_of_path"), nb::arg("runtime_file"))
         .def_prop_ro("done", &PySummary::done)
         .def("stop", &PySummary::stop, "Makes run() in another thread raise soon.")
         .def("run", &PySummary::run);

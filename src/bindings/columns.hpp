@@ -15,10 +15,11 @@ namespace ioweir {
 template <typename T>
 nanobind::object column(const std::shared_ptr<format::Events>& owner, const std::vector<T>& values) {
     auto* held = new std::shared_ptr<format::Events>(owner);
-    const nanobind::capsule capsule(
-        held, [](void* p) noexcept { delete static_cast<std::shared_ptr<format::Events>*>(p); });
+    const nanobind::capsule capsule(held,
+                                    [](void* p) noexcept { delete static_cast<std::shared_ptr<format::Events>*>(p); });
     const std::size_t shape[1] = {values.size()};
-    return nanobind::cast(nanobind::ndarray<nanobind::numpy, const T, nanobind::ndim<1>>(values.data(), 1, shape, capsule));
+    return nanobind::cast(
+        nanobind::ndarray<nanobind::numpy, const T, nanobind::ndim<1>>(values.data(), 1, shape, capsule));
 }
 
 /// `visit(name, member)` for every column.

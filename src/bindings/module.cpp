@@ -119,7 +119,8 @@ nb::list threads(const PyTrace& self) {
 }  // namespace
 
 NB_MODULE(_core, m) {
-    nb::class_<PyTrace> type(m, "Trace", "Trace files: what is in them, and the events as columns that share the reader's memory.");
+    nb::class_<PyTrace> type(m, "Trace",
+                             "Trace files: what is in them, and the events as columns that share the reader's memory.");
     for_each_column([&]<typename T>(const char* name, std::vector<T> format::Events::* member) {
         type.def_prop_ro(name, [member](PyTrace& self) { return column(self.events(), *self.events().*member); });
     });
@@ -139,7 +140,8 @@ NB_MODULE(_core, m) {
     m.def("read_traces", &read_trace, nb::arg("files"),
           "Reads the trace files of the nodes of one run. Raises ValueError when one is no trace file.");
     m.def("read_trace", [](const std::string& file) { return read_trace({file}); }, nb::arg("file"), "One trace file.");
-    m.def("functions", &functions, "Every function that is intercepted: id, name, layer, op, collective, completes, symbols.");
+    m.def("functions", &functions,
+          "Every function that is intercepted: id, name, layer, op, collective, completes, symbols.");
     m.attr("origin_names") = nb::make_tuple("application", "mpi_library", "engine");
     bind_analysis(m);
     bind_writer(m);

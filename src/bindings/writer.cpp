@@ -27,7 +27,8 @@ void bind_writer(nb::module_& m) {
             "process",
             [](NodeWriter& self, std::uint32_t thread, std::uint64_t image, std::uint64_t parent_image,
                std::uint32_t pid, std::uint32_t ppid, std::uint64_t tick, const std::string& executable) {
-                self.record(thread, format::ProcessRecord{{}, {}, {}, image, parent_image, pid, ppid, tick}, executable);
+                self.record(thread, format::ProcessRecord{{}, {}, {}, image, parent_image, pid, ppid, tick},
+                            executable);
             },
             nb::arg("thread"), nb::arg("image"), nb::arg("parent_image"), nb::arg("pid"), nb::arg("ppid"),
             nb::arg("tick"), nb::arg("executable"))
@@ -75,8 +76,7 @@ void bind_writer(nb::module_& m) {
             },
             nb::arg("thread"), nb::arg("function"), nb::arg("origin"), nb::arg("failed"), nb::arg("file"),
             nb::arg("seq"), nb::arg("parent"), nb::arg("start"), nb::arg("end"), nb::arg("offset"), nb::arg("bytes"),
-            nb::arg("site") = 0,
-            "A call, in the order of their ends; bytes of a failed one: minus errno.")
+            nb::arg("site") = 0, "A call, in the order of their ends; bytes of a failed one: minus errno.")
         .def(
             "module",
             [](NodeWriter& self, std::uint32_t thread, std::uint32_t module, const std::string& path) {

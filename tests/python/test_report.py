@@ -96,6 +96,25 @@ def test_waiting_for_locks() -> None:
     assert [(row["rank"], row["time_s"]) for row in locks["by_rank"]] == [(1, 4.0), (0, 0.5)]
 
 
+def test_call_sites() -> None:
+    builder = Builder()
+    first, second = builder.rank(0, 2), builder.rank(1, 2)
+    builder.add(
+        Call(first, "pwrite", 0, 1, "f", 5, site=1),
+        Call(second, "pwrite", 0, 1, "f", 6, site=1),
+        Call(second, "pread", 2, 7, "f", 4, site=2),
+        Call(second, "pwrite", 8, 9, "f", 100),
+    )
+    rows = report.build(builder.trace())["call_sites"]
+    assert [(row["op"], row["calls"], row["bytes"], row["time_s"]) for row in rows] == [
+        ("read", 1, 4, 5.0),
+        ("write", 2, 11, 2.0),
+    ]
+    assert rows[0]["frames"] == [{"module": "/usr/bin/solver", "address": 0x1002}]
+    assert rows[1]["frames"] == [{"module": "/usr/bin/solver", "address": 0x1001}]
+    assert report.build(two_writers().trace())["call_sites"] == []
+
+
 def test_no_locks() -> None:
     builder = Builder()
     builder.add(Call(builder.rank(0, 1), "pwrite", 0, 1, "f", 1))

@@ -118,7 +118,7 @@ class Builder:
                 writers[process.host] = _core.NodeWriter(
                     str(folder / f"node-{process.host}.iowt"), process.host, EPOCH_NS
                 )
-            _describe(writers[process.host], process, index, paths)
+            _describe(writers[process.host], process, index, paths, {call.site for call in self.calls} - {0})
         threads = list(outer)
         if shuffle is not None:
             threads = [threads[at] for at in np.random.default_rng(shuffle).permutation(len(threads))]
@@ -142,7 +142,8 @@ class Builder:
             writer.event(
                 thread=handle, function=_ID[call.name], origin=ORIGINS[call.origin], failed=call.failed,
                 file=paths.index(call.path), seq=call.seq, parent=call.parent.seq if call.parent else 0, start=start,
-                end=start + round((call.end_s - call.start_s) * NS), offset=-1, bytes=-5 if call.failed else call.bytes, site=call.site,
+                end=start + round((call.end_s - call.start_s) * NS), offset=-1, site=call.site,
+                bytes=-5 if call.failed else call.bytes,
             )  # fmt: skip
 
 
@@ -151,7 +152,7 @@ def _image(process: Process, index: int) -> int:
     return process.image
 
 
-def _describe(writer: Any, process: Process, index: int, paths: list[str]) -> None:
+def _describe(writer: Any, process: Process, index: int, paths: list[str], sites: set[int]) -> None:
     thread = writer.begin_thread(_image(process, index), 1, process.pid, process.start_ns)
     writer.process(
         thread, process.image, process.parent_image, process.pid, process.ppid, process.start_ns, process.executable
@@ -159,6 +160,10 @@ def _describe(writer: Any, process: Process, index: int, paths: list[str]) -> No
     for number, path in enumerate(paths):
         if number:
             writer.file(thread, number, path)
+    if sites:
+        writer.module(thread, 0, "/usr/bin/solver")
+    for site in sorted(sites):
+        writer.site(thread, site, [0x1000 + site])
     if process.rank >= 0:
         writer.rank(thread, process.rank, process.ranks, process.mpi_init_ns, process.mpi_library)
     if process.mpi_finalize_ns >= 0:

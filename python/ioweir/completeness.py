@@ -111,6 +111,7 @@ def plan_notes(trace: Trace) -> dict[str, Any]:
 
 
 def messages(trace: Trace, who: Attribution) -> list[str]:
+    """What the user should know besides."""
     lines = [f"{note.path}: {note.text}" if note.path else note.text for note in trace.notes if note.code == "message"]
     ranks = [process.rank for process in trace.processes if process.rank >= 0]
     if len(ranks) > len(set(ranks)):

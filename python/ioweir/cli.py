@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +33,27 @@ PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", 
 VerifyOption = Annotated[
     bool, typer.Option("--verify", help="Check that files hold what the program passed in; exit 74 if not.")
 ]
+LayersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--layers",
+        metavar="LIST",
+        help="Trace these layers only: posix, stdio, mpiio, hdf5, pnetcdf, netcdf, separated by commas. [complete]",
+    ),
+]
+CallSitesOption = Annotated[
+    bool, typer.Option("--callsites", help="Record which calls of the program led to each event; slower.")
+]
+BufferOption = Annotated[
+    str | None, typer.Option("--buffer", metavar="SIZE", help="Memory for tracing in each rank at once. [8 MiB]")
+]
+QuotaOption = Annotated[
+    str | None,
+    typer.Option("--quota", metavar="SIZE", help="Trace at most this much on each node, then only count. [no limit]"),
+]
+AnonymiseOption = Annotated[
+    bool, typer.Option("--anonymise", help="Replace the names in paths by hashes; extensions stay.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -48,13 +70,20 @@ def run(
     ] = None,
     plan: PlanOption = None,
     verify: VerifyOption = False,
+    layers: LayersOption = None,
+    callsites: CallSitesOption = False,
+    buffer: BufferOption = None,
+    quota: QuotaOption = None,
+    anonymise: AnonymiseOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report after the run.")] = False,
 ) -> None:
     """Run a program and trace its I/O; prints the first report to stderr and returns the program's exit code."""
     from ioweir.run import Options  # noqa: PLC0415
     from ioweir.run import run as run_program  # noqa: PLC0415
+    from ioweir.tracing_options import make  # noqa: PLC0415
 
-    sys.exit(run_program(command, Options(output, plan, verify, quiet)))
+    tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
+    sys.exit(run_program(command, Options(output, plan, verify, quiet, tracing)))
 
 
 @app.command()
@@ -62,11 +91,27 @@ def env(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Trace directory, new or empty.")],
     plan: PlanOption = None,
     verify: VerifyOption = False,
+    layers: LayersOption = None,
+    callsites: CallSitesOption = False,
+    buffer: BufferOption = None,
+    quota: QuotaOption = None,
+    anonymise: AnonymiseOption = False,
+    rank: Annotated[
+        bool, typer.Option("--rank", help="For a shell that starts one rank, instead of the batch script.")
+    ] = False,
+    shell: Annotated[str, typer.Option("--shell", metavar="sh|csh", help="Whose syntax to print.")] = "sh",
+    as_json: JsonOption = False,
 ) -> None:
-    """Print the shell exports with which a batch script traces its ranks without `ioweir run`."""
-    from ioweir.run import environment_script  # noqa: PLC0415
+    """Print what a batch script needs to trace the ranks it starts: eval "$(ioweir env -o DIR)"."""
+    from ioweir import batch  # noqa: PLC0415
+    from ioweir.tracing_options import make  # noqa: PLC0415
 
-    print(environment_script(output, plan, verify))
+    tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
+    variables = batch.prepare(output, plan, verify, tracing, os.environ)
+    if as_json:
+        _print_json(variables.described())
+    else:
+        print(batch.script(variables.ranks if rank else variables.script, shell))
 
 
 @app.command()

@@ -31,6 +31,7 @@ from ioweir.errors import (
     IoweirError,
 )
 from ioweir.locate import RUN_FILE
+from ioweir.tracing_options import VARIABLES, Tracing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +42,7 @@ PLAN_FILE: Final = "plan.toml"
 REPORT_FILE: Final = "report.json"
 SHIM_DIRECTORY: Final = "shims"
 # Set by ioweir run itself; a value from an outer ioweir run must not reach the program.
-_OWN_VARIABLES: Final = ("IOWEIR_DIR", "IOWEIR_PLAN", "IOWEIR_VERIFY")
+_OWN_VARIABLES: Final = ("IOWEIR_DIR", "IOWEIR_PLAN", "IOWEIR_VERIFY", *VARIABLES)
 _FORWARDED: Final = frozenset(
     {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
 )
@@ -90,6 +91,7 @@ class Options:
     plan: Path | None = None
     verify: bool = False
     quiet: bool = False
+    tracing: Tracing = field(default_factory=Tracing)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -136,14 +138,14 @@ def ioweir_version() -> str:
 # ------------------------------------------------------------------------------------------------------ preparation
 
 
-def rank_variables(library: Path, directory: Path, plan: Path | None, verify: bool) -> dict[str, str]:
+def rank_variables(library: Path, directory: Path, plan: Path | None, verify: bool, tracing: Tracing) -> dict[str, str]:
     """What the preload on a rank reads."""
     variables = {launchers.PRELOAD: str(library), "IOWEIR_DIR": str(directory)}
     if plan is not None:
         variables["IOWEIR_PLAN"] = str(plan)
     if verify:
         variables["IOWEIR_VERIFY"] = "1"
-    return variables
+    return variables | tracing.variables()
 
 
 def program_behind(words: Sequence[str]) -> tuple[str, ...]:
@@ -308,9 +310,10 @@ def run(words: Sequence[str], options: Options) -> int:
     program = wrappers.program_name(program_behind(words) or words)
     started = time.time()
     existed = options.output is not None and options.output.is_dir()
-    directory = make_directory(options.output, program, started)
-    plan_copy = _copy_plan(plan_text, directory)
-    variables = rank_variables(library, directory, plan_copy, options.verify)
+    anonymous = options.tracing.anonymise_key is not None
+    directory = make_directory(options.output, "run" if anonymous else program, started)
+    plan_copy = copy_plan(plan_text, directory)
+    variables = rank_variables(library, directory, plan_copy, options.verify, options.tracing)
     shims = directory / SHIM_DIRECTORY
     try:
         prepared = prepare(words, variables, options.environment, shims)
@@ -325,6 +328,8 @@ def run(words: Sequence[str], options: Options) -> int:
             directory.mkdir()
         raise
     shutil.rmtree(shims, ignore_errors=True)
+    if anonymous and plan_copy is not None:
+        plan_copy.unlink()  # its patterns are names of files
     content |= {
         "state": "ended",
         "ended": time.time(),
@@ -336,7 +341,7 @@ def run(words: Sequence[str], options: Options) -> int:
     return _conclude(directory, ended, options)
 
 
-def _copy_plan(text: str | None, directory: Path) -> Path | None:
+def copy_plan(text: str | None, directory: Path) -> Path | None:
     """The trace keeps its own copy of the plan, and the ranks read that: an edit during the run changes nothing."""
     if text is None:
         return None
@@ -345,25 +350,44 @@ def _copy_plan(text: str | None, directory: Path) -> Path | None:
 
 
 def _run_content(words: Sequence[str], options: Options, prepared: Prepared, started: float) -> dict[str, Any]:
-    return {
-        "state": "running",
+    names = {
         "command": list(words),
         "cwd": str(Path.cwd()),
         "program": prepared.program,
         "launcher": {"path": prepared.launcher, "kind": prepared.kind.value if prepared.kind else None},
         "executed": list(prepared.words),
         "shims": list(prepared.shims),
-        "host": socket.gethostname(),
         "plan": str(options.plan) if options.plan else None,
+    }
+    if options.tracing.anonymise_key is not None:
+        names = anonymous_names(names)
+    return names | {
+        "state": "running",
+        "host": socket.gethostname(),
         "verify": options.verify,
+        "tracing": options.tracing.described(),
         "ioweir_version": ioweir_version(),
         "started": started,
     }
 
 
+def anonymous_names(names: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of run.json that names files, without the names."""
+    launcher = names.get("launcher") or {}
+    return {
+        "command": [],
+        "cwd": "",
+        "program": "anonymous",
+        "launcher": {"path": None, "kind": launcher.get("kind")},
+        "executed": [],
+        "shims": [],
+        "plan": "anonymous" if names.get("plan") else None,
+    }
+
+
 def _conclude(directory: Path, ended: Ended, options: Options) -> int:
     """Report, and judge a verification. The program's own exit code outranks everything but a silent mismatch."""
-    report = _first_report(directory, options.quiet)
+    report = _first_report(directory, options.quiet, options.tracing.anonymise_key is not None)
     if not options.quiet:
         _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")
     if options.verify and report is not None:
@@ -380,12 +404,13 @@ def _conclude(directory: Path, ended: Ended, options: Options) -> int:
     return ended.shell_code
 
 
-def _first_report(directory: Path, quiet: bool) -> Report | None:
+def _first_report(directory: Path, quiet: bool, anonymous: bool = False) -> Report | None:
     from ioweir import report, report_text, trace  # noqa: PLC0415 (numpy starts threads: see execute)
 
     try:
         result = report.build(trace.load(directory))
-        write_json(directory / REPORT_FILE, result)
+        # Where the directory lies now is a name like any other.
+        write_json(directory / REPORT_FILE, {**result, "trace": directory.name} if anonymous else result)
     except (IoweirError, OSError) as error:
         _say(f"the trace cannot be reported: {error}")
         return None
@@ -396,33 +421,3 @@ def _first_report(directory: Path, quiet: bool) -> Report | None:
 
 def _say(text: str) -> None:
     print(f"ioweir: {text}", file=sys.stderr, flush=True)
-
-
-# ---------------------------------------------------------------------------------------------------- batch scripts
-
-
-def environment_script(output: Path, plan: Path | None, verify: bool) -> str:
-    """Shell lines for batch scripts that start the ranks themselves; makes the trace directory."""
-    import shlex  # noqa: PLC0415
-
-    library = require_preload()
-    plan_text = check_plan(plan) if plan is not None else None
-    directory = make_directory(output, "env", time.time())
-    plan_copy = _copy_plan(plan_text, directory)
-    write_json(
-        directory / RUN_FILE,
-        {
-            "state": "environment",
-            "command": [],
-            "cwd": str(Path.cwd()),
-            "plan": str(plan) if plan else None,
-            "verify": verify,
-            "ioweir_version": ioweir_version(),
-            "started": time.time(),
-        },
-    )
-    lines = ["# For the ranks only, not for launchers: mpiexec ... sh -c '. FILE; exec ./program'"]
-    for name, value in rank_variables(library, directory, plan_copy, verify).items():
-        suffix = f"${{{name}:+:${name}}}" if name == launchers.PRELOAD else ""
-        lines.append(f"export {name}={shlex.quote(value)}{suffix}")
-    return "\n".join(lines)

@@ -115,6 +115,7 @@ __attribute__((constructor)) void load() {
     settings.directory = trace_directory;
     settings.layers = layers_to_trace();
     settings.call_sites = is_set("IOWEIR_CALLSITES");
+    settings.anonymise_key = std::getenv("IOWEIR_ANONYMISE");
     if (trace_directory[0] == '/')
         tracer::start(settings);
     else if (trace_directory[0] != '\0')

@@ -26,4 +26,4 @@ def test_every_command_and_option_is_described() -> None:
         for parameter in command.params:
             options = [option for option in parameter.opts if option.startswith("-")]
             if options and "--help" not in options:
-                assert any(f"{option} " in section or f"{option}]" in section for option in options), (name, options)
+                assert any(f"{option}{end}" in section for option in options for end in " ]`"), (name, options)

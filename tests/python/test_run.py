@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -250,16 +251,85 @@ def test_the_report_goes_to_stderr(place: Place) -> None:
     assert done.stderr.startswith("echo: ")
 
 
-def test_env_prints_exports_that_a_shell_accepts(place: Place) -> None:
-    done = place.ioweir("env", "-o", "my trace")
+SHELLS = [shell for shell in (("sh", "sh"), ("bash", "sh"), ("dash", "sh"), ("tcsh", "csh")) if shutil.which(shell[0])]
+
+
+@pytest.mark.parametrize(("shell", "syntax"), SHELLS)
+def test_env_prints_what_a_shell_accepts(place: Place, library: Path, shell: str, syntax: str) -> None:
+    for at, before in enumerate(("", str(library))):
+        name = f"my trace! it's no. {at} for {shell}"
+        done = place.ioweir("env", "-o", name, "--rank", "--shell", syntax)
+        assert done.returncode == 0, done.stderr
+        (place.root / "lines").write_text(done.stdout)
+        environment = {"PATH": os.environ["PATH"]} | ({"LD_PRELOAD": before} if before else {})
+        source = "source" if syntax == "csh" else "."
+        shown = subprocess.run(
+            [shell, "-c", f"{source} ./lines; env"], env=environment, capture_output=True, text=True, check=True,
+            cwd=place.root,
+        ).stdout  # fmt: skip
+        wanted = f"{place.library}:{before}" if before else str(place.library)
+        assert re.search(rf"^LD_PRELOAD={re.escape(wanted)}:?$", shown, re.MULTILINE), shown
+        assert f"IOWEIR_DIR={place.root / name}\n" in shown
+        assert (place.root / name).is_dir()
+
+
+@pytest.mark.parametrize(("shell", "syntax"), SHELLS)
+def test_env_puts_stand_ins_before_the_launchers_of_a_batch_script(place: Place, shell: str, syntax: str) -> None:
+    place.script("rank.sh", "#!/bin/sh\nenv > rank.env\n")
+    given = f"{sys.executable} -m ioweir env -o t-{shell} --layers mpiio,posix --callsites --shell {syntax}"
+    evaluate = f"eval `{given}`" if syntax == "csh" else f'eval "$({given})"'
+    done = subprocess.run(
+        [shell, "-c", f"{evaluate}; env > job.env; mpirun -n 1 ./rank.sh"],
+        cwd=place.root, env=place.environment, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "LD_PRELOAD" not in place.variables("job.env")
+    assert "LD_PRELOAD" not in place.variables("launcher.env")
+    rank = place.variables("rank.env")
+    assert rank["LD_PRELOAD"] == str(place.library)
+    assert rank["IOWEIR_DIR"] == str(place.root / f"t-{shell}")
+    assert rank["IOWEIR_LAYERS"] == "posix,mpiio"
+    assert rank["IOWEIR_CALLSITES"] == "1"
+    assert json.loads((place.root / f"t-{shell}/run.json").read_text())["tracing"]["layers"] == ["POSIX", "MPI-IO"]
+
+
+def test_env_says_its_variables_as_json(place: Place) -> None:
+    done = place.ioweir("env", "-o", "t", "--buffer", "4 MiB", "--json")
+    content = json.loads(done.stdout)
+    assert content["ranks"]["LD_PRELOAD"] == str(place.library)
+    assert content["ranks"]["IOWEIR_BUFFER"] == str(4 * 2**20)
+    assert "LD_PRELOAD" not in content["script"]
+    assert content["script"]["PATH"].startswith(f"{place.root / 't/shims'}:")
+    assert "mpirun" in content["launchers"]
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("run", "--layers", "posxi", "--", "touch", "ran"), "posix"),
+        (("run", "--buffer", "8mib", "--", "touch", "ran"), "MiB"),
+        (("env", "-o", "t", "--layers", "netcfd"), "netcdf"),
+        (("env", "-o", "t", "--shell", "tcsh"), "csh"),
+        (("run", "--callsite", "--", "touch", "ran"), "--callsites"),
+    ],
+)
+def test_a_typo_names_what_was_meant(place: Place, words: tuple[str, ...], meant: str) -> None:
+    done = place.ioweir(*words)
+    assert done.returncode == 2
+    assert re.search(rf"did you mean '{meant}'|Possible options: {meant}", done.stderr), done.stderr
+    assert not (place.root / "ran").exists()
+
+
+def test_the_first_run_in_a_directory_of_ones_own_choosing_leaves_no_names(place: Place) -> None:
+    place.script("secret.sh", "#!/bin/sh\nexit 0\n")
+    done = place.ioweir("run", "--quiet", "--anonymise", "--", "./secret.sh", "argument")
     assert done.returncode == 0
-    shown = subprocess.run(
-        ["sh", "-c", f"LD_PRELOAD=; {done.stdout}\nenv"], env={"PATH": os.environ["PATH"]}, capture_output=True,
-        text=True, check=True,
-    ).stdout  # fmt: skip
-    assert f"LD_PRELOAD={place.library}\n" in shown
-    assert f"IOWEIR_DIR={place.root / 'my trace'}\n" in shown
-    assert (place.root / "my trace").is_dir()
+    (made,) = place.root.glob("ioweir-*")
+    assert made.name.startswith("ioweir-run-20")
+    text = (made / "run.json").read_text()
+    assert "secret" not in text
+    assert "argument" not in text
+    assert str(place.root) not in text
 
 
 def test_two_runs_in_one_second_get_two_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,7 +349,7 @@ def test_a_failed_verification_is_an_error(
 ) -> None:
     report = build(Builder().trace())
     report["plan"]["verify"] |= {"result": result, "mismatch": [{"path": "/d/x", "text": "", "bytes": 1}]}
-    monkeypatch.setattr(run_module, "_first_report", lambda _directory, _quiet: report)
+    monkeypatch.setattr(run_module, "_first_report", lambda _directory, _quiet, _anonymous: report)
     options = Options(verify=True, plan=Path("p.toml"))
     assert run_module._conclude(Path("t"), Ended(1.0, exit_code=code), options) == expected
     said = capsys.readouterr().err

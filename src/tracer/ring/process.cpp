@@ -11,8 +11,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string_view>
 
 #include "base/raw_syscall.hpp"
+#include "tracer/ring/anonymise.hpp"
+#include "tracer/ring/call_site.hpp"
 #include "tracer/ring/node_file.hpp"
 
 namespace ioweir::tracer {
@@ -51,6 +54,8 @@ struct Process {
     std::atomic<int> highest_descriptor{};
     pthread_key_t key{};
     bool have_key{};
+    bool anonymous{};
+    HashKey anonymise_key{};
     // Chunks of threads that ended, with room left.
     static constexpr int spare_capacity = 64;
     std::atomic<format::ChunkHeader*> spare[spare_capacity] = {};
@@ -82,15 +87,22 @@ void store_sample(format::ChunkHeader* chunk) {
 
 std::byte* make_room(ThreadStream& stream, std::size_t size);
 
-/// Room for a record with text; null when there is none. The caller fills everything but the kind and calls commit().
-template <typename Record>
-Record* begin_meta(ThreadStream& stream, std::size_t text_bytes) {
-    const std::size_t size = (sizeof(Record) + text_bytes + 15) / 16 * 16;
+/// Aligned room for a meta record of `size` bytes; null when there is none.
+std::byte* begin_record(ThreadStream& stream, std::size_t size) {
     if (static_cast<std::size_t>(stream.end - stream.cursor) < size + 8 || *process_tracer.alive == 0) {
         if (make_room(stream, size + 8) == nullptr) return nullptr;
     }
     while (reinterpret_cast<std::uintptr_t>(stream.cursor) % 8 != 0) *stream.cursor++ = std::byte{format::padding_tag};
-    auto* record = reinterpret_cast<Record*>(stream.cursor);
+    return stream.cursor;
+}
+
+/// Room for a record with text; null when there is none. The caller fills everything but the kind and calls commit().
+template <typename Record>
+Record* begin_meta(ThreadStream& stream, std::size_t text_bytes) {
+    const std::size_t size = (sizeof(Record) + text_bytes + 15) / 16 * 16;
+    std::byte* const place = begin_record(stream, size);
+    if (place == nullptr) return nullptr;
+    auto* record = reinterpret_cast<Record*>(place);
     record->size_bytes = static_cast<std::uint32_t>(size);
     return record;
 }
@@ -120,7 +132,8 @@ void write_stream_record(ThreadStream& stream) {
 void describe_process(ThreadStream& stream) {
     char executable[path_capacity];
     const ssize_t length = ::readlink("/proc/self/exe", executable, sizeof executable);
-    const std::size_t bytes = length > 0 ? static_cast<std::size_t>(length) : 0;
+    const std::size_t bytes =
+        length > 0 ? shown_path(executable, static_cast<std::size_t>(length), sizeof executable) : 0;
     if (auto* record = begin_meta<format::ProcessRecord>(stream, bytes)) {
         record->image = process.image;
         record->parent_image = process.parent_image;
@@ -314,15 +327,6 @@ void thread_ended(void* argument) {
 
 bool starts_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
 
-/// Files of the system are not the program's data. Stated in docs/explanation/tracing.md.
-bool is_system_path(const char* path) {
-    static constexpr const char* prefixes[] = {"/proc/",  "/sys/", "/etc/",  "/usr/",  "/lib/",
-                                               "/lib64/", "/bin/", "/sbin/", "/boot/", "/run/"};
-    for (const char* prefix : prefixes)
-        if (starts_with(path, prefix)) return true;
-    return starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/");
-}
-
 /// "ufs:", "lustre:" and the like in front of an MPI file name choose ROMIO's file-system driver.
 const char* without_driver_prefix(const char* path) {
     const char* c = path;
@@ -340,6 +344,7 @@ std::uint32_t register_path(ThreadStream& of_thread, const char* name) {
     if (is_system_path(path)) return 0;
     std::size_t length = std::strlen(path);
     if (length >= path_capacity) length = path_capacity - 1;
+    length = shown_path(path, length, sizeof path);
     // Without room the file keeps a number and no name: its calls go on being counted, as dropped or without a path.
     const std::uint32_t file = process.next_file.fetch_add(1, std::memory_order_relaxed) + 1;
     const Writing writing(process_tracer, of_thread);
@@ -353,11 +358,45 @@ std::uint32_t register_path(ThreadStream& of_thread, const char* name) {
     return file;
 }
 
+const char* shown_note_path(const char* path, char (&out)[path_capacity]) {
+    if (path == nullptr || path[0] == '\0') return path;
+    std::snprintf(out, sizeof out, "%s", path);
+    shown_path(out, std::strlen(out), sizeof out);
+    return out;
+}
+
+/// Words of a note: what stands in quotes, or looks like a path, is shown as one.
+const char* shown_text(const char* text, char (&out)[path_capacity]) {
+    if (text == nullptr) return text;
+    std::size_t used = 0;
+    for (const char* at = text; *at != '\0';) {
+        const bool quoted = at != text && at[-1] == '"' && std::strchr(at, '"') != nullptr;
+        const std::size_t length = std::strcspn(at, quoted ? "\"" : " \"");
+        const std::string_view word(at, length != 0 ? length : 1);
+        char name[path_capacity];
+        std::size_t bytes = word.size() < sizeof name ? word.size() : sizeof name - 1;
+        std::memcpy(name, word.data(), bytes);
+        if (quoted || word.find('/') != std::string_view::npos) bytes = shown_path(name, bytes, sizeof name);
+        if (used + bytes >= sizeof out) break;
+        std::memcpy(out + used, name, bytes);
+        used += bytes;
+        at += word.size();
+    }
+    out[used] = '\0';
+    return out;
+}
+
 void write_note(std::uint32_t code, const char* path, std::int64_t value, const char* text) {
     if (!process_tracer.active) return;
     const Writing writing(process_tracer, thread_stream);
     if (writing.stream() == nullptr) return;
     ThreadStream& stream = *writing.stream();
+    char shown[path_capacity];
+    char words[path_capacity];
+    if (process.anonymous) {
+        path = shown_note_path(path, shown);
+        text = shown_text(text, words);
+    }
     const std::size_t path_bytes = path != nullptr ? std::strlen(path) : 0;
     const std::size_t text_bytes = text != nullptr ? std::strlen(text) : 0;
     if (auto* record = begin_meta<format::NoteRecord>(stream, path_bytes + 1 + text_bytes)) {
@@ -445,6 +484,14 @@ void start(const Settings& settings) {
         process.stderr_inode = status.st_ino;
     }
     process.started = true;
+    if (settings.anonymise_key != nullptr) {
+        // Never written down as they are because of a slip.
+        if (!parse_key(settings.anonymise_key, process.anonymise_key)) {
+            complain("not tracing: IOWEIR_ANONYMISE is no key (32 hexadecimal digits):", settings.anonymise_key, 0);
+            return;
+        }
+        process.anonymous = true;
+    }
     if (std::snprintf(process.directory, sizeof process.directory, "%s", settings.directory) >=
         static_cast<int>(sizeof process.directory)) {
         complain("not tracing: the trace directory's path is too long", "", ENAMETOOLONG);
@@ -466,6 +513,12 @@ void start(const Settings& settings) {
     process_tracer.rank = write_rank;
     process_tracer.finalize = write_finalize;
     process_tracer.deputy = deputy_of;
+    if (settings.call_sites) {
+        if (prepare_call_sites())
+            process_tracer.call_site = call_site;
+        else
+            complain("call sites are not recorded: no memory for", "their table", errno);
+    }
     process_tracer.layers = settings.layers;
     process_tracer.active = true;
 }
@@ -493,6 +546,45 @@ void complain(const char* text, const char* detail, int error_number) {
             static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1);
         (void)written;
     }
+}
+
+bool is_system_path(const char* path) {
+    static constexpr const char* prefixes[] = {"/proc/",  "/sys/", "/etc/",  "/usr/",  "/lib/",
+                                               "/lib64/", "/bin/", "/sbin/", "/boot/", "/run/"};
+    for (const char* prefix : prefixes)
+        if (starts_with(path, prefix)) return true;
+    return starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/");
+}
+
+std::size_t shown_path(char* path, std::size_t length, std::size_t capacity) {
+    if (!process.anonymous || length == 0) return length;
+    char name[path_capacity];
+    const std::size_t bytes = anonymise(process.anonymise_key, {path, length}, name, sizeof name);
+    const std::size_t kept = bytes < capacity ? bytes : capacity - 1;
+    std::memcpy(path, name, kept);
+    path[kept] = '\0';
+    return kept;
+}
+
+bool write_record(const void* record, std::size_t bytes, std::uint16_t kind, const void* text, std::size_t text_bytes) {
+    struct Prefix {
+        std::uint16_t kind, unused;
+        std::uint32_t size_bytes;
+    };
+    if (!process_tracer.active) return false;
+    const Writing writing(process_tracer, thread_stream);
+    if (writing.stream() == nullptr) return false;
+    ThreadStream& stream = *writing.stream();
+    const std::size_t size = (bytes + text_bytes + 15) / 16 * 16;
+    std::byte* const place = begin_record(stream, size);
+    if (place == nullptr) return false;
+    std::memcpy(place + sizeof(Prefix), static_cast<const std::byte*>(record) + sizeof(Prefix), bytes - sizeof(Prefix));
+    if (text_bytes != 0) std::memcpy(place + bytes, text, text_bytes);
+    auto* prefix = reinterpret_cast<Prefix*>(place);
+    prefix->size_bytes = static_cast<std::uint32_t>(size);
+    __atomic_store_n(&prefix->kind, kind, __ATOMIC_RELEASE);
+    stream.cursor += size;
+    return true;
 }
 
 void sample_clock(ThreadStream& stream) {

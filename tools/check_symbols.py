@@ -27,7 +27,7 @@ else:
     import tomli as tomllib
 
 PRELOAD = "libioweir_preload.so"
-BACK_ENDS = ("libioweir_openmpi.so", "libioweir_mpich.so")
+BACK_ENDS = ("libioweir_openmpi.so", "libioweir_mpich.so", "libioweir_mpi_abi.so")
 # Written by hand: where MPI starts, how programs look functions up, what ends descriptors without an event.
 HAND_WRITTEN = frozenset(
     {prefix + name for prefix in ("", "P") for name in ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")}

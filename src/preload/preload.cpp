@@ -143,7 +143,9 @@ void open_back_end(bool world) {
     static char version[16384];  // larger than MPI_MAX_LIBRARY_VERSION_STRING of every MPI
     int length = 0;
     get_version(version, &length);
-    const char* kind = std::strstr(version, "Open MPI") != nullptr ? "openmpi"
+    // The same library may exist with its own ABI and with the standard's: what the program is linked with decides.
+    const char* kind = std::strstr(mpi_library_name(), "mpi_abi") != nullptr ? "mpi_abi"
+                       : std::strstr(version, "Open MPI") != nullptr         ? "openmpi"
                        : std::strstr(version, "MPICH") != nullptr || std::strstr(version, "Intel(R) MPI") != nullptr ||
                                std::strstr(version, "MVAPICH") != nullptr
                            ? "mpich"

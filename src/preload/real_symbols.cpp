@@ -8,6 +8,7 @@
 #include <initializer_list>
 
 #include "ioweir_generated/mpi_slots.hpp"
+#include "preload/large_counts.hpp"
 
 extern "C" {
 // Used by entries.S.
@@ -80,6 +81,8 @@ void* own_symbol(void* handle, const char* object, const char* name) {
     return std::strcmp(last_component(info.dli_fname), last_component(object)) == 0 ? found : nullptr;
 }
 
+char library_name[256];
+
 void* search_mpi_library() {
     static Candidates candidates;  // too large for the stack of a small thread
     candidates.count = 0;
@@ -90,8 +93,10 @@ void* search_mpi_library() {
         void* handle = ::dlopen(name, RTLD_NOLOAD | RTLD_LAZY);
         if (handle == nullptr) continue;
         if (own_symbol(handle, name, "PMPI_Get_library_version") != nullptr &&
-            own_symbol(handle, name, "PMPI_File_open") != nullptr)
+            own_symbol(handle, name, "PMPI_File_open") != nullptr) {
+            std::strncpy(library_name, last_component(name), sizeof library_name - 1);
             return handle;
+        }
         ::dlclose(handle);
     }
     return nullptr;
@@ -112,6 +117,11 @@ void* mpi_library() {
     static void* library = nullptr;
     if (library == nullptr) library = search_mpi_library();
     return library;
+}
+
+const char* mpi_library_name() {
+    mpi_library();
+    return library_name;
 }
 
 void* find_in_mpi(const char* name) {
@@ -135,6 +145,7 @@ void* find_behind(const char* name) {
 void* ioweir_resolve_slot(std::uint64_t index) {
     using namespace ioweir::preload;
     void* found = find_behind(slot_names[index]);
+    if (found == nullptr) found = narrow_form(static_cast<Slot>(index));
     if (found == nullptr) return reinterpret_cast<void*>(&missing_function);
     // Remembered, since programs wait for messages by the million; but a back end may have armed the slot meanwhile.
     void* lazy = ioweir_lazy_entries[index];

@@ -13,6 +13,8 @@ void* find_next(const char* name);
 /// The loaded MPI library: found on first use after it was loaded. Null when the process has none.
 void* mpi_library();
 void* find_in_mpi(const char* name);
+/// File name of the library, without directory; empty when there is none.
+const char* mpi_library_name();
 
 /// A data object of the MPI library. A program linked with copy relocations has its own copy of it, which then is the
 /// one that counts: so the global scope comes first.

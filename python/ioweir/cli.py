@@ -123,13 +123,37 @@ def report(
     from ioweir import report as figures  # noqa: PLC0415
     from ioweir.trace import load  # noqa: PLC0415
 
-    result = figures.build(load(directory))
+    result = figures.build(load(directory), sys.stderr)
     if as_json:
         _print_json(result)
         return
     from ioweir import report_text  # noqa: PLC0415
 
     report_text.write(result, sys.stdout)
+
+
+@app.command("merge-trace")
+def merge_trace(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The master log: .parquet, .arrow, .csv, .csv.gz or .csv.zst. [DIR/master.parquet]",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write one time-sorted log of all ranks and nodes, and the table of its files."""
+    from ioweir import merge  # noqa: PLC0415
+
+    merged = merge.merge(directory, output, sys.stderr)
+    if as_json:
+        _print_json(merge.to_json(merged))
+    else:
+        print("\n".join(merge.to_text(merged)))
 
 
 @app.command()

@@ -143,6 +143,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
     run = _Run(who, sums, files)
     reasons = completeness.partial_reasons(trace, who)
     wall_s = _wall_s(trace, sums)
+    call_sites, unresolved = _call_sites(trace, run)
     return Report(
         report_version=REPORT_VERSION,
         trace=trace.directory,
@@ -171,9 +172,9 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
         origins=_origins(sums),
         storage={op: _storage(run, op) for op in DATA_OPS},
         locks=_locks(run),
-        call_sites=_call_sites(trace, run),
+        call_sites=call_sites,
         plan=completeness.plan_notes(trace),
-        messages=completeness.messages(trace, who),
+        messages=completeness.messages(trace, who) + unresolved,
         not_counted=_not_counted(trace, run),
         runtime_files={"files": sums.runtime_files, "events": sums.runtime.calls, "bytes": sums.runtime.bytes},
         verification={
@@ -414,24 +415,45 @@ def _lock_row(row: Row) -> dict[str, Any]:
     }
 
 
-def _call_sites(trace: Trace, run: _Run) -> list[dict[str, Any]]:
-    """Who made the calls, most time first: a row a call site, layer and operation. Empty without --callsites.
+def _call_sites(trace: Trace, run: _Run) -> tuple[list[dict[str, Any]], list[str]]:
+    """Who made the calls, most time first: a row a line of the program, layer and operation. Empty without --callsites.
 
-    Frames are addresses in modules here, the innermost first; callsites.py adds functions and lines to them.
+    And what has to be said about lines that are unknown.
     """
-    rows: list[dict[str, Any]] = []
-    for site, slots in run.sums.by_site.items():
-        frames = [
-            {"module": trace.modules[module].path if module >= 0 else None, "address": address}
-            for module, address in trace.sites[site]
-        ]
-        for slot, row in slots.items():
+    if not any(run.sums.by_site):
+        return [], []
+    from ioweir import callsites, symbols  # noqa: PLC0415 (only traces with call sites need it)
+
+    used = [site for site in run.sums.by_site if trace.sites[site]]
+    frames = {frame for site in used for frame in trace.sites[site]}
+    resolver = callsites.Resolver(trace.modules, frames, symbols.find_tool())
+    rows: dict[Any, dict[str, Any]] = {}
+    for site in used:
+        calls = resolver.calls(trace.sites[site])
+        place = callsites.shown(calls)
+        if place is None:
+            continue
+        for slot, sums in run.sums.by_site[site].items():
             layer, op = layer_and_op(slot)
-            rows.append(
-                {"site": site, "layer": layer, "op": op, "calls": row.calls, "bytes": row.bytes}
-                | {"time_s": row.time_ns / 1e9, "frames": frames}
+            # Places of one line are one row: they differ in the column, or in what the compiler made of a loop.
+            known = place.location.line is not None
+            key = (place.module, place.location if known else place.address, layer, op)
+            row = rows.setdefault(
+                key,
+                {"layer": layer, "op": op, "calls": 0, "bytes": 0, "time_s": 0.0, "where": place.words()}
+                | place.described()
+                | {"chains": []},
             )
-    return sorted(rows, key=lambda row: (-row["time_s"], row["site"], row["layer"], row["op"]))
+            row["calls"] += sums.calls
+            row["bytes"] += sums.bytes
+            row["time_s"] += sums.time_ns / 1e9
+            row["chains"].append([call.described() for call in calls])
+    said = [
+        f"call sites in {path} are addresses only: the file is gone, or not the one that ran (its build id differs)"
+        for path in sorted(resolver.changed)
+        if callsites.owner_of(path, symbols.Location()) is callsites.Owner.PROGRAM
+    ]
+    return sorted(rows.values(), key=lambda row: (-row["time_s"], row["where"], row["layer"], row["op"])), said
 
 
 def _not_counted(trace: Trace, run: _Run) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 FILES_SHOWN = 10
+SITES_SHOWN = 15
 _PLAIN_WIDTH = 160
 _PART_WORDS = {
     "write": "POSIX writes",
@@ -57,6 +58,7 @@ def write(report: Report, stream: IO[str]) -> None:
         _print_layers(report, console)
         _print_decomposition(report, console)
         _print_files(report, console)
+        _print_call_sites(report, console)
         _print_origins(report, console)
         _print_plan(report, console)
         _print_not_counted(report, console)
@@ -209,6 +211,24 @@ _ORIGIN_WORDS = {
     "mpi_library": "the MPI library",
     "engine": "ioweir's engine",
 }
+
+
+def _print_call_sites(report: Report, console: Console) -> None:
+    rows = report["call_sites"]
+    if not rows:
+        return
+    _title(console, "Call sites: the innermost line of the program above each call, its time summed over ranks")
+    table = _table(["layer", "op", "calls", "bytes", "time", "where"])
+    table.columns[-1].justify = "left"
+    table.columns[-1].overflow = "fold"
+    for row in rows[:SITES_SHOWN]:
+        table.add_row(
+            row["layer"], row["op"], f"{row['calls']:,}", size(row["bytes"]), seconds(row["time_s"]),
+            escape(row["where"]),
+        )  # fmt: skip
+    console.print(table)
+    if len(rows) > SITES_SHOWN:
+        say(console, f"... and {len(rows) - SITES_SHOWN} more (--json lists all, with the calls above each)")
 
 
 def _print_origins(report: Report, console: Console) -> None:

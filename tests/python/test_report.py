@@ -105,13 +105,18 @@ def test_call_sites() -> None:
         Call(second, "pread", 2, 7, "f", 4, site=2),
         Call(second, "pwrite", 8, 9, "f", 100),
     )
-    rows = report.build(builder.trace())["call_sites"]
+    trace = builder.trace()
+    rows = report.build(trace)["call_sites"]
     assert [(row["op"], row["calls"], row["bytes"], row["time_s"]) for row in rows] == [
         ("read", 1, 4, 5.0),
         ("write", 2, 11, 2.0),
     ]
-    assert rows[0]["frames"] == [{"module": "/usr/bin/solver", "address": 0x1002}]
-    assert rows[1]["frames"] == [{"module": "/usr/bin/solver", "address": 0x1001}]
+    assert [(row["module"], row["address"], row["function"]) for row in rows] == [
+        ("/usr/bin/solver", 0x1002, None),
+        ("/usr/bin/solver", 0x1001, None),
+    ]
+    assert [row["where"] for row in rows] == ["solver+0x1002", "solver+0x1001"]
+    assert any("/usr/bin/solver are addresses only" in message for message in report.build(trace)["messages"])
     assert report.build(two_writers().trace())["call_sites"] == []
 
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "preload/library_symbols.hpp"
 #include "preload/real_symbols.hpp"
 #include "preload/services.hpp"
 #include "tracer/hooks/posix_bodies.hpp"
@@ -105,6 +106,7 @@ std::uint32_t layers_to_trace() {
 __attribute__((constructor)) void load() {
     tracer::prepare();
     tracer::resolve_posix(find_next);
+    start_library_symbols();
     if (is_set("IOWEIR_DISABLE")) return;
     if (is_launcher(program_invocation_short_name)) return;
     copy_variable("IOWEIR_DIR", trace_directory, sizeof trace_directory);

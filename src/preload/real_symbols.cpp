@@ -9,6 +9,7 @@
 
 #include "ioweir_generated/mpi_slots.hpp"
 #include "preload/large_counts.hpp"
+#include "preload/library_symbols.hpp"
 
 extern "C" {
 // Used by entries.S.
@@ -153,12 +154,14 @@ void* ioweir_resolve_slot(std::uint64_t index) {
     return found;
 }
 
-// dlsym with an explicit handle. A program that loads MPI itself and asks the library for its functions would go past
-// the hooks: it gets the hook, if the library has the function and we stand in for it.
+// dlsym with an explicit handle. A program that loads a library itself and asks it for its functions would go past the
+// hooks: it gets the hook, if the library has the function and we stand in for it.
 void* ioweir_dlsym_of_handle(void* handle, const char* name) {
     using namespace ioweir::preload;
     void* found = real_dlsym()(handle, name);
-    if (found == nullptr || name == nullptr || !is_hooked_mpi_name(name)) return found;
+    if (found == nullptr || name == nullptr) return found;
+    const bool of_library = is_library_function(name);
+    if (!of_library && !is_hooked_mpi_name(name)) return found;
     void* ours = our_own_handle();
     void* hook = ours != nullptr ? real_dlsym()(ours, name) : nullptr;
     Dl_info hook_info{};
@@ -166,6 +169,11 @@ void* ioweir_dlsym_of_handle(void* handle, const char* name) {
     // A search from our handle may end in a dependency; only our own definition counts.
     if (hook == nullptr || ::dladdr(hook, &hook_info) == 0 ||
         ::dladdr(reinterpret_cast<void*>(&find_next), &own_info) == 0 || hook_info.dli_fbase != own_info.dli_fbase)
-        return found;
+        hook = found;
+    else if (of_library)
+        hook = library_symbol_for(name, found, hook);
+    // Our own searches may have failed: their words are not for the program, unless it is to fail too.
+    ::dlerror();
+    if (hook == nullptr) real_dlsym()(RTLD_NEXT, name);
     return hook;
 }

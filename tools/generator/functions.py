@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generator import libc
+from generator import libc, libraries
 from generator.names import HEADER, enumerator
 from generator.spec import MpiFunction, Parameter, RequestFunction, Spec
 
@@ -11,12 +11,13 @@ from generator.spec import MpiFunction, Parameter, RequestFunction, Spec
 FORGET_SYMBOLS = ["fclose", "freopen", "freopen64", "close_range", "closefrom"]
 JUMP_SYMBOLS = ["longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"]
 START_SYMBOLS = ["MPI_Init", "PMPI_Init", "MPI_Init_thread", "PMPI_Init_thread", "MPI_Session_init",
-                 "PMPI_Session_init", "dlsym"]
+                 "PMPI_Session_init", "dlsym", "dlclose"]
 
 
 def outputs(spec: Spec) -> dict[str, str]:
-    exported = sorted([s.name for f in spec.libc for s in f.symbols] + spec.mpi_symbols() + START_SYMBOLS + FORGET_SYMBOLS + JUMP_SYMBOLS)
-    return libc.outputs(spec) | {
+    exported = sorted([s.name for f in spec.libc for s in f.symbols] + spec.mpi_symbols() + [f.symbol for f in spec.libraries]
+                      + START_SYMBOLS + FORGET_SYMBOLS + JUMP_SYMBOLS)
+    return libc.outputs(spec) | libraries.outputs(spec.libraries) | {
         "ioweir_generated/functions.hpp": function_ids(spec),
         "ioweir_generated/mpi_file_calls.hpp": mpi_file_calls(spec),
         "ioweir_generated/mpi_wrappers.inc": mpi_wrappers(spec),

@@ -6,7 +6,10 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from generator.libraries import LibraryFunction
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -114,12 +117,14 @@ class Spec:
     mpi: tuple[MpiFunction, ...]
     requests: tuple[RequestFunction, ...]
     records: dict[str, Any] = field(default_factory=dict)
+    libraries: tuple[LibraryFunction, ...] = ()
+    library_events: tuple[Event, ...] = ()
 
     @property
     def events(self) -> list[Event]:
         return [e for f in self.libc for e in f.events] + [f.event for f in self.mpi] + [
             e for f in self.requests for e in (f.writing, f.reading)
-        ]
+        ] + list(self.library_events)
 
     def mpi_symbols(self) -> list[str]:
         """Every exported MPI symbol, in slot order: MPI_X then PMPI_X of each form."""
@@ -207,4 +212,10 @@ def load(directory: Path) -> Spec:
         if symbol in seen:
             raise ValueError(f"spec/functions*.toml: symbol {symbol!r} is declared twice")
         seen.add(symbol)
-    return Spec(tuple(libc), tuple(mpi), tuple(requests), records)
+    from generator import libraries  # it builds on this module
+
+    table = tomllib.loads((directory / "libraries.toml").read_text())
+    library_functions, library_events = libraries.load(table, next_id)
+    return Spec(
+        tuple(libc), tuple(mpi), tuple(requests), records, tuple(library_functions), tuple(library_events)
+    )

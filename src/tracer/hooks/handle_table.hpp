@@ -44,6 +44,11 @@ public:
             return;
         }
     }
+    void clear() {
+        const Lock lock(busy_);
+        for (Entry& entry : entries_)
+            if (entry.handle.load(std::memory_order_relaxed) != 0) entry.handle.store(0, std::memory_order_release);
+    }
 
 private:
     static constexpr std::uintptr_t erased = 1;

@@ -26,12 +26,13 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+TOOLS = Path(__file__).resolve().parent
 PRELOAD = "libioweir_preload.so"
 BACK_ENDS = ("libioweir_openmpi.so", "libioweir_mpich.so", "libioweir_mpi_abi.so")
 # Written by hand: where MPI starts, how programs look functions up, what ends descriptors without an event.
 HAND_WRITTEN = frozenset(
     {prefix + name for prefix in ("", "P") for name in ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")}
-    | {"dlsym", "fclose", "freopen", "freopen64", "close_range", "closefrom"}
+    | {"dlsym", "dlclose", "fclose", "freopen", "freopen64", "close_range", "closefrom"}
     | {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}
 )
 BACK_END_EXPORTS = frozenset({"ioweir_back_end_start"})
@@ -95,8 +96,17 @@ def _add_symbol(library: Library, symbol: Any, owners: dict[int, str], versions:
         library.weak.add(symbol.name)
 
 
+def library_exports(table: Path) -> set[str]:
+    """Every symbol of spec/libraries.toml; its families of functions are what the generator makes of them."""
+    sys.path.insert(0, str(TOOLS))
+    from generator import libraries  # noqa: PLC0415 (found only now)
+
+    functions, _ = libraries.load(tomllib.loads(table.read_text(encoding="utf-8")), 1)
+    return {function.symbol for function in functions}
+
+
 def expected_exports(functions: dict[str, Any]) -> set[str]:
-    """Every symbol that spec/functions.toml says is intercepted."""
+    """Every symbol that a table of functions says is intercepted."""
     names: set[str] = set()
     for table in functions.values():
         for entry in table if isinstance(table, list) else []:
@@ -126,9 +136,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Checks the libraries in the directories given; the exit code is 1 if anything is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directories", nargs="+", type=Path, help="directories that hold the libraries")
-    parser.add_argument("--spec", type=Path, default=Path(__file__).resolve().parent.parent / "spec" / "functions.toml")
+    parser.add_argument("--spec", type=Path, default=TOOLS.parent / "spec", help="the directory of functions*.toml")
     options = parser.parse_args(arguments)
-    hooks = expected_exports(tomllib.loads(options.spec.read_text(encoding="utf-8"))) | HAND_WRITTEN
+    hooks = library_exports(options.spec / "libraries.toml") | HAND_WRITTEN
+    for table in options.spec.glob("functions*.toml"):
+        hooks |= expected_exports(tomllib.loads(table.read_text(encoding="utf-8")))
     checked = 0
     faults: list[str] = []
     for directory in options.directories:

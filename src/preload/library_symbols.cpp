@@ -18,7 +18,6 @@
 #include "preload/loaded_objects.hpp"
 #include "preload/real_symbols.hpp"
 #include "tracer/hooks/library.hpp"
-#include "tracer/hooks/library.hpp"
 
 #define IOWEIR_EXPORT __attribute__((visibility("default")))
 
@@ -157,7 +156,7 @@ Objects objects;
 struct Search {
     const char* name = nullptr;
     const link_map* caller = nullptr;  // null: unknown
-    bool mentioned = false;      // the caller refers to the function, or defines it
+    bool mentioned = false;            // the caller refers to the function, or defines it
     const char* version = nullptr;
     int definers = 0;
     void* only = nullptr;  // the one definition, or the first
@@ -207,7 +206,8 @@ void search_locally(const link_map* first, void* argument) {
         if (!objects.seen[caller]) continue;
         for (int i = 0; i < used; ++i) {
             if (objects.maps[objects.order[i]] == our_map()) continue;
-            local.found = LoadedObject(objects.maps[objects.order[i]]).define(local.search->name, local.search->version);
+            local.found =
+                LoadedObject(objects.maps[objects.order[i]]).define(local.search->name, local.search->version);
             if (local.found != nullptr) return;
         }
     }
@@ -285,7 +285,8 @@ Site sites[site_count];
 
 /// Addresses have 48 bits, functions fit into the rest.
 std::uint64_t key_of(int function, const void* caller) {
-    return reinterpret_cast<std::uintptr_t>(caller) | static_cast<std::uint64_t>(function) << 52 | std::uint64_t{1} << 51;
+    return reinterpret_cast<std::uintptr_t>(caller) | static_cast<std::uint64_t>(function) << 52 |
+           std::uint64_t{1} << 51;
 }
 
 std::atomic<std::uint32_t> generation;

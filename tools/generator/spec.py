@@ -212,7 +212,7 @@ def load(directory: Path) -> Spec:
         if symbol in seen:
             raise ValueError(f"spec/functions*.toml: symbol {symbol!r} is declared twice")
         seen.add(symbol)
-    from generator import libraries  # it builds on this module
+    from generator import libraries  # noqa: PLC0415 (it builds on this module)
 
     table = tomllib.loads((directory / "libraries.toml").read_text())
     library_functions, library_events = libraries.load(table, next_id)

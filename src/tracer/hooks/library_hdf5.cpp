@@ -64,7 +64,8 @@ std::uint32_t file_of_id(const Call& call, Id id) {
 
 std::int64_t points_of(const Provider& provider, Id dataset, Id memory_space, Id file_space) {
     for (const Id space : {memory_space, file_space})
-        if (kind_of(provider, space) == is_space) return provider.ask<std::int64_t>(Query::H5Sget_select_npoints, space);
+        if (kind_of(provider, space) == is_space)
+            return provider.ask<std::int64_t>(Query::H5Sget_select_npoints, space);
     if (kind_of(provider, dataset) != is_dataset) return 0;
     const Id space = provider.ask<Id>(Query::H5Dget_space, dataset);
     if (space < 0) return 0;
@@ -114,7 +115,8 @@ void before_hdf5(const Call& call, Subject& subject) {
             const Id id = call.argument<Id>(call.about.location >= 0 ? call.about.location : 0);
             subject.file = file_of_id(call, id);
             if (call.about.body == Body::transfer)
-                subject.bytes = bytes_of(call.provider, id, call.argument<Id>(1), call.argument<Id>(2), call.argument<Id>(3));
+                subject.bytes =
+                    bytes_of(call.provider, id, call.argument<Id>(1), call.argument<Id>(2), call.argument<Id>(3));
             // Before the real call: afterwards another thread may already have the id again.
             if (call.about.body == Body::close) id_files.erase(key_of(call.provider, id));
             break;

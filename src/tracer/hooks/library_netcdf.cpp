@@ -16,9 +16,9 @@ constexpr int all_requests = -1;       // NC_REQ_ALL, NC_GET_REQ_ALL, NC_PUT_REQ
 constexpr int all_gets = -2;
 constexpr int all_puts = -3;
 
-HandleTable<std::uint32_t> id_files;    // ncid -> file + 1
-HandleTable<std::uint64_t> pending;     // ncid -> requests begun: writes in the upper half, reads in the lower
-HandleTable<std::uint32_t> first_began; // ncid -> sequence of the oldest of them
+HandleTable<std::uint32_t> id_files;     // ncid -> file + 1
+HandleTable<std::uint64_t> pending;      // ncid -> requests begun: writes in the upper half, reads in the lower
+HandleTable<std::uint32_t> first_began;  // ncid -> sequence of the oldest of them
 
 /// The same question to either library.
 Query pick(const Call& call, Query pnetcdf, Query netcdf) { return call.about.api == Api::pnetcdf ? pnetcdf : netcdf; }
@@ -27,7 +27,9 @@ Query pick(const Call& call, Query pnetcdf, Query netcdf) { return call.about.ap
 std::uintptr_t key_of(const Call& call, int ncid) {
     unsigned number = static_cast<unsigned>(ncid);
     if (call.about.api == Api::netcdf && number > 0xffff) number &= 0xffff'0000U;
-    return (static_cast<std::uintptr_t>(call.provider.number) << 40 | static_cast<std::uintptr_t>(call.about.api) << 36) + number + 2;
+    return (static_cast<std::uintptr_t>(call.provider.number) << 40 | static_cast<std::uintptr_t>(call.about.api)
+                                                                          << 36) +
+           number + 2;
 }
 
 /// A name that is an address of the network, or "file://path#mode=...": 1 (no file) or that of the path.
@@ -74,7 +76,8 @@ Count whole(const Call& call, int ncid, int variable, const Count* start, const 
     Count product = 1;
     for (int i = 0; i < dimensions; ++i) {
         Count length = 0;
-        if (call.provider.ask<int>(pick(call, Query::ncmpi_inq_dimlen, Query::nc_inq_dimlen), ncid, ids[i], &length) != 0)
+        if (call.provider.ask<int>(pick(call, Query::ncmpi_inq_dimlen, Query::nc_inq_dimlen), ncid, ids[i], &length) !=
+            0)
             return 0;
         if (start != nullptr) length -= start[i];
         if (stride != nullptr && stride[i] > 1) length = (length + stride[i] - 1) / stride[i];
@@ -104,7 +107,8 @@ Count elements_of_pieces(const Call& call, int variable, int pieces, const Count
     if (counts == nullptr) return pieces;
     const int dimensions = dimensions_of(call, call.argument<int>(0), variable);
     Count sum = 0;
-    for (int i = 0; i < pieces && dimensions >= 0; ++i) sum += counts[i] != nullptr ? product_of(counts[i], dimensions) : 1;
+    for (int i = 0; i < pieces && dimensions >= 0; ++i)
+        sum += counts[i] != nullptr ? product_of(counts[i], dimensions) : 1;
     return sum;
 }
 

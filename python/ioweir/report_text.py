@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -16,11 +17,17 @@ from ioweir.trace import DATA_OPS
 from ioweir.units import bounds, number_list, percent, plural, rate, seconds, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 FILES_SHOWN = 10
 SITES_SHOWN = 15
+RANKS_SHOWN = 5
+SIZES_SHOWN = 4
+RUNS_SHOWN = 8
+"""How many runs of rank numbers a list shows."""
 _PLAIN_WIDTH = 160
+_GAP = 2
+"""Blanks between columns."""
 _PART_WORDS = {
     "write": "POSIX writes",
     "read": "POSIX reads",
@@ -52,17 +59,23 @@ def say(console: Console, text: str, style: str | None = None) -> None:
 def write(report: Report, stream: IO[str]) -> None:
     """Print the whole report."""
     with console_for(stream) as console:
-        for line in headline(report):
-            say(console, line)
-        _print_warnings(report, console)
-        _print_layers(report, console)
-        _print_decomposition(report, console)
-        _print_files(report, console)
-        _print_call_sites(report, console)
-        _print_origins(report, console)
-        _print_plan(report, console)
-        _print_not_counted(report, console)
-        _print_definitions(report, console)
+        print_report(report, console)
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Print the whole report to a console."""
+    for line in headline(report):
+        say(console, line)
+    _print_warnings(report, console)
+    _print_layers(report, console)
+    _print_decomposition(report, console)
+    _print_locks(report, console)
+    _print_files(report, console)
+    _print_call_sites(report, console)
+    _print_origins(report, console)
+    _print_plan(report, console)
+    _print_not_counted(report, console)
+    _print_definitions(report, console)
 
 
 def headline(report: Report) -> list[str]:
@@ -108,11 +121,16 @@ def _storage_lines(report: Report, count: int) -> Iterable[str]:
         slowest = touched["slowest"]
         who = f"all {count} {plural(unit, count)}"
         if len(touched["ranks"]) < count or count == 1:
-            who = number_list(touched["ranks"], unit) + (f" (of {count})" if count > 1 else "")
+            who = number_list(touched["ranks"], unit, RUNS_SHOWN) + (f" (of {count})" if count > 1 else "")
         yield (
             f"Storage: {who} {verb} it; slowest {unit} {slowest['rank']}: {seconds(slowest['time_s'])} for "
             f"{size(slowest['bytes'])} (mean {seconds(slowest['mean_time_s'])})."
         )
+        if 0 < len(touched["aggregators"]) < count:
+            yield (
+                f"Aggregators: {number_list(touched['aggregators'], unit, RUNS_SHOWN)} (of {count}) did the storage "
+                f"{op}s of collective MPI-IO calls for all."
+            )
 
 
 def _print_warnings(report: Report, console: Console) -> None:
@@ -130,41 +148,135 @@ def _title(console: Console, text: str) -> None:
     say(console, text, "bold")
 
 
-def _table(columns: Sequence[str], names: int = 2) -> Table:
-    """A table whose first `names` columns are words, the others figures; figures are never folded."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for position, name in enumerate(columns):
-        word = position < names
-        table.add_column(name, justify="left" if word else "right", no_wrap=not word, overflow="fold")
-    return table
+class _Table:
+    """Rows of text under column names. Too wide for the terminal, it is printed as several tables, one below the other.
+
+    The first `names` columns are words and come again in each of them; figures are never folded or cut off.
+    """
+
+    def __init__(self, columns: Sequence[str], names: int = 2) -> None:
+        self._columns, self._names = list(columns), names
+        self._rows: list[Sequence[str]] = []
+
+    def add(self, *cells: str) -> None:
+        """Add a row."""
+        self._rows.append(cells)
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def print(self, console: Console) -> None:
+        """Print it in as many parts as the width asks for."""
+        used = [at for at in range(len(self._columns)) if at < self._names or any(row[at] for row in self._rows)]
+        widths = [max(cell_len(cell) for cell in (self._columns[at], *(row[at] for row in self._rows))) for at in used]
+        room = max(console.width - sum(min(width, console.width // 2) + _GAP for width in widths[: self._names]), 1)
+        parts: list[list[int]] = [[]]
+        left = room
+        for at, width in zip(used[self._names :], widths[self._names :], strict=True):
+            if parts[-1] and width > left:
+                parts.append([])
+                left = room
+            parts[-1].append(at)
+            left -= width + _GAP
+        for part in parts:
+            self._print_part(console, [*range(self._names), *part])
+
+    def _print_part(self, console: Console, columns: Sequence[int]) -> None:
+        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+        for at in columns:
+            word = at < self._names
+            table.add_column(
+                self._columns[at], justify="left" if word else "right", no_wrap=not word, overflow="fold",
+                max_width=max(console.width // 2, 1) if word and len(columns) > self._names else None,
+            )  # fmt: skip
+        for row in self._rows:
+            table.add_row(*(escape(row[at]) for at in columns))
+        console.print(table)
+
+
+def _occurs(figures: Mapping[str, Any]) -> bool:
+    """Whether there was any call, or a completion of one that was begun elsewhere."""
+    return bool(figures["calls"] or figures["time_s"])
 
 
 def _print_layers(report: Report, console: Console) -> None:
-    data = _table(["layer", "", "bytes", "calls", "time (sum)", "perceived", "effective", "span bandwidth"])
-    other = _table(["layer", "", "calls", "failed", "time (sum)"])
+    data = _Table(["layer", "", "bytes", "calls", "time (sum)", "slowest", "perceived", "effective", "span bandwidth"])
+    other = _Table(["layer", "", "calls", "failed", "time (sum)", "slowest", "longest call"])
+    sizes = _Table(["layer", "", "sizes of calls, most frequent first"], names=3)
+    unit = report["io"]["unit"]
     for layer, ops in report["layers"].items():
         for op, row in ops.items():
-            if not row["calls"]:
+            if not _occurs(row):
                 continue
+            worst = report["slowest"][layer][op]
+            slowest = f"{unit} {worst['rank']}: {seconds(worst['time_s'])}"
             if op in DATA_OPS:
-                data.add_row(
-                    layer, op, size(row["bytes"]), f"{row['calls']:,}", seconds(row["time_s"]),
+                data.add(
+                    layer, op, size(row["bytes"]), f"{row['calls']:,}", seconds(row["time_s"]), slowest,
                     bounds(row["perceived_bytes_per_s"]), rate(row["effective_bytes_per_s"]),
                     rate(row["span_bytes_per_s"]),
                 )  # fmt: skip
+                sizes.add(layer, op, _sizes(row["sizes"]))
             else:
-                other.add_row(layer, op, f"{row['calls']:,}", str(row["failed"] or ""), seconds(row["time_s"]))
-    unit = plural(report["io"]["unit"], 2)
-    for title, table in ((f"Data, times summed over {unit}", data), ("Other calls", other)):
-        if table.row_count:
-            _title(console, title)
-            console.print(table)
+                other.add(
+                    layer, op, f"{row['calls']:,}", str(row["failed"] or ""), seconds(row["time_s"]), slowest,
+                    seconds(row["longest_s"]),
+                )  # fmt: skip
+    for title, table in ((f"Data, times summed over {plural(unit, 2)}", data), ("", sizes), ("Other calls", other)):
+        if table:
+            if title:
+                _title(console, title)
+            else:
+                console.print()
+            table.print(console)
+
+
+def _sizes(histogram: dict[str, int]) -> str:
+    """The bins of a size histogram that hold most calls. Example: {"0": 1, "4096": 9} -> "4.00 KiB 90 %, 0 B 10 %"."""
+    total = sum(histogram.values())
+    order = sorted(histogram.items(), key=lambda item: (-item[1], int(item[0])))
+    words = [f"{size(int(least))} {percent(calls, total)}" for least, calls in order[:SIZES_SHOWN]]
+    rest = sum(calls for _, calls in order[SIZES_SHOWN:])
+    return ", ".join([*words, f"others {percent(rest, total)}"] if rest else words)
+
+
+def _print_locks(report: Report, console: Console) -> None:
+    locks = report["locks"]
+    longest = locks["longest"]
+    if longest is None:
+        return
+    unit = report["io"]["unit"]
+    _title(console, f"Waiting for locks: {seconds(locks['time_s'])} in {locks['calls']:,} calls")
+    say(
+        console,
+        f"  longest: {seconds(longest['time_s'])}, {unit} {longest['rank']} on {longest['path']}, "
+        f"{seconds(longest['start_s'])} after the start",
+    )
+    for key, words in (("by_rank", plural(unit, 2)), ("by_file", "files")):
+        rows = locks[key]
+        if len(rows) < 2:
+            continue
+        name = unit if key == "by_rank" else "file"
+        table = _Table([name, "calls", "failed", "time", "longest"], names=1)
+        for row in rows[:RANKS_SHOWN]:
+            table.add(
+                str(row["rank"] if key == "by_rank" else row["path"]), f"{row['calls']:,}", str(row["failed"] or ""),
+                seconds(row["time_s"]), seconds(row["longest_s"]),
+            )  # fmt: skip
+        table.print(console)
+        if len(rows) > RANKS_SHOWN:
+            rest = rows[RANKS_SHOWN:]
+            say(
+                console,
+                f"  and {len(rest):,} more {words}: {sum(row['calls'] for row in rest):,} calls, "
+                f"{seconds(sum(row['time_s'] for row in rest))}",
+            )
 
 
 def _print_decomposition(report: Report, console: Console) -> None:
     for op in DATA_OPS:
         whole = report["decomposition"][op]
-        if not whole["calls"]:
+        if not _occurs(whole):
             continue
         _title(
             console, f"Inside of {whole['calls']:,} MPI-IO {op} calls ({seconds(whole['time_s'])}, summed over ranks)"
@@ -179,31 +291,42 @@ def _print_files(report: Report, console: Console) -> None:
     rows = [row for row in report["files"] if _moves_data(row)]
     if not report["files"]:
         return
-    shown = f", {FILES_SHOWN} of {len(rows)}" if len(rows) > FILES_SHOWN else ""
-    _title(console, f"Files, most time first{shown}")
-    table = _table(["file", "layer", "", "bytes", "calls", "time (sum)", "perceived", "effective"], names=3)
+    shown = f", {FILES_SHOWN} of {len(rows):,}" if len(rows) > FILES_SHOWN else ""
+    _title(console, f"Files, most time first, opening and closing included{shown}")
+    table = _Table(["file", "layer", "", "bytes", "calls", "time (sum)", "perceived", "effective"], names=3)
     for row in rows[:FILES_SHOWN]:
         name = row["path"]
         for layer, ops in row["layers"].items():
             for op in (*DATA_OPS, "lock"):
                 figures = ops[op]
-                if not figures["calls"]:
+                if not _occurs(figures):
                     continue
-                table.add_row(
-                    escape(name), layer, op, size(figures["bytes"]) if "bytes" in figures else "",
-                    f"{figures['calls']:,}", seconds(figures["time_s"]), bounds(figures.get("perceived_bytes_per_s")),
-                    rate(figures.get("effective_bytes_per_s")),
+                data = op in DATA_OPS
+                table.add(
+                    name, layer, op, size(figures["bytes"]) if data else "", f"{figures['calls']:,}",
+                    seconds(figures["time_s"]), bounds(figures["perceived_bytes_per_s"]) if data else "",
+                    rate(figures["effective_bytes_per_s"]) if data else "",
                 )  # fmt: skip
                 name = ""
-    if table.row_count:
-        console.print(table)
+    if table:
+        table.print(console)
+    rest = rows[FILES_SHOWN:]
+    if rest:
+        moved = " and ".join(f"{size(sum(_moved(row, op) for row in rest))} {op}" for op in ("read", "write"))
+        moved = moved.replace(" write", " written")
+        say(console, f"  and {len(rest):,} more {plural('file', len(rest))}: {moved} (--json lists all)")
     others = len(report["files"]) - len(rows)
     if others:
-        say(console, f"  {others} more {plural('file', others)} without reads, writes or locks (--json lists all)")
+        say(console, f"  {others:,} more {plural('file', others)} without reads, writes or locks (--json lists all)")
 
 
 def _moves_data(row: dict[str, Any]) -> bool:
-    return any(ops[op]["calls"] for ops in row["layers"].values() for op in (*DATA_OPS, "lock"))
+    return any(_occurs(ops[op]) for ops in row["layers"].values() for op in (*DATA_OPS, "lock"))
+
+
+def _moved(row: dict[str, Any], op: str) -> int:
+    """Bytes of a file, of the layer that moved most: layers hold each other's bytes."""
+    return max(int(ops[op]["bytes"]) for ops in row["layers"].values())
 
 
 _ORIGIN_WORDS = {
@@ -218,33 +341,29 @@ def _print_call_sites(report: Report, console: Console) -> None:
     if not rows:
         return
     _title(console, "Call sites: the innermost line of the program above each call, its time summed over ranks")
-    table = _table(["layer", "op", "calls", "bytes", "time", "where"])
-    table.columns[-1].justify = "left"
-    table.columns[-1].overflow = "fold"
+    table = _Table(["where", "layer", "", "bytes", "calls", "time"], names=3)
     for row in rows[:SITES_SHOWN]:
-        table.add_row(
-            row["layer"], row["op"], f"{row['calls']:,}", size(row["bytes"]), seconds(row["time_s"]),
-            escape(row["where"]),
-        )  # fmt: skip
-    console.print(table)
+        moved = size(row["bytes"]) if row["op"] in DATA_OPS else ""
+        table.add(row["where"], row["layer"], row["op"], moved, f"{row['calls']:,}", seconds(row["time_s"]))
+    table.print(console)
     if len(rows) > SITES_SHOWN:
-        say(console, f"... and {len(rows) - SITES_SHOWN} more (--json lists all, with the calls above each)")
+        say(console, f"  and {len(rows) - SITES_SHOWN:,} more (--json lists all, with the calls above each)")
 
 
 def _print_origins(report: Report, console: Console) -> None:
-    table = _table(["", "written", "calls", "time", "read", "calls", "time", "locks", "time"], names=1)
+    table = _Table(["", "written", "calls", "time", "read", "calls", "time", "locks", "time"], names=1)
     for origin, ops in report["origins"].items():
         if any(row["calls"] for row in ops.values()):
             write_row, read_row, lock = ops["write"], ops["read"], ops["lock"]
-            table.add_row(
+            table.add(
                 _ORIGIN_WORDS.get(origin, origin),
                 size(write_row["bytes"]), f"{write_row['calls']:,}", seconds(write_row["time_s"]),
                 size(read_row["bytes"]), f"{read_row['calls']:,}", seconds(read_row["time_s"]),
                 f"{lock['calls']:,}", seconds(lock["time_s"]),
             )  # fmt: skip
-    if table.row_count:
+    if table:
         _title(console, "Who made the POSIX calls")
-        console.print(table)
+        table.print(console)
 
 
 def plan_lines(plan: dict[str, Any]) -> list[str]:

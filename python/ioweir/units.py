@@ -39,7 +39,8 @@ def bounds(value: float | Sequence[float | None] | None) -> str:
     lower, upper = value
     if upper is None:
         return "-"
-    return f"<= {rate(upper)}" if lower is None else f"{rate(lower)} .. {rate(upper)}"
+    # A lower bound above the upper one says nothing: it was of other bytes (docs/reference/report.md, Bandwidths).
+    return f"<= {rate(upper)}" if lower is None or lower > upper else f"{rate(lower)} .. {rate(upper)}"
 
 
 def percent(part: float, whole: float | None) -> str:
@@ -52,13 +53,15 @@ def plural(noun: str, count: int) -> str:
     return noun if count == 1 else noun + ("es" if noun.endswith("s") else "s")
 
 
-def number_list(numbers: Collection[int], noun: str = "rank") -> str:
-    """Numbers in words. Example: {0, 1, 2, 5} -> "ranks 0-2, 5"."""
+def number_list(numbers: Collection[int], noun: str = "rank", most: int | None = None) -> str:
+    """Numbers in words, `most` runs of them at most. Example: {0, 1, 2, 5} -> "ranks 0-2, 5"."""
     ordered = sorted(set(numbers))
     pieces: list[str] = []
     start = 0
     for at in range(1, len(ordered) + 1):
         if at == len(ordered) or ordered[at] != ordered[at - 1] + 1:
+            if most is not None and len(pieces) == most:
+                return f"{plural(noun, len(ordered))} {', '.join(pieces)} and {len(ordered) - start:,} more"
             first, last = ordered[start], ordered[at - 1]
             pieces.append(str(first) if first == last else f"{first}-{last}")
             start = at

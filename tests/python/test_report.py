@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ioweir import report, report_text
 from ioweir.trace import LAYERS, OPS, Note
+from rich.console import Console
 from traces import FUNCTIONS, Builder, Call
 
 
@@ -412,3 +413,81 @@ def test_markup_in_names_is_text() -> None:
     report_text.write(report.build(builder.trace(run={"program": "[red]p"})), out)
     assert "/data/[bold]x[/bold]" in out.getvalue()
     assert out.getvalue().startswith("[red]p: 1 rank")
+
+
+def text_of(builder: Builder, width: int | None = None, **more: Any) -> str:
+    out = io.StringIO()
+    result = report.build(builder.trace(**more))
+    if width is None:
+        report_text.write(result, out)
+    else:
+        console = Console(file=out, width=width, highlight=False, color_system=None)
+        report_text.print_report(result, console)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 120, 200])
+def test_no_figure_is_cut_off_on_any_terminal(width: int) -> None:
+    builder = two_writers()
+    builder.add(Call(0, "fcntl_lock", 30, 33, "/data/log", 1), Call(1, "fcntl_lock", 30, 32, "/data/log", 1))
+    wide, text = text_of(builder), text_of(builder, width)
+    assert "\u2026" not in text  # rich's mark of what it left out
+    figures = {word for word in wide.split("\nDefinitions")[0].split() if word[0].isdigit()}
+    assert figures <= set(text.split()) | {word.rstrip(",.;") for word in text.split()} | set(
+        text.replace(",", "").split()
+    )
+    assert wide.splitlines()[0] == text.splitlines()[0]
+
+
+def test_layers_that_do_not_occur_are_not_printed() -> None:
+    text = text_of(two_writers()).split("\nDefinitions")[0]
+    assert "MPI-IO" in text
+    assert "POSIX" in text
+    for layer in ("STDIO", "HDF5", "PnetCDF", "netCDF"):
+        assert layer not in text
+
+
+def test_the_text_counts_what_it_does_not_list() -> None:
+    builder = Builder()
+    ranks = [builder.rank(rank, 40) for rank in range(40)]
+    for number in range(1000):
+        builder.add(Call(ranks[number % 40], "pwrite", number, number + 1, f"/data/{number}", 1024))
+    for rank in ranks:
+        builder.add(Call(rank, "fcntl_lock", 2000 + rank, 2000.5 + rank, "/data/1", 1))
+        builder.add(Call(rank, "open", 3000 + rank, 3000.5 + rank, f"/data/empty{rank}"))
+    text = text_of(builder)
+    assert "10 of 1,000" in text
+    assert "and 990 more files: 0 B read and 990 KiB written" in text
+    assert "40 more files without reads, writes or locks" in text
+    assert "and 35 more ranks: 35 calls, 17.5" in text
+
+
+def test_many_rank_numbers_are_shortened() -> None:
+    builder = Builder()
+    ranks = [builder.rank(rank, 100) for rank in range(100)]
+    builder.add(*(Call(rank, "pwrite", 0, 1, "f", 1) for rank in ranks[::2]))
+    assert "ranks 0, 2, 4, 6, 8, 10, 12, 14 and 42 more (of 100) wrote to it" in text_of(builder)
+
+
+def test_waiting_for_locks_in_the_text() -> None:
+    builder = two_writers()
+    builder.add(Call(1, "fcntl_lock", 30, 33, "/data/log", 1))
+    text = text_of(builder)
+    assert "Waiting for locks: 3.50 s in 2 calls" in text
+    assert "longest: 3.00 s, rank 1 on /data/log, 30.00 s after the start" in text
+
+
+def test_aggregators_in_the_text() -> None:
+    assert "Aggregators: rank 0 (of 2) did the storage writes of collective MPI-IO calls for all." in text_of(
+        two_writers()
+    )
+
+
+def test_a_lower_bound_above_the_upper_one_is_not_shown() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    builder.add(Call(rank, "MPI_File_write_at", 0, 1, "f", 1024), Call(rank, "pwrite", 2, 12, "g", 1024))
+    result = report.build(builder.trace())
+    assert result["layers"]["POSIX"]["write"]["perceived_bytes_per_s"] == [1024.0, 102.4]
+    assert "<= 102 B/s" in text_of(builder)
+    assert "1.00 KiB/s .. " not in text_of(builder)

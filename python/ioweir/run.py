@@ -408,7 +408,7 @@ def _first_report(directory: Path, quiet: bool, anonymous: bool = False) -> Repo
     from ioweir import report, report_text, trace  # noqa: PLC0415 (numpy starts threads: see execute)
 
     try:
-        result = report.build(trace.load(directory))
+        result = report.build(trace.load(directory), sys.stderr)
         # Where the directory lies now is a name like any other.
         write_json(directory / REPORT_FILE, {**result, "trace": directory.name} if anonymous else result)
     except (IoweirError, OSError) as error:

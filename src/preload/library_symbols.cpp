@@ -162,6 +162,7 @@ struct Search {
     void* only = nullptr;  // the one definition, or the first
     bool caller_is_before_us = false;
     bool caller_defines = false;
+    void* found = nullptr;
 };
 
 void survey(const link_map* first, void* argument) {
@@ -186,37 +187,43 @@ void survey(const link_map* first, void* argument) {
     search.version = mention.version;
 }
 
-struct LocalSearch {
-    const Search* search;
-    bool own_needs_only;  // only what the caller itself needs, not what was loaded with it
-    void* found;
-};
-
 /// The local scopes that the caller is in, oldest first: those of the objects that need it, the caller's own the last.
 void search_locally(const link_map* first, void* argument) {
-    auto& local = *static_cast<LocalSearch*>(argument);
+    auto& search = *static_cast<Search*>(argument);
     const Lock lock(busy);
     objects.collect(first);
-    const int caller = objects.index_of(local.search->caller);
-    if (caller < 0) return;
-    for (int root = local.own_needs_only ? caller : 0; root <= caller || !local.own_needs_only; ++root) {
-        if (root >= objects.count) return;
+    const int caller = objects.index_of(search.caller);
+    for (int root = 0; caller >= 0 && root < objects.count; ++root) {
         if (objects.maps[root]->l_name[0] == '\0' && root == 0) continue;  // the program's scope is the global one
         const int used = objects.walk(root);
         if (!objects.seen[caller]) continue;
         for (int i = 0; i < used; ++i) {
             if (objects.maps[objects.order[i]] == our_map()) continue;
-            local.found =
-                LoadedObject(objects.maps[objects.order[i]]).define(local.search->name, local.search->version);
-            if (local.found != nullptr) return;
+            search.found = LoadedObject(objects.maps[objects.order[i]]).define(search.name, search.version);
+            if (search.found != nullptr) return;
         }
     }
 }
 
-void* find_locally(const Search& search, bool own_needs_only) {
-    LocalSearch local{&search, own_needs_only, nullptr};
-    with_objects(search_locally, &local);
-    return local.found;
+/// Of a caller that does not know the function: the nearest of the objects it needs that calls it, else that defines it.
+void search_behind(const link_map* first, void* argument) {
+    auto& search = *static_cast<Search*>(argument);
+    const Lock lock(busy);
+    objects.collect(first);
+    const int caller = objects.index_of(search.caller);
+    const int used = caller >= 0 ? objects.walk(caller) : 0;
+    for (int i = 0; i < used; ++i) {
+        const link_map* map = objects.maps[objects.order[i]];
+        if (map == our_map() || map == search.caller) continue;
+        const Mention mention = LoadedObject(map).mention(search.name);
+        if (mention.found && !mention.defined) {
+            search.caller = map;
+            search.version = mention.version;
+            search.mentioned = true;
+            return;
+        }
+        if (mention.defined && search.found == nullptr) search.found = mention.address;
+    }
 }
 
 /// The next definition in the global scope, of a version if one is asked for.
@@ -242,18 +249,16 @@ void* definition_for(const char* name, Api api, const link_map* caller) {
     search.caller = caller;
     with_objects(survey, &search);
     if (search.definers <= 1) return search.only;
-    void* found = nullptr;
-    if (search.mentioned && !(search.caller_defines && search.caller_is_before_us)) {
-        found = find_globally(name, search.version);
-        if (found == nullptr) found = find_locally(search, false);
-    } else if (search.caller != nullptr && !search.caller_is_before_us) {
-        // Called through a pointer, or by a jump at the end of another function: what the object needs itself counts.
-        search.version = nullptr;
-        found = find_locally(search, true);
-        if (found != nullptr && object_of(found) == search.caller) found = nullptr;  // a tool that passes calls on
+    // A tool in front of us that passes calls on (and so defines the function itself) asked for the next definition.
+    const bool passes_on = search.caller_is_before_us && (search.caller_defines || !search.mentioned);
+    // Called through a pointer, or by a jump at the end of another function: who made the call is behind the caller.
+    if (!search.mentioned && search.caller != nullptr && !passes_on) with_objects(search_behind, &search);
+    if (search.mentioned && !passes_on) {
+        search.found = find_globally(name, search.version);
+        if (search.found == nullptr) with_objects(search_locally, &search);
     }
-    if (found == nullptr) found = default_definition(name, api);
-    return found != nullptr ? found : search.only;
+    if (search.found == nullptr) search.found = default_definition(name, api);
+    return search.found != nullptr ? search.found : search.only;
 }
 
 Real look_up(int function, const void* caller) {

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Installs ioweir for everyday use: tools/install.sh PREFIX. Makes PREFIX/lib/ioweir (a virtual environment with the
-# run-time packages of requirements.lock and ioweir itself) and the command PREFIX/bin/ioweir.
+# run-time packages of requirements.lock and ioweir itself) and the commands PREFIX/bin/ioweir
+# and PREFIX/bin/ioweir-mpicc and its relatives.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 prefix=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -17,6 +18,6 @@ mkdir -p "$prefix/lib" "$prefix/bin"
 # The lock serves as constraints: the wheel asks for its run-time packages only, the lock says which versions.
 sed -e '/^ *--hash/d' -e '/^ *#/d' -e 's/ *\\$//' requirements.lock >"$lock"
 "$home/bin/python" -m pip install -q --disable-pip-version-check --no-input --only-binary :all: -c "$lock" "$wheel"/*.whl
-ln -sf "$home/bin/ioweir" "$prefix/bin/ioweir"
+for command in "$home"/bin/ioweir*; do ln -sf "$command" "$prefix/bin/"; done
 "$prefix/bin/ioweir" --help >/dev/null
 echo "installed: $prefix/bin/ioweir"

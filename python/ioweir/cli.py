@@ -6,11 +6,14 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError
+from ioweir.errors import EXIT_CODES, EXIT_FAILED, EXIT_USAGE, IoweirError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # \b keeps click from joining the lines.
 _EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:<6} {meaning}" for code, meaning in EXIT_CODES)
@@ -54,6 +57,12 @@ QuotaOption = Annotated[
 AnonymiseOption = Annotated[
     bool, typer.Option("--anonymise", help="Replace the names in paths by hashes; extensions stay.")
 ]
+MpiOption = Annotated[
+    str | None, typer.Option("--mpi", metavar="openmpi|mpich|none", help="MPI library of the program. [the compiler's]")
+]
+StaticOption = Annotated[
+    bool, typer.Option("--static", help="MPI comes from an archive, though the C library is shared.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -88,7 +97,9 @@ def run(
 
 @app.command()
 def env(
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Trace directory, new or empty.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Trace directory, new or empty.")
+    ] = None,
     plan: PlanOption = None,
     verify: VerifyOption = False,
     layers: LayersOption = None,
@@ -101,8 +112,18 @@ def env(
     ] = False,
     shell: Annotated[str, typer.Option("--shell", metavar="sh|csh", help="Whose syntax to print.")] = "sh",
     as_json: JsonOption = False,
+    link: Annotated[bool, typer.Option("--link", help="Print linker flags instead, which put ioweir in.")] = False,
+    mpi: MpiOption = None,
+    static: StaticOption = False,
 ) -> None:
-    """Print what a batch script needs to trace the ranks it starts: eval "$(ioweir env -o DIR)"."""
+    """Print what a batch script needs to trace the ranks it starts (eval "$(ioweir env -o DIR)"), or linker flags."""
+    if link:
+        from ioweir import linking  # noqa: PLC0415
+
+        print(" ".join(linking.flags(mpi or linking.kind_of_environment(), static)))
+        return
+    if output is None:
+        raise IoweirError("env needs a trace directory (-o DIR), or --link for linker flags", EXIT_USAGE)
     from ioweir import batch  # noqa: PLC0415
     from ioweir.tracing_options import make  # noqa: PLC0415
 
@@ -112,6 +133,14 @@ def env(
         _print_json(variables.described())
     else:
         print(batch.script(variables.ranks if rank else variables.script, shell))
+
+
+@app.command(context_settings=_COMMAND)
+def link(command: Command, mpi: MpiOption = None, static: StaticOption = False) -> None:
+    """Run a compiler; where it links a program, ioweir is linked in. `ioweir-mpicc` is `ioweir link -- mpicc`."""
+    from ioweir import linking  # noqa: PLC0415
+
+    linking.execute(command, mpi, static)
 
 
 @app.command()
@@ -186,10 +215,23 @@ def doctor(command: Command, as_json: JsonOption = False) -> None:
     sys.exit(examination.exit_code(result))
 
 
+def compiler() -> None:
+    """Entry point of ioweir-mpicc and its relatives: the compiler they are named after, with ioweir linked in."""
+    from ioweir import linking  # noqa: PLC0415
+
+    name = Path(sys.argv[0]).name.removeprefix(linking.WRAPPER_PREFIX)
+    _report_errors(lambda: linking.execute([name, *sys.argv[1:]]))
+
+
 def main() -> None:
-    """Entry point of the console script: every error of ours is one line on stderr and an exit code."""
+    """Entry point of the console script."""
+    _report_errors(app)
+
+
+def _report_errors(work: Callable[[], object]) -> None:
+    """Every error of ours is one line on stderr and an exit code."""
     try:
-        app()
+        work()
     except IoweirError as error:
         print(f"ioweir: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

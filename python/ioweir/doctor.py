@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 
-from ioweir import elf, io_functions, launchers, locate, wrappers
+from ioweir import elf, io_functions, launchers, linking, locate, wrappers
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, IoweirError
 from ioweir.trace import MPI_IO, POSIX, function_table
@@ -217,12 +217,28 @@ def _examine_closure(found: elf.Closure | None, result: Examination) -> None:
         return
     binary = found.binary
     result["kind"] = result["kind"] or ("dynamic executable" if binary.interpreter else "static executable")
+    linked = linking.NOTE_LINKED in binary.notes
+    if linked:
+        _say(
+            result,
+            "ok",
+            "linked with ioweir: it is traced without the preload when IOWEIR_DIR is set (ioweir run does)",
+        )
+    if binary.interpreter is None and linked:
+        result["layers"][POSIX] = True
+        result["layers"][MPI_IO] = linking.NOTE_MPI in binary.notes
+        _say(
+            result,
+            "note",
+            "statically linked: only the functions of ioweir's archive are seen, HDF5's and netCDF's are not",
+        )
+        return
     if binary.interpreter is None:
         _say(
             result,
             "error",
             f"{binary.path} is statically linked: nothing can be preloaded into it. Link it dynamically "
-            "(without -static, on a Cray with CRAYPE_LINK_TYPE=dynamic)",
+            "(without -static, on a Cray with CRAYPE_LINK_TYPE=dynamic), or link ioweir in (ioweir link)",
         )
         return
     if "ld-musl" in binary.interpreter:
@@ -240,8 +256,15 @@ def _examine_closure(found: elf.Closure | None, result: Examination) -> None:
         result["mpi"], result["mpi_library"] = mpi[0], found.libraries[mpi[1]].path
         result["layers"][MPI_IO] = True
         _say(result, "ok", f"MPI library: {mpi[0]} ({found.libraries[mpi[1]].path})")
+    elif linked and linking.NOTE_MPI in binary.notes:
+        result["layers"][MPI_IO] = True
+        _say(result, "ok", "MPI library: linked statically, and so is ioweir in front of it")
     elif "MPI_Init" in binary.defined:
-        _say(result, "error", "MPI is linked statically: its MPI-IO calls cannot be seen; link the shared library")
+        _say(
+            result,
+            "error",
+            "MPI is linked statically: its MPI-IO calls cannot be seen; link the shared one, or ioweir (ioweir link)",
+        )
     elif result["kind"] == "dynamic executable":
         _say(
             result, "note", "no MPI library is linked; if one is loaded at run time, its calls are traced from then on"

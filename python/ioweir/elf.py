@@ -40,6 +40,8 @@ class Binary:
     runpath: tuple[str, ...] = ()
     undefined: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
+    notes: frozenset[int] = frozenset()
+    """Types of ioweir's own ELF notes: see linking.py."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,12 @@ def _read(path: str, elf: Any) -> Binary:
         runpath=tuple(lists["DT_RUNPATH"]),
         undefined=undefined,
         defined=defined,
+        notes=frozenset(
+            note["n_type"]
+            for segment in elf.iter_segments(type="PT_NOTE")
+            for note in segment.iter_notes()
+            if note["n_name"] == "ioweir"
+        ),
     )
 
 

@@ -1,4 +1,5 @@
-/* Entries that have to keep their caller's registers or return address: the first use of a slot, and dlsym. */
+/* Entries that have to keep their caller's registers or return address: the first use of a slot, and dlsym (which
+   a statically linked tracer does not stand in for). */
 
 #if defined(__x86_64__)
 
@@ -55,6 +56,7 @@ ioweir_lazy_common:
     .cfi_endproc
     .size ioweir_lazy_common, . - ioweir_lazy_common
 
+#ifndef IOWEIR_LINKED
 /* dlsym: with RTLD_DEFAULT (0) and RTLD_NEXT (-1) the real one looks at its return address, so it is jumped to. */
     .globl dlsym
     .type dlsym, @function
@@ -86,6 +88,7 @@ dlsym:
     jmp *%rax
     .cfi_endproc
     .size dlsym, . - dlsym
+#endif
 
     .section .note.GNU-stack,"",@progbits
 
@@ -125,6 +128,7 @@ ioweir_lazy_common:
     br x16
     .size ioweir_lazy_common, . - ioweir_lazy_common
 
+#ifndef IOWEIR_LINKED
 /* dlsym: with RTLD_DEFAULT (0) and RTLD_NEXT (-1) the real one looks at its return address, so it is jumped to. */
     .globl dlsym
     .type dlsym, %function
@@ -147,6 +151,7 @@ dlsym:
     ldp x29, x30, [sp], #32
     br x16
     .size dlsym, . - dlsym
+#endif
 
     .section .note.GNU-stack,"",%progbits
 

@@ -1,7 +1,8 @@
-// The preloaded library: starts the tracer, and opens the back end of the program's MPI library when MPI is initialised.
-// Free of MPI: it is loaded into shells, launchers and whatever else a job runs, and does nothing there.
-// What does not live here: hooks (tracer/hooks, ioweir_generated/trampolines.S), MPI (back_end.cpp).
-#include <dlfcn.h>
+// Starts the tracer, and the back end of the program's MPI library when MPI is initialised.
+// Free of MPI: the preload gets into shells, launchers and whatever else a job runs, and does nothing there. The same file
+// is compiled into libioweir_trace.a (linked/).
+// What does not live here: hooks (tracer/hooks, ioweir_generated/trampolines.S), where the back end comes from
+// (back_end_loader.cpp), MPI (back_end.cpp).
 #include <errno.h>
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "preload/back_end_loader.hpp"
 #include "preload/library_symbols.hpp"
 #include "preload/real_symbols.hpp"
 #include "preload/services.hpp"
@@ -108,7 +110,7 @@ __attribute__((constructor)) void load() {
     tracer::resolve_posix(find_next);
     start_library_symbols();
     if (is_set("IOWEIR_DISABLE")) return;
-    if (is_launcher(program_invocation_short_name)) return;
+    if (is_launcher(program_invocation_short_name) || stands_aside()) return;
     copy_variable("IOWEIR_DIR", trace_directory, sizeof trace_directory);
     copy_variable("IOWEIR_PLAN", plan_path, sizeof plan_path);
     const char* wants_verify = std::getenv("IOWEIR_VERIFY");
@@ -136,38 +138,12 @@ void say_disabled(const char* text, const char* detail) {
 void open_back_end(bool world) {
     static std::atomic<bool> opened;
     if (!enabled || opened.exchange(true)) return;
-    using GetVersion = int (*)(char*, int*);
-    const auto get_version = reinterpret_cast<GetVersion>(find_in_mpi("PMPI_Get_library_version"));
-    if (get_version == nullptr) {
-        say_disabled("MPI calls are not traced: cannot find the program's MPI library", "(is it linked statically?)");
+    Problem problem;
+    const StartBackEnd start = find_back_end(problem);
+    if (start == nullptr) {
+        say_disabled(problem.text, problem.detail);
         return;
     }
-    static char version[16384];  // larger than MPI_MAX_LIBRARY_VERSION_STRING of every MPI
-    int length = 0;
-    get_version(version, &length);
-    // The same library may exist with its own ABI and with the standard's: what the program is linked with decides.
-    const char* kind = std::strstr(mpi_library_name(), "mpi_abi") != nullptr ? "mpi_abi"
-                       : std::strstr(version, "Open MPI") != nullptr         ? "openmpi"
-                       : std::strstr(version, "MPICH") != nullptr || std::strstr(version, "Intel(R) MPI") != nullptr ||
-                               std::strstr(version, "MVAPICH") != nullptr
-                           ? "mpich"
-                           : nullptr;
-    if (kind == nullptr) {
-        say_disabled("MPI calls are not traced: no back end for this MPI library:", version);
-        return;
-    }
-    Dl_info self{};
-    ::dladdr(reinterpret_cast<void*>(&is_launcher), &self);
-    char path[4096];
-    const char* slash = self.dli_fname != nullptr ? std::strrchr(self.dli_fname, '/') : nullptr;
-    const int directory = slash != nullptr ? static_cast<int>(slash - self.dli_fname + 1) : 0;
-    std::snprintf(path, sizeof path, "%.*slibioweir_%s.so", directory, self.dli_fname, kind);
-    void* handle = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-        say_disabled("MPI calls are not traced: cannot open the back end:", ::dlerror());
-        return;
-    }
-    const auto start = reinterpret_cast<StartBackEnd>(real_dlsym()(handle, start_back_end_name));
     Services services;
     services.tracer = &tracer::process_tracer;
     services.slots = ioweir_slots;
@@ -178,8 +154,7 @@ void open_back_end(bool world) {
     services.plan_path = plan_path[0] != '\0' ? plan_path : nullptr;
     services.verify = verify;
     char message[1024] = "";
-    if (start == nullptr || start(&services, message, sizeof message) != 0)
-        say_disabled("MPI calls are not traced:", start == nullptr ? path : message);
+    if (start(&services, message, sizeof message) != 0) say_disabled("MPI calls are not traced:", message);
 }
 
 /// MPI_Init may come in through MPI_Init and, from within it, PMPI_Init: only the outermost counts.

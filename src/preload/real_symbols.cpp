@@ -3,12 +3,9 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 
-#include "ioweir_generated/mpi_slots.hpp"
-#include "preload/large_counts.hpp"
 #include "preload/library_symbols.hpp"
 
 extern "C" {
@@ -16,9 +13,6 @@ extern "C" {
 __attribute__((visibility("hidden"))) void* ioweir_real_dlsym = nullptr;
 __attribute__((visibility("hidden"))) void* ioweir_find_real_dlsym();
 __attribute__((visibility("hidden"))) void* ioweir_dlsym_of_handle(void* handle, const char* name);
-__attribute__((visibility("hidden"))) void* ioweir_resolve_slot(std::uint64_t index);
-extern void* ioweir_slots[] __attribute__((visibility("hidden")));
-extern void* const ioweir_lazy_entries[] __attribute__((visibility("hidden")));
 }
 
 void* ioweir_find_real_dlsym() {
@@ -35,10 +29,6 @@ void* ioweir_find_real_dlsym() {
 
 namespace ioweir::preload {
 namespace {
-
-int missing_function(void) {
-    return 16;
-}  // an MPI error code other than MPI_SUCCESS in every MPI: MPI_ERR_OTHER or near
 
 void* our_own_handle() {
     static void* handle = [] {
@@ -142,17 +132,6 @@ void* find_behind(const char* name) {
 }
 
 }  // namespace ioweir::preload
-
-void* ioweir_resolve_slot(std::uint64_t index) {
-    using namespace ioweir::preload;
-    void* found = find_behind(slot_names[index]);
-    if (found == nullptr) found = narrow_form(static_cast<Slot>(index));
-    if (found == nullptr) return reinterpret_cast<void*>(&missing_function);
-    // Remembered, since programs wait for messages by the million; but a back end may have armed the slot meanwhile.
-    void* lazy = ioweir_lazy_entries[index];
-    __atomic_compare_exchange_n(&ioweir_slots[index], &lazy, found, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return found;
-}
 
 // dlsym with an explicit handle. A program that loads a library itself and asks it for its functions would go past the
 // hooks: it gets the hook, if the library has the function and we stand in for it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generator import libc, libraries
+from generator import libc, libraries, linking
 from generator.names import HEADER, enumerator
 from generator.spec import MpiFunction, Parameter, RequestFunction, Spec
 
@@ -15,9 +15,10 @@ START_SYMBOLS = ["MPI_Init", "PMPI_Init", "MPI_Init_thread", "PMPI_Init_thread",
 
 
 def outputs(spec: Spec) -> dict[str, str]:
-    exported = sorted([s.name for f in spec.libc for s in f.symbols] + spec.mpi_symbols() + [f.symbol for f in spec.libraries]
-                      + START_SYMBOLS + FORGET_SYMBOLS + JUMP_SYMBOLS)
-    return libc.outputs(spec) | libraries.outputs(spec.libraries) | {
+    library_symbols = [f.symbol for f in spec.libraries]
+    linked = sorted([s.name for f in spec.libc for s in f.symbols] + spec.mpi_symbols() + START_SYMBOLS + FORGET_SYMBOLS + JUMP_SYMBOLS)
+    exported = sorted(linked + library_symbols)
+    return libc.outputs(spec) | libraries.outputs(spec.libraries) | linking.outputs(linked, spec.mpi_symbols()) | {
         "ioweir_generated/functions.hpp": function_ids(spec),
         "ioweir_generated/mpi_file_calls.hpp": mpi_file_calls(spec),
         "ioweir_generated/mpi_wrappers.inc": mpi_wrappers(spec),

@@ -37,6 +37,7 @@ nb::dict dict_of(const FileRule& rule) {
     row["domains"] = to_text(strategy.domains);
     row["order"] = to_text(strategy.order);
     row["buffer_bytes"] = strategy.buffer_bytes;
+    row["threshold"] = strategy.threshold ? nb::object(nb::float_(*strategy.threshold)) : nb::none();
     row["stripe"] = stripe;
     row["not_executable"] = not_executable(strategy);
     return row;
@@ -68,7 +69,7 @@ nb::dict strategy_names() {
 void bind_planner(nb::module_& m) {
     m.def("parse_plan", &parse_plan, nb::arg("text"), nb::arg("name"),
           "The rules of a plan file's text, one dict each, in order: match, line, mapping, writers, domains, order, "
-          "buffer_bytes, stripe {size_bytes, count} (0 where left to a default), not_executable (None, or the reason). "
+          "buffer_bytes, threshold (None where left to a default), stripe {size_bytes, count} (0 where left to a default), not_executable (None, or the reason). "
           "Raises ValueError with line and remedy.");
     m.def(
         "strategy_names", &strategy_names,

@@ -19,8 +19,8 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 constexpr std::array<std::string_view, 1> top_level_keys{"file"};
-constexpr std::array<std::string_view, 7> rule_keys{"match", "mapping", "writers", "domains",
-                                                    "order", "buffer",  "stripe"};
+constexpr std::array<std::string_view, 8> rule_keys{"match", "mapping", "writers",   "domains",
+                                                    "order", "buffer",  "threshold", "stripe"};
 constexpr std::array<std::string_view, 2> stripe_keys{"size", "count"};
 
 /// One parse: knows the file's name and keeps the first error.
@@ -109,6 +109,7 @@ private:
         read_choice(table, "domains", parse_domains, rule.strategy.domains);
         read_choice(table, "order", parse_order, rule.strategy.order);
         read_size(table, "buffer", rule.strategy.buffer_bytes);
+        read_threshold(table, rule.strategy.threshold);
         if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok())
             read_stripe(*stripe, rule.strategy.stripe);
     }
@@ -156,6 +157,18 @@ private:
             fail("a size below 1 byte", std::string(key) + " = " + std::to_string(bytes) + at(node->source()),
                  "leave the key out for the default");
         }
+    }
+
+    void read_threshold(const toml::table& table, std::optional<double>& threshold) {
+        const toml::node* node = table.get("threshold");
+        if (node == nullptr || !ok()) return;
+        const std::optional<double> value = node->value<double>();
+        if (!node->is_number() || !value || !(*value >= 0 && *value <= 1)) {
+            fail("not a share of a buffer", "threshold" + at(node->source()),
+                 "write a number from 0 to 1, or leave the key out for the default");
+            return;
+        }
+        threshold = *value;
     }
 
     void read_stripe(const toml::node& node, Stripe& stripe) {
@@ -250,6 +263,7 @@ std::string to_toml(const PlanFile& plan) {
         text += "order   = " + toml_string(to_text(strategy.order)) + "\n";
         if (strategy.buffer_bytes > 0)
             text += "buffer  = " + toml_string(exact_size_text(strategy.buffer_bytes)) + "\n";
+        if (strategy.threshold) text += "threshold = " + share_text(*strategy.threshold) + "\n";
         std::string stripe;
         if (strategy.stripe.size_bytes > 0)
             stripe = "size = " + toml_string(exact_size_text(strategy.stripe.size_bytes));

@@ -53,13 +53,13 @@ TEST(PlanFile, WhatIsLeftOutIsTheDefault) {
 TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nwritrs = \"everyone\"\n"),
               "unknown key: 'writrs' (plan.toml:3); did you mean 'writers'? known: match, mapping, writers, domains, "
-              "order, buffer, stripe");
+              "order, buffer, threshold, stripe");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { sise = 4 }\n"),
               "unknown key: 'sise' (plan.toml:3); did you mean 'size'? known: size, count");
     EXPECT_EQ(refusal("[[files]]\nmatch = \"*\"\n"),
               "unknown key: 'files' (plan.toml:1); a plan file has [[file]] tables only");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ncolour = 1\n"),
-              "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, stripe");
+              "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, threshold, stripe");
 }
 
 TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {

@@ -2,7 +2,9 @@
 #include "planner/plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "planner/strategies/strategies.hpp"
 #include "planner/testing.hpp"
@@ -35,11 +37,27 @@ Strategy aggregators(std::int64_t count, std::int64_t buffer_bytes) {
 
 rc::Gen<Strategy> executable_strategy() {
     const auto aggregated = rc::gen::map(
-        rc::gen::pair(rc::gen::inRange<std::int64_t>(1, 9), rc::gen::element<std::int64_t>(1, 3, 16, 1000)),
-        [](const std::pair<std::int64_t, std::int64_t>& numbers) {
-            return aggregators(numbers.first, numbers.second);
+        rc::gen::tuple(rc::gen::inRange<std::int64_t>(1, 9), rc::gen::element<std::int64_t>(1, 3, 16, 1000),
+                       rc::gen::element(Domains::even, Domains::aligned, Domains::cyclic, Domains::group_cyclic),
+                       rc::gen::element(Order::sequential, Order::contention_free),
+                       rc::gen::element<std::optional<double>>(std::nullopt, 0.0, 0.25, 1.0)),
+        [](const auto& choices) {
+            Strategy strategy = aggregators(std::get<0>(choices), std::get<1>(choices));
+            strategy.domains = std::get<2>(choices);
+            strategy.order = std::get<3>(choices);
+            strategy.threshold = std::get<4>(choices);
+            return strategy;
         });
     return rc::gen::oneOf(rc::gen::just(Strategy{}), aggregated);
+}
+
+/// Stripes of a few bytes over a few targets, or no stripes.
+StripeLayout random_layout() {
+    const auto count = *rc::gen::inRange<std::int32_t>(0, 6);
+    if (count == 0) return StripeLayout::unstriped();
+    std::vector<std::int32_t> targets(static_cast<std::size_t>(count));
+    std::iota(targets.begin(), targets.end(), 0);
+    return StripeLayout::make(*rc::gen::inRange<std::int64_t>(1, 20), targets, *rc::gen::inRange(0, count)).take();
 }
 
 /// 1, a non-power of two, and more ranks than aggregators.
@@ -48,8 +66,8 @@ rc::Gen<int> rank_count() { return rc::gen::element(1, 3, 11); }
 RC_GTEST_PROP(Plan, EveryPlanIsApprovedByVerifyAndByTheJudge, ()) {
     const auto pattern = pattern_of(*lists_of_ranks(*rank_count(), *rc::gen::arbitrary<bool>()));
     const Strategy strategy = *executable_strategy();
-    RC_TAG(to_text(strategy.writers));
-    const Plan made = must_plan(pattern, strategy);
+    RC_TAG(to_text(strategy.domains) + ", " + to_text(strategy.order));
+    const Plan made = must_plan(pattern, strategy, random_layout());
     const auto verified = verify(made, pattern);
     if (!verified) RC_FAIL(verified.error().message());
     RC_ASSERT(Judge(made, pattern).approves());
@@ -101,7 +119,9 @@ RC_GTEST_PROP(Plan, RenumberingTheRanksOnlyRenamesThem, ()) {
     const auto before = pattern_of(lists);
     const auto after = pattern_of(renamed);
 
-    const auto strategy = aggregators(*rc::gen::inRange<std::int64_t>(1, 9), 16);
+    auto strategy = *executable_strategy();
+    strategy.writers.kind = WritersKind::aggregators;
+    strategy.writers.count = *rc::gen::inRange<std::int64_t>(1, 9);
     auto expected = table_of(must_plan(before, strategy), before);
     for (auto& rounds : expected.cells) {
         for (Cell& cell : rounds) {
@@ -126,11 +146,12 @@ RC_GTEST_PROP(Plan, ARankFindsItsSendsAlone, ()) {
     const int ranks = *rank_count();
     const auto pattern = pattern_of(*lists_of_ranks(ranks, true));
     const Strategy strategy = *executable_strategy();
+    const StripeLayout layout = random_layout();
     const int mine = *rc::gen::inRange(0, ranks);
     const ExtentList extents = collect(pattern, mine);
     const OwnPattern own(ranks, mine, extents, pattern.bounds());
     const auto sends = [&](const AccessPattern& seen) {
-        const Plan made = must_plan(seen, strategy);
+        const Plan made = must_plan(seen, strategy, layout);
         std::map<std::pair<std::int64_t, std::int64_t>, ExtentList> found;
         for (std::int64_t round = 0; round < made.rounds(); ++round) {
             made.schedule->visit_sends(seen, mine, round, [&](const Message& message) {
@@ -140,6 +161,92 @@ RC_GTEST_PROP(Plan, ARankFindsItsSendsAlone, ()) {
         return found;
     };
     RC_ASSERT(sends(own) == sends(pattern));
+}
+
+/// Which targets a writer's operations of one round lie on.
+std::set<std::int32_t> targets_of(const StripeLayout& layout, const ExtentList& operations) {
+    std::set<std::int32_t> targets;
+    for (const Extent& extent : operations)
+        for (std::int64_t at = extent.offset; at < extent.end(); at = layout.next_boundary(at))
+            targets.insert(layout.target_of(at));
+    return targets;
+}
+
+// The promise of the contention-free order, counted on the finished plan.
+RC_GTEST_PROP(Plan, ContentionFreeServesEachTargetByOneWriterARound, ()) {
+    const auto pattern = pattern_of(*lists_of_ranks(*rank_count(), true));
+    const StripeLayout layout = random_layout();
+    Strategy strategy = *executable_strategy();
+    if (strategy.writers.kind != WritersKind::aggregators) return;
+    strategy.order = Order::contention_free;
+    const auto table = table_of(must_plan(pattern, strategy, layout), pattern);
+    std::map<std::pair<std::size_t, std::int32_t>, int> writers;
+    for (const auto& rounds : table.cells)
+        for (std::size_t round = 0; round < rounds.size(); ++round) {
+            const auto targets = targets_of(layout, rounds[round].operations);
+            RC_ASSERT(targets.size() <= 1U);
+            for (const auto target : targets) RC_ASSERT(++writers[std::make_pair(round, target)] == 1);
+        }
+}
+
+// Cyclic domains: whatever is touched, a stripe is moved by the same writer.
+RC_GTEST_PROP(Plan, AStripeKeepsItsWriterFromCallToCall, ()) {
+    const StripeLayout layout = StripeLayout::make(*rc::gen::inRange<std::int64_t>(1, 20), {0, 1, 2}).take();
+    const int ranks = *rank_count();
+    Strategy strategy = aggregators(*rc::gen::inRange<std::int64_t>(0, 9), 16);
+    strategy.domains = *rc::gen::element(Domains::cyclic, Domains::group_cyclic);
+    strategy.order = *rc::gen::element(Order::sequential, Order::contention_free);
+    std::map<std::int64_t, int> owner;
+    for (int call = 0; call < 2; ++call) {
+        const auto pattern = pattern_of(*lists_of_ranks(ranks, true));
+        const auto table = table_of(must_plan(pattern, strategy, layout), pattern);
+        for (std::size_t writer = 0; writer < table.cells.size(); ++writer)
+            for (const Cell& cell : table.cells[writer])
+                for (const Extent& extent : cell.operations)
+                    for (std::int64_t at = extent.offset; at < extent.end(); at = layout.next_boundary(at))
+                        RC_ASSERT(owner.try_emplace(at / layout.stripe_bytes(), table.writer_ranks[writer]).first->second ==
+                                  table.writer_ranks[writer]);
+    }
+}
+
+// No stripe has two writers when domains are aligned.
+RC_GTEST_PROP(Plan, AlignedDomainsDoNotShareStripes, ()) {
+    const StripeLayout layout = StripeLayout::make(*rc::gen::inRange<std::int64_t>(1, 20), {0, 1}).take();
+    const auto pattern = pattern_of(*lists_of_ranks(*rank_count(), true));
+    Strategy strategy = aggregators(*rc::gen::inRange<std::int64_t>(1, 9), 16);
+    strategy.domains = Domains::aligned;
+    const auto table = table_of(must_plan(pattern, strategy, layout), pattern);
+    std::map<std::int64_t, std::size_t> owner;
+    for (std::size_t writer = 0; writer < table.cells.size(); ++writer)
+        for (const Cell& cell : table.cells[writer])
+            for (const Extent& extent : cell.operations)
+                for (std::int64_t at = extent.offset; at < extent.end(); at = layout.next_boundary(at))
+                    RC_ASSERT(owner.try_emplace(at / layout.stripe_bytes(), writer).first->second == writer);
+}
+
+RC_GTEST_PROP(Degenerate, OneStripeTargetMakesEvenAndCyclicTheSame, ()) {
+    const auto pattern = pattern_of(*lists_of_ranks(*rank_count(), true));
+    const StripeLayout layout = StripeLayout::make(*rc::gen::inRange<std::int64_t>(1, 20), {0}).take();
+    Strategy cyclic = aggregators(0, 16);
+    cyclic.domains = Domains::cyclic;
+    const auto even = table_of(must_plan(pattern, aggregators(0, 16), layout), pattern);
+    RC_ASSERT(table_of(must_plan(pattern, cyclic, layout), pattern).cells == even.cells);
+}
+
+// Wang et al. 2014, figures 1 and 4: 18 stripes over 3 OSTs, 3 aggregators, buffer of two stripes: stripes 1 and 4 in one round.
+TEST(ContentionFreePlan, PaperFigure4) {
+    const auto pattern = pattern_of({{{0, 18}}, {}, {}});
+    const StripeLayout layout = StripeLayout::make(1, {0, 1, 2}).take();
+    Strategy strategy = aggregators(3, 2);
+    strategy.order = Order::contention_free;
+    const Plan made = must_plan(pattern, strategy, layout);
+    EXPECT_EQ(made.rounds(), 3);
+    const auto table = table_of(made, pattern);
+    for (std::size_t writer = 0; writer < 3; ++writer)
+        for (const Cell& cell : table.cells[writer]) {
+            ASSERT_EQ(cell.operations.size(), 2U);  // contiguous on the target, 3 stripes apart in the file
+            EXPECT_EQ(cell.operations[1].offset - cell.operations[0].offset, 3);
+        }
 }
 
 RC_GTEST_PROP(Degenerate, OneRankThatAggregatesForItselfIsEveryone, ()) {
@@ -248,16 +355,17 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
     others[1].mapping = {MappingKind::log, 0};
     others[2].writers = {WritersKind::delegates, 8};
     others[3].writers = {WritersKind::aggregators, 4};
-    others[3].domains = Domains::cyclic;
+    others[3].domains = Domains::dimension;
     others[4].writers = {WritersKind::aggregators, 4};
-    others[4].order = Order::contention_free;
+    others[4].order = Order::arrival;
     others[5].writers = {WritersKind::behind, 1};
     for (const Strategy& strategy : others) {
         const auto made = plan(pattern, StripeLayout::unstriped(), {}, strategy);
         ASSERT_FALSE(made.ok()) << to_text(strategy);
         EXPECT_EQ(made.error().what, "a legal strategy that this version cannot execute yet");
         EXPECT_EQ(made.error().value, to_text(strategy));
-        EXPECT_EQ(made.error().remedy, "with mapping shared these can be: everyone; aggregators, even, sequential");
+        EXPECT_EQ(made.error().remedy, "with mapping shared these can be: everyone; aggregators with even, aligned, cyclic or group-cyclic "
+                  "domains, sequential or contention-free");
         EXPECT_TRUE(why_not_executable(strategy).has_value());
     }
 }

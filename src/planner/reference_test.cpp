@@ -56,7 +56,7 @@ TEST(ReferencePage, ExamplesParse) {
 /// The strategy with one choice of it set, the others such that a plan can be made.
 std::optional<Strategy> with_choice(const std::string& key, const std::string& value) {
     Strategy strategy;
-    if (key == "domains") strategy.writers = {WritersKind::aggregators, 2};
+    if (key == "domains" || key == "order") strategy.writers = {WritersKind::aggregators, 2};
     const auto set = [](auto parsed, auto& choice) {
         if (parsed) choice = parsed.value();
         return parsed.ok();

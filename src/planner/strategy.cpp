@@ -184,11 +184,19 @@ std::string to_text(const Writers& writers) {
 std::string to_text(Domains domains) { return named_text<Domains>(domains, 0, domains_names); }
 std::string to_text(Order order) { return named_text<Order>(order, 0, order_names); }
 
+// The shortest decimal text that reads back as the same number.
+std::string share_text(double share) {
+    std::array<char, 32> digits{};
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), share).ptr;
+    return {digits.data(), end};
+}
+
 std::string to_text(const Strategy& strategy) {
     std::string text = "mapping " + to_text(strategy.mapping) + ", writers " + to_text(strategy.writers);
     if (strategy.writers.kind != WritersKind::everyone) text += ", domains " + to_text(strategy.domains);
     text += ", order " + to_text(strategy.order);
     if (strategy.buffer_bytes > 0) text += ", buffer " + exact_size_text(strategy.buffer_bytes);
+    if (strategy.threshold) text += ", threshold " + share_text(*strategy.threshold);
     if (strategy.stripe.size_bytes > 0) text += ", stripe size " + exact_size_text(strategy.stripe.size_bytes);
     if (strategy.stripe.count > 0) text += ", stripe count " + std::to_string(strategy.stripe.count);
     return text;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,9 @@ struct Strategy {
     Domains domains = Domains::even;
     Order order = Order::sequential;
     std::int64_t buffer_bytes = 0;  ///< most bytes a writer holds in one round; 0 = the strategy's own default
+    /// Contention-free order: a remainder of up to this share of a buffer joins the item before it (Wang et al. 2014, section
+    /// III-B); 0 to 1; nothing = the strategy's own default.
+    std::optional<double> threshold = std::nullopt;
     Stripe stripe;
     friend bool operator==(const Strategy&, const Strategy&) = default;
 };
@@ -85,6 +89,9 @@ struct Strategy {
 [[nodiscard]] std::string to_text(const Writers& writers);
 [[nodiscard]] std::string to_text(Domains domains);
 [[nodiscard]] std::string to_text(Order order);
+
+/// A share such as 0.25, as to_text and plan files write it.
+[[nodiscard]] std::string share_text(double share);
 
 /// One line: "mapping shared, writers aggregators:4, domains even, order sequential, buffer 16 MiB".
 [[nodiscard]] std::string to_text(const Strategy& strategy);

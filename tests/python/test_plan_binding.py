@@ -22,6 +22,7 @@ def test_rules_come_in_order_with_defaults_filled_in() -> None:
         "domains": "even",
         "order": "sequential",
         "buffer_bytes": 1 << 20,
+        "threshold": None,
         "stripe": {"size_bytes": 0, "count": 8},
         "not_executable": None,
     }

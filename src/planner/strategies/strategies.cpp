@@ -6,7 +6,7 @@
 namespace ioweir::planner {
 
 std::span<const StrategyEntry* const> executable_strategies() {
-    static constexpr std::array<const StrategyEntry*, 2> table{&everyone_strategy, &aggregators_even_strategy};
+    static constexpr std::array<const StrategyEntry*, 2> table{&everyone_strategy, &aggregators_strategy};
     return table;
 }
 

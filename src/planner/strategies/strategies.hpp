@@ -17,7 +17,7 @@ struct PlanRequest {
 };
 
 struct StrategyEntry {
-    std::string_view name;     ///< in messages and lists: "aggregators, even, sequential"
+    std::string_view name;     ///< in messages and lists: "everyone"
     std::string_view summary;  ///< one sentence for a person
     bool (*serves)(const Strategy& strategy);
     Result<Plan> (*make)(const PlanRequest& request);
@@ -26,7 +26,7 @@ struct StrategyEntry {
 /// The first entry that serves a strategy makes its plans.
 [[nodiscard]] std::span<const StrategyEntry* const> executable_strategies();
 
-extern const StrategyEntry everyone_strategy;          // everyone.cpp
-extern const StrategyEntry aggregators_even_strategy;  // aggregators_even.cpp
+extern const StrategyEntry everyone_strategy;     // everyone.cpp
+extern const StrategyEntry aggregators_strategy;  // aggregators.cpp
 
 }  // namespace ioweir::planner

@@ -1,0 +1,176 @@
+// Both orders (see rounds.hpp).
+#include "planner/strategies/rounds.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/checked.hpp"
+#include "planner/contention_free.hpp"
+
+namespace ioweir::planner {
+
+namespace {
+
+using layout::ExtentVisitor;
+using layout::StripeComb;
+using layout::StripeLayout;
+using layout::TargetProfile;
+
+class Sequential final : public Rounds {
+public:
+    Sequential(FileDomains domains, std::int64_t buffer_bytes)
+        : domains_(std::move(domains)), buffer_bytes_(buffer_bytes) {}
+
+    [[nodiscard]] std::int64_t of(std::int64_t writer) const override {
+        return ceil_divide(domains_.of(writer).bytes(), buffer_bytes_);
+    }
+    void visit(std::int64_t writer, std::int64_t round, ExtentVisitor visitor) const override {
+        // A round that would overflow lies behind the last one.
+        if (round >= of(writer)) return;
+        const std::int64_t begin = round * buffer_bytes_;
+        domains_.of(writer).visit(begin, checked_add(begin, buffer_bytes_).value_or(INT64_MAX), visitor);
+    }
+    [[nodiscard]] std::int64_t most_bytes() const override { return buffer_bytes_; }
+
+private:
+    FileDomains domains_;
+    std::int64_t buffer_bytes_;
+};
+
+/// What one writer has on one target.
+struct Group {
+    StripeComb comb;
+    std::int64_t bytes = 0;
+    std::int64_t items = 0;
+};
+
+class ContentionFree final : public Rounds {
+public:
+    ContentionFree(std::int64_t buffer_bytes, double threshold)
+        : buffer_bytes_(buffer_bytes),
+          joins_up_to_(static_cast<std::int64_t>(threshold * static_cast<double>(buffer_bytes))) {}
+
+    std::optional<Error> schedule(const FileDomains& domains, const StripeLayout& layout, const TargetProfile& targets,
+                                  std::int64_t unit_bytes) {
+        ItemTable table;
+        table.writers = static_cast<std::int32_t>(domains.writers());
+        add_targets(table, layout, targets);
+        groups_.resize(static_cast<std::size_t>(domains.writers()));
+        slots_.resize(groups_.size());
+        const std::int64_t count = layout.stripe_count();
+        for (std::int64_t writer = 0; writer < domains.writers(); ++writer) {
+            auto& groups = groups_[static_cast<std::size_t>(writer)];
+            groups.reserve(static_cast<std::size_t>(count));
+            for (std::int64_t dealt = 0; dealt < count; ++dealt) {
+                const Group group = group_of(intersect(domains.of(writer), StripeComb{unit_bytes, dealt, count, domains.of(writer).range}));
+                groups.push_back(group);
+                if (group.items > 0)
+                    table.pairs.push_back({static_cast<std::int32_t>(writer), static_cast<std::int32_t>(dealt), group.items});
+            }
+        }
+        return visit_contention_free(table, [&](const RoundPattern& pattern) { append(pattern); });
+    }
+
+    [[nodiscard]] std::int64_t of(std::int64_t writer) const override {
+        const auto& slots = slots_[static_cast<std::size_t>(writer)];
+        return slots.empty() ? 0 : slots.back().first_round + slots.back().rounds;
+    }
+
+    void visit(std::int64_t writer, std::int64_t round, ExtentVisitor visitor) const override {
+        const auto& slots = slots_[static_cast<std::size_t>(writer)];
+        const auto after = std::upper_bound(slots.begin(), slots.end(), round, [](std::int64_t value, const Slot& slot) {
+            return value < slot.first_round;
+        });
+        if (after == slots.begin()) return;
+        const Slot& slot = *(after - 1);
+        if (round >= slot.first_round + slot.rounds) return;
+        const Group& group = groups_[static_cast<std::size_t>(writer)][slot.group];
+        const std::int64_t item = slot.first_item + (round - slot.first_round);
+        const std::int64_t begin = item * buffer_bytes_;
+        group.comb.visit(begin, item + 1 == group.items ? group.bytes : begin + buffer_bytes_, visitor);
+    }
+
+    [[nodiscard]] std::int64_t most_bytes() const override {
+        return checked_add(buffer_bytes_, joins_up_to_).value_or(INT64_MAX);
+    }
+
+private:
+    /// A run of rounds in which a writer moves consecutive items of one group.
+    struct Slot {
+        std::int64_t first_round = 0;
+        std::int64_t rounds = 0;
+        std::size_t group = 0;
+        std::int64_t first_item = 0;
+    };
+
+    /// The profile's tree with parents first; a target of the layout that the profile does not know stands alone.
+    static void add_targets(ItemTable& table, const StripeLayout& layout, const TargetProfile& targets) {
+        std::vector<std::int32_t> place(targets.domains.size(), -1);
+        const auto add = [&](auto&& self, std::int32_t domain) -> std::int32_t {
+            auto& found = place[static_cast<std::size_t>(domain)];
+            if (found >= 0) return found;
+            const auto& about = targets.domains[static_cast<std::size_t>(domain)];
+            const std::int32_t parent = about.parent < 0 ? -1 : self(self, about.parent);
+            found = static_cast<std::int32_t>(table.target_domains.size());
+            table.target_domains.push_back({about.capacity_writers, parent});
+            return found;
+        };
+        const std::int64_t count = layout.stripe_count();
+        for (std::int64_t dealt = 0; dealt < count; ++dealt) {
+            const auto id = static_cast<std::size_t>(
+                layout.targets()[static_cast<std::size_t>((dealt + layout.start()) % count)]);
+            if (id < targets.domain_of_target.size()) {
+                table.domain_of_target.push_back(add(add, targets.domain_of_target[id]));
+            } else {
+                table.domain_of_target.push_back(static_cast<std::int32_t>(table.target_domains.size()));
+                table.target_domains.push_back({1, -1});
+            }
+        }
+    }
+
+    [[nodiscard]] Group group_of(const StripeComb& comb) const {
+        const std::int64_t bytes = comb.bytes();
+        if (bytes == 0) return {comb, 0, 0};
+        const std::int64_t full = bytes / buffer_bytes_;
+        const std::int64_t rest = bytes % buffer_bytes_;
+        return {comb, bytes, std::max<std::int64_t>(1, rest > joins_up_to_ ? full + 1 : full)};
+    }
+
+    void append(const RoundPattern& pattern) {
+        for (const RoundPattern::Move& move : pattern.moves) {
+            auto& slots = slots_[static_cast<std::size_t>(move.writer)];
+            const auto group = static_cast<std::size_t>(move.target);
+            std::int64_t& next = next_item_[{move.writer, move.target}];
+            Slot* const last = slots.empty() ? nullptr : &slots.back();
+            if (last != nullptr && last->group == group && last->first_round + last->rounds == scheduled_)
+                last->rounds += pattern.rounds;
+            else
+                slots.push_back({scheduled_, pattern.rounds, group, next});
+            next += pattern.rounds;
+        }
+        scheduled_ += pattern.rounds;
+    }
+
+    std::int64_t buffer_bytes_;
+    std::int64_t joins_up_to_;
+    std::vector<std::vector<Group>> groups_;  // by writer, then target as dealt
+    std::vector<std::vector<Slot>> slots_;    // by writer, by rising round
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> next_item_;
+    std::int64_t scheduled_ = 0;  // rounds
+};
+
+}  // namespace
+
+std::unique_ptr<const Rounds> sequential_rounds(FileDomains domains, std::int64_t buffer_bytes) {
+    return std::make_unique<Sequential>(std::move(domains), buffer_bytes);
+}
+
+Result<std::unique_ptr<const Rounds>> contention_free_rounds(const FileDomains& domains, const StripeLayout& layout,
+                                                            const TargetProfile& targets, std::int64_t unit_bytes,
+                                                            std::int64_t buffer_bytes, double threshold) {
+    auto rounds = std::make_unique<ContentionFree>(buffer_bytes, threshold);
+    if (auto error = rounds->schedule(domains, layout, targets, unit_bytes)) return *error;
+    return std::unique_ptr<const Rounds>(std::move(rounds));
+}
+
+}  // namespace ioweir::planner

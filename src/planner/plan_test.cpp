@@ -38,7 +38,8 @@ Strategy aggregators(std::int64_t count, std::int64_t buffer_bytes) {
 rc::Gen<Strategy> executable_strategy() {
     const auto aggregated = rc::gen::map(
         rc::gen::tuple(rc::gen::inRange<std::int64_t>(1, 9), rc::gen::element<std::int64_t>(1, 3, 16, 1000),
-                       rc::gen::element(Domains::even, Domains::aligned, Domains::cyclic, Domains::group_cyclic),
+                       rc::gen::element(Domains::even, Domains::aligned, Domains::cyclic, Domains::group_cyclic,
+                                        Domains::cooperative),
                        rc::gen::element(Order::sequential, Order::contention_free),
                        rc::gen::element<std::optional<double>>(std::nullopt, 0.0, 0.25, 1.0)),
         [](const auto& choices) {
@@ -233,6 +234,36 @@ RC_GTEST_PROP(Degenerate, OneStripeTargetMakesEvenAndCyclicTheSame, ()) {
     RC_ASSERT(table_of(must_plan(pattern, cyclic, layout), pattern).cells == even.cells);
 }
 
+RC_GTEST_PROP(Plan, CooperativeDomainsNeverNeedMoreRoundsThanAlignedOnes, ()) {
+    const auto stripes = *rc::gen::inRange<std::int64_t>(1, 90);
+    const auto pattern = pattern_of({{{0, stripes}}, {}, {}, {}});
+    std::vector<std::int32_t> targets(*rc::gen::inRange<std::size_t>(1, 6));
+    std::iota(targets.begin(), targets.end(), 0);
+    const StripeLayout layout = StripeLayout::make(1, targets).take();
+    Strategy strategy = aggregators(*rc::gen::inRange<std::int64_t>(1, 5), *rc::gen::inRange<std::int64_t>(1, 5));
+    strategy.order = Order::contention_free;
+    strategy.domains = Domains::aligned;
+    const auto aligned = must_plan(pattern, strategy, layout).rounds();
+    strategy.domains = Domains::cooperative;
+    RC_ASSERT(must_plan(pattern, strategy, layout).rounds() <= aligned);
+}
+
+// 20 stripes on 3 targets, 4 writers with buffers of two stripes: parts of 5 stripes have two on some targets and one on others, and
+// one target gets more groups than the others. Moved boundaries reach the 3 rounds that ROMIO would need (max_ntimes).
+TEST(CooperativePlan, MovedBoundariesSaveARound) {
+    const auto pattern = pattern_of({{{0, 200}}, {}, {}, {}});
+    const StripeLayout layout = StripeLayout::make(10, {0, 1, 2}).take();
+    Strategy strategy = aggregators(4, 20);
+    strategy.order = Order::contention_free;
+    strategy.domains = Domains::aligned;
+    EXPECT_EQ(must_plan(pattern, strategy, layout).rounds(), 4);
+    strategy.domains = Domains::cooperative;
+    EXPECT_EQ(must_plan(pattern, strategy, layout).rounds(), 3);
+    strategy.domains = Domains::even;
+    strategy.order = Order::sequential;
+    EXPECT_EQ(must_plan(pattern, strategy, layout).rounds(), 3);
+}
+
 // Wang et al. 2014, figures 1 and 4: 18 stripes over 3 OSTs, 3 aggregators, buffer of two stripes: stripes 1 and 4 in one round.
 TEST(ContentionFreePlan, PaperFigure4) {
     const auto pattern = pattern_of({{{0, 18}}, {}, {}});
@@ -364,8 +395,8 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
         ASSERT_FALSE(made.ok()) << to_text(strategy);
         EXPECT_EQ(made.error().what, "a legal strategy that this version cannot execute yet");
         EXPECT_EQ(made.error().value, to_text(strategy));
-        EXPECT_EQ(made.error().remedy, "with mapping shared these can be: everyone; aggregators with even, aligned, cyclic or group-cyclic "
-                  "domains, sequential or contention-free");
+        EXPECT_EQ(made.error().remedy, "with mapping shared these can be: everyone; aggregators with even, aligned, cyclic, group-cyclic "
+                  "or cooperative domains, sequential or contention-free");
         EXPECT_TRUE(why_not_executable(strategy).has_value());
     }
 }

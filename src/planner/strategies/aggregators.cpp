@@ -8,6 +8,7 @@
 // What does not live here: domains (domains.cpp), rounds (rounds.cpp).
 #include <algorithm>
 
+#include "base/checked.hpp"
 #include "base/size_text.hpp"
 #include "planner/strategies/rounds.hpp"
 #include "planner/strategies/strategies.hpp"
@@ -103,7 +104,7 @@ bool cyclic(const Strategy& strategy) {
 
 bool serves(const Strategy& strategy) {
     return strategy.mapping.kind == MappingKind::shared && strategy.writers.kind == WritersKind::aggregators &&
-           (strategy.domains == Domains::even || strategy.domains == Domains::aligned || cyclic(strategy)) &&
+           strategy.domains != Domains::dimension && strategy.domains != Domains::group &&
            (strategy.order == Order::sequential || strategy.order == Order::contention_free);
 }
 
@@ -136,6 +137,25 @@ std::int64_t choose_writers(const PlanRequest& request, std::vector<std::string>
     return writers;
 }
 
+/// Of the layout's targets, as stripes are dealt to them; 1 where the profile does not know a target.
+std::vector<std::int64_t> capacities_of(const PlanRequest& request) {
+    const std::int64_t count = request.layout.stripe_count();
+    std::vector<std::int64_t> capacities;
+    for (std::int64_t dealt = 0; dealt < count; ++dealt) {
+        const auto id = static_cast<std::size_t>(
+            request.layout.targets()[static_cast<std::size_t>((dealt + request.layout.start()) % count)]);
+        const auto& known = request.targets.domain_of_target;
+        capacities.push_back(
+            id < known.size() ? request.targets.domains[static_cast<std::size_t>(known[id])].capacity_writers : 1);
+    }
+    return capacities;
+}
+
+/// ROMIO's max_ntimes for even domains of the region: the rounds that the amount of data asks for.
+std::int64_t even_rounds(Extent region, std::int64_t writers, std::int64_t buffer_bytes) {
+    return ceil_divide(ceil_divide(region.length, writers), buffer_bytes);
+}
+
 Result<Plan> make(const PlanRequest& request) {
     const Strategy& strategy = request.strategy;
     Plan plan{strategy, 0, {}, nullptr};
@@ -156,13 +176,21 @@ Result<Plan> make(const PlanRequest& request) {
     }
     const std::int64_t writers = choose_writers(request, plan.remarks);
     const Extent region = request.pattern.bounds();
-    FileDomains domains = FileDomains::make(strategy.domains, region, writers, unit);
+    const ItemRule rule = ItemRule::make(buffer, strategy.threshold.value_or(default_threshold));
+    FileDomains domains = strategy.domains == Domains::cooperative
+                              ? FileDomains::cooperative(region, writers, unit, request.layout,
+                                                         capacities_of(request), rule)
+                              : FileDomains::make(strategy.domains, region, writers, unit);
     std::unique_ptr<const Rounds> rounds;
     if (strategy.order == Order::contention_free) {
-        const double threshold = strategy.threshold ? *strategy.threshold : default_threshold;
-        auto made = contention_free_rounds(domains, request.layout, request.targets, unit, buffer, threshold);
+        auto made = contention_free_rounds(domains, request.layout, request.targets, unit, rule);
         if (!made) return made.error();
         rounds = made.take();
+        std::int64_t most = 0;
+        for (std::int64_t writer = 0; writer < writers; ++writer) most = std::max(most, rounds->of(writer));
+        plan.remarks.push_back("contention-free in " + std::to_string(most) + " rounds, the fewest for these domains; " +
+                               std::to_string(even_rounds(region, writers, buffer)) +
+                               " buffers of even domains, one after the other (ROMIO's max_ntimes)");
     } else {
         rounds = sequential_rounds(domains, buffer);
     }
@@ -175,7 +203,7 @@ Result<Plan> make(const PlanRequest& request) {
 }  // namespace
 
 constinit const StrategyEntry aggregators_strategy{
-    "aggregators with even, aligned, cyclic or group-cyclic domains, sequential or contention-free",
+    "aggregators with even, aligned, cyclic, group-cyclic or cooperative domains, sequential or contention-free",
     "some ranks collect the bytes of their file domain and move them buffer by buffer", serves, make};
 
 }  // namespace ioweir::planner

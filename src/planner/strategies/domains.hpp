@@ -8,6 +8,7 @@
 #include "base/function_ref.hpp"
 #include "layout/core/stripe_comb.hpp"
 #include "layout/core/stripe_layout.hpp"
+#include "planner/strategies/items.hpp"
 #include "planner/strategy.hpp"
 
 namespace ioweir::planner {
@@ -16,9 +17,15 @@ namespace ioweir::planner {
 class FileDomains {
 public:
     /// `unit_bytes`: the stripe size, or what stands in for it where the file has none. Kinds that this function does not know
-    /// (dimension, group) are not asked for.
+    /// (cooperative, dimension, group) are not asked for.
     [[nodiscard]] static FileDomains make(Domains kind, layout::Extent region, std::int64_t writers,
                                           std::int64_t unit_bytes);
+
+    /// Contiguous domains whose boundaries lie where the contention-free order needs few rounds (cooperative.cpp). `capacities`: of
+    /// the layout's targets as stripes are dealt to them.
+    [[nodiscard]] static FileDomains cooperative(layout::Extent region, std::int64_t writers, std::int64_t unit_bytes,
+                                                 const layout::StripeLayout& layout,
+                                                 const std::vector<std::int64_t>& capacities, const ItemRule& rule);
 
     [[nodiscard]] std::int64_t writers() const { return static_cast<std::int64_t>(combs_.size()); }
     [[nodiscard]] const layout::StripeComb& of(std::int64_t writer) const {

@@ -46,9 +46,8 @@ struct Group {
 
 class ContentionFree final : public Rounds {
 public:
-    ContentionFree(std::int64_t buffer_bytes, double threshold)
-        : buffer_bytes_(buffer_bytes),
-          joins_up_to_(static_cast<std::int64_t>(threshold * static_cast<double>(buffer_bytes))) {}
+    explicit ContentionFree(const ItemRule& rule)
+        : rule_(rule) {}
 
     std::optional<Error> schedule(const FileDomains& domains, const StripeLayout& layout, const TargetProfile& targets,
                                   std::int64_t unit_bytes) {
@@ -86,12 +85,12 @@ public:
         if (round >= slot.first_round + slot.rounds) return;
         const Group& group = groups_[static_cast<std::size_t>(writer)][slot.group];
         const std::int64_t item = slot.first_item + (round - slot.first_round);
-        const std::int64_t begin = item * buffer_bytes_;
-        group.comb.visit(begin, item + 1 == group.items ? group.bytes : begin + buffer_bytes_, visitor);
+        const std::int64_t begin = item * rule_.buffer_bytes;
+        group.comb.visit(begin, item + 1 == group.items ? group.bytes : begin + rule_.buffer_bytes, visitor);
     }
 
     [[nodiscard]] std::int64_t most_bytes() const override {
-        return checked_add(buffer_bytes_, joins_up_to_).value_or(INT64_MAX);
+        return checked_add(rule_.buffer_bytes, rule_.joins_up_to).value_or(INT64_MAX);
     }
 
 private:
@@ -130,10 +129,7 @@ private:
 
     [[nodiscard]] Group group_of(const StripeComb& comb) const {
         const std::int64_t bytes = comb.bytes();
-        if (bytes == 0) return {comb, 0, 0};
-        const std::int64_t full = bytes / buffer_bytes_;
-        const std::int64_t rest = bytes % buffer_bytes_;
-        return {comb, bytes, std::max<std::int64_t>(1, rest > joins_up_to_ ? full + 1 : full)};
+        return {comb, bytes, rule_.items(bytes)};
     }
 
     void append(const RoundPattern& pattern) {
@@ -151,8 +147,7 @@ private:
         scheduled_ += pattern.rounds;
     }
 
-    std::int64_t buffer_bytes_;
-    std::int64_t joins_up_to_;
+    ItemRule rule_;
     std::vector<std::vector<Group>> groups_;  // by writer, then target as dealt
     std::vector<std::vector<Slot>> slots_;    // by writer, by rising round
     std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> next_item_;
@@ -167,8 +162,8 @@ std::unique_ptr<const Rounds> sequential_rounds(FileDomains domains, std::int64_
 
 Result<std::unique_ptr<const Rounds>> contention_free_rounds(const FileDomains& domains, const StripeLayout& layout,
                                                             const TargetProfile& targets, std::int64_t unit_bytes,
-                                                            std::int64_t buffer_bytes, double threshold) {
-    auto rounds = std::make_unique<ContentionFree>(buffer_bytes, threshold);
+                                                            const ItemRule& rule) {
+    auto rounds = std::make_unique<ContentionFree>(rule);
     if (auto error = rounds->schedule(domains, layout, targets, unit_bytes)) return *error;
     return std::unique_ptr<const Rounds>(std::move(rounds));
 }

@@ -27,14 +27,12 @@ public:
 /// From the first byte of a domain to its last, a buffer at a time, as ROMIO does.
 [[nodiscard]] std::unique_ptr<const Rounds> sequential_rounds(FileDomains domains, std::int64_t buffer_bytes);
 
-/// Wang et al. 2014, IBCS: the part of a domain that lies on one target is a group, cut into items of a buffer each; a remainder of
-/// more than `threshold` buffers is an item of its own, a smaller one joins the item before it in an extended buffer of at most
-/// (1 + threshold) buffers; a group with no full item is one item. In each round every writer moves at most one item, and no
+/// Wang et al. 2014, IBCS: the part of a domain that lies on one target is a group, cut into items by `rule`. In each round every writer moves at most one item, and no
 /// contention domain of the profile serves more writers than its capacity. Targets that the profile does not know have capacity 1.
 [[nodiscard]] Result<std::unique_ptr<const Rounds>> contention_free_rounds(const FileDomains& domains,
                                                                           const layout::StripeLayout& layout,
                                                                           const layout::TargetProfile& targets,
                                                                           std::int64_t unit_bytes,
-                                                                          std::int64_t buffer_bytes, double threshold);
+                                                                          const ItemRule& rule);
 
 }  // namespace ioweir::planner

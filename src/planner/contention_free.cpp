@@ -138,15 +138,16 @@ private:
     /// More moves where there is room: nothing is put off that can be done now.
     void fill() {
         const std::int32_t source_and_sink = 0;
-        // A unit leaves node 0 over an arc that begins there and has room, and must come back to it.
-        for (std::size_t at = starts_[0]; at < starts_[1]; ++at) {
-            Arc& arc = arcs_[touching_[at]];
-            while (arc.from == source_and_sink && arc.flow < upper(arc)) {
-                ++arc.flow;
-                if (push(arc.to, source_and_sink, touching_[at])) continue;
-                --arc.flow;
-                break;
+        // A unit leaves node 0 over any arc that begins there and has room, and comes back to it.
+        for (bool found = true; found;) {
+            ++search_;
+            queue_.clear();
+            for (std::size_t at = starts_[0]; at < starts_[1]; ++at) {
+                const Arc& arc = arcs_[touching_[at]];
+                if (arc.from == source_and_sink && arc.flow < upper(arc)) reach(arc.to, touching_[at]);
             }
+            found = search(source_and_sink, arcs_.size(), true);
+            if (found) shift(source_and_sink, source_and_sink);
         }
     }
 
@@ -154,33 +155,50 @@ private:
     bool push(std::int32_t from, std::int32_t to, std::size_t except) {
         ++search_;
         queue_.clear();
-        queue_.push_back(from);
-        seen_[static_cast<std::size_t>(from)] = search_;
-        for (std::size_t at = 0; at < queue_.size() && seen_[static_cast<std::size_t>(to)] != search_; ++at) {
-            const std::int32_t node = queue_[at];
-            for (std::size_t k = starts_[static_cast<std::size_t>(node)]; k < starts_[static_cast<std::size_t>(node) + 1];
-                 ++k) {
+        reach(from, except);
+        if (!search(to, except)) return false;
+        shift(from, to);
+        return true;
+    }
+
+    void reach(std::int32_t node, std::size_t by) {
+        if (seen_[static_cast<std::size_t>(node)] == search_) return;
+        seen_[static_cast<std::size_t>(node)] = search_;
+        came_by_[static_cast<std::size_t>(node)] = by;
+        queue_.push_back(node);
+    }
+
+    /// Depth first, and to the end as soon as it is in sight: networks are dense, almost every way is one.
+    /// `new_unit`: node 0 is reached as a sink only; giving a unit back to it as the source would gain nothing.
+    bool search(std::int32_t to, std::size_t except, bool new_unit = false) {
+        while (!queue_.empty()) {
+            const std::int32_t node = queue_.back();
+            queue_.pop_back();
+            for (std::size_t k = starts_[static_cast<std::size_t>(node)];
+                 k < starts_[static_cast<std::size_t>(node) + 1]; ++k) {
                 const std::size_t i = touching_[k];
                 if (i == except) continue;
                 const Arc& arc = arcs_[i];
                 const bool forward = arc.from == node;
-                const std::int32_t next = forward ? arc.to : arc.from;
-                if (seen_[static_cast<std::size_t>(next)] == search_) continue;
                 // Arcs that are out of their bounds themselves may only come nearer to them.
                 if (forward ? arc.flow >= upper(arc) : arc.flow <= lower(arc)) continue;
-                seen_[static_cast<std::size_t>(next)] = search_;
-                came_by_[static_cast<std::size_t>(next)] = i;
-                queue_.push_back(next);
+                if (new_unit && !forward && arc.from == 0) continue;
+                reach(forward ? arc.to : arc.from, i);
+                if (seen_[static_cast<std::size_t>(to)] == search_) return true;
             }
         }
-        if (seen_[static_cast<std::size_t>(to)] != search_) return false;
-        for (std::int32_t node = to; node != from;) {
+        return false;
+    }
+
+    /// One unit more along the way that the search found.
+    void shift(std::int32_t from, std::int32_t to) {
+        for (std::int32_t node = to;;) {
             Arc& arc = arcs_[came_by_[static_cast<std::size_t>(node)]];
             const bool forward = arc.to == node;
             arc.flow += forward ? 1 : -1;
             node = forward ? arc.from : arc.to;
+            if (node == from) return;
         }
-        return true;
     }
 
     /// How often the round can be done before a pair runs out or a domain that serves less than its capacity becomes tight.

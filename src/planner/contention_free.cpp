@@ -251,9 +251,7 @@ std::optional<Error> check_domains(const std::vector<SharedDomain>& domains, con
     return std::nullopt;
 }
 
-bool inside(std::int64_t index, std::size_t count) {
-    return index >= 0 && static_cast<std::uint64_t>(index) < count;
-}
+bool inside(std::int64_t index, std::size_t count) { return index >= 0 && static_cast<std::uint64_t>(index) < count; }
 
 std::optional<Error> check(const ItemTable& table) {
     if (auto error = check_domains(table.target_domains, "target domain")) return error;
@@ -261,8 +259,8 @@ std::optional<Error> check(const ItemTable& table) {
     for (const std::int32_t domain : table.domain_of_target)
         if (!inside(domain, table.target_domains.size()))
             return Error{"a target in no domain", std::to_string(domain), "each target has a domain of its own"};
-    if (table.writers < 0 || (!table.domain_of_writer.empty() &&
-                              table.domain_of_writer.size() != static_cast<std::size_t>(table.writers)))
+    if (table.writers < 0 ||
+        (!table.domain_of_writer.empty() && table.domain_of_writer.size() != static_cast<std::size_t>(table.writers)))
         return Error{"a number of writers that does not fit", std::to_string(table.writers),
                      "give each writer a domain or none at all"};
     for (const std::int32_t domain : table.domain_of_writer)

@@ -139,10 +139,10 @@ ItemTable random_table() {
     }
     for (std::int32_t writer = 0; writer < table.writers; ++writer)
         for (std::int32_t target = 0; target < targets; ++target)
-            if (const auto items = *rc::gen::weightedOneOf<std::int64_t>(
-                    {{2, rc::gen::just<std::int64_t>(0)},
-                     {3, rc::gen::inRange<std::int64_t>(1, 6)},
-                     {1, rc::gen::inRange<std::int64_t>(1, 100'000)}});
+            if (const auto items =
+                    *rc::gen::weightedOneOf<std::int64_t>({{2, rc::gen::just<std::int64_t>(0)},
+                                                           {3, rc::gen::inRange<std::int64_t>(1, 6)},
+                                                           {1, rc::gen::inRange<std::int64_t>(1, 100'000)}});
                 items > 0)
                 table.pairs.push_back({writer, target, items});
     return table;

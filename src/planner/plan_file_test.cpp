@@ -59,7 +59,8 @@ TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[files]]\nmatch = \"*\"\n"),
               "unknown key: 'files' (plan.toml:1); a plan file has [[file]] tables only");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ncolour = 1\n"),
-              "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, threshold, stripe");
+              "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, threshold, "
+              "stripe");
 }
 
 TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {

@@ -205,8 +205,9 @@ RC_GTEST_PROP(Plan, AStripeKeepsItsWriterFromCallToCall, ()) {
             for (const Cell& cell : table.cells[writer])
                 for (const Extent& extent : cell.operations)
                     for (std::int64_t at = extent.offset; at < extent.end(); at = layout.next_boundary(at))
-                        RC_ASSERT(owner.try_emplace(at / layout.stripe_bytes(), table.writer_ranks[writer]).first->second ==
-                                  table.writer_ranks[writer]);
+                        RC_ASSERT(
+                            owner.try_emplace(at / layout.stripe_bytes(), table.writer_ranks[writer]).first->second ==
+                            table.writer_ranks[writer]);
     }
 }
 
@@ -395,7 +396,8 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
         ASSERT_FALSE(made.ok()) << to_text(strategy);
         EXPECT_EQ(made.error().what, "a legal strategy that this version cannot execute yet");
         EXPECT_EQ(made.error().value, to_text(strategy));
-        EXPECT_EQ(made.error().remedy, "with mapping shared these can be: everyone; aggregators with even, aligned, cyclic, group-cyclic "
+        EXPECT_EQ(made.error().remedy,
+                  "with mapping shared these can be: everyone; aggregators with even, aligned, cyclic, group-cyclic "
                   "or cooperative domains, sequential or contention-free");
         EXPECT_TRUE(why_not_executable(strategy).has_value());
     }

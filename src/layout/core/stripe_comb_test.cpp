@@ -11,7 +11,9 @@ using testing::small_file_bytes;
 StripeComb random_comb(std::int64_t unit) {
     const auto step = *rc::gen::inRange<std::int64_t>(1, 7);
     const auto offset = *rc::gen::inRange<std::int64_t>(0, small_file_bytes);
-    return {unit, *rc::gen::inRange<std::int64_t>(0, step), step,
+    return {unit,
+            *rc::gen::inRange<std::int64_t>(0, step),
+            step,
             {offset, *rc::gen::inRange<std::int64_t>(0, small_file_bytes - offset + 1)}};
 }
 

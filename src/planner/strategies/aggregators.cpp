@@ -177,10 +177,10 @@ Result<Plan> make(const PlanRequest& request) {
     const std::int64_t writers = choose_writers(request, plan.remarks);
     const Extent region = request.pattern.bounds();
     const ItemRule rule = ItemRule::make(buffer, strategy.threshold.value_or(default_threshold));
-    FileDomains domains = strategy.domains == Domains::cooperative
-                              ? FileDomains::cooperative(region, writers, unit, request.layout,
-                                                         capacities_of(request), rule)
-                              : FileDomains::make(strategy.domains, region, writers, unit);
+    FileDomains domains =
+        strategy.domains == Domains::cooperative
+            ? FileDomains::cooperative(region, writers, unit, request.layout, capacities_of(request), rule)
+            : FileDomains::make(strategy.domains, region, writers, unit);
     std::unique_ptr<const Rounds> rounds;
     if (strategy.order == Order::contention_free) {
         auto made = contention_free_rounds(domains, request.layout, request.targets, unit, rule);
@@ -188,7 +188,8 @@ Result<Plan> make(const PlanRequest& request) {
         rounds = made.take();
         std::int64_t most = 0;
         for (std::int64_t writer = 0; writer < writers; ++writer) most = std::max(most, rounds->of(writer));
-        plan.remarks.push_back("contention-free in " + std::to_string(most) + " rounds, the fewest for these domains; " +
+        plan.remarks.push_back("contention-free in " + std::to_string(most) +
+                               " rounds, the fewest for these domains; " +
                                std::to_string(even_rounds(region, writers, buffer)) +
                                " buffers of even domains, one after the other (ROMIO's max_ntimes)");
     } else {

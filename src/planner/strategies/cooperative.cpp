@@ -103,7 +103,8 @@ private:
         const std::int64_t stripe = round_down(before, unit_);
         for (std::int64_t step = -near; step <= near; ++step)
             if (const auto place = checked_add(stripe, step * unit_); place && *place > 0) consider(*place);
-        if (const auto period = checked_multiply(targets_ * std::max<std::int64_t>(1, rule_.buffer_bytes / unit_), unit_)) {
+        if (const auto period =
+                checked_multiply(targets_ * std::max<std::int64_t>(1, rule_.buffer_bytes / unit_), unit_)) {
             const std::int64_t below = round_down(before, *period);
             consider(below);
             if (const auto above = checked_add(below, *period)) consider(*above);
@@ -117,8 +118,8 @@ private:
     std::int64_t unit_;
     ItemRule rule_;
     std::int64_t targets_;
-    std::vector<std::int64_t> boundaries_;  // of all domains; the first and the last stay
-    std::vector<std::int64_t> wanted_;      // where they were at first
+    std::vector<std::int64_t> boundaries_;         // of all domains; the first and the last stay
+    std::vector<std::int64_t> wanted_;             // where they were at first
     std::vector<std::vector<std::int64_t>> rows_;  // items by writer, then target as dealt
     std::vector<std::int64_t> loads_;              // items by target
 };

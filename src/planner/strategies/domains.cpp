@@ -46,7 +46,8 @@ std::vector<StripeComb> contiguous_parts(Extent region, std::int64_t writers, st
 FileDomains FileDomains::make(Domains kind, Extent region, std::int64_t writers, std::int64_t unit_bytes) {
     if (kind == Domains::cyclic || kind == Domains::group_cyclic) {
         std::vector<StripeComb> combs;
-        for (std::int64_t writer = 0; writer < writers; ++writer) combs.push_back({unit_bytes, writer, writers, region});
+        for (std::int64_t writer = 0; writer < writers; ++writer)
+            combs.push_back({unit_bytes, writer, writers, region});
         return {writers == 1, std::move(combs)};
     }
     return {true, contiguous_parts(region, writers, unit_bytes, kind == Domains::aligned)};
@@ -55,11 +56,9 @@ FileDomains FileDomains::make(Domains kind, Extent region, std::int64_t writers,
 void FileDomains::visit_writers(Extent extent, FunctionRef<void(std::int64_t)> visitor) const {
     if (extent.empty() || combs_.empty()) return;
     if (contiguous_) {
-        const auto first = std::partition_point(combs_.begin(), combs_.end(), [&](const StripeComb& comb) {
-            return comb.range.end() <= extent.offset;
-        });
-        for (auto at = first; at != combs_.end() && at->range.offset < extent.end(); ++at)
-            visitor(at - combs_.begin());
+        const auto first = std::partition_point(
+            combs_.begin(), combs_.end(), [&](const StripeComb& comb) { return comb.range.end() <= extent.offset; });
+        for (auto at = first; at != combs_.end() && at->range.offset < extent.end(); ++at) visitor(at - combs_.begin());
         return;
     }
     const std::int64_t unit = combs_.front().unit_bytes;

@@ -46,8 +46,7 @@ struct Group {
 
 class ContentionFree final : public Rounds {
 public:
-    explicit ContentionFree(const ItemRule& rule)
-        : rule_(rule) {}
+    explicit ContentionFree(const ItemRule& rule) : rule_(rule) {}
 
     std::optional<Error> schedule(const FileDomains& domains, const StripeLayout& layout, const TargetProfile& targets,
                                   std::int64_t unit_bytes) {
@@ -61,10 +60,12 @@ public:
             auto& groups = groups_[static_cast<std::size_t>(writer)];
             groups.reserve(static_cast<std::size_t>(count));
             for (std::int64_t dealt = 0; dealt < count; ++dealt) {
-                const Group group = group_of(intersect(domains.of(writer), StripeComb{unit_bytes, dealt, count, domains.of(writer).range}));
+                const Group group = group_of(
+                    intersect(domains.of(writer), StripeComb{unit_bytes, dealt, count, domains.of(writer).range}));
                 groups.push_back(group);
                 if (group.items > 0)
-                    table.pairs.push_back({static_cast<std::int32_t>(writer), static_cast<std::int32_t>(dealt), group.items});
+                    table.pairs.push_back(
+                        {static_cast<std::int32_t>(writer), static_cast<std::int32_t>(dealt), group.items});
             }
         }
         return visit_contention_free(table, [&](const RoundPattern& pattern) { append(pattern); });
@@ -77,9 +78,9 @@ public:
 
     void visit(std::int64_t writer, std::int64_t round, ExtentVisitor visitor) const override {
         const auto& slots = slots_[static_cast<std::size_t>(writer)];
-        const auto after = std::upper_bound(slots.begin(), slots.end(), round, [](std::int64_t value, const Slot& slot) {
-            return value < slot.first_round;
-        });
+        const auto after =
+            std::upper_bound(slots.begin(), slots.end(), round,
+                             [](std::int64_t value, const Slot& slot) { return value < slot.first_round; });
         if (after == slots.begin()) return;
         const Slot& slot = *(after - 1);
         if (round >= slot.first_round + slot.rounds) return;
@@ -116,8 +117,8 @@ private:
         };
         const std::int64_t count = layout.stripe_count();
         for (std::int64_t dealt = 0; dealt < count; ++dealt) {
-            const auto id = static_cast<std::size_t>(
-                layout.targets()[static_cast<std::size_t>((dealt + layout.start()) % count)]);
+            const auto id =
+                static_cast<std::size_t>(layout.targets()[static_cast<std::size_t>((dealt + layout.start()) % count)]);
             if (id < targets.domain_of_target.size()) {
                 table.domain_of_target.push_back(add(add, targets.domain_of_target[id]));
             } else {
@@ -161,8 +162,8 @@ std::unique_ptr<const Rounds> sequential_rounds(FileDomains domains, std::int64_
 }
 
 Result<std::unique_ptr<const Rounds>> contention_free_rounds(const FileDomains& domains, const StripeLayout& layout,
-                                                            const TargetProfile& targets, std::int64_t unit_bytes,
-                                                            const ItemRule& rule) {
+                                                             const TargetProfile& targets, std::int64_t unit_bytes,
+                                                             const ItemRule& rule) {
     auto rounds = std::make_unique<ContentionFree>(rule);
     if (auto error = rounds->schedule(domains, layout, targets, unit_bytes)) return *error;
     return std::unique_ptr<const Rounds>(std::move(rounds));

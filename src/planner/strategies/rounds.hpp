@@ -30,9 +30,9 @@ public:
 /// Wang et al. 2014, IBCS: the part of a domain that lies on one target is a group, cut into items by `rule`. In each round every writer moves at most one item, and no
 /// contention domain of the profile serves more writers than its capacity. Targets that the profile does not know have capacity 1.
 [[nodiscard]] Result<std::unique_ptr<const Rounds>> contention_free_rounds(const FileDomains& domains,
-                                                                          const layout::StripeLayout& layout,
-                                                                          const layout::TargetProfile& targets,
-                                                                          std::int64_t unit_bytes,
-                                                                          const ItemRule& rule);
+                                                                           const layout::StripeLayout& layout,
+                                                                           const layout::TargetProfile& targets,
+                                                                           std::int64_t unit_bytes,
+                                                                           const ItemRule& rule);
 
 }  // namespace ioweir::planner

@@ -327,7 +327,7 @@ RC_GTEST_PROP(Degenerate, EqualPartsInRankOrderNeedNoExchange, ()) {
     RC_ASSERT(verify(made, pattern.value()).value().bytes_between_ranks == 0);
 }
 
-// The example of aggregators_even.cpp.
+// Even domains: 3 aggregators, buffer 20, bytes 0 to 99: parts of 34 bytes, windows of 20.
 TEST(AggregatorsEven, DomainsAndWindows) {
     const auto pattern = pattern_of({{{0, 100}}, {}, {}});
     const Plan made = must_plan(pattern, aggregators(3, 20));

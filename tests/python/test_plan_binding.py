@@ -58,4 +58,7 @@ def test_strategy_names_are_those_that_a_plan_file_takes() -> None:
                 written = value.replace("N", "2")
                 (rule,) = compiled().parse_plan(f'[[file]]\nmatch = "*"\n{key} = "{written}"\n', "plan.toml")
                 assert rule[key] == written
-    assert names["executable"] == ["everyone", "aggregators, even, sequential"]
+    assert names["executable"] == [
+        "everyone",
+        "aggregators with even, aligned, cyclic, group-cyclic or cooperative domains, sequential or contention-free",
+    ]

@@ -24,6 +24,13 @@ present() {
         librapidcheck-dev) header rapidcheck.h ;;
         lammps) command -v lmp ;;
         python3-mpi4py) python3 -c 'import mpi4py' 2>/dev/null ;;
+        libhdf5-openmpi-dev) test -e /usr/include/hdf5/openmpi/hdf5.h ;;
+        libhdf5-mpich-dev) test -e /usr/include/hdf5/mpich/hdf5.h ;;
+        libpnetcdf-dev) test -e /usr/include/pnetcdf.h ;;
+        libnetcdf-dev) test -e /usr/include/netcdf.h ;;
+        libnetcdf-mpi-dev) compgen -G '/usr/lib/*/netcdf/mpi/include/netcdf_par.h' ;;
+        libnetcdff-dev) test -e /usr/include/netcdf.mod ;;
+        python3-h5py-mpi) /usr/bin/python3 -c 'import h5py' 2>/dev/null ;;
         ca-certificates) test -e /etc/ssl/certs/ca-certificates.crt || test -e /etc/pki/tls/certs/ca-bundle.crt ;;
         *) command -v "$1" ;;
     esac >/dev/null

@@ -2,7 +2,7 @@
 """Runs the benchmarks and writes their results: `make bench`, or bench/run.py --help.
 
 Lives here: which benchmarks there are, and the two files of results (JSON with every figure, Markdown for people).
-Not here: the benchmarks (tracer_cost.py, lattice.py), the programs they run (*.cpp, built in build/release).
+Not here: the benchmarks (tracer_cost.py, lattice.py, report_speed.py), the programs they run (*.cpp in build/release).
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import lattice
 import launch
+import report_speed
 import tracer_cost
 
 TMPFS = Path("/dev/shm")
-BENCHMARKS = ("tracer", "lattice")
+BENCHMARKS = ("tracer", "lattice", "report")
 
 
 def machine() -> dict[str, Any]:
@@ -72,6 +73,13 @@ def run_lattice(options: argparse.Namespace, scratch: Path) -> tuple[list[dict[s
     return results, ["## 4-D lattice", "", *lattice.table(results)]
 
 
+def run_report(options: argparse.Namespace, scratch: Path) -> tuple[list[report_speed.Cost], list[str]]:
+    """What reading traces costs."""
+    print("-- reading traces of half a million and of fifty million events", flush=True)
+    results = report_speed.measure(scratch, runs=min(options.pairs, 5)) if report_speed.available() else []
+    return results, ["## Reading a trace", "", *report_speed.table(results)]
+
+
 def record(page: Path, text: list[str]) -> None:
     """Writes the tables below the introduction of the page, which ends at the first `##`."""
     old = page.read_text(encoding="utf-8") if page.is_file() else f"# Results: {page.stem.replace('-', ' ')}\n\n"
@@ -89,9 +97,10 @@ def main() -> int:
     parser.add_argument("--scratch", type=Path, default=TMPFS, help="where the programs write (default: memory)")
     parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the tables as a page of docs/results")
     options = parser.parse_args()
-    runners: dict[str, Callable[[argparse.Namespace, Path], tuple[list[dict[str, Any]], list[str]]]] = {
+    runners: dict[str, Callable[[argparse.Namespace, Path], tuple[Sequence[Any], list[str]]]] = {
         "tracer": run_tracer,
         "lattice": run_lattice,
+        "report": run_report,
     }
     unknown = set(options.benchmarks) - runners.keys()
     if unknown:

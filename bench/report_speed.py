@@ -1,6 +1,6 @@
 """What reading a trace costs: processor time and peak memory of whole commands, interpreter start and imports included.
 
-Lives here: which traces and commands, measuring them. Not here: making traces (make_trace.cpp), writing results (run.py).
+Lives here: which traces and commands, measuring them. Not here: making traces (make_trace.cpp), recording (run.py).
 """
 
 from __future__ import annotations

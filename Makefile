@@ -6,6 +6,8 @@
 #   make bench      release build, micro and whole-run benchmarks (results in build/bench)
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels)
+#   make sanitize   the C++ tests under the address, undefined-behaviour and thread sanitizers
+#   make fuzz SECONDS=60          libFuzzer on the trace reader (needs clang)
 #   make clean      removes what was built, not .venv         make deps      only the Debian packages of `packages`
 # JOBS limits parallel compilation (default: the number of processors), PYTHON chooses the interpreter of .venv.
 
@@ -15,7 +17,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: test-long help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -60,6 +62,12 @@ test: package build
 
 test-long: build
 	@tools/long_tests.sh
+
+sanitize: venv
+	@tools/sanitize.sh
+
+fuzz: venv
+	@tools/fuzz.sh $(SECONDS)
 
 demo: package
 	@$(PY) tools/demo.py

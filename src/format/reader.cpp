@@ -82,10 +82,14 @@ public:
     [[nodiscard]] bool known() const { return known_; }
     /// Nanoseconds since 1970.
     [[nodiscard]] std::int64_t realtime_ns(std::uint64_t tick) const {
-        return static_cast<std::int64_t>(first_.realtime_ns) + duration(static_cast<std::int64_t>(tick - first_.tick));
+        return codec::sum(static_cast<std::int64_t>(first_.realtime_ns),
+                          duration(static_cast<std::int64_t>(tick - first_.tick)));
     }
     [[nodiscard]] std::int64_t duration(std::int64_t tick_difference) const {
-        return static_cast<std::int64_t>(static_cast<double>(tick_difference) * ns_per_tick_);
+        const double ns = static_cast<double>(tick_difference) * ns_per_tick_;
+        // Only damage makes times of centuries; what a conversion of them would give is undefined.
+        constexpr double longest_ns = 4e18;
+        return static_cast<std::int64_t>(std::clamp(ns, -longest_ns, longest_ns));
     }
     /// Call once, when every sample is in. False when the rate cannot be told: a tick then counts as a nanosecond.
     bool settle(bool ticks_are_ns) {
@@ -204,7 +208,9 @@ public:
                                 std::to_string(stream.events) + " events are left out");
     }
     [[nodiscard]] std::uint32_t time_shift() const { return header_.time_shift; }
-    [[nodiscard]] std::int64_t time(std::uint64_t tick) const { return clock_.realtime_ns(tick) - trace_.epoch_ns; }
+    [[nodiscard]] std::int64_t time(std::uint64_t tick) const {
+        return codec::difference(clock_.realtime_ns(tick), trace_.epoch_ns);
+    }
     [[nodiscard]] std::int64_t duration(std::uint64_t units) const {
         return clock_.duration(static_cast<std::int64_t>(units << header_.time_shift));
     }
@@ -469,7 +475,7 @@ bool ThreadCursor::next(Event& event) {
             event.duration_ns = file_->duration(fields.end - fields.start);
             event.offset = fields.offset;
             event.bytes = fields.failed ? 0 : fields.bytes;
-            event.error = fields.failed ? static_cast<std::int32_t>(-fields.bytes) : 0;
+            event.error = fields.failed ? static_cast<std::int32_t>(codec::difference(0, fields.bytes)) : 0;
             event.function = fields.function;
             event.origin = fields.origin;
             event.failed = fields.failed;

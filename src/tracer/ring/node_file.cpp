@@ -75,8 +75,8 @@ int NodeFile::map_header() {
     header->time_shift = time_shift;
     std::memcpy(header->host, host_, sizeof header->host);
     __atomic_store_n(&header->magic, format::file_magic, __ATOMIC_RELEASE);
-    header_ = header;
     failed_step_ = "";
+    __atomic_store_n(&header_, header, __ATOMIC_RELEASE);
     return 0;
 }
 

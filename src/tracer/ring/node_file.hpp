@@ -17,8 +17,9 @@ public:
     int attach(const char* directory, bool use_tsc);
     /// In a child of fork: the mapping was not inherited; maps the header again.
     int reattach();
-    [[nodiscard]] bool attached() const { return header_ != nullptr; }
-    [[nodiscard]] format::FileHeader* header() const { return header_; }
+    [[nodiscard]] bool attached() const { return header() != nullptr; }
+    /// Threads ask without a lock whether another one has attached: what the header points at is then seen whole.
+    [[nodiscard]] format::FileHeader* header() const { return __atomic_load_n(&header_, __ATOMIC_ACQUIRE); }
     [[nodiscard]] const char* path() const { return path_; }
     [[nodiscard]] const char* failed_step() const { return failed_step_; }
 

@@ -1,0 +1,126 @@
+// Traces to begin fuzzing with: one for each thing that a trace file can hold.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "format/reader_fuzz.hpp"
+#include "format/writer.hpp"
+#include "ioweir_generated/functions.hpp"
+
+namespace ioweir::format {
+namespace {
+
+constexpr std::int64_t epoch_ns = 1'700'000'000'000'000'000;
+constexpr std::uint64_t image = 0x2a'0000'1234;
+
+std::vector<std::uint8_t> written(std::uint32_t time_shift, const std::function<void(NodeWriter&)>& fill) {
+    char path[] = "/tmp/ioweir-seed-XXXXXX";
+    const int fd = ::mkstemp(path);
+    if (fd < 0) std::abort();
+    ::close(fd);
+    Result<NodeWriter> writer = NodeWriter::create(path, "node1", epoch_ns, time_shift);
+    if (!writer) std::abort();
+    fill(writer.value());
+    if (!writer.value().finish()) std::abort();
+    std::ifstream stream(path, std::ios::binary);
+    std::vector<std::uint8_t> bytes((std::istreambuf_iterator<char>(stream)), {});
+    ::unlink(path);
+    return bytes;
+}
+
+void describe(NodeWriter& writer, std::uint32_t thread, std::uint64_t of = image, std::uint64_t parent = 0) {
+    writer.record(thread, ProcessRecord{{}, {}, {}, of, parent, 42, 41, 1000}, "/opt/app");
+    writer.record(thread, ClockRecord{{}, {}, {}, 1000, 1000, epoch_ns + 1000});
+}
+
+void file(NodeWriter& writer, std::uint32_t thread, std::uint32_t number, const char* path) {
+    writer.record(thread, FileRecord{{}, {}, {}, number, 0}, path);
+}
+
+EventFields call(Function function, std::uint32_t sequence, std::uint64_t start, std::int64_t offset,
+                 std::int64_t bytes) {
+    EventFields fields;
+    fields.function = static_cast<std::uint16_t>(function);
+    fields.file = 1;
+    fields.sequence = sequence;
+    fields.start = start;
+    fields.end = start + 10;
+    fields.offset = offset;
+    fields.bytes = bytes;
+    return fields;
+}
+
+void plain(NodeWriter& writer) {
+    const std::uint32_t thread = writer.begin_thread(image, 1, 500, 1000);
+    describe(writer, thread);
+    file(writer, thread, 1, "/data/a");
+    for (std::uint32_t i = 0; i < 40; ++i) {
+        EventFields fields =
+            call(i % 3 == 0 ? Function::pread : Function::pwrite, i + 1, 1000 + 50 * i, 4096 * i, 4096);
+        fields.failed = i % 7 == 6;
+        if (fields.failed) fields.bytes = -5;
+        writer.event(thread, fields);
+    }
+    writer.record(thread, EndRecord{{}, {}, {}, 9000});
+    writer.dropped(3);
+}
+
+void ranks(NodeWriter& writer) {
+    const std::uint32_t thread = writer.begin_thread(image, 1, 500, 1000);
+    describe(writer, thread);
+    writer.record(thread, RankRecord{{}, {}, {}, 2, 4, 1100}, "an MPI library, version 1");
+    writer.record(thread, NoteRecord{{}, {}, {}, 1, 0, 7, 1200}, std::string("/data/a\0words", 13));
+    file(writer, thread, 1, "/data/a");
+    ModuleRecord module{{}, {}, {}, 1, 4, {}};
+    for (int i = 0; i < 4; ++i) module.build_id[i] = static_cast<char>(0x11 * i);
+    writer.record(thread, module, "/opt/app");
+    writer.site(thread, 1, {std::uint64_t{1} << 48 | 0x1000, std::uint64_t{1} << 48 | 0x2000});
+    writer.site(thread, 2, {0x3000});
+    for (std::uint32_t i = 0; i < 20; ++i) {
+        const std::uint32_t outer = 2 * i + 1;
+        EventFields inner = call(Function::pwrite, outer + 1, 2000 + 100 * i + 5, 100 * i, 100);
+        inner.parent = outer;
+        inner.origin = static_cast<std::uint8_t>(Origin::mpi_library);
+        inner.site = 1 + i % 2;
+        EventFields around = call(Function::MPI_File_write_at, outer, 2000 + 100 * i, 100 * i, 100);
+        around.end += 40;
+        around.site = inner.site;
+        writer.event(thread, inner);
+        writer.event(thread, around);
+    }
+    writer.record(thread, FinalizeRecord{{}, {}, {}, 8000});
+    writer.record(thread, EndRecord{{}, {}, {}, 9000});
+}
+
+void family(NodeWriter& writer) {
+    const std::uint32_t parent = writer.begin_thread(image, 1, 500, 1000);
+    const std::uint32_t second = writer.begin_thread(image, 2, 501, 1000);
+    const std::uint32_t child = writer.begin_thread(image + 1, 1, 600, 2000);
+    const std::uint32_t stranger = writer.begin_thread(image + 2, 1, 700, 2000);  // nothing describes it
+    describe(writer, parent);
+    describe(writer, child, image + 1, image);
+    file(writer, parent, 1, "/data/shared");
+    file(writer, child, 2, "/data/own");
+    for (std::uint32_t i = 0; i < 12; ++i)
+        for (const std::uint32_t thread : {parent, second, child, stranger}) {
+            EventFields fields = call(Function::write_, i + 1, 3000 + 20 * i, -1, 8);
+            fields.file = thread == child && i % 2 == 1 ? 2 : 1;
+            writer.event(thread, fields);
+        }
+}
+
+}  // namespace
+
+std::vector<std::vector<std::uint8_t>> whole_traces() {
+    return {written(0, plain), written(4, plain),  written(0, ranks),
+            written(4, ranks), written(0, family), written(0, [](NodeWriter&) {})};
+}
+
+}  // namespace ioweir::format

@@ -1,0 +1,22 @@
+// What the fuzzer of the reader shares with the replay of its corpus: inputs are sparse files (see reader_fuzz.cpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ioweir::format {
+
+/// The trace file that an input stands for, and the shortest input for a file.
+std::vector<std::uint8_t> unpack(const std::uint8_t* data, std::size_t size);
+std::vector<std::uint8_t> pack(const std::vector<std::uint8_t>& bytes);
+
+/// Reads a trace file and aborts when the reader breaks a promise.
+void read_everything(const std::vector<std::uint8_t>& bytes);
+
+/// Whole traces of various kinds, made without a program.
+std::vector<std::vector<std::uint8_t>> whole_traces();
+
+}  // namespace ioweir::format
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

@@ -15,6 +15,7 @@
 #include "preload/real_symbols.hpp"
 #include "preload/services.hpp"
 #include "tracer/hooks/posix_bodies.hpp"
+#include "tracer/hooks/real.hpp"
 #include "tracer/ring/process.hpp"
 
 #define IOWEIR_EXPORT __attribute__((visibility("default")))
@@ -22,6 +23,10 @@
 extern "C" {
 extern void* ioweir_slots[] __attribute__((visibility("hidden")));
 }
+
+namespace ioweir::tracer {
+void* find_behind_hook(const char* name) { return preload::find_next(name); }
+}  // namespace ioweir::tracer
 
 namespace ioweir::preload {
 namespace {

@@ -29,8 +29,7 @@ def hooks(spec: Spec, unit: str) -> str:
     if others:
         raise ValueError(f"spec: {unit}: {', '.join(sorted(others))} must be hooked too: variadic forms go through it")
     for function in functions:
-        for symbol in function.symbols:
-            out.append(pointer(function, symbol))
+        out += [pointer(function, symbol) for symbol in function.symbols if not symbol.forward]
     for function in functions:
         for symbol in function.symbols:
             out.append(hook(function, symbol))

@@ -4,5 +4,5 @@ HEADER = "// Generated from spec/functions*.toml.\n"
 
 
 def enumerator(name: str) -> str:
-    name = name.replace(" (", "_").removesuffix(")")  # MPI_Wait (write)
+    name = name.replace(" (", "_").replace(" ", "_").removesuffix(")")  # MPI_Wait (write)
     return name + "_" if name in {"open", "close", "read", "write", "creat", "dup", "dup2", "dup3"} else name

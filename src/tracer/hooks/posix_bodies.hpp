@@ -14,23 +14,14 @@ namespace ioweir::tracer {
 
 using format::Function;
 
-/// Restores errno when the hook ends: what the real call left there is the program's.
-class KeepErrno {
-public:
-    KeepErrno() : saved_(errno) {}
-    ~KeepErrno() { errno = saved_; }
-    KeepErrno(const KeepErrno&) = delete;
-    KeepErrno& operator=(const KeepErrno&) = delete;
-    [[nodiscard]] int value() const { return saved_; }
-
-private:
-    int saved_;
-};
-
 inline bool open_needs_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
 /// Instead of a number of bytes: the call's result is it.
 inline constexpr std::int64_t result_is_bytes = INT64_MIN;
+
+/// Any event but those of the hot path. `error` 0: it succeeded. errno stays. Its number in the thread.
+std::uint32_t record_call(Function function, std::uint32_t file, std::uint64_t start, std::uint64_t stop,
+                          std::int64_t offset, std::int64_t bytes, int error);
 
 /// A call that is an event and nothing else: data moves, closes, locks. `bytes_moved`: what it stands for if it succeeds.
 template <typename Call>
@@ -50,24 +41,114 @@ template <typename Call>
     return result;
 }
 
+inline constexpr bool writes(Function function) {
+    return format::functions[static_cast<std::uint16_t>(function)].op[0] == 'w';
+}
+
+/// A call whose offset and bytes are told by what it returns.
+template <typename Call, typename OffsetAfter>
+[[gnu::always_inline]] inline auto traced_call_after(Function function, Call&& call, std::uint32_t file,
+                                                     OffsetAfter&& offset_after) {
+    const bool use_tsc = process_tracer.use_tsc;
+    const std::uint64_t start = ticks(use_tsc);
+    const auto result = call();
+    const std::uint64_t stop = ticks(use_tsc);
+    const std::int64_t offset = offset_after(static_cast<std::int64_t>(result));
+    ThreadStream& stream = thread_stream;
+    const bool failed = result < 0;
+    record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)),
+                 next_sequence(stream), file, start, stop, offset,
+                 failed ? -static_cast<std::int64_t>(errno) : static_cast<std::int64_t>(result), failed);
+    return result;
+}
+
+/// A transfer at a place nobody knows, after which nobody knows the position.
+template <typename Call>
+[[gnu::noinline]] auto traced_unplaced(Function function, Call&& call, Descriptor descriptor) {
+    if (descriptor.slot == 0) return traced_call(function, call, descriptor.file, -1, result_is_bytes);
+    Position& position = positions[descriptor.slot];
+    const std::uint64_t entered = position.enter();
+    const auto result = traced_call(function, call, descriptor.file, -1, result_is_bytes);
+    position.leave_at(entered, -1);
+    return result;
+}
+
+/// A transfer at the descriptor's position.
+template <typename Call>
+[[gnu::always_inline]] inline auto traced_move(Function function, Call&& call, int fd, Descriptor descriptor) {
+    if (descriptor.slot == 0 || (writes(function) && descriptor.appends != 0)) [[unlikely]]
+        return traced_unplaced(function, call, descriptor);
+    Move move(positions[descriptor.slot]);
+    return traced_call_after(function, call, descriptor.file,
+                             [&](std::int64_t result) { return move.end(result, fd); });
+}
+
 template <typename Call, typename Count, typename... Rest>
 [[gnu::always_inline]] inline ssize_t traced_transfer(Function function, Call&& call, int fd, const void*, Count,
                                                       Rest...) {
-    const std::uint32_t file = file_of(fd);
-    if (file == 0) return call();
-    return traced_call(function, call, file, -1, result_is_bytes);
+    const Descriptor descriptor = descriptor_of(fd);
+    if (descriptor.file == 0) return call();
+    return traced_move(function, call, fd, descriptor);
 }
 
 template <typename Call, typename Count, typename... Rest>
 [[gnu::always_inline]] inline ssize_t traced_transfer_at(Function function, Call&& call, int fd, const void*, Count,
                                                          off_t offset, Rest...) {
-    const std::uint32_t file = file_of(fd);
-    if (file == 0) return call();
-    return traced_call(function, call, file, offset, result_is_bytes);
+    const Descriptor descriptor = descriptor_of(fd);
+    if (descriptor.file == 0) return call();
+    // Linux appends with pwrite too where the descriptor was opened for it, whatever the offset (pwrite(2), BUGS).
+    if (writes(function) && descriptor.appends != 0) [[unlikely]]
+        offset = -1;
+    return traced_call(function, call, descriptor.file, offset, result_is_bytes);
+}
+
+/// preadv2 and pwritev2: offset -1 means the descriptor's position, and one call alone may append.
+template <typename Call>
+ssize_t traced_transfer_at2(Function function, Call&& call, int fd, const void* buffer, int count, off_t offset,
+                            int flags) {
+    constexpr int append = 0x10;  // RWF_APPEND
+    if ((flags & append) != 0 && writes(function)) {
+        const Descriptor descriptor = descriptor_of(fd);
+        if (descriptor.file == 0) return call();
+        if (offset == -1) return traced_unplaced(function, call, descriptor);
+        return traced_call(function, call, descriptor.file, -1, result_is_bytes);
+    }
+    if (offset == -1) return traced_transfer(function, call, fd, buffer, count);
+    return traced_transfer_at(function, call, fd, buffer, count, offset);
+}
+
+/// dprintf: what was written before it failed is not told.
+template <typename Call, typename... Rest>
+int traced_print(Function function, Call&& call, int fd, Rest...) {
+    const Descriptor descriptor = descriptor_of(fd);
+    if (descriptor.file == 0) return call();
+    const int result = traced_move(function, call, fd, descriptor);
+    if (result < 0 && descriptor.slot != 0) {
+        Position& position = positions[descriptor.slot];
+        position.leave_at(position.enter(), -1);
+    }
+    return result;
+}
+
+template <typename Call>
+off_t traced_seek(Function function, Call&& call, int fd, off_t distance, int whence) {
+    const Descriptor descriptor = descriptor_of(fd);
+    if (descriptor.file == 0) return call();
+    if (descriptor.slot == 0) return traced_call(function, call, descriptor.file, -1, 0);
+    Move move(positions[descriptor.slot]);
+    const std::uint64_t start = ticks(process_tracer.use_tsc);
+    const off_t place = call();
+    const std::uint64_t stop = ticks(process_tracer.use_tsc);
+    if (place < 0 || (whence == SEEK_CUR && distance == 0 && !move.alone()))
+        move.end(0, fd);
+    else
+        move.end_at(place);
+    record_call(function, descriptor.file, start, stop, place, 0, place < 0 ? errno : 0);
+    return place;
 }
 
 /// After an open: names the file and records the event, if it is a regular file or failed. Takes no part in timing.
-void record_open(Function function, int directory, const char* path, int result, std::uint64_t start,
+void record_open(Function function, int directory, const char* path, int flags, int result, std::uint64_t start,
                  std::uint64_t stop);
 
 /// The engine opens its descriptors inside of an MPI-IO call of this thread.
@@ -77,7 +158,7 @@ inline bool engine_is_opening() {
 }
 
 template <typename Call>
-int traced_openat(Function function, Call&& call, int directory, const char* path, int) {
+int traced_openat(Function function, Call&& call, int directory, const char* path, int flags) {
     if (!process_tracer.traces(LayerBit::posix)) {
         const int fd = call();
         mark_engine_descriptor(fd, engine_is_opening());
@@ -87,7 +168,7 @@ int traced_openat(Function function, Call&& call, int directory, const char* pat
     const int fd = call();
     const std::uint64_t stop = ticks(process_tracer.use_tsc);
     mark_engine_descriptor(fd, engine_is_opening());
-    record_open(function, directory, path, fd, start, stop);
+    record_open(function, directory, path, flags, fd, start, stop);
     return fd;
 }
 
@@ -109,7 +190,7 @@ int traced_close(Function function, Call&& call, int fd) {
         return call();
     }
     mark_engine_descriptor(fd, false);
-    set_file(fd, 0);  // before the real call: afterwards another thread may already have the number again
+    forget_descriptor(fd);  // before the real call: afterwards another thread may already have the number again
     const int result = traced_call(function, call, file, -1, 0);
     sample_clock(thread_stream);
     return result;
@@ -120,7 +201,7 @@ int traced_dup(Function function, Call&& call, int fd) {
     const std::uint32_t file = file_of(fd);
     if (file == 0) return call();
     const int copy = traced_call(function, call, file, -1, 0);
-    set_file(copy, file);
+    if (copy >= 0) copy_descriptor(fd, copy);
     return copy;
 }
 
@@ -130,7 +211,8 @@ int traced_dup2(Function function, Call&& call, int fd, int wanted, Rest...) {
     if (file == 0 && file_of(wanted) == 0) return call();
     if (fd == wanted) return call();
     const int copy = file != 0 ? traced_call(function, call, file, -1, 0) : call();
-    if (copy >= 0) set_file(copy, file);
+    if (copy >= 0 && file != 0) copy_descriptor(fd, copy);
+    if (copy >= 0 && file == 0) forget_descriptor(copy);
     return copy;
 }
 
@@ -163,8 +245,13 @@ int traced_fcntl(Call&& call, int fd, int command, void* argument) {
         case F_DUPFD:
         case F_DUPFD_CLOEXEC: {
             const int copy = traced_call(Function::fcntl_dupfd, call, file, -1, 0);
-            set_file(copy, file);
+            if (copy >= 0) copy_descriptor(fd, copy);
             return copy;
+        }
+        case F_SETFL: {
+            const int result = call();
+            if (result >= 0) set_appends(fd, (reinterpret_cast<std::intptr_t>(argument) & O_APPEND) != 0);
+            return result;
         }
         default:
             return call();

@@ -5,21 +5,22 @@
 #include <cstdarg>
 #include <cstring>
 
+#include "tracer/hooks/mappings.hpp"
 #include "tracer/hooks/posix_bodies.hpp"
 
 #define IOWEIR_EXPORT __attribute__((visibility("default")))
 
 namespace ioweir::tracer {
 
-void record_open(Function function, int directory, const char* path, int result, std::uint64_t start,
+void record_open(Function function, int directory, const char* path, int flags, int result, std::uint64_t start,
                  std::uint64_t stop) {
     KeepErrno error;
     bool regular = false;
     if (result >= 0) {
         struct stat status{};
-        regular = ::fstat(result, &status) == 0 && S_ISREG(status.st_mode);
+        regular = raw::fstat(result, &status) == 0 && S_ISREG(status.st_mode);
         if (!regular) {
-            if (file_of(result) != 0) set_file(result, 0);
+            if (file_of(result) != 0) forget_descriptor(result);
             return;
         }
     }
@@ -27,7 +28,7 @@ void record_open(Function function, int directory, const char* path, int result,
     char absolute[4096];
     if (path == nullptr || !absolute_path(directory, path, absolute, sizeof absolute)) absolute[0] = '\0';
     const std::uint32_t file = process_tracer.register_file(stream, absolute);
-    if (result >= 0) set_file(result, file);
+    if (result >= 0) open_descriptor(result, file, (flags & O_APPEND) != 0);
     if (file == 0) return;
     Context context = context_of(stream, __builtin_frame_address(0));
     if (process_tracer.mpi_is_starting && context.origin == format::Origin::application)
@@ -35,6 +36,16 @@ void record_open(Function function, int directory, const char* path, int result,
     record_event(process_tracer, stream, function, context, next_sequence(stream), file, start, stop, -1,
                  result < 0 ? -error.value() : 0, result < 0);
     sample_clock(stream);
+}
+
+std::uint32_t record_call(Function function, std::uint32_t file, std::uint64_t start, std::uint64_t stop,
+                          std::int64_t offset, std::int64_t bytes, int error) {
+    const KeepErrno keep;
+    ThreadStream& stream = thread_stream;
+    const std::uint32_t sequence = next_sequence(stream);
+    record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)), sequence, file,
+                 start, stop, offset, error != 0 ? -static_cast<std::int64_t>(error) : bytes, error != 0);
+    return sequence;
 }
 
 }  // namespace ioweir::tracer
@@ -117,6 +128,19 @@ static constexpr auto raw_pwritev64 = raw_pwritev;
 static constexpr auto raw_pwritev2 = raw::pwritev2;
 static constexpr auto raw_pwritev64v2 = raw::pwritev2;
 static constexpr auto raw_fcntl64 = raw_fcntl;
+static constexpr auto raw_lseek = raw::lseek;
+static constexpr auto raw_lseek64 = raw::lseek;
+static void* raw_mmap(void* address, size_t length, int protection, int flags, int fd, off_t offset) {
+    return reinterpret_cast<void*>(raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), protection,
+                                             flags, fd, offset));
+}
+static constexpr auto raw_mmap64 = raw_mmap;
+static int raw_munmap(void* address, size_t length) {
+    return static_cast<int>(raw::call(SYS_munmap, raw::word(address), static_cast<long>(length)));
+}
+static int raw_msync(void* address, size_t length, int flags) {
+    return static_cast<int>(raw::call(SYS_msync, raw::word(address), static_cast<long>(length), flags));
+}
 
 namespace {
 struct RealFunction {

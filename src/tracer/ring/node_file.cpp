@@ -16,7 +16,7 @@ namespace {
 /// Space must be there before it is mapped: a store into a hole of a full disk is SIGBUS.
 /// posix_fallocate's own fallback reads and writes through hooked functions, hence the system call and our own fallback.
 int reserve(int fd, off_t offset, std::size_t size) {
-    if (::syscall(SYS_fallocate, fd, 0, offset, static_cast<off_t>(size)) == 0) return 0;
+    if (raw::call(SYS_fallocate, fd, 0, offset, static_cast<long>(size)) == 0) return 0;
     if (errno != EOPNOTSUPP && errno != ENOSYS) return errno;
     static const char zeros[4096] = {};
     for (std::size_t done = 0; done < size; done += sizeof zeros)

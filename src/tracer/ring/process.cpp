@@ -22,8 +22,6 @@ namespace ioweir::tracer {
 
 Tracer process_tracer;
 constinit thread_local ThreadStream thread_stream __attribute__((tls_model("initial-exec")));
-std::uint32_t descriptor_files[descriptor_capacity];
-std::uint64_t engine_descriptors[descriptor_capacity / 64];
 
 namespace {
 
@@ -51,7 +49,6 @@ struct Process {
     ino_t stderr_inode{};
     std::atomic_flag attaching{};
     std::atomic<bool> high_descriptor_noted{};
-    std::atomic<int> highest_descriptor{};
     pthread_key_t key{};
     bool have_key{};
     bool anonymous{};
@@ -450,8 +447,7 @@ bool program_has_open(std::uint64_t device, std::uint64_t inode) {
         if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
         const int fd = std::atoi(entry->d_name);
         struct stat status{};
-        found =
-            !is_engine_descriptor(fd) && ::fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+        found = !is_engine_descriptor(fd) && raw::fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode;
         if (found) break;
     }
     ::closedir(directory);
@@ -479,7 +475,7 @@ void prepare() {
 
 void start(const Settings& settings) {
     struct stat status{};
-    if (::fstat(2, &status) == 0) {
+    if (raw::fstat(2, &status) == 0) {
         process.stderr_device = status.st_dev;
         process.stderr_inode = status.st_ino;
     }
@@ -532,7 +528,7 @@ void complain(const char* text, const char* detail, int error_number) {
     if (process.complained.exchange(true)) return;
     // A program that closed standard error may have any file of its own there: not a byte of ours goes into it.
     struct stat status{};
-    if (::fstat(2, &status) != 0) return;
+    if (raw::fstat(2, &status) != 0) return;
     if (process.started && (status.st_dev != process.stderr_device || status.st_ino != process.stderr_inode)) return;
     char line[512];
     char words[128];
@@ -591,33 +587,14 @@ void sample_clock(ThreadStream& stream) {
     if (stream.chunk != nullptr && *process.alive != 0) store_sample(stream.chunk);
 }
 
-/// False in a child of vfork: it shares our memory and has descriptors of its own. (One of fork has its own memory; until
-/// its first event it does not know yet that it is another process.)
-static bool owns_descriptors() {
+bool owns_descriptors() {
     return *process.alive == 0 || raw::process_id() == process.pid.load(std::memory_order_relaxed);
 }
 
-void set_file(int fd, std::uint32_t file) {
-    if (fd < 0 || !owns_descriptors()) return;
-    if (fd >= descriptor_capacity) {
-        if (file != 0 && !process.high_descriptor_noted.exchange(true))
-            write_note(static_cast<std::uint32_t>(format::NoteCode::untraced), "", fd,
-                       "descriptors above 1048575 are not traced");
-        return;
-    }
-    if (file != 0) {
-        int highest = process.highest_descriptor.load(std::memory_order_relaxed);
-        while (fd > highest && !process.highest_descriptor.compare_exchange_weak(highest, fd)) {
-        }
-    }
-    __atomic_store_n(&descriptor_files[fd], file, __ATOMIC_RELAXED);
-}
-
-void forget_descriptors(unsigned first, unsigned last) {
-    const auto highest = static_cast<unsigned>(process.highest_descriptor.load(std::memory_order_relaxed));
-    if (last > highest) last = highest;
-    if (process.alive == nullptr || first > last || !owns_descriptors()) return;
-    for (unsigned fd = first; fd <= last; ++fd) __atomic_store_n(&descriptor_files[fd], 0, __ATOMIC_RELAXED);
+void note_high_descriptor(int fd) {
+    if (!process.high_descriptor_noted.exchange(true))
+        write_note(static_cast<std::uint32_t>(format::NoteCode::untraced), "", fd,
+                   "descriptors above 1048575 are not traced");
 }
 
 bool absolute_path(int directory, const char* path, char* out, std::size_t capacity) {
@@ -626,7 +603,7 @@ bool absolute_path(int directory, const char* path, char* out, std::size_t capac
     if (path[0] != '/') {
         ssize_t base = -1;
         if (directory == AT_FDCWD) {
-            base = ::syscall(SYS_getcwd, joined, path_capacity);
+            base = raw::call(SYS_getcwd, reinterpret_cast<long>(joined), path_capacity);
             if (base > 0) --base;  // the system call counts the terminating zero
         } else {
             char link[64];

@@ -1,11 +1,13 @@
-// The tracer of this process: the one Tracer instance, its thread streams, file ids and descriptor table.
-// What does not live here: hooks (tracer/hooks), the choice to trace at all (preload).
+// The tracer of this process: the one Tracer instance, its thread streams and file ids.
+// What does not live here: descriptors (ring/descriptors.hpp), hooks (tracer/hooks), the choice to trace at all (preload).
 #pragma once
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <cstdint>
 
+#include "tracer/ring/descriptors.hpp"
 #include "tracer/ring/stream.hpp"
 
 namespace ioweir::tracer {
@@ -47,35 +49,24 @@ std::size_t shown_path(char* path, std::size_t length, std::size_t capacity);
 /// Takes a fresh pair of clock samples into the thread's chunk: called where time does not matter (open, close).
 void sample_clock(ThreadStream& stream);
 
-// -- descriptors: which file id an open descriptor stands for; 0: not traced ------------------------------------------
-inline constexpr int descriptor_capacity = 1 << 20;
-extern std::uint32_t descriptor_files[descriptor_capacity];
+/// False in a child of vfork: it shares our memory and has descriptors of its own. (One of fork has its own memory; until
+/// its first event it does not know yet that it is another process.)
+bool owns_descriptors();
+/// Says once that a descriptor is too high to be followed.
+void note_high_descriptor(int fd);
 
-inline std::uint32_t file_of(int fd) {
-    return static_cast<unsigned>(fd) < static_cast<unsigned>(descriptor_capacity)
-               ? __atomic_load_n(&descriptor_files[fd], __ATOMIC_RELAXED)
-               : 0;
-}
-/// Remembers (or with 0 forgets) the file of a descriptor.
-void set_file(int fd, std::uint32_t file);
-/// Forgets the files of the descriptors first .. last.
-void forget_descriptors(unsigned first, unsigned last);
+/// Restores errno when the hook ends: what the real call left there is the program's.
+class KeepErrno {
+public:
+    KeepErrno() : saved_(errno) {}
+    ~KeepErrno() { errno = saved_; }
+    KeepErrno(const KeepErrno&) = delete;
+    KeepErrno& operator=(const KeepErrno&) = delete;
+    [[nodiscard]] int value() const { return saved_; }
 
-/// The engine's own descriptors: they are nobody else's reason to keep a file open. Kept also when nothing is traced.
-extern std::uint64_t engine_descriptors[descriptor_capacity / 64];
-
-inline bool is_engine_descriptor(int fd) {
-    return static_cast<unsigned>(fd) < static_cast<unsigned>(descriptor_capacity) &&
-           (__atomic_load_n(&engine_descriptors[fd / 64], __ATOMIC_RELAXED) >> (fd % 64) & 1U) != 0;
-}
-inline void mark_engine_descriptor(int fd, bool engines) {
-    if (static_cast<unsigned>(fd) >= static_cast<unsigned>(descriptor_capacity)) return;
-    const std::uint64_t bit = std::uint64_t{1} << (fd % 64);
-    if (engines)
-        __atomic_fetch_or(&engine_descriptors[fd / 64], bit, __ATOMIC_RELAXED);
-    else if (is_engine_descriptor(fd))
-        __atomic_fetch_and(&engine_descriptors[fd / 64], ~bit, __ATOMIC_RELAXED);
-}
+private:
+    int saved_;
+};
 
 /// Absolute, without "." and doubled slashes; relative to `directory` (AT_FDCWD or a descriptor). False when it does not fit.
 bool absolute_path(int directory, const char* path, char* out, std::size_t capacity);

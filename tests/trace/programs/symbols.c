@@ -1,79 +1,5 @@
-/* Calls every intercepted POSIX symbol through dlsym, once successfully and once so that it fails, and prints what came
-   back: "symbol case result errno". tests/trace/test_symbols.py runs it with and without the preload and knows the events.
-   symbols DIRECTORY: everything; each symbol has a file of its own name there.
-   symbols DIRECTORY overflow SYMBOL: a fortified entry with a buffer that is too small; must end by SIGABRT.
-   symbols DIRECTORY list: the symbols it knows. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
-enum { SENTINEL = 99, FILE_BYTES = 1000 }; /* an errno that none of the calls sets */
-
-static const char *directory, *symbol;
-static char path[4096];
-static char buffer[4096];
-static void* function;
-
-static void report(const char* what, long result) {
-    int error = errno;
-    printf("%s %s %ld %d\n", symbol, what, result, error);
-    errno = error;
-}
-/* Evaluates a call with a known errno before it. */
-#define TRY(what, call)        \
-    do {                       \
-        errno = SENTINEL;      \
-        long result_ = (call); \
-        report(what, result_); \
-    } while (0)
-#define AS(type) ((type)function)
-
-static int opened(int flags) {
-    int fd = open(path, flags);
-    if (fd < 0) {
-        perror(path);
-        exit(3);
-    }
-    return fd;
-}
-static struct iovec* vector(size_t first, size_t second) {
-    static struct iovec parts[2];
-    parts[0].iov_base = buffer;
-    parts[0].iov_len = first;
-    parts[1].iov_base = buffer + first;
-    parts[1].iov_len = second;
-    return parts;
-}
-static char* missing(void) {
-    static char name[8192];
-    snprintf(name, sizeof name, "%s/missing/%s", directory, symbol);
-    return name;
-}
-static char* created(void) {
-    static char name[8192];
-    snprintf(name, sizeof name, "%s.created", path);
-    return name;
-}
-/* An opened descriptor differs between runs: said as 0. */
-static long seen(int fd) {
-    int error = errno;
-    if (fd >= 0) syscall(SYS_close, fd);
-    errno = error;
-    return fd < 0 ? fd : 0;
-}
-static void permissions(const char* name) {
-    struct stat status;
-    TRY("mode", stat(name, &status) != 0 ? -1 : (long)(status.st_mode & 07777));
-}
+/* The symbols of unit posix: opening, moving data, copying descriptors. See symbols.h. */
+#include "symbols.h"
 
 typedef int (*Open)(const char*, int, ...);
 typedef int (*OpenAt)(int, const char*, int, ...);
@@ -90,14 +16,14 @@ static void do_open_2(void) {
     TRY("bad", AS(int (*)(const char*, int))(missing(), O_RDONLY));
 }
 static void do_openat(void) {
-    int at = (int)syscall(SYS_openat, AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0);
+    int at = (int)hidden(SYS_openat, AT_FDCWD, (long)directory, O_RDONLY | O_DIRECTORY, 0);
     char relative[300];
     snprintf(relative, sizeof relative, ".//%s.created", symbol);
     TRY("good", close(AS(OpenAt)(at, symbol, O_RDWR)));
     TRY("create", close(AS(OpenAt)(at, relative, O_CREAT | O_EXCL | O_WRONLY, 0640)));
     permissions(created());
     TRY("bad", AS(OpenAt)(AT_FDCWD, missing(), O_RDONLY));
-    syscall(SYS_close, at);
+    hidden(SYS_close, at, 0, 0, 0);
 }
 static void do_openat_2(void) {
     TRY("good", close(AS(int (*)(int, const char*, int))(AT_FDCWD, path, O_RDWR)));
@@ -186,6 +112,19 @@ static void do_pwritev(void) {
 static void do_pwritev2(void) {
     WRITING(AS(ssize_t(*)(int, const struct iovec*, int, off_t, int))(fd, vector(30, 70), 2, 950, 0));
 }
+static void do_lseek(void) {
+    int fd = opened(O_RDWR);
+    typedef off_t (*Seek)(int, off_t, int);
+    TRY("set", AS(Seek)(fd, 300, SEEK_SET));
+    TRY("read", read(fd, buffer, 100));
+    TRY("current", AS(Seek)(fd, -50, SEEK_CUR));
+    TRY("write", write(fd, buffer, 10));
+    TRY("end", AS(Seek)(fd, 24, SEEK_END));
+    TRY("write", write(fd, buffer, 10));
+    TRY("bad", AS(Seek)(fd, -5, SEEK_SET));
+    TRY("untraced", AS(Seek)(-1, 0, SEEK_SET));
+    close(fd);
+}
 typedef int (*Fcntl)(int, int, ...);
 static void do_fcntl(void) {
     int fd = opened(O_RDWR);
@@ -215,10 +154,7 @@ static void do_fcntl(void) {
     close(fd);
 }
 
-static const struct Case {
-    const char* symbol;
-    void (*run)(void);
-} cases[] = {
+static const struct Case cases[] = {
     {"open", do_open},
     {"open64", do_open},
     {"__open_2", do_open_2},
@@ -254,17 +190,9 @@ static const struct Case {
     {"pwritev64v2", do_pwritev2},
     {"fcntl", do_fcntl},
     {"fcntl64", do_fcntl},
+    {"lseek", do_lseek},
+    {"lseek64", do_lseek},
 };
-
-/* Through system calls, so that nothing of it is in the trace. */
-static void make_file(void) {
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, 0644);
-    if (fd < 0 || syscall(SYS_write, fd, buffer, FILE_BYTES) != FILE_BYTES) {
-        perror(path);
-        exit(3);
-    }
-    syscall(SYS_close, fd);
-}
 
 static void overflow(void) {
     int fd = opened(O_RDONLY);
@@ -275,29 +203,4 @@ static void overflow(void) {
         AS(ssize_t(*)(int, void*, size_t, size_t))(fd, small, 100, sizeof small);
 }
 
-int main(int argc, char** argv) {
-    if (argc < 2) return 2;
-    directory = argv[1];
-    setvbuf(stdout, NULL, _IOFBF, 1 << 20); /* no write while a symbol is tried */
-    umask(022);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        symbol = cases[i].symbol;
-        if (argc > 2 && strcmp(argv[2], "list") == 0) {
-            puts(symbol);
-            continue;
-        }
-        if (argc > 3 && strcmp(argv[3], symbol) != 0) continue;
-        function = dlsym(RTLD_DEFAULT, symbol);
-        if (function == NULL) {
-            printf("%s absent 0 0\n", symbol);
-            continue;
-        }
-        snprintf(path, sizeof path, "%s/%s", directory, symbol);
-        make_file();
-        if (argc > 3)
-            overflow();
-        else
-            cases[i].run();
-    }
-    return 0;
-}
+int main(int argc, char** argv) { return try_cases(argc, argv, cases, sizeof cases / sizeof *cases, overflow); }

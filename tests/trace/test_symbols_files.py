@@ -1,0 +1,187 @@
+"""One test per symbol of unit files: see test_symbols.py. Here: sizes, names, locks, mappings, copies within the kernel."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from symbol_calls import CLOSE, OPEN, SYMBOLS, Both, symbols_of
+
+if TYPE_CHECKING:
+    from symbol_calls import Seen
+
+SOURCE: Final = "symbols_files.c"
+TESTED: Final = symbols_of(SOURCE)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
+    return Both(SOURCE, tmp_path_factory.mktemp("symbols"))
+
+
+@pytest.mark.parametrize("symbol", TESTED)
+def test_results_and_errno_are_those_without_the_preload(both: Both, symbol: str) -> None:
+    if not both.exists(symbol):
+        pytest.skip(f"this C library has no {symbol}")
+    assert both.same_with_preload(symbol)
+
+
+def twice(name: str, count: int, offset: int, error: int) -> list[Seen]:
+    """Works once, fails once."""
+    return [OPEN, (name, count, offset, 0), (name, 0, offset, error), CLOSE]
+
+
+def asking(name: str) -> list[Seen]:
+    """Of the file itself; neither of the directory nor of what is not there."""
+    return [(name, 0, -1, 0)]
+
+
+def changing(name: str, error: int) -> list[Seen]:
+    """Of a name: works once, fails once."""
+    return [(name, 0, -1, 0), (name, 0, -1, error)]
+
+
+SYNC: Final = {name: [OPEN, (name, 0, -1, 0), CLOSE] for name in ("fsync", "fdatasync", "syncfs")}
+COPIED: Final[list[Seen]] = [
+    ("copy_file_range (%s)", 50, 100, 0),
+    ("copy_file_range (%s)", 30, 0, 0),
+    ("copy_file_range (%s)", 20, 30, 0),
+    ("copy_file_range (%s)", 0, 50, errno.EINVAL),
+]
+OWN: Final[dict[str, list[Seen]]] = SYNC | {
+    "sync_file_range": twice("sync_file_range", 20, 10, errno.EINVAL),
+    "ftruncate": [OPEN, ("ftruncate", 0, 700, 0), ("ftruncate", 0, -1, errno.EINVAL), CLOSE],
+    "truncate": [("truncate", 0, 600, 0)],
+    "fallocate": twice("fallocate", 4000, 100, errno.EINVAL),
+    "posix_fallocate": twice("posix_fallocate", 4000, 100, errno.EINVAL),
+    "posix_fadvise": twice("posix_fadvise", 200, 100, errno.EINVAL),
+    "readahead": [OPEN, ("readahead", 500, 0, 0), CLOSE, OPEN, ("readahead", 0, 0, errno.EBADF), CLOSE],
+    "fstat": [OPEN, ("fstat", 0, -1, 0), CLOSE],
+    "__fxstat": twice("fstat", 0, -1, errno.EINVAL),
+    "stat": asking("stat"),
+    "lstat": asking("lstat"),
+    "fstatat": [*asking("fstatat"), OPEN, ("fstatat", 0, -1, 0), CLOSE],
+    "__fxstatat": asking("fstatat"),
+    "statx": [*asking("statx"), OPEN, ("statx", 0, -1, 0), CLOSE],
+    "unlink": changing("unlink", errno.ENOENT),
+    "unlinkat": changing("unlinkat", errno.ENOENT),
+    "remove": changing("remove", errno.ENOENT),
+    "rename": changing("rename", errno.ENOENT),
+    "renameat": changing("renameat", errno.ENOENT),
+    "renameat2": changing("renameat2", errno.ENOENT),
+    "link": [],
+    "linkat": [],
+    "symlink": [],
+    "symlinkat": [],
+    "flock": [
+        OPEN,
+        ("flock_lock", 0, -1, 0),
+        ("flock_lock", 0, -1, 0),
+        ("flock_unlock", 0, -1, 0),
+        ("flock_lock", 0, -1, errno.EINVAL),
+        CLOSE,
+    ],
+    "lockf": [
+        OPEN,
+        ("lseek", 0, 40, 0),
+        ("lockf_lock", 100, 40, 0),
+        ("lockf_test", 60, 40, 0),
+        ("lockf_unlock", 100, 40, 0),
+        ("lockf_lock", 0, 40, errno.EINVAL),
+        CLOSE,
+    ],
+    "sendfile": [OPEN, *[("sendfile (read)", *rest) for rest in ((50, 100, 0), (30, 0, 0), (20, 30, 0))], CLOSE],
+    "copy_file_range": [OPEN, *[(name % "read", *rest) for name, *rest in COPIED], CLOSE],
+    "splice": [
+        OPEN,
+        ("splice (read)", 50, 100, 0),
+        ("splice (read)", 30, 0, 0),
+        ("splice (read)", 0, 30, errno.EINVAL),
+        CLOSE,
+    ],
+    "dprintf": [
+        OPEN,
+        ("dprintf", 14, 0, 0),
+        ("dprintf", 5, 14, 0),
+        CLOSE,
+        OPEN,
+        ("dprintf", 0, 0, errno.EBADF),
+        CLOSE,
+    ],
+    "close_range": [OPEN, ("dup2", 0, -1, 0), ("dup2", 0, -1, 0), ("pwrite", 5, 0, 0), *[("close_range", 0, -1, 0)] * 2],
+    "closefrom": [OPEN, ("dup2", 0, -1, 0), ("closefrom", 0, -1, 0)],
+    "mmap": [OPEN, ("mmap", 900, 0, 0), ("munmap", 4096, 0, 0), ("mmap", 0, 7, errno.EINVAL), CLOSE],
+    "munmap": [
+        OPEN,
+        ("mmap", 12288, 0, 0),
+        ("munmap", 4096, 4096, 0),
+        ("munmap", 0, 8192, errno.EINVAL),
+        ("munmap", 12288, 0, 0),
+        CLOSE,
+    ],
+    "msync": [
+        OPEN,
+        ("mmap", 8192, 0, 0),
+        ("msync", 900, 0, 0),
+        ("msync", 4096, 4096, 0),
+        ("msync", 0, 0, errno.EINVAL),
+        ("munmap", 8192, 0, 0),
+        CLOSE,
+    ],
+}  # fmt: skip
+"""What belongs to the symbol's own file, by symbol or by event."""
+
+SECOND: Final[dict[str, list[Seen]]] = {
+    "sendfile": [
+        OPEN,
+        *[("sendfile (write)", *rest) for rest in ((50, 0, 0), (30, 50, 0), (20, 80, 0), (0, 100, errno.EBADF))],
+        CLOSE,
+    ],
+    "copy_file_range": [
+        OPEN,
+        ("copy_file_range (write)", 50, 7, 0),
+        ("copy_file_range (write)", 30, 0, 0),
+        ("copy_file_range (write)", 20, 30, 0),
+        ("copy_file_range (write)", 0, 50, errno.EINVAL),
+        CLOSE,
+    ],
+    "splice": [
+        OPEN,
+        ("splice (write)", 60, 0, 0),
+        ("splice (write)", 20, 60, 0),
+        ("splice (write)", 0, 80, errno.EINVAL),
+        CLOSE,
+    ],
+}
+"""What belongs to the other file (SYMBOL.created) of a copy."""
+NAMES: Final = ("rename (to)", "renameat (to)", "renameat2 (to)", "link", "linkat", "symlink", "symlinkat")
+
+
+@pytest.mark.parametrize("symbol", TESTED)
+def test_events(both: Both, symbol: str) -> None:
+    if not both.exists(symbol):
+        pytest.skip(f"this C library has no {symbol}")
+    base = symbol.removesuffix("64")
+    expected = OWN[base] if base in OWN else OWN[SYMBOLS[symbol].split(" ")[0].split("_lock")[0]]
+    assert both.seen(symbol) == expected
+    assert both.seen(f"{symbol}.created") == SECOND.get(base, [])
+    links = [name for name in NAMES if name.split(" ")[0] == symbol]
+    error = errno.ENOENT if "rename" in symbol else errno.EEXIST
+    assert both.seen(f"{symbol}.new") == [event for name in links for event in changing(name, error)]
+    missing = {"truncate": [("truncate", 0, 600, errno.ENOENT)]}
+    assert both.seen(f"missing/{symbol}") == missing.get(base, [])
+
+
+def test_asking_about_a_link_that_leads_to_a_file(both: Both) -> None:
+    """The answer of stat is a regular file, that of lstat is a link."""
+    assert both.seen("stat.link") == [("stat", 0, -1, 0)]
+    assert both.seen("lstat.link") == []
+
+
+def test_folders_are_not_recorded(both: Both) -> None:
+    paths = {event.path for event in both.traced.trace.events}
+    assert str(both.data) not in paths
+    assert str(both.data / "unlinkat.folder") not in paths
+    assert both.traced.trace.is_whole()
+    assert both.traced.err == ""

@@ -32,7 +32,8 @@ BACK_ENDS = ("libioweir_openmpi.so", "libioweir_mpich.so", "libioweir_mpi_abi.so
 # Written by hand: where MPI starts, how programs look functions up, what ends descriptors without an event.
 HAND_WRITTEN = frozenset(
     {prefix + name for prefix in ("", "P") for name in ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")}
-    | {"dlsym", "dlclose", "fclose", "freopen", "freopen64", "close_range", "closefrom"}
+    | {"dlsym", "dlclose", "fclose", "freopen", "freopen64", "syscall"}
+    | {"clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"}
     | {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}
 )
 BACK_END_EXPORTS = frozenset({"ioweir_back_end_start"})

@@ -50,16 +50,24 @@ inline int openat(int directory, const char* path, int flags, mode_t mode) {
     return static_cast<int>(call(SYS_openat, directory, word(path), flags, mode));
 }
 inline int close(int fd) { return static_cast<int>(call(SYS_close, fd)); }
-inline ssize_t read(int fd, void* buffer, size_t count) { return call(SYS_read, fd, word(buffer), static_cast<long>(count)); }
-inline ssize_t write(int fd, const void* buffer, size_t count) { return call(SYS_write, fd, word(buffer), static_cast<long>(count)); }
+inline ssize_t read(int fd, void* buffer, size_t count) {
+    return call(SYS_read, fd, word(buffer), static_cast<long>(count));
+}
+inline ssize_t write(int fd, const void* buffer, size_t count) {
+    return call(SYS_write, fd, word(buffer), static_cast<long>(count));
+}
 inline ssize_t pread(int fd, void* buffer, size_t count, off_t offset) {
     return call(SYS_pread64, fd, word(buffer), static_cast<long>(count), offset);
 }
 inline ssize_t pwrite(int fd, const void* buffer, size_t count, off_t offset) {
     return call(SYS_pwrite64, fd, word(buffer), static_cast<long>(count), offset);
 }
-inline ssize_t readv(int fd, const iovec* vectors, int count) { return call(SYS_readv, fd, word(vectors), static_cast<long>(count)); }
-inline ssize_t writev(int fd, const iovec* vectors, int count) { return call(SYS_writev, fd, word(vectors), static_cast<long>(count)); }
+inline ssize_t readv(int fd, const iovec* vectors, int count) {
+    return call(SYS_readv, fd, word(vectors), static_cast<long>(count));
+}
+inline ssize_t writev(int fd, const iovec* vectors, int count) {
+    return call(SYS_writev, fd, word(vectors), static_cast<long>(count));
+}
 // The kernel takes the offset in two halves; on 64-bit machines the high half is ignored.
 inline ssize_t preadv2(int fd, const iovec* vectors, int count, off_t offset, int flags) {
     return call(SYS_preadv2, fd, word(vectors), static_cast<long>(count), offset, 0, flags);

@@ -71,5 +71,4 @@ IOWEIR_EXPORT std::FILE* freopen(const char* path, const char* mode, std::FILE* 
 IOWEIR_EXPORT std::FILE* freopen64(const char* path, const char* mode, std::FILE* stream) {
     return reopen(behind(real_freopen64, "freopen64"), path, mode, stream);
 }
-
 }

@@ -84,7 +84,7 @@ class Both:
         return self.without[symbol] != [("absent", 0, 0)]
 
     def same_with_preload(self, symbol: str) -> bool:
-        """Results and errno; the calls are worth comparing: one succeeds, one fails, and errno is not touched without need."""
+        """Results and errno. Worth comparing: one call succeeds, one fails, and errno is not touched without need."""
         lines = self.with_preload[symbol]
         assert any(result >= 0 and error == SENTINEL for _, result, error in lines)
         assert any(result < 0 and error != SENTINEL for _, result, error in lines)

@@ -1,4 +1,4 @@
-"""One test per symbol of unit files: see test_symbols.py. Here: sizes, names, locks, mappings, copies within the kernel."""
+"""One test per symbol of unit files (sizes, names, locks, mappings, copies within the kernel): see test_symbols.py."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def changing(name: str, error: int) -> list[Seen]:
     return [(name, 0, -1, 0), (name, 0, -1, error)]
 
 
-SYNC: Final = {name: [OPEN, (name, 0, -1, 0), CLOSE] for name in ("fsync", "fdatasync", "syncfs")}
+SYNC: Final[dict[str, list[Seen]]] = {
+    name: [OPEN, (name, 0, -1, 0), CLOSE] for name in ("fsync", "fdatasync", "syncfs")
+}
 COPIED: Final[list[Seen]] = [
     ("copy_file_range (%s)", 50, 100, 0),
     ("copy_file_range (%s)", 30, 0, 0),
@@ -91,8 +93,8 @@ OWN: Final[dict[str, list[Seen]]] = SYNC | {
         ("lockf_lock", 0, 40, errno.EINVAL),
         CLOSE,
     ],
-    "sendfile": [OPEN, *[("sendfile (read)", *rest) for rest in ((50, 100, 0), (30, 0, 0), (20, 30, 0))], CLOSE],
-    "copy_file_range": [OPEN, *[(name % "read", *rest) for name, *rest in COPIED], CLOSE],
+    "sendfile": [OPEN, *[("sendfile (read)", size, at, 0) for size, at in ((50, 100), (30, 0), (20, 30))], CLOSE],
+    "copy_file_range": [OPEN, *[(name % "read", count, offset, error) for name, count, offset, error in COPIED], CLOSE],
     "splice": [
         OPEN,
         ("splice (read)", 50, 100, 0),
@@ -109,7 +111,7 @@ OWN: Final[dict[str, list[Seen]]] = SYNC | {
         ("dprintf", 0, 0, errno.EBADF),
         CLOSE,
     ],
-    "close_range": [OPEN, ("dup2", 0, -1, 0), ("dup2", 0, -1, 0), ("pwrite", 5, 0, 0), *[("close_range", 0, -1, 0)] * 2],
+    "close_range": [OPEN, *[("dup2", 0, -1, 0)] * 2, ("pwrite", 5, 0, 0), *[("close_range", 0, -1, 0)] * 2],
     "closefrom": [OPEN, ("dup2", 0, -1, 0), ("closefrom", 0, -1, 0)],
     "mmap": [OPEN, ("mmap", 900, 0, 0), ("munmap", 4096, 0, 0), ("mmap", 0, 7, errno.EINVAL), CLOSE],
     "munmap": [
@@ -135,7 +137,8 @@ OWN: Final[dict[str, list[Seen]]] = SYNC | {
 SECOND: Final[dict[str, list[Seen]]] = {
     "sendfile": [
         OPEN,
-        *[("sendfile (write)", *rest) for rest in ((50, 0, 0), (30, 50, 0), (20, 80, 0), (0, 100, errno.EBADF))],
+        *[("sendfile (write)", count, offset, 0) for count, offset in ((50, 0), (30, 50), (20, 80))],
+        ("sendfile (write)", 0, 100, errno.EBADF),
         CLOSE,
     ],
     "copy_file_range": [

@@ -131,8 +131,8 @@ static constexpr auto raw_fcntl64 = raw_fcntl;
 static constexpr auto raw_lseek = raw::lseek;
 static constexpr auto raw_lseek64 = raw::lseek;
 static void* raw_mmap(void* address, size_t length, int protection, int flags, int fd, off_t offset) {
-    return reinterpret_cast<void*>(raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), protection,
-                                             flags, fd, offset));
+    return reinterpret_cast<void*>(
+        raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), protection, flags, fd, offset));
 }
 static constexpr auto raw_mmap64 = raw_mmap;
 static int raw_munmap(void* address, size_t length) {

@@ -202,6 +202,6 @@ extern "C" __attribute__((visibility("default"))) long syscall(long number, ...)
     for (long& word : words) word = va_arg(list, long);
     va_end(list);
     return ioweir::tracer::any_call(
-        number,
-        [&] { return ioweir::raw::call(number, words[0], words[1], words[2], words[3], words[4], words[5]); }, words);
+        number, [&] { return ioweir::raw::call(number, words[0], words[1], words[2], words[3], words[4], words[5]); },
+        words);
 }

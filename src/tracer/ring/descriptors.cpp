@@ -93,8 +93,8 @@ std::int64_t Position::ask(std::uint64_t entered, std::uint64_t now, std::int64_
     const KeepErrno keep;
     const off_t place = raw::lseek(fd, 0, SEEK_CUR);
     if (place < moved || place >= limit) return -1;
-    const bool counts = word_.compare_exchange_strong(now, static_cast<std::uint64_t>(place) << shift,
-                                                      std::memory_order_acq_rel);
+    const bool counts =
+        word_.compare_exchange_strong(now, static_cast<std::uint64_t>(place) << shift, std::memory_order_acq_rel);
     // Somebody may have come and gone between this call's end and the question, then `now` differs too.
     return counts ? place - moved : -1;
 }

@@ -96,9 +96,9 @@ private:
 
 /// What is known of a descriptor. All 0: it is not traced.
 struct Descriptor {
-    std::uint32_t file;           ///< id; one for each open()
-    std::uint32_t slot : 31;      ///< of its position in `positions`; 0: none is followed
-    std::uint32_t appends : 1;    ///< O_APPEND
+    std::uint32_t file;         ///< id; one for each open()
+    std::uint32_t slot : 31;    ///< of its position in `positions`; 0: none is followed
+    std::uint32_t appends : 1;  ///< O_APPEND
 };
 static_assert(sizeof(Descriptor) == 8);
 

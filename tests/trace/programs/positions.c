@@ -134,9 +134,7 @@ static void threads(void) {
 }
 
 /* 10 bytes before, 10 after the file has been given to another process, in the ways there are. */
-static void say(const char* name, int fd) {
-    must(write(fd, buffer, 10) == 10, name);
-}
+static void say(const char* name, int fd) { must(write(fd, buffer, 10) == 10, name); }
 extern char** environ;
 static void spawn(posix_spawn_file_actions_t* actions) {
     char* words[] = {"true", NULL};
@@ -154,7 +152,8 @@ static void shared(void) {
     }
     waitpid(child, NULL, 0);
     say("forked", kept);
-    int inherited = file_named("inherited", O_CREAT | O_RDWR), closed = file_named("closed", O_CREAT | O_RDWR | O_CLOEXEC);
+    int inherited = file_named("inherited", O_CREAT | O_RDWR),
+        closed = file_named("closed", O_CREAT | O_RDWR | O_CLOEXEC);
     say("inherited", inherited);
     say("closed", closed);
     must(system("true") == 0, "system");

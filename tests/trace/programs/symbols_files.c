@@ -14,12 +14,12 @@ enum { STAT_VERSION = 0 };
 #endif
 
 /* Once on the file; once so that it fails there; once on a descriptor that is not open. */
-#define ON_FILE(bad_flags, good, bad)  \
-    int fd = opened(O_RDWR);           \
-    TRY("good", good);                 \
-    TRY("bad", bad);                   \
-    close(fd);                         \
-    fd = -1;                           \
+#define ON_FILE(bad_flags, good, bad) \
+    int fd = opened(O_RDWR);          \
+    TRY("good", good);                \
+    TRY("bad", bad);                  \
+    close(fd);                        \
+    fd = -1;                          \
     TRY("untraced", good)
 
 typedef int (*OnFd)(int);
@@ -44,7 +44,9 @@ static void do_fallocate(void) { ON_FILE(0, AS(Allocate)(fd, 0, 100, 4000), AS(A
 typedef int (*Range)(int, off_t, off_t);
 static void do_posix_fallocate(void) { ON_FILE(0, -AS(Range)(fd, 100, 4000), (errno = 77, -AS(Range)(fd, 100, -1))); }
 typedef int (*Advise)(int, off_t, off_t, int);
-static void do_posix_fadvise(void) { ON_FILE(0, -AS(Advise)(fd, 100, 200, 2), (errno = 77, -AS(Advise)(fd, 100, 200, 99))); }
+static void do_posix_fadvise(void) {
+    ON_FILE(0, -AS(Advise)(fd, 100, 200, 2), (errno = 77, -AS(Advise)(fd, 100, 200, 99)));
+}
 typedef ssize_t (*Readahead)(int, off_t, size_t);
 static void do_readahead(void) {
     int fd = opened(O_RDONLY);
@@ -76,10 +78,10 @@ static char* link_to_file(void) {
     return name;
 }
 /* Of a regular file, a directory, a link, what is not there. */
-#define ASKING(call_with)                           \
-    TRY("good", size_if(call_with(path)));          \
-    TRY("directory", call_with(directory));         \
-    TRY("link", call_with(link_to_file()));         \
+#define ASKING(call_with)                   \
+    TRY("good", size_if(call_with(path)));  \
+    TRY("directory", call_with(directory)); \
+    TRY("link", call_with(link_to_file())); \
     TRY("bad", call_with(missing()))
 #define PLAIN(name) AS(int (*)(const char*, struct stat*))(name, &status)
 #define VERSION(name) AS(int (*)(int, const char*, struct stat*))(STAT_VERSION, name, &status)
@@ -208,14 +210,14 @@ static void do_splice(void) {
     close(ends[1]);
     TRY("untraced", AS(Call)(-1, NULL, -1, NULL, 1, 0));
 }
-#define PRINTING(call)                                   \
-    int fd = opened(O_WRONLY);                           \
-    TRY("good", call(fd, "%s %d\n", "thirteen", 1234));   \
-    TRY("again", call(fd, "%05d", 6));                   \
-    close(fd);                                           \
-    fd = opened(O_RDONLY);                               \
-    TRY("bad", call(fd, "%s %d\n", "thirteen", 1234));    \
-    close(fd);                                           \
+#define PRINTING(call)                                  \
+    int fd = opened(O_WRONLY);                          \
+    TRY("good", call(fd, "%s %d\n", "thirteen", 1234)); \
+    TRY("again", call(fd, "%05d", 6));                  \
+    close(fd);                                          \
+    fd = opened(O_RDONLY);                              \
+    TRY("bad", call(fd, "%s %d\n", "thirteen", 1234));  \
+    close(fd);                                          \
     TRY("untraced", call(-1, "%d", 3))
 static void do_dprintf(void) { PRINTING(AS(int (*)(int, const char*, ...))); }
 static int checked(int fd, const char* format, int number) {

@@ -83,7 +83,7 @@ public:
         Amount& of_process = summary_.by_process[process];
         ++of_process.calls;
         of_process.bytes += moved;
-        of_process.time_ns += time_ns;
+        add_time(of_process.time_ns, time_ns);
         const std::int32_t unit = question_.unit_of_process[process];
         if (unit < 0 || event.origin >= static_cast<std::uint8_t>(origin_tracer)) return;
         const std::uint32_t file = question_.file_of_path[event.path];
@@ -118,11 +118,11 @@ public:
         const int call_kind = data_of_op_[mpi_call->op];
         if (call_kind >= 0) {
             const auto part = static_cast<std::size_t>(call_kind);
-            summary_.parts[part][kind.op] += time_ns;
+            add_time(summary_.parts[part][kind.op], time_ns);
             std::vector<std::vector<std::int64_t>>& of_file =
                 summary_.file_parts[question_.file_of_path[nested.mpi_path]];
             if (of_file.empty()) of_file = std::vector(summary_.parts.size(), std::vector<std::int64_t>(ops_));
-            of_file[part][kind.op] += time_ns;
+            add_time(of_file[part][kind.op], time_ns);
         }
         if (mpi_call->collective && transfers_[mpi_call->op] && data >= 0) {
             std::vector<Amount>& of_rank = summary_.collective[of_unit];
@@ -134,10 +134,14 @@ public:
 private:
     static constexpr int origin_tracer = 3;
 
+    /// Times of a damaged trace may be so long that their sum wraps around; it is wrong then, and defined.
+    static void add_time(std::int64_t& sum, std::int64_t time_ns) {
+        sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(time_ns));
+    }
     static void add_to(Amount& sum, const Amount& amount) {
         sum.calls += amount.calls;
         sum.bytes += amount.bytes;
-        sum.time_ns += amount.time_ns;
+        add_time(sum.time_ns, amount.time_ns);
     }
     static void add_to(Row& row, const format::Event& event, const FunctionKind& kind, int data, std::uint64_t moved,
                        std::uint32_t unit, std::uint32_t file) {
@@ -145,7 +149,7 @@ private:
         row.calls += kind.completes ? 0 : 1;
         row.failed += event.failed ? 1 : 0;
         row.bytes += moved;
-        row.time_ns += time_ns;
+        add_time(row.time_ns, time_ns);
         row.span.add(event.start_ns, event.start_ns + time_ns);
         if (time_ns > row.longest_ns) {
             row.longest_ns = time_ns;

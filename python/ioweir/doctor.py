@@ -6,6 +6,7 @@ its interpreter to ask where mpi4py lies. Which functions reach files is io_func
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 from ioweir import elf, io_functions, launchers, linking, locate, wrappers
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, IoweirError
-from ioweir.trace import MPI_IO, POSIX, function_table
+from ioweir.trace import LAYERS, MPI_IO, POSIX, STDIO, function_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,14 +37,18 @@ _LIBRARIES_OF_INTEREST: Final = {
     "PnetCDF": re.compile(r"libpnetcdf"),
     "netCDF": re.compile(r"libnetcdf"),
 }
+# Python packages, and the library whose calls they make.
+_PACKAGES_OF_INTEREST: Final = {"h5py": "HDF5", "netCDF4": "netCDF", "pnetcdf": "PnetCDF"}
 _STATIC_MARKERS: Final = {"HDF5": "H5Fcreate", "PnetCDF": "ncmpi_create", "netCDF": "nc_create"}
 _CLOCK_SOURCE: Final = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-_MPI4PY_QUESTION: Final = (
-    "import importlib.util as u\n"
-    "try: s = u.find_spec('mpi4py.MPI')\n"
-    "except ImportError: s = None\n"
-    "print(s.origin if s else '')"
-)
+# Where packages that do I/O by libraries of their own lie. Of a name with a dot, the first part is imported.
+_PYTHON_QUESTION: Final = """
+import importlib.util as u
+for name in ('mpi4py.MPI', 'h5py', 'netCDF4', 'pnetcdf'):
+    try: s = u.find_spec(name)
+    except ImportError: s = None
+    print(name, s.origin if s and s.origin else '', sep='=')
+"""
 
 
 class Finding(TypedDict):
@@ -88,7 +93,7 @@ def examine(words: Sequence[str]) -> Examination:
         raise IoweirError("no command given: ioweir doctor -- CMD ...", EXIT_USAGE)
     result = Examination(
         command=list(words), program="", program_path=None, kind="", launcher=None, launcher_kind=None, mpi=None,
-        mpi_library=None, libraries=[], layers={MPI_IO: False, POSIX: False}, gaps=[], preload=None,
+        mpi_library=None, libraries=[], layers=dict.fromkeys(LAYERS, False), gaps=[], preload=None,
         clock_source=None, findings=[],
     )  # fmt: skip
     behind = _look_at_launcher(words, result)
@@ -100,6 +105,15 @@ def examine(words: Sequence[str]) -> Examination:
 
 def _say(result: Examination, severity: str, text: str) -> None:
     result["findings"].append(Finding(severity=severity, text=text))
+
+
+def _see_the_c_library(result: Examination) -> None:
+    """POSIX calls are seen wherever the preload is, and STDIO's where the compiled part has hooks for them."""
+    result["layers"][POSIX] = True
+    try:
+        result["layers"][STDIO] = any(function.layer == STDIO for function in function_table(compiled().functions()))
+    except IoweirError:
+        return  # said by whoever lists the gaps
 
 
 def _look_at_launcher(words: Sequence[str], result: Examination) -> Sequence[str]:
@@ -167,7 +181,7 @@ def _look_at_interpreter(words: Sequence[str], result: Examination) -> None:
         _look_at_python(words[0], result)
         return
     result["kind"] = "script"
-    result["layers"] |= {POSIX: True}
+    _see_the_c_library(result)
     _say(
         result,
         "note",
@@ -180,14 +194,13 @@ def _look_at_python(interpreter: str, result: Examination) -> None:
     path = shutil.which(interpreter)
     if path is None:
         raise IoweirError(f"{interpreter}: the script's interpreter is not found in PATH", EXIT_NOT_FOUND)
-    try:
-        asked = subprocess.run(
-            [path, "-c", _MPI4PY_QUESTION], capture_output=True, text=True, timeout=60, check=False
-        ).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        asked = ""
+    places = _places_of_packages(path)
     real = os.path.realpath(path)
     _examine_closure(elf.closure(real, os.environ) if elf.is_elf(real) else None, result)
+    for package, needed in _PACKAGES_OF_INTEREST.items():
+        if places.get(package):
+            _look_at_python_package(package, Path(places[package]).parent, needed, result)
+    asked = places.get("mpi4py.MPI", "")
     if not asked or not elf.is_elf(asked):
         _say(
             result, "note", f"{path} has no mpi4py: if the script uses no MPI, its POSIX calls are traced all the same"
@@ -200,6 +213,38 @@ def _look_at_python(interpreter: str, result: Examination) -> None:
     result["mpi"], result["mpi_library"] = found
     result["layers"][MPI_IO] = True
     _say(result, "ok", f"mpi4py is built for {found[0]} ({found[1]}), loaded at run time; MPI-IO through it is traced")
+
+
+def _places_of_packages(interpreter: str) -> dict[str, str]:
+    """Where an interpreter has the packages of _PYTHON_QUESTION; empty for those that it does not have."""
+    try:
+        answer = subprocess.run(
+            [interpreter, "-c", _PYTHON_QUESTION], capture_output=True, text=True, timeout=60, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    pairs = (line.partition("=") for line in answer.splitlines())
+    return {name: place for name, _, place in pairs}
+
+
+def _look_at_python_package(package: str, place: Path, needed: str, result: Examination) -> None:
+    """A package's compiled modules need the library whose calls it makes; the first module of each kind tells."""
+    pattern = _LIBRARIES_OF_INTEREST[needed]
+    linked: dict[str, elf.Closure] = {}
+    for module in sorted(place.rglob("*.so")):
+        if not elf.is_elf(str(module)):
+            continue
+        found = elf.closure(str(module), os.environ)
+        for soname in found.libraries:
+            if pattern.match(soname):
+                linked.setdefault(soname, found)
+    for soname, found in linked.items():
+        if needed == "HDF5" and _is_old_hdf5(found.libraries[soname]):
+            continue
+        if not any(known in soname for known in ("_hl", "_cpp", "_fortran")):
+            result["libraries"].append(soname)
+            result["layers"][needed] = True
+            _say(result, "ok", f"{package} is there ({soname}): {needed} calls through it are traced")
 
 
 def _look_at_binary(path: str, result: Examination) -> None:
@@ -225,7 +270,7 @@ def _examine_closure(found: elf.Closure | None, result: Examination) -> None:
             "linked with ioweir: it is traced without the preload when IOWEIR_DIR is set (ioweir run does)",
         )
     if binary.interpreter is None and linked:
-        result["layers"][POSIX] = True
+        _see_the_c_library(result)
         result["layers"][MPI_IO] = linking.NOTE_MPI in binary.notes
         _say(
             result,
@@ -244,7 +289,7 @@ def _examine_closure(found: elf.Closure | None, result: Examination) -> None:
     if "ld-musl" in binary.interpreter:
         _say(result, "error", f"{binary.path} uses musl; the preload needs glibc. Build it against glibc")
         return
-    result["layers"][POSIX] = True
+    _see_the_c_library(result)
     for soname in found.missing:
         _say(
             result,
@@ -288,10 +333,46 @@ def _look_at_libraries(found: elf.Closure, result: Examination) -> None:
     for name, pattern in _LIBRARIES_OF_INTEREST.items():
         linked = [soname for soname in found.libraries if pattern.match(soname)]
         if linked:
-            result["libraries"].extend(linked)
-            _say(result, "ok", f"{name} ({linked[0]}): the MPI-IO and POSIX calls it makes are traced")
-        elif _STATIC_MARKERS[name] in found.binary.defined:
-            _say(result, "note", f"{name} is linked statically: the MPI-IO and POSIX calls it makes are traced")
+            _look_at_shared_library(name, linked, found, result)
+        elif _STATIC_MARKERS[name] in found.binary.defined or (
+            name == "HDF5" and _holds(found.binary.path, b"\0H5Dwrite\0")
+        ):
+            _say(
+                result,
+                "warning",
+                f"{name} is linked statically: its own calls cannot be seen, only the MPI-IO and POSIX calls it makes; "
+                "link the shared one to see them",
+            )
+
+
+def _look_at_shared_library(name: str, linked: Sequence[str], found: elf.Closure, result: Examination) -> None:
+    result["libraries"].extend(linked)
+    # Serial and parallel HDF5 in one program: each call goes to the library that it belongs to.
+    old = [soname for soname in linked if name == "HDF5" and _is_old_hdf5(found.libraries[soname])]
+    if old:
+        _say(
+            result,
+            "warning",
+            f"{old[0]} is older than HDF5 1.10: its own calls are passed on and not recorded, only the MPI-IO and "
+            "POSIX calls it makes",
+        )
+        return
+    result["layers"][name] = True
+    _say(result, "ok", f"{name} ({linked[0]}): its calls are traced, with the MPI-IO and POSIX calls it makes")
+
+
+def _is_old_hdf5(library: elf.Binary) -> bool:
+    """Ids have 64 bits since HDF5 1.10, which brought H5Dflush. libhdf5_hl and others have neither function."""
+    return "H5Dwrite" in library.defined and "H5Dflush" not in library.defined
+
+
+def _holds(path: str, text: bytes) -> bool:
+    """Whether a file holds some bytes: HDF5's functions know their names, also when symbols were removed."""
+    try:
+        with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(text) >= 0
+    except (OSError, ValueError):
+        return False
 
 
 def _look_at_gaps(binaries: Sequence[elf.Binary], result: Examination) -> None:

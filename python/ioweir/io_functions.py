@@ -48,6 +48,9 @@ FAMILIES: Final = (
         fgets __fgets_chk fgetc fputc getc putc getline getdelim fprintf __fprintf_chk vfprintf __vfprintf_chk fscanf
         __isoc99_fscanf __isoc23_fscanf vfscanf fflush setvbuf fseek fseeko fseeko64 ftell ftello ftello64 rewind
         tmpfile tmpfile64"""),
+    _family("HDF5, asynchronous and below", True, """
+        H5Dread_async H5Dwrite_async H5Dcreate_async H5Dopen_async H5Dclose_async H5Fcreate_async H5Fopen_async
+        H5Fclose_async H5Fflush_async H5FDread H5FDwrite"""),
     _family("file locks", False, "flock lockf lockf64"),
     _family("sizes, positions and synchronisation", False, """
         lseek lseek64 fsync fdatasync sync syncfs sync_file_range ftruncate ftruncate64 truncate truncate64 fallocate

@@ -1,0 +1,168 @@
+"""Runs one program without and with ioweir, and says whether both ended alike.
+
+Alike: the same exit code, the same output once what differs between any two runs is taken out of it (times, rates,
+addresses, process ids, the order of the ranks' lines), and the same files left behind. Some programs end differently
+from run to run by themselves: when a pair differs, both sides are run again, and they are alike if any two agree.
+Not here: which programs there are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from conformance_suites import DATA
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conformance_suites import Case
+
+ATTEMPTS: Final = 3
+POLITE_S: Final = 5.0
+TIMED_OUT: Final = "time limit"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended."""
+
+    code: str
+    output: str
+    files: tuple[str, ...]
+
+    def passed(self) -> bool:
+        """By exit code, and by what MPICH's programs print."""
+        return self.code == "0" and "Found" not in self.output
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Both endings of a case."""
+
+    case: Case
+    plain: Ending | None
+    watched: Ending | None
+    same: bool
+    remark: str = ""
+
+
+def judge(case: Case, scratch: Path, options: Sequence[str]) -> Verdict:
+    """Run a case until its endings agree, at most ATTEMPTS times each."""
+    if case.not_run:
+        return Verdict(case, None, None, True, case.not_run)
+    plain: list[Ending] = []
+    watched: list[Ending] = []
+    for _ in range(ATTEMPTS):
+        plain.append(_run(case, scratch, None))
+        watched.append(_run(case, scratch, options))
+        for ours in watched:
+            for theirs in plain:
+                if ours == theirs:
+                    unsteady = "" if len(plain) == 1 else f"not the same in each of {len(plain)} runs, untraced too"
+                    if len(plain) > 1 and len(set(plain)) == 1:
+                        unsteady = f"differed in {len(plain) - 1} of {len(plain)} pairs"
+                    return Verdict(case, theirs, ours, True, unsteady)
+    return Verdict(case, plain[-1], watched[-1], False, _difference(plain[-1], watched[-1]))
+
+
+def _difference(plain: Ending, watched: Ending) -> str:
+    if plain.code != watched.code:
+        return f"exit code {plain.code} untraced, {watched.code} traced"
+    if plain.files != watched.files:
+        return "other files: " + ", ".join(sorted(set(plain.files) ^ set(watched.files))[:4])
+    lines = set(plain.output.splitlines()) ^ set(watched.output.splitlines())
+    return "other output: " + " | ".join(sorted(lines)[:4])
+
+
+def _run(case: Case, scratch: Path, options: Sequence[str] | None) -> Ending:
+    """One run in an empty directory; `options` None: without ioweir."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    data, trace = scratch / "data", scratch / "trace"
+    data.mkdir(parents=True)
+    words = [word.replace(DATA, str(data)) for word in case.command]
+    command = [*case.library.launcher, "-n", str(case.ranks), *words]
+    if options is not None:
+        command = [sys.executable, "-m", "ioweir", "run", "-q", "-o", str(trace), *options, "--", *command]
+    environment = os.environ | {name: value.replace(DATA, str(data)) for name, value in case.environment.items()}
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", cwd=data, env=environment, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            output, _ = process.communicate(timeout=case.limit_s)
+            code = str(process.returncode)
+        except subprocess.TimeoutExpired:
+            output, code = _end(process), TIMED_OUT
+        finally:
+            _end_those_in(scratch)
+    # What a run that was cut off has printed and written until then says nothing.
+    if code == TIMED_OUT:
+        return Ending(code, "", ())
+    return Ending(code, normalised(output, scratch), tuple(_files(data)))
+
+
+def _end(process: subprocess.Popen[str]) -> str:
+    """A launcher ends its ranks when asked politely; killed at once it would leave them behind."""
+    process.terminate()
+    try:
+        output, _ = process.communicate(timeout=POLITE_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+    return str(output)
+
+
+def _end_those_in(scratch: Path) -> None:
+    """Ranks that outlived their launcher: they are known by their working directory, which is this run's own."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            inside = Path(os.readlink(entry / "cwd")).is_relative_to(scratch)  # noqa: PTH115 (says "(deleted)" too)
+        except OSError:
+            continue
+        if inside and int(entry.name) != os.getpid():
+            os.kill(int(entry.name), signal.SIGKILL)
+
+
+def _files(directory: Path) -> list[str]:
+    """Names, sizes and contents of what is left."""
+    found = []
+    for path in sorted(directory.rglob("*")):
+        if path.is_file():
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+            found.append(f"{path.relative_to(directory)} ({path.stat().st_size} bytes, {digest})")
+    return found
+
+
+NOISE: Final = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "ADDRESS"),
+    (re.compile(r"\b\d+\.\d+(e[+-]?\d+)?\b"), "NUMBER"),
+    (re.compile(r"\[[\w.-]+:\d+\]"), "[PROCESS]"),
+    (re.compile(r"\bPID \d+"), "PID"),
+    (re.compile(r"\[\[\d+,\d+\],\d+\]"), "[PROCESS]"),
+    (re.compile(r"(?i)\b(\d+)( ?)(us|ms|s|sec|seconds|kb/s|mb/s|mbytes/s(ec)?)\b"), "NUMBER"),
+    (re.compile(r"\s+"), " "),
+)
+
+
+def normalised(output: str, scratch: Path) -> str:
+    """Output without what differs between any two runs; its lines sorted, because ranks print at the same time."""
+    text = output.replace(str(scratch), "SCRATCH")
+    lines = []
+    for line in text.splitlines():
+        kept = line
+        for pattern, word in NOISE:
+            kept = pattern.sub(word, kept)
+        if kept.strip():
+            lines.append(kept.strip())
+    return "\n".join(sorted(lines))

@@ -1,0 +1,268 @@
+"""Which programs there are, how each is built, and with how many ranks its own suite runs it.
+
+The suites' own scripts say the ranks and arguments: they are read, not repeated here. A program that cannot be built or
+run here stays in the list with the reason. Not here: fetching, running, comparing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from conformance_fetch import debian_source, mpi4py_source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+BUILD_S: Final = 120.0
+DATA: Final = "@DATA@"
+"""Stands in arguments for the run's own directory."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """An MPI library with its compilers and its launcher."""
+
+    name: str
+    compilers: Mapping[str, str]
+    launcher: tuple[str, ...]
+
+
+LIBRARIES: Final = (
+    Library(
+        "openmpi",
+        {"c": "mpicc.openmpi", "fortran": "mpifort.openmpi"},
+        ("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"),
+    ),
+    Library("mpich", {"c": "mpicc.mpich", "fortran": "mpifort.mpich"}, ("mpiexec.mpich",)),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program under one MPI library."""
+
+    suite: str
+    name: str
+    library: Library
+    ranks: int
+    command: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    limit_s: float = 60.0
+    not_run: str = ""
+    """Why it cannot be run; empty when it can."""
+
+
+def _built(
+    library: Library, sources: Sequence[Path], target: Path, flags: Sequence[str], libraries: Sequence[str] = ()
+) -> str:
+    """Compile unless it was done before; what went wrong, or nothing."""
+    if target.exists():
+        return ""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fortran = any(path.suffix.lower() in (".f", ".f90") for path in sources)
+    compiler = library.compilers["fortran" if fortran else "c"]
+    legacy = ["-std=legacy", "-fallow-argument-mismatch"] if fortran else []
+    command = [compiler, "-w", "-O1", *legacy, *flags, "-o", str(target), *map(str, sources), *libraries]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_S, check=False, cwd=target.parent)
+    if finished.returncode == 0:
+        return ""
+    wrong = [line for line in finished.stderr.splitlines() if "error" in line.lower() or "undefined" in line]
+    return f"not built: {(wrong or finished.stderr.splitlines() or ['?'])[0].split(': ', 1)[-1]}"
+
+
+# ------------------------------------------------------------------------------------------- ROMIO's own test programs
+
+# What ROMIO's configure writes into the sources that end in .in.
+ROMIO_WORDS: Final = {
+    "@F77MPIOINC@": "", "@FORTRAN_MPI_OFFSET@": "integer*8", "@F77IARGC@": "iargc()",
+    "@F77GETARG@": "call getarg(i, str)", "@LL@": "ll", "@NOF77@": "0",
+}  # fmt: skip
+# Programs that no script of ROMIO's runs: ranks, and what is done about their size.
+ROMIO_OTHERS: Final = {"perf": 4, "coll_perf": 4, "large_array": 4, "large_file": 1, "big_extents": 1, "creat_excl": 4}
+ROMIO_SMALLER: Final = {
+    # 1200^3 ints are 6.9 GB for each of its two copies: 128^3 are 8 MiB.
+    "coll_perf": (r"array_of_gsizes\[(\d)\] = [^;]*;", r"array_of_gsizes[\1] = 128;"),
+}
+ROMIO_NOT_RUN: Final = {
+    "large_file": "writes a file of 4 GiB and more",
+    "large_array": "needs an array of 4 GiB and more",
+}
+
+
+def romio(cache: Path, library: Library) -> list[Case]:
+    """src/mpi/romio/test: as its `runtests` starts them, and those that it leaves out."""
+    tree = debian_source("mpich", cache) / "src" / "mpi" / "romio" / "test"
+    script = (tree / "runtests.in").read_text(encoding="utf-8")
+    lines = re.findall(r"^\s*\$mpirun -np (\d+) \./(\w+) *(.*)$", script, re.MULTILINE)
+    starts = [(name, int(ranks), words) for ranks, name, words in lines]
+    starts += [(name, ranks, "-fname $FILENAME") for name, ranks in ROMIO_OTHERS.items()]
+    cases = []
+    for name, ranks, words in starts:
+        if name == "big_extents":
+            words = "$FILENAME"  # noqa: PLW2901 (it takes no -fname)
+        words = words.replace("$FILENAME", f"{DATA}/test").replace("$srcdir", str(tree))  # noqa: PLW2901
+        target = cache / "built" / library.name / "romio" / name
+        wrong = ROMIO_NOT_RUN.get(name) or _romio_built(tree, library, name, target)
+        command = (str(target), *shlex.split(words))
+        cases.append(Case("romio", name, library, ranks, command, not_run=wrong))
+    return cases
+
+
+def _romio_built(tree: Path, library: Library, name: str, target: Path) -> str:
+    source = next((tree / f"{name}{end}" for end in (".c", ".c.in", ".f.in") if (tree / f"{name}{end}").exists()), None)
+    if source is None:
+        return "not built: there is no source of it"
+    if source.suffix == ".in" or name in ROMIO_SMALLER:
+        text = source.read_text(encoding="utf-8")
+        for word, value in ROMIO_WORDS.items():
+            text = text.replace(word, value)
+        if name in ROMIO_SMALLER:
+            text, replaced = re.subn(*ROMIO_SMALLER[name], text)
+            if replaced == 0:
+                return "not made smaller: its source has changed"
+        source = target.parent / source.name.removesuffix(".in")
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(text, encoding="utf-8")
+    return _built(library, [source], target, [], ["-lpthread"])
+
+
+# --------------------------------------------------------------------------------------------- test/mpi/io of MPICH
+
+MPITESTCONF: Final = "".join(
+    f"#define {name} {value}\n"
+    for name, value in {
+        **{
+            f"HAVE_{word}": 1
+            for word in [
+                "UNISTD_H",
+                "STRING_H",
+                "STDLIB_H",
+                "STDARG_H",
+                "INTTYPES_H",
+                "STDINT_H",
+                "PTHREAD_H",
+                "SYS_TIME_H",
+                "SYS_RESOURCE_H",
+                "GETRUSAGE",
+                "USLEEP",
+                "STRDUP",
+                "LONG_LONG",
+                "LONG_DOUBLE",
+                "MPI_IO",
+            ]
+        },
+        "STDC_HEADERS": 1,
+        "THREAD_PACKAGE_NAME": "THREAD_PACKAGE_POSIX",
+    }.items()
+)
+HELPERS: Final = ("mtest.c", "mtest_common.c", "mtest_thread.c", "dtypes.c")
+
+
+def mpich_io(cache: Path, library: Library) -> list[Case]:
+    """test/mpi/io and test/mpi/errors/io of MPICH, as their `testlist` says."""
+    top = debian_source("mpich", cache) / "test" / "mpi"
+    conf = cache / "built" / "mpitestconf"
+    conf.mkdir(parents=True, exist_ok=True)
+    (conf / "mpitestconf.h").write_text(MPITESTCONF, encoding="utf-8")
+    flags = [f"-I{conf}", f"-I{top / 'include'}"]
+    free_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES") / 1e9
+    cases = []
+    for folder, listing in (("io", "testlist.in"), ("errors/io", "testlist")):
+        for line in (top / folder / listing).read_text(encoding="utf-8").splitlines():
+            words = line.split()
+            if len(words) < 2 or not words[1].isdigit():
+                continue
+            name, ranks = words[0], int(words[1])
+            options = [word.partition("=") for word in words[2:]]
+            memory_gb = max([float(value) for key, _, value in options if key == "mem"], default=0.0)
+            arguments = [f"{DATA}/{value}" if "file" in value else value for key, _, value in options if key == "arg"]
+            target = cache / "built" / library.name / "mpich" / name
+            sources = [top / folder / f"{name}.c", *(top / "util" / helper for helper in HELPERS)]
+            if memory_gb > free_gb:
+                wrong = f"needs {memory_gb} GB of memory"
+            else:
+                wrong = _built(library, sources, target, flags, ["-lm", "-lpthread"])
+            cases.append(Case(f"mpich {folder}", name, library, ranks, (str(target), *arguments), not_run=wrong))
+    return cases
+
+
+# ---------------------------------------------------------------------------------------------------------- PnetCDF
+
+PNETCDF_FOLDERS: Final = ("testcases", "nonblocking", "C", "cdf_format", "header", "subfile")
+PNETCDF_RANKS: Final = 4  # `make ptest`
+NC_TEST: Final = "nc_test"
+
+
+def pnetcdf(cache: Path, library: Library) -> list[Case]:
+    """PnetCDF's test programs on 4 ranks, and nc_test on one; against Debian's library, which is Open MPI's."""
+    if library.name != "openmpi":
+        return []
+    top = debian_source("pnetcdf", cache)
+    built = cache / "built" / library.name / "pnetcdf"
+    built.mkdir(parents=True, exist_ok=True)
+    includes = [f"-I{top / 'test/common'}", f"-I{top / 'src/include'}", f"-I{built}", "-DHAVE_DECL_MPI_OFFSET"]
+    flags = ["-Dschar=signed char", *includes]
+    cases = []
+    for folder in PNETCDF_FOLDERS:
+        named = set(re.findall(r"\w+", (top / "test" / folder / "Makefile.am").read_text(encoding="utf-8")))
+        for path in sorted((top / "test" / folder).iterdir()):
+            if path.suffix not in (".c", ".m4", ".f", ".f90", ".F") or path.stem not in named:
+                continue
+            fortran = path.suffix in (".f", ".f90", ".F")
+            helper = top / "test" / "common" / ("testutilsf.F90" if fortran else "testutils.c")
+            source = _from_m4(top, path, built) if path.suffix == ".m4" else path
+            target = built / f"{folder}-{path.stem}"
+            module = [f"-I{_fortran_modules()}"] if fortran else []
+            own = [f"-I{top / 'test/common'}", "-I/usr/include/x86_64-linux-gnu", *module] if fortran else flags
+            wrong = _built(library, [helper, source], target, own, ["-lpnetcdf", "-lm", "-lpthread"])
+            command = (str(target), f"{DATA}/{path.stem}.nc")
+            cases.append(Case(f"pnetcdf {folder}", path.stem, library, PNETCDF_RANKS, command, not_run=wrong))
+    parts = [top / "test" / NC_TEST / f"{name}.c" for name in ("nc_test", "error", "util")]
+    for path in sorted((top / "test" / NC_TEST).glob("*.m4")):
+        generated = _from_m4(top, path, built)
+        parts += [generated] if generated.suffix == ".c" else []
+    target = built / NC_TEST
+    wrong = _built(library, [*parts, top / "test/common/testutils.c"], target, includes, ["-lpnetcdf", "-lm"])
+    cases.append(Case("pnetcdf nc_test", NC_TEST, library, 1, (str(target), "-d", DATA), not_run=wrong))
+    return cases
+
+
+def _from_m4(top: Path, path: Path, folder: Path) -> Path:
+    """What m4 makes of a source: NAME.m4 a C file, NAME.h.m4 a header."""
+    target = folder / (path.stem if path.stem.endswith(".h") else f"{path.stem}.c")
+    if not target.exists():
+        text = subprocess.run(["m4", f"-I{top / 'm4'}", str(path)], capture_output=True, text=True, check=True).stdout
+        target.write_text(text, encoding="utf-8")
+    return target
+
+
+def _fortran_modules() -> Path:
+    found = sorted(Path("/usr/lib").glob("*/fortran/gfortran-mod-*/pnetcdf.mod"))
+    return found[0].parent if found else Path()
+
+
+# ----------------------------------------------------------------------------------------------------------- mpi4py
+
+
+def mpi4py(cache: Path, library: Library) -> list[Case]:
+    """test_io.py of the mpi4py in this environment, by the wheel's module for each MPI library."""
+    source = mpi4py_source(cache)
+    environment = {"PYTHONDONTWRITEBYTECODE": "1"}
+    if library.name == "mpich":
+        # The wheel looks for the common ABI's name, which Debian's MPICH does not carry: tools/venv.sh made a link.
+        environment |= {"MPI4PY_MPIABI": "mpich", "LD_LIBRARY_PATH": str(Path(sys.prefix) / "lib" / "mpich-abi")}
+    command = (sys.executable, str(source / "test" / "main.py"), "-v", "-i", "test_io$")
+    return [
+        Case("mpi4py", "test_io", library, ranks, command, environment | {"TMPDIR": DATA}, limit_s=240.0)
+        for ranks in (1, 2, 3)
+    ]
+
+
+SUITES: Final = {"romio": romio, "mpich": mpich_io, "pnetcdf": pnetcdf, "mpi4py": mpi4py}

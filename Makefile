@@ -2,6 +2,7 @@
 #   make demo       a real program, traced, reported, run again with a plan, compared
 #   make test       every test and check; the last line counts them
 #   make test-long  the random comparison with the MPI library in full (CASES=300)
+#   make conformance  other people's MPI-IO tests (fetched), without and with ioweir: the last line counts. Takes half an hour
 #   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir
 #   make bench      release build, micro and whole-run benchmarks (results in build/bench)
 #   make lint       formatting, style, types, layers          make format    applies the formatting
@@ -17,7 +18,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -68,6 +69,10 @@ sanitize: venv
 
 fuzz: venv
 	@tools/fuzz.sh $(SECONDS)
+
+# ARGS: options of tests/conformance/conformance.py, such as ARGS="--suite romio --mpi mpich".
+conformance: package
+	@$(PY) tests/conformance/conformance.py $(ARGS)
 
 demo: package
 	@$(PY) tools/demo.py

@@ -228,7 +228,11 @@ void search_behind(const link_map* first, void* argument) {
 
 /// The next definition in the global scope, of a version if one is asked for.
 void* find_globally(const char* name, const char* version) {
-    void* found = version != nullptr ? ::dlvsym(RTLD_NEXT, name, version) : find_next(name);
+    void* found = find_next(name);
+    // A definition without a version, as tools have them, satisfies a reference with one; dlvsym would pass it over.
+    const link_map* definer = version != nullptr && found != nullptr ? object_of(found) : nullptr;
+    const bool any_version = definer != nullptr && LoadedObject(definer).mention(name).version == nullptr;
+    if (version != nullptr && !any_version) found = ::dlvsym(RTLD_NEXT, name, version);
     if (found == nullptr) ::dlerror();  // the words of our own failed search are not for the program
     return found;
 }

@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "preload/library_symbols.hpp"
+#include "preload/loaded_objects.hpp"
 
 extern "C" {
 // Used by entries.S.
@@ -93,6 +94,27 @@ void* search_mpi_library() {
     return nullptr;
 }
 
+/// Is the object that makes this call behind us in the order of loading, and does it define `name` itself? Then it is a tool
+/// that asks for what lies behind it, and our hook would lead back to it. (From a tool before us, the hook is what it wants.)
+bool is_tool_behind_us(const void* caller, const char* name) {
+    struct Search {
+        const link_map* map;
+        bool behind;
+    } search{object_of(caller), false};
+    if (search.map == nullptr || !LoadedObject(search.map).mention(name).defined) return false;
+    with_objects(
+        [](const link_map* first, void* argument) {
+            auto& wanted = *static_cast<Search*>(argument);
+            bool passed_us = false;
+            for (const link_map* map = first; map != nullptr; map = map->l_next) {
+                passed_us = passed_us || map == our_map();
+                if (map == wanted.map) wanted.behind = passed_us;
+            }
+        },
+        &search);
+    return search.behind;
+}
+
 bool is_hooked_mpi_name(const char* name) {
     const char* rest = name[0] == 'P' ? name + 1 : name;
     return std::strncmp(rest, "MPI_", 4) == 0;
@@ -141,6 +163,7 @@ void* ioweir_dlsym_of_handle(void* handle, const char* name) {
     if (found == nullptr || name == nullptr) return found;
     const bool of_library = is_library_function(name);
     if (!of_library && !is_hooked_mpi_name(name)) return found;
+    if (is_tool_behind_us(__builtin_return_address(0), name)) return found;
     void* ours = our_own_handle();
     void* hook = ours != nullptr ? real_dlsym()(ours, name) : nullptr;
     Dl_info hook_info{};

@@ -81,9 +81,9 @@ def page(verdicts: Sequence[Verdict]) -> str:
     out = [
         "# Other people's tests, without and with ioweir", "",
         "Made by `make conformance` (tests/conformance), which fetches the programs of Debian's source packages mpich",
-        "and pnetcdf and mpi4py's test_io.py, builds them, and runs each untraced and under `ioweir run` with the ranks",
-        "that their own scripts say. Same: exit code, output (without times, addresses and the order of lines) and the",
-        "files left behind.", "",
+        "and pnetcdf and mpi4py's test_io.py, builds them, and runs each untraced and under `ioweir run` with the",
+        "ranks that their own scripts say. Same: exit code, output (without times, addresses and the order of lines)",
+        "and the files left behind.", "",
         "| MPI library | suite | same | differ | of these fail untraced too | not run |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for library, suite in suites:

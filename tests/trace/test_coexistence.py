@@ -1,8 +1,8 @@
 """Other tools in the same process, loaded before and after ioweir: nobody counts twice, and nothing breaks.
 
 Neither Debian nor PyPI has Darshan's runtime (`apt-cache policy darshan-runtime`; PyPI's darshan reads logs only), so a
-library of our own stands in for it, programs/darshan_like.c, which interposes in the same way. The tools write down what
-they have counted: with ioweir it has to be what it is without, and ioweir's events what they are without the tool.
+library of our own stands in for it, programs/darshan_like.c, which interposes in the same way. The tools write down
+what they have counted: with ioweir it has to be what it is without, and ioweir's events what they are without the tool.
 """
 
 from __future__ import annotations
@@ -124,4 +124,4 @@ def test_hdf5_beside_such_a_tool(place: str, tmp_path: Path) -> None:
     writes = [
         e for e in recorded.of(both.data / "rows.h5") if e.layer == "MPI-IO" and e.name == "MPI_File_write_at_all"
     ]
-    assert totals(writes, "rank") == {rank: (1, 4000) for rank in range(RANKS)}
+    assert totals(writes, "rank") == dict.fromkeys(range(RANKS), (1, 4000))

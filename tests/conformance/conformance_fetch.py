@@ -111,7 +111,7 @@ def mpi4py_source(cache: Path) -> Path:
     place = cache / "pypi" / f"mpi4py-{version}"
     if not (place / "test").is_dir():
         place.parent.mkdir(parents=True, exist_ok=True)
-        download = ["download", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
+        download = ["download", "-q", "--disable-pip-version-check", "--no-deps"]
         _run(
             sys.executable, "-m", "pip", *download, "--no-binary", "mpi4py", f"mpi4py=={version}", "-d", place.parent,
             cwd=place.parent,

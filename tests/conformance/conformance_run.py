@@ -2,7 +2,8 @@
 
 Alike: the same exit code, the same output once what differs between any two runs is taken out of it (times, rates,
 addresses, process ids, the order of the ranks' lines), and the same files left behind. Some programs end differently
-from run to run by themselves: when a pair differs, both sides are run again, and they are alike if any two agree.
+from run to run by themselves: when a pair differs, both sides are run again, and they are alike if any two agree. A
+part (exit code, output, files) that varies untraced too is left out of the comparison, and the table says so.
 Not here: which programs there are.
 """
 
@@ -64,14 +65,30 @@ def judge(case: Case, scratch: Path, options: Sequence[str]) -> Verdict:
     for _ in range(ATTEMPTS):
         plain.append(_run(case, scratch, None))
         watched.append(_run(case, scratch, options))
-        for ours in watched:
-            for theirs in plain:
-                if ours == theirs:
-                    unsteady = "" if len(plain) == 1 else f"not the same in each of {len(plain)} runs, untraced too"
-                    if len(plain) > 1 and len(set(plain)) == 1:
-                        unsteady = f"differed in {len(plain) - 1} of {len(plain)} pairs"
-                    return Verdict(case, theirs, ours, True, unsteady)
-    return Verdict(case, plain[-1], watched[-1], False, _difference(plain[-1], watched[-1]))
+        both = set(plain) & set(watched)
+        if both:
+            ending = both.pop()
+            return Verdict(case, ending, ending, True, _unsteady(plain, watched))
+    # No two are alike. A part that differs from run to run untraced too cannot be compared: the others can.
+    wrong = [part for part in PARTS if not _agree(part, plain, watched)]
+    remark = _difference(plain[-1], watched[-1]) if wrong else _unsteady(plain, watched)
+    return Verdict(case, plain[-1], watched[-1], not wrong, remark)
+
+
+PARTS: Final = ("code", "output", "files")
+
+
+def _agree(part: str, plain: Sequence[Ending], watched: Sequence[Ending]) -> bool:
+    theirs = {getattr(ending, part) for ending in plain}
+    return len(theirs) > 1 or bool(theirs & {getattr(ending, part) for ending in watched})
+
+
+def _unsteady(plain: Sequence[Ending], watched: Sequence[Ending]) -> str:
+    """What differed from run to run, in words."""
+    apart = [part for part in PARTS if len({getattr(ending, part) for ending in plain}) > 1]
+    if apart:
+        return f"{' and '.join(apart)} not the same in {len(plain)} untraced runs"
+    return f"{len(watched)} pairs were run until two agreed" if len(watched) > 1 else ""
 
 
 def _difference(plain: Ending, watched: Ending) -> str:

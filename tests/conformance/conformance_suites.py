@@ -100,7 +100,7 @@ def romio(cache: Path, library: Library) -> list[Case]:
     """src/mpi/romio/test: as its `runtests` starts them, and those that it leaves out."""
     tree = debian_source("mpich", cache) / "src" / "mpi" / "romio" / "test"
     script = (tree / "runtests.in").read_text(encoding="utf-8")
-    lines = re.findall(r"^\s*\$mpirun -np (\d+) \./(\w+) *(.*)$", script, re.MULTILINE)
+    lines = re.findall(r"^\s*\$mpirun -np (\d+) \./([\w-]+) *(.*)$", script, re.MULTILINE)
     starts = [(name, int(ranks), words) for ranks, name, words in lines]
     starts += [(name, ranks, "-fname $FILENAME") for name, ranks in ROMIO_OTHERS.items()]
     cases = []
@@ -198,6 +198,20 @@ def mpich_io(cache: Path, library: Library) -> list[Case]:
 PNETCDF_FOLDERS: Final = ("testcases", "nonblocking", "C", "cdf_format", "header", "subfile")
 PNETCDF_RANKS: Final = 4  # `make ptest`
 NC_TEST: Final = "nc_test"
+# What its configure would have found out, and the arguments that its scripts give to programs of their own kind.
+PNETCDF_TYPES: Final = """#include <sys/types.h>
+typedef signed char schar;
+typedef unsigned char uchar;
+typedef long long longlong;
+typedef unsigned long long ulonglong;
+"""
+PNETCDF_ARGUMENTS: Final = {
+    "test_inq_format": "{folder}",
+    "tst_open_cdf5": "{folder}/bad_begin.nc5",
+    "tst_corrupt": "{folder}",
+    "test_subfile": "-f {data}/test_subfile.nc -s 2",
+}
+PNETCDF_NOT_RUN: Final = {"pres_temp_4D_rd": "reads the file that another program leaves"}
 
 
 def pnetcdf(cache: Path, library: Library) -> list[Case]:
@@ -208,7 +222,8 @@ def pnetcdf(cache: Path, library: Library) -> list[Case]:
     built = cache / "built" / library.name / "pnetcdf"
     built.mkdir(parents=True, exist_ok=True)
     includes = [f"-I{top / 'test/common'}", f"-I{top / 'src/include'}", f"-I{built}", "-DHAVE_DECL_MPI_OFFSET"]
-    flags = ["-Dschar=signed char", *includes]
+    (built / "types.h").write_text(PNETCDF_TYPES, encoding="utf-8")
+    flags = ["-include", str(built / "types.h"), *includes]
     cases = []
     for folder in PNETCDF_FOLDERS:
         named = set(re.findall(r"\w+", (top / "test" / folder / "Makefile.am").read_text(encoding="utf-8")))
@@ -221,15 +236,18 @@ def pnetcdf(cache: Path, library: Library) -> list[Case]:
             target = built / f"{folder}-{path.stem}"
             module = [f"-I{_fortran_modules()}"] if fortran else []
             own = [f"-I{top / 'test/common'}", "-I/usr/include/x86_64-linux-gnu", *module] if fortran else flags
-            wrong = _built(library, [helper, source], target, own, ["-lpnetcdf", "-lm", "-lpthread"])
-            command = (str(target), f"{DATA}/{path.stem}.nc")
+            wrong = PNETCDF_NOT_RUN.get(path.stem) or _built(
+                library, [helper, source], target, own, ["-lpnetcdf", "-lm", "-lpthread"]
+            )
+            words = PNETCDF_ARGUMENTS.get(path.stem, f"{{data}}/{path.stem}.nc").format(data=DATA, folder=path.parent)
+            command = (str(target), *words.split())
             cases.append(Case(f"pnetcdf {folder}", path.stem, library, PNETCDF_RANKS, command, not_run=wrong))
     parts = [top / "test" / NC_TEST / f"{name}.c" for name in ("nc_test", "error", "util")]
     for path in sorted((top / "test" / NC_TEST).glob("*.m4")):
         generated = _from_m4(top, path, built)
         parts += [generated] if generated.suffix == ".c" else []
     target = built / NC_TEST
-    wrong = _built(library, [*parts, top / "test/common/testutils.c"], target, includes, ["-lpnetcdf", "-lm"])
+    wrong = _built(library, [*parts, top / "test/common/testutils.c"], target, flags, ["-lpnetcdf", "-lm"])
     cases.append(Case("pnetcdf nc_test", NC_TEST, library, 1, (str(target), "-d", DATA), not_run=wrong))
     return cases
 
@@ -238,7 +256,9 @@ def _from_m4(top: Path, path: Path, folder: Path) -> Path:
     """What m4 makes of a source: NAME.m4 a C file, NAME.h.m4 a header."""
     target = folder / (path.stem if path.stem.endswith(".h") else f"{path.stem}.c")
     if not target.exists():
-        text = subprocess.run(["m4", f"-I{top / 'm4'}", str(path)], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run(
+            ["m4", "-DPNETCDF", f"-I{top / 'm4'}", str(path)], capture_output=True, text=True, check=True
+        ).stdout
         target.write_text(text, encoding="utf-8")
     return target
 

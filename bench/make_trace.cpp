@@ -2,6 +2,7 @@
 // One node file; every rank makes collective MPI-IO writes that hold data-sieving cycles (lock, pread, pwrite, unlock), MPI-IO
 // reads with a pread inside, and POSIX calls of its own.
 // What does not live here: measuring what reading it costs (report_speed.py).
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,8 +23,10 @@ constexpr std::int64_t block_bytes = 4096;
 
 class Rank {
 public:
-    Rank(NodeWriter& writer, std::uint32_t rank, std::uint32_t ranks, std::uint32_t files, bool random)
-        : writer_(&writer), random_(random), engine_(rank), files_(files) {
+    /// `hold`: groups of calls on one file before the next one.
+    Rank(NodeWriter& writer, std::uint32_t rank, std::uint32_t ranks, std::uint32_t files, std::uint64_t hold,
+         bool random)
+        : writer_(&writer), random_(random), engine_(rank), files_(files), hold_(hold) {
         const std::uint64_t image = rank + 1;
         thread_ = writer.begin_thread(image, 1, 1000 + rank, 1);
         writer.record(thread_, ProcessRecord{{}, {}, {}, image, 0, 1000 + rank, 1, 1}, "/opt/solver");
@@ -35,7 +38,7 @@ public:
 
     /// One group of calls, 7 events on average.
     void step() {
-        file_ = static_cast<std::uint32_t>(steps_ / 64 % files_) + 1;
+        file_ = static_cast<std::uint32_t>(steps_ / hold_ % files_) + 1;
         const std::int64_t bytes = random_ ? 1 + static_cast<std::int64_t>(engine_() % 1'000'000) : block_bytes;
         switch (steps_++ % 4) {
             case 0: {
@@ -112,6 +115,7 @@ private:
     bool random_;
     std::mt19937_64 engine_;
     std::uint32_t files_;
+    std::uint64_t hold_;
     std::uint32_t thread_ = 0;
     std::uint32_t sequence_ = 0;
     std::uint32_t file_ = 1;
@@ -142,8 +146,10 @@ int main(int argc, char** argv) {
         return 1;
     }
     NodeWriter writer = made.take();
+    // So that every file is used in short traces, too.
+    const std::uint64_t hold = std::clamp<std::uint64_t>(wanted / (7ULL * ranks * files), 1, 64);
     std::vector<Rank> all;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) all.emplace_back(writer, rank, ranks, files, random);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) all.emplace_back(writer, rank, ranks, files, hold, random);
     for (std::uint64_t events = 0; events < wanted;) {
         events = 0;
         for (Rank& rank : all) {

@@ -154,7 +154,9 @@ def report(
 
     result = figures.build(load(directory), sys.stderr)
     if as_json:
-        _print_json(result)
+        from ioweir.json_text import lines  # noqa: PLC0415
+
+        print("\n".join(lines(result)))
         return
     from ioweir import report_text  # noqa: PLC0415
 

@@ -121,11 +121,8 @@ class _Run:
     who: attribute.Attribution
     sums: Sums
     files: Sequence[str]
-
-    @property
-    def units(self) -> int:
-        """Over how many ranks (without MPI: processes) a mean is taken."""
-        return max(self.who.unit_count, 1)
+    units: int
+    """Over how many ranks (without MPI: processes) a mean is taken."""
 
     def name(self, unit: int) -> int:
         return self.who.unit_names[unit]
@@ -140,7 +137,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
     files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
     summation = Summation(trace, who, file_of_path, [is_runtime_file(name) for name in files])
     sums = watched(summation.run, summation, summation.events, "adding up the trace's events", progress)
-    run = _Run(who, sums, files)
+    run = _Run(who, sums, files, max(who.unit_count, 1))
     reasons = completeness.partial_reasons(trace, who)
     wall_s = _wall_s(trace, sums)
     call_sites, unresolved = _call_sites(trace, run)
@@ -202,23 +199,27 @@ def _calls(row: Row | None) -> Calls:
 
 
 def _data(run: _Run, rows: Rows, row: Row | None, layer: str, op: str) -> Data:
-    moved, time_s, span_s = (row.bytes, row.time_ns / 1e9, row.span_ns / 1e9) if row else (0, 0.0, 0.0)
-    perceived: float | list[float | None] | None = _rate(run.units * moved, time_s)
-    if layer == POSIX:
-        above = rows.get(slot_of(MPI_IO, op))
-        lower = _rate(run.units * above.bytes, above.time_ns / 1e9) if above else None
-        perceived = [lower, _rate(run.units * moved, time_s)]
+    lower = None
+    if layer == POSIX and (above := rows.get(slot_of(MPI_IO, op))) is not None:
+        lower = _rate(run.units * above.bytes, above.time_ns / 1e9)
+    if row is None:
+        return Data(
+            bytes=0, calls=0, failed=0, time_s=0.0, perceived_bytes_per_s=[lower, None] if layer == POSIX else None,
+            effective_bytes_per_s=None, span_bytes_per_s=None, span_s=0.0, longest_s=0.0, sizes={},
+        )  # fmt: skip
+    time_s, span_s = row.time_ns / 1e9, row.span_ns / 1e9
+    perceived = _rate(run.units * row.bytes, time_s)
     return Data(
-        bytes=moved,
-        calls=row.calls if row else 0,
-        failed=row.failed if row else 0,
+        bytes=row.bytes,
+        calls=row.calls,
+        failed=row.failed,
         time_s=time_s,
-        perceived_bytes_per_s=perceived,
-        effective_bytes_per_s=_rate(moved, time_s),
-        span_bytes_per_s=_rate(moved, span_s),
+        perceived_bytes_per_s=[lower, perceived] if layer == POSIX else perceived,
+        effective_bytes_per_s=_rate(row.bytes, time_s),
+        span_bytes_per_s=_rate(row.bytes, span_s),
         span_s=span_s,
-        longest_s=row.longest_ns / 1e9 if row else 0.0,
-        sizes={str(1 << number >> 1): calls for number, calls in row.sizes} if row else {},
+        longest_s=row.longest_ns / 1e9,
+        sizes={str(1 << number >> 1): calls for number, calls in row.sizes},
     )
 
 
@@ -226,12 +227,12 @@ def _rate(moved: int, seconds: float) -> float | None:
     return moved / seconds if seconds > 0 else None
 
 
-def _decomposition(rows: Rows, parts: Sequence[Sequence[int]]) -> dict[str, Decomposition]:
+def _decomposition(rows: Rows, parts: Sequence[Sequence[int]] | None) -> dict[str, Decomposition]:
     result: dict[str, Decomposition] = {}
     for kind, op in enumerate(DATA_OPS):
         row = rows.get(slot_of(MPI_IO, op))
         times = dict.fromkeys(PARTS, 0)
-        for posix_op, time_ns in zip(OPS, parts[kind], strict=True):
+        for posix_op, time_ns in zip(OPS, parts[kind], strict=True) if parts else ():
             times[posix_op if posix_op in PARTS else "posix_other"] += time_ns
         times["other"] = (row.time_ns if row else 0) - sum(times.values())
         result[op] = Decomposition(
@@ -261,18 +262,17 @@ def _file_rows(run: _Run) -> list[dict[str, Any]]:
         for layer in LAYERS
         if layer in (MPI_IO, POSIX) or any(layer_and_op(slot)[0] == layer for slot in run.sums.job)
     ]
-    nothing = [[0] * len(OPS) for _ in DATA_OPS]
+    # Every layer's operations in order, with whether a file has them always.
+    columns = [(layer, [(op, slot_of(layer, op), op in FILE_OPS) for op in OPS]) for layer in layers]
     order = sorted(run.sums.by_file.items(), key=lambda item: (-_most_time(item[1]), run.files[item[0]]))
     return [
         {
             "path": run.path(file),
             "layers": {
-                layer: {
-                    op: _figures(run, rows, layer, op) for op in OPS if op in FILE_OPS or slot_of(layer, op) in rows
-                }
-                for layer in layers
+                layer: {op: _figures(run, rows, layer, op) for op, slot, always in ops if always or slot in rows}
+                for layer, ops in columns
             },
-            "decomposition": _decomposition(rows, run.sums.file_parts.get(file, nothing)),
+            "decomposition": _decomposition(rows, run.sums.file_parts.get(file)),
         }
         for file, rows in order
     ]

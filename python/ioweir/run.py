@@ -7,7 +7,6 @@ starting anything; how launchers are told apart and rewritten is launchers.py's.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 import signal
@@ -19,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import launchers, locate, shim, wrappers
+from ioweir import json_text, launchers, locate, shim, wrappers
 from ioweir.compiled import compiled
 from ioweir.errors import (
     EXIT_NOT_EXECUTABLE,
@@ -245,7 +244,7 @@ def make_directory(output: Path | None, program: str, now: float) -> Path:
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a file so that a reader sees the old or the new one, never a part."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    scratch.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    scratch.write_text("\n".join(json_text.lines(content)) + "\n", encoding="utf-8")
     scratch.replace(path)
 
 

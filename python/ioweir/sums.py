@@ -7,7 +7,7 @@ which paths are one file is decided by attribute.py and paths.py and handed in; 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ioweir.compiled import compiled
 from ioweir.trace import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, Trace
@@ -82,9 +82,12 @@ class Sums:
     """When the last call returned; None without any."""
 
 
+_SLOTS: Final = {(layer, op): at for at, (layer, op) in enumerate((layer, op) for layer in LAYERS for op in OPS)}
+
+
 def slot_of(layer: str, op: str) -> int:
     """Where a layer's operation stands in lists by slot."""
-    return LAYERS.index(layer) * len(OPS) + OPS.index(op)
+    return _SLOTS[layer, op]
 
 
 def layer_and_op(slot: int) -> tuple[str, str]:

@@ -1,0 +1,38 @@
+"""JSON on few lines is still the same JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from ioweir.json_text import lines
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(), VALUES, max_size=6))
+def test_it_reads_back_as_what_it_was(document: dict[str, Any]) -> None:
+    assert json.loads("\n".join(lines(document))) == document
+
+
+def test_a_line_for_each_key_and_each_entry() -> None:
+    document = {"a": 1, "files": [{"path": "x"}, {"path": "y"}], "layers": {"POSIX": {"calls": 1}}, "list": [1, 2]}
+    assert list(lines(document)) == [
+        "{",
+        ' "a": 1,',
+        ' "files": [',
+        '  {"path": "x"},',
+        '  {"path": "y"}',
+        " ],",
+        ' "layers": {',
+        '  "POSIX": {"calls": 1}',
+        " },",
+        ' "list": [1, 2]',
+        "}",
+    ]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """The document's text, line by line. Example: {"a": 1, "b": [{}]} -> "{", ' "a": 1,', ' "b": [', "  {}", " ]", "}"."""
+    """The document line by line. Example: {"a": 1, "b": [{}]} -> "{", ' "a": 1,', ' "b": [', "  {}", " ]", "}"."""
     yield "{"
     last = len(document) - 1
     for at, (key, value) in enumerate(document.items()):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from tracing import FUNCTIONS, MPICH, OPEN_MPI, Mpi, Totals, build, ioweir_run, report_of_file, totals
+from tracing import FUNCTIONS, MPICH, OPEN_MPI, Mpi, Totals, Traced, build, ioweir_run, report_of_file, totals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,6 +61,38 @@ def test_every_call_is_recorded_once(mpi: Mpi, profiling: bool, tmp_path: Path) 
         events = [event for event in trace.events if event.rank == rank and event.layer == "MPI-IO"]
         assert all(event.path == path for event in events)
         assert totals(events, "name") == expected(rank)
+    check_report(traced, path, ranks)
+
+
+def check_report(traced: Traced, path: str, ranks: int) -> None:
+    """The file's data calls in the report."""
     row = report_of_file(traced.report, path)["MPI-IO"]
     assert (row["write"]["calls"], row["write"]["bytes"]) == (ranks * len(WRITES), ranks * sum(WRITES.values()))
     assert (row["read"]["calls"], row["read"]["bytes"]) == (ranks * len(READS), ranks * sum(READS.values()))
+
+
+FORTRAN_COMPLETIONS: Final = Counter(
+    [f"MPI_{way} (write)" for way in ("Wait", "Test", "Waitall", "Waitany", "Waitsome")]
+    + [f"MPI_{way} (read)" for way in ("Testall", "Testany", "Testsome", "Wait", "Wait")]
+)
+
+
+@pytest.mark.parametrize("interface", ["MPIF", "MPI", "MPI_F08"])
+@pytest.mark.parametrize("mpi", [OPEN_MPI, MPICH], ids=str)
+def test_every_call_from_fortran(mpi: Mpi, interface: str, tmp_path: Path) -> None:
+    """The bindings of both libraries lead every function of every family to one C entry that is hooked."""
+    flags = ["-w", "-fallow-argument-mismatch", f"-DUSE_{interface}"]
+    program = build("all_mpi_calls.F90", mpi.fortran, *flags)
+    ranks = 2
+    traced = ioweir_run(tmp_path / "trace", mpi.launch(ranks, program, tmp_path))
+    assert traced.trace.is_whole()
+    path = f"{tmp_path}/all"
+    for rank in range(ranks):
+        events = [event for event in traced.trace.events if event.rank == rank and event.layer == "MPI-IO"]
+        assert all(event.path == path for event in events)
+        calls = {name: sums for name, sums in expected(rank).items() if name.startswith("MPI_File_")}
+        assert totals((e for e in events if e.name.startswith("MPI_File_")), "name") == calls
+        ends = [event for event in events if not event.name.startswith("MPI_File_")]
+        # Asking in vain may do a part of the work; then it names no operation.
+        assert Counter(event.name for event in ends if event.offset >= 0) == FORTRAN_COMPLETIONS
+    check_report(traced, path, ranks)

@@ -25,6 +25,8 @@ def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
     if trace.disabled_processes:
         reasons.append(f"{trace.disabled_processes} processes stopped tracing for want of space")
     reasons.extend(f"damaged: {line}" for line in trace.damage)
+    if not trace.processes:
+        reasons.append("no process left a trace: none did I/O that is traced, or ioweir said on stderr why not")
     ranks = {i: p for i, p in enumerate(trace.processes) if p.rank >= 0}
     # A pid that went on as another program after exec has no end of its own.
     went_on = {(p.host, p.pid): p.start_ns for p in sorted(trace.processes, key=lambda p: p.start_ns)}

@@ -7,6 +7,7 @@
 
 #include "base/raw_syscall.hpp"
 #include "tracer/ring/process.hpp"
+#include "tracer/ring/scratch.hpp"
 
 namespace ioweir::tracer {
 namespace {
@@ -48,17 +49,20 @@ std::uint32_t file_of_absolute(const char* path) {
 
 std::uint32_t file_of_path(int directory, const char* path) {
     const KeepErrno keep;
-    char absolute[4096];
-    if (path == nullptr || path[0] == '\0' || !absolute_path(directory, path, absolute, sizeof absolute)) return 0;
-    return file_of_absolute(absolute);
+    const Scratch scratch;
+    char* const absolute = scratch.text();
+    if (absolute == nullptr || path == nullptr || path[0] == '\0') return 0;
+    return absolute_path(directory, path, absolute, Scratch::path_bytes) ? file_of_absolute(absolute) : 0;
 }
 
 std::uint32_t file_of_open_descriptor(int fd) {
     const KeepErrno keep;
     char link[64];
-    char path[4096];
+    const Scratch scratch;
+    char* const path = scratch.text();
+    if (path == nullptr) return 0;
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    const long length = raw::call(SYS_readlinkat, AT_FDCWD, raw::word(link), raw::word(path), sizeof path - 1);
+    const long length = raw::call(SYS_readlinkat, AT_FDCWD, raw::word(link), raw::word(path), Scratch::path_bytes - 1);
     if (length <= 0 || path[0] != '/') return 0;
     path[length] = '\0';
     return process_tracer.register_file(thread_stream, path);

@@ -7,6 +7,7 @@
 
 #include "tracer/hooks/mappings.hpp"
 #include "tracer/hooks/posix_bodies.hpp"
+#include "tracer/ring/scratch.hpp"
 
 #define IOWEIR_EXPORT __attribute__((visibility("default")))
 
@@ -25,9 +26,11 @@ void record_open(Function function, int directory, const char* path, int flags, 
         }
     }
     ThreadStream& stream = thread_stream;
-    char absolute[4096];
-    if (path == nullptr || !absolute_path(directory, path, absolute, sizeof absolute)) absolute[0] = '\0';
-    const std::uint32_t file = process_tracer.register_file(stream, absolute);
+    const Scratch scratch;
+    char* const absolute = scratch.text();
+    const bool known =
+        path != nullptr && absolute != nullptr && absolute_path(directory, path, absolute, Scratch::path_bytes);
+    const std::uint32_t file = process_tracer.register_file(stream, known ? absolute : "");
     if (result >= 0) open_descriptor(result, file, (flags & O_APPEND) != 0);
     if (file == 0) return;
     Context context = context_of(stream, __builtin_frame_address(0));

@@ -1,6 +1,7 @@
 #include "tracer/ring/node_file.hpp"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 
 #include <cerrno>
@@ -16,6 +17,11 @@ namespace {
 /// Space must be there before it is mapped: a store into a hole of a full disk is SIGBUS.
 /// posix_fallocate's own fallback reads and writes through hooked functions, hence the system call and our own fallback.
 int reserve(int fd, off_t offset, std::size_t size) {
+    // A file longer than the process's limit would not only be refused: the kernel sends SIGXFSZ, which ends the program.
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        static_cast<rlim_t>(offset) + size > limit.rlim_cur)
+        return EFBIG;
     if (raw::call(SYS_fallocate, fd, 0, offset, static_cast<long>(size)) == 0) return 0;
     if (errno != EOPNOTSUPP && errno != ENOSYS) return errno;
     static const char zeros[4096] = {};

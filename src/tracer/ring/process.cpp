@@ -17,6 +17,7 @@
 #include "tracer/ring/anonymise.hpp"
 #include "tracer/ring/call_site.hpp"
 #include "tracer/ring/node_file.hpp"
+#include "tracer/ring/scratch.hpp"
 
 namespace ioweir::tracer {
 
@@ -26,6 +27,7 @@ constinit thread_local ThreadStream thread_stream __attribute__((tls_model("init
 namespace {
 
 constexpr std::size_t path_capacity = NodeFile::path_capacity;
+static_assert(Scratch::bytes == 2 * path_capacity);
 constexpr std::size_t kib = 1024;
 
 /// Everything of this process that is not per thread. No code initialises it: that would run after load() and undo it.
@@ -127,17 +129,17 @@ void write_stream_record(ThreadStream& stream) {
 }
 
 void describe_process(ThreadStream& stream) {
-    char executable[path_capacity];
-    const ssize_t length = ::readlink("/proc/self/exe", executable, sizeof executable);
-    const std::size_t bytes =
-        length > 0 ? shown_path(executable, static_cast<std::size_t>(length), sizeof executable) : 0;
+    const Scratch scratch;
+    char* const executable = scratch.text();
+    const ssize_t length = executable != nullptr ? ::readlink("/proc/self/exe", executable, path_capacity) : 0;
+    const std::size_t bytes = length > 0 ? shown_path(executable, static_cast<std::size_t>(length), path_capacity) : 0;
     if (auto* record = begin_meta<format::ProcessRecord>(stream, bytes)) {
         record->image = process.image;
         record->parent_image = process.parent_image;
         record->pid = static_cast<std::uint32_t>(raw::process_id());
         record->ppid = static_cast<std::uint32_t>(::getppid());
         record->start_tick = process.start_tick;
-        std::memcpy(text_of(record), executable, bytes);
+        if (bytes != 0) std::memcpy(text_of(record), executable, bytes);
         commit(stream, record);
     }
     if (auto* record = begin_meta<format::ClockRecord>(stream, 0)) {
@@ -164,6 +166,7 @@ void after_fork(ThreadStream& stream) {
     process.described.store(false);
     process.exhausted.store(false);
     process.attaching.clear();
+    Scratch::after_fork();
     for (auto& spare : process.spare) spare.store(nullptr);
     // This thread is the only one here. Its streams go on being written, but not into the parent's chunks.
     thread_stream = ThreadStream{.writing = true};
@@ -332,16 +335,23 @@ const char* without_driver_prefix(const char* path) {
 }
 
 std::uint32_t register_path(ThreadStream& of_thread, const char* name) {
-    char path[path_capacity];
+    const Scratch scratch;
+    char* const path = scratch.text();
+    if (path == nullptr) {
+        count_drop();
+        return 0;
+    }
     if (name[0] == '/') {
-        std::snprintf(path, sizeof path, "%s", name);
-    } else if (!absolute_path(AT_FDCWD, without_driver_prefix(name), path, sizeof path)) {
+        const std::size_t bytes = ::strnlen(name, path_capacity - 1);
+        std::memcpy(path, name, bytes);
+        path[bytes] = '\0';
+    } else if (!absolute_path(AT_FDCWD, without_driver_prefix(name), path, path_capacity)) {
         return 0;
     }
     if (is_system_path(path)) return 0;
     std::size_t length = std::strlen(path);
     if (length >= path_capacity) length = path_capacity - 1;
-    length = shown_path(path, length, sizeof path);
+    length = shown_path(path, length, path_capacity);
     // Without room the file keeps a number and no name: its calls go on being counted, as dropped or without a path.
     const std::uint32_t file = process.next_file.fetch_add(1, std::memory_order_relaxed) + 1;
     const Writing writing(process_tracer, of_thread);
@@ -355,26 +365,27 @@ std::uint32_t register_path(ThreadStream& of_thread, const char* name) {
     return file;
 }
 
-const char* shown_note_path(const char* path, char (&out)[path_capacity]) {
+const char* shown_note_path(const char* path, char* out) {
     if (path == nullptr || path[0] == '\0') return path;
-    std::snprintf(out, sizeof out, "%s", path);
-    shown_path(out, std::strlen(out), sizeof out);
+    std::snprintf(out, path_capacity, "%s", path);
+    shown_path(out, std::strlen(out), path_capacity);
     return out;
 }
 
 /// Words of a note: what stands in quotes, or looks like a path, is shown as one.
-const char* shown_text(const char* text, char (&out)[path_capacity]) {
-    if (text == nullptr) return text;
+const char* shown_text(const char* text, char* out) {
+    const Scratch scratch;
+    char* const name = scratch.text();
+    if (text == nullptr || name == nullptr) return nullptr;
     std::size_t used = 0;
     for (const char* at = text; *at != '\0';) {
         const bool quoted = at != text && at[-1] == '"' && std::strchr(at, '"') != nullptr;
         const std::size_t length = std::strcspn(at, quoted ? "\"" : " \"");
         const std::string_view word(at, length != 0 ? length : 1);
-        char name[path_capacity];
-        std::size_t bytes = word.size() < sizeof name ? word.size() : sizeof name - 1;
+        std::size_t bytes = word.size() < path_capacity ? word.size() : path_capacity - 1;
         std::memcpy(name, word.data(), bytes);
-        if (quoted || word.find('/') != std::string_view::npos) bytes = shown_path(name, bytes, sizeof name);
-        if (used + bytes >= sizeof out) break;
+        if (quoted || word.find('/') != std::string_view::npos) bytes = shown_path(name, bytes, path_capacity);
+        if (used + bytes >= path_capacity) break;
         std::memcpy(out + used, name, bytes);
         used += bytes;
         at += word.size();
@@ -388,11 +399,11 @@ void write_note(std::uint32_t code, const char* path, std::int64_t value, const 
     const Writing writing(process_tracer, thread_stream);
     if (writing.stream() == nullptr) return;
     ThreadStream& stream = *writing.stream();
-    char shown[path_capacity];
-    char words[path_capacity];
+    const Scratch scratch;
     if (process.anonymous) {
-        path = shown_note_path(path, shown);
-        text = shown_text(text, words);
+        if (scratch.text() == nullptr) return;  // what cannot be made anonymous is not written
+        path = shown_note_path(path, scratch.text());
+        text = shown_text(text, scratch.text() + path_capacity);
     }
     const std::size_t path_bytes = path != nullptr ? std::strlen(path) : 0;
     const std::size_t text_bytes = text != nullptr ? std::strlen(text) : 0;
@@ -447,7 +458,8 @@ bool program_has_open(std::uint64_t device, std::uint64_t inode) {
         if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
         const int fd = std::atoi(entry->d_name);
         struct stat status{};
-        found = !is_engine_descriptor(fd) && raw::fstat(fd, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+        found = !is_engine_descriptor(fd) && raw::fstat(fd, &status) == 0 && status.st_dev == device &&
+                status.st_ino == inode;
         if (found) break;
     }
     ::closedir(directory);
@@ -554,8 +566,10 @@ bool is_system_path(const char* path) {
 
 std::size_t shown_path(char* path, std::size_t length, std::size_t capacity) {
     if (!process.anonymous || length == 0) return length;
-    char name[path_capacity];
-    const std::size_t bytes = anonymise(process.anonymise_key, {path, length}, name, sizeof name);
+    const Scratch scratch;
+    char* const name = scratch.text();
+    if (name == nullptr) return 0;  // what cannot be made anonymous is not shown
+    const std::size_t bytes = anonymise(process.anonymise_key, {path, length}, name, path_capacity);
     const std::size_t kept = bytes < capacity ? bytes : capacity - 1;
     std::memcpy(path, name, kept);
     path[kept] = '\0';
@@ -598,7 +612,9 @@ void note_high_descriptor(int fd) {
 }
 
 bool absolute_path(int directory, const char* path, char* out, std::size_t capacity) {
-    char joined[2 * path_capacity];
+    const Scratch scratch;
+    char* const joined = scratch.text();
+    if (joined == nullptr) return false;
     std::size_t length = 0;
     if (path[0] != '/') {
         ssize_t base = -1;
@@ -615,7 +631,7 @@ bool absolute_path(int directory, const char* path, char* out, std::size_t capac
         joined[length++] = '/';
     }
     const std::size_t tail = std::strlen(path);
-    if (length + tail >= sizeof joined) return false;
+    if (length + tail >= Scratch::bytes) return false;
     std::memcpy(joined + length, path, tail + 1);
     std::size_t used = 0;
     for (const char* from = joined; *from != '\0';) {

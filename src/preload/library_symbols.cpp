@@ -64,12 +64,17 @@ const Provider* provider_of(Api api, const link_map* map) {
     const Lock lock(busy);
     for (int i = 0; i < providers_known; ++i)
         if (providers[i].map == map && providers[i].api == api) return &providers[i].provider;
-    if (providers_known == most_providers) return nullptr;
-    KnownProvider& fresh = providers[providers_known++];
+    // The place of one that was unloaded is free. Numbers are not given out again: handles of the old library carry them.
+    int place = 0;
+    while (place < providers_known && providers[place].map != nullptr) ++place;
+    if (place == most_providers) return nullptr;
+    if (place == providers_known) ++providers_known;
+    KnownProvider& fresh = providers[place];
     fresh.map = map;
     fresh.api = api;
     fresh.anchor = anchor_of(api, map);
-    fresh.provider.number = static_cast<std::uint32_t>(providers_known);
+    static std::uint32_t numbers_given = 0;
+    fresh.provider.number = ++numbers_given;
     const LoadedObject object(map);
     for (int i = 0; i < query_count; ++i) fresh.provider.queries[i] = object.define(query_names[i], nullptr);
     // HDF5 before 1.10 has ids of 32 bits: its calls are passed on and not recorded. H5Dflush came with 1.10.
@@ -337,7 +342,6 @@ void forget_unloaded(const link_map* first, void*) {
             if (map == wanted) return true;
         return false;
     };
-    // Numbers of providers are not given out again: handles carry them.
     for (int i = 0; i < providers_known; ++i) {
         KnownProvider& known = providers[i];
         if (known.map != nullptr && (!is_loaded(known.map) || anchor_of(known.api, known.map) != known.anchor))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import library_cases
 import pytest
-from tracing import BUILD, PROGRAMS, TIMEOUT_S, Recorded, Traced, preloaded, run
+from tracing import BUILD, PROGRAMS, TIMEOUT_S, Recorded, Traced, preloaded, run, totals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -238,6 +238,61 @@ def test_events_of_a_call_inside_another_name_it_as_their_parent(trace_directory
     assert outer is not None
     assert outer.name == "nc_sync"
     assert outer.failed  # a result other than 0
+
+
+def test_hdf5_older_than_1_10_is_passed_on(trace_directory: Path) -> None:
+    # Its ids have 32 bits: what the other half of a register holds is nothing that tables may hold.
+    traced = same_as_without(trace_directory, [str(above(1, provider(1, "-DOLD"))), "reach_1"], events=0)
+    assert traced.out.split() == ["1101"]
+    assert any("older than 1.10" in note["text"] for note in traced.trace.notes)
+
+
+THREADS: Final = """#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+int64_t reach_1(void);
+static volatile int stop;
+static void* calls(void* unused) {
+    long count = 0;
+    while (!stop || count < 1000) {
+        if (reach_1() != 1101) abort();
+        ++count;
+    }
+    return unused;
+}
+int main(int argc, char** argv) {
+    pthread_t threads[4];
+    for (int i = 0; i < 4; ++i) pthread_create(&threads[i], 0, calls, 0);
+    for (int round = 0; round < 200; ++round)
+        for (int i = 1; i < argc; ++i) {
+            void* library = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+            if (library == 0) return 1;
+            dlclose(library);
+        }
+    stop = 1;
+    for (int i = 0; i < 4; ++i) pthread_join(threads[i], 0);
+    puts("done");
+}
+"""
+
+
+def test_threads_call_while_libraries_that_call_too_come_and_go(trace_directory: Path) -> None:
+    # The dynamic linker holds a lock while it runs what a library does when it is loaded; nobody may wait for that.
+    needed = above(1, provider(1))
+    passing = above(2, provider(2), flags=["-DWHEN_LOADED"])
+    paths = [f"-Wl,-rpath,{needed.parent}", f"-Wl,-rpath,{provider(1).parent}"]
+    program = compiled("threads", THREADS, "-O1", "-pthread", str(needed), *paths, "-ldl")
+    command = [program, passing]
+    assert run(command).expect().out == "done\n"
+    traced = preloaded(trace_directory / "trace", command)
+    assert traced.expect().out == "done\n"
+    assert traced.trace.is_whole()
+    counts = sorted(calls for calls, _ in totals(traced.trace.events, "thread").values())
+    assert len(counts) == 5
+    assert 200 * 100 in counts
+    assert counts[0] >= 1000
 
 
 TOOL: Final = """#define _GNU_SOURCE

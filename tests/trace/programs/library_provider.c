@@ -1,6 +1,7 @@
-/* A library of one kind of its own: H5Dopen1 says which one it is (WHICH), through the result; with -DOLD it lacks what HDF5 has since 1.10. With -DCALLS it is a library
-   above it instead: reach_N() calls H5Dopen1 and changes the result, jump_N() ends in the call. With -DTHROUGH it is a library
-   above that one, whose far_N() calls jump_N(). */
+/* A library of one kind of its own: H5Dopen1 says which one it is (WHICH), through the result; with -DOLD it lacks what
+   HDF5 has since 1.10. With -DCALLS it is a library above it instead: reach_N() calls H5Dopen1 and changes the result,
+   jump_N() ends in the call; with -DWHEN_LOADED it calls while it is being loaded. With -DTHROUGH it is a library above
+   that one, whose far_N() calls jump_N(). */
 #include <stdint.h>
 typedef int64_t hid_t;
 hid_t H5Dopen1(hid_t location, const char* name);

@@ -205,6 +205,55 @@ TEST(Reader, ForkedChildFindsPathsOfItsAncestors) {
     EXPECT_EQ(result.value().events.process[0], 1U);
 }
 
+TEST(Reader, AThreadsChunksComeInOrderOfTimeWhereverTheyLie) {
+    TraceBuilder builder;
+    builder.event(Function::pwrite, 1, 0, 0, 2000, 10, 0, 1);
+    // Another thread takes the rest of the chunk over; then the first thread's second chunk, before its third in time but
+    // behind it in the file.
+    const auto begin = [&](std::uint32_t stream, std::uint64_t tick) {
+        builder.meta(StreamRecord{{}, {}, {}, stream, 500 + stream, tick}, "");
+        builder.codec_->reset(tick);
+    };
+    begin(2, 2500);
+    builder.event(Function::pread, 1, 0, 0, 3000, 10, 0, 1);
+    builder.bytes_.resize(4 * chunk_alignment, '\0');
+    for (std::uint64_t chunk_number : {2, 3}) {
+        ChunkHeader chunk{};
+        chunk.magic = chunk_magic;
+        chunk.self_offset = chunk_number * chunk_alignment;
+        chunk.image = 77;
+        chunk.size_bytes = chunk_alignment;
+        chunk.stream = 1;
+        builder.put(chunk.self_offset, chunk);
+        builder.cursor_ = chunk.self_offset + sizeof(ChunkHeader);
+        const std::uint64_t tick = chunk_number == 2 ? 90000 : 40000;
+        begin(1, tick);
+        builder.event(Function::pwrite, chunk_number == 2 ? 3 : 2, 0, 0, tick + 100, 10, 0, 1);
+    }
+    const TemporaryFile file(builder.bytes_);
+    auto opened = TraceFiles::open({file.path});
+    ASSERT_TRUE(opened.ok());
+    const TraceFiles& files = opened.value();
+    EXPECT_TRUE(files.about().damage.empty());
+    EXPECT_EQ(files.event_count(), 4U);
+    ASSERT_EQ(files.threads().size(), 2U);
+    for (std::uint32_t thread = 0; thread < 2; ++thread) {
+        EXPECT_EQ(files.threads()[thread].kernel_id, thread == 0 ? 500U : 502U);
+        EXPECT_EQ(files.threads()[thread].events, thread == 0 ? 3U : 1U);
+        ThreadCursor cursor = files.cursor(thread);
+        Event event;
+        std::uint32_t sequence = 0;
+        std::int64_t last_ns = 0;
+        while (cursor.next(event)) {
+            EXPECT_EQ(event.sequence, ++sequence);
+            EXPECT_GT(event.start_ns, last_ns);
+            last_ns = event.start_ns;
+        }
+        EXPECT_EQ(sequence, thread == 0 ? 3U : 1U);
+        EXPECT_FALSE(cursor.next(event));
+    }
+}
+
 TEST(Reader, DamagedRecordEndsItsChunkAndIsReported) {
     TraceBuilder builder = small_trace();
     builder.event(static_cast<Function>(0x7fff), 9, 0, 1, 9000, 1, 0, 1);  // no such function

@@ -191,6 +191,15 @@ def test_versions_decide_in_one_scope(trace_directory: Path) -> None:
     assert traced.out.split() == ["1101", "1201"]
 
 
+def test_objects_with_the_old_hash_table_only(trace_directory: Path) -> None:
+    words: list[str] = []
+    for which in (1, 2):
+        old = above(which, provider(which, "-Wl,--hash-style=sysv"), flags=["-Wl,--hash-style=sysv"])
+        words += [str(old), f"reach_{which}"]
+    traced = same_as_without(trace_directory, words, events=2)
+    assert traced.out.split() == ["1101", "1201"]
+
+
 def test_an_object_that_leaves_its_needs_to_whoever_loads_it(trace_directory: Path) -> None:
     other = above(3, provider(3))
     bare = above(2)

@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pytest
 from tracing import BUILD, MPICH, OPEN_MPI, PROGRAMS, TIMEOUT_S, Event, Mpi, Recorded, build, ioweir_run, run, totals
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ HDF5_CALLS: Final = {
 }  # fmt: skip
 
 
-def test_hdf5_over_mpi(tmp_path: Path, mpi: Mpi) -> None:
-    ranks = 2
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_hdf5_over_mpi(tmp_path: Path, mpi: Mpi, ranks: int) -> None:
     program = hdf5_program("known_hdf5.c", mpi.name, mpi.cc, "-DPARALLEL")
     path = tmp_path / "file.h5"
     traced = ioweir_run(tmp_path / "trace", mpi.launch(ranks, program, path))

@@ -56,3 +56,15 @@ def test_two_hdf5_libraries_in_one_interpreter(python: Path, tmp_path: Path, ord
     last = [e for e in own if e.name == "H5Fopen"][-1:]
     assert [(e.failed, e.parent) for e in last] == [(False, 0)]
     assert any("through dlsym are not traced" in note["text"] for note in recorded.notes)
+
+
+def test_several_datasets_in_one_call(python: Path, tmp_path: Path) -> None:
+    (library,) = (python.parent.parent / "lib").glob("python3*/site-packages/h5py.libs/libhdf5-*")
+    path = tmp_path / "file.h5"
+    traced = ioweir_run(tmp_path / "trace", [python, PROGRAMS / "hdf5_multi.py", library, path])
+    assert traced.out.splitlines() == ["0", "0", "0 45 45"]
+    hdf5 = [e for e in traced.trace.of(path) if e.layer == "HDF5"]
+    assert totals(hdf5, "name") == {
+        "H5Fcreate": (1, 0), "H5Dcreate2": (2, 0), "H5Dwrite_multi": (1, 60), "H5Dread_multi": (1, 60),
+        "H5Dclose": (2, 0), "H5Fclose": (1, 0),
+    }  # fmt: skip

@@ -121,6 +121,21 @@ def test_call_sites() -> None:
     assert report.build(two_writers().trace())["call_sites"] == []
 
 
+def test_what_completes_a_call_adds_time_but_neither_calls_nor_bytes() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    wait = next(f for f in FUNCTIONS if f.completes and f.layer == "MPI-IO" and f.op == "write")
+    waiting = Call(rank, wait.name, 2, 7, "f", 99)
+    builder.add(Call(rank, "MPI_File_iwrite_at", 0, 1, "f", 10), waiting, waiting.inside("pwrite", 3, 6, 10))
+    result = report.build(builder.trace())
+    write = result["layers"]["MPI-IO"]["write"]
+    assert (write["calls"], write["bytes"], write["time_s"], write["sizes"]) == (1, 10, 6.0, {"8": 1})
+    assert write["span_s"] == 6.0
+    assert result["decomposition"]["write"]["parts"]["write"] == 3.0
+    assert result["io"]["mean_s"] == 6.0
+    assert result["io"]["where"][0]["bytes"] == 10
+
+
 def test_no_locks() -> None:
     builder = Builder()
     builder.add(Call(builder.rank(0, 1), "pwrite", 0, 1, "f", 1))

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ioweir.report import PARTS, Report
-from ioweir.trace import DATA_OPS
+from ioweir.trace import DATA_OPS, MPI_IO
 from ioweir.units import bounds, number_list, percent, plural, rate, seconds, size
 
 if TYPE_CHECKING:
@@ -441,6 +441,14 @@ def _print_not_counted(report: Report, console: Console) -> None:
 
 
 def _print_definitions(report: Report, console: Console) -> None:
+    if not report["io"]["where"]:
+        return
     _title(console, "Definitions")
     for name, text in report["definitions"].items():
+        if name in _OF_MPI_IO and not any(_occurs(row) for row in report["layers"][MPI_IO].values()):
+            continue
         say(console, f"  {name}: {text}")
+
+
+_OF_MPI_IO = ("other, of an MPI-IO call",)
+"""Definitions that a run without MPI-IO has no use for."""

@@ -258,6 +258,7 @@ def test_an_empty_trace_is_a_report_too() -> None:
     out = io.StringIO()
     report_text.write(result, out)
     assert "No file I/O was seen" in out.getvalue()
+    assert "Definitions" not in out.getvalue()
 
 
 def test_failed_calls_move_nothing_and_are_counted() -> None:
@@ -475,6 +476,14 @@ def test_the_text_counts_what_it_does_not_list() -> None:
     assert "and 990 more files: 0 B read and 990 KiB written" in text
     assert "40 more files without reads, writes or locks" in text
     assert "and 35 more ranks: 35 calls, 17.5" in text
+
+
+def test_definitions_that_apply_are_printed() -> None:
+    builder = Builder()
+    builder.add(Call(builder.process(), "pwrite", 0, 1, "f", 1))
+    assert "other, of an MPI-IO call:" in text_of(two_writers())
+    assert "other, of an MPI-IO call:" not in text_of(builder)
+    assert "effective: bytes /" in text_of(builder)
 
 
 def test_many_rank_numbers_are_shortened() -> None:

@@ -45,6 +45,19 @@ ALLOWED_NEEDED = ("libc.so.", "libm.so.", "libdl.so.", "libpthread.so.", "librt.
 ALLOWED_WEAK = ("__cxa_finalize", "__cxa_pure_virtual", "__gmon_start__", "_ITM_", "_ZGTt")
 
 
+# The oldest C library that ioweir runs on, when it is built there. What a later one brought is looked up at run time.
+OLDEST_GLIBC = (2, 28)
+# Functions that exist in it and got a new version since, when glibc 2.33 and 2.34 moved them into libc itself: whoever
+# builds on the older system gets the older version.
+MOVED = frozenset(
+    {"stat", "stat64", "fstat", "fstat64", "lstat", "lstat64", "fstatat", "fstatat64", "mknod", "mknodat"}
+    | {"dladdr", "dladdr1", "dlclose", "dlerror", "dlopen", "dlsym", "dlvsym", "dlinfo"}
+)
+MOVED_PREFIXES = ("pthread_", "__pthread_", "sem_", "aio_", "lio_", "shm_", "timer_")
+# Asked for by libstdc++ and libgcc, which are linked in as they were built for that system.
+OF_THE_RUNTIME = frozenset({"__libc_single_threaded", "_dl_find_object", "arc4random"})
+
+
 @dataclass
 class Library:
     """What one shared library offers and asks for."""
@@ -55,6 +68,8 @@ class Library:
     # Undefined symbols: name -> the library its version names (None: no version, anybody may define it).
     undefined: dict[str, str | None] = field(default_factory=dict)
     weak: set[str] = field(default_factory=set)
+    # The version of the C library that an undefined symbol asks for.
+    glibc: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def read_library(path: Path) -> Library:
@@ -74,17 +89,18 @@ def read_library(path: Path) -> Library:
     return library
 
 
-def _version_owners(elf: ELFFile) -> dict[int, str]:
-    owners: dict[int, str] = {}
+def _version_owners(elf: ELFFile) -> dict[int, tuple[str, str]]:
+    """What each version number means: the library, and the version's name."""
+    owners: dict[int, tuple[str, str]] = {}
     for section in elf.iter_sections():
         if isinstance(section, GNUVerNeedSection):
             for needed, auxiliaries in section.iter_versions():
                 for auxiliary in auxiliaries:
-                    owners[auxiliary.entry.vna_other] = str(needed.name)
+                    owners[auxiliary.entry.vna_other] = (str(needed.name), str(auxiliary.name))
     return owners
 
 
-def _add_symbol(library: Library, symbol: Any, owners: dict[int, str], versions: Any, index: int) -> None:
+def _add_symbol(library: Library, symbol: Any, owners: dict[int, tuple[str, str]], versions: Any, index: int) -> None:
     if not symbol.name or symbol.entry.st_info.bind == "STB_LOCAL":
         return
     if symbol.entry.st_shndx != "SHN_UNDEF":
@@ -92,7 +108,10 @@ def _add_symbol(library: Library, symbol: Any, owners: dict[int, str], versions:
             library.exports.add(symbol.name)
         return
     version = versions.get_symbol(index).entry.ndx if versions is not None else None
-    library.undefined[symbol.name] = owners.get(version & 0x7FFF) if isinstance(version, int) else None
+    owner = owners.get(version & 0x7FFF) if isinstance(version, int) else None
+    library.undefined[symbol.name] = owner[0] if owner else None
+    if owner and owner[1].removeprefix("GLIBC_").replace(".", "").isdigit():
+        library.glibc[symbol.name] = tuple(int(part) for part in owner[1].removeprefix("GLIBC_").split("."))
     if symbol.entry.st_info.bind == "STB_WEAK":
         library.weak.add(symbol.name)
 
@@ -124,6 +143,10 @@ def judge(library: Library, exports: Iterable[str]) -> list[str]:
     faults = [f"exports {name}, which is not on the list" for name in sorted(library.exports - wanted)]
     faults += [f"does not export {name}" for name in sorted(wanted - library.exports)]
     faults += [f"needs the library {name}" for name in library.needed if not name.startswith(ALLOWED_NEEDED)]
+    for name, version in sorted(library.glibc.items()):
+        if version > OLDEST_GLIBC and not (name in MOVED | OF_THE_RUNTIME or name.startswith(MOVED_PREFIXES)):
+            wanted_version = ".".join(map(str, version))
+            faults.append(f"needs {name} of glibc {wanted_version}, which is newer than 2.28: look it up at run time")
     for name, owner in sorted(library.undefined.items()):
         if name in library.weak and name.startswith(ALLOWED_WEAK):
             continue

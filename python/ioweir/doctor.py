@@ -314,6 +314,7 @@ def _examine_closure(found: elf.Closure | None, result: Examination) -> None:
         _say(
             result, "note", "no MPI library is linked; if one is loaded at run time, its calls are traced from then on"
         )
+    _look_at_sanitizers(found, result)
     _look_at_libraries(found, result)
     _look_at_gaps([binary, *(part for name, part in found.libraries.items() if _is_programs_own(name, part))], result)
 
@@ -327,6 +328,24 @@ def _is_programs_own(soname: str, library: elf.Binary) -> bool:
         or any(pattern.match(soname) for pattern in (_FORTRAN_RUNTIME, *_LIBRARIES_OF_INTEREST.values()))
         or any(symbol.startswith("MPI_") for symbol in library.undefined)
     )
+
+
+def _look_at_sanitizers(found: elf.Closure, result: Examination) -> None:
+    for soname in found.libraries:
+        if soname.startswith("libasan.so"):
+            _say(
+                result,
+                "warning",
+                f"built with the address sanitizer ({soname}), which refuses to start behind a preloaded library: set "
+                "ASAN_OPTIONS=verify_asan_link_order=0 for the run, or link ioweir in (ioweir link)",
+            )
+        elif soname.startswith("libtsan.so"):
+            _say(
+                result,
+                "warning",
+                f"built with the thread sanitizer ({soname}), which takes what ioweir does in threads for races: set "
+                "TSAN_OPTIONS=ignore_noninstrumented_modules=1 for the run",
+            )
 
 
 def _look_at_libraries(found: elf.Closure, result: Examination) -> None:

@@ -1,5 +1,6 @@
 """The symbol checker, on small libraries compiled for the purpose."""
 
+import ctypes
 import subprocess
 from pathlib import Path
 
@@ -46,6 +47,19 @@ def test_weak_and_data_exports_count(tmp_path: Path) -> None:
         "exports datum, which is not on the list",
         "exports soft, which is not on the list",
     ]
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "closefrom"), reason="this C library has no newer function to try")
+def test_functions_of_a_newer_c_library(tmp_path: Path) -> None:
+    """closefrom came with glibc 2.34; dlopen only moved then."""
+    source = HOOKS + (
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <unistd.h>\n"
+        f"{HIDDEN} void* opening(void) {{ return dlopen(0, RTLD_NOW); }}\n"
+        f"{HIDDEN} void closing(void) {{ closefrom(1000); }}\n"
+    )
+    found = faults(compile_library(tmp_path, source))
+    assert len(found) == 1
+    assert found[0].startswith("needs closefrom of glibc 2.34")
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,24 @@ def test_a_thread_ends_the_process(how: str, code: int, place: Path) -> None:
     assert result.complaints == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("address", "ASAN_OPTIONS=verify_asan_link_order=0"), ("thread", "TSAN_OPTIONS=ignore_noninstrumented_modules=1")],
+)
+def test_programs_with_sanitizers(kind: str, options: str, place: Path) -> None:
+    """They run as `ioweir doctor` says."""
+    program = build("plain.c", "gcc", "-O1", "-pthread", f"-fsanitize={kind}")
+    advice = run([*IOWEIR, "doctor", "--", program]).expect().out
+    assert options in " ".join(advice.split())
+    name, value = options.split("=", 1)
+    traced = preloaded(place / "trace", [program, "threads", place / "data", "8", "100"], env={name: value})
+    traced.expect()
+    assert traced.err == ""
+    events = [event for event in traced.trace.under(place / "data") if event.name in ("write", "pwrite")]
+    assert len(events) == 2 * 8 * 100
+    assert traced.trace.is_whole()
+
+
 def test_report_of_a_run_without_a_trace(place: Path) -> None:
     """`ioweir run` says that there is nothing to report, and returns what the program returned."""
     program = build("harsh.c", "gcc", "-O1", "-pthread")

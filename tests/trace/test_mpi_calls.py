@@ -6,7 +6,19 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from tracing import FUNCTIONS, MPICH, OPEN_MPI, Mpi, Totals, Traced, build, ioweir_run, report_of_file, totals
+from tracing import (
+    FUNCTIONS,
+    MPICH,
+    OPEN_MPI,
+    Mpi,
+    Totals,
+    Traced,
+    build,
+    ioweir_run,
+    report_of_file,
+    totals,
+    undefined_symbols,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,9 +60,23 @@ def test_table_names_every_function() -> None:
 
 
 @pytest.mark.parametrize("profiling", [False, True], ids=["MPI", "PMPI"])
+def test_every_large_count_form(profiling: bool, tmp_path: Path) -> None:
+    """MPICH has them: the events are those of the forms with int counts."""
+    flags = ["-DLARGE_COUNTS", *(["-DPROFILING"] if profiling else [])]
+    check_all_calls(MPICH, flags, tmp_path)
+    large = {name for name in undefined_symbols(build("all_mpi_calls.c", MPICH.cc, *flags)) if name.endswith("_c")}
+    forms = {symbol for row in FUNCTIONS.values() if row["layer"] == "MPI-IO" for symbol in row["symbols"]}
+    assert large == {form for form in forms if form.endswith("_c") and form.startswith("P") == profiling}
+
+
+@pytest.mark.parametrize("profiling", [False, True], ids=["MPI", "PMPI"])
 @pytest.mark.parametrize("mpi", [OPEN_MPI, MPICH], ids=str)
 def test_every_call_is_recorded_once(mpi: Mpi, profiling: bool, tmp_path: Path) -> None:
-    flags = ["-DPROFILING"] if profiling else []
+    check_all_calls(mpi, ["-DPROFILING"] if profiling else [], tmp_path)
+
+
+def check_all_calls(mpi: Mpi, flags: list[str], tmp_path: Path) -> None:
+    """Builds all_mpi_calls.c and compares what it does with what was recorded."""
     program = build("all_mpi_calls.c", mpi.cc, *flags)
     ranks = 2
     traced = ioweir_run(tmp_path / "trace", mpi.launch(ranks, program, tmp_path))

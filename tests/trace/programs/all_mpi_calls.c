@@ -1,5 +1,6 @@
 /* Makes every MPI-IO call once or a known number of times: usage all_mpi_calls FOLDER [pmpi]. The figures are in
-   test_mpi_calls.py. Compiled with -DPROFILING, every call goes to its PMPI_ name. */
+   test_mpi_calls.py. Compiled with -DPROFILING, every call goes to its PMPI_ name; with -DLARGE_COUNTS,
+   those that have a count to their form with MPI_Count. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,11 @@
 #define IO(name) PMPI_File_##name
 #else
 #define IO(name) MPI_File_##name
+#endif
+#ifdef LARGE_COUNTS
+#define DATA(name) IO(name##_c)
+#else
+#define DATA(name) IO(name)
 #endif
 #define CHECK(call)                                                           \
     do {                                                                      \
@@ -54,61 +60,61 @@ int main(int argc, char** argv) {
     CHECK(IO(get_atomicity)(fh, &number));
     const MPI_Offset own = 1000 * rank;
 
-    CHECK(IO(write_at)(fh, own, data, 11, MPI_BYTE, &status));
-    CHECK(IO(write_at_all)(fh, own, data, 12, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(DATA(write_at)(fh, own, data, 11, MPI_BYTE, &status));
+    CHECK(DATA(write_at_all)(fh, own, data, 12, MPI_BYTE, MPI_STATUS_IGNORE));
     CHECK(IO(seek)(fh, own, MPI_SEEK_SET));
-    CHECK(IO(write)(fh, data, 13, MPI_BYTE, &status));
-    CHECK(IO(write_all)(fh, data, 14, MPI_BYTE, &status));
+    CHECK(DATA(write)(fh, data, 13, MPI_BYTE, &status));
+    CHECK(DATA(write_all)(fh, data, 14, MPI_BYTE, &status));
     CHECK(IO(get_position)(fh, &offset));
-    CHECK(IO(write_at_all_begin)(fh, own, data, 15, MPI_BYTE));
+    CHECK(DATA(write_at_all_begin)(fh, own, data, 15, MPI_BYTE));
     CHECK(IO(write_at_all_end)(fh, data, MPI_STATUS_IGNORE));
-    CHECK(IO(write_all_begin)(fh, data, 16, MPI_BYTE));
+    CHECK(DATA(write_all_begin)(fh, data, 16, MPI_BYTE));
     CHECK(IO(write_all_end)(fh, data, &status));
-    CHECK(IO(iwrite_at)(fh, own, data, 17, MPI_BYTE, &request));
+    CHECK(DATA(iwrite_at)(fh, own, data, 17, MPI_BYTE, &request));
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    CHECK(IO(iwrite)(fh, data, 18, MPI_BYTE, &request));
+    CHECK(DATA(iwrite)(fh, data, 18, MPI_BYTE, &request));
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    CHECK(IO(iwrite_at_all)(fh, own, data, 19, MPI_BYTE, &request));
+    CHECK(DATA(iwrite_at_all)(fh, own, data, 19, MPI_BYTE, &request));
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    CHECK(IO(iwrite_all)(fh, data, 20, MPI_BYTE, &request));
+    CHECK(DATA(iwrite_all)(fh, data, 20, MPI_BYTE, &request));
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK(IO(sync)(fh));
     MPI_Barrier(MPI_COMM_WORLD);
 
     CHECK(IO(seek_shared)(fh, 50000, MPI_SEEK_SET));
-    CHECK(IO(write_shared)(fh, data, 21, MPI_BYTE, &status));
-    CHECK(IO(write_ordered)(fh, data, 22, MPI_BYTE, &status));
-    CHECK(IO(write_ordered_begin)(fh, data, 23, MPI_BYTE));
+    CHECK(DATA(write_shared)(fh, data, 21, MPI_BYTE, &status));
+    CHECK(DATA(write_ordered)(fh, data, 22, MPI_BYTE, &status));
+    CHECK(DATA(write_ordered_begin)(fh, data, 23, MPI_BYTE));
     CHECK(IO(write_ordered_end)(fh, data, &status));
-    CHECK(IO(iwrite_shared)(fh, data, 24, MPI_BYTE, &request));
+    CHECK(DATA(iwrite_shared)(fh, data, 24, MPI_BYTE, &request));
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK(IO(get_position_shared)(fh, &offset));
     CHECK(IO(sync)(fh));
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK(IO(seek_shared)(fh, 50000, MPI_SEEK_SET));
-    CHECK(IO(read_shared)(fh, data, 31, MPI_BYTE, &status));
-    CHECK(IO(read_ordered)(fh, data, 32, MPI_BYTE, MPI_STATUS_IGNORE));
-    CHECK(IO(read_ordered_begin)(fh, data, 33, MPI_BYTE));
+    CHECK(DATA(read_shared)(fh, data, 31, MPI_BYTE, &status));
+    CHECK(DATA(read_ordered)(fh, data, 32, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(DATA(read_ordered_begin)(fh, data, 33, MPI_BYTE));
     CHECK(IO(read_ordered_end)(fh, data, &status));
-    CHECK(IO(iread_shared)(fh, data, 34, MPI_BYTE, &request));
+    CHECK(DATA(iread_shared)(fh, data, 34, MPI_BYTE, &request));
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 
     CHECK(IO(seek)(fh, 0, MPI_SEEK_SET));
-    CHECK(IO(read_at)(fh, own, data, 41, MPI_BYTE, &status));
-    CHECK(IO(read_at_all)(fh, own, data, 42, MPI_BYTE, &status));
-    CHECK(IO(read)(fh, data, 43, MPI_BYTE, MPI_STATUS_IGNORE));
-    CHECK(IO(read_all)(fh, data, 44, MPI_BYTE, &status));
-    CHECK(IO(read_at_all_begin)(fh, own, data, 45, MPI_BYTE));
+    CHECK(DATA(read_at)(fh, own, data, 41, MPI_BYTE, &status));
+    CHECK(DATA(read_at_all)(fh, own, data, 42, MPI_BYTE, &status));
+    CHECK(DATA(read)(fh, data, 43, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(DATA(read_all)(fh, data, 44, MPI_BYTE, &status));
+    CHECK(DATA(read_at_all_begin)(fh, own, data, 45, MPI_BYTE));
     CHECK(IO(read_at_all_end)(fh, data, &status));
-    CHECK(IO(read_all_begin)(fh, data, 46, MPI_BYTE));
+    CHECK(DATA(read_all_begin)(fh, data, 46, MPI_BYTE));
     CHECK(IO(read_all_end)(fh, data, MPI_STATUS_IGNORE));
-    CHECK(IO(iread_at)(fh, own, data, 47, MPI_BYTE, &request));
+    CHECK(DATA(iread_at)(fh, own, data, 47, MPI_BYTE, &request));
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    CHECK(IO(iread)(fh, data, 48, MPI_BYTE, &request));
+    CHECK(DATA(iread)(fh, data, 48, MPI_BYTE, &request));
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    CHECK(IO(iread_at_all)(fh, own, data, 49, MPI_BYTE, &request));
+    CHECK(DATA(iread_at_all)(fh, own, data, 49, MPI_BYTE, &request));
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    CHECK(IO(iread_all)(fh, data, 50, MPI_BYTE, &request));
+    CHECK(DATA(iread_all)(fh, data, 50, MPI_BYTE, &request));
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK(IO(close)(&fh));
     MPI_Barrier(MPI_COMM_WORLD);

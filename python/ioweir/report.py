@@ -101,6 +101,7 @@ class Report(TypedDict):
     layers: dict[str, dict[str, Any]]
     slowest: dict[str, dict[str, dict[str, Any]]]
     decomposition: dict[str, Decomposition]
+    inside: list[dict[str, Any]]
     origins: dict[str, dict[str, dict[str, Any]]]
     storage: dict[str, dict[str, Any]]
     locks: dict[str, Any]
@@ -166,6 +167,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
         layers={layer: {op: _figures(run, sums.job, layer, op) for op in OPS} for layer in LAYERS},
         slowest=_slowest(run),
         decomposition=_decomposition(sums.job, sums.parts),
+        inside=_inside(sums),
         origins=_origins(sums),
         storage={op: _storage(run, op) for op in DATA_OPS},
         locks=_locks(run),
@@ -241,6 +243,26 @@ def _decomposition(rows: Rows, parts: Sequence[Sequence[int]] | None) -> dict[st
             parts={name: time / 1e9 for name, time in times.items()},
         )
     return result
+
+
+def _inside(sums: Sums) -> list[dict[str, Any]]:
+    """What calls with no call around them were made of, one layer down, most time first."""
+    rows: list[dict[str, Any]] = []
+    for outer, made in sums.inside.items():
+        layer, op = layer_and_op(outer)
+        whole = sums.outermost[outer]
+        parts = [
+            {"layer": below, "op": kind, "calls": amount.calls, "bytes": amount.bytes, "time_s": amount.time_ns / 1e9}
+            for (below, kind), amount in sorted(
+                ((layer_and_op(slot), amount) for slot, amount in made.items()), key=lambda item: -item[1].time_ns
+            )
+        ]
+        other_ns = whole.time_ns - sum(amount.time_ns for amount in made.values())
+        rows.append(
+            {"layer": layer, "op": op, "calls": whole.calls, "time_s": whole.time_ns / 1e9, "parts": parts}
+            | {"other_s": other_ns / 1e9}
+        )
+    return sorted(rows, key=lambda row: -row["time_s"])
 
 
 def _origins(sums: Sums) -> dict[str, dict[str, dict[str, Any]]]:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ioweir.report import PARTS, Report
-from ioweir.trace import DATA_OPS, MPI_IO
+from ioweir.trace import DATA_OPS, MPI_IO, POSIX, STDIO
 from ioweir.units import bounds, number_list, percent, plural, rate, seconds, size
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def print_report(report: Report, console: Console) -> None:
         say(console, line)
     _print_warnings(report, console)
     _print_layers(report, console)
+    _print_inside(report, console)
     _print_decomposition(report, console)
     _print_locks(report, console)
     _print_files(report, console)
@@ -238,6 +239,18 @@ def _sizes(histogram: dict[str, int]) -> str:
     words = [f"{size(int(least))} {percent(calls, total)}" for least, calls in order[:SIZES_SHOWN]]
     rest = sum(calls for _, calls in order[SIZES_SHOWN:])
     return ", ".join([*words, f"others {percent(rest, total)}"] if rest else words)
+
+
+def _print_inside(report: Report, console: Console) -> None:
+    """Calls of libraries above MPI-IO: what MPI-IO's own are made of is told apart."""
+    for row in report["inside"]:
+        if row["layer"] in (MPI_IO, POSIX, STDIO) or row["op"] not in DATA_OPS:
+            continue
+        calls = f"{row['calls']:,} {row['layer']} {row['op']} calls"
+        _title(console, f"Inside of {calls} ({seconds(row['time_s'])}, summed over ranks)")
+        parts = [(f"{part['layer']} {part['op']}", part["time_s"]) for part in row["parts"]]
+        for words, time_s in [*parts, (f"{row['layer']} itself: conversion, metadata, waiting", row["other_s"])]:
+            say(console, f"  {percent(time_s, row['time_s']):>5}  {seconds(time_s):>8}  {words}")
 
 
 def _print_locks(report: Report, console: Console) -> None:

@@ -65,6 +65,8 @@ class Sums:
     """By unit: the union of its time in calls of any layer."""
     outermost: Sequence[Amount]
     """By slot: calls inside of no other."""
+    inside: dict[int, dict[int, Amount]]
+    """By slot of an outermost call and slot of the calls that it made directly."""
     origins: Sequence[Sequence[Amount]]
     """POSIX calls by origin and operation."""
     parts: Sequence[Sequence[int]]
@@ -138,6 +140,7 @@ class Summation:
             counted=raw["counted"],
             unit_io_ns=raw["unit_io_ns"],
             outermost=[Amount(*row) for row in raw["outermost"]],
+            inside=_inside(raw["inside"]),
             origins=[[Amount(*row) for row in rows] for rows in raw["origins"]],
             parts=raw["parts"],
             file_parts=raw["file_parts"],
@@ -156,3 +159,10 @@ def _by_group(rows: Sequence[Sequence[Any]]) -> dict[int, Rows]:
         row = Row._make(values)
         groups.setdefault(row.group, {})[row.slot] = row
     return groups
+
+
+def _inside(rows: Sequence[Sequence[int]]) -> dict[int, dict[int, Amount]]:
+    result: dict[int, dict[int, Amount]] = {}
+    for outer, slot, *amount in rows:
+        result.setdefault(outer, {})[slot] = Amount(*amount)
+    return result

@@ -121,6 +121,7 @@ TEST(Nesting, CallsComeByEntryWithWhatEnclosesThem) {
         EXPECT_EQ(events[i].outermost(), around[i] == 0);
     }
     for (const std::size_t inside : {1, 2, 3}) {
+        EXPECT_EQ(events[inside].outer_function, static_cast<std::uint16_t>(Function::MPI_File_write_at_all));
         EXPECT_EQ(events[inside].mpi_function, static_cast<std::uint16_t>(Function::MPI_File_write_at_all));
         EXPECT_EQ(files.about().paths[events[inside].mpi_path], "/data/3");
     }

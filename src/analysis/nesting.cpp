@@ -45,6 +45,7 @@ void NestedCursor::settle() {
         if (parent == child || parent->event.sequence != wanted) continue;  // it never returned
         const std::uint8_t layer = (*kinds_)[parent->event.function].layer;
         child->layers_around = parent->layers_around | (1U << layer);
+        child->outer_function = parent->outer_function != 0 ? parent->outer_function : parent->event.function;
         child->mpi_function = parent->mpi_function;
         child->mpi_path = parent->mpi_path;
         if (child->mpi_function == 0 && layer == mpi_layer_) {

@@ -15,9 +15,10 @@ namespace ioweir::analysis {
 
 struct NestedEvent {
     format::Event event;
-    std::uint32_t layers_around = 0;  ///< a bit a layer: those of the recorded calls around it
-    std::uint16_t mpi_function = 0;   ///< of the outermost MPI-IO call around it; 0: none
-    std::uint32_t mpi_path = 0;       ///< of that call
+    std::uint32_t layers_around = 0;   ///< a bit a layer: those of the recorded calls around it
+    std::uint16_t outer_function = 0;  ///< of the outermost recorded call around it; 0: none
+    std::uint16_t mpi_function = 0;    ///< of the outermost MPI-IO call around it; 0: none
+    std::uint32_t mpi_path = 0;        ///< of that call
 
     /// No recorded call around it: its parent is none, or never returned.
     [[nodiscard]] bool outermost() const { return layers_around == 0; }

@@ -64,6 +64,7 @@ public:
             transfers_[Vocabulary::position(question.names.ops, op)] = true;
         summary.unit_io.resize(question.units);
         summary.outermost.resize(question.names.slots());
+        summary.inside.assign(question.names.slots(), std::vector<Amount>(question.names.slots()));
         summary.origins.assign(origin_count, std::vector<Amount>(ops_));
         summary.parts.assign(question.data_ops.size(), std::vector<std::int64_t>(ops_));
         summary.by_process.resize(files.about().processes.size());
@@ -111,6 +112,10 @@ public:
         if (nested.outermost()) {
             add_to(summary_.outermost[slot], amount);
             summary_.unit_io[of_unit].add(event.start_ns, end_ns);
+        }
+        if (std::has_single_bit(nested.layers_around)) {
+            const FunctionKind& outer = kinds_[nested.outer_function];
+            add_to(summary_.inside[outer.layer * ops_ + outer.op][slot], amount);
         }
         if (kind.layer != posix_) return;
         add_to(summary_.origins[std::min<std::size_t>(event.origin, origin_count - 1)][kind.op], amount);

@@ -108,9 +108,11 @@ struct Summary {
     Table job, by_file, by_unit;
     Table by_site;  ///< empty where call sites were not recorded
     std::uint64_t events = 0;
-    std::uint64_t counted = 0;                 ///< events that are in the tables
-    std::vector<Union> unit_io;                ///< by unit: in any recorded call
-    std::vector<Amount> outermost;             ///< by slot: calls with no recorded call around them
+    std::uint64_t counted = 0;      ///< events that are in the tables
+    std::vector<Union> unit_io;     ///< by unit: in any recorded call
+    std::vector<Amount> outermost;  ///< by slot: calls with no recorded call around them
+    /// By slot of an outermost call and slot of what it made directly: calls around which are calls of its layer only.
+    std::vector<std::vector<Amount>> inside;
     std::vector<std::vector<Amount>> origins;  ///< by origin, operation: POSIX calls
     /// Time of POSIX calls inside MPI-IO calls, by what the MPI-IO call does (position in data_ops) and what the POSIX call
     /// does: of the run, and by the MPI-IO call's file.

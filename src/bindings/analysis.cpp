@@ -46,6 +46,12 @@ nb::dict to_python(const analysis::Summary& summary) {
     for (const analysis::Union& io : summary.unit_io) unit_io.append(io.length());
     out["unit_io_ns"] = unit_io;
     out["outermost"] = list_of(summary.outermost);
+    nb::list inside;
+    for (std::size_t outer = 0; outer < summary.inside.size(); ++outer)
+        for (std::size_t slot = 0; slot < summary.inside[outer].size(); ++slot)
+            if (const analysis::Amount& amount = summary.inside[outer][slot]; amount.calls != 0 || amount.time_ns != 0)
+                inside.append(nb::make_tuple(outer, slot, amount.calls, amount.bytes, amount.time_ns));
+    out["inside"] = inside;
     nb::list origins;
     for (const auto& ops : summary.origins) origins.append(list_of(ops));
     out["origins"] = origins;

@@ -121,6 +121,33 @@ def test_call_sites() -> None:
     assert report.build(two_writers().trace())["call_sites"] == []
 
 
+def test_what_library_calls_are_made_of() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    library = next(f for f in FUNCTIONS if f.layer == "HDF5" and f.op == "write")
+    meta = next(f for f in FUNCTIONS if f.layer == "HDF5" and f.op == "meta")
+    write = Call(rank, library.name, 0, 10, "f", 8)
+    again = write.inside(meta.name, 1, 9)  # of its own layer: part of it
+    view, data = again.inside("MPI_File_set_view", 1, 3), again.inside("MPI_File_write_at_all", 3, 8, 8)
+    builder.add(write, again, view, data, data.inside("pwrite", 4, 7, 8), again.inside("pwrite", 8.5, 9, 1))
+    result = report.build(builder.trace())
+    assert result["inside"] == [
+        {
+            "layer": "HDF5", "op": "write", "calls": 1, "time_s": 10.0, "other_s": 2.5,
+            "parts": [
+                {"layer": "MPI-IO", "op": "write", "calls": 1, "bytes": 8, "time_s": 5.0},
+                {"layer": "MPI-IO", "op": "view", "calls": 1, "bytes": 0, "time_s": 2.0},
+                {"layer": "POSIX", "op": "write", "calls": 1, "bytes": 1, "time_s": 0.5},
+            ],
+        }
+    ]  # fmt: skip
+    text = text_of(builder)
+    assert "Inside of 1 HDF5 write calls (10.00 s, summed over ranks)" in text
+    assert "   20 %    2.00 s  MPI-IO view" in text
+    assert "   25 %    2.50 s  HDF5 itself" in text
+    assert result["decomposition"]["write"]["parts"]["write"] == 3.0
+
+
 def test_what_completes_a_call_adds_time_but_neither_calls_nor_bytes() -> None:
     builder = Builder()
     rank = builder.rank(0, 1)

@@ -139,6 +139,19 @@ def test_every_figure_matches_the_oracle(builder: Builder, seed: int) -> None:
                 assert (worst["time_s"], worst["mean_s"]) == (max(times) / 1e9, sum(times) / 1e9 / ranks)
             else:
                 assert op not in result["slowest"].get(name, {})
+    for made in result["inside"]:
+        whole = [c for c in outermost if (layer(c), OPS[c.name]) == (made["layer"], made["op"])]
+        assert made["time_s"] == sum(ns(c)[1] - ns(c)[0] for c in whole) / 1e9
+        assert made["time_s"] == pytest.approx(made["other_s"] + sum(part["time_s"] for part in made["parts"]))
+        for part in made["parts"]:
+            direct = [
+                c
+                for c in top
+                if ancestors(c) and ancestors(c)[-1] in whole and {layer(a) for a in ancestors(c)} == {made["layer"]}
+                and (layer(c), OPS[c.name]) == (part["layer"], part["op"])
+            ]  # fmt: skip
+            assert part["calls"] == len(direct) > 0
+            assert part["time_s"] == sum(ns(c)[1] - ns(c)[0] for c in direct) / 1e9
     for kind in ("by_file", "by_rank"):
         assert sum(row["calls"] for row in result["locks"][kind]) == result["locks"]["calls"]
         assert sum(row["time_s"] for row in result["locks"][kind]) == pytest.approx(result["locks"]["time_s"])

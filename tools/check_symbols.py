@@ -29,10 +29,10 @@ else:
 TOOLS = Path(__file__).resolve().parent
 PRELOAD = "libioweir_preload.so"
 BACK_ENDS = ("libioweir_openmpi.so", "libioweir_mpich.so", "libioweir_mpi_abi.so")
-# Written by hand: where MPI starts, how programs look functions up, what ends descriptors without an event.
+# Written by hand: where MPI starts, how programs look functions up, what moves a FILE inline, what makes processes.
 HAND_WRITTEN = frozenset(
     {prefix + name for prefix in ("", "P") for name in ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")}
-    | {"dlsym", "dlclose", "fclose", "freopen", "freopen64", "syscall"}
+    | {"dlsym", "dlclose", "__overflow", "__uflow", "syscall"}
     | {"clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"}
     | {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}
 )

@@ -9,6 +9,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "preload/back_end_loader.hpp"
@@ -80,6 +81,12 @@ void start_library_symbols() {}
 
 // Predefined handles are linked to directly: see mpi/mpi.hpp.
 void* find_mpi_object(const char*) { return nullptr; }
+
+void* find_program_object(const char* name) {
+    if (std::strcmp(name, "stdin") == 0) return static_cast<void*>(&stdin);
+    if (std::strcmp(name, "stdout") == 0) return static_cast<void*>(&stdout);
+    return nullptr;
+}
 
 StartBackEnd find_back_end([[maybe_unused]] Problem& problem) {
 #if defined(IOWEIR_LINKED_MPI)

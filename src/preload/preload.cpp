@@ -26,6 +26,7 @@ extern void* ioweir_slots[] __attribute__((visibility("hidden")));
 
 namespace ioweir::tracer {
 void* find_behind_hook(const char* name) { return preload::find_next(name); }
+void* find_program_object(const char* name) { return preload::find_program_object(name); }
 }  // namespace ioweir::tracer
 
 namespace ioweir::preload {

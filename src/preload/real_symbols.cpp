@@ -143,6 +143,8 @@ void* find_in_mpi(const char* name) {
     return found;
 }
 
+void* find_program_object(const char* name) { return real_dlsym()(RTLD_DEFAULT, name); }
+
 void* find_mpi_object(const char* name) {
     void* found = real_dlsym()(RTLD_DEFAULT, name);
     return found != nullptr ? found : find_in_mpi(name);

@@ -16,6 +16,9 @@ void* find_in_mpi(const char* name);
 /// File name of the library, without directory; empty when there is none.
 const char* mpi_library_name();
 
+/// A data object as the whole program sees it.
+void* find_program_object(const char* name);
+
 /// A data object of the MPI library. A program linked with copy relocations has its own copy of it, which then is the
 /// one that counts: so the global scope comes first.
 void* find_mpi_object(const char* name);

@@ -9,6 +9,7 @@
 
 #include "preload/real_symbols.hpp"
 #include "tracer/hooks/real.hpp"
+#include "tracer/hooks/streams.hpp"
 #include "tracer/ring/process.hpp"
 
 #define IOWEIR_EXPORT __attribute__((visibility("default")))
@@ -17,15 +18,19 @@ using ioweir::tracer::find_real;
 using ioweir::tracer::LayerBit;
 using ioweir::tracer::process_tracer;
 using ioweir::tracer::share_positions;
+using ioweir::tracer::share_streams;
 
 namespace {
 
 /// The child execs at once: what is closed then is not shared, unless `renamed` (dup2 in the child takes the flag off).
 void before_spawn(bool renamed) {
     if (process_tracer.traces(LayerBit::posix)) share_positions(!renamed);
+    if (process_tracer.traces(LayerBit::stdio)) share_streams(!renamed);
 }
+/// The child goes on with this program, and has its FILEs too.
 void around_fork() {
     if (process_tracer.traces(LayerBit::posix)) share_positions(false);
+    if (process_tracer.traces(LayerBit::stdio)) share_streams(false);
 }
 __attribute__((constructor)) void watch_forks() { ::pthread_atfork(around_fork, around_fork, around_fork); }
 

@@ -7,8 +7,8 @@ from generator.names import HEADER, enumerator
 from generator.spec import MpiFunction, Parameter, RequestFunction, Spec
 
 # Exported beside the hooks of the table, and written by hand in src/preload: the MPI start functions and dlsym; what
-# ends a descriptor without being an event (forget_hooks.cpp); what leaves calls without returning (jump_hooks.cpp).
-FORGET_SYMBOLS = ["fclose", "freopen", "freopen64"]
+# moves a FILE without being an event (tracer/hooks/stdio_hooks.cpp); what leaves calls without returning (jump_hooks.cpp).
+BUFFER_SYMBOLS = ["__overflow", "__uflow"]
 # What makes processes that share open files (spawn_hooks.cpp); system calls by number (tracer/hooks/syscall_hooks.cpp).
 SPAWN_SYMBOLS = ["clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"]
 SYSCALL_SYMBOLS = ["syscall"]
@@ -19,7 +19,7 @@ START_SYMBOLS = ["MPI_Init", "PMPI_Init", "MPI_Init_thread", "PMPI_Init_thread",
 
 def outputs(spec: Spec) -> dict[str, str]:
     library_symbols = [f.symbol for f in spec.libraries]
-    by_hand = START_SYMBOLS + FORGET_SYMBOLS + JUMP_SYMBOLS + SPAWN_SYMBOLS + SYSCALL_SYMBOLS
+    by_hand = START_SYMBOLS + BUFFER_SYMBOLS + JUMP_SYMBOLS + SPAWN_SYMBOLS + SYSCALL_SYMBOLS
     linked = sorted([s.name for f in spec.libc for s in f.symbols] + spec.mpi_symbols() + by_hand)
     exported = sorted(linked + library_symbols)
     return libc.outputs(spec) | libraries.outputs(spec.libraries) | linking.outputs(linked, spec.mpi_symbols()) | {
@@ -214,8 +214,7 @@ def pages(spec: Spec) -> dict[str, str]:
         out.append(f"| {e.id} | {e.name} | {e.layer} | {e.op} | {'yes' if e.collective else ''} | {'yes' if e.completes else ''} | {', '.join(e.symbols)} |")
     out += ["", "MPI starts are seen through MPI_Init, MPI_Init_thread and MPI_Session_init (and their PMPI forms);",
             "Fortran programs arrive at these C entries through the bindings of Open MPI and MPICH.", "",
-            f"{', '.join(FORGET_SYMBOLS)} are seen, so that a descriptor that they end is not taken for the file it",
-            "stood for when its number is used again; they make no event.", "",
+            f"{', '.join(BUFFER_SYMBOLS)} are what the inline forms of getc_unlocked and putc_unlocked call: seen, without an event.", "",
             f"{', '.join(SPAWN_SYMBOLS)} and fork are seen, because offsets of read and write are not known once another",
             "process has the same open files. syscall makes the event of the function whose number it is given.", ""]
     return {"functions.md": "\n".join(out)}

@@ -48,7 +48,9 @@ def pointer(function: LibcFunction, symbol: Symbol) -> str:
 
 
 def hook(function: LibcFunction, symbol: Symbol) -> str:
-    lines = [f'\nextern "C" IOWEIR_EXPORT {function.returns} {symbol.name}({symbol.declarations}) {{']
+    # Under a name of its own: the C library's headers give some of these other names in the object file (scanf).
+    signature = f"{function.returns} hook_{symbol.name}({symbol.declarations})"
+    lines = [f'\nextern "C" IOWEIR_EXPORT {signature} __asm__("{symbol.name}");', f"{signature} {{"]
     behind = symbol.forward or symbol.name
     if function.unit != SYSTEM_CALLS:
         lines += [f'    if (!find_real(real_{behind}, "{behind}")) [[unlikely]]',
@@ -81,7 +83,7 @@ def hook(function: LibcFunction, symbol: Symbol) -> str:
     # A function with several kinds of event leaves the choice to its body.
     event = [f"Function::{enumerator(function.events[0].name)}"] if len(function.events) == 1 else []
     call = f"[&] {{ return real_{behind}({', '.join(arguments)}); }}"
-    made = f"traced_{function.body}({', '.join([*event, call, *told])});"
+    made = f"traced_{symbol.body or function.body}({', '.join([*event, call, *told])});"
     if symbol.variadic and function.variadic == "list":
         lines += [f"    const auto result = {made}", "    va_end(list);", "    return result;", "}"]
     else:

@@ -32,6 +32,7 @@ class Symbol:
     name: str
     parameters: tuple[Parameter, ...]
     forward: str = ""  # a variadic function's form that takes a va_list
+    body: str = ""  # where it is not the function's
 
     @property
     def declarations(self) -> str:
@@ -137,7 +138,9 @@ class Spec:
 
 
 def parse_parameters(text: str) -> tuple[Parameter, ...]:
-    parameters = []
+    parameters: list[Parameter] = []
+    if text == "void":
+        return ()
     for part in (p.strip() for p in text.split(",")):
         if part == "...":
             parameters.append(Parameter("...", "..."))
@@ -157,7 +160,7 @@ MISSING = {"int": "-1", "long": "-1", "ssize_t": "-1", "off_t": "-1", "size_t": 
 
 def libc_function(entry: dict[str, Any], table: str, layer: str, first_id: int) -> LibcFunction:
     symbols = tuple(
-        Symbol(s["name"], parse_parameters(s["params"]), s.get("forward", "")) for s in entry["symbols"]
+        Symbol(s["name"], parse_parameters(s["params"]), s.get("forward", ""), s.get("body", "")) for s in entry["symbols"]
     )
     kinds = entry.get("events") or [{"name": entry["name"], "op": entry["op"]}]
     events = tuple(

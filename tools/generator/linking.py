@@ -9,6 +9,8 @@ from __future__ import annotations
 # Looking functions up by name stays what it is: a program with ioweir linked in has the hooks under their own names.
 # And unloading matters to the hooks of HDF5, PnetCDF and netCDF only, which are not in the archive.
 NOT_LINKED = {"dlsym", "dlclose"}
+# Not every C library has these, nor every program the library: asking for them could stop the link.
+NOT_EVERYWHERE = ("__isoc23_", "io_uring_", "__io_uring_")
 HEADER = "Generated from spec/functions.toml."
 # src/preload/back_end_loader.hpp says what its number means.
 NOTE = """
@@ -23,7 +25,7 @@ NOTE = """
 
 def outputs(exported: list[str], slots: list[str]) -> dict[str, str]:
     """`exported`: the hooks of functions that every program has, and MPI's; `slots`: the MPI entries in the order of the jump table."""
-    linked = [s for s in exported if s not in NOT_LINKED]
+    linked = [s for s in exported if s not in NOT_LINKED and not s.startswith(NOT_EVERYWHERE)]
     mpi = [s for s in linked if s.startswith(("MPI_", "PMPI_"))]
     others = [s for s in linked if s not in mpi]
     kinds = {"mpi": others + mpi, "posix": others}

@@ -79,3 +79,20 @@ def test_wrong_arguments_pass_through(mpi: Mpi, tmp_path: Path) -> None:
     assert untraced.out == traced.out
     assert "class" in untraced.out
     assert (plain / "requests.0").read_bytes() == (watched / "requests.0").read_bytes()
+
+
+def test_threads(mpi: Mpi, tmp_path: Path) -> None:
+    """Handles go from one thread's completed requests to another's new ones: each operation still ends once."""
+    threads, rounds = 4, 300  # as in request_threads.c
+    program = build("request_threads.c", mpi.cc, "-pthread")
+    traced = ioweir_run(tmp_path / "trace", mpi.launch(1, program, tmp_path))
+    assert traced.trace.is_whole()
+    for number in range(threads):
+        events = [event for event in traced.trace.of(tmp_path / f"thread.{number}") if event.layer == "MPI-IO"]
+        begun = {event.seq: event for event in events if event.name == "MPI_File_iwrite_at"}
+        ends = [event for event in events if event.name == "MPI_Waitall (write)"]
+        assert len(begun) == PAIR * rounds
+        assert Counter(event.offset for event in ends) == Counter(dict.fromkeys(begun, 1))
+        assert {event.thread for event in events} == {events[0].thread}
+        # One waiting completes both: its time is counted once.
+        assert sum(event.duration_ns == 0 for event in ends) >= rounds

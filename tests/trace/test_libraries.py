@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import subprocess
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -230,6 +231,25 @@ def test_functions_looked_up_by_handle_in_two_libraries(trace_directory: Path) -
 
 def test_a_name_that_no_library_has_is_not_found_by_handle(trace_directory: Path) -> None:
     same_as_without(trace_directory, [str(provider(1)), "H5Dopen2", "nc_open", "MPI_File_open", "MPI_Send"], events=0)
+
+
+def test_the_programs_own_handle_has_only_what_is_loaded(tmp_path: Path) -> None:
+    # A program that asks whether there is an HDF5 in it must not find ours.
+    script = tmp_path / "asks.py"
+    script.write_text(
+        "import ctypes, sys\n"
+        "def asks():\n"
+        "    try: return ctypes.CDLL(None).H5Dopen1(1000, b'x')\n"
+        "    except AttributeError as error: return 'undefined symbol' in str(error)\n"
+        "print(asks())\n"
+        "ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)\n"
+        "print(asks())\n"
+    )
+    command: list[str | Path] = [sys.executable, script, provider(1)]
+    assert run(command).expect().out == "True\n1100\n"
+    traced = preloaded(tmp_path, command)
+    assert traced.expect().out == "True\n1100\n"
+    assert [event.name for event in traced.trace.events if event.layer == "HDF5"] == ["H5Dopen1"]
 
 
 def test_a_hooked_function_that_ends_in_a_call_of_another(trace_directory: Path) -> None:

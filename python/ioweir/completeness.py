@@ -121,4 +121,24 @@ def messages(trace: Trace, who: Attribution) -> list[str]:
             f"{len(ranks)} processes hold {len(who.unit_names)} rank numbers: several MPI programs ran one after the "
             "other or spawned each other, and their figures are added"
         )
+    lines += _clock_lines(trace, who)
     return list(dict.fromkeys(lines))
+
+
+def counted_hosts(trace: Trace, who: Attribution) -> set[str]:
+    """The nodes on which something ran that is in the figures: not that of a launcher."""
+    return {trace.processes[at].host for at, role in enumerate(who.roles) if role.counted}
+
+
+def _clock_lines(trace: Trace, who: Attribution) -> list[str]:
+    """Whether times of different nodes can be compared."""
+    counted = counted_hosts(trace, who)
+    clocks = zip(trace.hosts, trace.clocks, strict=False)
+    own = [host for host, clock in clocks if host in counted and not clock.aligned]
+    if len(counted) < 2 or not own:
+        return []
+    which = "their own clocks" if len(own) == len(counted) else f"the own clocks of {', '.join(own)}"
+    return [
+        f"the nodes' times are compared by {which} (CLOCK_REALTIME): an order of events across nodes means little. "
+        "The clock of the run was not asked (no MPI, a rank's first process was killed) or did not answer"
+    ]

@@ -90,6 +90,7 @@ class Report(TypedDict):
     ranks: int
     processes: int
     hosts: list[str]
+    clocks: list[dict[str, Any]]
     mpi_libraries: list[str]
     events: int
     events_counted: int
@@ -155,6 +156,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
         processes=len(
             {(trace.processes[i].host, trace.processes[i].pid) for i, r in enumerate(who.roles) if r.counted}
         ),
+        clocks=_clocks(trace, who),
         hosts=list(trace.hosts),
         mpi_libraries=sorted({process.mpi_library for process in trace.processes if process.mpi_library}),
         events=trace.event_count,
@@ -435,6 +437,20 @@ def _lock_row(row: Row) -> dict[str, Any]:
         "time_s": row.time_ns / 1e9,
         "longest_s": row.longest_ns / 1e9,
     }
+
+
+def _clocks(trace: Trace, who: attribute.Attribution) -> list[dict[str, Any]]:
+    counted = completeness.counted_hosts(trace, who)
+    return [
+        {
+            "host": host,
+            "aligned": clock.aligned,
+            "offset_s": [clock.first_offset_ns / 1e9, clock.last_offset_ns / 1e9],
+            "uncertainty_s": clock.uncertainty_ns / 1e9,
+        }
+        for host, clock in zip(trace.hosts, trace.clocks, strict=False)
+        if host in counted
+    ]
 
 
 def _call_sites(trace: Trace, run: _Run) -> tuple[list[dict[str, Any]], list[str]]:

@@ -12,13 +12,14 @@ import shutil
 import signal
 import socket
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import json_text, launchers, locate, shim, wrappers
+from ioweir import clock, json_text, launchers, locate, shim, wrappers
 from ioweir.compiled import compiled
 from ioweir.errors import (
     EXIT_NOT_EXECUTABLE,
@@ -41,7 +42,7 @@ PLAN_FILE: Final = "plan.toml"
 REPORT_FILE: Final = "report.json"
 SHIM_DIRECTORY: Final = "shims"
 # Set by ioweir run itself; a value from an outer ioweir run must not reach the program.
-_OWN_VARIABLES: Final = ("IOWEIR_DIR", "IOWEIR_PLAN", "IOWEIR_VERIFY", *VARIABLES)
+_OWN_VARIABLES: Final = ("IOWEIR_DIR", "IOWEIR_PLAN", "IOWEIR_VERIFY", clock.VARIABLE, *VARIABLES)
 _FORWARDED: Final = frozenset(
     {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
 )
@@ -251,7 +252,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 # -------------------------------------------------------------------------------------------------------- execution
 
 
-def execute(prepared: Prepared) -> Ended:
+def execute(prepared: Prepared, server: clock.ClockServer | None = None) -> Ended:
     """Start the command, hand signals on to it, wait for it.
 
     A signal goes to any thread that does not block it. numpy's libraries start threads when they are imported, so that
@@ -260,6 +261,9 @@ def execute(prepared: Prepared) -> Ended:
     watched = _FORWARDED | {signal.SIGCHLD}
     previous = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
+        if server is not None:
+            # Started here, it blocks what is waited for below.
+            threading.Thread(target=server.serve, daemon=True).start()
         begun = time.monotonic()
         child = _spawn(prepared, previous)
         while True:
@@ -275,6 +279,8 @@ def execute(prepared: Prepared) -> Ended:
                 # A terminal sends to the child as well: a second one would make launchers kill at once.
                 os.kill(child, caught.si_signo)
     finally:
+        if server is not None:
+            server.stop()
         signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
@@ -313,6 +319,9 @@ def run(words: Sequence[str], options: Options) -> int:
     directory = make_directory(options.output, "run" if anonymous else program, started)
     plan_copy = copy_plan(plan_text, directory)
     variables = rank_variables(library, directory, plan_copy, options.verify, options.tracing)
+    server = clock.start()
+    if server is not None:
+        variables[clock.VARIABLE] = server.variable()
     shims = directory / SHIM_DIRECTORY
     try:
         prepared = prepare(words, variables, options.environment, shims)
@@ -320,7 +329,7 @@ def run(words: Sequence[str], options: Options) -> int:
             _say(warning)
         content = _run_content(words, options, prepared, started)
         write_json(directory / RUN_FILE, content)
-        ended = execute(prepared)
+        ended = execute(prepared, server)
     except IoweirError:
         shutil.rmtree(directory, ignore_errors=True)
         if existed:

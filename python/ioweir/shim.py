@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ioweir import launchers
+from ioweir import clock, launchers
 from ioweir.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, IoweirError
 
 if TYPE_CHECKING:
@@ -82,7 +82,14 @@ def main(arguments: list[str]) -> None:
     """Become the real launcher. `arguments`: our library, the preload list as it was, the shim, the launcher's own."""
     library, preload, shim, *rest = arguments
     try:
-        real, rewritten, environment = real_command(library, preload, shim, rest, os.environ)
+        variables = dict(os.environ)
+        if "IOWEIR_DIR" in variables and clock.VARIABLE not in variables:
+            # A script with the variables of `ioweir env`: no `ioweir run` keeps the time.
+            server = clock.start()
+            if server is not None:
+                variables[clock.VARIABLE] = server.variable()
+                server.serve_beside_launcher()
+        real, rewritten, environment = real_command(library, preload, shim, rest, variables)
         for warning in rewritten.warnings:
             print(f"ioweir: {warning}", file=sys.stderr)
         sys.stderr.flush()

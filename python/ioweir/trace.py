@@ -116,6 +116,17 @@ class Process:
 
 
 @dataclass(frozen=True)
+class Clock:
+    """How a node's clock relates to the run's, with which it was aligned."""
+
+    aligned: bool = False
+    """False: its times are by its own CLOCK_REALTIME."""
+    first_offset_ns: int = 0
+    last_offset_ns: int = 0
+    uncertainty_ns: int = 0
+
+
+@dataclass(frozen=True)
 class Module:
     """An executable or library in which call sites lie."""
 
@@ -165,6 +176,8 @@ class Trace:
     """Processes that stopped tracing for want of space."""
     damage: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    clocks: tuple[Clock, ...] = ()
+    """Of each host."""
     run: Mapping[str, Any] = field(default_factory=dict)
     directory: str = ""
 
@@ -234,6 +247,7 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
         dropped=int(core.dropped),
         disabled_processes=int(core.disabled_processes),
         hosts=tuple(core.hosts),
+        clocks=tuple(Clock(**row) for row in core.clocks),
         damage=tuple(core.damage) + tuple(more.pop("damage", ())),
         **more,
     )

@@ -55,6 +55,19 @@ nb::list notes(const PyTrace& self) {
     return out;
 }
 
+nb::list clocks(const PyTrace& self) {
+    nb::list out;
+    for (const format::ClockAlignment& clock : self.about().clocks) {
+        nb::dict row;
+        row["aligned"] = clock.aligned;
+        row["first_offset_ns"] = clock.first_offset_ns;
+        row["last_offset_ns"] = clock.last_offset_ns;
+        row["uncertainty_ns"] = clock.uncertainty_ns;
+        out.append(row);
+    }
+    return out;
+}
+
 nb::list modules(const PyTrace& self) {
     nb::list out;
     for (const format::Module& module : self.about().modules) {
@@ -127,6 +140,7 @@ NB_MODULE(_core, m) {
     type.def_prop_ro("processes", processes)
         .def_prop_ro("notes", notes)
         .def_prop_ro("modules", modules)
+        .def_prop_ro("clocks", clocks)
         .def_prop_ro("sites", sites)
         .def_prop_ro("threads", threads)
         .def_prop_ro("event_count", [](const PyTrace& self) { return self.files()->event_count(); })

@@ -14,6 +14,7 @@
 
 #include "format/call_sites.hpp"
 #include "format/event_codec.hpp"
+#include "format/node_clock.hpp"
 
 namespace ioweir::format {
 namespace {
@@ -68,46 +69,6 @@ T load(const std::byte* from) {
     std::memcpy(&value, from, sizeof value);
     return value;
 }
-
-/// Ticks to nanoseconds, from samples of the clocks. With one node's time stamp counters in step, the two samples
-/// farthest apart give the best rate.
-class NodeClock {
-public:
-    void add(std::uint64_t tick, std::uint64_t monotonic_ns, std::uint64_t realtime_ns) {
-        if (monotonic_ns == 0) return;
-        if (!known_ || tick < first_.tick) first_ = {tick, monotonic_ns, realtime_ns};
-        if (!known_ || tick > last_.tick) last_ = {tick, monotonic_ns, realtime_ns};
-        known_ = true;
-    }
-    [[nodiscard]] bool known() const { return known_; }
-    /// Nanoseconds since 1970.
-    [[nodiscard]] std::int64_t realtime_ns(std::uint64_t tick) const {
-        return codec::sum(static_cast<std::int64_t>(first_.realtime_ns),
-                          duration(static_cast<std::int64_t>(tick - first_.tick)));
-    }
-    [[nodiscard]] std::int64_t duration(std::int64_t tick_difference) const {
-        const double ns = static_cast<double>(tick_difference) * ns_per_tick_;
-        // Only damage makes times of centuries; what a conversion of them would give is undefined.
-        constexpr double longest_ns = 4e18;
-        return static_cast<std::int64_t>(std::clamp(ns, -longest_ns, longest_ns));
-    }
-    /// Call once, when every sample is in. False when the rate cannot be told: a tick then counts as a nanosecond.
-    bool settle(bool ticks_are_ns) {
-        if (ticks_are_ns) return true;
-        if (!known_ || last_.tick == first_.tick) return false;
-        ns_per_tick_ = static_cast<double>(last_.monotonic_ns - first_.monotonic_ns) /
-                       static_cast<double>(last_.tick - first_.tick);
-        return true;
-    }
-
-private:
-    struct Sample {
-        std::uint64_t tick, monotonic_ns, realtime_ns;
-    };
-    Sample first_{}, last_{};
-    double ns_per_tick_ = 1.0;
-    bool known_ = false;
-};
 
 struct ChunkView {
     const std::byte* data;
@@ -176,13 +137,15 @@ public:
                                     " more places like these");
         if (!clock_.settle(header_.tick_is_tsc == 0) && !chunks_.empty())
             trace_.damage.push_back(name_ + ": the clock's rate is unknown (too few samples); times are in ticks");
+        trace_.clocks.push_back(
+            {clock_.aligned(), clock_.first_offset_ns(), clock_.last_offset_ns(), clock_.uncertainty_ns()});
         return true;
     }
 
     /// Earliest moment in this file, nanoseconds since 1970; the maximum when there is none.
     [[nodiscard]] std::int64_t earliest_ns() const {
         std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
-        for (const auto& [image, tick] : start_ticks_) earliest = std::min(earliest, clock_.realtime_ns(tick));
+        for (const auto& [image, tick] : start_ticks_) earliest = std::min(earliest, clock_.time_ns(tick));
         return earliest;
     }
 
@@ -209,7 +172,7 @@ public:
     }
     [[nodiscard]] std::uint32_t time_shift() const { return header_.time_shift; }
     [[nodiscard]] std::int64_t time(std::uint64_t tick) const {
-        return codec::difference(clock_.realtime_ns(tick), trace_.epoch_ns);
+        return codec::difference(clock_.time_ns(tick), trace_.epoch_ns);
     }
     [[nodiscard]] std::int64_t duration(std::uint64_t units) const {
         return clock_.duration(static_cast<std::int64_t>(units << header_.time_shift));
@@ -324,6 +287,10 @@ private:
         } else if (kind == ClockRecord::record_kind && size >= sizeof(ClockRecord)) {
             const auto sample = load<ClockRecord>(data);
             clock_.add(sample.tick, sample.monotonic_ns, sample.realtime_ns);
+        } else if (kind == AlignRecord::record_kind && size >= sizeof(AlignRecord)) {
+            const auto alignment = load<AlignRecord>(data);
+            clock_.align(alignment.tick, alignment.reference_ns, alignment.round_trip_ticks,
+                         alignment.how == static_cast<std::uint32_t>(AlignKind::same_machine));
         } else {
             meta_.push_back(MetaPlace{image, data});
         }

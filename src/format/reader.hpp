@@ -42,6 +42,14 @@ struct Note {
     std::string text;
 };
 
+/// How a node's clock relates to the run's.
+struct ClockAlignment {
+    bool aligned = false;              ///< false: times are by the node's own CLOCK_REALTIME
+    std::int64_t first_offset_ns = 0;  ///< the run's clock minus the node's, at the first alignment
+    std::int64_t last_offset_ns = 0;   ///< and at the last
+    std::int64_t uncertainty_ns = 0;   ///< half the longest round trip
+};
+
 /// An executable or library in which call sites lie.
 struct Module {
     std::string path;
@@ -100,7 +108,8 @@ struct Trace {
     Events events;
     std::vector<Process> processes;
     std::vector<std::string> hosts;
-    std::vector<std::string> paths;  ///< paths[0] is "": unknown
+    std::vector<ClockAlignment> clocks;  ///< of each host
+    std::vector<std::string> paths;      ///< paths[0] is "": unknown
     std::vector<Note> notes;
     std::vector<Module> modules;
     std::vector<std::vector<SiteFrame>> sites;  ///< innermost call first; sites[0] is empty: not recorded

@@ -16,6 +16,7 @@
 #include "preload/services.hpp"
 #include "tracer/hooks/posix_bodies.hpp"
 #include "tracer/hooks/real.hpp"
+#include "tracer/ring/align.hpp"
 #include "tracer/ring/process.hpp"
 
 #define IOWEIR_EXPORT __attribute__((visibility("default")))
@@ -35,6 +36,7 @@ namespace {
 bool enabled = false;
 char trace_directory[4096];
 char plan_path[4096];
+char clock[512];
 bool verify = false;
 
 /// Programs that start ranks but are none: the preload may reach them through a script's environment.
@@ -126,6 +128,10 @@ __attribute__((constructor)) void load() {
     settings.layers = layers_to_trace();
     settings.call_sites = is_set("IOWEIR_CALLSITES");
     settings.anonymise_key = std::getenv("IOWEIR_ANONYMISE");
+    copy_variable("IOWEIR_CLOCK", clock, sizeof clock);
+    if (clock[0] != '\0') settings.clock = clock;
+    if (const char* skew = std::getenv("IOWEIR_TEST_CLOCK_SKEW_NS"))
+        settings.test_clock_skew_ns = std::strtoll(skew, nullptr, 10);
     if (trace_directory[0] == '/')
         tracer::start(settings);
     else if (trace_directory[0] != '\0')
@@ -161,6 +167,7 @@ void open_back_end(bool world) {
     services.verify = verify;
     char message[1024] = "";
     if (start(&services, message, sizeof message) != 0) say_disabled("MPI calls are not traced:", message);
+    tracer::align_clock(false);
 }
 
 /// MPI_Init may come in through MPI_Init and, from within it, PMPI_Init: only the outermost counts.

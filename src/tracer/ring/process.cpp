@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/raw_syscall.hpp"
+#include "tracer/ring/align.hpp"
 #include "tracer/ring/anonymise.hpp"
 #include "tracer/ring/call_site.hpp"
 #include "tracer/ring/node_file.hpp"
@@ -54,6 +55,7 @@ struct Process {
     pthread_key_t key{};
     bool have_key{};
     bool anonymous{};
+    std::int64_t clock_skew_ns{};
     HashKey anonymise_key{};
     // Chunks of threads that ended, with room left.
     static constexpr int spare_capacity = 64;
@@ -75,12 +77,14 @@ void map_alive_word() {
     process_tracer.alive = process.alive;
 }
 
+std::uint64_t realtime_ns() { return clock_ns(CLOCK_REALTIME) + static_cast<std::uint64_t>(process.clock_skew_ns); }
+
 void store_sample(format::ChunkHeader* chunk) {
     // Torn by a kill, the sample must not look whole: 0 while it changes.
     __atomic_store_n(&chunk->sample_monotonic_ns, 0, __ATOMIC_RELEASE);
     chunk->sample_tick = ticks(process_tracer.use_tsc);
     const std::uint64_t monotonic = clock_ns(CLOCK_MONOTONIC);
-    chunk->sample_realtime_ns = clock_ns(CLOCK_REALTIME);
+    chunk->sample_realtime_ns = realtime_ns();
     __atomic_store_n(&chunk->sample_monotonic_ns, monotonic, __ATOMIC_RELEASE);
 }
 
@@ -145,7 +149,7 @@ void describe_process(ThreadStream& stream) {
     if (auto* record = begin_meta<format::ClockRecord>(stream, 0)) {
         record->tick = ticks(process_tracer.use_tsc);
         record->monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-        record->realtime_ns = clock_ns(CLOCK_REALTIME);
+        record->realtime_ns = realtime_ns();
         commit(stream, record);
     }
 }
@@ -446,7 +450,9 @@ void write_moment() {
 }
 
 void write_finalize() {
-    if (process_tracer.active) write_moment<format::FinalizeRecord>();
+    if (!process_tracer.active) return;
+    align_clock(true);
+    write_moment<format::FinalizeRecord>();
 }
 
 /// By what the kernel says, so that descriptors of every origin count: duplicates, fopen's, inherited ones.
@@ -521,6 +527,8 @@ void start(const Settings& settings) {
     process_tracer.rank = write_rank;
     process_tracer.finalize = write_finalize;
     process_tracer.deputy = deputy_of;
+    process.clock_skew_ns = settings.test_clock_skew_ns;
+    set_reference_clock(settings.clock, settings.test_clock_skew_ns == 0);
     if (settings.call_sites) {
         if (prepare_call_sites())
             process_tracer.call_site = call_site;
@@ -563,6 +571,8 @@ bool is_system_path(const char* path) {
         if (starts_with(path, prefix)) return true;
     return starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/");
 }
+
+std::uint64_t* node_alignment() { return process.file.attached() ? &process.file.header()->aligned_ns : nullptr; }
 
 std::size_t shown_path(char* path, std::size_t length, std::size_t capacity) {
     if (!process.anonymous || length == 0) return length;

@@ -26,6 +26,8 @@ struct Settings {
     const char* directory = nullptr;  ///< absolute
     std::uint32_t layers = all_layers;
     bool call_sites = false;
+    const char* clock = nullptr;          ///< where the run's clock is (ring/align.hpp); null: nowhere
+    std::int64_t test_clock_skew_ns = 0;  ///< added to CLOCK_REALTIME, in tests of the alignment
     const char* anonymise_key = nullptr;  ///< see ring/anonymise.hpp; null: paths are written as they are
 };
 /// Starts tracing. Creates no file before the first event.
@@ -39,6 +41,9 @@ void complain(const char* text, const char* detail, int error_number);
 /// Writes one meta record (see spec/records.toml), `text` behind it; false when there is no room. `record`: `bytes` of one
 /// whose first fields, kind and size, are filled in here.
 bool write_record(const void* record, std::size_t bytes, std::uint16_t kind, const void* text, std::size_t text_bytes);
+
+/// When the node's clock was last aligned, shared by its processes; null while there is no trace file.
+std::uint64_t* node_alignment();
 
 /// Files of the system are not the program's data. Stated in docs/explanation/tracing.md.
 bool is_system_path(const char* path);

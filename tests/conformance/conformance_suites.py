@@ -6,7 +6,6 @@ run here stays in the list with the reason. Not here: fetching, running, compari
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -178,7 +177,8 @@ def mpich_io(cache: Path, library: Library) -> list[Case]:
     conf.mkdir(parents=True, exist_ok=True)
     (conf / "mpitestconf.h").write_text(MPITESTCONF, encoding="utf-8")
     flags = [f"-I{conf}", f"-I{top / 'include'}"]
-    free_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES") / 1e9
+    available = re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"))
+    free_gb = int(available[1]) * 1024 / 1e9 if available else 0.0
     cases = []
     for folder, listing in (("io", "testlist.in"), ("errors/io", "testlist")):
         for line in (top / folder / listing).read_text(encoding="utf-8").splitlines():

@@ -34,6 +34,7 @@ HAND_WRITTEN = frozenset(
     {prefix + name for prefix in ("", "P") for name in ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")}
     | {"dlsym", "dlclose", "__overflow", "__uflow", "syscall"}
     | {"clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"}
+    | {"io_uring_peek_batch_cqe", "io_uring_queue_exit"}
     | {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}
 )
 BACK_END_EXPORTS = frozenset({"ioweir_back_end_start"})

@@ -12,6 +12,8 @@ BUFFER_SYMBOLS = ["__overflow", "__uflow"]
 # What makes processes that share open files (spawn_hooks.cpp); system calls by number (tracer/hooks/syscall_hooks.cpp).
 SPAWN_SYMBOLS = ["clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"]
 SYSCALL_SYMBOLS = ["syscall"]
+# Beside those of the table (tracer/hooks/uring_hooks.cpp).
+URING_SYMBOLS = ["io_uring_peek_batch_cqe", "io_uring_queue_exit"]
 JUMP_SYMBOLS = ["longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"]
 START_SYMBOLS = ["MPI_Init", "PMPI_Init", "MPI_Init_thread", "PMPI_Init_thread", "MPI_Session_init",
                  "PMPI_Session_init", "dlsym", "dlclose"]
@@ -19,7 +21,7 @@ START_SYMBOLS = ["MPI_Init", "PMPI_Init", "MPI_Init_thread", "PMPI_Init_thread",
 
 def outputs(spec: Spec) -> dict[str, str]:
     library_symbols = [f.symbol for f in spec.libraries]
-    by_hand = START_SYMBOLS + BUFFER_SYMBOLS + JUMP_SYMBOLS + SPAWN_SYMBOLS + SYSCALL_SYMBOLS
+    by_hand = START_SYMBOLS + BUFFER_SYMBOLS + JUMP_SYMBOLS + SPAWN_SYMBOLS + SYSCALL_SYMBOLS + URING_SYMBOLS
     linked = sorted([s.name for f in spec.libc for s in f.symbols] + spec.mpi_symbols() + by_hand)
     exported = sorted(linked + library_symbols)
     return libc.outputs(spec) | libraries.outputs(spec.libraries) | linking.outputs(linked, spec.mpi_symbols()) | {

@@ -140,13 +140,14 @@ def test_disk_that_fills_up(data: Path, small_disk: Path) -> None:
 
 
 def test_disk_that_fills_up_under_threads_and_forks(data: Path, small_disk: Path) -> None:
-    traced = preloaded(small_disk, plain("threads", data, 16, 2000))
+    # 160,000 events of at least four bytes: more than the disk holds, however the threads take turns.
+    traced = preloaded(small_disk, plain("threads", data, 16, 5000))
     traced.expect()
-    assert all((data / f"thread.{t}").stat().st_size == 2000 * (1 + t) for t in range(16))
+    assert all((data / f"thread.{t}").stat().st_size == 5000 * (1 + t) for t in range(16))
     trace = traced.trace
     assert trace.dropped > 0
     # Each thread: two writes a round, open and close; the shared file: open and close.
-    assert len(trace.events) + trace.dropped == 16 * (2 * 2000 + 2) + 2
+    assert len(trace.events) + trace.dropped == 16 * (2 * 5000 + 2) + 2
 
 
 def test_disk_too_small_for_anything(data: Path, tiny_disk: Path) -> None:

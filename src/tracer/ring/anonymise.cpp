@@ -71,7 +71,7 @@ public:
             full_ = true;
             return;
         }
-        std::memcpy(out_ + used_, text.data(), text.size());
+        if (!text.empty()) std::memcpy(out_ + used_, text.data(), text.size());  // an empty one may point nowhere
         used_ += text.size();
     }
     void hash(std::uint64_t value) {

@@ -3,7 +3,7 @@
 // HDF5 clears its error stack whenever an API function is entered, and prints what a failing one puts there. So questions are
 // asked before a call (which would clear the stack as well) or after a successful one (which left it empty), and only of ids
 // of the right kind, where they cannot fail.
-#include <cstring>
+#include <atomic>
 
 #include "tracer/hooks/handle_table.hpp"
 #include "tracer/hooks/library.hpp"
@@ -20,8 +20,32 @@ constexpr int is_type = 3;
 constexpr int is_space = 4;
 constexpr int is_dataset = 5;
 
-HandleTable<std::uint32_t> id_files;    // id -> file + 1
-HandleTable<std::uint32_t> name_files;  // hash of a name as H5Fget_name gives it -> file + 1
+/// What can be asked again if it is forgotten, so that a program that leaves ids to be closed with their file, or names more
+/// files than there is room for, costs no long searches: the table begins anew before it is full.
+class Memory {
+public:
+    [[nodiscard]] std::uint32_t find(std::uintptr_t key) const { return table_.find(key); }
+    void insert(std::uintptr_t key, std::uint32_t file) {
+        if (entries_.fetch_add(1, std::memory_order_relaxed) >= most) clear();
+        table_.insert(key, file);
+    }
+    void erase(std::uintptr_t key) {
+        if (table_.find(key) == 0) return;
+        table_.erase(key);
+        entries_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    void clear() {
+        entries_.store(0, std::memory_order_relaxed);
+        table_.clear();
+    }
+
+private:
+    static constexpr std::int32_t most = HandleTable<std::uint32_t>::capacity * 3 / 4;
+    HandleTable<std::uint32_t> table_;
+    std::atomic<std::int32_t> entries_;  // about
+};
+Memory id_files;    // id -> file + 1
+Memory name_files;  // hash of a name as H5Fget_name gives it -> file + 1
 
 std::uintptr_t key_of(const Provider& provider, Id id) {
     return static_cast<std::uintptr_t>(id) ^ static_cast<std::uintptr_t>(provider.number) << 48;

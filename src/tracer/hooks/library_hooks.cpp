@@ -3,6 +3,7 @@
 // What does not live here: what a call's arguments mean (library_hdf5.cpp, library_netcdf.cpp), where its real function is
 // (preload/library_symbols.cpp).
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "tracer/hooks/library.hpp"
@@ -148,7 +149,18 @@ __attribute__((noinline)) Word library_call(int number, const void* caller, cons
 }  // namespace
 
 std::uint32_t register_named(const Call& call, const char* path) {
-    return path != nullptr && path[0] != '\0' ? process_tracer.register_file(call.stream, path) + 1 : 1;
+    constexpr std::uint32_t no_file = 1;
+    if (path == nullptr || path[0] == '\0') return no_file;
+    if (std::strstr(path, "://") == nullptr) return process_tracer.register_file(call.stream, path) + 1;
+    // netCDF's "file://path#mode=zarr"; anything else lies behind a network.
+    constexpr std::size_t prefix = 7;
+    if (std::strncmp(path, "file://", prefix) != 0) return no_file;
+    char plain[4096];
+    const std::size_t length = std::strcspn(path + prefix, "#?");
+    if (length >= sizeof plain) return no_file;
+    std::memcpy(plain, path + prefix, length);
+    plain[length] = '\0';
+    return process_tracer.register_file(call.stream, plain) + 1;
 }
 
 }  // namespace ioweir::tracer::library

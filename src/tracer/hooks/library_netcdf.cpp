@@ -32,18 +32,6 @@ std::uintptr_t key_of(const Call& call, int ncid) {
            number + 2;
 }
 
-/// A name that is an address of the network, or "file://path#mode=...": 1 (no file) or that of the path.
-std::uint32_t register_path(const Call& call, const char* path) {
-    if (path == nullptr || std::strstr(path, "://") == nullptr) return register_named(call, path);
-    if (std::strncmp(path, "file://", 7) != 0) return 1;
-    char plain[4096];
-    const std::size_t length = std::strcspn(path + 7, "#?");
-    if (length >= sizeof plain) return 1;
-    std::memcpy(plain, path + 7, length);
-    plain[length] = '\0';
-    return register_named(call, plain);
-}
-
 std::uint32_t file_of_id(const Call& call, int ncid) {
     std::uint32_t file = id_files.find(key_of(call, ncid));
     if (file != 0) return file - 1;
@@ -54,7 +42,7 @@ std::uint32_t file_of_id(const Call& call, int ncid) {
     if (call.provider.ask<int>(query, ncid, &length, static_cast<char*>(nullptr)) != 0 || length == 0 ||
         length >= sizeof path || call.provider.ask<int>(query, ncid, &length, static_cast<char*>(path)) != 0)
         return 0;
-    file = register_path(call, path);
+    file = register_named(call, path);
     id_files.insert(key_of(call, ncid), file);
     return file - 1;
 }
@@ -244,7 +232,7 @@ void after_netcdf(const Call& call, Word, bool failed, Subject& subject) {
     switch (about.body) {
         case Body::open:
         case Body::path: {
-            const std::uint32_t file = register_path(call, call.argument<const char*>(about.path));
+            const std::uint32_t file = register_named(call, call.argument<const char*>(about.path));
             subject.file = file - 1;
             const int* made = about.made >= 0 ? call.argument<const int*>(about.made) : nullptr;
             if (!failed && made != nullptr) id_files.insert(key_of(call, *made), file);

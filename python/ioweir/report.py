@@ -16,7 +16,7 @@ from ioweir.paths import files_of
 from ioweir.progress import watched
 from ioweir.runtime_files import is_runtime_file
 from ioweir.sums import Amount, Row, Rows, Summation, Sums, layer_and_op, slot_of
-from ioweir.trace import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, Trace
+from ioweir.trace import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -377,7 +377,7 @@ def _slowest(run: _Run) -> dict[str, dict[str, dict[str, Any]]]:
 
 def _storage(run: _Run, op: str) -> dict[str, Any]:
     """Which ranks touched storage, in what way, who took longest, and who did it for others."""
-    slot = slot_of(POSIX, op)
+    slot, stdio = slot_of(POSIX, op), slot_of(STDIO, op)
     rows = {unit: rows[slot] for unit, rows in sorted(run.sums.by_unit.items()) if slot in rows and rows[slot].bytes}
     slowest = None
     if rows:
@@ -397,6 +397,9 @@ def _storage(run: _Run, op: str) -> dict[str, Any]:
         "by_rank": [
             {"rank": run.name(unit), "bytes": row.bytes, "calls": row.calls, "time_s": row.time_ns / 1e9}
             for unit, row in rows.items()
+        ],
+        "stdio_ranks": [
+            run.name(unit) for unit, own in sorted(run.sums.by_unit.items()) if stdio in own and own[stdio].bytes
         ],
     }
 

@@ -117,21 +117,26 @@ def _storage_lines(report: Report, count: int) -> Iterable[str]:
     unit = report["io"]["unit"]
     for op, verb in (("write", "wrote to"), ("read", "read from")):
         touched = report["storage"][op]
-        if not touched["ranks"]:
-            continue
         slowest = touched["slowest"]
-        who = f"all {count} {plural(unit, count)}"
-        if len(touched["ranks"]) < count or count == 1:
-            who = number_list(touched["ranks"], unit, RUNS_SHOWN) + (f" (of {count})" if count > 1 else "")
-        yield (
-            f"Storage: {who} {verb} it; slowest {unit} {slowest['rank']}: {seconds(slowest['time_s'])} for "
-            f"{size(slowest['bytes'])} (mean {seconds(slowest['mean_time_s'])})."
-        )
+        if slowest is not None:
+            yield (
+                f"Storage: {_who(touched['ranks'], unit, count)} {verb} it; slowest {unit} {slowest['rank']}: "
+                f"{seconds(slowest['time_s'])} for {size(slowest['bytes'])} (mean {seconds(slowest['mean_time_s'])})."
+            )
         if 0 < len(touched["aggregators"]) < count:
             yield (
-                f"Aggregators: {number_list(touched['aggregators'], unit, RUNS_SHOWN)} (of {count}) did the storage "
-                f"{op}s of collective MPI-IO calls for all."
+                f"Aggregators: {_who(touched['aggregators'], unit, count)} did the storage {op}s of collective MPI-IO "
+                "calls for all."
             )
+        if touched["stdio_ranks"]:
+            through = {"write": "wrote", "read": "read"}[op]
+            yield f"STDIO: {_who(touched['stdio_ranks'], unit, count)} {through} through FILE streams."
+
+
+def _who(numbers: Sequence[int], unit: str, count: int) -> str:
+    if len(numbers) == count > 1:
+        return f"all {count} {plural(unit, count)}"
+    return number_list(numbers, unit, RUNS_SHOWN) + (f" (of {count})" if count > 1 else "")
 
 
 def _print_warnings(report: Report, console: Console) -> None:

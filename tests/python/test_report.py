@@ -163,6 +163,18 @@ def test_what_completes_a_call_adds_time_but_neither_calls_nor_bytes() -> None:
     assert result["io"]["where"][0]["bytes"] == 10
 
 
+def test_ranks_that_write_through_file_streams() -> None:
+    builder = Builder()
+    ranks = [builder.rank(rank, 3) for rank in range(3)]
+    builder.add(Call(ranks[1], "fwrite", 0, 1, "f", 10), Call(ranks[2], "fread", 0, 1, "f", 10))
+    result = report.build(builder.trace())
+    assert (result["storage"]["write"]["stdio_ranks"], result["storage"]["read"]["stdio_ranks"]) == ([1], [2])
+    assert result["storage"]["write"]["ranks"] == []
+    assert result["layers"]["POSIX"]["write"]["bytes"] == 0
+    assert "STDIO: rank 1 (of 3) wrote through FILE streams." in text_of(builder)
+    assert "STDIO: rank 2 (of 3) read through FILE streams." in text_of(builder)
+
+
 def test_no_locks() -> None:
     builder = Builder()
     builder.add(Call(builder.rank(0, 1), "pwrite", 0, 1, "f", 1))

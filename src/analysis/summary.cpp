@@ -4,6 +4,9 @@
 #include <bit>
 
 namespace ioweir::analysis {
+
+namespace codec = format::codec;
+
 namespace {
 
 constexpr std::uint64_t tell_every = 1 << 16;  ///< events between two looks at the Watch
@@ -76,7 +79,7 @@ public:
         const std::uint32_t process = files_.threads()[event.thread].process;
         const int data = data_of_op_[kind.op];
         const std::int64_t time_ns = std::max<std::int64_t>(event.duration_ns, 0);
-        const std::int64_t end_ns = event.start_ns + time_ns;
+        const std::int64_t end_ns = codec::sum(event.start_ns, time_ns);
         const auto moved =
             static_cast<std::uint64_t>(data >= 0 && event.bytes > 0 && !kind.completes ? event.bytes : 0);
         ++summary_.events;
@@ -140,9 +143,7 @@ private:
     static constexpr int origin_tracer = 3;
 
     /// Times of a damaged trace may be so long that their sum wraps around; it is wrong then, and defined.
-    static void add_time(std::int64_t& sum, std::int64_t time_ns) {
-        sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(time_ns));
-    }
+    static void add_time(std::int64_t& sum, std::int64_t time_ns) { sum = codec::sum(sum, time_ns); }
     static void add_to(Amount& sum, const Amount& amount) {
         sum.calls += amount.calls;
         sum.bytes += amount.bytes;
@@ -155,7 +156,7 @@ private:
         row.failed += event.failed ? 1 : 0;
         row.bytes += moved;
         add_time(row.time_ns, time_ns);
-        row.span.add(event.start_ns, event.start_ns + time_ns);
+        row.span.add(event.start_ns, codec::sum(event.start_ns, time_ns));
         if (time_ns > row.longest_ns) {
             row.longest_ns = time_ns;
             row.longest_start_ns = event.start_ns;

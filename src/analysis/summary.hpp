@@ -26,7 +26,8 @@ class Union {
 public:
     void add(std::int64_t start, std::int64_t end) {
         if (end <= reached_) return;
-        length_ += end - (start > reached_ ? start : reached_);
+        // Times of a damaged trace may wrap around.
+        length_ = format::codec::sum(length_, format::codec::difference(end, start > reached_ ? start : reached_));
         reached_ = end;
     }
     [[nodiscard]] std::int64_t length() const { return length_; }

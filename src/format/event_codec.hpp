@@ -3,22 +3,28 @@
 // An event is encoded against its context: the last event of the same function, file and origin in this chunk, of which
 // `context_count` are remembered, each in a slot chosen by a hash. Per event:
 //
-//   tag      1 byte   0x80 + slot. Never 0: the tag is stored last, and 0 ends the records of a chunk
-//   shape    1 byte   which of the following are there (Shape)
-//   [define] 2 + varint + 1   function, file, origin: the slot gets a new context (Shape::define)
-//   gap      varint   start minus the end of the record before, in time units, zigzag
-//   duration varint   time units
-//   [offset] varint   minus the last one, zigzag. Left out when it is the last plus the context's stride, or (Shape::sequential)
-//                     begins where the last call ended. A stride is taken up when it was seen twice in a row
-//   [bytes]  varint   minus the last, zigzag (for a failed call: of minus errno)
+//   tag      1 byte   0x80 + slot, + 0x40 if there is a `rare` byte. Never 0: it is stored last, and 0 ends the records
+//   shape    1 byte   how long the following are: two bits each for gap, duration, offset and bytes
+//   gap      1, 2, 3 or 8 bytes   start minus the end of the record before, in time units, zigzag
+//   duration 1, 2, 3 or 8 bytes   time units
+//   offset   0, 0, 4 or 6 bytes   minus the context's last one, zigzag. Not there when it is the last plus the context's
+//                     stride (0), or begins where the last call ended (1). A stride is taken up when it was seen twice
+//   bytes    0, 2, 4 or 8 bytes   minus the last, zigzag (for a failed call: of minus errno). 0: as the last time
+//   [rare]   1 byte   which of the following are there (Rare)
+//   [define] 2 + 1 + 4 bytes   function, origin, file: the slot gets a new context, which the fields above are relative to
+//   [wide]   8 bytes  the offset, where 6 bytes do not hold it
 //   [order]  2 varints   sequence minus that of the record before, zigzag; sequence minus parent, or 0 without a parent
 //   [site]   varint   call site, where it is not the context's last one
+//
+// Lengths are chosen without branches, and the fields stored as whole words of which the next field overwrites the rest:
+// after a system call hardly any branch is predicted well. What is rare is written by a function of its own.
 //
 // Time is kept in units of 2^shift ticks, cut off from absolute values so that errors do not add up. The codec's state
 // begins anew in every chunk (with its StreamRecord): damage to one does not reach the next.
 // What does not live here: chunks, meta records (ring/, reader.cpp).
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -45,22 +51,48 @@ struct EventFields {
 namespace codec {
 
 inline constexpr std::uint32_t context_count = 64;
-inline constexpr std::uint8_t first_tag = 0x80;  ///< tags of events: 0x80 .. 0xbf
-inline constexpr std::uint8_t last_tag = first_tag + context_count - 1;
-inline constexpr std::size_t longest_event = 2 + 8 + 8 * 10;  ///< bytes, no event is longer
+inline constexpr std::uint8_t first_tag = 0x80;  ///< tags of events: 0x80 .. 0xff
+inline constexpr std::uint8_t rare_tag = 0x40;   ///< in a tag: there is a `rare` byte
+/// No event is longer, in bytes; with the rest of the last word stored.
+inline constexpr std::size_t longest_event = 2 + 4 * 8 + 1 + 7 + 8 + 2 * 10 + 10 + 8;
 
-struct Shape {
+struct Rare {
     static constexpr std::uint8_t define = 1;
-    static constexpr std::uint8_t offset = 2;
-    static constexpr std::uint8_t bytes = 4;
+    static constexpr std::uint8_t failed = 2;
+    static constexpr std::uint8_t wide = 4;
     static constexpr std::uint8_t order = 8;
-    static constexpr std::uint8_t failed = 16;
-    static constexpr std::uint8_t sequential = 32;
-    static constexpr std::uint8_t site = 64;
-    static constexpr std::uint8_t known = 127;  ///< all of them
+    static constexpr std::uint8_t site = 16;
+    static constexpr std::uint8_t known = 31;  ///< all of them
 };
 
-struct Context {
+/// The codes of `shape`, by field.
+namespace offset_code {
+inline constexpr std::uint32_t stride = 0;
+inline constexpr std::uint32_t sequential = 1;
+inline constexpr std::uint32_t four_bytes = 2;
+inline constexpr std::uint32_t six_bytes = 3;
+}  // namespace offset_code
+inline constexpr std::uint8_t time_bytes[4] = {1, 2, 3, 8};
+inline constexpr std::uint8_t offset_bytes[4] = {0, 0, 4, 6};
+inline constexpr std::uint8_t size_bytes[4] = {0, 2, 4, 8};
+inline constexpr unsigned duration_shift = 2;
+inline constexpr unsigned offset_shift = 4;
+inline constexpr unsigned size_shift = 6;
+
+/// How a time is stored: code, and length in bytes. Computed, because a table would be one more cache line.
+struct TimeLength {
+    std::uint32_t code;
+    std::uint32_t bytes;
+};
+inline TimeLength time_length(std::uint64_t value) {
+    static_assert(time_bytes[0] == 1 && time_bytes[1] == 2 && time_bytes[2] == 3 && time_bytes[3] == 8);
+    const std::uint32_t whole_bytes = (63U ^ static_cast<std::uint32_t>(std::countl_zero(value | 1U))) / 8U;
+    const std::uint32_t code = whole_bytes < 3 ? whole_bytes : 3;
+    return {code, 1 + code + (whole_bytes >= 3 ? 4U : 0U)};
+}
+
+/// One cache line.
+struct alignas(64) Context {
     std::uint64_t key = 0;  ///< function, origin and file; 0: the slot is free
     std::int64_t offset = 0;
     std::int64_t stride = 0;    ///< expected distance of offsets
@@ -71,16 +103,23 @@ struct Context {
     std::uint32_t site = 0;
 };
 
+/// The record before.
+struct Previous {
+    std::uint64_t end = 0;
+    std::uint32_t sequence = 0;
+};
+struct Contexts {
+    Context slots[context_count];
+};
+
 /// Encoder's and decoder's memory. A StreamRecord begins it anew, with the time it states.
 struct State {
-    std::uint64_t end = 0;  ///< of the record before
-    std::uint32_t sequence = 0;
-    Context contexts[context_count];
+    Previous previous;
+    Contexts contexts;
 
     void reset(std::uint64_t time) {
-        end = time;
-        sequence = 0;
-        for (Context& context : contexts) context = Context{};
+        previous = {time, 0};
+        contexts = {};
     }
 };
 
@@ -107,9 +146,8 @@ inline std::int64_t sum(std::int64_t a, std::int64_t b) {
 }
 
 /// What an event's offset and size teach for the next one.
-inline void learn(Context& context, std::int64_t offset, std::int64_t bytes) {
-    const std::int64_t distance = difference(offset, context.offset);
-    if (distance == context.distance) context.stride = distance;
+inline void learn(Context& context, std::int64_t distance, std::int64_t offset, std::int64_t bytes) {
+    context.stride = distance == context.distance ? distance : context.stride;
     context.distance = distance;
     context.offset = offset;
     context.bytes = bytes;
@@ -124,63 +162,129 @@ inline std::byte* put_varint(std::byte* out, std::uint64_t value) {
     return out;
 }
 
-/// Writes one event at `out`, where longest_event bytes must be free (and zero); its tag last. Returns its end.
-inline std::byte* encode(State& state, const EventFields& event, std::byte* out) {
-    const std::uint64_t key = key_of(event.function, event.origin, event.file);
-    const std::uint32_t slot = slot_of(key);
-    Context& context = state.contexts[slot];
-    std::byte* const tag = out;
-    std::uint8_t shape = event.failed ? Shape::failed : 0;
-    out += 2;
-    if (context.key != key) [[unlikely]] {
-        context = Context{};
-        context.key = key;
-        shape |= Shape::define;
-        std::memcpy(out, &event.function, 2);
-        out[2] = static_cast<std::byte>(event.origin);
-        out = put_varint(out + 3, event.file);
-    }
-    out = put_varint(out, zigzag(static_cast<std::int64_t>(event.start - state.end)));
-    out = put_varint(out, event.end - event.start);
-    const std::int64_t distance = difference(event.offset, context.offset);
+/// Stores a whole word; the caller goes on behind the part of it that counts. The rest is zero, as free space has to be
+/// (of a wide offset it is not: there more than two bytes follow in any case).
+inline void put_word(std::byte* out, std::uint64_t value) { std::memcpy(out, &value, sizeof value); }
+
+/// The fields that every event has, at `at`: times, and what offset and size do not repeat. A value of `wide_offset` that
+/// is not 0 has to be written too. Returns where they end.
+[[gnu::always_inline]] inline std::byte* put_fields(const Previous& previous, const Context& context, std::uint64_t start,
+                                                    std::uint64_t end, std::int64_t distance, std::int64_t bytes,
+                                                    std::byte* at, std::uint32_t& shape, std::uint64_t& wide_offset) {
+    const std::uint64_t gap = zigzag(static_cast<std::int64_t>(start - previous.end));
+    const TimeLength gap_length = time_length(gap);
+    put_word(at, gap);
+    at += gap_length.bytes;
+    const std::uint64_t duration = end - start;
+    const TimeLength duration_length = time_length(duration);
+    put_word(at, duration);
+    at += duration_length.bytes;
+    shape = gap_length.code | duration_length.code << duration_shift;
+    wide_offset = 0;
     if (distance != context.stride) {
         if (distance == context.bytes) {
-            shape |= Shape::sequential;
+            shape |= offset_code::sequential << offset_shift;
         } else {
-            shape |= Shape::offset;
-            out = put_varint(out, zigzag(distance));
+            const std::uint64_t value = zigzag(distance);
+            const std::uint32_t longer = value >> 32 != 0 ? 1 : 0;
+            shape |= (offset_code::four_bytes + longer) << offset_shift;
+            put_word(at, value);
+            at += 4 + 2 * longer;
+            if (value >> 48 != 0) [[unlikely]]
+                wide_offset = value;
         }
     }
-    if (event.bytes != context.bytes) {
-        shape |= Shape::bytes;
-        out = put_varint(out, zigzag(difference(event.bytes, context.bytes)));
+    if (bytes != context.bytes) {
+        const std::uint64_t value = zigzag(difference(bytes, context.bytes));
+        const std::uint32_t code = 1U + (value >> 16 != 0 ? 1U : 0U) + (value >> 32 != 0 ? 1U : 0U);
+        shape |= code << size_shift;
+        put_word(at, value);
+        at += std::size_t{1} << code;
     }
-    const auto sequence_step = static_cast<std::int32_t>(event.sequence - state.sequence);
+    return at;
+}
+
+inline void put_tag(std::byte* out, std::uint32_t tag, std::uint32_t shape) {
+    out[1] = static_cast<std::byte>(shape);
+    __atomic_store_n(reinterpret_cast<std::uint8_t*>(out), static_cast<std::uint8_t>(tag), __ATOMIC_RELEASE);
+}
+
+/// An event with nothing rare about it: writes it as encode() does and returns its end; null, and nothing is written, when
+/// there is something rare and encode() has to do it. Calls nothing and needs few registers.
+[[gnu::always_inline]] inline std::byte* encode_common(Previous& previous, Contexts& contexts, std::uint64_t key, std::uint64_t start,
+                                                       std::uint64_t end, std::int64_t offset, std::int64_t bytes,
+                                                       std::uint32_t sequence, std::uint32_t parent_step,
+                                                       std::byte* out) {
+    const std::uint32_t slot = slot_of(key);
+    Context& context = contexts.slots[slot];
+    const std::int64_t distance = difference(offset, context.offset);
+    const std::uint32_t rare = ((sequence - previous.sequence) ^ static_cast<std::uint32_t>(context.sequence_step)) |
+                               (parent_step ^ context.parent_step) | context.site;
+    if (context.key != key || (rare | (zigzag(distance) >> 48)) != 0) [[unlikely]]
+        return nullptr;
+    std::uint32_t shape = 0;
+    std::uint64_t wide_offset = 0;
+    std::byte* const at = put_fields(previous, context, start, end, distance, bytes, out + 2, shape, wide_offset);
+    learn(context, distance, offset, bytes);
+    previous.end = end;
+    previous.sequence = sequence;
+    put_tag(out, first_tag + slot, shape);
+    return at;
+}
+
+/// Writes one event at `out`, where longest_event bytes must be free (and zero); its tag last. Returns its end.
+inline std::byte* encode(Previous& previous, Contexts& contexts, const EventFields& event, std::byte* out) {
+    const std::uint64_t key = key_of(event.function, event.origin, event.file);
+    const std::uint32_t slot = slot_of(key);
+    Context& context = contexts.slots[slot];
+    std::uint8_t parts = event.failed ? Rare::failed : 0;
+    if (context.key != key) {
+        parts |= Rare::define;
+        context = Context{};
+        context.key = key;
+    }
+    const std::int64_t distance = difference(event.offset, context.offset);
+    std::uint32_t shape = 0;
+    std::uint64_t wide_offset = 0;
+    std::byte* at =
+        put_fields(previous, context, event.start, event.end, distance, event.bytes, out + 2, shape, wide_offset);
+    std::byte* const rare = at++;
+    if ((parts & Rare::define) != 0) {
+        std::memcpy(at, &event.function, 2);
+        at[2] = static_cast<std::byte>(event.origin);
+        std::memcpy(at + 3, &event.file, 4);
+        at += 7;
+    }
+    if (wide_offset != 0) {
+        parts |= Rare::wide;
+        put_word(at, wide_offset);
+        at += 8;
+    }
+    const auto sequence_step = static_cast<std::int32_t>(event.sequence - previous.sequence);
     const std::uint32_t parent_step = event.parent != 0 ? event.sequence - event.parent : 0;
-    const std::uint32_t order_change =
-        (static_cast<std::uint32_t>(sequence_step ^ context.sequence_step)) | (parent_step ^ context.parent_step);
-    // One branch for both: neither changes often.
-    if ((order_change | (event.site ^ context.site)) != 0) [[unlikely]] {
-        if (order_change != 0) {
-            shape |= Shape::order;
-            out = put_varint(out, zigzag(sequence_step));
-            out = put_varint(out, parent_step);
-            context.sequence_step = sequence_step;
-            context.parent_step = parent_step;
-        }
-        if (event.site != context.site) {
-            shape |= Shape::site;
-            out = put_varint(out, event.site);
-            context.site = event.site;
-        }
+    if (sequence_step != context.sequence_step || parent_step != context.parent_step) {
+        parts |= Rare::order;
+        at = put_varint(at, zigzag(sequence_step));
+        at = put_varint(at, parent_step);
+        context.sequence_step = sequence_step;
+        context.parent_step = parent_step;
     }
-    learn(context, event.offset, event.bytes);
-    state.end = event.end;
-    state.sequence = event.sequence;
-    tag[1] = static_cast<std::byte>(shape);
-    __atomic_store_n(reinterpret_cast<std::uint8_t*>(tag), static_cast<std::uint8_t>(first_tag + slot),
-                     __ATOMIC_RELEASE);
-    return out;
+    if (event.site != context.site) {
+        parts |= Rare::site;
+        at = put_varint(at, event.site);
+        context.site = event.site;
+    }
+    *rare = static_cast<std::byte>(parts);
+    if (parts == 0) at = rare;
+    learn(context, distance, event.offset, event.bytes);
+    previous.end = event.end;
+    previous.sequence = event.sequence;
+    put_tag(out, first_tag + slot + (parts != 0 ? rare_tag : 0U), shape);
+    return at;
+}
+
+inline std::byte* encode(State& state, const EventFields& event, std::byte* out) {
+    return encode(state.previous, state.contexts, event, out);
 }
 
 /// Reads bytes within bounds; once they are exceeded, `ok` stays false.
@@ -195,6 +299,23 @@ public:
             return 0;
         }
         return static_cast<std::uint8_t>(*at_++);
+    }
+    /// `count` bytes (0 .. 8), low byte first.
+    std::uint64_t word(std::size_t count) {
+        std::uint64_t value = 0;
+        const auto left = static_cast<std::size_t>(end_ - at_);
+        if (left >= sizeof value) [[likely]] {
+            std::memcpy(&value, at_, sizeof value);
+            if (count < sizeof value) value &= (std::uint64_t{1} << (8 * count)) - 1;
+        } else if (count <= left) {
+            for (std::size_t i = 0; i < count; ++i)
+                value |= static_cast<std::uint64_t>(at_[i]) << (8 * i);
+        } else {
+            ok_ = false;
+            return 0;
+        }
+        at_ += count;
+        return value;
     }
     std::uint64_t varint() {
         std::uint64_t value = 0;
@@ -216,44 +337,55 @@ private:
 /// Reads the event at `in`, whose first byte is an event's tag. Returns its end, or null when these bytes are no event.
 inline const std::byte* decode(State& state, EventFields& event, const std::byte* in, const std::byte* end) {
     ByteReader reader(in, end);
-    const std::uint32_t slot = reader.byte() - first_tag;
+    const std::uint8_t tag = reader.byte();
+    const std::uint32_t slot = tag % context_count;
     const std::uint8_t shape = reader.byte();
-    if (!reader.ok() || slot >= context_count || (shape & ~Shape::known) != 0) return nullptr;
-    Context& context = state.contexts[slot];
-    if ((shape & Shape::define) != 0) {
-        const std::uint16_t low = reader.byte();
-        const auto function = static_cast<std::uint16_t>(low | (reader.byte() << 8));
-        const std::uint8_t origin = reader.byte();
-        const std::uint64_t file = reader.varint();
-        if (file > 0xffff'ffffU) return nullptr;
-        context = Context{};
-        context.key = key_of(function, origin, static_cast<std::uint32_t>(file));
-        if (slot_of(context.key) != slot) return nullptr;
+    if (!reader.ok() || tag < first_tag) return nullptr;
+    const std::uint64_t gap = reader.word(time_bytes[shape & 3U]);
+    const std::uint64_t duration = reader.word(time_bytes[shape >> duration_shift & 3U]);
+    const std::uint32_t offset_kind = shape >> offset_shift & 3U;
+    std::uint64_t offset = reader.word(offset_bytes[offset_kind]);
+    const std::uint64_t bytes = reader.word(size_bytes[shape >> size_shift & 3U]);
+
+    Context& context = state.contexts.slots[slot];
+    event.failed = false;
+    if ((tag & rare_tag) != 0) {
+        const std::uint8_t parts = reader.byte();
+        if ((parts & ~Rare::known) != 0) return nullptr;
+        event.failed = (parts & Rare::failed) != 0;
+        if ((parts & Rare::define) != 0) {
+            const auto function = static_cast<std::uint16_t>(reader.word(2));
+            const std::uint8_t origin = reader.byte();
+            const auto file = static_cast<std::uint32_t>(reader.word(4));
+            context = Context{};
+            context.key = key_of(function, origin, file);
+            if (slot_of(context.key) != slot) return nullptr;
+        }
+        if ((parts & Rare::wide) != 0) offset = reader.word(8);
+        if ((parts & Rare::order) != 0) {
+            context.sequence_step = static_cast<std::int32_t>(unzigzag(reader.varint()));
+            context.parent_step = static_cast<std::uint32_t>(reader.varint());
+        }
+        if ((parts & Rare::site) != 0) context.site = static_cast<std::uint32_t>(reader.varint());
     }
-    if (context.key == 0) return nullptr;
+    if (!reader.ok() || context.key == 0) return nullptr;
+
     event.function = static_cast<std::uint16_t>(context.key & 0xffffU);
     event.origin = static_cast<std::uint8_t>((context.key >> 16) & 0xffU);
     event.file = static_cast<std::uint32_t>(context.key >> 24);
-    event.failed = (shape & Shape::failed) != 0;
-    event.start = state.end + static_cast<std::uint64_t>(unzigzag(reader.varint()));
-    event.end = event.start + reader.varint();
-    std::int64_t distance = (shape & Shape::sequential) != 0 ? context.bytes : context.stride;
-    if ((shape & Shape::offset) != 0) distance = unzigzag(reader.varint());
+    event.start = state.previous.end + static_cast<std::uint64_t>(unzigzag(gap));
+    event.end = event.start + duration;
+    const std::int64_t distance = offset_kind == offset_code::stride       ? context.stride
+                                  : offset_kind == offset_code::sequential ? context.bytes
+                                                                           : unzigzag(offset);
     event.offset = sum(context.offset, distance);
-    event.bytes = context.bytes;
-    if ((shape & Shape::bytes) != 0) event.bytes = sum(event.bytes, unzigzag(reader.varint()));
-    if ((shape & Shape::order) != 0) {
-        context.sequence_step = static_cast<std::int32_t>(unzigzag(reader.varint()));
-        context.parent_step = static_cast<std::uint32_t>(reader.varint());
-    }
-    if ((shape & Shape::site) != 0) context.site = static_cast<std::uint32_t>(reader.varint());
-    if (!reader.ok()) return nullptr;
-    event.sequence = state.sequence + static_cast<std::uint32_t>(context.sequence_step);
+    event.bytes = sum(context.bytes, unzigzag(bytes));
+    event.sequence = state.previous.sequence + static_cast<std::uint32_t>(context.sequence_step);
     event.parent = context.parent_step != 0 ? event.sequence - context.parent_step : 0;
     event.site = context.site;
-    learn(context, event.offset, event.bytes);
-    state.end = event.end;
-    state.sequence = event.sequence;
+    learn(context, distance, event.offset, event.bytes);
+    state.previous.end = event.end;
+    state.previous.sequence = event.sequence;
     return reader.at();
 }
 

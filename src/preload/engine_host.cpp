@@ -32,13 +32,13 @@ void enter_storage() {
     tracer::ThreadStream& stream = *process_tracer->thread();
     saved_depth = stream.depth;
     const int top = stream.depth < tracer::ThreadStream::max_depth ? stream.depth : tracer::ThreadStream::max_depth;
-    if (top > 0) stream.frames[top - 1].layer = tracer::Layer::engine;
+    if (top > 0) stream.frames[top - 1].origin = format::Origin::engine;
 }
 
 void leave_storage() {
     tracer::ThreadStream& stream = *process_tracer->thread();
     const int top = saved_depth < tracer::ThreadStream::max_depth ? saved_depth : tracer::ThreadStream::max_depth;
-    if (top > 0) stream.frames[top - 1].layer = tracer::Layer::mpi_io;
+    if (top > 0) stream.frames[top - 1].origin = format::Origin::mpi_library;
 }
 
 void note(format::NoteCode code, const char* path, std::int64_t value, const char* text) {

@@ -1,7 +1,9 @@
 // Bodies of the MPI-IO wrappers: guard, real call, record. Compiled once per MPI library.
 #include "tracer/hooks/mpi_hooks.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <string_view>
 
 #include "ioweir_generated/mpi_slots.hpp"
 #include "mpi/mpi.hpp"
@@ -38,9 +40,55 @@ std::int64_t error_class(int code) {
     return result;
 }
 
-bool is_read(Function function) {
-    return std::strcmp(format::functions[static_cast<std::uint16_t>(function)].op, "read") == 0;
+constexpr bool is_read(Function function) {
+    return std::string_view(format::functions[static_cast<std::uint16_t>(function)].op) == "read";
 }
+
+/// Sizes of the types that MPI itself defines, looked up instead of asked for. Nobody can free those, so that what is
+/// known of a handle stays true: that it is one of them and how large, or that it is none. Entries are written once.
+class TypeSizes {
+public:
+    /// Bytes of one; 0 when they cannot be told.
+    std::int64_t of(MPI_Datatype type) {
+        std::uint64_t handle = 0;  // a number (MPICH) or an address (Open MPI)
+        static_assert(sizeof type <= sizeof handle);
+        std::memcpy(&handle, &type, sizeof type);
+        Entry& entry = entries_[(handle * 0x9E37'79B9'7F4A'7C15ULL) >> 58];
+        const std::uint64_t known = entry.handle.load(std::memory_order_acquire);
+        const std::int64_t bytes = entry.bytes.load(std::memory_order_relaxed);
+        if (known == handle && bytes != derived) [[likely]]
+            return bytes;
+        return ask(type, handle, entry);
+    }
+
+private:
+    static constexpr std::int64_t derived = -1;
+    static constexpr std::size_t capacity = 64;
+    struct Entry {
+        std::atomic<std::uint64_t> handle;
+        std::atomic<std::int64_t> bytes;  // 0: free
+    };
+
+    [[gnu::noinline]] std::int64_t ask(MPI_Datatype type, std::uint64_t handle, Entry& entry) {
+        MPI_Count size = 0;
+        if (type == MPI_DATATYPE_NULL) return 0;  // the call returns an error, asking would end the program
+        if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size <= 0) return 0;
+        std::int64_t unused = 0;
+        if (entry.bytes.load(std::memory_order_relaxed) != unused) return size;
+        int integers = 0;
+        int addresses = 0;
+        int types = 0;
+        int combiner = MPI_COMBINER_NAMED;
+        if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return size;
+        const std::int64_t lasting = combiner == MPI_COMBINER_NAMED ? static_cast<std::int64_t>(size) : derived;
+        if (entry.bytes.compare_exchange_strong(unused, lasting))
+            entry.handle.store(handle, std::memory_order_release);
+        return size;
+    }
+
+    Entry entries_[capacity];
+};
+TypeSizes type_sizes;
 
 /// One recorded call. `call` makes it; `finish` says what to record: file, offset, bytes.
 struct Outcome {
@@ -49,9 +97,9 @@ struct Outcome {
     std::int64_t bytes;
 };
 template <typename Call, typename Finish>
-int traced_call(Function function, const void* frame, Call&& call, Finish&& finish) {
+[[gnu::always_inline]] inline int traced_call(Function function, const void* frame, Call&& call, Finish&& finish) {
     ThreadStream& stream = *tracer->thread();
-    if (!tracer->traces(LayerBit::mpi_io)) {
+    if (!tracer->traces(LayerBit::mpi_io)) [[unlikely]] {
         const Scope scope(stream, Layer::mpi_io, 0);
         return call();
     }
@@ -110,11 +158,7 @@ int traced_delete(Function function, const void* frame, Call&& call, const char*
 /// Bytes of `count` instances of a datatype; 0 when they cannot be told.
 template <typename Count>
 std::int64_t bytes_of(Count count, MPI_Datatype datatype) {
-    MPI_Count type_bytes = 0;
-    if (count <= 0 || datatype == MPI_DATATYPE_NULL)
-        return 0;  // the call returns an error, asking would end the program
-    if (PMPI_Type_size_x(datatype, &type_bytes) != MPI_SUCCESS || type_bytes <= 0) return 0;
-    return static_cast<std::int64_t>(count) * type_bytes;
+    return count > 0 ? static_cast<std::int64_t>(count) * type_sizes.of(datatype) : 0;
 }
 
 /// For the layers above, which do not know what an MPI_Datatype is. A null one must not reach the library: it would end
@@ -146,10 +190,10 @@ int traced_start(Function function, const void* frame, Call&& call, MPI_File fh,
 /// `call` takes the status to use: the program's, or ours when it ignores it, because the bytes read are in it.
 /// What was read is the status's count; what was written is what was asked for, when the call succeeded.
 template <typename Call>
-int with_status(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, std::int64_t asked,
+[[gnu::always_inline]] inline int with_status(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, std::int64_t asked,
                 MPI_Status* status) {
     MPI_Status own;
-    if (status == MPI_STATUS_IGNORE && tracer->traces(LayerBit::mpi_io)) {
+    if (is_read(function) && status == MPI_STATUS_IGNORE && tracer->traces(LayerBit::mpi_io)) {
         std::memset(&own, 0, sizeof own);
         status = &own;
     }
@@ -166,7 +210,7 @@ int with_status(Function function, const void* frame, Call&& call, MPI_File fh, 
 }
 
 template <typename Call, typename Count>
-int traced_transfer(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
+[[gnu::always_inline]] inline int traced_transfer(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
                     MPI_Datatype datatype, MPI_Status* status) {
     const std::int64_t asked = tracer->traces(LayerBit::mpi_io) ? bytes_of(count, datatype) : 0;
     return with_status(function, frame, call, fh, offset, asked, status);

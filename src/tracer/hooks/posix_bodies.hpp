@@ -31,13 +31,11 @@ template <typename Call>
     const std::uint64_t start = ticks(use_tsc);
     const auto result = call();
     const std::uint64_t stop = ticks(use_tsc);
-    ThreadStream& stream = thread_stream;
-    const bool failed = result < 0;
-    const std::int64_t bytes = failed                           ? -static_cast<std::int64_t>(errno)
-                               : bytes_moved == result_is_bytes ? static_cast<std::int64_t>(result)
-                                                                : bytes_moved;
-    record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)),
-                 next_sequence(stream), file, start, stop, offset, bytes, failed);
+    if (result < 0) [[unlikely]]
+        record_call(function, file, start, stop, offset, 0, errno);
+    else
+        record_leaf(process_tracer, function, file, start, stop, offset,
+                    bytes_moved == result_is_bytes ? static_cast<std::int64_t>(result) : bytes_moved);
     return result;
 }
 
@@ -54,11 +52,10 @@ template <typename Call, typename OffsetAfter>
     const auto result = call();
     const std::uint64_t stop = ticks(use_tsc);
     const std::int64_t offset = offset_after(static_cast<std::int64_t>(result));
-    ThreadStream& stream = thread_stream;
-    const bool failed = result < 0;
-    record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)),
-                 next_sequence(stream), file, start, stop, offset,
-                 failed ? -static_cast<std::int64_t>(errno) : static_cast<std::int64_t>(result), failed);
+    if (result < 0) [[unlikely]]
+        record_call(function, file, start, stop, offset, 0, errno);
+    else
+        record_leaf(process_tracer, function, file, start, stop, offset, static_cast<std::int64_t>(result));
     return result;
 }
 

@@ -79,6 +79,19 @@ void map_alive_word() {
 
 std::uint64_t realtime_ns() { return clock_ns(CLOCK_REALTIME) + static_cast<std::uint64_t>(process.clock_skew_ns); }
 
+void begin_chunk(ThreadStream& stream, format::ChunkHeader* chunk, std::size_t used_bytes) {
+    stream.chunk = chunk;
+    stream.cursor = reinterpret_cast<std::byte*>(chunk) + used_bytes;
+    stream.end = reinterpret_cast<std::byte*>(chunk) + chunk->size_bytes;
+    // With call sites every event goes the long way.
+    stream.limit = process_tracer.call_site == nullptr ? stream.end - format::codec::longest_event : nullptr;
+}
+
+void leave_chunk(ThreadStream& stream) {
+    stream.chunk = nullptr;
+    stream.cursor = stream.end = stream.limit = nullptr;
+}
+
 void store_sample(format::ChunkHeader* chunk) {
     // Torn by a kill, the sample must not look whole: 0 while it changes.
     __atomic_store_n(&chunk->sample_monotonic_ns, 0, __ATOMIC_RELEASE);
@@ -127,7 +140,8 @@ void write_stream_record(ThreadStream& stream) {
         record->stream = stream.stream;
         record->thread = static_cast<std::uint32_t>(raw::thread_id());
         record->tick = ticks(process_tracer.use_tsc);
-        stream.codec.reset(record->tick >> time_shift);
+        stream.previous = {record->tick >> time_shift, 0};
+        stream.contexts = {};
         commit(stream, record);
     }
 }
@@ -174,7 +188,7 @@ void after_fork(ThreadStream& stream) {
     for (auto& spare : process.spare) spare.store(nullptr);
     // This thread is the only one here. Its streams go on being written, but not into the parent's chunks.
     thread_stream = ThreadStream{.writing = true};
-    stream = ThreadStream{.in_refill = true, .writing = true};
+    stream = ThreadStream{.writing = true, .in_refill = true};
     if (process.file.attached() && process.file.reattach() != 0) process.exhausted.store(true);
 }
 
@@ -200,14 +214,11 @@ bool take_spare(ThreadStream& stream, std::size_t size) {
     for (auto& slot : process.spare) {
         format::ChunkHeader* chunk = slot.exchange(nullptr);
         if (chunk == nullptr) continue;
-        stream.chunk = chunk;
-        stream.cursor = reinterpret_cast<std::byte*>(chunk) + chunk->reserved;
-        stream.end = reinterpret_cast<std::byte*>(chunk) + chunk->size_bytes;
+        begin_chunk(stream, chunk, chunk->reserved);
         if (static_cast<std::size_t>(stream.end - stream.cursor) >= size + 2 * sizeof(format::StreamRecord))
             return true;
         NodeFile::release(chunk, chunk->size_bytes);
-        stream.cursor = stream.end = nullptr;
-        stream.chunk = nullptr;
+        leave_chunk(stream);
     }
     return false;
 }
@@ -225,9 +236,7 @@ bool take_new_chunk(ThreadStream& stream) {
     chunk->stream = stream.stream;
     store_sample(chunk);
     __atomic_store_n(&chunk->magic, format::chunk_magic, __ATOMIC_RELEASE);
-    stream.chunk = chunk;
-    stream.cursor = reinterpret_cast<std::byte*>(chunk) + sizeof(format::ChunkHeader);
-    stream.end = reinterpret_cast<std::byte*>(chunk) + chunk->size_bytes;
+    begin_chunk(stream, chunk, sizeof(format::ChunkHeader));
     return true;
 }
 
@@ -275,8 +284,7 @@ std::byte* make_room(ThreadStream& stream, std::size_t size) {
         if (stream.chunk != nullptr) {
             store_sample(stream.chunk);
             NodeFile::release(stream.chunk, stream.chunk->size_bytes);
-            stream.chunk = nullptr;
-            stream.cursor = stream.end = nullptr;
+            leave_chunk(stream);
         }
         const bool first = stream.stream == 0;
         if (first) {
@@ -307,8 +315,7 @@ void hand_on(ThreadStream& stream) {
     if (stream.chunk == nullptr) return;
     stream.chunk->reserved = static_cast<std::uint64_t>(stream.cursor - reinterpret_cast<std::byte*>(stream.chunk));
     format::ChunkHeader* chunk = stream.chunk;
-    stream.chunk = nullptr;
-    stream.cursor = stream.end = nullptr;
+    leave_chunk(stream);
     stream.stream = 0;
     stream.sequence = 0;
     for (auto& slot : process.spare) {
@@ -472,8 +479,6 @@ bool program_has_open(std::uint64_t device, std::uint64_t inode) {
     return found;
 }
 
-ThreadStream* this_thread() { return &thread_stream; }
-
 bool kernel_uses_tsc() {
     char name[16] = {};
     const int fd =
@@ -487,7 +492,9 @@ bool kernel_uses_tsc() {
 }  // namespace
 
 void prepare() {
-    process_tracer.thread = this_thread;
+    process_tracer.append = append;
+    process_tracer.thread_offset =
+        reinterpret_cast<std::byte*>(&thread_stream) - static_cast<std::byte*>(__builtin_thread_pointer());
     process_tracer.has_open = program_has_open;
 }
 

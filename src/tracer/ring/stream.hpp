@@ -32,26 +32,32 @@ inline constexpr std::uint32_t all_layers = 63;
 class Scope;
 
 /// One enclosing call of this thread. `scope` lies on the thread's stack; a longjmp can leave it behind.
+/// With it, what every call inside wants to know, so that it need not look at the frames outside.
 struct Frame {
     const Scope* scope;
-    std::uint32_t sequence;
-    Layer layer;
+    std::uint32_t sequence;  ///< 0: the call is not recorded
+    std::uint32_t parent;    ///< sequence of the innermost recorded call, this one included; 0: none
+    std::uint32_t layers;    ///< bit 1 << layer, of this call and those around it
+    format::Origin origin;   ///< of the calls inside
 };
 
-struct ThreadStream {
+/// What the hot path needs lies in the first cache line.
+struct alignas(64) ThreadStream {
     static constexpr int max_depth = 8;
 
     std::byte* cursor = nullptr;  ///< next record
-    std::byte* end = nullptr;     ///< end of the chunk
+    std::byte* limit = nullptr;   ///< while cursor is below it, an event may be recorded without asking anyone
     std::uint32_t sequence = 0;   ///< of the last call entered
     int depth = 0;
-    Frame frames[max_depth] = {};
-    std::uint32_t stream = 0;  ///< number in its image, 0: none yet
-    bool in_refill = false;
+    format::codec::Previous previous = {};
     bool writing = false;  ///< something is being written: whoever finds this set interrupted it
+    bool in_refill = false;
+    std::uint32_t stream = 0;  ///< number in its image, 0: none yet
+    std::byte* end = nullptr;  ///< of the chunk
+    format::codec::Contexts contexts = {};
+    Frame frames[max_depth] = {};
     format::ChunkHeader* chunk = nullptr;
     ThreadStream* deputy = nullptr;  ///< a second stream of the thread, made when it is first needed
-    format::codec::State codec = {};
 };
 
 /// Events count time in units of 2^time_shift ticks: at most 16 ns with clocks of 1 GHz and above.
@@ -70,7 +76,7 @@ inline std::uint32_t next_sequence(ThreadStream& stream) {
 
 /// What the hooks of every library need from the preload's tracer: one instance a process, in the preload.
 /// A C-like table because the back ends are separate libraries.
-struct Tracer {
+struct alignas(64) Tracer {
     bool active = false;  ///< false: hooks only forward
     /// LayerBits of what is recorded; 0 while `active` is false, so that a hook needs one test only.
     std::uint32_t layers = 0;
@@ -79,7 +85,11 @@ struct Tracer {
     volatile bool mpi_is_starting = false;
     /// Points at a word the kernel clears in a child of fork (MADV_WIPEONFORK); 1 in the process that mapped it.
     const volatile std::uint32_t* alive = nullptr;
-    ThreadStream* (*thread)() = nullptr;
+    /// Where thread_stream lies, from the thread pointer: the same for every thread, since its TLS model is initial-exec.
+    std::ptrdiff_t thread_offset = 0;
+    /// append() below, which all libraries share: its instructions are in the cache once.
+    void (*append)(const Tracer& tracer, std::uint64_t key, std::uint64_t start, std::uint64_t stop, std::int64_t offset,
+                   std::int64_t bytes, std::uint64_t order) = nullptr;
     /// Makes room for `size` bytes; null when there is none (counted as dropped).
     std::byte* (*refill)(ThreadStream& stream, std::size_t size) = nullptr;
     /// Names a new file id (never 0 unless the path is one that is not traced).
@@ -96,6 +106,10 @@ struct Tracer {
     /// back end is there.
     std::int64_t (*mpi_type_bytes)(const void* types, std::size_t index) = nullptr;
 
+    /// The calling thread's stream, without a call.
+    [[nodiscard]] ThreadStream* thread() const {
+        return reinterpret_cast<ThreadStream*>(static_cast<std::byte*>(__builtin_thread_pointer()) + thread_offset);
+    }
     [[nodiscard]] bool traces(LayerBit layer) const { return (layers & static_cast<std::uint32_t>(layer)) != 0; }
 };
 
@@ -122,10 +136,14 @@ private:
 class Scope {
 public:
     Scope(ThreadStream& stream, Layer layer, std::uint32_t sequence)
-        : stream_(stream), saved_depth_(live_depth(stream, this)), cookie_(cookie_of(sequence)) {
-        stream_.depth = saved_depth_;
-        if (stream_.depth < ThreadStream::max_depth) stream_.frames[stream_.depth] = {this, sequence, layer};
-        ++stream_.depth;
+        : stream_(stream), saved_depth_(0), cookie_(cookie_of(sequence)) {
+        if (stream.depth == 0) [[likely]] {
+            stream.frames[0] = {this, sequence, sequence, 1U << static_cast<unsigned>(layer),
+                                inner_origin(layer, format::Origin::application)};
+            stream.depth = 1;
+        } else {
+            enter_inner(layer, sequence);
+        }
     }
     ~Scope() {
         stream_.depth = saved_depth_;
@@ -134,22 +152,41 @@ public:
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
-    /// Depth without the frames that a longjmp left behind: those below the present stack position (`inner` is the
-    /// address of something in the present frame; stacks grow down), and those whose cookie was overwritten.
-    /// Looks at what may be dead: the address sanitizer would call that an overflow.
-    [[gnu::no_sanitize_address]] static int live_depth(const ThreadStream& stream, const void* inner) {
+    /// Whether the call of this frame is still there: not if a longjmp left it behind. Then it lies below the present
+    /// stack position (`inner` is the address of something in the present frame; stacks grow down), or its cookie was
+    /// overwritten. Looks at what may be dead: the address sanitizer would call that an overflow.
+    [[gnu::no_sanitize_address]] static bool lives(const Frame& frame, const void* inner) {
+        return static_cast<const void*>(frame.scope) > inner && frame.scope->cookie_ == cookie_of(frame.sequence);
+    }
+    /// Depth without the frames that were left behind.
+    static int live_depth(const ThreadStream& stream, const void* inner) {
         int depth = stream.depth;
-        while (depth > 0) {
-            if (depth > ThreadStream::max_depth) return depth;
-            const Frame& frame = stream.frames[depth - 1];
-            if (static_cast<const void*>(frame.scope) > inner && frame.scope->cookie_ == cookie_of(frame.sequence))
-                break;
-            --depth;
-        }
+        while (depth > 0 && depth <= ThreadStream::max_depth && !lives(stream.frames[depth - 1], inner)) --depth;
         return depth;
     }
 
 private:
+    [[gnu::noinline]] void enter_inner(Layer layer, std::uint32_t sequence) {
+        saved_depth_ = live_depth(stream_, this);
+        if (saved_depth_ < ThreadStream::max_depth) {
+            Frame frame{this, sequence, sequence, 0, format::Origin::application};
+            if (saved_depth_ > 0) {
+                const Frame& outer = stream_.frames[saved_depth_ - 1];
+                frame.layers = outer.layers;
+                frame.origin = outer.origin;
+                if (sequence == 0) frame.parent = outer.parent;
+            }
+            frame.layers |= 1U << static_cast<unsigned>(layer);
+            frame.origin = inner_origin(layer, frame.origin);
+            stream_.frames[saved_depth_] = frame;
+        }
+        stream_.depth = saved_depth_ + 1;
+    }
+    static format::Origin inner_origin(Layer layer, format::Origin outer) {
+        return is_library(layer)         ? outer
+               : layer == Layer::engine ? format::Origin::engine
+                                         : format::Origin::mpi_library;
+    }
     static std::uint64_t cookie_of(std::uint32_t sequence) { return 0x10e1'10e1'0000'0000U ^ sequence; }
 
     ThreadStream& stream_;
@@ -163,66 +200,143 @@ struct Context {
     format::Origin origin = format::Origin::application;
 };
 
-inline Context context_of(ThreadStream& stream, const void* inner) {
-    Context context;
-    if (stream.depth == 0) [[likely]]
-        return context;
+/// The innermost call that encloses the present one and is still there; null without any.
+[[gnu::noinline]] inline const Frame* enclosing(ThreadStream& stream, const void* inner) {
     stream.depth = Scope::live_depth(stream, inner);
-    const int known = stream.depth < ThreadStream::max_depth ? stream.depth : ThreadStream::max_depth;
-    for (int i = 0; i < known; ++i) {
-        const Frame& frame = stream.frames[i];
-        if (frame.sequence != 0) context.parent = frame.sequence;
-        if (!is_library(frame.layer))
-            context.origin = frame.layer == Layer::engine ? format::Origin::engine : format::Origin::mpi_library;
-    }
-    return context;
+    if (stream.depth == 0) return nullptr;
+    return &stream.frames[(stream.depth < ThreadStream::max_depth ? stream.depth : ThreadStream::max_depth) - 1];
+}
+
+inline Context context_of(ThreadStream& stream, const void* inner) {
+    if (stream.depth == 0) [[likely]]
+        return {};
+    const Frame* frame = enclosing(stream, inner);
+    if (frame == nullptr) return {};
+    return {frame->parent, frame->origin};
 }
 
 /// True inside an intercepted call of this layer and thread: what a layer calls of itself is not recorded again.
 inline bool inside(ThreadStream& stream, Layer layer, const void* inner) {
     if (stream.depth == 0) [[likely]]
         return false;
-    stream.depth = Scope::live_depth(stream, inner);
-    const int known = stream.depth < ThreadStream::max_depth ? stream.depth : ThreadStream::max_depth;
-    for (int i = 0; i < known; ++i)
-        if (stream.frames[i].layer == layer) return true;
-    return false;
+    const Frame* frame = enclosing(stream, inner);
+    return frame != nullptr && (frame->layers >> static_cast<unsigned>(layer) & 1U) != 0;
 }
 inline bool inside_mpi_io(ThreadStream& stream, const void* inner) { return inside(stream, Layer::mpi_io, inner); }
 
-/// Appends one event; its first byte is stored last.
-inline void record_event(const Tracer& tracer, ThreadStream& stream, format::Function function, Context context,
+/// Function, origin and file as one word, as the codec has them.
+inline std::uint64_t event_key(format::Function function, format::Origin origin, std::uint32_t file) {
+    return format::codec::key_of(static_cast<std::uint16_t>(function), static_cast<std::uint8_t>(origin), file);
+}
+
+/// Any event. Claims the stream, or its deputy.
+[[gnu::noinline]] inline void record_slowly(const Tracer& tracer, format::EventFields event) {
+    if (tracer.call_site != nullptr)
+        event.site = tracer.call_site();  // writes a record of its own when the site is new: before the stream is claimed
+    ThreadStream& stream = *tracer.thread();
+    const Writing writing(tracer, stream);
+    if (writing.stream() == nullptr) return;
+    ThreadStream& into = *writing.stream();
+    if (&into != &stream) {
+        // The enclosing call is in another stream than this event: only the origin can be said.
+        event.sequence = next_sequence(into);
+        event.parent = 0;
+    }
+    // Asked while the stream is ours: a handler that is the first to record in a child of fork leaves no stale cursor.
+    const bool room = static_cast<std::size_t>(into.end - into.cursor) >= format::codec::longest_event;
+    if ((*tracer.alive != 0 && room) || tracer.refill(into, format::codec::longest_event) != nullptr)
+        into.cursor = format::codec::encode(into.previous, into.contexts, event, into.cursor);
+}
+
+/// append() ends here when it cannot do it: the stream is being written (this is a signal handler that interrupted that),
+/// a longjmp has left frames behind, there is no room, this is a child of fork, or something is rare about the event.
+/// It takes append()'s arguments, so that a jump leads here and nothing has to be kept.
+[[gnu::noinline]] inline void append_slowly(const Tracer& tracer, std::uint64_t key, std::uint64_t start,
+                                            std::uint64_t stop, std::int64_t offset, std::int64_t bytes,
+                                            std::uint64_t order) {
+    ThreadStream& stream = *tracer.thread();
+    Context context{static_cast<std::uint32_t>(order), static_cast<format::Origin>(key >> 16 & 0xffU)};
+    if (order >> 32 == 0) context = context_of(stream, __builtin_frame_address(0));
+    record_slowly(tracer, {.function = static_cast<std::uint16_t>(key),
+                           .origin = static_cast<std::uint8_t>(context.origin),
+                           .failed = false,
+                           .file = static_cast<std::uint32_t>(key >> 24),
+                           .sequence = order >> 32 != 0 ? static_cast<std::uint32_t>(order >> 32) : next_sequence(stream),
+                           .parent = context.parent,
+                           .start = start >> time_shift,
+                           .end = stop >> time_shift,
+                           .offset = offset,
+                           .bytes = bytes});
+}
+
+/// The hot path: appends one event of a call that succeeded; its first byte is stored last.
+/// `order`: sequence in the upper half, parent in the lower; 0 for a call that made no other (a leaf): its sequence, parent
+/// and origin are found here, and `key` says Origin::application. What costs here is cache lines, because the system call
+/// before has filled the cache with other things: of code, and of data (the tracer's first, the stream's first, a context,
+/// the chunk). So nothing is called, and whatever is rare jumps away.
+[[gnu::noinline]] inline void append(const Tracer& tracer, std::uint64_t key, std::uint64_t start, std::uint64_t stop,
+                                     std::int64_t offset, std::int64_t bytes, std::uint64_t order) {
+    ThreadStream& stream = *tracer.thread();
+    // Asked while the stream is ours: a handler that is the first to record in a child of fork leaves no stale cursor.
+    if (stream.writing) [[unlikely]]
+        return append_slowly(tracer, key, start, stop, offset, bytes, order);
+    stream.writing = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    std::byte* end = nullptr;
+    if (*tracer.alive != 0 && stream.cursor < stream.limit) [[likely]] {
+        auto sequence = static_cast<std::uint32_t>(order >> 32);
+        auto parent = static_cast<std::uint32_t>(order);
+        std::uint64_t whole_key = key;
+        bool known = true;
+        if (sequence == 0) {
+            // Not taken before the event is certain to be written here: the number must not be lost.
+            sequence = stream.sequence + 1;
+            if (stream.depth != 0) {
+                const auto top = static_cast<unsigned>(stream.depth) - 1;
+                const Frame& frame = stream.frames[top % ThreadStream::max_depth];
+                known = top < ThreadStream::max_depth && Scope::lives(frame, __builtin_frame_address(0));
+                parent = frame.parent;
+                whole_key |= static_cast<std::uint64_t>(frame.origin) << 16;
+            }
+        }
+        if (known) [[likely]]
+            end = format::codec::encode_common(stream.previous, stream.contexts, whole_key, start >> time_shift,
+                                               stop >> time_shift, offset, bytes, sequence,
+                                               parent != 0 ? sequence - parent : 0, stream.cursor);
+    }
+    if (end == nullptr) [[unlikely]] {
+        stream.writing = false;
+        return append_slowly(tracer, key, start, stop, offset, bytes, order);
+    }
+    if (order >> 32 == 0) stream.sequence = static_cast<std::uint32_t>(stream.previous.sequence);
+    stream.cursor = end;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    stream.writing = false;
+}
+
+/// One call that makes no other and succeeded.
+inline void record_leaf(const Tracer& tracer, format::Function function, std::uint32_t file, std::uint64_t start,
+                        std::uint64_t stop, std::int64_t offset, std::int64_t bytes) {
+    append(tracer, event_key(function, format::Origin::application, file), start, stop, offset, bytes, 0);
+}
+
+/// Records one call. `bytes` of a call that failed: minus the error.
+inline void record_event(const Tracer& tracer, ThreadStream&, format::Function function, Context context,
                          std::uint32_t sequence, std::uint32_t file, std::uint64_t start, std::uint64_t stop,
                          std::int64_t offset, std::int64_t bytes, bool failed) {
-    std::uint32_t site = 0;
-    if (tracer.call_site != nullptr) [[unlikely]]
-        site = tracer.call_site();  // writes a record of its own when the site is new: before the stream is claimed
-    const Writing writing(tracer, stream);
-    if (writing.stream() != &stream) [[unlikely]] {
-        // The enclosing call is in another stream than this event: only the origin can be said.
-        if (writing.stream() == nullptr) return;
-        sequence = next_sequence(*writing.stream());
-        context.parent = 0;
-    }
-    ThreadStream& into = *writing.stream();
-    // Asked first: a handler that is the first to record in a child of fork leaves no stale cursor behind.
-    const bool alive = *tracer.alive != 0;
-    if (!alive || static_cast<std::size_t>(into.end - into.cursor) < format::codec::longest_event) [[unlikely]] {
-        if (tracer.refill(into, format::codec::longest_event) == nullptr) return;
-    }
-    format::EventFields event;
-    event.function = static_cast<std::uint16_t>(function);
-    event.origin = static_cast<std::uint8_t>(context.origin);
-    event.failed = failed;
-    event.file = file;
-    event.sequence = sequence;
-    event.parent = context.parent;
-    event.start = start >> time_shift;
-    event.end = stop >> time_shift;
-    event.offset = offset;
-    event.bytes = bytes;
-    event.site = site;
-    into.cursor = format::codec::encode(into.codec, event, into.cursor);
+    if (failed) [[unlikely]]
+        return record_slowly(tracer, {.function = static_cast<std::uint16_t>(function),
+                                      .origin = static_cast<std::uint8_t>(context.origin),
+                                      .failed = true,
+                                      .file = file,
+                                      .sequence = sequence,
+                                      .parent = context.parent,
+                                      .start = start >> time_shift,
+                                      .end = stop >> time_shift,
+                                      .offset = offset,
+                                      .bytes = bytes});
+    tracer.append(tracer, event_key(function, context.origin, file), start, stop, offset, bytes,
+                  static_cast<std::uint64_t>(sequence) << 32 | context.parent);
 }
 
 }  // namespace ioweir::tracer

@@ -26,6 +26,9 @@ protected:
         };
         stream_.cursor = memory_.data();
         stream_.end = memory_.data() + memory_.size();
+        stream_.limit = stream_.end - format::codec::longest_event;
+        tracer_.append = append;
+        tracer_.thread_offset = reinterpret_cast<std::byte*>(&stream_) - static_cast<std::byte*>(__builtin_thread_pointer());
         refills = 0;
     }
     void record(Function function, Context context, std::uint32_t sequence) {

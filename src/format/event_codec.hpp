@@ -5,19 +5,19 @@
 //
 //   tag      1 byte   0x80 + slot, + 0x40 if there is a `rare` byte. Never 0: it is stored last, and 0 ends the records
 //   shape    1 byte   how long the following are: two bits each for gap, duration, offset and bytes
-//   gap      1, 2, 3 or 8 bytes   start minus the end of the record before, in time units, zigzag
-//   duration 1, 2, 3 or 8 bytes   time units
 //   offset   0, 0, 4 or 6 bytes   minus the context's last one, zigzag. Not there when it is the last plus the context's
 //                     stride (0), or begins where the last call ended (1). A stride is taken up when it was seen twice
 //   bytes    0, 2, 4 or 8 bytes   minus the last, zigzag (for a failed call: of minus errno). 0: as the last time
+//   gap      1, 2, 3 or 8 bytes   start minus the end of the record before, in time units, zigzag
+//   duration 1, 2, 3 or 8 bytes   time units
 //   [rare]   1 byte   which of the following are there (Rare)
 //   [define] 2 + 1 + 4 bytes   function, origin, file: the slot gets a new context, which the fields above are relative to
 //   [wide]   8 bytes  the offset, where 6 bytes do not hold it
 //   [order]  2 varints   sequence minus that of the record before, zigzag; sequence minus parent, or 0 without a parent
 //   [site]   varint   call site, where it is not the context's last one
 //
-// Lengths are chosen without branches, and the fields stored as whole words of which the next field overwrites the rest:
-// after a system call hardly any branch is predicted well. What is rare is written by a function of its own.
+// Fields are stored as whole words, of which the next field overwrites what is too much. What is rare is written by a
+// function of its own.
 //
 // Time is kept in units of 2^shift ticks, cut off from absolute values so that errors do not add up. The codec's state
 // begins anew in every chunk (with its StreamRecord): damage to one does not reach the next.
@@ -91,6 +91,15 @@ inline TimeLength time_length(std::uint64_t value) {
     return {code, 1 + code + (whole_bytes >= 3 ? 4U : 0U)};
 }
 
+struct Order {
+    std::int32_t sequence_step = 0;  ///< sequence minus that of the record before
+    std::uint32_t parent_step = 0;   ///< sequence minus parent; 0: no parent
+
+    friend bool operator==(const Order& a, const Order& b) {
+        return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+    }
+};
+
 /// One cache line.
 struct alignas(64) Context {
     std::uint64_t key = 0;  ///< function, origin and file; 0: the slot is free
@@ -98,8 +107,7 @@ struct alignas(64) Context {
     std::int64_t stride = 0;    ///< expected distance of offsets
     std::int64_t distance = 0;  ///< the last one seen
     std::int64_t bytes = 0;
-    std::int32_t sequence_step = 0;  ///< sequence minus that of the record before
-    std::uint32_t parent_step = 0;   ///< sequence minus parent; 0: no parent
+    Order order;
     std::uint32_t site = 0;
 };
 
@@ -163,44 +171,52 @@ inline std::byte* put_varint(std::byte* out, std::uint64_t value) {
 }
 
 /// Stores a whole word; the caller goes on behind the part of it that counts. The rest is zero, as free space has to be
-/// (of a wide offset it is not: there more than two bytes follow in any case).
+/// (of an offset it may not be: there two more fields follow in any case).
 inline void put_word(std::byte* out, std::uint64_t value) { std::memcpy(out, &value, sizeof value); }
 
-/// The fields that every event has, at `at`: times, and what offset and size do not repeat. A value of `wide_offset` that
-/// is not 0 has to be written too. Returns where they end.
-[[gnu::always_inline]] inline std::byte* put_fields(const Previous& previous, const Context& context, std::uint64_t start,
-                                                    std::uint64_t end, std::int64_t distance, std::int64_t bytes,
-                                                    std::byte* at, std::uint32_t& shape, std::uint64_t& wide_offset) {
+/// A distance that is not the stride: stored at `at`, `shape` says how. One that six bytes do not hold is in `wide` then
+/// (zigzag), and the six count for nothing. Returns the end.
+[[gnu::always_inline]] inline std::byte* put_distance(Context& context, std::int64_t distance, std::byte* at,
+                                                      std::uint32_t& shape, std::uint64_t& wide) {
+    if (distance == context.bytes) {
+        shape = offset_code::sequential << offset_shift;
+        return at;
+    }
+    const std::uint64_t value = zigzag(distance);
+    const std::uint32_t longer = value >> 32 != 0 ? 1 : 0;
+    shape = (offset_code::four_bytes + longer) << offset_shift;
+    put_word(at, value);
+    if (value >> 48 != 0) [[unlikely]]
+        wide = value;
+    return at + 4 + 2 * longer;
+}
+
+/// A size that is not the last one.
+[[gnu::always_inline]] inline std::byte* put_size(Context& context, std::int64_t bytes, std::byte* at,
+                                                  std::uint32_t& shape) {
+    const std::uint64_t value = zigzag(difference(bytes, context.bytes));
+    const std::uint32_t code = 1U + (value >> 16 != 0 ? 1U : 0U) + (value >> 32 != 0 ? 1U : 0U);
+    shape |= code << size_shift;
+    put_word(at, value);
+    return at + (std::size_t{1} << code);
+}
+
+[[gnu::always_inline]] inline std::byte* put_times(const Previous& previous, std::uint64_t start, std::uint64_t end,
+                                                   std::byte* at, std::uint32_t& shape) {
     const std::uint64_t gap = zigzag(static_cast<std::int64_t>(start - previous.end));
+    const std::uint64_t duration = end - start;
+    if ((gap | duration) < 0x100) [[likely]] {
+        const auto both = static_cast<std::uint16_t>(gap | duration << 8);
+        std::memcpy(at, &both, sizeof both);
+        return at + sizeof both;
+    }
     const TimeLength gap_length = time_length(gap);
     put_word(at, gap);
     at += gap_length.bytes;
-    const std::uint64_t duration = end - start;
     const TimeLength duration_length = time_length(duration);
     put_word(at, duration);
     at += duration_length.bytes;
-    shape = gap_length.code | duration_length.code << duration_shift;
-    wide_offset = 0;
-    if (distance != context.stride) {
-        if (distance == context.bytes) {
-            shape |= offset_code::sequential << offset_shift;
-        } else {
-            const std::uint64_t value = zigzag(distance);
-            const std::uint32_t longer = value >> 32 != 0 ? 1 : 0;
-            shape |= (offset_code::four_bytes + longer) << offset_shift;
-            put_word(at, value);
-            at += 4 + 2 * longer;
-            if (value >> 48 != 0) [[unlikely]]
-                wide_offset = value;
-        }
-    }
-    if (bytes != context.bytes) {
-        const std::uint64_t value = zigzag(difference(bytes, context.bytes));
-        const std::uint32_t code = 1U + (value >> 16 != 0 ? 1U : 0U) + (value >> 32 != 0 ? 1U : 0U);
-        shape |= code << size_shift;
-        put_word(at, value);
-        at += std::size_t{1} << code;
-    }
+    shape |= gap_length.code | duration_length.code << duration_shift;
     return at;
 }
 
@@ -209,23 +225,35 @@ inline void put_tag(std::byte* out, std::uint32_t tag, std::uint32_t shape) {
     __atomic_store_n(reinterpret_cast<std::uint8_t*>(out), static_cast<std::uint8_t>(tag), __ATOMIC_RELEASE);
 }
 
-/// An event with nothing rare about it: writes it as encode() does and returns its end; null, and nothing is written, when
-/// there is something rare and encode() has to do it. Calls nothing and needs few registers.
-[[gnu::always_inline]] inline std::byte* encode_common(Previous& previous, Contexts& contexts, std::uint64_t key, std::uint64_t start,
-                                                       std::uint64_t end, std::int64_t offset, std::int64_t bytes,
-                                                       std::uint32_t sequence, std::uint32_t parent_step,
-                                                       std::byte* out) {
+/// An event without a call site (and none before it in this chunk) and with nothing rare about it: written as encode()
+/// does. Null, and nothing has happened, when there is something rare: then encode() has to do it. Calls nothing, needs few
+/// registers and few instructions.
+[[gnu::always_inline]] inline std::byte* encode_common(Previous& previous, Contexts& contexts, std::uint64_t key,
+                                                       std::uint64_t start, std::uint64_t end, std::int64_t offset,
+                                                       std::int64_t bytes, std::uint32_t sequence,
+                                                       std::uint32_t parent_step, std::byte* out) {
     const std::uint32_t slot = slot_of(key);
     Context& context = contexts.slots[slot];
-    const std::int64_t distance = difference(offset, context.offset);
-    const std::uint32_t rare = ((sequence - previous.sequence) ^ static_cast<std::uint32_t>(context.sequence_step)) |
-                               (parent_step ^ context.parent_step) | context.site;
-    if (context.key != key || (rare | (zigzag(distance) >> 48)) != 0) [[unlikely]]
+    const Order order{static_cast<std::int32_t>(sequence - previous.sequence), parent_step};
+    if (context.key != key || context.order != order) [[unlikely]]
         return nullptr;
     std::uint32_t shape = 0;
-    std::uint64_t wide_offset = 0;
-    std::byte* const at = put_fields(previous, context, start, end, distance, bytes, out + 2, shape, wide_offset);
-    learn(context, distance, offset, bytes);
+    std::uint64_t wide = 0;
+    std::byte* at = out + 2;
+    const std::int64_t distance = difference(offset, context.offset);
+    if (distance != context.stride) {
+        at = put_distance(context, distance, at, shape, wide);
+        if (wide != 0) [[unlikely]]
+            return nullptr;
+        if (distance == context.distance) context.stride = distance;
+    }
+    context.distance = distance;
+    context.offset = offset;
+    if (bytes != context.bytes) {
+        at = put_size(context, bytes, at, shape);
+        context.bytes = bytes;
+    }
+    at = put_times(previous, start, end, at, shape);
     previous.end = end;
     previous.sequence = sequence;
     put_tag(out, first_tag + slot, shape);
@@ -243,11 +271,15 @@ inline std::byte* encode(Previous& previous, Contexts& contexts, const EventFiel
         context = Context{};
         context.key = key;
     }
-    const std::int64_t distance = difference(event.offset, context.offset);
     std::uint32_t shape = 0;
-    std::uint64_t wide_offset = 0;
-    std::byte* at =
-        put_fields(previous, context, event.start, event.end, distance, event.bytes, out + 2, shape, wide_offset);
+    std::uint64_t wide = 0;
+    std::byte* at = out + 2;
+    const std::int64_t distance = difference(event.offset, context.offset);
+    if (distance != context.stride) at = put_distance(context, distance, at, shape, wide);
+    if (wide != 0) parts |= Rare::wide;
+    if (event.bytes != context.bytes) at = put_size(context, event.bytes, at, shape);
+    learn(context, distance, event.offset, event.bytes);
+    at = put_times(previous, event.start, event.end, at, shape);
     std::byte* const rare = at++;
     if ((parts & Rare::define) != 0) {
         std::memcpy(at, &event.function, 2);
@@ -255,19 +287,17 @@ inline std::byte* encode(Previous& previous, Contexts& contexts, const EventFiel
         std::memcpy(at + 3, &event.file, 4);
         at += 7;
     }
-    if (wide_offset != 0) {
-        parts |= Rare::wide;
-        put_word(at, wide_offset);
+    if (wide != 0) {
+        put_word(at, wide);
         at += 8;
     }
-    const auto sequence_step = static_cast<std::int32_t>(event.sequence - previous.sequence);
-    const std::uint32_t parent_step = event.parent != 0 ? event.sequence - event.parent : 0;
-    if (sequence_step != context.sequence_step || parent_step != context.parent_step) {
+    const Order order{static_cast<std::int32_t>(event.sequence - previous.sequence),
+                      event.parent != 0 ? event.sequence - event.parent : 0};
+    if (order != context.order) {
         parts |= Rare::order;
-        at = put_varint(at, zigzag(sequence_step));
-        at = put_varint(at, parent_step);
-        context.sequence_step = sequence_step;
-        context.parent_step = parent_step;
+        at = put_varint(at, zigzag(order.sequence_step));
+        at = put_varint(at, order.parent_step);
+        context.order = order;
     }
     if (event.site != context.site) {
         parts |= Rare::site;
@@ -276,13 +306,11 @@ inline std::byte* encode(Previous& previous, Contexts& contexts, const EventFiel
     }
     *rare = static_cast<std::byte>(parts);
     if (parts == 0) at = rare;
-    learn(context, distance, event.offset, event.bytes);
     previous.end = event.end;
     previous.sequence = event.sequence;
     put_tag(out, first_tag + slot + (parts != 0 ? rare_tag : 0U), shape);
     return at;
 }
-
 inline std::byte* encode(State& state, const EventFields& event, std::byte* out) {
     return encode(state.previous, state.contexts, event, out);
 }
@@ -308,8 +336,7 @@ public:
             std::memcpy(&value, at_, sizeof value);
             if (count < sizeof value) value &= (std::uint64_t{1} << (8 * count)) - 1;
         } else if (count <= left) {
-            for (std::size_t i = 0; i < count; ++i)
-                value |= static_cast<std::uint64_t>(at_[i]) << (8 * i);
+            for (std::size_t i = 0; i < count; ++i) value |= static_cast<std::uint64_t>(at_[i]) << (8 * i);
         } else {
             ok_ = false;
             return 0;
@@ -341,11 +368,11 @@ inline const std::byte* decode(State& state, EventFields& event, const std::byte
     const std::uint32_t slot = tag % context_count;
     const std::uint8_t shape = reader.byte();
     if (!reader.ok() || tag < first_tag) return nullptr;
-    const std::uint64_t gap = reader.word(time_bytes[shape & 3U]);
-    const std::uint64_t duration = reader.word(time_bytes[shape >> duration_shift & 3U]);
     const std::uint32_t offset_kind = shape >> offset_shift & 3U;
     std::uint64_t offset = reader.word(offset_bytes[offset_kind]);
     const std::uint64_t bytes = reader.word(size_bytes[shape >> size_shift & 3U]);
+    const std::uint64_t gap = reader.word(time_bytes[shape & 3U]);
+    const std::uint64_t duration = reader.word(time_bytes[shape >> duration_shift & 3U]);
 
     Context& context = state.contexts.slots[slot];
     event.failed = false;
@@ -363,8 +390,8 @@ inline const std::byte* decode(State& state, EventFields& event, const std::byte
         }
         if ((parts & Rare::wide) != 0) offset = reader.word(8);
         if ((parts & Rare::order) != 0) {
-            context.sequence_step = static_cast<std::int32_t>(unzigzag(reader.varint()));
-            context.parent_step = static_cast<std::uint32_t>(reader.varint());
+            context.order.sequence_step = static_cast<std::int32_t>(unzigzag(reader.varint()));
+            context.order.parent_step = static_cast<std::uint32_t>(reader.varint());
         }
         if ((parts & Rare::site) != 0) context.site = static_cast<std::uint32_t>(reader.varint());
     }
@@ -380,8 +407,8 @@ inline const std::byte* decode(State& state, EventFields& event, const std::byte
                                                                            : unzigzag(offset);
     event.offset = sum(context.offset, distance);
     event.bytes = sum(context.bytes, unzigzag(bytes));
-    event.sequence = state.previous.sequence + static_cast<std::uint32_t>(context.sequence_step);
-    event.parent = context.parent_step != 0 ? event.sequence - context.parent_step : 0;
+    event.sequence = state.previous.sequence + static_cast<std::uint32_t>(context.order.sequence_step);
+    event.parent = context.order.parent_step != 0 ? event.sequence - context.order.parent_step : 0;
     event.site = context.site;
     learn(context, distance, event.offset, event.bytes);
     state.previous.end = event.end;

@@ -24,7 +24,9 @@ mpi::FileCalls next_pmpi;
 HandleTable<std::uint32_t> handle_files;
 HandleTable<std::int64_t> split_bytes;  // asked for by a split collective that has begun; plus 1, since 0 means none
 
-bool inside_mpi_io() { return tracer::inside_mpi_io(*tracer->thread(), __builtin_frame_address(0)); }
+[[gnu::always_inline]] inline bool inside_mpi_io() {
+    return tracer::inside_mpi_io(*tracer->thread(), __builtin_frame_address(0));
+}
 
 /// The sequence number of the call that is under way.
 std::uint32_t innermost_call(const ThreadStream& stream) {
@@ -40,9 +42,15 @@ std::int64_t error_class(int code) {
     return result;
 }
 
-constexpr bool is_read(Function function) {
-    return std::string_view(format::functions[static_cast<std::uint16_t>(function)].op) == "read";
-}
+struct Readers {
+    bool of[format::function_count] = {};
+    constexpr Readers() {
+        for (std::size_t i = 0; i < format::function_count; ++i)
+            of[i] = std::string_view(format::functions[i].op) == "read";
+    }
+};
+constexpr Readers readers;
+constexpr bool is_read(Function function) { return readers.of[static_cast<std::uint16_t>(function)]; }
 
 /// Sizes of the types that MPI itself defines, looked up instead of asked for. Nobody can free those, so that what is
 /// known of a handle stays true: that it is one of them and how large, or that it is none. Entries are written once.
@@ -81,8 +89,7 @@ private:
         int combiner = MPI_COMBINER_NAMED;
         if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return size;
         const std::int64_t lasting = combiner == MPI_COMBINER_NAMED ? static_cast<std::int64_t>(size) : derived;
-        if (entry.bytes.compare_exchange_strong(unused, lasting))
-            entry.handle.store(handle, std::memory_order_release);
+        if (entry.bytes.compare_exchange_strong(unused, lasting)) entry.handle.store(handle, std::memory_order_release);
         return size;
     }
 
@@ -113,9 +120,12 @@ template <typename Call, typename Finish>
     }
     const std::uint64_t stop = ticks(tracer->use_tsc);
     const Outcome outcome = finish(stream, code);
-    const bool failed = code != MPI_SUCCESS;
-    record_event(*tracer, stream, function, context, sequence, outcome.file, start, stop, outcome.offset,
-                 failed ? -error_class(code) : outcome.bytes, failed);
+    if (code != MPI_SUCCESS) [[unlikely]]
+        record_event(*tracer, stream, function, context, sequence, outcome.file, start, stop, outcome.offset,
+                     -error_class(code), true);
+    else
+        record_event(*tracer, stream, function, context, sequence, outcome.file, start, stop, outcome.offset,
+                     outcome.bytes, false);
     return code;
 }
 
@@ -190,8 +200,8 @@ int traced_start(Function function, const void* frame, Call&& call, MPI_File fh,
 /// `call` takes the status to use: the program's, or ours when it ignores it, because the bytes read are in it.
 /// What was read is the status's count; what was written is what was asked for, when the call succeeded.
 template <typename Call>
-[[gnu::always_inline]] inline int with_status(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, std::int64_t asked,
-                MPI_Status* status) {
+[[gnu::always_inline]] inline int with_status(Function function, const void* frame, Call&& call, MPI_File fh,
+                                              MPI_Offset offset, std::int64_t asked, MPI_Status* status) {
     MPI_Status own;
     if (is_read(function) && status == MPI_STATUS_IGNORE && tracer->traces(LayerBit::mpi_io)) {
         std::memset(&own, 0, sizeof own);
@@ -210,8 +220,9 @@ template <typename Call>
 }
 
 template <typename Call, typename Count>
-[[gnu::always_inline]] inline int traced_transfer(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
-                    MPI_Datatype datatype, MPI_Status* status) {
+[[gnu::always_inline]] inline int traced_transfer(Function function, const void* frame, Call&& call, MPI_File fh,
+                                                  MPI_Offset offset, Count count, MPI_Datatype datatype,
+                                                  MPI_Status* status) {
     const std::int64_t asked = tracer->traces(LayerBit::mpi_io) ? bytes_of(count, datatype) : 0;
     return with_status(function, frame, call, fh, offset, asked, status);
 }

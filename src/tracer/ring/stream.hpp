@@ -88,8 +88,8 @@ struct alignas(64) Tracer {
     /// Where thread_stream lies, from the thread pointer: the same for every thread, since its TLS model is initial-exec.
     std::ptrdiff_t thread_offset = 0;
     /// append() below, which all libraries share: its instructions are in the cache once.
-    void (*append)(const Tracer& tracer, std::uint64_t key, std::uint64_t start, std::uint64_t stop, std::int64_t offset,
-                   std::int64_t bytes, std::uint64_t order) = nullptr;
+    void (*append)(const Tracer& tracer, std::uint64_t key, std::uint64_t start, std::uint64_t stop,
+                   std::int64_t offset, std::int64_t bytes, std::uint64_t order) = nullptr;
     /// Makes room for `size` bytes; null when there is none (counted as dropped).
     std::byte* (*refill)(ThreadStream& stream, std::size_t size) = nullptr;
     /// Names a new file id (never 0 unless the path is one that is not traced).
@@ -183,9 +183,9 @@ private:
         stream_.depth = saved_depth_ + 1;
     }
     static format::Origin inner_origin(Layer layer, format::Origin outer) {
-        return is_library(layer)         ? outer
+        return is_library(layer)        ? outer
                : layer == Layer::engine ? format::Origin::engine
-                                         : format::Origin::mpi_library;
+                                        : format::Origin::mpi_library;
     }
     static std::uint64_t cookie_of(std::uint32_t sequence) { return 0x10e1'10e1'0000'0000U ^ sequence; }
 
@@ -232,7 +232,8 @@ inline std::uint64_t event_key(format::Function function, format::Origin origin,
 /// Any event. Claims the stream, or its deputy.
 [[gnu::noinline]] inline void record_slowly(const Tracer& tracer, format::EventFields event) {
     if (tracer.call_site != nullptr)
-        event.site = tracer.call_site();  // writes a record of its own when the site is new: before the stream is claimed
+        event.site =
+            tracer.call_site();  // writes a record of its own when the site is new: before the stream is claimed
     ThreadStream& stream = *tracer.thread();
     const Writing writing(tracer, stream);
     if (writing.stream() == nullptr) return;
@@ -257,16 +258,17 @@ inline std::uint64_t event_key(format::Function function, format::Origin origin,
     ThreadStream& stream = *tracer.thread();
     Context context{static_cast<std::uint32_t>(order), static_cast<format::Origin>(key >> 16 & 0xffU)};
     if (order >> 32 == 0) context = context_of(stream, __builtin_frame_address(0));
-    record_slowly(tracer, {.function = static_cast<std::uint16_t>(key),
-                           .origin = static_cast<std::uint8_t>(context.origin),
-                           .failed = false,
-                           .file = static_cast<std::uint32_t>(key >> 24),
-                           .sequence = order >> 32 != 0 ? static_cast<std::uint32_t>(order >> 32) : next_sequence(stream),
-                           .parent = context.parent,
-                           .start = start >> time_shift,
-                           .end = stop >> time_shift,
-                           .offset = offset,
-                           .bytes = bytes});
+    record_slowly(tracer,
+                  {.function = static_cast<std::uint16_t>(key),
+                   .origin = static_cast<std::uint8_t>(context.origin),
+                   .failed = false,
+                   .file = static_cast<std::uint32_t>(key >> 24),
+                   .sequence = order >> 32 != 0 ? static_cast<std::uint32_t>(order >> 32) : next_sequence(stream),
+                   .parent = context.parent,
+                   .start = start >> time_shift,
+                   .end = stop >> time_shift,
+                   .offset = offset,
+                   .bytes = bytes});
 }
 
 /// The hot path: appends one event of a call that succeeded; its first byte is stored last.

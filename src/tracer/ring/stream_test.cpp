@@ -28,7 +28,8 @@ protected:
         stream_.end = memory_.data() + memory_.size();
         stream_.limit = stream_.end - format::codec::longest_event;
         tracer_.append = append;
-        tracer_.thread_offset = reinterpret_cast<std::byte*>(&stream_) - static_cast<std::byte*>(__builtin_thread_pointer());
+        tracer_.thread_offset =
+            reinterpret_cast<std::byte*>(&stream_) - static_cast<std::byte*>(__builtin_thread_pointer());
         refills = 0;
     }
     void record(Function function, Context context, std::uint32_t sequence) {
@@ -122,10 +123,14 @@ std::jmp_buf back;
     std::longjmp(back, 1);
 }
 
-[[maybe_unused, gnu::noinline]] Context ask_from_a_deeper_frame(ThreadStream& stream) {
-    volatile char deep[2048];
+/// Two frames, so that what the jump left behind lies within the array of one of them.
+[[maybe_unused, gnu::noinline]] Context ask_from_a_deeper_frame(ThreadStream& stream, int more = 1) {
+    volatile char deep[512];
     for (std::size_t i = 0; i < sizeof deep; ++i) deep[i] = static_cast<char>(i);
-    return context_of(stream, const_cast<const char*>(&deep[0]));
+    const Context context =
+        more > 0 ? ask_from_a_deeper_frame(stream, more - 1) : context_of(stream, const_cast<const char*>(&deep[0]));
+    deep[0] = 0;
+    return context;
 }
 
 TEST_F(StreamTest, LongjmpLeavesNoParentBehind) {

@@ -44,7 +44,7 @@ NodeWriter::~NodeWriter() {
 std::uint32_t NodeWriter::begin_thread(std::uint64_t image, std::uint32_t number, std::uint32_t kernel_id,
                                        std::uint64_t tick) {
     threads_.push_back(Thread{image, number, kernel_id, {}, 0, std::make_unique<codec::State>()});
-    threads_.back().codec->end = tick >> header_.time_shift;
+    threads_.back().codec->previous.end = tick >> header_.time_shift;
     return static_cast<std::uint32_t>(threads_.size() - 1);
 }
 
@@ -67,7 +67,7 @@ void NodeWriter::make_room(Thread& thread, std::size_t bytes) {
     const std::size_t needed = sizeof(ChunkHeader) + sizeof(StreamRecord) + 16 + bytes;
     thread.chunk.assign((needed + chunk_alignment - 1) / chunk_alignment * chunk_alignment, std::byte{0});
     thread.used = sizeof(ChunkHeader);
-    const std::uint64_t tick = thread.codec->end << header_.time_shift;
+    const std::uint64_t tick = thread.codec->previous.end << header_.time_shift;
     StreamRecord begin{{}, {}, {}, thread.number, thread.kernel_id, tick};
     begin.kind = StreamRecord::record_kind;
     put_meta(thread, std::string(reinterpret_cast<const char*>(&begin), sizeof begin));

@@ -113,6 +113,23 @@ std::uint32_t layers_to_trace() {
     }
 }
 
+/// A number of bytes from the environment. `ioweir run` has checked it; one that is wrong all the same (set by hand) is
+/// said, and the default is used.
+std::uint64_t size_setting(const char* name, std::uint64_t smallest, std::uint64_t otherwise) {
+    const char* text = std::getenv(name);
+    std::uint64_t bytes = otherwise;
+    if (text == nullptr || text[0] == '\0' || tracer::parse_size(text, smallest, bytes)) return bytes;
+    char words[160];
+    if (otherwise == tracer::no_quota)
+        std::snprintf(words, sizeof words, "%s must be a number of bytes, at least %llu; there is no limit now, not",
+                      name, static_cast<unsigned long long>(smallest));
+    else
+        std::snprintf(words, sizeof words, "%s must be a number of bytes, at least %llu; it is %llu now, not", name,
+                      static_cast<unsigned long long>(smallest), static_cast<unsigned long long>(otherwise));
+    tracer::say(words, text, 0);
+    return otherwise;
+}
+
 __attribute__((constructor)) void load() {
     tracer::prepare();
     tracer::resolve_posix(find_next);
@@ -127,6 +144,9 @@ __attribute__((constructor)) void load() {
     settings.directory = trace_directory;
     settings.layers = layers_to_trace();
     settings.call_sites = is_set("IOWEIR_CALLSITES");
+    settings.limits.buffer_bytes =
+        size_setting("IOWEIR_BUFFER", tracer::smallest_buffer_bytes, tracer::default_buffer_bytes);
+    settings.limits.quota_bytes = size_setting("IOWEIR_QUOTA", tracer::smallest_quota_bytes, tracer::no_quota);
     settings.anonymise_key = std::getenv("IOWEIR_ANONYMISE");
     copy_variable("IOWEIR_CLOCK", clock, sizeof clock);
     if (clock[0] != '\0') settings.clock = clock;

@@ -86,11 +86,15 @@ int NodeFile::map_header() {
     return 0;
 }
 
-NodeFile::Chunk NodeFile::allocate(std::size_t size_bytes) {
+NodeFile::Chunk NodeFile::allocate(std::size_t size_bytes, std::uint64_t quota_bytes) {
+    std::uint64_t before = __atomic_load_n(&header_->next_offset, __ATOMIC_RELAXED);
+    do {
+        if (format::chunk_alignment + before + size_bytes > quota_bytes) return {nullptr, EDQUOT};
+    } while (!__atomic_compare_exchange_n(&header_->next_offset, &before, before + size_bytes, true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
     const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CLOEXEC, 0);
     if (fd < 0) return {nullptr, errno};
-    const std::uint64_t offset =
-        format::chunk_alignment + __atomic_fetch_add(&header_->next_offset, size_bytes, __ATOMIC_RELAXED);
+    const std::uint64_t offset = format::chunk_alignment + before;
     Chunk chunk;
     chunk.error = reserve(fd, static_cast<off_t>(offset), size_bytes);
     if (chunk.error == 0) {
@@ -109,6 +113,17 @@ NodeFile::Chunk NodeFile::allocate(std::size_t size_bytes) {
     }
     raw::close(fd);
     return chunk;
+}
+
+bool NodeFile::give_back(format::ChunkHeader* chunk, std::size_t tail_bytes) {
+    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0) return false;
+    const std::uint64_t kept = chunk->size_bytes - tail_bytes;
+    const bool done = ::syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                static_cast<off_t>(chunk->self_offset + kept), static_cast<off_t>(tail_bytes)) == 0;
+    raw::close(fd);
+    if (done) ::munmap(reinterpret_cast<std::byte*>(chunk) + kept, tail_bytes);
+    return done;
 }
 
 void NodeFile::release(format::ChunkHeader* chunk, std::size_t size_bytes) { ::munmap(chunk, size_bytes); }

@@ -28,7 +28,11 @@ public:
         int error = 0;                          ///< errno then
     };
     /// A new zeroed chunk, `size_bytes` a multiple of format::chunk_alignment. The caller fills the header, magic last.
-    Chunk allocate(std::size_t size_bytes);
+    /// EDQUOT when the file would become larger than `quota_bytes`.
+    Chunk allocate(std::size_t size_bytes, std::uint64_t quota_bytes);
+    /// Gives back the disk space of the last `tail_bytes` of a mapped chunk, and unmaps them; whole pages. Its header still
+    /// says how long it is: the rest of it reads as zeros. False, and nothing has happened, where the file system cannot.
+    bool give_back(format::ChunkHeader* chunk, std::size_t tail_bytes);
     static void release(format::ChunkHeader* chunk, std::size_t size_bytes);
 
 private:

@@ -17,6 +17,7 @@
 #include "tracer/ring/align.hpp"
 #include "tracer/ring/anonymise.hpp"
 #include "tracer/ring/call_site.hpp"
+#include "tracer/ring/limits.hpp"
 #include "tracer/ring/node_file.hpp"
 #include "tracer/ring/scratch.hpp"
 
@@ -42,6 +43,8 @@ struct Process {
     std::atomic<std::uint32_t> next_file{};
     std::atomic<std::uint32_t> next_stream{};
     std::atomic<std::uint32_t> chunks{};
+    std::atomic<std::uint64_t> mapped_bytes{};  // of chunks
+    Limits limits{};
     std::atomic<bool> described{};  // the ProcessRecord was written
     std::atomic<bool> exhausted{};  // no more chunks can be had
     std::atomic<bool> complained{};
@@ -62,11 +65,6 @@ struct Process {
     std::atomic<format::ChunkHeader*> spare[spare_capacity] = {};
 };
 constinit Process process;
-
-std::size_t next_chunk_bytes() {
-    const std::uint32_t made = process.chunks.fetch_add(1, std::memory_order_relaxed);
-    return made == 0 ? 64 * kib : made < 4 ? 256 * kib : 1024 * kib;
-}
 
 void map_alive_word() {
     void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -90,6 +88,15 @@ void begin_chunk(ThreadStream& stream, format::ChunkHeader* chunk, std::size_t u
 void leave_chunk(ThreadStream& stream) {
     stream.chunk = nullptr;
     stream.cursor = stream.end = stream.limit = nullptr;
+}
+
+std::size_t mapped_bytes_of(const ThreadStream& stream) {
+    return static_cast<std::size_t>(stream.end - reinterpret_cast<const std::byte*>(stream.chunk));
+}
+
+void unmap_chunk(format::ChunkHeader* chunk, std::size_t bytes) {
+    NodeFile::release(chunk, bytes);
+    process.mapped_bytes.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 void store_sample(format::ChunkHeader* chunk) {
@@ -181,6 +188,7 @@ void after_fork(ThreadStream& stream) {
     *process.alive = 1;
     process.next_stream.store(0);
     process.chunks.store(0);
+    process.mapped_bytes.store(0);
     process.described.store(false);
     process.exhausted.store(false);
     process.attaching.clear();
@@ -217,20 +225,32 @@ bool take_spare(ThreadStream& stream, std::size_t size) {
         begin_chunk(stream, chunk, chunk->reserved);
         if (static_cast<std::size_t>(stream.end - stream.cursor) >= size + 2 * sizeof(format::StreamRecord))
             return true;
-        NodeFile::release(chunk, chunk->size_bytes);
+        unmap_chunk(chunk, chunk->size_bytes);
         leave_chunk(stream);
     }
     return false;
 }
 
-bool take_new_chunk(ThreadStream& stream) {
-    NodeFile::Chunk fresh = process.file.allocate(next_chunk_bytes());
+bool take_new_chunk(ThreadStream& stream, bool first_of_thread) {
+    const std::uint32_t before = process.chunks.fetch_add(1, std::memory_order_relaxed);
+    const std::uint64_t mapped = process.mapped_bytes.load(std::memory_order_relaxed);
+    const std::size_t wanted = chunk_bytes(process.limits, mapped, before, first_of_thread);
+    NodeFile::Chunk fresh = process.file.allocate(wanted, process.limits.quota_bytes);
+    // What is left of the quota, or of the disk, may do for a smaller one.
+    if (fresh.header == nullptr && wanted > format::chunk_alignment)
+        fresh = process.file.allocate(format::chunk_alignment, process.limits.quota_bytes);
     if (fresh.header == nullptr) {
         process.exhausted.store(true);
         __atomic_fetch_add(&process.file.header()->disabled_processes, 1, __ATOMIC_RELAXED);
-        complain("the trace ends here, further calls are only counted: no space in", process.file.path(), fresh.error);
+        if (fresh.error == EDQUOT && process.limits.quota_bytes != no_quota)
+            complain("the trace ends here, further calls are only counted: IOWEIR_QUOTA is used up in",
+                     process.file.path(), 0);
+        else
+            complain("the trace ends here, further calls are only counted: no space in", process.file.path(),
+                     fresh.error);
         return false;
     }
+    process.mapped_bytes.fetch_add(fresh.header->size_bytes, std::memory_order_relaxed);
     format::ChunkHeader* chunk = fresh.header;
     chunk->image = process.image;
     chunk->stream = stream.stream;
@@ -283,7 +303,7 @@ std::byte* make_room(ThreadStream& stream, std::size_t size) {
                attach_file(&stream == &thread_stream)) {
         if (stream.chunk != nullptr) {
             store_sample(stream.chunk);
-            NodeFile::release(stream.chunk, stream.chunk->size_bytes);
+            unmap_chunk(stream.chunk, mapped_bytes_of(stream));
             leave_chunk(stream);
         }
         const bool first = stream.stream == 0;
@@ -292,7 +312,7 @@ std::byte* make_room(ThreadStream& stream, std::size_t size) {
             if (process.have_key && &stream == &thread_stream) ::pthread_setspecific(process.key, &stream);
         }
         const bool handed_on = first && take_spare(stream, size);
-        if (handed_on || take_new_chunk(stream)) {
+        if (handed_on || take_new_chunk(stream, first)) {
             write_stream_record(stream);
             if (!process.described.exchange(true)) describe_process(stream);
             if (static_cast<std::size_t>(stream.end - stream.cursor) >= size) place = stream.cursor;
@@ -313,16 +333,51 @@ std::byte* refill_stream(ThreadStream& stream, std::size_t size) {
 /// What is left of a stream's chunk goes to the next new thread.
 void hand_on(ThreadStream& stream) {
     if (stream.chunk == nullptr) return;
-    stream.chunk->reserved = static_cast<std::uint64_t>(stream.cursor - reinterpret_cast<std::byte*>(stream.chunk));
     format::ChunkHeader* chunk = stream.chunk;
+    const std::size_t mapped = mapped_bytes_of(stream);
+    chunk->reserved = static_cast<std::uint64_t>(stream.cursor - reinterpret_cast<std::byte*>(chunk));
     leave_chunk(stream);
     stream.stream = 0;
     stream.sequence = 0;
+    // One whose tail was given back stays as it is.
     for (auto& slot : process.spare) {
         format::ChunkHeader* expected = nullptr;
-        if (slot.compare_exchange_strong(expected, chunk)) return;
+        if (mapped == chunk->size_bytes && slot.compare_exchange_strong(expected, chunk)) return;
     }
-    NodeFile::release(chunk, chunk->size_bytes);
+    unmap_chunk(chunk, mapped);
+}
+
+/// At a normal end, disk space that was reserved and is not needed goes back: that of spare chunks, and that of this
+/// thread's but for a little, since what runs after us may still make calls.
+void give_back_tails(ThreadStream& stream) {
+    constexpr std::size_t page = 4096;
+    const auto up = [](std::size_t bytes) { return (bytes + page - 1) / page * page; };
+    for (auto& slot : process.spare) {
+        format::ChunkHeader* chunk = slot.exchange(nullptr);
+        if (chunk == nullptr) continue;
+        const std::size_t used = up(chunk->reserved);
+        std::size_t mapped = chunk->size_bytes;
+        if (used < mapped && process.file.give_back(chunk, mapped - used)) {
+            process.mapped_bytes.fetch_sub(mapped - used, std::memory_order_relaxed);
+            mapped = used;
+        }
+        unmap_chunk(chunk, mapped);
+    }
+    if (stream.chunk == nullptr) return;
+    const std::size_t mapped = mapped_bytes_of(stream);
+    const std::size_t kept =
+        up(static_cast<std::size_t>(stream.cursor - reinterpret_cast<std::byte*>(stream.chunk)) + page / 2);
+    if (kept >= mapped || mapped != stream.chunk->size_bytes) return;
+    const std::size_t tail = mapped - kept;
+    std::byte* const limit = stream.limit;
+    stream.end -= tail;
+    stream.limit = limit == nullptr ? nullptr : limit - tail;
+    if (process.file.give_back(stream.chunk, tail)) {
+        process.mapped_bytes.fetch_sub(tail, std::memory_order_relaxed);
+    } else {
+        stream.end += tail;
+        stream.limit = limit;
+    }
 }
 
 void thread_ended(void* argument) {
@@ -542,6 +597,7 @@ void start(const Settings& settings) {
         else
             complain("call sites are not recorded: no memory for", "their table", errno);
     }
+    process.limits = settings.limits;
     process_tracer.layers = settings.layers;
     process_tracer.active = true;
 }
@@ -549,10 +605,15 @@ void start(const Settings& settings) {
 void stop() {
     if (!process_tracer.active || *process.alive == 0 || !process.described.load()) return;
     write_moment<format::EndRecord>();
+    const Writing writing(process_tracer, thread_stream);
+    if (writing.stream() == &thread_stream) give_back_tails(thread_stream);
 }
 
 void complain(const char* text, const char* detail, int error_number) {
-    if (process.complained.exchange(true)) return;
+    if (!process.complained.exchange(true)) say(text, detail, error_number);
+}
+
+void say(const char* text, const char* detail, int error_number) {
     // A program that closed standard error may have any file of its own there: not a byte of ours goes into it.
     struct stat status{};
     if (raw::fstat(2, &status) != 0) return;

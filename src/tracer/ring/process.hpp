@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "tracer/ring/descriptors.hpp"
+#include "tracer/ring/limits.hpp"
 #include "tracer/ring/stream.hpp"
 
 namespace ioweir::tracer {
@@ -28,6 +29,8 @@ struct Settings {
     bool call_sites = false;
     const char* clock = nullptr;          ///< where the run's clock is (ring/align.hpp); null: nowhere
     std::int64_t test_clock_skew_ns = 0;  ///< added to CLOCK_REALTIME, in tests of the alignment
+
+    Limits limits;
     const char* anonymise_key = nullptr;  ///< see ring/anonymise.hpp; null: paths are written as they are
 };
 /// Starts tracing. Creates no file before the first event.
@@ -35,7 +38,9 @@ void start(const Settings& settings);
 /// exit() was called: everything recorded gets its end mark.
 void stop();
 
-/// Says `text` once on standard error, with the process in front.
+/// Says `text` on standard error, with the process in front.
+void say(const char* text, const char* detail, int error_number);
+/// The same, but only the first time in this process: tracing suffers, and once is enough.
 void complain(const char* text, const char* detail, int error_number);
 
 /// Writes one meta record (see spec/records.toml), `text` behind it; false when there is no room. `record`: `bytes` of one

@@ -5,6 +5,8 @@
 #   make conformance  other people's MPI-IO tests (fetched), without and with ioweir: the last line counts. Takes half an hour
 #   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir
 #   make bench      release build, micro and whole-run benchmarks (results in build/bench)
+#   make bench-tracer   what tracing costs: RIOT's Table 3, nanoseconds a call, bytes an event (about 15 minutes on 2
+#                   processors, which must be quiet); RECORD=1 writes docs/results/tracer.md
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests under the address, undefined-behaviour and thread sanitizers
@@ -18,7 +20,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-tracer conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -79,6 +81,9 @@ demo: package
 
 bench: package build-bench
 	@$(PY) bench/run.py
+
+bench-tracer: package build-bench
+	@$(PY) bench/bench_tracer.py $(if $(RECORD),--record docs/results/tracer.md)
 
 lint: venv
 	@tools/lint.sh

@@ -35,10 +35,11 @@ class BenchmarkError(Exception):
 
 @dataclass(frozen=True)
 class Traced:
-    """Run under `ioweir run` with the trace in `directory`, and with a plan if there is one."""
+    """Run under `ioweir run` with the trace in `directory`, with a plan if there is one, and with these layers."""
 
     directory: Path
     plan: Path | None = None
+    layers: str = "complete"
 
 
 def available(program: str, kind: str) -> bool:
@@ -58,7 +59,8 @@ def run_program(
     command = [f"mpirun.{kind}", "-n", str(ranks), str(PROGRAMS / f"{program}_{kind}"), *arguments]
     if traced is not None:
         plan = ["--plan", str(traced.plan)] if traced.plan is not None else []
-        command = [str(IOWEIR), "run", "-q", *plan, "-o", str(traced.directory), "--", *command]
+        layers = ["--layers", traced.layers]
+        command = [str(IOWEIR), "run", "-q", *plan, *layers, "-o", str(traced.directory), "--", *command]
     done = subprocess.run(
         command,
         env={**os.environ, **LAUNCH_ENVIRONMENT, **(environment or {})},

@@ -1,12 +1,16 @@
-"""What ioweir's tracer adds to a POSIX call and to an MPI-IO call with the POSIX call inside it.
+"""What ioweir's tracer adds to a POSIX call and to an MPI-IO call with the POSIX call inside it, and what it writes.
 
-The loop is that of MEASUREMENTS in the design: 200,000 pwrite of 64 B to 4 KiB and 20,000 MPI_File_write_at of 4 KiB a
-rank. Each pair runs the program bare and traced, in turns; a figure is traced minus bare within a pair.
+Calls and sizes are those of the tracer table in the design's MEASUREMENTS (pwrite of 64 B to 4 KiB, MPI_File_write_at), in
+five patterns. Each pair runs the program bare and traced, in turns; a figure is traced minus bare within a pair.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import resource
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,63 +18,108 @@ import launch
 import pairs
 
 RANKS = 2
-CALLS = ("posix", "mpi_io")
-FIGURES = ("cpu_p10_ns", "cpu_median_ns", "wall_median_ns", "process_cpu_ns")
-TITLES = {"posix": "POSIX pwrite", "mpi_io": "MPI_File_write_at with its pwrite"}
+PATTERNS = ("regular", "constant", "sequential", "random", "varying")
+POSIX_CALLS = 100_000
+MPI_CALLS = 50_000
+# Long enough that the first chunks and names do not count.
+DISK_CALLS = 400_000
+FIGURES = ("cpu_ns", "whole_cpu_ns", "wall_ns")
+TITLES = {"posix": "pwrite", "mpi_io": "MPI_File_write_at and its pwrite"}
+POST_PROCESSING_EVENTS = 500_000
+POST_PROCESSING_RUNS = 7
 
 
 def measure(kind: str, count: int, scratch: Path) -> dict[str, Any]:
-    """Runs `count` interleaved pairs under one MPI library."""
-    bare: list[Any] = []
-    traced: list[Any] = []
+    """Runs `count` interleaved pairs under one MPI library, and then each loop once for its bytes on disk."""
+    figures: dict[tuple[bool, str, str], list[dict[str, float]]] = {}
     trace = scratch / "trace"
+    arguments = [str(scratch), ",".join(PATTERNS), str(POSIX_CALLS), str(MPI_CALLS)]
     for index in range(count):
         for with_ioweir in (False, True) if index % 2 == 0 else (True, False):
-            if with_ioweir:
-                shutil.rmtree(trace, ignore_errors=True)
-            (result,) = launch.run_program(
-                "tracer_cost", kind, RANKS, [str(scratch)], launch.Traced(trace) if with_ioweir else None
-            )
-            (traced if with_ioweir else bare).append(result)
-    summary = launch.report(trace)
-    bytes_on_disk = sum(file.stat().st_blocks * 512 for file in trace.glob("*.iowt"))
-    shutil.rmtree(trace, ignore_errors=True)
-    return {
-        "mpi": kind,
-        "ranks": RANKS,
-        "pairs": count,
-        "events": summary["events"],
-        "dropped": summary["dropped"],
-        "trace_bytes_per_event": bytes_on_disk / max(1, summary["events"]),
-        "bare_ns": {
-            call: {figure: pairs.median([run[call][figure] for run in bare]) for figure in FIGURES} for call in CALLS
-        },
-        "added_ns": {
-            call: {
+            shutil.rmtree(trace, ignore_errors=True)
+            traced = launch.Traced(trace) if with_ioweir else None
+            for line in launch.run_program("tracer_cost", kind, RANKS, arguments, traced):
+                figures.setdefault((with_ioweir, line["call"], line["pattern"]), []).append(line)
+    rows = [
+        {
+            "call": call,
+            "pattern": pattern,
+            "bare_ns": pairs.median([line["whole_cpu_ns"] for line in figures[False, call, pattern]]),
+            "added_ns": {
                 figure: pairs.median_interval(
-                    [after[call][figure] - before[call][figure] for before, after in zip(bare, traced, strict=True)]
+                    [
+                        after[figure] - before[figure]
+                        for before, after in zip(
+                            figures[False, call, pattern], figures[True, call, pattern], strict=True
+                        )
+                    ]
                 )
                 for figure in FIGURES
-            }
-            for call in CALLS
-        },
-    }
+            },
+            **on_disk(kind, scratch, call, pattern),
+        }
+        for call in TITLES
+        for pattern in PATTERNS
+    ]
+    return {"mpi": kind, "ranks": RANKS, "pairs": count, "rows": rows}
+
+
+def on_disk(kind: str, scratch: Path, call: str, pattern: str) -> dict[str, Any]:
+    """Disk space of the trace of one loop, per event."""
+    trace = scratch / "trace"
+    shutil.rmtree(trace, ignore_errors=True)
+    # An MPI-IO call is two events.
+    calls = [str(DISK_CALLS), "0"] if call == "posix" else ["0", str(DISK_CALLS // 2)]
+    launch.run_program("tracer_cost", kind, RANKS, [str(scratch), pattern, *calls], launch.Traced(trace))
+    summary = launch.report(trace)
+    taken = sum(file.stat().st_blocks * 512 for file in trace.glob("*.iowt"))
+    shutil.rmtree(trace, ignore_errors=True)
+    if summary["dropped"] != 0 or summary["events"] < RANKS * DISK_CALLS:
+        raise launch.BenchmarkError(
+            f"{summary['events']} events, {summary['dropped']} dropped: not what the loop makes"
+        )
+    return {"events": summary["events"], "bytes_per_event": taken / summary["events"]}
+
+
+def post_processing(kind: str, scratch: Path) -> dict[str, Any]:
+    """CPU time of `ioweir report --json` for half a million events."""
+    trace = scratch / "trace"
+    shutil.rmtree(trace, ignore_errors=True)
+    calls = str(POST_PROCESSING_EVENTS // RANKS // 4)
+    # Half of the events POSIX calls, a quarter MPI-IO calls, a quarter the POSIX calls in them.
+    arguments = [str(scratch), "random,sequential", calls, str(int(calls) // 2)]
+    launch.run_program("tracer_cost", kind, RANKS, arguments, launch.Traced(trace))
+    seconds = []
+    for _ in range(POST_PROCESSING_RUNS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([launch.IOWEIR, "report", trace, "--json"], capture_output=True, text=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    shutil.rmtree(trace, ignore_errors=True)
+    return {"events": json.loads(done.stdout)["events"], "cpu_s": pairs.median_interval(seconds)}
+
+
+def tick_ns() -> dict[str, float]:
+    """What reading the clock costs here: the smallest part of any tracer with a start and an end for each call."""
+    program = launch.PROGRAMS / "clock_cost"
+    done = subprocess.run([program], capture_output=True, text=True, check=True, env=dict(os.environ))
+    costs = json.loads(done.stdout)
+    return {name: float(value) for name, value in costs.items()}
 
 
 def table(results: list[dict[str, Any]]) -> list[str]:
     """The results as a Markdown table."""
     lines = [
-        "| MPI | call | bare, CPU ns | added CPU ns (p10 of batches) | added CPU ns (median of batches) "
-        "| added wall ns | added process CPU ns | trace bytes an event |",
+        "| MPI | call | pattern | bare, ns | added process CPU, ns | the same, median of 100 batches | added wall time, ns "
+        "| bytes an event on disk |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for result in results:
-        for call in CALLS:
-            added = result["added_ns"][call]
-            cells = [added[figure].text(0) for figure in FIGURES]
+        for row in result["rows"]:
+            added = row["added_ns"]
             lines.append(
-                f"| {launch.KIND_TITLES[result['mpi']]} | {TITLES[call]} "
-                f"| {result['bare_ns'][call]['cpu_median_ns']:.0f} | {' | '.join(cells)} "
-                f"| {result['trace_bytes_per_event']:.1f} |"
+                f"| {launch.KIND_TITLES[result['mpi']]} | {TITLES[row['call']]} | {row['pattern']} | {row['bare_ns']:.0f} "
+                f"| {added['whole_cpu_ns'].text(0)} | {added['cpu_ns'].text(0)} | {added['wall_ns'].text(0)} "
+                f"| {row['bytes_per_event']:.1f} |"
             )
     return lines

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""What tracing costs, in three parts: `make bench-tracer`, or bench/bench_tracer.py --help.
+
+Lives here: the order of the parts, the page of results and what it says about the machine. Not here: the parts
+(table3.py, tracer_cost.py), the programs they run (*.cpp, built in build/release), statistics (pairs.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import launch
+import run
+import table3
+import tracer_cost
+
+PARTS = ("cost", "table3", "reading")
+
+INTRODUCTION = """\
+# Results: the tracer
+
+What watching costs. Repeat with
+
+    make bench-tracer              # builds, measures, writes build/bench/tracer.{json,md}
+    make bench-tracer RECORD=1     # the same, and into this page
+
+All figures are of interleaved runs: the ways that are compared run in turns, each difference or ratio is taken within one
+turn, and the tables give the median with its 95 per cent interval (order statistics, no assumption on the noise). Differences
+within a run are meaningful, absolute speeds depend on the machine. Files and traces lie in memory.
+
+No other tracer takes part: neither Debian nor PyPI has one that can be run beside ioweir (`apt-cache search darshan` finds
+nothing; PyPI's `darshan` holds the tools that read its logs, not the library that writes them).
+"""
+
+
+def cost(options: argparse.Namespace, scratch: Path) -> tuple[Any, list[str]]:
+    """Added nanoseconds a call, and bytes an event."""
+    clock = tracer_cost.tick_ns()
+    results = []
+    for kind in kinds("tracer_cost"):
+        print(f"-- cost of a call, {launch.KIND_TITLES[kind]}, {options.pairs} pairs", flush=True)
+        results.append(tracer_cost.measure(kind, options.pairs, scratch))
+    counter, monotonic = clock["time_stamp_counter"], clock["clock_monotonic"]
+    lines = [
+        "## Added cost of a traced call",
+        "",
+        "Process CPU time with all helper threads, the same loop untraced and traced; two ranks, each on a processor of its own,",
+        f"{tracer_cost.POSIX_CALLS:,} `pwrite` and {tracer_cost.MPI_CALLS:,} `MPI_File_write_at` a rank and pattern. Patterns: "
+        "regular (4 KiB every 64 KiB), constant",
+        "(4 KiB, always there), sequential (4 KiB after 4 KiB), random (64 B to 4 KiB anywhere in 16 MiB), varying (64 B to "
+        "4 KiB, one after the",
+        "other). Bars: 60 ns for a POSIX call and 110 ns for an MPI-IO call with its POSIX call where the clock is the time "
+        "stamp counter.",
+        f"One reading of it takes {counter:.0f} ns on this machine (`clock_gettime`: {monotonic:.0f} ns): two readings, "
+        f"{2 * counter:.0f} ns, are in every POSIX figure, four,",
+        f"{4 * counter:.0f} ns, in every MPI-IO figure. Plain `rdtsc` is used, without fences; every reading is somebody's "
+        "start or end and none can be saved.",
+        "Bytes an event: disk space of the trace of one such loop alone, with names, clock samples and unused space.",
+        "",
+        *tracer_cost.table(results),
+    ]
+    return {"clock_ns": clock, "results": results}, lines
+
+
+def riot(options: argparse.Namespace, scratch: Path) -> tuple[Any, list[str]]:
+    """RIOT's Table 3."""
+    results = []
+    for kind in kinds("table3"):
+        print(f"-- Table 3, {launch.KIND_TITLES[kind]}, {options.repetitions} repetitions", flush=True)
+        results.append(table3.measure(kind, options.repetitions, scratch))
+    lines = [
+        "## RIOT's Table 3",
+        "",
+        "Seconds for a number of operations over five files by two ranks, without tracing, with POSIX calls traced, and with "
+        "MPI-IO and POSIX",
+        "calls traced (Wright et al. 2013, section 5.1, there at 24 to 128 ranks on disks, with overheads of -6 to +6 per "
+        "cent). 100 operations",
+        "each as there, but 25 of 16 MiB. An overhead is real where its interval leaves out 0.",
+        "",
+        *table3.table(results),
+    ]
+    return results, lines
+
+
+def reading(options: argparse.Namespace, scratch: Path) -> tuple[Any, list[str]]:
+    """Post-processing."""
+    (kind, *_) = kinds("tracer_cost")
+    print("-- post-processing", flush=True)
+    result = tracer_cost.post_processing(kind, scratch)
+    lines = [
+        "## Post-processing",
+        "",
+        f"`ioweir report --json` of {result['events']:,} events: {result['cpu_s'].text(2)} s of CPU time "
+        f"({tracer_cost.POST_PROCESSING_RUNS} runs; bar: 1 s).",
+    ]
+    return result, lines
+
+
+def kinds(program: str) -> list[str]:
+    """The MPI libraries that are there."""
+    found = [kind for kind in launch.KINDS if launch.available(program, kind)]
+    if not found:
+        raise launch.BenchmarkError(f"{program} was built for no MPI library: make build-bench")
+    return found
+
+
+def main() -> int:
+    """Runs the parts that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--pairs", type=int, default=40, help="interleaved pairs for the cost of a call (default 40)")
+    parser.add_argument("--repetitions", type=int, default=6, help="repetitions of Table 3 (default 6)")
+    parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
+    parser.add_argument("--scratch", type=Path, default=run.TMPFS, help="where the programs write (default: memory)")
+    parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the results as a page")
+    options = parser.parse_args()
+    runners = dict(zip(PARTS, (cost, riot, reading), strict=True))
+    unknown = set(options.parts) - runners.keys()
+    if unknown:
+        parser.error(f"unknown part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    if options.record is not None and set(options.parts) != set(PARTS):
+        parser.error("--record needs all parts: a page of some would look like one of all")
+    if not launch.IOWEIR.exists():
+        parser.error(f"{launch.IOWEIR} is not there; run make bench-tracer, which builds it")
+
+    started = time.monotonic()
+    about = run.machine()
+    document: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "machine": about}
+    text: list[str] = []
+    scratch = Path(tempfile.mkdtemp(prefix="ioweir-bench-", dir=options.scratch))
+    try:
+        for part in options.parts:
+            document[part], lines = runners[part](options, scratch)
+            text += [*lines, ""]
+    except launch.BenchmarkError as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    document["elapsed_s"] = round(time.monotonic() - started, 1)
+    text.append(
+        f"{document['date']}: {about['processors']} processors ({about['processor']}), Linux {about['kernel']}, clock source "
+        f"{about['clock_source']}, load {about['load_before']:.1f} before and {os.getloadavg()[0]:.1f} after (two ranks make "
+        f"2); {options.pairs} pairs, {options.repetitions} repetitions; files in {options.scratch}; "
+        f"{document['elapsed_s'] / 60:.0f} minutes in all."
+    )
+    options.output.mkdir(parents=True, exist_ok=True)
+    (options.output / "tracer.json").write_text(json.dumps(document, indent=1, default=run.to_json), encoding="utf-8")
+    page = INTRODUCTION + "\n" + "\n".join(text) + "\n"
+    (options.output / "tracer.md").write_text(page, encoding="utf-8")
+    if options.record is not None:
+        options.record.parent.mkdir(parents=True, exist_ok=True)
+        options.record.write_text(page, encoding="utf-8")
+    print("\n".join(text))
+    print(f"written: {options.output}/tracer.json, {options.output}/tracer.md")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Recording takes no heap, no locks and no system calls: counted while programs make calls, and forbidden by the kernel."""
+"""Recording takes no heap, no locks and no system calls: counted in programs that make calls, and forbidden to them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_mpi_io_calls_take_no_more_heap_and_locks_than_untraced(data: Path, trac
 
 
 def test_no_system_call_while_the_chunk_has_room(data: Path, trace: Path) -> None:
-    """Seccomp's strict mode kills at any system call but read and write; what was recorded is in the file all the same."""
+    """A filter kills at any system call but write; what was recorded is in the file all the same."""
     calls = 5000
     traced = preloaded(trace, [hot_path(), "strict", data, str(calls)])
     if traced.code == 77:

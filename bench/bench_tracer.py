@@ -32,13 +32,34 @@ What watching costs. Repeat with
     make bench-tracer              # builds, measures, writes build/bench/tracer.{json,md}
     make bench-tracer RECORD=1     # the same, and into this page
 
-All figures are of interleaved runs: the ways that are compared run in turns, each difference or ratio is taken within one
-turn, and the tables give the median with its 95 per cent interval (order statistics, no assumption on the noise). Differences
-within a run are meaningful, absolute speeds depend on the machine. Files and traces lie in memory.
+All figures are of interleaved runs: the ways that are compared run in turns, each difference or ratio is taken within
+one turn, and the tables give the median with its 95 per cent interval (order statistics, no assumption on the noise).
+Differences within a run are meaningful, absolute speeds depend on the machine. Files and traces lie in memory.
 
-No other tracer takes part: neither Debian nor PyPI has one that can be run beside ioweir (`apt-cache search darshan` finds
-nothing; PyPI's `darshan` holds the tools that read its logs, not the library that writes them).
+No other tracer takes part: neither Debian nor PyPI has one that can be run beside ioweir (`apt-cache search darshan`
+finds nothing; PyPI's `darshan` holds the tools that read its logs, not the library that writes them).
 """
+
+
+COST = """\
+## Added cost of a traced call
+
+Process CPU time with all helper threads, the same loop untraced and traced; two ranks, each on a processor of
+its own; {posix_calls:,} `pwrite` and {mpi_calls:,} `MPI_File_write_at` a rank and pattern, always on the same
+file. Patterns: regular (4 KiB every 64 KiB), constant (4 KiB, always there), sequential (4 KiB after 4 KiB),
+random (64 B to 4 KiB anywhere in 16 MiB), varying (64 B to 4 KiB, one after the other). Bars: 60 ns for a POSIX
+call and 110 ns for an MPI-IO call with its POSIX call, where the clock is the time stamp counter. One reading
+of it takes {counter:.0f} ns on this machine (`clock_gettime`: {monotonic:.0f} ns): two readings, {two:.0f} ns,
+are in every POSIX figure, four, {four:.0f} ns, in every MPI-IO figure. Plain `rdtsc` is used, without fences;
+every reading is the start or the end of a call that a report shows, and none can be saved. Bytes an event: disk
+space of the trace of one such loop alone, with names, clock samples and unused space."""
+
+TABLE3 = """\
+## RIOT's Table 3
+
+Seconds for a hundred operations over five files by two ranks, without tracing, with POSIX calls traced, and
+with MPI-IO and POSIX calls traced (Wright et al. 2013, section 5.1, there at 24 to 128 ranks on parallel file
+systems). An overhead is real where its interval leaves out 0."""
 
 
 def cost(options: argparse.Namespace, scratch: Path) -> tuple[Any, list[str]]:
@@ -50,20 +71,14 @@ def cost(options: argparse.Namespace, scratch: Path) -> tuple[Any, list[str]]:
         results.append(tracer_cost.measure(kind, options.pairs, scratch))
     counter, monotonic = clock["time_stamp_counter"], clock["clock_monotonic"]
     lines = [
-        "## Added cost of a traced call",
-        "",
-        "Process CPU time with all helper threads, the same loop untraced and traced; two ranks, each on a processor of its own,",
-        f"{tracer_cost.POSIX_CALLS:,} `pwrite` and {tracer_cost.MPI_CALLS:,} `MPI_File_write_at` a rank and pattern. Patterns: "
-        "regular (4 KiB every 64 KiB), constant",
-        "(4 KiB, always there), sequential (4 KiB after 4 KiB), random (64 B to 4 KiB anywhere in 16 MiB), varying (64 B to "
-        "4 KiB, one after the",
-        "other). Bars: 60 ns for a POSIX call and 110 ns for an MPI-IO call with its POSIX call where the clock is the time "
-        "stamp counter.",
-        f"One reading of it takes {counter:.0f} ns on this machine (`clock_gettime`: {monotonic:.0f} ns): two readings, "
-        f"{2 * counter:.0f} ns, are in every POSIX figure, four,",
-        f"{4 * counter:.0f} ns, in every MPI-IO figure. Plain `rdtsc` is used, without fences; every reading is somebody's "
-        "start or end and none can be saved.",
-        "Bytes an event: disk space of the trace of one such loop alone, with names, clock samples and unused space.",
+        *COST.format(
+            counter=counter,
+            monotonic=monotonic,
+            two=2 * counter,
+            four=4 * counter,
+            posix_calls=tracer_cost.POSIX_CALLS,
+            mpi_calls=tracer_cost.MPI_CALLS,
+        ).splitlines(),
         "",
         *tracer_cost.table(results),
     ]
@@ -77,22 +92,16 @@ def riot(options: argparse.Namespace, scratch: Path) -> tuple[Any, list[str]]:
         print(f"-- Table 3, {launch.KIND_TITLES[kind]}, {options.repetitions} repetitions", flush=True)
         results.append(table3.measure(kind, options.repetitions, scratch))
     lines = [
-        "## RIOT's Table 3",
-        "",
-        "Seconds for a number of operations over five files by two ranks, without tracing, with POSIX calls traced, and with "
-        "MPI-IO and POSIX",
-        "calls traced (Wright et al. 2013, section 5.1, there at 24 to 128 ranks on disks, with overheads of -6 to +6 per "
-        "cent). 100 operations",
-        "each as there, but 25 of 16 MiB. An overhead is real where its interval leaves out 0.",
+        *TABLE3.splitlines(),
         "",
         *table3.table(results),
     ]
     return results, lines
 
 
-def reading(options: argparse.Namespace, scratch: Path) -> tuple[Any, list[str]]:
+def reading(_: argparse.Namespace, scratch: Path) -> tuple[Any, list[str]]:
     """Post-processing."""
-    (kind, *_) = kinds("tracer_cost")
+    kind = kinds("tracer_cost")[0]
     print("-- post-processing", flush=True)
     result = tracer_cost.post_processing(kind, scratch)
     lines = [
@@ -146,12 +155,12 @@ def main() -> int:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     document["elapsed_s"] = round(time.monotonic() - started, 1)
-    text.append(
-        f"{document['date']}: {about['processors']} processors ({about['processor']}), Linux {about['kernel']}, clock source "
-        f"{about['clock_source']}, load {about['load_before']:.1f} before and {os.getloadavg()[0]:.1f} after (two ranks make "
-        f"2); {options.pairs} pairs, {options.repetitions} repetitions; files in {options.scratch}; "
-        f"{document['elapsed_s'] / 60:.0f} minutes in all."
-    )
+    text += [
+        f"{document['date']}: {about['processors']} processors ({about['processor']}), Linux {about['kernel']},",
+        f"clock source {about['clock_source']}, load {about['load_before']:.1f} before and",
+        f"{os.getloadavg()[0]:.1f} after (two ranks make 2); {options.pairs} pairs, {options.repetitions} repetitions; files in {options.scratch};",
+        f"{document['elapsed_s'] / 60:.0f} minutes in all.",
+    ]
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / "tracer.json").write_text(json.dumps(document, indent=1, default=run.to_json), encoding="utf-8")
     page = INTRODUCTION + "\n" + "\n".join(text) + "\n"

@@ -2,11 +2,11 @@
    behind the tracer, so that its calls arrive here as everybody's do. count_start() and count_stop() bracket what is
    counted, in all threads; without this library a program sees neither. */
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <semaphore.h>
-#include <pthread.h>
 
 static atomic_int counting;
 static atomic_long heap, locks;

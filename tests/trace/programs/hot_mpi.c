@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
     char path[4096], bytes[512] = {0};
     snprintf(path, sizeof path, "%s/file", argv[1]);
     MPI_File file;
-    if (MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) != MPI_SUCCESS) return 9;
+    if (MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) != MPI_SUCCESS)
+        return 9;
     long heap = -1, locks = -1;
     for (int i = 0; i < atoi(argv[2]); ++i) {
         if (i == 10 && count_start != NULL) count_start(); /* the first calls set things up */

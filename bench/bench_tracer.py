@@ -158,7 +158,8 @@ def main() -> int:
     text += [
         f"{document['date']}: {about['processors']} processors ({about['processor']}), Linux {about['kernel']},",
         f"clock source {about['clock_source']}, load {about['load_before']:.1f} before and",
-        f"{os.getloadavg()[0]:.1f} after (two ranks make 2); {options.pairs} pairs, {options.repetitions} repetitions; files in {options.scratch};",
+        f"{os.getloadavg()[0]:.1f} after (two ranks make 2);",
+        f"{options.pairs} pairs, {options.repetitions} repetitions; files in {options.scratch};",
         f"{document['elapsed_s'] / 60:.0f} minutes in all.",
     ]
     options.output.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,7 @@ public:
         auto file = std::make_shared<MappedFile>();
         file->size_ = static_cast<std::size_t>(status.st_size);
         if (file->size_ != 0) {
-            void* mapped = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, fd, 0);
+            void* mapped = map(fd, file->size_);
             if (mapped == MAP_FAILED) {
                 const int error = errno;
                 ::close(fd);
@@ -59,6 +59,36 @@ public:
     [[nodiscard]] std::size_t size() const { return size_; }
 
 private:
+    /// Zero pages with the file's data mapped over them. The holes that the tracer gives back are left out: on tmpfs, looking into
+    /// a hole takes memory from the file system, and when that is full the look ends in SIGBUS.
+    static void* map(int fd, std::size_t size) {
+        void* whole = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (whole == MAP_FAILED) return whole;
+        const auto end = static_cast<off_t>(size);
+        const auto page = static_cast<off_t>(::sysconf(_SC_PAGESIZE));
+        for (off_t at = 0; at < end;) {
+            off_t data = ::lseek(fd, at, SEEK_DATA);
+            if (data < 0 && errno == ENXIO) break;  // a hole up to the end
+            off_t hole = data < 0 ? -1 : ::lseek(fd, data, SEEK_HOLE);
+            if (data < 0 || hole < 0) {  // a file system that does not tell
+                data = at;
+                hole = end;
+            }
+            data -= data % page;
+            hole = std::min((hole + page - 1) / page * page, end);
+            if (data >= hole) break;
+            if (::mmap(static_cast<std::byte*>(whole) + data, static_cast<std::size_t>(hole - data), PROT_READ,
+                       MAP_PRIVATE | MAP_FIXED, fd, data) == MAP_FAILED) {
+                const int error = errno;
+                ::munmap(whole, size);
+                errno = error;
+                return MAP_FAILED;
+            }
+            at = hole;
+        }
+        return whole;
+    }
+
     const std::byte* data_ = nullptr;
     std::size_t size_ = 0;
 };

@@ -69,7 +69,8 @@ nb::dict strategy_names() {
 void bind_planner(nb::module_& m) {
     m.def("parse_plan", &parse_plan, nb::arg("text"), nb::arg("name"),
           "The rules of a plan file's text, one dict each, in order: match, line, mapping, writers, domains, order, "
-          "buffer_bytes, threshold (None where left to a default), stripe {size_bytes, count} (0 where left to a default), not_executable (None, or the reason). "
+          "buffer_bytes, threshold (None where left to a default), stripe {size_bytes, count} (0 where left to a "
+          "default), not_executable (None, or the reason). "
           "Raises ValueError with line and remedy.");
     m.def(
         "strategy_names", &strategy_names,

@@ -19,12 +19,12 @@
 static const char *directory, *self;
 static char buffer[4096];
 
-#define MUST(condition)                                                                      \
-    do {                                                                                     \
-        if (!(condition)) {                                                                  \
+#define MUST(condition)                                                                         \
+    do {                                                                                        \
+        if (!(condition)) {                                                                     \
             printf("line %d: %s: %s\n", __LINE__, #condition, strerror(errno)), fflush(stdout); \
-            _exit(9);                                                                        \
-        }                                                                                    \
+            _exit(9);                                                                           \
+        }                                                                                       \
     } while (0)
 
 static int create(const char* name) {

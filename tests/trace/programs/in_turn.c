@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
     int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0644);
     const int before = (rank + ranks - 1) % ranks, after = (rank + 1) % ranks, rounds = atoi(argv[2]);
     for (int i = 0; i < rounds; ++i) {
-        if (ranks > 1 && (rank != 0 || i != 0)) MPI_Recv(&token, 1, MPI_INT, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (ranks > 1 && (rank != 0 || i != 0))
+            MPI_Recv(&token, 1, MPI_INT, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (write(fd, path, 8) != 8) MPI_Abort(MPI_COMM_WORLD, 1);
         if (ranks > 1 && (rank != ranks - 1 || i != rounds - 1)) MPI_Send(&token, 1, MPI_INT, after, 0, MPI_COMM_WORLD);
     }

@@ -20,7 +20,7 @@ static inline __attribute__((always_inline)) void compiled_in_place(int fd) {
 }
 
 __attribute__((noinline)) static void checkpoint(MPI_File file, int rank) {
-    MPI_File_write_at(file, 1000 * rank, buffer, 1000, MPI_BYTE, MPI_STATUS_IGNORE); /* LINE checkpoint */
+    MPI_File_write_at(file, 1000 * rank, buffer, 1000, MPI_BYTE, MPI_STATUS_IGNORE);         /* LINE checkpoint */
     MPI_File_write_at_all(file, 10000 + 10 * rank, buffer, 10, MPI_BYTE, MPI_STATUS_IGNORE); /* LINE collective */
     ++done;
 }

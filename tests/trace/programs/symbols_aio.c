@@ -52,13 +52,13 @@ static void do_lio_listio(void) {
     close(fd);
 }
 /* A request that has ended; one that was never made. */
-#define ENDED(type, good_call, bad_call)                 \
-    int fd = opened(O_RDWR);                             \
-    struct aiocb good = request(fd, 0);                  \
-    if (aio_read(&good) != 0) exit(3);                   \
-    settle(&good);                                       \
-    TRY("good", good_call);                              \
-    TRY("bad", bad_call);                                \
+#define ENDED(type, good_call, bad_call) \
+    int fd = opened(O_RDWR);             \
+    struct aiocb good = request(fd, 0);  \
+    if (aio_read(&good) != 0) exit(3);   \
+    settle(&good);                       \
+    TRY("good", good_call);              \
+    TRY("bad", bad_call);                \
     close(fd)
 static void do_aio_error(void) {
     typedef int (*Call)(const struct aiocb*);

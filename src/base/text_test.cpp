@@ -1,4 +1,4 @@
-// Sizes as text, and "did you mean".
+// Sizes as text, "did you mean", and bytes as text.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -9,6 +9,7 @@
 
 #include "base/nearest_name.hpp"
 #include "base/size_text.hpp"
+#include "base/utf8_text.hpp"
 
 namespace ioweir {
 namespace {
@@ -74,6 +75,23 @@ TEST(NearestName, OnlyWhenItIsNear) {
     EXPECT_EQ(nearest_name("buffer", names), std::nullopt);
     EXPECT_EQ(nearest_name("x", names), std::nullopt);
     EXPECT_EQ(name_remedy("maping", names), "did you mean 'mapping'? known: match, mapping, stripe");
+}
+
+TEST(Utf8Text, KeepsWhatIsWellFormedAndSpellsOutTheRest) {
+    EXPECT_EQ(utf8_text("plain.dat"), "plain.dat");
+    EXPECT_EQ(utf8_text("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"), "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+    EXPECT_EQ(utf8_text("caf\xe9"), "caf\\xe9");                       // Latin-1
+    EXPECT_EQ(utf8_text("\xc0\xaf"), "\\xc0\\xaf");                    // overlong '/'
+    EXPECT_EQ(utf8_text("\xed\xa0\x80"), "\\xed\\xa0\\x80");           // a surrogate
+    EXPECT_EQ(utf8_text("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
+    EXPECT_EQ(utf8_text("a\xe2\x82"), "a\\xe2\\x82");                  // cut off
+    EXPECT_EQ(utf8_text("\xe2\x82z"), "\\xe2\\x82z");
+}
+
+RC_GTEST_PROP(Utf8Text, IsWellFormedAndDoesNothingTwice, (const std::string& bytes)) {
+    const std::string text = utf8_text(bytes);
+    RC_ASSERT(utf8_text(text) == text);
+    RC_ASSERT(text.size() >= bytes.size());
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/utf8_text.hpp"
+
 namespace ioweir::format {
 namespace {
 
@@ -53,7 +55,7 @@ void CallSites::add_module(std::uint64_t image, const std::byte* record, std::si
     const char* text = reinterpret_cast<const char*>(record) + sizeof(ModuleRecord);
     const std::size_t bytes = std::min<std::size_t>(fields.build_id_bytes, sizeof fields.build_id);
     images_[image].modules[fields.module] = numbers.module(
-        {std::string(text, ::strnlen(text, size - sizeof(ModuleRecord))), hexadecimal(fields.build_id, bytes)});
+        {utf8_text({text, ::strnlen(text, size - sizeof(ModuleRecord))}), hexadecimal(fields.build_id, bytes)});
 }
 
 void CallSites::add_site(std::uint64_t image, const std::byte* record, std::size_t size) {

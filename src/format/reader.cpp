@@ -12,6 +12,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "base/utf8_text.hpp"
 #include "format/call_sites.hpp"
 #include "format/event_codec.hpp"
 #include "format/node_clock.hpp"
@@ -150,7 +151,7 @@ public:
         if (header_.time_shift > 32) return Error{"damaged header (time unit)", name_, ""};
         header_.host[sizeof header_.host - 1] = '\0';
         host_ = static_cast<std::uint32_t>(trace_.hosts.size());
-        trace_.hosts.emplace_back(header_.host);
+        trace_.hosts.push_back(utf8_text(header_.host));
         trace_.version = std::max(trace_.version, header_.version);
         trace_.dropped += header_.dropped_events;
         trace_.disabled_processes += header_.disabled_processes;
@@ -376,15 +377,12 @@ private:
             const auto record = load<NoteRecord>(data);
             const char* text = reinterpret_cast<const char*>(data) + sizeof(NoteRecord);
             const std::size_t room = size - sizeof(NoteRecord);
-            Note note{found->second.process,
-                      record.code,
-                      record.value,
-                      time(record.tick),
-                      std::string(text, ::strnlen(text, room)),
-                      ""};
-            if (note.path.size() + 1 < room) {
-                text += note.path.size() + 1;
-                note.text.assign(text, ::strnlen(text, room - note.path.size() - 1));
+            const std::size_t path_bytes = ::strnlen(text, room);
+            Note note{found->second.process,         record.code, record.value, time(record.tick),
+                      utf8_text({text, path_bytes}), ""};
+            if (path_bytes + 1 < room) {
+                text += path_bytes + 1;
+                note.text = utf8_text({text, ::strnlen(text, room - path_bytes - 1)});
             }
             trace_.notes.push_back(std::move(note));
         }
@@ -393,7 +391,7 @@ private:
     template <typename Record>
     static std::string text_of(const std::byte* data, std::size_t size) {
         const char* text = reinterpret_cast<const char*>(data) + sizeof(Record);
-        return {text, ::strnlen(text, size - sizeof(Record))};
+        return utf8_text({text, ::strnlen(text, size - sizeof(Record))});
     }
 
     std::uint32_t path_number(const std::string& path) {

@@ -115,7 +115,7 @@ def test_no_address_space_is_left_for_the_trace(place: Path) -> None:
 
 
 def test_no_address_space_is_left_for_more_of_the_trace(place: Path) -> None:
-    """What is mapped already may be mapped anew for later chunks: all is recorded, or what is not is counted and said."""
+    """Room that is mapped already serves later chunks: all is recorded, or what is not is counted and said."""
     result = both(place, "no-memory", "later")
     assert result.plain.code == 0
     trace = result.traced.trace

@@ -30,7 +30,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PYTHONDONTWRITEBYTECODE := 1
 
 # What the installed package is made from. Test and benchmark sources are left out: they do not enter it.
-PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md cmake include spec src python tools/generate.py \
+PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md cmake include kernels spec src python tools/generate.py \
     tools/generator -type f ! -name '*.pyc' 2>/dev/null)
 
 help:

@@ -217,6 +217,51 @@ def doctor(command: Command, as_json: JsonOption = False) -> None:
     sys.exit(examination.exit_code(result))
 
 
+@app.command()
+def kernel(
+    name: Annotated[str | None, typer.Argument(metavar="KERNEL", help="One of --list.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=VALUE...", help="Parameters of the kernel, see --list.")
+    ] = None,
+    ranks: Annotated[int, typer.Option("--ranks", metavar="N", help="Ranks.")] = 4,
+    mpi: MpiOption = None,
+    directory: Annotated[
+        Path, typer.Option("--directory", metavar="DIR", help="Where the kernel's file is written.")
+    ] = Path(),
+    api: Annotated[
+        str,
+        typer.Option(
+            "--api",
+            metavar="LIST",
+            help="mpiio (collective), independent (MPI-IO too), posix, exchange (by hand), fpp (file per process); "
+            "several, separated by commas, take turns.",
+        ),
+    ] = "mpiio",
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="How often.")] = 1,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Also compare the closed file, byte by byte, with what each rank wrote.")
+    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the file, DIR/KERNEL.data.")] = False,
+    list_them: Annotated[bool, typer.Option("--list", help="Say which kernels there are, and what they take.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run an application's I/O kernel, check what it wrote and read, and say how fast that was."""
+    from ioweir import kernel as kernels  # noqa: PLC0415
+
+    if list_them:
+        if as_json:
+            _print_json(kernels.known())
+        else:
+            print("\n".join(kernels.describe()))
+        return
+    if name is None:
+        raise IoweirError(
+            "no kernel is named: ioweir kernel KERNEL [NAME=VALUE...]; --list says which there are", EXIT_USAGE
+        )
+    options = kernels.Options(ranks, directory, mpi, api, repeats, verify, keep)
+    sys.exit(kernels.run(name, settings or [], options, as_json))
+
+
 def compiler() -> None:
     """Entry point of ioweir-mpicc and its relatives: the compiler they are named after, with ioweir linked in."""
     from ioweir import linking  # noqa: PLC0415

@@ -25,7 +25,10 @@ EXIT_SIGNAL_BASE: Final = 128
 
 EXIT_CODES: Final[tuple[tuple[str, str], ...]] = (
     ("0", "done; for run: the program returned 0"),
-    ("1", "could not be done: no trace in the directory, doctor found something that stops tracing"),
+    (
+        "1",
+        "could not be done: no trace in the directory, doctor found something that stops tracing; kernel: a wrong byte",
+    ),
     ("2", "the command line or the plan is wrong"),
     ("3", "compare: the runs are of different programs (--force compares them all the same)"),
     ("74", "run --verify: a file does not hold what the program passed in, and the program itself returned 0"),

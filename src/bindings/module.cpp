@@ -160,4 +160,5 @@ NB_MODULE(_core, m) {
     bind_analysis(m);
     bind_writer(m);
     bind_planner(m);
+    bind_kernels(m);
 }

@@ -4,3 +4,4 @@
 #include <nanobind/nanobind.h>
 
 void bind_planner(nanobind::module_& m);
+void bind_kernels(nanobind::module_& m);

@@ -1,0 +1,312 @@
+// Kernels against counting: every byte of the file in exactly one rank's part of one call; boxes against a loop over their elements;
+// BTIO against NPB's own loops, written down as they stand there (counting from 1).
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernels/entries.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ioweir::kernels {
+namespace {
+
+using layout::Extent;
+using layout::ExtentList;
+
+std::shared_ptr<const Kernel> must_make(std::string_view name, int ranks, const std::vector<std::string>& words) {
+    std::vector<Setting> settings;
+    for (const std::string& word : words) settings.push_back(parse_setting(word).take());
+    auto made = make_kernel(name, ranks, settings);
+    if (!made) throw std::runtime_error(made.error().message());
+    return made.take();
+}
+
+std::string error_of(std::string_view name, int ranks, const std::vector<std::string>& words) {
+    std::vector<Setting> settings;
+    for (const std::string& word : words) settings.push_back(parse_setting(word).take());
+    const auto made = make_kernel(name, ranks, settings);
+    return made ? "no error" : made.error().message();
+}
+
+/// The offsets of every byte of a box, by counting through its elements.
+std::vector<std::int64_t> bytes_by_loop(const Box& box) {
+    std::vector<std::int64_t> bytes;
+    std::int64_t elements = 1;
+    for (const std::int64_t length : box.lengths) elements *= length;
+    for (std::int64_t number = 0; number < elements; ++number) {
+        std::int64_t rest = number, place = 0, stride = 1;
+        for (std::size_t d = box.sizes.size(); d-- > 0;) {
+            place += (box.starts[d] + rest % box.lengths[d]) * stride;
+            rest /= box.lengths[d];
+            stride *= box.sizes[d];
+        }
+        for (std::int64_t b = 0; b < box.element_bytes; ++b) bytes.push_back(box.base + place * box.element_bytes + b);
+    }
+    return bytes;
+}
+
+std::vector<std::int64_t> bytes_of_list(const ExtentList& extents) {
+    std::vector<std::int64_t> bytes;
+    for (const Extent& extent : extents) {
+        for (std::int64_t byte = extent.offset; byte < extent.end(); ++byte) bytes.push_back(byte);
+    }
+    return bytes;
+}
+
+rc::Gen<Box> any_box() {
+    return rc::gen::exec([] {
+        Box box;
+        box.base = *rc::gen::inRange<std::int64_t>(0, 20);
+        box.element_bytes = *rc::gen::inRange<std::int64_t>(1, 4);
+        const int dimensions = *rc::gen::inRange(1, 5);
+        for (int d = 0; d < dimensions; ++d) {
+            const auto size = *rc::gen::inRange<std::int64_t>(1, 5);
+            const auto start = *rc::gen::inRange<std::int64_t>(0, size);
+            box.sizes.push_back(size);
+            box.starts.push_back(start);
+            box.lengths.push_back(*rc::gen::inRange<std::int64_t>(0, size - start + 1));
+        }
+        return box;
+    });
+}
+
+RC_GTEST_PROP(Box, IsItsBytes, ()) {
+    const Box box = *any_box();
+    ExtentList list;
+    visit_boxes(std::span(&box, 1), layout::whole_file, [&](Extent extent) { list.push_back(extent); });
+    const auto expected = bytes_by_loop(box);
+    RC_ASSERT(layout::is_normal(list));
+    RC_ASSERT(bytes_of_list(list) == expected);
+    RC_ASSERT(bytes_of(box) == std::ssize(expected));
+    RC_ASSERT(bounds_of(box) == layout::bounds(list));
+    const Extent window{*rc::gen::inRange<std::int64_t>(0, 200), *rc::gen::inRange<std::int64_t>(0, 100)};
+    ExtentList clipped;
+    visit_boxes(std::span(&box, 1), window, [&](Extent extent) { clipped.push_back(extent); });
+    RC_ASSERT(clipped == layout::intersect(list, window));
+}
+
+struct Case {
+    std::string kernel;
+    std::vector<std::string> settings;
+    std::vector<int> ranks;
+};
+
+const std::vector<Case>& small_cases() {
+    static const std::vector<Case> cases{
+        {"coll_perf", {"local=3,2,4", "variables=3"}, {1, 2, 3, 4, 6, 7, 8, 12, 16, 27}},
+        {"coll_perf", {"global=5,7,6", "variables=1"}, {1, 2, 4, 8, 9, 12, 36}},  // some ranks have nothing
+        {"ior-segmented", {"data=60 B", "transfer=20 B"}, {1, 2, 3, 7, 16}},
+        {"ior-strided", {"data=60 B", "transfer=20 B"}, {1, 2, 3, 7, 16}},
+        {"ior-strided", {"data=60 B", "transfer=20 B", "piece=5 B"}, {1, 2, 3, 7, 16}},
+        {"btio", {"class=S", "writes=2"}, {1, 4, 9, 16}},
+        {"btio", {"class=W", "writes=1"}, {25, 36, 49, 64}},
+        {"lattice", {"local=2,1,3,2", "site=3 B", "calls=2"}, {1, 2, 3, 4, 6, 8, 16, 24}},
+    };
+    return cases;
+}
+
+TEST(Kernels, EveryByteOfTheFileIsOneRanksInOneCall) {
+    for (const Case& one : small_cases()) {
+        for (const int ranks : one.ranks) {
+            const auto kernel = must_make(one.kernel, ranks, one.settings);
+            std::vector<int> held(static_cast<std::size_t>(kernel->file_bytes()), 0);
+            for (std::int64_t call = 0; call < kernel->calls(); ++call) {
+                const CallPattern pattern(kernel, call);
+                EXPECT_EQ(pattern.ranks(), ranks);
+                Extent all;
+                for (int rank = 0; rank < ranks; ++rank) {
+                    const ExtentList extents = layout::collect(pattern, rank);
+                    ASSERT_TRUE(layout::is_normal(extents)) << one.kernel << " " << ranks;
+                    EXPECT_EQ(layout::total_bytes(extents), pattern.rank_bytes(rank));
+                    EXPECT_EQ(layout::bounds(extents), pattern.rank_bounds(rank));
+                    all = layout::hull(all, layout::bounds(extents));
+                    for (const std::int64_t byte : bytes_of_list(extents)) ++held.at(static_cast<std::size_t>(byte));
+                }
+                EXPECT_EQ(pattern.bounds(), all);
+            }
+            EXPECT_EQ(std::count(held.begin(), held.end(), 1), std::ssize(held)) << one.kernel << ", ranks " << ranks;
+        }
+    }
+}
+
+TEST(Kernels, AWindowShowsWhatLiesInIt) {
+    for (const Case& one : small_cases()) {
+        const int ranks = one.ranks.back();
+        const auto kernel = must_make(one.kernel, ranks, one.settings);
+        const CallPattern pattern(kernel, kernel->calls() - 1);
+        const Extent all = pattern.bounds();
+        for (const Extent window : {Extent{all.offset + 1, all.length / 2}, Extent{all.offset + all.length / 3, 11}}) {
+            std::set<int> with_bytes, visited;
+            for (int rank = 0; rank < ranks; ++rank) {
+                const ExtentList expected = layout::intersect(layout::collect(pattern, rank), window);
+                EXPECT_EQ(layout::collect(pattern, rank, window), expected);
+                if (!expected.empty()) with_bytes.insert(rank);
+            }
+            pattern.visit_ranks(window, [&](int rank) { visited.insert(rank); });
+            EXPECT_TRUE(std::includes(visited.begin(), visited.end(), with_bytes.begin(), with_bytes.end()));
+        }
+    }
+}
+
+/// Memory and file must agree on how much a rank has, or a rank would read behind its buffer.
+TEST(Kernels, MemoryHoldsAsManyBytesAsTheFile) {
+    for (const int ranks : {1, 4, 9, 16}) {
+        const auto kernel = must_make("btio", ranks, {"class=S"});
+        for (int rank = 0; rank < ranks; ++rank) {
+            const auto boxes = kernel->boxes(rank, 0);
+            const auto memory = kernel->memory(rank);
+            ASSERT_EQ(boxes.size(), memory.size());
+            for (std::size_t i = 0; i < boxes.size(); ++i) {
+                EXPECT_EQ(bytes_of(boxes[i]), bytes_of(memory[i]));
+                for (std::size_t d = 0; d < memory[i].sizes.size(); ++d) {
+                    EXPECT_LE(memory[i].starts[d] + memory[i].lengths[d], memory[i].sizes[d]);
+                }
+            }
+        }
+    }
+}
+
+/// make_set.f of NPB 3.x, statement by statement; index 0 of every array is unused.
+struct NpbCells {
+    int ncells = 0;
+    std::array<std::vector<int>, 4> size, low;
+};
+
+NpbCells npb_make_set(int node, int no_nodes, int grid_points) {
+    NpbCells npb;
+    int p = 1;
+    while (p * p < no_nodes) ++p;
+    npb.ncells = p;
+    std::array<std::vector<int>, 4> coord;
+    for (int dir = 1; dir <= 3; ++dir) {
+        coord[dir].resize(p + 1);
+        npb.size[dir].resize(p + 1);
+        npb.low[dir].resize(p + 1);
+    }
+    coord[1][1] = node % p;
+    coord[2][1] = node / p;
+    coord[3][1] = 0;
+    for (int c = 2; c <= p; ++c) {
+        coord[1][c] = (coord[1][c - 1] + 1) % p;
+        coord[2][c] = (coord[2][c - 1] - 1 + p) % p;
+        coord[3][c] = c - 1;
+    }
+    for (int dir = 1; dir <= 3; ++dir) {
+        for (int c = 1; c <= p; ++c) ++coord[dir][c];
+        const int size = grid_points / p;
+        const int excess = grid_points % p;
+        for (int c = 1; c <= p; ++c) {
+            if (coord[dir][c] <= excess) {
+                npb.size[dir][c] = size + 1;
+                npb.low[dir][c] = (coord[dir][c] - 1) * (size + 1);
+            } else {
+                npb.size[dir][c] = size;
+                npb.low[dir][c] = excess * (size + 1) + (coord[dir][c] - excess - 1) * size;
+            }
+        }
+    }
+    return npb;
+}
+
+TEST(Btio, CellsAreThoseOfNpb) {
+    const std::map<std::string, int> points{{"S", 12}, {"W", 24}, {"A", 64}, {"B", 102}, {"C", 162}};
+    for (const auto& [name, n] : points) {
+        for (const int ranks : {1, 4, 9, 16, 25, 36, 49}) {
+            int p = 1;
+            while (p * p < ranks) ++p;
+            if (n / p < 3) continue;
+            const auto kernel = must_make("btio", ranks, {"class=" + name});
+            for (int rank = 0; rank < ranks; ++rank) {
+                const NpbCells npb = npb_make_set(rank, ranks, n);
+                const auto boxes = kernel->boxes(rank, 3);
+                ASSERT_EQ(std::ssize(boxes), npb.ncells);
+                for (int c = 1; c <= npb.ncells; ++c) {
+                    // Fortran's first index varies fastest: directions 3, 2, 1 are dimensions 0, 1, 2.
+                    const std::vector<std::int64_t> size{npb.size[3][c], npb.size[2][c], npb.size[1][c]};
+                    const std::vector<std::int64_t> low{npb.low[3][c], npb.low[2][c], npb.low[1][c]};
+                    const Box expected{3LL * n * n * n * 40, 40, {n, n, n}, size, low};
+                    EXPECT_EQ(boxes[c - 1], expected) << name << ", rank " << rank << " of " << ranks << ", cell " << c;
+                }
+            }
+        }
+    }
+}
+
+TEST(Btio, FilesAreAsLargeAsNpbWritesThem) {
+    // 40 bytes a point, a write every 5 of 60, 200, 200, 200 and 200 time steps.
+    EXPECT_EQ(must_make("btio", 4, {"class=S"})->file_bytes(), 829'440);
+    EXPECT_EQ(must_make("btio", 4, {"class=W"})->file_bytes(), 22'118'400);
+    EXPECT_EQ(must_make("btio", 4, {"class=A"})->file_bytes(), 419'430'400);
+    EXPECT_EQ(must_make("btio", 4, {"class=B"})->file_bytes(), 1'697'932'800);
+    EXPECT_EQ(must_make("btio", 36, {})->file_bytes(), 6'802'444'800);
+    EXPECT_EQ(must_make("btio", 36, {})->calls(), 40);
+}
+
+TEST(CollPerf, DefaultsAreThoseOfSonEtAl) {
+    const auto kernel = must_make("coll_perf", 1024, {});
+    EXPECT_EQ(kernel->calls(), 4);
+    EXPECT_EQ(CallPattern(kernel, 3).rank_bytes(1023), 8 << 20);  // 128^3 integers of 4 bytes
+    EXPECT_EQ(kernel->file_bytes(), 32LL << 30);
+}
+
+TEST(Ior, DefaultsAreThoseOfWangEtAl) {
+    for (const char* name : {"ior-segmented", "ior-strided"}) {
+        const auto kernel = must_make(name, 6, {});
+        EXPECT_EQ(kernel->calls(), 12);
+        EXPECT_EQ(CallPattern(kernel, 11).rank_bytes(5), 48 << 20);
+        EXPECT_EQ(kernel->file_bytes(), 6 * 576LL << 20);
+    }
+    const Extent segmented = CallPattern(must_make("ior-segmented", 6, {}), 2).rank_bounds(1);
+    EXPECT_EQ(segmented.offset, (576LL + 2 * 48) << 20);
+    const Extent strided = CallPattern(must_make("ior-strided", 6, {}), 2).rank_bounds(1);
+    EXPECT_EQ(strided.offset, (2 * 6 * 48LL + 48) << 20);
+}
+
+TEST(Grid, IsBalanced) {
+    using Grid = std::vector<std::int64_t>;
+    EXPECT_EQ(balanced_grid(1, 3), (Grid{1, 1, 1}));
+    EXPECT_EQ(balanced_grid(7, 3), (Grid{7, 1, 1}));
+    EXPECT_EQ(balanced_grid(12, 3), (Grid{3, 2, 2}));
+    EXPECT_EQ(balanced_grid(16, 4), (Grid{2, 2, 2, 2}));
+    EXPECT_EQ(balanced_grid(36, 2), (Grid{6, 6}));
+    EXPECT_EQ(balanced_grid(1024, 3), (Grid{16, 8, 8}));
+    EXPECT_EQ(balanced_grid(131072, 3), (Grid{64, 64, 32}));
+}
+
+TEST(Errors, SayWhatAndWhatToDo) {
+    EXPECT_EQ(error_of("btoi", 4, {}),
+              "unknown kernel: 'btoi'; did you mean 'btio'? known: coll_perf, ior-segmented, "
+              "ior-strided, btio, lattice");
+    EXPECT_EQ(error_of("btio", 8, {}), "btio needs a square number of ranks: 8; take 4 or 9");
+    EXPECT_EQ(
+        error_of("btio", 25, {"class=S"}),
+        "btio's cells have too few points: class S on 25 ranks; NPB wants 3 points in each direction: take a larger "
+        "class or fewer ranks");
+    EXPECT_EQ(error_of("btio", 4, {"class=Z"}),
+              "kernel parameter class: unknown class: 'Z'; known: S, W, A, B, C, D, E");
+    EXPECT_EQ(error_of("btio", 4, {"clas=A"}),
+              "unknown parameter of kernel btio: 'clas'; did you mean 'class'? known: class, writes");
+    EXPECT_EQ(
+        error_of("lattice", 4, {"local=4,4"}),
+        "kernel parameter local: not the lengths of an array: '4,4'; write 4 whole numbers from 1 on with commas");
+    EXPECT_EQ(error_of("ior-strided", 4, {"piece=7 KiB"}),
+              "kernel parameter piece does not divide transfer: 7168 and 50331648 bytes; choose sizes that divide each "
+              "other");
+    EXPECT_EQ(error_of("ior-segmented", 4, {"data=1M"}).substr(0, 22), "kernel parameter data:");
+    EXPECT_EQ(error_of("lattice", 4, {"site=8 TiB", "calls=9999999"}),
+              "the kernel's file is too large: more than 2^63 - 1 bytes; choose smaller parameters");
+    EXPECT_EQ(error_of("btio", 0, {}), "a kernel needs ranks: 0; write a number from 1 on");
+    EXPECT_EQ(parse_setting("class").error().message(),
+              "not a kernel parameter: 'class'; write NAME=VALUE, such as class=A");
+}
+
+}  // namespace
+}  // namespace ioweir::kernels

@@ -1,0 +1,73 @@
+// What every way of moving a kernel's bytes needs: the kernel, the rank, the pieces of a call, a stopwatch.
+// What does not live here: the ways themselves (modes.hpp), command line and output (main.cpp).
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+#include "kernels/runner/content.hpp"
+
+namespace ioweir::kernels {
+
+/// Bytes that lie together both in the file and in memory.
+struct Piece {
+    std::int64_t file = 0;
+    std::int64_t memory = 0;
+    std::int64_t length = 0;
+};
+
+struct Job {
+    std::shared_ptr<const Kernel> kernel;
+    int rank = 0;
+    int ranks = 1;
+    std::string path;   ///< of the shared file
+    bool sync = false;  ///< the time of writing ends when the bytes are on storage
+    std::vector<std::pair<std::string, std::string>> hints;
+    Content content;
+    std::vector<char> buffer;  ///< of one call, filled before it is written
+    std::vector<char> back;    ///< of one call, what was read
+
+    /// The pieces of this rank in a call, by rising file offset.
+    [[nodiscard]] std::vector<Piece> pieces(std::int64_t call) const;
+    /// Bytes of memory that a call's buffer takes, with whatever lies between its pieces.
+    [[nodiscard]] std::int64_t memory_bytes() const;
+    void fill(const std::vector<Piece>& pieces);
+    /// Does `back` hold what a read has to give, and nothing more? Leaves it cleared.
+    [[nodiscard]] bool back_is_right(const std::vector<Piece>& pieces);
+};
+
+/// Ends all ranks with a message.
+[[noreturn]] void fail(const std::string& what);
+/// With errno where there is one: fails unless `good`.
+void must(bool good, const std::string& what);
+/// Fails with MPI's own words.
+void must_mpi(int result, const char* what);
+
+/// Seconds from when all ranks begin to when all have ended, summed over the calls; the largest of all ranks.
+class Stopwatch {
+public:
+    template <typename Work>
+    void run(Work work) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double begun = MPI_Wtime();
+        work();
+        MPI_Barrier(MPI_COMM_WORLD);
+        seconds_ += MPI_Wtime() - begun;
+    }
+    [[nodiscard]] double slowest() const {
+        double all = 0;
+        MPI_Allreduce(&seconds_, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        return all;
+    }
+
+private:
+    double seconds_ = 0;
+};
+
+}  // namespace ioweir::kernels

@@ -1,0 +1,31 @@
+// The ways of moving a kernel's bytes that can be compared. Each writes the whole file, then reads it back and checks it.
+//   mpiio        MPI-IO's collective calls with the original program's datatypes
+//   independent  the same views, each rank by itself
+//   posix        every rank writes its own pieces of the shared file with pwrite, and reads with pread: what a hand-written writer
+//                without exchange does
+//   exchange     what a hand-written two-phase writer does: Alltoallv to as many even domains as ranks, then one pwrite of each
+//   fpp          a file per process, one pwritev a call: the bound that nothing that shares a file can pass
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "kernels/runner/job.hpp"
+
+namespace ioweir::kernels {
+
+struct Times {
+    double write_s = 0;
+    double read_s = 0;
+    bool right = false;  ///< on this rank: what was read is what was written
+};
+
+struct Mode {
+    std::string_view name;
+    bool shares_file;  ///< leaves the kernel's file behind
+    Times (*run)(Job& job);
+};
+
+[[nodiscard]] std::span<const Mode> known_modes();
+
+}  // namespace ioweir::kernels

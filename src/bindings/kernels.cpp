@@ -1,0 +1,55 @@
+// Python bindings of the kernels: which there are and what they take. What does not live here: their patterns as plans (explain.cpp).
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+#include "bindings/planner.hpp"
+#include "kernels/kernel.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+nb::list known_kernels() {
+    nb::list all;
+    for (const ioweir::kernels::KernelInfo& kernel : ioweir::kernels::known_kernels()) {
+        nb::list parameters;
+        for (const auto& parameter : kernel.parameters) {
+            nb::dict row;
+            row["name"] = std::string(parameter.name);
+            row["default"] = std::string(parameter.default_value);
+            row["meaning"] = std::string(parameter.meaning);
+            parameters.append(row);
+        }
+        nb::dict row;
+        row["name"] = std::string(kernel.name);
+        row["summary"] = std::string(kernel.summary);
+        row["source"] = std::string(kernel.source);
+        row["parameters"] = parameters;
+        all.append(row);
+    }
+    return all;
+}
+
+/// Raises what is wrong with a kernel, its parameters or its number of ranks.
+void check_kernel(const std::string& name, int ranks, const std::vector<std::string>& words) {
+    std::vector<ioweir::kernels::Setting> settings;
+    for (const std::string& word : words) {
+        auto setting = ioweir::kernels::parse_setting(word);
+        if (!setting) throw nb::value_error(setting.error().message().c_str());
+        settings.push_back(setting.take());
+    }
+    const auto kernel = ioweir::kernels::make_kernel(name, ranks, settings);
+    if (!kernel) throw nb::value_error(kernel.error().message().c_str());
+}
+
+}  // namespace
+
+void bind_kernels(nb::module_& m) {
+    m.def("known_kernels", &known_kernels, "Every kernel: name, summary, source, parameters {name, default, meaning}.");
+    m.def("check_kernel", &check_kernel, nb::arg("name"), nb::arg("ranks"), nb::arg("settings"),
+          "Raises ValueError when there is no such kernel, parameter or value.");
+}

@@ -1,0 +1,164 @@
+"""What the kernel runner writes, against numpy: owners of bytes by array slices, content by the formula in content.hpp.
+
+Nothing of kernels/ is used to make the expectation, so that a generator that is wrong in the same way twice is seen.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+IOWEIR = (sys.executable, "-m", "ioweir")
+ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+MPIS = ("openmpi", "mpich")
+
+
+def run_kernel(*words: str, code: int = 0) -> tuple[list[dict[str, Any]], str]:
+    """`ioweir kernel`: what it printed as JSON, and on standard error."""
+    done = subprocess.run(
+        [*IOWEIR, "kernel", *words, "--json"],
+        env={**os.environ, **ENVIRONMENT},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, f"{done.stdout}{done.stderr}"
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], done.stderr
+
+
+def content(owners: Any, salt: int = 0) -> Any:
+    """The bytes of a file whose byte i belongs to rank owners[i]."""
+    offsets = np.arange(owners.size, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        x = (
+            (offsets >> np.uint64(3)) * np.uint64(0x9E3779B97F4A7C15)
+            + (owners.astype(np.uint64) + np.uint64(1)) * np.uint64(0xD1B54A32D192ED03)
+            + np.uint64(salt) * np.uint64(0x8CB92BA72F3D8DD7)
+        )
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x = x ^ (x >> np.uint64(31))
+    return ((x >> (np.uint64(8) * (offsets & np.uint64(7)))) & np.uint64(255)).astype(np.uint8)
+
+
+def coll_perf_owners(shape: tuple[int, int, int], grid: tuple[int, int, int], variables: int) -> Any:
+    array = np.full(shape, -1)
+    blocks = [math.ceil(n / p) for n, p in zip(shape, grid, strict=True)]
+    for rank, at in enumerate(np.ndindex(*grid)):
+        array[tuple(slice(i * b, (i + 1) * b) for i, b in zip(at, blocks, strict=True))] = rank
+    return np.tile(np.repeat(array.ravel(), 4), variables)
+
+
+def lattice_owners(local: tuple[int, ...], grid: tuple[int, ...], site: int, calls: int) -> Any:
+    array = np.full([n * p for n, p in zip(local, grid, strict=True)], -1)
+    for rank, at in enumerate(np.ndindex(*grid)):
+        array[tuple(slice(i * n, (i + 1) * n) for i, n in zip(at, local, strict=True))] = rank
+    return np.tile(np.repeat(array.ravel(), site), calls)
+
+
+def btio_owners(points: int, ranks: int, writes: int) -> Any:
+    p = math.isqrt(ranks)
+    cuts = [len(part) for part in np.array_split(np.arange(points), p)]  # the first ones are longer, as NPB's
+    at = np.concatenate([[0], np.cumsum(cuts)])
+    cube = np.full((points, points, points), -1)
+    for rank in range(ranks):
+        for layer in range(p):
+            x, y = (rank % p + layer) % p, (rank // p - layer) % p
+            cube[at[layer] : at[layer + 1], at[y] : at[y + 1], at[x] : at[x + 1]] = rank
+    return np.tile(np.repeat(cube.ravel(), 40), writes)
+
+
+CASES: list[tuple[str, int, list[str], Any]] = [
+    ("coll_perf", 6, ["local=4,3,5", "variables=3"], lambda: coll_perf_owners((12, 6, 5), (3, 2, 1), 3)),
+    ("coll_perf", 4, ["global=5,7,6", "variables=2"], lambda: coll_perf_owners((5, 7, 6), (2, 2, 1), 2)),
+    ("lattice", 4, ["local=2,3,2,4", "site=9 B", "calls=2"], lambda: lattice_owners((2, 3, 2, 4), (1, 1, 2, 2), 9, 2)),
+    ("lattice", 3, ["local=2,3,2,4", "site=8 B"], lambda: lattice_owners((2, 3, 2, 4), (1, 1, 1, 3), 8, 1)),
+    ("btio", 1, ["class=S", "writes=1"], lambda: btio_owners(12, 1, 1)),
+    ("btio", 4, ["class=S", "writes=2"], lambda: btio_owners(12, 4, 2)),
+    ("btio", 9, ["class=W", "writes=1"], lambda: btio_owners(24, 9, 1)),
+    ("ior-segmented", 3, ["data=6000 B", "transfer=2000 B"], lambda: np.repeat(np.arange(3), 6000)),
+    ("ior-strided", 3, ["data=6000 B", "transfer=2000 B"], lambda: np.tile(np.repeat(np.arange(3), 2000), 3)),
+    (
+        "ior-strided", 3, ["data=6000 B", "transfer=2000 B", "piece=100 B"],
+        lambda: np.tile(np.repeat(np.arange(3), 100), 60),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+@pytest.mark.parametrize(
+    ("kernel", "ranks", "settings", "owners"), CASES, ids=[f"{case[0]}-{case[1]}-{'-'.join(case[2])}" for case in CASES]
+)
+def test_the_file_is_what_numpy_says(
+    tmp_path: Path, mpi: str, kernel: str, ranks: int, settings: list[str], owners: Any
+) -> None:
+    if mpi == "mpich" and ranks > 4:
+        pytest.skip("MPICH's ranks spin: more than 4 take minutes on two processors; Open MPI has run this case")
+    words = (kernel, *settings, "--mpi", mpi, "--ranks", str(ranks), "--directory", str(tmp_path), "--keep")
+    rows, _ = run_kernel(*words, "--api", "independent,posix,exchange,fpp,mpiio", "--verify")
+    assert [row["mode"] for row in rows] == ["independent", "posix", "exchange", "fpp", "mpiio"]
+    assert [row["file_correct"] for row in rows] == [True, True, True, None, True]
+    assert [row["read_correct"] for row in rows] == [True] * 5
+    # The file of the last way is left. That the others made the same is the runner's own check, checked below.
+    written = np.frombuffer((tmp_path / f"{kernel}.data").read_bytes(), dtype=np.uint8)
+    assert np.array_equal(written, content(owners()))
+
+
+def test_a_wrong_byte_fails(tmp_path: Path) -> None:
+    """The runner's own check is checked: a plan with a fault below the engine."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "lattice.data"\n', encoding="utf-8")
+    words = [
+        "kernel",
+        "lattice",
+        "--json",
+        "--verify",
+        "local=2,2,2,2",
+        "--ranks",
+        "2",
+        "--mpi",
+        "openmpi",
+        "--directory",
+        str(tmp_path),
+    ]
+    for fault, right in (("short:1", True), ("flip:3", False), ("drop:3", False)):
+        done = subprocess.run(
+            [*IOWEIR, "run", "-q", "--plan", plan, "-o", tmp_path / fault[:4], "--", *IOWEIR, *words],
+            env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_STORAGE": fault},
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        (row,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        assert (row["read_correct"], row["file_correct"], done.returncode == 0) == (right, right, right), fault
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["btoi"], "unknown kernel: 'btoi'; did you mean 'btio'?"),
+        (["btio", "--ranks", "3"], "btio needs a square number of ranks: 3; take 1 or 4"),
+        (["btio", "clas=A"], "unknown parameter of kernel btio: 'clas'; did you mean 'class'?"),
+        (["lattice", "--directory", "/nowhere/at/all"], "--directory /nowhere/at/all: there is no such directory"),
+        (["lattice", "--api", "mpio"], "unknown mode: 'mpio'; did you mean 'mpiio'?"),
+        ([], "no kernel is named"),
+    ],
+)
+def test_mistakes_are_said(words: list[str], message: str) -> None:
+    _, errors = run_kernel(*words, "--mpi", "openmpi", code=2)
+    assert message in errors
+
+
+def test_the_list_names_every_kernel() -> None:
+    done = subprocess.run([*IOWEIR, "kernel", "--list"], capture_output=True, text=True, check=True)
+    for name in ("coll_perf", "ior-segmented", "ior-strided", "btio", "lattice"):
+        assert f"\n{name}: " in "\n" + done.stdout
+    assert "class=...: NPB's problem class: S, W, A, B, C, D or E [C]" in done.stdout

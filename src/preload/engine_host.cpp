@@ -17,6 +17,7 @@
 #include "planner/plan_file.hpp"
 #include "storage/fault.hpp"
 #include "storage/posix.hpp"
+#include "storage/throttle.hpp"
 
 namespace ioweir::preload {
 namespace {
@@ -90,17 +91,40 @@ Result<std::string> plan_text(const char* path, bool world) {
     return payload;
 }
 
-/// The POSIX backend; in tests, one that makes chosen writes go wrong. Lives as long as the process.
+/// Slow targets above `below`, or `below` where none are asked for. Lives as long as the process; said in the trace, for figures that
+/// are measured on it mean nothing else.
+storage::Backend* throttled(storage::Backend& below, std::string& problem) {
+    const char* text = std::getenv("IOWEIR_TEST_THROTTLE");
+    if (text == nullptr || text[0] == '\0') return &below;
+    const Result<storage::Throttle> parsed = storage::parse_throttle(text);
+    if (!parsed) {
+        problem = "IOWEIR_TEST_THROTTLE: " + parsed.error().message();
+        return nullptr;
+    }
+    auto opened = storage::TargetQueues::open(parsed.value().state, parsed.value().rates.size());
+    if (!opened) {
+        problem = "IOWEIR_TEST_THROTTLE: " + opened.error().message();
+        return nullptr;
+    }
+    static storage::MonotonicClock clock;
+    static storage::TargetQueues& queues = *opened.take().release();
+    static storage::ThrottledBackend backend(below, parsed.value(), queues, clock);
+    note(format::NoteCode::message, "", 0, storage::describe(parsed.value()).c_str());
+    return &backend;
+}
+
+/// The POSIX backend; in tests, one that is slow or makes chosen writes go wrong. Lives as long as the process.
 storage::Backend* make_backend(std::string& problem) {
     static storage::PosixBackend posix;
+    storage::Backend* below = throttled(posix, problem);
     const char* fault = std::getenv("IOWEIR_TEST_STORAGE");
-    if (fault == nullptr || fault[0] == '\0') return &posix;
+    if (below == nullptr || fault == nullptr || fault[0] == '\0') return below;
     const Result<storage::Fault> parsed = storage::parse_fault(fault);
     if (!parsed) {
         problem = "IOWEIR_TEST_STORAGE: " + parsed.error().message();
         return nullptr;
     }
-    static storage::FaultBackend faulty(posix, parsed.value());
+    static storage::FaultBackend faulty(*below, parsed.value());
     return &faulty;
 }
 

@@ -141,6 +141,28 @@ def test_a_wrong_byte_fails(tmp_path: Path) -> None:
         assert (row["read_correct"], row["file_correct"], done.returncode == 0) == (right, right, right), fault
 
 
+def test_throttled_targets_keep_the_content_and_are_named(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "lattice.data"\n', encoding="utf-8")
+    words = ["kernel", "lattice", "local=4,4,4,4", "--ranks", "2", "--mpi", "openmpi", "--directory", str(tmp_path)]
+    throttle = f"stripe=16KiB rates=4MiB,4MiB state={tmp_path}/targets"
+    done = subprocess.run(
+        [*IOWEIR, "run", "-q", "--plan", plan, "-o", tmp_path / "trace", "--", *IOWEIR, *words, "--verify", "--json"],
+        env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_THROTTLE": throttle},
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    (row,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert row["read_correct"]
+    assert row["file_correct"]
+    # 8 MiB a second is the most that both targets together allow; a busy machine may make less of it.
+    assert row["write_mib_per_s"] <= 8.01
+    assert row["read_mib_per_s"] <= 8.01
+    report = subprocess.run(
+        [*IOWEIR, "report", tmp_path / "trace", "--json"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "throttled storage: 2 targets of 4 MiB a second, stripes of 16 KiB" in json.loads(report.stdout)["messages"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -157,7 +157,7 @@ int finish(const Handle& handle, const Call& call, const Decision& decision, con
         PMPI_Status_set_cancelled(call.status, 0);
     }
     const int result = error_class(outcome.error);
-    if (result != MPI_SUCCESS) PMPI_File_call_errhandler(call.fh, result);
+    if (result != MPI_SUCCESS && call.raises) PMPI_File_call_errhandler(call.fh, result);
     return result;
 }
 

@@ -45,7 +45,8 @@ struct Hook<same, alone> {
                         const_cast<void*>(static_cast<const void*>(buffer)),
                         count,
                         datatype,
-                        status};
+                        status,
+                        same != alone};
         const auto all = [&] { return real(same); };
         const auto one = [&] { return real(alone); };
         return transfer(*the_engine, *handle, call, all, one);
@@ -66,7 +67,8 @@ struct Hook<same, alone> {
                         const_cast<void*>(static_cast<const void*>(buffer)),
                         count,
                         datatype,
-                        status};
+                        status,
+                        same != alone};
         const auto all = [&] { return real(same); };
         const auto one = [&] { return real(alone); };
         return transfer(*the_engine, *handle, call, all, one);
@@ -90,6 +92,8 @@ void install(const FileCalls& below, FileCalls& hooks, Options options, Host hos
     hooks.File_close = hook_close;
     hooks.File_set_view = hook_set_view;
     count_left_calls(below, hooks);
+    hook_split_collectives(below, hooks);
+    hook_nonblocking_calls(below, hooks);
     using F = FileCalls;
     put<&F::File_read_at, &F::File_read_at>(below, hooks);
     put<&F::File_read_at_c, &F::File_read_at_c>(below, hooks);

@@ -1,6 +1,6 @@
 // Data calls that the engine leaves to the MPI library: counted, so that the trace says so and verification knows that bytes
 // were written of which it has no checksum.
-// What does not live here: the calls that the engine handles (hooks.cpp).
+// What does not live here: the calls that the engine handles (hooks.cpp, split.cpp, nonblocking.cpp).
 #include <string>
 
 #include "engine/parts.hpp"
@@ -61,20 +61,6 @@ void count_left_calls(const FileCalls& below, FileCalls& hooks) {
     leave<&F::File_iwrite_shared, &F::File_iwrite_shared_c>(below, hooks, writes, shared);
     leave<&F::File_read_ordered_begin, &F::File_read_ordered_begin_c>(below, hooks, reads, shared);
     leave<&F::File_write_ordered_begin, &F::File_write_ordered_begin_c>(below, hooks, writes, shared);
-    const char* later = "non-blocking call";
-    leave<&F::File_iread, &F::File_iread_c>(below, hooks, reads, later);
-    leave<&F::File_iwrite, &F::File_iwrite_c>(below, hooks, writes, later);
-    leave<&F::File_iread_all, &F::File_iread_all_c>(below, hooks, reads, later);
-    leave<&F::File_iwrite_all, &F::File_iwrite_all_c>(below, hooks, writes, later);
-    leave<&F::File_iread_at, &F::File_iread_at_c>(below, hooks, reads, later);
-    leave<&F::File_iwrite_at, &F::File_iwrite_at_c>(below, hooks, writes, later);
-    leave<&F::File_iread_at_all, &F::File_iread_at_all_c>(below, hooks, reads, later);
-    leave<&F::File_iwrite_at_all, &F::File_iwrite_at_all_c>(below, hooks, writes, later);
-    const char* split = "split collective";
-    leave<&F::File_read_all_begin, &F::File_read_all_begin_c>(below, hooks, reads, split);
-    leave<&F::File_write_all_begin, &F::File_write_all_begin_c>(below, hooks, writes, split);
-    leave<&F::File_read_at_all_begin, &F::File_read_at_all_begin_c>(below, hooks, reads, split);
-    leave<&F::File_write_at_all_begin, &F::File_write_at_all_begin_c>(below, hooks, writes, split);
 }
 
 }  // namespace ioweir::engine

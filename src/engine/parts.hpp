@@ -27,9 +27,15 @@ struct Call {
     MPI_Count count = 0;
     MPI_Datatype datatype{};
     MPI_Status* status = nullptr;
+    bool collective = false;  ///< every rank of the file makes it, and each stays in it until its own data are moved
+    bool raises = true;       ///< an error goes to the file's error handler at once; else the caller sees to it
 };
 /// `same` is the real function, which may be collective; `independent` its form that needs no other rank.
 int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same, FunctionRef<int()> independent);
+
+// split.cpp and nonblocking.cpp: put their calls into `hooks`, where the real library has them.
+void hook_split_collectives(const mpi::FileCalls& below, mpi::FileCalls& hooks);
+void hook_nonblocking_calls(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 
 // left_calls.cpp: replaces in `hooks` the data calls that are only counted.
 void count_left_calls(const mpi::FileCalls& below, mpi::FileCalls& hooks);

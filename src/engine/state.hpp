@@ -47,6 +47,15 @@ struct Totals {
     std::atomic<std::int64_t> calls{0}, bytes_read{0}, bytes_written{0}, operations{0}, elapsed_ns{0};
 };
 
+/// A split collective between its begin and its end. A handle has one at a time (MPI 4.0, section 14.4.5).
+struct SplitCollective {
+    enum class Kind { none, read_all, write_all, read_at_all, write_at_all };
+    Kind kind = Kind::none;
+    bool by_library = false;  ///< the real end must be called
+    int result = MPI_SUCCESS;
+    MPI_Status status{};
+};
+
 /// One MPI_File of a file that a rule of the plan matches.
 struct Handle {
     std::uint32_t id = 0;
@@ -68,6 +77,8 @@ struct Handle {
 
     layout::FileView view;
     std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not
+
+    SplitCollective split;
 
     Totals totals;
     PassedThrough passed;

@@ -1,26 +1,19 @@
 // The engine between a program and the real MPI library, without a preload: random cases done twice, by the MPI library and
 // through the engine, must leave the same bytes in file and memory. And the check itself is checked: with a backend that flips a
 // bit or loses a write it must fail. Runs under mpiexec with any number of ranks.
-//
-// IOWEIR_TEST_CASES says how many random cases each test takes (default 40).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <functional>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "engine/engine.hpp"
+#include "engine_world.hpp"
 #include "mpi_cases/case_runner.hpp"
 #include "storage/fault.hpp"
-#include "storage/posix.hpp"
 
 namespace ioweir {
 namespace {
@@ -28,89 +21,7 @@ namespace {
 using cases::CaseResult;
 using cases::IoCalls;
 using cases::Level;
-using storage::Fault;
-using storage::FaultBackend;
 using storage::FaultKind;
-
-/// A backend whose fault can be changed between cases; counts attempts at writing.
-class SwitchedBackend final : public storage::Backend {
-public:
-    void arm(Fault fault) { now_ = std::make_unique<FaultBackend>(posix_, fault); }
-    [[nodiscard]] std::int64_t struck() const { return now_->struck(); }
-    std::int64_t take_writes() { return std::exchange(writes_, 0); }
-
-    storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
-        return now_->attempt_open(path, flags, mode);
-    }
-    int attempt_close(int descriptor) override { return now_->attempt_close(descriptor); }
-    std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
-        ++writes_;
-        return now_->attempt_write(descriptor, pieces, count, offset);
-    }
-    std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
-        return now_->attempt_read(descriptor, pieces, count, offset);
-    }
-
-private:
-    storage::PosixBackend posix_;
-    std::unique_ptr<FaultBackend> now_ = std::make_unique<FaultBackend>(posix_, Fault{});
-    std::int64_t writes_ = 0;
-};
-
-struct Note {
-    format::NoteCode code;
-    std::string path;
-    std::int64_t value;
-    std::string text;
-};
-
-/// Never destroyed: the engine refers to it until the process ends.
-struct World {
-    int rank = 0, ranks = 1;
-    std::uint64_t cases = 40;
-    std::string directory;
-    SwitchedBackend backend;
-    std::vector<Note> notes;
-    mpi::FileCalls below, hooks;
-    IoCalls library{}, engine{};
-
-    [[nodiscard]] std::string path(const char* name) const { return directory + "/" + name; }
-    [[nodiscard]] std::int64_t count(format::NoteCode code) const {
-        return std::count_if(notes.begin(), notes.end(), [&](const Note& note) { return note.code == code; });
-    }
-    [[nodiscard]] bool noted(format::NoteCode code, const std::string& part) const {
-        return std::any_of(notes.begin(), notes.end(), [&](const Note& note) {
-            return note.code == code && note.text.find(part) != std::string::npos;
-        });
-    }
-};
-World* world = nullptr;
-
-IoCalls calls_of(const mpi::FileCalls& table) {
-    return {table.File_open,         table.File_close, table.File_set_view, table.File_read_at,
-            table.File_read_at_all,  table.File_read,  table.File_read_all, table.File_write_at,
-            table.File_write_at_all, table.File_write, table.File_write_all};
-}
-
-void fill_below(mpi::FileCalls& below) {
-    below.File_open = PMPI_File_open;
-    below.File_close = PMPI_File_close;
-    below.File_set_view = PMPI_File_set_view;
-    below.File_read_at = PMPI_File_read_at;
-    below.File_read_at_all = PMPI_File_read_at_all;
-    below.File_read = PMPI_File_read;
-    below.File_read_all = PMPI_File_read_all;
-    below.File_write_at = PMPI_File_write_at;
-    below.File_write_at_all = PMPI_File_write_at_all;
-    below.File_write = PMPI_File_write;
-    below.File_write_all = PMPI_File_write_all;
-#if MPI_VERSION >= 4
-    below.File_read_at_c = PMPI_File_read_at_c;
-    below.File_write_at_c = PMPI_File_write_at_c;
-    below.File_read_at_all_c = PMPI_File_read_at_all_c;
-    below.File_write_at_all_c = PMPI_File_write_at_all_c;
-#endif
-}
 
 constexpr const char* plan_text = R"(
 [[file]]
@@ -123,90 +34,7 @@ mapping = "shared"
 writers = "everyone"
 )";
 
-class EnvironmentWithEngine : public testing::Environment {
-    void SetUp() override {
-        world = new World;
-        PMPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
-        PMPI_Comm_size(MPI_COMM_WORLD, &world->ranks);
-        char name[64] = {};
-        if (world->rank == 0) {
-            std::snprintf(name, sizeof name, "/tmp/ioweir-engine-test-XXXXXX");
-            ASSERT_NE(::mkdtemp(name), nullptr);
-        }
-        PMPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
-        world->directory = name;
-        if (const char* given = std::getenv("IOWEIR_TEST_CASES")) world->cases = std::strtoull(given, nullptr, 10);
-        fill_below(world->below);
-        world->hooks = world->below;
-        auto plan = planner::parse_plan_file(plan_text, "test plan");
-        ASSERT_TRUE(plan.ok()) << plan.error().message();
-        engine::Options options{plan.take(), true, &world->backend};
-        engine::Host host;
-        host.note = [](format::NoteCode code, const char* path, std::int64_t value, const char* text) {
-            world->notes.push_back({code, path, value, text});
-        };
-        engine::install(world->below, world->hooks, std::move(options), host);
-        world->library = calls_of(world->below);
-        world->engine = calls_of(world->hooks);
-    }
-    void TearDown() override {
-        engine::shut_down();
-        PMPI_Barrier(MPI_COMM_WORLD);
-        if (world->rank == 0) ::rmdir(world->directory.c_str());
-    }
-};
-
-[[maybe_unused]] const testing::Environment* const registered =
-    testing::AddGlobalTestEnvironment(new EnvironmentWithEngine);
-
-class EngineTest : public testing::Test {
-protected:
-    void SetUp() override {
-        world->notes.clear();
-        world->backend.arm({});
-        PMPI_Barrier(MPI_COMM_WORLD);
-    }
-
-    /// True on every rank if it is on any.
-    static bool on_any_rank(bool mine) {
-        int value = mine ? 1 : 0;
-        PMPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-        return value != 0;
-    }
-
-    static MPI_File open(const IoCalls& io, const std::string& path, int amode = MPI_MODE_CREATE | MPI_MODE_RDWR,
-                         MPI_Comm comm = MPI_COMM_WORLD) {
-        MPI_File file = MPI_FILE_NULL;
-        EXPECT_EQ(io.open(comm, path.c_str(), amode, MPI_INFO_NULL, &file), MPI_SUCCESS);
-        return file;
-    }
-    static void remove(const std::string& path) {
-        PMPI_Barrier(MPI_COMM_WORLD);
-        if (world->rank == 0) ::unlink(path.c_str());
-        PMPI_Barrier(MPI_COMM_WORLD);
-    }
-    static std::vector<unsigned char> contents(const std::string& path) {
-        PMPI_Barrier(MPI_COMM_WORLD);
-        std::vector<unsigned char> bytes;
-        const int fd = ::open(path.c_str(), O_RDONLY);
-        unsigned char buffer[4096];
-        for (ssize_t got = 0; (got = ::read(fd, buffer, sizeof buffer)) > 0;)
-            bytes.insert(bytes.end(), buffer, buffer + got);
-        ::close(fd);
-        return bytes;
-    }
-    static void native_view(const IoCalls& io, MPI_File file, MPI_Offset displacement, MPI_Datatype etype,
-                            MPI_Datatype filetype) {
-        char native[] = "native";
-        EXPECT_EQ(io.set_view(file, displacement, etype, filetype, native, MPI_INFO_NULL), MPI_SUCCESS);
-    }
-};
-
-std::string all_problems(const CaseResult& result) {
-    std::string text;
-    for (const std::string& problem : result.problems) text += problem + "; ";
-    return text.empty() ? text : text + "in: " + result.text;
-}
+[[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
 
 TEST_F(EngineTest, LeavesTheSameBytesAsTheMpiLibrary) {
     std::int64_t bytes = 0;

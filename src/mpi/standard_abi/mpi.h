@@ -46,6 +46,9 @@ typedef struct MPI_ABI_Request* MPI_Request;
 
 typedef int(MPI_Comm_copy_attr_function)(MPI_Comm, int, void*, void*, void*, int*);
 typedef int(MPI_Comm_delete_attr_function)(MPI_Comm, int, void*, void*);
+typedef int(MPI_Grequest_cancel_function)(void*, int);
+typedef int(MPI_Grequest_free_function)(void*);
+typedef int(MPI_Grequest_query_function)(void*, MPI_Status*);
 typedef int(MPI_Type_copy_attr_function)(MPI_Datatype, int, void*, void*, void*, int*);
 typedef int(MPI_Type_delete_attr_function)(MPI_Datatype, int, void*, void*);
 
@@ -56,11 +59,13 @@ typedef int(MPI_Type_delete_attr_function)(MPI_Datatype, int, void*, void*);
 #define MPI_TYPE_NULL_COPY_FN ((MPI_Type_copy_attr_function*)0x0)
 
 enum {
+    MPI_UNDEFINED = -32766,
     MPI_KEYVAL_INVALID = 0,
     MPI_SUCCESS = 0,
     MPI_THREAD_SINGLE = 0,
     MPI_ERR_BUFFER = 1,
     MPI_ERR_COMM = 5,
+    MPI_ERR_REQUEST = 7,
     MPI_ORDER_C = 12,
     MPI_DISTRIBUTE_NONE = 16,
     MPI_MODE_RDONLY = 16,
@@ -93,6 +98,7 @@ enum {
     MPI_CONGRUENT = 202,
     MPI_UNEQUAL = 204,
     MPI_MODE_WRONLY = 256,
+    MPI_SEEK_END = 402,
     MPI_SEEK_SET = 403,
     MPI_THREAD_MULTIPLE = 4096,
 };
@@ -125,6 +131,9 @@ int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence);
 int PMPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count);
 int PMPI_Get_library_version(char* version, int* resultlen);
 int PMPI_Get_version(int* version, int* subversion);
+int PMPI_Grequest_complete(MPI_Request request);
+int PMPI_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
+                        MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* request);
 int PMPI_Info_create(MPI_Info* info);
 int PMPI_Info_dup(MPI_Info info, MPI_Info* newinfo);
 int PMPI_Info_free(MPI_Info* info);

@@ -1,0 +1,127 @@
+#include "engine_world.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace ioweir {
+
+World* world = nullptr;
+
+std::int64_t World::count(format::NoteCode code) const {
+    return std::count_if(notes.begin(), notes.end(), [&](const Note& note) { return note.code == code; });
+}
+
+bool World::noted(format::NoteCode code, const std::string& part) const {
+    return std::any_of(notes.begin(), notes.end(), [&](const Note& note) {
+        return note.code == code && note.text.find(part) != std::string::npos;
+    });
+}
+
+cases::IoCalls calls_of(const mpi::FileCalls& table) {
+    return {table.File_open,         table.File_close, table.File_set_view, table.File_read_at,
+            table.File_read_at_all,  table.File_read,  table.File_read_all, table.File_write_at,
+            table.File_write_at_all, table.File_write, table.File_write_all};
+}
+
+namespace {
+
+class EnvironmentWithEngine : public testing::Environment {
+public:
+    explicit EnvironmentWithEngine(const char* plan_text) : plan_text_(plan_text) {}
+
+    void SetUp() override {
+        world = new World;
+        PMPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
+        PMPI_Comm_size(MPI_COMM_WORLD, &world->ranks);
+        char name[64] = {};
+        if (world->rank == 0) {
+            std::snprintf(name, sizeof name, "/tmp/ioweir-engine-test-XXXXXX");
+            ASSERT_NE(::mkdtemp(name), nullptr);
+        }
+        PMPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+        world->directory = name;
+        if (const char* given = std::getenv("IOWEIR_TEST_CASES")) world->cases = std::strtoull(given, nullptr, 10);
+        mpi::fill(world->below, "PMPI_", [](const char* prefix, const char* function) {
+            return ::dlsym(RTLD_DEFAULT, (std::string(prefix) + function).c_str());
+        });
+        world->hooks = world->below;
+        auto plan = planner::parse_plan_file(plan_text_, "test plan");
+        ASSERT_TRUE(plan.ok()) << plan.error().message();
+        engine::Options options{plan.take(), true, &world->backend};
+        engine::Host host;
+        host.note = [](format::NoteCode code, const char* path, std::int64_t value, const char* text) {
+            world->notes.push_back({code, path, value, text});
+        };
+        engine::install(world->below, world->hooks, std::move(options), host);
+        world->library = calls_of(world->below);
+        world->engine = calls_of(world->hooks);
+    }
+    void TearDown() override {
+        engine::shut_down();
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (world->rank == 0) ::rmdir(world->directory.c_str());
+    }
+
+private:
+    const char* plan_text_;
+};
+
+}  // namespace
+
+testing::Environment* add_world(const char* plan_text) {
+    return testing::AddGlobalTestEnvironment(new EnvironmentWithEngine(plan_text));
+}
+
+void EngineTest::SetUp() {
+    world->notes.clear();
+    world->backend.arm({});
+    PMPI_Barrier(MPI_COMM_WORLD);
+}
+
+bool EngineTest::on_any_rank(bool mine) {
+    int value = mine ? 1 : 0;
+    PMPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return value != 0;
+}
+
+MPI_File EngineTest::open(const cases::IoCalls& io, const std::string& path, int amode, MPI_Comm comm) {
+    MPI_File file = MPI_FILE_NULL;
+    EXPECT_EQ(io.open(comm, path.c_str(), amode, MPI_INFO_NULL, &file), MPI_SUCCESS);
+    return file;
+}
+
+void EngineTest::remove(const std::string& path) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (world->rank == 0) ::unlink(path.c_str());
+    PMPI_Barrier(MPI_COMM_WORLD);
+}
+
+std::vector<unsigned char> EngineTest::contents(const std::string& path) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    std::vector<unsigned char> bytes;
+    const int fd = ::open(path.c_str(), O_RDONLY);
+    unsigned char buffer[4096];
+    for (ssize_t got = 0; (got = ::read(fd, buffer, sizeof buffer)) > 0;)
+        bytes.insert(bytes.end(), buffer, buffer + got);
+    ::close(fd);
+    return bytes;
+}
+
+void EngineTest::native_view(const cases::IoCalls& io, MPI_File file, MPI_Offset displacement, MPI_Datatype etype,
+                             MPI_Datatype filetype) {
+    char native[] = "native";
+    EXPECT_EQ(io.set_view(file, displacement, etype, filetype, native, MPI_INFO_NULL), MPI_SUCCESS);
+}
+
+std::string all_problems(const cases::CaseResult& result) {
+    std::string text;
+    for (const std::string& problem : result.problems) text += problem + "; ";
+    return text.empty() ? text : text + "in: " + result.text;
+}
+
+}  // namespace ioweir

@@ -1,0 +1,92 @@
+// What the engine's tests under real MPI processes share: the engine linked in between a program and the MPI library, with a
+// backend that can be made to fail, and what it notes.
+//
+// IOWEIR_TEST_CASES says how many random cases a test takes (default 40).
+#pragma once
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "mpi_cases/case_runner.hpp"
+#include "storage/fault.hpp"
+#include "storage/posix.hpp"
+
+namespace ioweir {
+
+/// A backend whose fault can be changed between cases; counts attempts at writing.
+class SwitchedBackend final : public storage::Backend {
+public:
+    void arm(storage::Fault fault) { now_ = std::make_unique<storage::FaultBackend>(posix_, fault); }
+    [[nodiscard]] std::int64_t struck() const { return now_->struck(); }
+    std::int64_t take_writes() { return std::exchange(writes_, 0); }
+
+    storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
+        return now_->attempt_open(path, flags, mode);
+    }
+    int attempt_close(int descriptor) override { return now_->attempt_close(descriptor); }
+    std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
+        ++writes_;
+        return now_->attempt_write(descriptor, pieces, count, offset);
+    }
+    std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
+        return now_->attempt_read(descriptor, pieces, count, offset);
+    }
+
+private:
+    storage::PosixBackend posix_;
+    std::unique_ptr<storage::FaultBackend> now_ = std::make_unique<storage::FaultBackend>(posix_, storage::Fault{});
+    std::int64_t writes_ = 0;
+};
+
+struct Note {
+    format::NoteCode code;
+    std::string path;
+    std::int64_t value;
+    std::string text;
+};
+
+/// Never destroyed: the engine refers to it until the process ends.
+struct World {
+    int rank = 0, ranks = 1;
+    std::uint64_t cases = 40;
+    std::string directory;
+    SwitchedBackend backend;
+    std::vector<Note> notes;
+    mpi::FileCalls below, hooks;
+    cases::IoCalls library{}, engine{};
+
+    [[nodiscard]] std::string path(const char* name) const { return directory + "/" + name; }
+    [[nodiscard]] std::int64_t count(format::NoteCode code) const;
+    [[nodiscard]] bool noted(format::NoteCode code, const std::string& part) const;
+};
+extern World* world;
+
+/// Makes the world before the first test, with this plan, and takes it down after the last. For a global constant.
+testing::Environment* add_world(const char* plan_text);
+
+cases::IoCalls calls_of(const mpi::FileCalls& table);
+
+class EngineTest : public testing::Test {
+protected:
+    void SetUp() override;
+
+    /// True on every rank if it is on any.
+    static bool on_any_rank(bool mine);
+    static MPI_File open(const cases::IoCalls& io, const std::string& path,
+                         int amode = MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_Comm comm = MPI_COMM_WORLD);
+    static void remove(const std::string& path);
+    static std::vector<unsigned char> contents(const std::string& path);
+    static void native_view(const cases::IoCalls& io, MPI_File file, MPI_Offset displacement, MPI_Datatype etype,
+                            MPI_Datatype filetype);
+};
+
+std::string all_problems(const cases::CaseResult& result);
+
+}  // namespace ioweir

@@ -1,7 +1,6 @@
 // Reads and writes: what is to be done with one call, then having it done, then what MPI must know about it.
 // What does not live here: moving the bytes (direct.cpp).
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <new>
@@ -125,29 +124,8 @@ Outcome move_packed(Engine& engine, Handle& handle, const Call& call, const Deci
     return sum;
 }
 
-/// MPI's class for an errno value (MPI 4.0, section 14.7).
-int error_class(int error) {
-    switch (error) {
-        case 0:
-            return MPI_SUCCESS;
-        case ENOSPC:
-            return MPI_ERR_NO_SPACE;
-        case EDQUOT:
-            return MPI_ERR_QUOTA;
-        case EROFS:
-            return MPI_ERR_READ_ONLY;
-        case EACCES:
-        case EPERM:
-            return MPI_ERR_ACCESS;
-        case EFAULT:
-            return MPI_ERR_BUFFER;
-        default:
-            return MPI_ERR_IO;
-    }
-}
-
 /// Status, pointer, error handler.
-int finish(const Handle& handle, const Call& call, const Decision& decision, const Outcome& outcome) {
+int finish(Handle& handle, const Call& call, const Decision& decision, const Outcome& outcome) {
     if (!call.explicit_offset) {
         // By the amount asked for, also at the end of the file (MPI 4.0, section 14.4.3).
         PMPI_File_seek(call.fh, decision.position_etypes + decision.bytes / handle.view.etype_bytes, MPI_SEEK_SET);
@@ -157,8 +135,8 @@ int finish(const Handle& handle, const Call& call, const Decision& decision, con
         PMPI_Status_set_cancelled(call.status, 0);
     }
     const int result = error_class(outcome.error);
-    if (result != MPI_SUCCESS && call.raises) PMPI_File_call_errhandler(call.fh, result);
-    return result;
+    if (result != MPI_SUCCESS) remember_error(handle, result);
+    return call.raises ? raise(call.fh, result) : result;
 }
 
 int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,

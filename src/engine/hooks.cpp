@@ -16,6 +16,8 @@ int hook_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI
 
 int hook_close(MPI_File* fh) { return close_file(*the_engine, fh); }
 
+int hook_sync(MPI_File fh) { return sync_file(*the_engine, fh); }
+
 int hook_set_view(MPI_File fh, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep,
                   MPI_Info info) {
     return set_view(*the_engine, fh, displacement, etype, filetype, datarep, info);
@@ -91,6 +93,7 @@ void install(const FileCalls& below, FileCalls& hooks, Options options, Host hos
     hooks.File_open = hook_open;
     hooks.File_close = hook_close;
     hooks.File_set_view = hook_set_view;
+    if (below.File_sync != nullptr) hooks.File_sync = hook_sync;
     count_left_calls(below, hooks);
     hook_split_collectives(below, hooks);
     hook_nonblocking_calls(below, hooks);

@@ -75,13 +75,12 @@ struct Hook<same, alone> {
     }
 };
 
-template <typename Buffer, typename Count, int (*FileCalls::*same)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Request*),
+template <typename Buffer, typename Count,
+          int (*FileCalls::*same)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Request*),
           int (*FileCalls::*alone)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Request*)>
 struct Hook<same, alone> {
     static int call(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, MPI_Request* request) {
-        const auto real = [&](auto member) {
-            return (engine()->below.*member)(fh, buffer, count, datatype, request);
-        };
+        const auto real = [&](auto member) { return (engine()->below.*member)(fh, buffer, count, datatype, request); };
         const std::shared_ptr<Handle> handle = engine()->find(fh);
         if (!handle || request == nullptr) return real(same);
         const auto direction = std::is_const_v<Buffer> ? Direction::write : Direction::read;

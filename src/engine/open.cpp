@@ -188,7 +188,13 @@ int close_file(Engine& engine, MPI_File* fh) {
     const std::shared_ptr<Handle> handle = fh != nullptr ? engine.find(*fh) : nullptr;
     if (!handle) return engine.below.File_close(fh);
     engine.remove(*fh);  // before the real close: another thread may be given the same handle right after
-    const int result = engine.below.File_close(fh);
+    int others = MPI_SUCCESS;
+    if (handle->engaged) {
+        const bool never_ended = handle->split.kind != SplitCollective::Kind::none;
+        others = raise(*fh, agree_on_errors(*handle, never_ended ? handle->split.result : MPI_SUCCESS));
+    }
+    int result = engine.below.File_close(fh);
+    if (result == MPI_SUCCESS) result = others;
     if (handle->engaged && engine.verify) verify_written(engine, *handle);
     note_end(engine, *handle);
     {

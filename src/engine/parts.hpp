@@ -37,6 +37,16 @@ int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()
 void hook_split_collectives(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 void hook_nonblocking_calls(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 
+// errors.cpp: what went wrong, and who has been told.
+[[nodiscard]] int error_class(int error);  ///< MPI's class for an errno value
+int raise(MPI_File fh, int error_class);   ///< calls the file's error handler, unless it is no error; gives the class
+/// This rank's program has been told or will be before the next agreement; the other ranks have not.
+void remember_error(Handle& handle, int error_class);
+/// Collective over the handle's group. What this rank still has to return: `untold`, which nobody knows of yet, or else the class
+/// of a failure on another rank since the last agreement, if its own program has not been told of any.
+[[nodiscard]] int agree_on_errors(Handle& handle, int untold);
+int sync_file(Engine& engine, MPI_File fh);
+
 // left_calls.cpp: replaces in `hooks` the data calls that are only counted.
 void count_left_calls(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 

@@ -14,11 +14,6 @@ namespace {
 using mpi::FileCalls;
 using Kind = SplitCollective::Kind;
 
-int raise(MPI_File fh, int error_class) {
-    PMPI_File_call_errhandler(fh, error_class);
-    return error_class;
-}
-
 int begin(Handle& handle, Kind kind, Call call, FunctionRef<int()> real, FunctionRef<int(MPI_Status*)> alone) {
     if (handle.split.kind != Kind::none && !handle.split.by_library) return raise(call.fh, MPI_ERR_REQUEST);
     SplitCollective begun;
@@ -50,11 +45,12 @@ int end(Handle& handle, Kind kind, MPI_File fh, MPI_Status* status, FunctionRef<
     if (handle.split.kind != kind) return raise(fh, MPI_ERR_REQUEST);
     const SplitCollective done = std::exchange(handle.split, {});
     if (status != MPI_STATUS_IGNORE) {
-        const int kept = status->MPI_ERROR;  // calls that complete one operation leave it alone (MPI 4.0, section 3.2.5)
+        const int kept =
+            status->MPI_ERROR;  // calls that complete one operation leave it alone (MPI 4.0, section 3.2.5)
         *status = done.status;
         status->MPI_ERROR = kept;
     }
-    return done.result == MPI_SUCCESS ? MPI_SUCCESS : raise(fh, done.result);
+    return raise(fh, done.result);
 }
 
 /// The hook for member `first`, whose form for one rank that blocks is member `single`, by the shape of its parameters.

@@ -79,6 +79,7 @@ struct Handle {
     std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not
 
     SplitCollective split;
+    std::atomic<int> failed{MPI_SUCCESS};  ///< class of this rank's first failure of which the others do not know
 
     Totals totals;
     PassedThrough passed;

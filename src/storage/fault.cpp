@@ -34,18 +34,17 @@ struct FaultName {
     FaultKind kind;
     int error;
 };
-constexpr FaultName fault_names[] = {{"flip", FaultKind::flip_bit, 0},
-                                     {"drop", FaultKind::drop, 0},
-                                     {"eio", FaultKind::error, EIO},
-                                     {"enospc", FaultKind::error, ENOSPC},
-                                     {"short", FaultKind::shorten, 0}};
+constexpr FaultName fault_names[] = {{"flip", FaultKind::flip_bit, 0},         {"drop", FaultKind::drop, 0},
+                                     {"eio", FaultKind::error, EIO},           {"enospc", FaultKind::error, ENOSPC},
+                                     {"edquot", FaultKind::error, EDQUOT},     {"eintr", FaultKind::error, EINTR},
+                                     {"read-eio", FaultKind::read_error, EIO}, {"short", FaultKind::shorten, 0}};
 
 }  // namespace
 
 Result<Fault> parse_fault(std::string_view text) {
     const auto bad = [&] {
         return Error{"not a storage fault", std::string(text),
-                     "write flip:N, drop:N, eio:N, enospc:N or short:N with N >= 1"};
+                     "write flip:N, drop:N, eio:N, enospc:N, edquot:N, eintr:N, read-eio:N or short:N with N >= 1"};
     };
     const auto colon = text.find(':');
     if (colon == std::string_view::npos) return bad();
@@ -66,6 +65,11 @@ Opened FaultBackend::attempt_open(const char* path, int flags, mode_t mode) {
 int FaultBackend::attempt_close(int descriptor) { return below_.attempt_close(descriptor); }
 
 std::int64_t FaultBackend::attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) {
+    if (fault_.kind == FaultKind::read_error && total_bytes(pieces, count) > 0 &&
+        reads_.fetch_add(1) + 1 == fault_.nth) {
+        struck_.fetch_add(1);
+        return -fault_.error;
+    }
     return below_.attempt_read(descriptor, pieces, count, offset);
 }
 
@@ -73,7 +77,7 @@ std::int64_t FaultBackend::attempt_write(int descriptor, const iovec* pieces, in
     const std::int64_t number = writes_.fetch_add(1) + 1;
     const bool strikes = fault_.kind == FaultKind::shorten ? number >= fault_.nth : number == fault_.nth;
     const std::int64_t bytes = total_bytes(pieces, count);
-    if (fault_.kind == FaultKind::none || !strikes || bytes == 0) {
+    if (fault_.kind == FaultKind::none || fault_.kind == FaultKind::read_error || !strikes || bytes == 0) {
         return below_.attempt_write(descriptor, pieces, count, offset);
     }
     struck_.fetch_add(1);
@@ -94,6 +98,7 @@ std::int64_t FaultBackend::attempt_write(int descriptor, const iovec* pieces, in
             return below_.attempt_write(descriptor, &half, 1, offset);
         }
         case FaultKind::none:
+        case FaultKind::read_error:
             break;
     }
     return below_.attempt_write(descriptor, pieces, count, offset);

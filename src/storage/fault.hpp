@@ -12,22 +12,24 @@
 namespace ioweir::storage {
 
 enum class FaultKind {
-    none,      ///< pass everything on
-    flip_bit,  ///< one bit of the Nth write's middle byte
-    drop,      ///< the Nth write is reported as done and not done
-    error,     ///< the Nth write fails with `error`, later ones work
-    shorten,   ///< from the Nth on, a write moves half of its bytes (at least one): a caller must go on by itself
+    none,        ///< pass everything on
+    flip_bit,    ///< one bit of the Nth write's middle byte
+    drop,        ///< the Nth write is reported as done and not done
+    error,       ///< the Nth write fails with `error`, later ones work
+    read_error,  ///< the Nth read does, counted by themselves
+    shorten,     ///< from the Nth on, a write moves half of its bytes (at least one): a caller must go on by itself
 };
 
 struct Fault {
     FaultKind kind = FaultKind::none;
-    std::int64_t nth = 1;  ///< attempts at writing are counted from 1 over all descriptors of the backend
-    int error = 0;         ///< errno value of FaultKind::error
+    std::int64_t nth =
+        1;  ///< attempts at writing (read_error: reading) are counted from 1 over all descriptors of the backend
+    int error = 0;  ///< errno value of FaultKind::error and read_error
 
     friend bool operator==(const Fault&, const Fault&) = default;
 };
 
-/// "flip:N", "drop:N", "eio:N", "enospc:N", "short:N" (the test variable IOWEIR_TEST_STORAGE).
+/// "flip:N", "drop:N", "eio:N", "enospc:N", "edquot:N", "eintr:N", "short:N", "read-eio:N" (the test variable IOWEIR_TEST_STORAGE).
 Result<Fault> parse_fault(std::string_view text);
 
 class FaultBackend final : public Backend {
@@ -47,6 +49,7 @@ private:
     Backend& below_;
     Fault fault_;
     std::atomic<std::int64_t> writes_{0};
+    std::atomic<std::int64_t> reads_{0};
     std::atomic<std::int64_t> struck_{0};
 };
 

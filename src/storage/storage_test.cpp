@@ -187,6 +187,9 @@ TEST(Fault, ParsesWhatTheTestVariableSays) {
     EXPECT_EQ(parse_fault("eio:12").value(), (Fault{FaultKind::error, 12, EIO}));
     EXPECT_EQ(parse_fault("enospc:2").value(), (Fault{FaultKind::error, 2, ENOSPC}));
     EXPECT_EQ(parse_fault("short:1").value(), (Fault{FaultKind::shorten, 1, 0}));
+    EXPECT_EQ(parse_fault("eintr:1").value(), (Fault{FaultKind::error, 1, EINTR}));
+    EXPECT_EQ(parse_fault("edquot:4").value(), (Fault{FaultKind::error, 4, EDQUOT}));
+    EXPECT_EQ(parse_fault("read-eio:2").value(), (Fault{FaultKind::read_error, 2, EIO}));
     for (const char* bad : {"", "flip", "flip:", "flip:0", "flip:-1", "flip:1x", "melt:1", ":1"}) {
         EXPECT_FALSE(parse_fault(bad).ok()) << bad;
     }

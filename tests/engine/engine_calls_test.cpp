@@ -53,7 +53,8 @@ IoCalls split_calls() {
         const int code = world->hooks.File_write_all_begin(fh, memory, count, type);
         return code != MPI_SUCCESS ? code : world->hooks.File_write_all_end(fh, memory, status);
     };
-    io.read_at_all = [](MPI_File fh, MPI_Offset offset, void* memory, int count, MPI_Datatype type, MPI_Status* status) {
+    io.read_at_all = [](MPI_File fh, MPI_Offset offset, void* memory, int count, MPI_Datatype type,
+                        MPI_Status* status) {
         const int code = world->hooks.File_read_at_all_begin(fh, offset, memory, count, type);
         return code != MPI_SUCCESS ? code : world->hooks.File_read_at_all_end(fh, memory, status);
     };
@@ -123,7 +124,8 @@ IoCalls nonblocking_calls() {
         const int code = world->hooks.File_iread_at(fh, offset, memory, count, type, &request);
         return complete(code, request, status);
     };
-    io.read_at_all = [](MPI_File fh, MPI_Offset offset, void* memory, int count, MPI_Datatype type, MPI_Status* status) {
+    io.read_at_all = [](MPI_File fh, MPI_Offset offset, void* memory, int count, MPI_Datatype type,
+                        MPI_Status* status) {
         MPI_Request request = MPI_REQUEST_NULL;
         const int code = world->hooks.File_iread_at_all(fh, offset, memory, count, type, &request);
         return complete(code, request, status);
@@ -346,7 +348,8 @@ TEST_F(CallsTest, ManyRequestsAreCompletedInAnyOrder) {
     EXPECT_EQ(position, count * (count - 1) / 2) << "it moves when a call is made, not when it is completed";
     EXPECT_EQ(MPI_Waitall(count / 2, requests.data() + count / 2, statuses.data() + count / 2), MPI_SUCCESS);
     for (int i = count / 2 - 1; i >= 0; --i) {
-        EXPECT_EQ(MPI_Wait(&requests[static_cast<std::size_t>(i)], &statuses[static_cast<std::size_t>(i)]), MPI_SUCCESS);
+        EXPECT_EQ(MPI_Wait(&requests[static_cast<std::size_t>(i)], &statuses[static_cast<std::size_t>(i)]),
+                  MPI_SUCCESS);
     }
     for (int i = 0; i < count; ++i) EXPECT_EQ(bytes_of(statuses[static_cast<std::size_t>(i)]), 4 * i);
     world->engine.close(&file);
@@ -370,7 +373,8 @@ TEST_F(CallsTest, CompleteRequestsCannotBeCancelledAndMayBeFreed) {
     EXPECT_EQ(world->hooks.File_iread_at(file, 4 * world->rank, back.data(), 4, MPI_BYTE, &request), MPI_SUCCESS);
     EXPECT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
     EXPECT_EQ(back, memory);
-    EXPECT_EQ(world->hooks.File_iread_at(file, 4 * world->ranks + 100, back.data(), 4, MPI_BYTE, &request), MPI_SUCCESS);
+    EXPECT_EQ(world->hooks.File_iread_at(file, 4 * world->ranks + 100, back.data(), 4, MPI_BYTE, &request),
+              MPI_SUCCESS);
     EXPECT_EQ(MPI_Wait(&request, &status), MPI_SUCCESS);
     EXPECT_EQ(bytes_of(status), 0) << "beyond the end of the file";
     world->engine.close(&file);

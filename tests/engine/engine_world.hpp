@@ -79,8 +79,8 @@ protected:
 
     /// True on every rank if it is on any.
     static bool on_any_rank(bool mine);
-    static MPI_File open(const cases::IoCalls& io, const std::string& path,
-                         int amode = MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_Comm comm = MPI_COMM_WORLD);
+    static MPI_File open(const cases::IoCalls& io, const std::string& path, int amode = MPI_MODE_CREATE | MPI_MODE_RDWR,
+                         MPI_Comm comm = MPI_COMM_WORLD);
     static void remove(const std::string& path);
     static std::vector<unsigned char> contents(const std::string& path);
     static void native_view(const cases::IoCalls& io, MPI_File file, MPI_Offset displacement, MPI_Datatype etype,

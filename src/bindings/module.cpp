@@ -161,4 +161,5 @@ NB_MODULE(_core, m) {
     bind_writer(m);
     bind_planner(m);
     bind_kernels(m);
+    bind_explain(m);
 }

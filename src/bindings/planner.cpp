@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "base/size_text.hpp"
 #include "planner/plan.hpp"
 #include "planner/plan_file.hpp"
 #include "planner/strategies/strategies.hpp"
@@ -67,6 +68,14 @@ nb::dict strategy_names() {
 }  // namespace
 
 void bind_planner(nb::module_& m) {
+    m.def(
+        "parse_size",
+        [](const std::string& text) {
+            const auto size = ioweir::parse_size(text);
+            if (!size) throw nb::value_error(size.error().message().c_str());
+            return size.value();
+        },
+        nb::arg("text"), "Bytes of a size as plan files write it, such as 16 MiB.");
     m.def("parse_plan", &parse_plan, nb::arg("text"), nb::arg("name"),
           "The rules of a plan file's text, one dict each, in order: match, line, mapping, writers, domains, order, "
           "buffer_bytes, threshold (None where left to a default), stripe {size_bytes, count} (0 where left to a "

@@ -1,7 +1,8 @@
-// Bindings of the planner's plan file (planner.cpp), added to the module by module.cpp.
+// Bindings of the plan file (planner.cpp), the kernels (kernels.cpp) and of plans (explain.cpp), added to the module by module.cpp.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 void bind_planner(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
+void bind_explain(nanobind::module_& m);

@@ -1,0 +1,177 @@
+// Python bindings of planning and explaining: a rule of a plan file and an access pattern (a kernel's call, or lists of extents) to
+// text and to the steps of every writer.
+// What does not live here: options, traces, pictures (python/ioweir/explain.py).
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/planner.hpp"
+#include "kernels/kernel.hpp"
+#include "layout/core/access_pattern.hpp"
+#include "layout/core/stripe_layout.hpp"
+#include "planner/plan.hpp"
+#include "planner/plan_file.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+using namespace ioweir;
+using layout::AccessPattern;
+using layout::Extent;
+
+/// Operations that a step lists; the others are counted.
+constexpr std::int64_t operations_listed = 64;
+/// Steps that are given at all. A plan with more is for programs, not for people.
+constexpr std::int64_t most_steps = 100'000;
+
+template <typename T>
+T value_of(Result<T> result) {
+    if (!result) throw nb::value_error(result.error().message().c_str());
+    return result.take();
+}
+
+std::shared_ptr<const kernels::Kernel> kernel_of(const std::string& name, int ranks,
+                                                 const std::vector<std::string>& words) {
+    std::vector<kernels::Setting> settings;
+    for (const std::string& word : words) settings.push_back(value_of(kernels::parse_setting(word)));
+    return value_of(kernels::make_kernel(name, ranks, settings));
+}
+
+nb::dict summary_of(const planner::PlanSummary& summary) {
+    nb::dict row;
+    row["writers"] = summary.writers;
+    row["rounds"] = summary.rounds;
+    row["operations"] = summary.operations;
+    row["messages"] = summary.messages;
+    row["bytes_requested"] = summary.bytes_requested;
+    row["bytes_moved"] = summary.bytes_moved;
+    row["bytes_between_ranks"] = summary.bytes_between_ranks;
+    row["most_bytes_of_a_round"] = summary.most_bytes_of_a_round;
+    return row;
+}
+
+/// One round of one writer; nothing when it has no work.
+std::optional<nb::dict> step_of(const planner::Plan& plan, const AccessPattern& pattern,
+                                const layout::StripeLayout& stripes, std::int64_t writer, std::int64_t round) {
+    nb::list operations;
+    std::int64_t count = 0;
+    std::int64_t bytes = 0;
+    std::vector<std::int64_t> on_targets(stripes.targets().size(), 0);
+    plan.schedule->visit_operations(pattern, writer, round, [&](Extent extent) {
+        if (count < operations_listed) operations.append(nb::make_tuple(extent.offset, extent.length));
+        ++count;
+        bytes += extent.length;
+        const auto parts = stripes.bytes_on_targets(extent);
+        for (std::size_t i = 0; i < parts.size(); ++i) on_targets[i] += parts[i];
+    });
+    if (count == 0) return std::nullopt;
+    nb::dict sources;
+    plan.schedule->visit_messages(pattern, writer, round, [&](const planner::Message& message) {
+        sources[nb::int_(message.rank)] = layout::total_bytes(message.extents).value_or(0);
+    });
+    nb::dict targets;
+    for (std::size_t i = 0; i < on_targets.size(); ++i) {
+        if (on_targets[i] > 0) targets[nb::int_(stripes.targets()[i])] = on_targets[i];
+    }
+    nb::dict step;
+    step["rank"] = plan.schedule->writer_rank(writer);
+    step["round"] = round + 1;
+    step["bytes"] = bytes;
+    step["operations"] = count;
+    step["extents"] = operations;
+    step["targets"] = targets;
+    step["sources"] = sources;
+    return step;
+}
+
+nb::dict explain(const std::string& text, const std::string& name, std::size_t rule, const AccessPattern& pattern,
+                 std::int64_t stripe_bytes, std::int32_t targets, bool everything) {
+    const planner::PlanFile file = value_of(planner::parse_plan_file(text, name));
+    layout::StripeLayout stripes = layout::StripeLayout::unstriped();
+    if (stripe_bytes > 0) {
+        std::vector<std::int32_t> all(static_cast<std::size_t>(targets));
+        std::iota(all.begin(), all.end(), 0);
+        stripes = value_of(layout::StripeLayout::make(stripe_bytes, std::move(all)));
+    }
+    const planner::Plan plan = value_of(planner::plan(pattern, stripes, {}, file.files.at(rule).strategy));
+    planner::ExplainLimits limits;
+    if (everything) limits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+
+    nb::dict result;
+    result["strategy"] = to_text(plan.strategy);
+    result["remarks"] = plan.remarks;
+    result["buffer_bytes"] = plan.buffer_bytes;
+    result["text"] = planner::explain(plan, pattern, limits);
+    result["summary"] = summary_of(value_of(planner::verify(plan, pattern)));
+    nb::list steps;
+    bool complete = true;
+    for (std::int64_t writer = 0; writer < plan.schedule->writers() && complete; ++writer) {
+        for (std::int64_t round = 0; round < plan.schedule->rounds(writer); ++round) {
+            if (std::ssize(steps) == most_steps) {
+                complete = false;
+                break;
+            }
+            if (auto step = step_of(plan, pattern, stripes, writer, round)) steps.append(*step);
+        }
+    }
+    result["steps"] = steps;
+    result["complete"] = complete;
+    return result;
+}
+
+nb::dict explain_kernel(const std::string& text, const std::string& name, std::size_t rule,
+                        const std::string& kernel_name, int ranks, const std::vector<std::string>& words,
+                        std::int64_t call, std::int64_t stripe_bytes, std::int32_t targets, bool everything) {
+    const auto kernel = kernel_of(kernel_name, ranks, words);
+    if (call < 1 || call > kernel->calls()) {
+        throw nb::value_error(
+            ("call " + std::to_string(call) + ": the kernel has calls 1 to " + std::to_string(kernel->calls()))
+                .c_str());
+    }
+    return explain(text, name, rule, kernels::CallPattern(kernel, call - 1), stripe_bytes, targets, everything);
+}
+
+nb::dict explain_extents(const std::string& text, const std::string& name, std::size_t rule,
+                         const std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>>& extents_of_ranks,
+                         std::int64_t stripe_bytes, std::int32_t targets, bool everything) {
+    std::vector<layout::ExtentList> lists;
+    for (const auto& extents : extents_of_ranks) {
+        layout::ExtentList& list = lists.emplace_back();
+        for (const auto& [offset, length] : extents) list.push_back({offset, length});
+    }
+    return explain(text, name, rule, value_of(layout::ListedPattern::make(std::move(lists))), stripe_bytes, targets,
+                   everything);
+}
+
+std::optional<std::int64_t> match_plan(const std::string& text, const std::string& name, const std::string& path) {
+    const planner::PlanFile file = value_of(planner::parse_plan_file(text, name));
+    const planner::FileRule* rule = file.match(path);
+    if (rule == nullptr) return std::nullopt;
+    return rule - file.files.data();
+}
+
+}  // namespace
+
+void bind_explain(nb::module_& m) {
+    m.def("explain_kernel", &explain_kernel, nb::arg("text"), nb::arg("name"), nb::arg("rule"), nb::arg("kernel"),
+          nb::arg("ranks"), nb::arg("settings"), nb::arg("call"), nb::arg("stripe_bytes"), nb::arg("targets"),
+          nb::arg("everything"),
+          "What a rule of a plan file makes of a call (from 1) of a kernel: strategy, remarks, buffer_bytes, text, "
+          "summary, "
+          "steps {rank, round, bytes, operations, extents, targets, sources}, complete. stripe_bytes 0: not striped.");
+    m.def("explain_extents", &explain_extents, nb::arg("text"), nb::arg("name"), nb::arg("rule"),
+          nb::arg("extents_of_ranks"), nb::arg("stripe_bytes"), nb::arg("targets"), nb::arg("everything"),
+          "The same of lists of (offset, length), one a rank.");
+    m.def("match_plan", &match_plan, nb::arg("text"), nb::arg("name"), nb::arg("path"),
+          "Index of the first rule that fits a path, or None.");
+}

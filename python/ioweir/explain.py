@@ -225,9 +225,9 @@ def _file_of_trace(
     if options.file is not None:
         named = [path for path in files if path == options.file or path.endswith("/" + options.file)]
         if len(named) != 1:
-            found = "several files" if named else "no file"
+            found, known = "several files" if named else "no file", ", ".join(sorted(files))
             raise IoweirError(
-                f"--file {options.file}: {found} of that name with MPI-IO data calls; there are {', '.join(sorted(files))}",
+                f"--file {options.file}: {found} of that name with MPI-IO data calls; there are {known}",
                 EXIT_USAGE,
             )
         return files[named[0]]

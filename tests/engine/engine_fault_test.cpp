@@ -117,7 +117,8 @@ protected:
         for (int r = 0; r < world->ranks; ++r) {
             for (int i = 0; i < bytes_a_rank; ++i) {
                 const Answer& answer = all[static_cast<std::size_t>(r * calls + i / bytes_a_call)];
-                if (i % bytes_a_call < answer.bytes) expected[static_cast<std::size_t>(place_of(r, i))] = value_of(r, i);
+                if (i % bytes_a_call < answer.bytes)
+                    expected[static_cast<std::size_t>(place_of(r, i))] = value_of(r, i);
             }
         }
         const std::vector<unsigned char> there = contents(path_);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <climits>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "engine/parts.hpp"
@@ -139,25 +140,73 @@ int finish(Handle& handle, const Call& call, const Decision& decision, const Out
     return call.raises ? raise(call.fh, result) : result;
 }
 
+void count(Handle& handle, Direction direction, const Outcome& outcome, std::chrono::steady_clock::time_point started) {
+    const auto elapsed = std::chrono::steady_clock::now() - started;
+    Totals& totals = handle.totals;
+    ++totals.calls;
+    (direction == Direction::write ? totals.bytes_written : totals.bytes_read) += outcome.bytes;
+    totals.operations += outcome.operations;
+    totals.elapsed_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();
+}
+
+/// What every rank of a collective call through an exchange does with its own bytes. A rank that works alone takes part without any.
+std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call& call, const Decision& decision) {
+    const auto started = std::chrono::steady_clock::now();
+    const bool brings = decision.by == By::engine && decision.type && decision.bytes > 0;
+    const Memory memory{static_cast<std::byte*>(call.buffer), decision.type.get(), decision.bytes};
+    Errand errand{&engine.backend,
+                  handle.descriptor.number,
+                  brings ? &memory : nullptr,
+                  {&handle.view, decision.first_byte},
+                  engine.host.enter_storage,
+                  engine.host.leave_storage};
+    const bool writes = call.direction == Direction::write;
+    const TogetherOutcome together = transfer_together(*handle.team, handle.strategy, writes, errand, handle.surveys);
+    if (!together.done) {
+        handle.passed.count("no exchange, each rank alone: " + together.refusal);
+        return std::nullopt;
+    }
+    Totals& totals = handle.totals;
+    ++totals.exchanges;
+    totals.rounds += together.rounds;
+    totals.storage_ns += together.figures.storage_ns;
+    totals.messages += together.figures.messages;
+    const auto elapsed = std::chrono::steady_clock::now() - started;
+    totals.exchange_ns +=
+        std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count() - together.figures.storage_ns;
+    if (brings && writes && engine.verify && together.outcome.error == 0) {
+        const std::lock_guard guard(handle.file->log_lock);
+        handle.file->log.record(handle.id, memory, errand.range);
+    }
+    if (!brings && decision.by == By::engine && decision.bytes > 0)
+        return std::nullopt;  // cannot be flattened: by itself
+    return together.outcome;
+}
+
 int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
                       FunctionRef<int()> independent) {
-    const Decision decision = decide(engine, handle, call);
+    const auto started = std::chrono::steady_clock::now();
+    Decision decision;
+    try {
+        decision = decide(engine, handle, call);
+    } catch (const std::bad_alloc&) {
+        decision.by = By::library_alone;  // the others may count on this rank for an exchange
+    }
+    std::optional<Outcome> outcome;
+    if (decision.by != By::library && call.collective && handle.team)
+        outcome = move_together(engine, handle, call, decision);
     if (decision.by != By::engine) {
         handle.passed.count(decision.reason);
         if (handle.file && call.direction == Direction::write) ++handle.file->passed_writes;
         return decision.by == By::library ? same() : independent();
     }
-    const auto started = std::chrono::steady_clock::now();
-    const Memory memory{static_cast<std::byte*>(call.buffer), decision.type.get(), decision.bytes};
-    const Outcome outcome = decision.type ? move_bytes(engine, handle, call.direction, memory, decision.first_byte)
-                                          : move_packed(engine, handle, call, decision);
-    const auto elapsed = std::chrono::steady_clock::now() - started;
-    Totals& totals = handle.totals;
-    ++totals.calls;
-    (call.direction == Direction::write ? totals.bytes_written : totals.bytes_read) += outcome.bytes;
-    totals.operations += outcome.operations;
-    totals.elapsed_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();
-    return finish(handle, call, decision, outcome);
+    if (!outcome) {
+        const Memory memory{static_cast<std::byte*>(call.buffer), decision.type.get(), decision.bytes};
+        outcome = decision.type ? move_bytes(engine, handle, call.direction, memory, decision.first_byte)
+                                : move_packed(engine, handle, call, decision);
+    }
+    count(handle, call.direction, *outcome, started);
+    return finish(handle, call, decision, *outcome);
 }
 
 }  // namespace

@@ -4,35 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 
 #include "engine/scratch.hpp"
+#include "engine/walk.hpp"
 
 namespace ioweir::engine {
 namespace {
 
 using layout::Extent;
-using layout::PieceCursor;
 using storage::Backend;
 using storage::Transfer;
-
-/// Short copies of the common element sizes without a call.
-inline void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-    switch (bytes) {
-        case 4:
-            std::memcpy(to, from, 4);
-            return;
-        case 8:
-            std::memcpy(to, from, 8);
-            return;
-        case 16:
-            std::memcpy(to, from, 16);
-            return;
-        default:
-            std::memcpy(to, from, static_cast<std::size_t>(bytes));
-    }
-}
 
 /// Collects memory that is adjacent in the file and writes it in as few operations as is worth while: short pieces are copied
 /// together, long ones go into the iovec as they are.
@@ -210,46 +192,22 @@ private:
     std::optional<Scratch> buffer_;
 };
 
-/// Walks over memory and file together: calls visit(memory, file extent) for stretches that are contiguous in both, and
-/// done(file piece) behind each piece of the file. Either returns false to stop.
-template <typename Visit, typename Done>
-void walk(const Memory& memory, const FileRange& range, Visit visit, Done done) {
-    PieceCursor file_pieces = range.view->pieces(range.first_byte, memory.bytes);
-    PieceCursor memory_pieces(*memory.type, 0, 0, memory.bytes);
-    Extent file, in_memory;
-    while (file_pieces.next(file)) {
-        while (file.length > 0) {
-            if (in_memory.length == 0 && !memory_pieces.next(in_memory)) return;
-            const std::int64_t bytes = std::min(file.length, in_memory.length);
-            // Not pointer arithmetic on a null base: MPI_BOTTOM makes the offset an address.
-            auto* address =
-                reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(memory.base) + in_memory.offset);
-            if (!visit(address, Extent{file.offset, bytes})) return;
-            file = {file.offset + bytes, file.length - bytes};
-            in_memory = {in_memory.offset + bytes, in_memory.length - bytes};
-        }
-        if (!done()) return;
-    }
-}
-
 }  // namespace
 
 Outcome write_direct(Backend& backend, int descriptor, const Memory& memory, const FileRange& range,
                      const DirectTuning& tuning) {
     Outcome outcome;
     Gatherer gatherer(backend, descriptor, tuning, outcome);
-    bool at_piece = true;
-    walk(
-        memory, range,
-        [&](std::byte* address, Extent file) {
-            if (at_piece) gatherer.begin(file.offset);
-            at_piece = false;
-            return gatherer.add(address, file.length);
-        },
-        [&] {
-            at_piece = true;
-            return gatherer.flush();
-        });
+    StretchCursor stretches(memory, range, 0, memory.bytes);
+    Stretch stretch;
+    for (std::int64_t end = -1; stretches.next(stretch); end = stretch.file.end()) {
+        if (stretch.file.offset != end) {
+            if (!gatherer.flush()) return outcome;
+            gatherer.begin(stretch.file.offset);
+        }
+        if (!gatherer.add(stretch.memory, stretch.file.length)) return outcome;
+    }
+    gatherer.flush();
     return outcome;
 }
 
@@ -257,11 +215,12 @@ Outcome read_direct(Backend& backend, int descriptor, const Memory& memory, cons
                     const DirectTuning& tuning) {
     Outcome outcome;
     Scatterer scatterer(backend, descriptor, tuning, outcome);
-    bool stopped = false;
-    walk(
-        memory, range, [&](std::byte* address, Extent file) { return !(stopped = !scatterer.add({address, file})); },
-        [] { return true; });
-    if (!stopped) scatterer.flush();
+    StretchCursor stretches(memory, range, 0, memory.bytes);
+    Stretch stretch;
+    while (stretches.next(stretch)) {
+        if (!scatterer.add({stretch.memory, stretch.file})) return outcome;
+    }
+    scatterer.flush();
     return outcome;
 }
 

@@ -17,12 +17,19 @@ void note_end(const Engine& engine, Handle& handle) {
     }
     const Totals& totals = handle.totals;
     if (totals.calls == 0) return;
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "calls %lld, read %lld bytes, wrote %lld bytes, storage operations %lld, elapsed %lld ns",
-                  static_cast<long long>(totals.calls), static_cast<long long>(totals.bytes_read),
-                  static_cast<long long>(totals.bytes_written), static_cast<long long>(totals.operations),
-                  static_cast<long long>(totals.elapsed_ns));
+    char text[400];
+    int length = std::snprintf(
+        text, sizeof text, "calls %lld, read %lld bytes, wrote %lld bytes, storage operations %lld, elapsed %lld ns",
+        static_cast<long long>(totals.calls), static_cast<long long>(totals.bytes_read),
+        static_cast<long long>(totals.bytes_written), static_cast<long long>(totals.operations),
+        static_cast<long long>(totals.elapsed_ns));
+    if (totals.exchanges > 0) {
+        std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length),
+                      "; exchanges %lld, rounds %lld, exchange %lld ns, storage %lld ns, messages %lld",
+                      static_cast<long long>(totals.exchanges), static_cast<long long>(totals.rounds),
+                      static_cast<long long>(totals.exchange_ns), static_cast<long long>(totals.storage_ns),
+                      static_cast<long long>(totals.messages));
+    }
     note(engine, format::NoteCode::engine_summary, handle.path, totals.bytes_read + totals.bytes_written, text);
 }
 

@@ -50,9 +50,8 @@ struct Candidate {
 
 std::string refuse_strategy(const planner::Strategy& strategy) {
     if (const auto error = planner::why_not_executable(strategy)) return error->message();
-    if (strategy.writers.kind != planner::WritersKind::everyone) {
-        return "writers " + planner::to_text(strategy.writers) + " is not executed by this version";
-    }
+    if (strategy.order == planner::Order::contention_free)
+        return "order contention-free is not executed by this version";
     return {};
 }
 
@@ -62,7 +61,7 @@ Candidate judge(const Engine& engine, const char* filename, int amode) {
     candidate.rule = engine.plan.match(candidate.path);
     if (candidate.rule == nullptr) return candidate;
     candidate.refusal = refuse_strategy(candidate.rule->strategy);
-    struct stat info{};
+    struct stat info {};
     if ((amode & MPI_MODE_SEQUENTIAL) != 0) candidate.refusal = "MPI_MODE_SEQUENTIAL";
     if (candidate.path != filename && ::stat(filename, &info) == 0) {
         candidate.refusal = "a file exists whose name is the prefix and the path";
@@ -106,8 +105,8 @@ std::string open_descriptor(Engine& engine, Handle& handle) {
     }
     if (opened.error != 0)
         return std::string("the file cannot be opened a second time: ") + std::strerror(opened.error);
-    struct statfs system{};
-    struct stat info{};
+    struct statfs system {};
+    struct stat info {};
     const bool known =
         ::fstatfs(opened.descriptor.number, &system) == 0 && ::fstat(opened.descriptor.number, &info) == 0;
     const auto magic = static_cast<std::uint64_t>(static_cast<unsigned int>(system.f_type));
@@ -137,11 +136,19 @@ bool all_agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rul
     return least[0] == 1 && least[1] == ~least[2] && least[3] == ~least[4];
 }
 
+/// All ranks have agreed that they want it.
 void engage(Engine& engine, Handle& handle, MPI_Comm comm, const planner::FileRule& rule) {
+    handle.strategy = rule.strategy;
+    if (handle.size > 1) {
+        if (rule.strategy.writers.kind == planner::WritersKind::aggregators) {
+            handle.team = engine.teams.of(comm, handle.refusal);
+            if (!handle.team) return;
+        }
+        engine.give_comm(handle, comm);
+    }
     handle.engaged = true;
     handle.file = engine.file(handle.descriptor.identity);
     handle.view = {0, 1, layout::flatten(MPI_BYTE).value()};
-    if (handle.size > 1) engine.give_comm(handle, comm);
     if (handle.rank == 0) {
         note(engine, format::NoteCode::plan_applied, handle.path, rule.line,
              "rule \"" + rule.match + "\": " + planner::to_text(rule.strategy));
@@ -172,11 +179,12 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
 
     const bool wants = wanted && result == MPI_SUCCESS && handle->refusal.empty();
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
-    const bool agreed = all_agree(comm, *handle, wants, rule_line);
-    if (agreed) {
+    if (all_agree(comm, *handle, wants, rule_line)) {
         engage(engine, *handle, comm, *candidate.rule);
-    } else {
-        if (handle->refusal.empty()) handle->refusal = "not possible on another rank";
+    } else if (handle->refusal.empty()) {
+        handle->refusal = "not possible on another rank";
+    }
+    if (!handle->engaged) {
         const StorageScope scope(engine);
         engine.descriptors.release(std::exchange(handle->descriptor, {}));
     }
@@ -202,6 +210,7 @@ int close_file(Engine& engine, MPI_File* fh) {
         engine.descriptors.release(handle->descriptor);
     }
     if (handle->owns_comm) PMPI_Comm_free(&handle->comm);
+    if (handle->team && !handle->team->shared) handle->team->group->free();
     return result;
 }
 

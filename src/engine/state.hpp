@@ -14,6 +14,7 @@
 
 #include "engine/descriptors.hpp"
 #include "engine/engine.hpp"
+#include "engine/together.hpp"
 #include "engine/write_log.hpp"
 #include "layout/mpi/piece_cursor.hpp"
 #include "storage/posix.hpp"
@@ -45,6 +46,8 @@ private:
 
 struct Totals {
     std::atomic<std::int64_t> calls{0}, bytes_read{0}, bytes_written{0}, operations{0}, elapsed_ns{0};
+    // Of the calls that went through an exchange:
+    std::atomic<std::int64_t> exchanges{0}, rounds{0}, exchange_ns{0}, storage_ns{0}, messages{0};
 };
 
 /// A split collective between its begin and its end. A handle has one at a time (MPI 4.0, section 14.4.5).
@@ -75,6 +78,10 @@ struct Handle {
     Descriptor descriptor;
     std::mutex descriptor_lock;  ///< for its replacement
 
+    planner::Strategy strategy;
+    std::shared_ptr<Team> team;  ///< collective calls go through its exchange; null: each rank moves its own bytes
+    SurveyMemory surveys;
+
     layout::FileView view;
     std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not
 
@@ -104,6 +111,8 @@ public:
 
     [[nodiscard]] std::shared_ptr<FileState> file(const FileIdentity& identity);
     [[nodiscard]] std::uint32_t next_id() { return ++last_id_; }
+
+    Teams teams;
 
     /// Collective over `comm` where no rank has one for its group yet. Gives handle.comm.
     void give_comm(Handle& handle, MPI_Comm comm);

@@ -44,6 +44,11 @@ public:
     [[nodiscard]] virtual int writer_rank(std::int64_t writer) const = 0;
     [[nodiscard]] virtual std::int64_t rounds(std::int64_t writer) const = 0;
 
+    /// The part of the file that a writer covers in a round, whatever the ranks have there: a normal list. With a rank's own bytes
+    /// it says what that rank sends (an executor need not list extents). Nothing for strategies without buffers.
+    virtual void visit_windows(std::int64_t /*writer*/, std::int64_t /*round*/,
+                               layout::ExtentVisitor /*visitor*/) const {}
+
     /// The storage operations of a writer in a round, in the order in which it does them.
     virtual void visit_operations(const layout::AccessPattern& pattern, std::int64_t writer, std::int64_t round,
                                   layout::ExtentVisitor visitor) const = 0;

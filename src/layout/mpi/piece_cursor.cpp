@@ -73,4 +73,39 @@ void PieceCursor::leave_inner_loop() {
     enter_block();
 }
 
+namespace {
+
+/// Bytes of one nest of loops before `position`, which counts as the nest's first run does.
+std::int64_t nest_bytes_before(const FlatType& type, const FlatType::Block& block, std::int64_t position) {
+    const Loop* loops = type.loops.data() + block.loops_begin;
+    std::int64_t inner_runs = 1;
+    for (std::uint32_t i = 0; i < block.loops_count; ++i) inner_runs *= loops[i].count;
+    std::int64_t runs = 0;
+    position -= block.first.offset;
+    for (std::uint32_t i = 0; i < block.loops_count; ++i) {
+        inner_runs /= loops[i].count;
+        if (loops[i].count == 1) continue;
+        const std::int64_t turn = std::min(position / loops[i].stride, loops[i].count - 1);
+        runs += turn * inner_runs;
+        position -= turn * loops[i].stride;
+    }
+    return runs * block.first.length + std::min(position, block.first.length);
+}
+
+}  // namespace
+
+std::int64_t data_before(const FlatType& ascending, std::int64_t origin, std::int64_t position) {
+    if (ascending.size == 0) return 0;
+    std::int64_t within = position - origin - ascending.bounds.offset;
+    if (within <= 0) return 0;
+    if (ascending.contiguous) return within;
+    const std::int64_t instances = within / ascending.extent;
+    within = within % ascending.extent + ascending.bounds.offset;
+    const auto after = std::partition_point(ascending.blocks.begin(), ascending.blocks.end(),
+                                            [&](const FlatType::Block& block) { return block.first.offset < within; });
+    if (after == ascending.blocks.begin()) return instances * ascending.size;
+    const FlatType::Block& block = *(after - 1);
+    return instances * ascending.size + block.bytes_before + nest_bytes_before(ascending, block, within);
+}
+
 }  // namespace ioweir::layout

@@ -60,6 +60,10 @@ inline bool PieceCursor::next(Extent& piece) {
     return true;
 }
 
+/// Data bytes of repeated instances of an ascending type, the first at `origin`, that lie before file position `position`: the
+/// inverse of a cursor. In time logarithmic in the type's blocks.
+[[nodiscard]] std::int64_t data_before(const FlatType& ascending, std::int64_t origin, std::int64_t position);
+
 /// A file view: instances of `filetype` from `displacement` on.
 struct FileView {
     std::int64_t displacement = 0;
@@ -69,6 +73,10 @@ struct FileView {
     /// `bytes` bytes from byte `first_byte` of the view's data on (an offset in etypes times etype_bytes).
     [[nodiscard]] PieceCursor pieces(std::int64_t first_byte, std::int64_t bytes) const {
         return {*filetype, displacement, first_byte, bytes};
+    }
+    /// Bytes of the view's data that lie before a file offset; the view is ascending.
+    [[nodiscard]] std::int64_t data_before(std::int64_t offset) const {
+        return layout::data_before(*filetype, displacement, offset);
     }
 };
 

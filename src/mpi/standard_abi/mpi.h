@@ -55,11 +55,14 @@ typedef int(MPI_Type_delete_attr_function)(MPI_Datatype, int, void*, void*);
 #define MPI_BOTTOM ((void*)0)
 #define MPI_IN_PLACE ((void*)1)
 #define MPI_MAX_LIBRARY_VERSION_STRING 8192
+#define MPI_STATUSES_IGNORE ((MPI_Status*)0)
 #define MPI_STATUS_IGNORE ((MPI_Status*)0)
 #define MPI_TYPE_NULL_COPY_FN ((MPI_Type_copy_attr_function*)0x0)
 
 enum {
     MPI_UNDEFINED = -32766,
+    MPI_ANY_TAG = -2,
+    MPI_ANY_SOURCE = -1,
     MPI_KEYVAL_INVALID = 0,
     MPI_SUCCESS = 0,
     MPI_THREAD_SINGLE = 0,
@@ -97,6 +100,7 @@ enum {
     MPI_IDENT = 201,
     MPI_CONGRUENT = 202,
     MPI_UNEQUAL = 204,
+    MPI_COMM_TYPE_SHARED = 221,
     MPI_MODE_WRONLY = 256,
     MPI_SEEK_END = 402,
     MPI_SEEK_SET = 403,
@@ -123,6 +127,7 @@ int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val);
 int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler);
 int PMPI_Comm_size(MPI_Comm comm, int* size);
 int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm);
+int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm);
 int PMPI_Error_class(int errorcode, int* errorclass);
 int PMPI_File_call_errhandler(MPI_File fh, int errorcode);
 int PMPI_File_get_atomicity(MPI_File fh, int* flag);
@@ -138,11 +143,17 @@ int PMPI_Info_create(MPI_Info* info);
 int PMPI_Info_dup(MPI_Info info, MPI_Info* newinfo);
 int PMPI_Info_free(MPI_Info* info);
 int PMPI_Info_set(MPI_Info info, const char* key, const char* value);
+int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status);
+int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+               MPI_Request* request);
 int PMPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position,
               MPI_Comm comm);
 int PMPI_Query_thread(int* provided);
+int PMPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status);
 int PMPI_Status_set_cancelled(MPI_Status* status, int flag);
 int PMPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MPI_Count count);
+int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status);
+int PMPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]);
 int PMPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn,
                             MPI_Type_delete_attr_function* type_delete_attr_fn, int* type_keyval, void* extra_state);
 int PMPI_Type_free(MPI_Datatype* datatype);

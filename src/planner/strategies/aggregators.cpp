@@ -41,6 +41,10 @@ public:
 
     [[nodiscard]] std::int64_t rounds(std::int64_t writer) const override { return rounds_->of(writer); }
 
+    void visit_windows(std::int64_t writer, std::int64_t round, ExtentVisitor visitor) const override {
+        rounds_->visit(writer, round, visitor);
+    }
+
     void visit_operations(const AccessPattern& pattern, std::int64_t writer, std::int64_t round,
                           ExtentVisitor visitor) const override {
         ExtentList all;

@@ -1,0 +1,123 @@
+// prepare(): plans, shared buffers, everything that can fail before the first byte moves.
+#include "engine/exchange.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+namespace ioweir::engine {
+namespace {
+
+/// A checkpoint loop repeats a handful of calls.
+constexpr std::size_t most_courses = 8;
+constexpr std::size_t line = 64;
+
+std::size_t lines(std::int64_t bytes) { return (static_cast<std::size_t>(bytes) + line - 1) / line * line; }
+
+}  // namespace
+
+std::size_t Exchange::slot_stride(const Course& course) { return lines(course.slot_bytes); }
+std::size_t Exchange::map_stride(const Course& course) { return lines(course.map_bytes()); }
+
+/// The same on all ranks, so that they agree without asking: what the node with the most writers needs.
+Exchange::Room Exchange::room_for(const Course& course) const {
+    std::int64_t most = 0;
+    std::int64_t here = 0;
+    int node = -1;
+    // Ranks are numbered node by node, and writers by rank.
+    for (std::int64_t writer = 0; writer < course.writers(); ++writer) {
+        const int its = group_.node_of(course.plan.schedule->writer_rank(writer));
+        here = its == node ? here + 1 : 1;
+        node = its;
+        most = std::max(most, here);
+    }
+    const auto slots = 2 * static_cast<std::size_t>(most);
+    return {most, slots * map_stride(course), slots * slot_stride(course)};
+}
+
+bool Exchange::fits(const Course& course) const {
+    const Room wanted = room_for(course);
+    return wanted.stations <= room_.stations && wanted.map_bytes <= room_.map_bytes &&
+           wanted.slot_bytes <= room_.slot_bytes;
+}
+
+/// A larger piece of shared memory for the node. Returns an errno value.
+int Exchange::grow(const Course& course) {
+    const Room wanted = room_for(course);
+    const Room room{std::max(wanted.stations, room_.stations), std::max(wanted.map_bytes, room_.map_bytes),
+                    std::max(wanted.slot_bytes, room_.slot_bytes)};
+    const std::size_t bytes =
+        static_cast<std::size_t>(room.stations) * sizeof(Station) + room.map_bytes + room.slot_bytes;
+    room_ = {};
+    memory_ = {};  // the old one, before the new one takes as much again
+    const bool leader = group_.rank() == group_.first_local();
+    int error = leader ? memory_.create(bytes) : 0;
+    SharedMemory::Address address;
+    if (leader && error == 0) address = memory_.address();
+    const Contribution mine{{address.process, address.descriptor, static_cast<std::int64_t>(address.key)}};
+    const Contribution said = group_.meet(mine)[static_cast<std::size_t>(group_.first_local())];
+    if (!leader) {
+        address = {static_cast<std::int32_t>(said.words[0]), static_cast<std::int32_t>(said.words[1]),
+                   static_cast<std::uint64_t>(said.words[2])};
+        error = address.descriptor < 0 ? ENOMEM : memory_.attach(address, bytes);
+    }
+    const bool all = everybody_can(error == 0);
+    memory_.seal();
+    if (all) {
+        room_ = room;
+        base_.assign(static_cast<std::size_t>(room.stations), 0);
+    } else {
+        memory_ = {};
+    }
+    return all ? 0 : error != 0 ? error : ENOMEM;
+}
+
+/// Collective.
+bool Exchange::everybody_can(bool can) {
+    bool all = true;
+    for (const Contribution& said : group_.meet({{can ? 1 : 0}})) all = all && said.words[0] == 1;
+    return all;
+}
+
+const Course* Exchange::prepare(const planner::Strategy& strategy, const Census& census, std::string& why) {
+    for (const auto& known : courses_) {
+        // Found on one rank, found on all: they have seen the same calls.
+        if (known->serves(strategy, group_.size(), census) && fits(*known)) return known.get();
+    }
+    // Everything below is done by every rank, whatever fails on it.
+    std::erase_if(courses_, [&](const auto& known) { return known->serves(strategy, group_.size(), census); });
+    std::unique_ptr<Course> course;
+    try {
+        course = Course::make(strategy, group_.size(), census, why);
+        if (course) {
+            const auto writers = static_cast<std::size_t>(course->writers());
+            courses_.reserve(most_courses + 1);
+            windows_.reserve(course->most_windows);
+            my_windows_.reserve(course->most_windows);
+            if (last_round_.size() < writers) last_round_.resize(writers);
+            if (local_index_.size() < writers) local_index_.resize(writers);
+            owes_.resize(static_cast<std::size_t>(group_.size()));
+            base_.reserve(writers);  // at least as many as stations
+            if (group_.nodes() > 1) mailbox_.open(group_.comm());
+        }
+    } catch (const std::bad_alloc&) {
+        course = nullptr;
+        why = "no memory for a plan";
+    }
+    if (!everybody_can(course != nullptr)) {
+        if (why.empty()) why = "no plan on another rank";
+        return nullptr;
+    }
+    if (!fits(*course)) {
+        if (const int error = grow(*course); error != 0) {
+            why = std::string("no shared memory for buffers: ") + std::strerror(error);
+            return nullptr;
+        }
+    }
+    if (courses_.size() == most_courses) courses_.erase(courses_.begin());
+    courses_.push_back(std::move(course));
+    return courses_.back().get();
+}
+
+}  // namespace ioweir::engine

@@ -1,0 +1,98 @@
+// Exchange: the ranks of a group move the bytes of one collective call through the buffers of a few of them, the writers, round by
+// round, as a plan says. Within a node the buffers are shared memory, into which (or out of which) each rank copies its bytes
+// itself: one copy, no message. Between nodes bytes travel as messages (messages.hpp).
+//
+// Promises:
+// - A rank returns when its own bytes are moved (or known not to be): it waits for nobody it has nothing to do with.
+// - Each writer has two buffers: one is filled while the other is moved. Writing touches no byte that no rank has asked for.
+// - A writer that meets an error goes on taking part. Those whose bytes were to pass through it learn of it in this call.
+// - Nothing is allocated after prepare(): no rank leaves the others behind half-way.
+// What does not live here: who should write what when (planner), whether to do it this way (together.cpp).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/course.hpp"
+#include "engine/direct.hpp"
+#include "engine/group.hpp"
+#include "engine/messages.hpp"
+#include "engine/slot_map.hpp"
+#include "storage/backend.hpp"
+
+namespace ioweir::engine {
+
+struct ExchangeFigures {
+    std::int64_t storage_ns = 0;  ///< of this rank as a writer
+    std::int64_t messages = 0;    ///< packets sent to other nodes
+};
+
+/// One rank's side of a collective call.
+struct Errand {
+    storage::Backend* backend = nullptr;
+    int descriptor = -1;
+    const Memory* memory = nullptr;     ///< null: no bytes
+    FileRange range;                    ///< of those
+    void (*enter_storage)() = nullptr;  ///< bracket storage operations; may be null
+    void (*leave_storage)() = nullptr;
+};
+
+/// One a group; keeps the shared buffers from call to call. Every function is collective over the group.
+class Exchange {
+public:
+    explicit Exchange(Group& group) : group_(group) {}
+
+    /// Makes everything ready for calls with this census. Null on every rank when that cannot be had, and why on those that know.
+    const Course* prepare(const planner::Strategy& strategy, const Census& census, std::string& why);
+
+    /// Collective calls of the ranks' own bytes. `bytes` of the outcome: this rank's, as far as they were moved.
+    Outcome write(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures);
+    Outcome read(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures);
+
+private:
+    friend class ExchangeCall;
+
+    /// What a writer and the ranks of its node tell each other. In shared memory, zero at first; counts go on from call to call,
+    /// modulo 2^32.
+    struct Station {
+        alignas(64) SharedWord handed[2];  ///< ranks that have filled the slot, or emptied it, by parity of the round
+        alignas(64) SharedWord marked[2];  ///< ranks that have marked what they want to read, by parity
+        alignas(64) SharedWord done;       ///< rounds moved
+        std::uint32_t expected[2];         ///< what `handed` comes to when all have; the writer's own
+        std::uint32_t expected_marks[2];   ///< of `marked`
+        std::atomic<std::uint32_t> failed_call;  ///< the last call in which an operation failed
+        std::atomic<std::int32_t> error;         ///< errno value then
+        std::atomic<std::int64_t> valid_end[2];  ///< reading: what lies below it in the file is in the slot
+    };
+
+    [[nodiscard]] static std::size_t slot_stride(const Course& course);
+    [[nodiscard]] static std::size_t map_stride(const Course& course);
+    /// Of a node: stations, then the slots' maps, all zero between calls, then slots.
+    struct Room {
+        std::int64_t stations = 0;
+        std::size_t map_bytes = 0;
+        std::size_t slot_bytes = 0;
+    };
+    [[nodiscard]] Room room_for(const Course& course) const;
+    [[nodiscard]] bool fits(const Course& course) const;
+    int grow(const Course& course);
+    bool everybody_can(bool can);
+
+    Group& group_;
+    SharedMemory memory_;
+    Room room_;
+    std::vector<std::uint32_t> base_;  // of each station: `done` before this call
+    std::uint32_t call_ = 0;
+    std::vector<std::unique_ptr<Course>> courses_;
+    Mailbox mailbox_;
+    // Of the call under way; kept so that it allocates nothing.
+    Windows windows_, my_windows_;
+    std::vector<std::int64_t> last_round_;   // of each writer: the last in which this rank took part, -1: none
+    std::vector<std::int64_t> local_index_;  // of each writer: its station, or -1
+    std::vector<char> owes_;                 // of each rank: packets of this round are still to come
+};
+
+}  // namespace ioweir::engine

@@ -1,0 +1,127 @@
+#include "engine/exchange_call.hpp"
+
+#include <ctime>
+
+#include "base/raw_syscall.hpp"
+
+namespace ioweir::engine {
+
+using layout::Extent;
+
+bool FragmentCursor::next(Fragment& fragment) {
+    if (errand_.memory == nullptr) return false;
+    Stretch stretch;
+    while (!stretches_ || !stretches_->next(stretch)) {
+        if (index_ == windows_.size() || windows_[index_].file.offset >= file_end_) return false;
+        const Extent file = windows_[index_++].file;
+        const auto part_before = [&](std::int64_t offset) {
+            return std::clamp<std::int64_t>(errand_.range.view->data_before(offset) - errand_.range.first_byte, 0,
+                                            errand_.memory->bytes);
+        };
+        stretches_.emplace(*errand_.memory, errand_.range, part_before(file.offset),
+                           part_before(std::min(file.end(), file_end_)));
+    }
+    const Window& window = windows_[index_ - 1];
+    fragment = {stretch.memory, window.at + (stretch.file.offset - window.file.offset), stretch.file.length};
+    return true;
+}
+
+ExchangeCall::ExchangeCall(Exchange& exchange, const Course& course, const Census& census, const Errand& errand,
+                           ExchangeFigures& figures)
+    : exchange_(exchange),
+      group_(exchange.group_),
+      course_(course),
+      census_(census),
+      errand_(errand),
+      figures_(figures),
+      local_index_(exchange.local_index_),
+      last_round_(exchange.last_round_),
+      windows_(exchange.windows_),
+      my_windows_(exchange.my_windows_) {
+    ++exchange_.call_;
+    std::int64_t next = 0;
+    for (std::int64_t writer = 0; writer < course_.writers(); ++writer) {
+        const auto index = static_cast<std::size_t>(writer);
+        const int rank = rank_of(writer);
+        local_index_[index] = group_.is_local(rank) ? next++ : -1;
+        last_round_[index] = -1;
+        if (rank == group_.rank()) mine_ = writer;
+    }
+    std::fill(exchange_.owes_.begin(), exchange_.owes_.end(), char{0});
+    figures_.messages -= exchange_.mailbox_.sent();
+}
+
+/// `done` of every station of the node has gone on by as many rounds as its writer had.
+void ExchangeCall::end_call() {
+    for (std::int64_t writer = 0; writer < course_.writers(); ++writer) {
+        const std::int64_t index = local_index_[static_cast<std::size_t>(writer)];
+        if (index >= 0) exchange_.base_[static_cast<std::size_t>(index)] = after_round(writer, rounds_of(writer) - 1);
+    }
+    figures_.messages += exchange_.mailbox_.sent();
+}
+
+Extent ExchangeCall::hull_of(const Windows& windows) {
+    const Extent first = windows.front().file;
+    return {first.offset, windows.back().file.end() - first.offset};
+}
+
+Exchange::Station& ExchangeCall::station(std::int64_t writer) const {
+    auto* stations = std::launder(reinterpret_cast<Station*>(exchange_.memory_.data()));
+    return stations[local_index_[static_cast<std::size_t>(writer)]];
+}
+
+ExchangeCall::Slot ExchangeCall::slot(std::int64_t writer, std::int64_t round) const {
+    const auto index = static_cast<std::size_t>(2 * local_index_[static_cast<std::size_t>(writer)] + (round & 1));
+    std::byte* const maps =
+        exchange_.memory_.data() + static_cast<std::size_t>(exchange_.room_.stations) * sizeof(Station);
+    std::byte* const slots = maps + exchange_.room_.map_bytes;
+    return {slots + index * Exchange::slot_stride(course_),
+            std::launder(reinterpret_cast<MapWord*>(maps + index * Exchange::map_stride(course_)))};
+}
+
+std::uint32_t ExchangeCall::after_round(std::int64_t writer, std::int64_t round) const {
+    const auto index = static_cast<std::size_t>(local_index_[static_cast<std::size_t>(writer)]);
+    return exchange_.base_[index] + static_cast<std::uint32_t>(round + 1);
+}
+
+void ExchangeCall::rest() {
+    const timespec little{0, 20'000};
+    raw::call(SYS_nanosleep, raw::word(&little), 0);
+}
+
+void ExchangeCall::begin_round(std::int64_t round) {
+    participants_ = 0;
+    owing_ = 0;
+    if (!writes_in(round) || !course_.windows(mine_, round, my_windows_)) return;
+    const Extent hull = hull_of(my_windows_);
+    for (int rank = 0; rank < group_.size(); ++rank) {
+        if (!takes_part(rank, hull)) continue;
+        if (group_.is_local(rank)) {
+            ++participants_;
+        } else {
+            exchange_.owes_[static_cast<std::size_t>(rank)] = owes_now | took_part;
+            ++owing_;
+        }
+    }
+}
+
+void ExchangeCall::mark(const Slot& slot, std::int64_t at, std::int64_t bytes) const {
+    // A granule that a window's edge cuts is wanted on its other side, too.
+    const std::int64_t first = at / course_.granule_bytes;
+    mark_granules(slot.map, first, (at + bytes - 1) / course_.granule_bytes + 1 - first);
+}
+
+void ExchangeCall::fail(int error) {
+    error_ = error;
+    Station& mine = station(mine_);
+    mine.error.store(error, std::memory_order_relaxed);
+    mine.failed_call.store(exchange_.call_, std::memory_order_relaxed);  // seen by those who see `done`
+}
+
+int ExchangeCall::error_of(std::int64_t writer) const {
+    const Station& its = station(writer);
+    if (its.failed_call.load(std::memory_order_relaxed) != exchange_.call_) return 0;
+    return its.error.load(std::memory_order_relaxed);
+}
+
+}  // namespace ioweir::engine

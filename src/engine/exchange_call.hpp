@@ -1,0 +1,153 @@
+// One collective call through the exchange, from one rank: what writing and reading have in common.
+// What does not live here: the two directions (exchange_write.cpp, exchange_read.cpp).
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "engine/exchange.hpp"
+#include "engine/walk.hpp"
+
+namespace ioweir::engine {
+
+/// A stretch of this rank's memory and its place in a writer's buffer.
+struct Fragment {
+    std::byte* memory = nullptr;
+    std::int64_t at = 0;
+    std::int64_t bytes = 0;
+};
+
+/// This rank's bytes in some windows, by rising place.
+class FragmentCursor {
+public:
+    /// Only what lies below `file_end`.
+    FragmentCursor(const Errand& errand, const Windows& windows, std::int64_t file_end = INT64_MAX)
+        : errand_(errand), windows_(windows), file_end_(file_end) {}
+    bool next(Fragment& fragment);
+
+private:
+    const Errand& errand_;
+    const Windows& windows_;
+    std::int64_t file_end_;
+    std::size_t index_ = 0;  // of the window after the present one
+    std::optional<StretchCursor> stretches_;
+};
+
+class ExchangeCall {
+public:
+    ExchangeCall(Exchange& exchange, const Course& course, const Census& census, const Errand& errand,
+                 ExchangeFigures& figures);
+    Outcome write();
+    Outcome read();
+
+private:
+    using Station = Exchange::Station;
+    struct Slot {
+        std::byte* data;
+        MapWord* map;
+    };
+
+    // Who takes part: known to all from the census, without asking.
+    [[nodiscard]] int rank_of(std::int64_t writer) const { return course_.plan.schedule->writer_rank(writer); }
+    [[nodiscard]] bool is_local(std::int64_t writer) const {
+        return local_index_[static_cast<std::size_t>(writer)] >= 0;
+    }
+    [[nodiscard]] static layout::Extent hull_of(const Windows& windows);
+    [[nodiscard]] bool takes_part(int rank, layout::Extent hull) const {
+        return !layout::intersect(census_.hull(rank), hull).empty();
+    }
+    [[nodiscard]] Station& station(std::int64_t writer) const;
+    [[nodiscard]] Slot slot(std::int64_t writer, std::int64_t round) const;
+    [[nodiscard]] bool reached(const SharedWord& counter, std::uint32_t wanted) const {
+        return static_cast<std::int32_t>(counter.load(std::memory_order_acquire) - wanted) >= 0;
+    }
+    /// What `done` of a writer comes to after a round.
+    [[nodiscard]] std::uint32_t after_round(std::int64_t writer, std::int64_t round) const;
+    void wait_for(const SharedWord& counter, std::uint32_t wanted) const {
+        group_.wait(counter, [&] { return reached(counter, wanted); });
+    }
+    /// Calls work() until it returns true, resting a little in between.
+    template <typename Work>
+    void work_until(Work work) const {
+        while (!work()) rest();
+    }
+    static void rest();
+
+    template <typename Operation>
+    void on_storage(Operation operation);
+    void fail(int error);
+    [[nodiscard]] int error_of(std::int64_t writer) const;
+    void end_call();
+
+    /// Begins a round: this rank's windows as a writer, and who takes part in them.
+    void begin_round(std::int64_t round);
+    [[nodiscard]] bool writes_in(std::int64_t round) const { return mine_ >= 0 && round < rounds_of(mine_); }
+    [[nodiscard]] std::int64_t rounds_of(std::int64_t writer) const { return course_.plan.schedule->rounds(writer); }
+    /// The writers that this rank has to do with in a round, each with its windows in windows_. Ranks begin with different ones.
+    template <typename Visit>
+    void visit_writers(std::int64_t round, Visit visit);
+    /// Marks fragments as wanted.
+    void mark(const Slot& slot, std::int64_t at, std::int64_t bytes) const;
+
+    // Writing (exchange_write.cpp).
+    void hand_over(std::int64_t writer, std::int64_t round);
+    void send(std::int64_t writer, std::int64_t round);
+    void take_packets(std::int64_t round);
+    void collect(std::int64_t round);
+    void store(const Slot& slot);
+    void store_range(const Window& window, std::int64_t begin, std::int64_t end, const Slot& slot);
+    void exchange_receipts(Outcome& outcome);
+
+    // Reading (exchange_read.cpp).
+    void want(std::int64_t writer, std::int64_t round);
+    void fetch(std::int64_t round);
+    std::int64_t load(const Slot& slot);
+    void take(std::int64_t writer, std::int64_t round, Outcome& outcome);
+    void ask(std::int64_t writer, std::int64_t round, Outcome& outcome);
+    void answer(std::int64_t round);
+
+    Exchange& exchange_;
+    Group& group_;
+    const Course& course_;
+    const Census& census_;
+    const Errand& errand_;
+    ExchangeFigures& figures_;
+    std::vector<std::int64_t>& local_index_;
+    std::vector<std::int64_t>& last_round_;
+    Windows& windows_;
+    Windows& my_windows_;
+    std::int64_t mine_ = -1;          // the writer that this rank is, or -1
+    std::uint32_t participants_ = 0;  // of this node, in my round
+    int owing_ = 0;                   // ranks of other nodes that still owe packets of my round
+    bool maps_ = false;               // wanted granules are marked
+    int error_ = 0;                   // this rank's own, as a writer
+    std::int64_t operations_ = 0;
+};
+
+/// Other nodes' ranks, in Exchange::owes_.
+inline constexpr char owes_now = 1;
+inline constexpr char took_part = 2;
+
+template <typename Operation>
+void ExchangeCall::on_storage(Operation operation) {
+    if (error_ != 0) return;
+    const auto started = std::chrono::steady_clock::now();
+    if (errand_.enter_storage != nullptr) errand_.enter_storage();
+    operation();
+    if (errand_.leave_storage != nullptr) errand_.leave_storage();
+    figures_.storage_ns +=
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - started).count();
+}
+
+template <typename Visit>
+void ExchangeCall::visit_writers(std::int64_t round, Visit visit) {
+    const std::int64_t writers = course_.writers();
+    for (std::int64_t i = 0; i < writers; ++i) {
+        const std::int64_t writer = (i + group_.rank()) % writers;
+        if (!course_.windows(writer, round, windows_) || !takes_part(group_.rank(), hull_of(windows_))) continue;
+        last_round_[static_cast<std::size_t>(writer)] = round;
+        visit(writer);
+    }
+}
+
+}  // namespace ioweir::engine

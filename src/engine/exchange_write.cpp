@@ -1,0 +1,177 @@
+// Writing through the exchange. In each round a rank first hands its bytes over to the writers, then, if it is one, waits until all
+// have, and puts them into the file. No cycle of waiting: the ranks in the earliest round wait for nobody but each other's hand-overs of
+// that round, and those only for rounds before it.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/exchange_call.hpp"
+
+namespace ioweir::engine {
+
+Outcome Exchange::write(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures) {
+    return ExchangeCall(*this, course, census, errand, figures).write();
+}
+
+Outcome ExchangeCall::write() {
+    maps_ = !course_.dense;
+    for (std::int64_t round = 0; round < course_.rounds; ++round) {
+        begin_round(round);
+        visit_writers(round,
+                      [&](std::int64_t writer) { is_local(writer) ? hand_over(writer, round) : send(writer, round); });
+        if (writes_in(round)) collect(round);
+    }
+    Outcome outcome;
+    outcome.bytes = errand_.memory != nullptr ? errand_.memory->bytes : 0;
+    for (std::int64_t writer = 0; writer < course_.writers(); ++writer) {
+        const std::int64_t last = last_round_[static_cast<std::size_t>(writer)];
+        if (last < 0 || !is_local(writer)) continue;
+        wait_for(station(writer).done, after_round(writer, last));
+        if (const int error = error_of(writer); error != 0) outcome.error = error;
+    }
+    if (group_.nodes() > 1) exchange_receipts(outcome);
+    if (error_ != 0) outcome.error = error_;
+    if (outcome.error != 0) outcome.bytes = 0;
+    outcome.operations = operations_;
+    end_call();
+    return outcome;
+}
+
+/// This rank's bytes into a writer's buffer on this node.
+void ExchangeCall::hand_over(std::int64_t writer, std::int64_t round) {
+    Station& its = station(writer);
+    if (round >= 2) wait_for(its.done, after_round(writer, round - 2));
+    const Slot slot = this->slot(writer, round);
+    FragmentCursor fragments(errand_, windows_);
+    Fragment fragment;
+    while (fragments.next(fragment)) {
+        copy_bytes(slot.data + fragment.at, fragment.memory, fragment.bytes);
+        if (maps_) mark(slot, fragment.at, fragment.bytes);
+    }
+    its.handed[round & 1].fetch_add(1, std::memory_order_release);
+    wake_all(its.handed[round & 1]);
+}
+
+/// The same to another node. While packets cannot leave, takes those that come.
+void ExchangeCall::send(std::int64_t writer, std::int64_t round) {
+    Mailbox& mailbox = exchange_.mailbox_;
+    FragmentCursor fragments(errand_, windows_);
+    Fragment fragment;
+    bool more = fragments.next(fragment);
+    for (bool first = true; first || more; first = false) {
+        std::byte* data = nullptr;
+        work_until([&] {
+            take_packets(round);
+            data = mailbox.free_buffer(Mailbox::Purpose::question);
+            return data != nullptr;
+        });
+        RunWriter& runs = mailbox.runs();
+        runs.clear();
+        PacketHeader header;
+        header.round = static_cast<std::int32_t>(round);
+        while (more && header.data_bytes < Mailbox::data_capacity) {
+            const std::int64_t bytes = std::min(fragment.bytes, Mailbox::data_capacity - header.data_bytes);
+            if (!runs.add({fragment.at, bytes})) break;
+            copy_bytes(data + header.data_bytes, fragment.memory, bytes);
+            header.data_bytes += bytes;
+            fragment = {fragment.memory + bytes, fragment.at + bytes, fragment.bytes - bytes};
+            if (fragment.bytes == 0) more = fragments.next(fragment);
+        }
+        runs.finish();
+        header.last = more ? 0 : 1;
+        mailbox.send(Mailbox::Purpose::question, rank_of(writer), Tag::data, header, &runs);
+    }
+}
+
+/// Packets of this round for this rank as a writer, as far as they have come.
+void ExchangeCall::take_packets(std::int64_t round) {
+    if (owing_ == 0) return;
+    const Slot slot = this->slot(mine_, round);
+    for (int rank = 0; rank < group_.size(); ++rank) {
+        char& owes = exchange_.owes_[static_cast<std::size_t>(rank)];
+        if ((owes & owes_now) == 0) continue;
+        Mailbox::Packet packet;
+        while ((owes & owes_now) != 0 && exchange_.mailbox_.receive(rank, Tag::data, packet)) {
+            RunReader runs(packet.runs, packet.header.runs_bytes, course_.slot_bytes);
+            Run run;
+            const std::byte* from = packet.data;
+            while (runs.next(run)) {
+                copy_bytes(slot.data + run.at, from, run.bytes);
+                if (maps_) mark(slot, run.at, run.bytes);
+                from += run.bytes;
+            }
+            if (packet.header.last == 0) continue;
+            owes = static_cast<char>(owes & ~owes_now);
+            --owing_;
+        }
+    }
+}
+
+/// Waits for everyone's bytes of the round, moves them, and frees the buffer.
+void ExchangeCall::collect(std::int64_t round) {
+    Station& mine = station(mine_);
+    const auto parity = static_cast<std::size_t>(round & 1);
+    mine.expected[parity] += participants_;
+    if (owing_ > 0) {
+        work_until([&] {
+            take_packets(round);
+            return owing_ == 0;
+        });
+    }
+    wait_for(mine.handed[parity], mine.expected[parity]);
+    const Slot slot = this->slot(mine_, round);
+    if (participants_ > 0 || !my_windows_.empty()) on_storage([&] { store(slot); });
+    if (maps_) std::memset(static_cast<void*>(slot.map), 0, static_cast<std::size_t>(course_.map_bytes()));
+    mine.done.store(after_round(mine_, round), std::memory_order_release);
+    wake_all(mine.done);
+}
+
+void ExchangeCall::store(const Slot& slot) {
+    const std::int64_t granule = course_.granule_bytes;
+    for (const Window& window : my_windows_) {
+        const std::int64_t end = window.at + window.file.length;
+        if (!maps_) {
+            store_range(window, window.at, end, slot);
+            continue;
+        }
+        const std::int64_t last = (end + granule - 1) / granule;
+        for (std::int64_t at = window.at / granule; at < last;) {
+            const std::int64_t begin = find_granule(slot.map, at, last, true);
+            at = find_granule(slot.map, begin, last, false);
+            if (begin < at)
+                store_range(window, std::max(window.at, begin * granule), std::min(end, at * granule), slot);
+        }
+    }
+}
+
+void ExchangeCall::store_range(const Window& window, std::int64_t begin, std::int64_t end, const Slot& slot) {
+    if (error_ != 0) return;
+    const storage::Transfer done = errand_.backend->write_at(errand_.descriptor, slot.data + begin, end - begin,
+                                                             window.file.offset + (begin - window.at));
+    ++operations_;
+    if (done.error != 0) fail(done.error);
+}
+
+/// Writers tell ranks of other nodes that their bytes are in the file, or why not.
+void ExchangeCall::exchange_receipts(Outcome& outcome) {
+    Mailbox& mailbox = exchange_.mailbox_;
+    int to = 0;
+    std::int64_t from = 0;
+    work_until([&] {
+        for (; to < group_.size(); ++to) {
+            if ((exchange_.owes_[static_cast<std::size_t>(to)] & took_part) == 0) continue;
+            if (mailbox.free_buffer(Mailbox::Purpose::answer) == nullptr) break;
+            PacketHeader header;
+            header.error = error_;
+            mailbox.send(Mailbox::Purpose::answer, to, Tag::receipt, header, nullptr);
+        }
+        for (; from < course_.writers(); ++from) {
+            if (is_local(from) || last_round_[static_cast<std::size_t>(from)] < 0) continue;
+            Mailbox::Packet packet;
+            if (!mailbox.receive(rank_of(from), Tag::receipt, packet)) break;
+            if (packet.header.error != 0) outcome.error = packet.header.error;
+        }
+        return to == group_.size() && from == course_.writers() && mailbox.all_sent();
+    });
+}
+
+}  // namespace ioweir::engine

@@ -1,0 +1,87 @@
+// Group: the ranks that opened a file together, as the exchange sees them: which share a node, and how they meet.
+// Promises: nobody spins for long while waiting, and MPI makes progress meanwhile (another rank may need it to leave a call of
+// its own before it can come here).
+// What does not live here: what is exchanged (exchange.hpp), how many bytes of buffers there are (exchange.hpp).
+//
+// Ranks of a group are numbered node by node. Spreading writers evenly over these numbers spreads them over the nodes, and the
+// planner need not know what a node is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/shared_memory.hpp"
+#include "mpi/mpi.hpp"
+
+namespace ioweir::engine {
+
+/// What a rank tells all others at the start of a collective call.
+struct Contribution {
+    std::int64_t words[8] = {};
+};
+
+class Group {
+public:
+    /// Collective over `comm`. Null on every rank when any rank cannot share memory with its node; `why` says so then.
+    [[nodiscard]] static std::unique_ptr<Group> make(MPI_Comm comm, std::string& why);
+    /// Collective if MPI is still there: frees the communicators.
+    void free();
+
+    [[nodiscard]] MPI_Comm comm() const { return comm_; }
+    [[nodiscard]] int rank() const { return rank_; }
+    [[nodiscard]] int size() const { return static_cast<int>(node_of_.size()); }
+    [[nodiscard]] int nodes() const { return nodes_; }
+    [[nodiscard]] int node_of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
+    [[nodiscard]] bool is_local(int rank) const { return node_of(rank) == node_of(rank_); }
+    /// Local ranks are first_local() .. first_local() + locals() - 1.
+    [[nodiscard]] int first_local() const { return first_local_; }
+    [[nodiscard]] int locals() const { return locals_; }
+
+    /// Returns what every rank said, by rank, when all have come. Valid until this rank's next call of it.
+    [[nodiscard]] std::span<const Contribution> meet(const Contribution& mine);
+
+    /// Waits until ready() is true, which it becomes when `word` has changed.
+    template <typename Ready>
+    void wait(const SharedWord& word, Ready ready) const {
+        for (int i = 0; i < short_spins; ++i) {
+            if (ready()) return;
+            pause();
+        }
+        for (std::int64_t most_us = 100;; most_us = most_us < 4000 ? 2 * most_us : most_us) {
+            const std::uint32_t seen = word.load(std::memory_order_acquire);
+            if (ready()) return;
+            wait_while(word, seen, most_us);
+            if (ready()) return;
+            make_progress();
+        }
+    }
+
+private:
+    struct Meeting;
+
+    Group() = default;
+    void settle(MPI_Comm comm);
+    std::string share();
+    static void pause();
+    void make_progress() const;
+
+    static constexpr int short_spins = 64;  // some microseconds: as long as a system call
+
+    MPI_Comm comm_{};
+    MPI_Comm node_{};
+    MPI_Comm leaders_{};  // of the nodes' first ranks; on others null
+    int rank_ = 0;
+    int nodes_ = 1;
+    int first_local_ = 0;
+    int locals_ = 1;
+    std::vector<int> node_of_;
+    std::vector<int> counts_, starts_;  // bytes of each node's contributions
+    SharedMemory memory_;
+    Meeting* meeting_ = nullptr;
+    std::uint32_t epoch_ = 0;
+};
+
+}  // namespace ioweir::engine

@@ -1,0 +1,299 @@
+// The engine with aggregators, under real MPI processes: the same random cases as with the direct path, by strategies that cut them
+// up in many ways; errors of writers; reading at and behind the end of the file; sparse and overlapping requests.
+//
+// IOWEIR_TEST_RANKS_PER_NODE makes several nodes of the ranks, so that messages are exchanged.
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine_world.hpp"
+
+namespace ioweir {
+namespace {
+
+using cases::CaseResult;
+using cases::IoCalls;
+using cases::Level;
+using storage::FaultKind;
+
+// Buffers so small that the random cases, some hundred bytes each, take many rounds.
+constexpr const char* plan_text = R"(
+[[file]]
+match = "*.even"
+writers = "aggregators:2"
+buffer = 96
+
+[[file]]
+match = "*.all"
+writers = "aggregators:99"
+buffer = 201
+
+[[file]]
+match = "*.aligned"
+writers = "aggregators:3"
+domains = "aligned"
+buffer = 150
+stripe = { size = 32, count = 2 }
+
+[[file]]
+match = "*.cyclic"
+writers = "aggregators:2"
+domains = "cyclic"
+buffer = 192
+stripe = { size = 64, count = 2 }
+
+[[file]]
+match = "*.groups"
+writers = "aggregators:auto"
+domains = "group-cyclic"
+buffer = 128
+stripe = { size = 64, count = 2 }
+
+[[file]]
+match = "*.large"
+writers = "aggregators:1"
+)";
+
+const char* const strategies[] = {"even", "all", "aligned", "cyclic", "groups", "large"};
+
+[[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
+
+std::string path_for(const char* strategy) { return world->directory + "/case." + strategy; }
+
+TEST_F(EngineTest, LeavesTheSameBytesAsTheMpiLibrary) {
+    std::int64_t bytes = 0;
+    for (std::uint64_t i = 0; i < world->cases; ++i) {
+        const char* const strategy = strategies[i % std::size(strategies)];
+        SCOPED_TRACE("case " + std::to_string(i) + ", " + strategy);
+        const std::string path = path_for(strategy);
+        const CaseResult library = cases::run_case(world->library, Level::tame, 21, i, MPI_COMM_WORLD, path);
+        const CaseResult engine = cases::run_case(world->engine, Level::tame, 21, i, MPI_COMM_WORLD, path);
+        EXPECT_EQ(all_problems(engine), "");
+        EXPECT_TRUE(library.file == engine.file);
+        EXPECT_TRUE(library.read_memory == engine.read_memory);
+        bytes += engine.data_bytes;
+        if (on_any_rank(HasFailure())) return;
+    }
+    EXPECT_GT(bytes, 500) << "cases that move nothing prove nothing";
+    EXPECT_EQ(world->count(format::NoteCode::passed_through), 0) << "all of these are the engine's";
+    EXPECT_EQ(world->noted(format::NoteCode::engine_summary, "; exchanges "), world->ranks > 1);
+    EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), 0) << "verification cried wolf";
+}
+
+TEST_F(EngineTest, AgreesWithTheOracleOnEverythingThatMpiAllows) {
+    for (std::uint64_t i = 0; i < world->cases; ++i) {
+        const char* const strategy = strategies[i % std::size(strategies)];
+        SCOPED_TRACE("case " + std::to_string(i) + ", " + strategy);
+        const CaseResult engine =
+            cases::run_case(world->engine, Level::wild, 22, i, MPI_COMM_WORLD, path_for(strategy));
+        EXPECT_EQ(all_problems(engine), "");
+        if (on_any_rank(HasFailure())) return;
+    }
+    EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), 0) << "verification cried wolf";
+}
+
+/// Blocks of `block` bytes, rank by rank, round and round: dense.
+MPI_Datatype interleaved(int block, int blocks) {
+    MPI_Datatype pieces;
+    MPI_Type_vector(blocks, block, block * world->ranks, MPI_BYTE, &pieces);
+    MPI_Type_commit(&pieces);
+    return pieces;
+}
+
+unsigned char value_at(std::int64_t offset) { return static_cast<unsigned char>(offset * 131 + offset / 251); }
+
+TEST_F(EngineTest, WritesEachByteOfADenseRegionInOneOperationARound) {
+    for (const char* strategy : strategies) {
+        SCOPED_TRACE(strategy);
+        const std::string path = path_for(strategy);
+        const IoCalls& io = world->engine;
+        constexpr int block = 5;
+        constexpr int blocks = 60;
+        MPI_File file = open(io, path);
+        MPI_Datatype pieces = interleaved(block, blocks);
+        native_view(io, file, block * world->rank, MPI_BYTE, pieces);
+        std::vector<unsigned char> data, back(block * blocks, 0);
+        for (int i = 0; i < blocks; ++i)
+            for (int j = 0; j < block; ++j) data.push_back(value_at((i * world->ranks + world->rank) * block + j));
+        world->backend.take_writes();
+        EXPECT_EQ(io.write_at_all(file, 0, data.data(), block * blocks, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        std::int64_t writes = world->backend.take_writes();
+        PMPI_Allreduce(MPI_IN_PLACE, &writes, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        const std::int64_t total = std::int64_t{block} * blocks * world->ranks;
+        if (world->ranks == 1) {
+            EXPECT_EQ(writes, 1) << "nobody to exchange with";
+        } else if (std::string(strategy) == "even") {
+            const std::int64_t domain = (total + std::min(2, world->ranks) - 1) / std::min(2, world->ranks);
+            EXPECT_EQ(writes, std::min(2, world->ranks) * ((domain + 95) / 96));
+        } else if (std::string(strategy) == "large") {
+            EXPECT_EQ(writes, 1);
+        }
+        EXPECT_EQ(io.read_at_all(file, 0, back.data(), block * blocks, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(back, data);
+        MPI_Type_free(&pieces);
+        io.close(&file);
+        const std::vector<unsigned char> there = contents(path);
+        ASSERT_EQ(static_cast<std::int64_t>(there.size()), total);
+        std::int64_t wrong = 0;
+        for (std::size_t i = 0; i < there.size(); ++i) wrong += there[i] != value_at(static_cast<std::int64_t>(i));
+        EXPECT_EQ(wrong, 0);
+        remove(path);
+    }
+}
+
+TEST_F(EngineTest, HolesKeepWhatWasThere) {
+    for (const char* strategy : strategies) {
+        SCOPED_TRACE(strategy);
+        const std::string path = path_for(strategy);
+        const IoCalls& io = world->engine;
+        MPI_File file = open(io, path);
+        const std::int64_t size = 4000;
+        if (world->rank == 0) {
+            std::vector<unsigned char> old(size, 0xEE);
+            EXPECT_EQ(io.write_at(file, 0, old.data(), size, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        }
+        PMPI_Barrier(MPI_COMM_WORLD);
+        // 3 bytes of every 7, for each rank another stretch; the last rank has none.
+        MPI_Datatype pieces;
+        MPI_Type_vector(40, 3, 7, MPI_BYTE, &pieces);
+        MPI_Type_commit(&pieces);
+        const bool idle = world->ranks > 1 && world->rank == world->ranks - 1;
+        native_view(io, file, 280 * world->rank, MPI_BYTE, pieces);
+        const std::vector<unsigned char> data(120, static_cast<unsigned char>(world->rank + 1));
+        EXPECT_EQ(io.write_at_all(file, 0, data.data(), idle ? 0 : 120, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        std::vector<unsigned char> back(120, 0);
+        EXPECT_EQ(io.read_at_all(file, 0, back.data(), idle ? 0 : 120, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        if (!idle) {
+            EXPECT_EQ(back, data);
+        }
+        MPI_Type_free(&pieces);
+        io.close(&file);
+        const std::vector<unsigned char> there = contents(path);
+        std::int64_t wrong = static_cast<std::int64_t>(there.size()) == size ? 0 : 1;
+        for (std::int64_t i = 0; wrong == 0 && i < size; ++i) {
+            const std::int64_t rank = i / 280;
+            const bool written = rank < std::max(1, world->ranks - 1) && i % 280 % 7 < 3;
+            const auto wanted = static_cast<unsigned char>(written ? rank + 1 : 0xEE);
+            wrong += there[static_cast<std::size_t>(i)] != wanted;
+        }
+        EXPECT_EQ(wrong, 0);
+        remove(path);
+    }
+}
+
+TEST_F(EngineTest, ReadsUpToTheEndOfTheFileAndSaysHowMuch) {
+    for (const char* strategy : strategies) {
+        SCOPED_TRACE(strategy);
+        const std::string path = path_for(strategy);
+        const IoCalls& io = world->engine;
+        MPI_File file = open(io, path);
+        const int size = 150 * world->ranks - 40;  // the last rank's last bytes are missing
+        if (world->rank == 0) {
+            std::vector<unsigned char> all;
+            for (int i = 0; i < size; ++i) all.push_back(value_at(i));
+            EXPECT_EQ(io.write_at(file, 0, all.data(), size, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        }
+        PMPI_Barrier(MPI_COMM_WORLD);
+        // All read the file's first bytes, too, once: overlapping requests.
+        for (const int begin : {150 * world->rank, 0}) {
+            std::vector<unsigned char> back(150, 0xEE);
+            MPI_Status status;
+            EXPECT_EQ(io.read_at_all(file, begin, back.data(), 150, MPI_BYTE, &status), MPI_SUCCESS);
+            int count = -1;
+            MPI_Get_count(&status, MPI_BYTE, &count);
+            const int there = std::min(150, size - begin);
+            EXPECT_EQ(count, there);
+            int wrong = 0;
+            for (int i = 0; i < 150; ++i)
+                wrong += back[static_cast<std::size_t>(i)] != (i < there ? value_at(begin + i) : 0xEE);
+            EXPECT_EQ(wrong, 0) << "from " << begin;
+        }
+        io.close(&file);
+        remove(path);
+    }
+}
+
+TEST_F(EngineTest, SparseReadsLeaveOutWhatNobodyWants) {
+    const std::string path = path_for("large");
+    const IoCalls& io = world->engine;
+    MPI_File file = open(io, path);
+    const std::int64_t distance = 1 << 20;
+    const auto value = static_cast<unsigned char>(world->rank + 1);
+    EXPECT_EQ(io.write_at(file, world->rank * distance, &value, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    unsigned char back = 0;
+    EXPECT_EQ(io.read_at_all(file, world->rank * distance, &back, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(back, value);
+    io.close(&file);
+    remove(path);
+}
+
+TEST_F(EngineTest, AnErrorOfAWriterReachesThoseWhoseBytesItHad) {
+    struct {
+        int error, error_class;
+    } const errors[] = {{EIO, MPI_ERR_IO}, {ENOSPC, MPI_ERR_NO_SPACE}, {EDQUOT, MPI_ERR_QUOTA}};
+    for (const auto& one : errors) {
+        const std::string path = path_for("large");
+        const IoCalls& io = world->engine;
+        MPI_File file = open(io, path);
+        if (world->rank == 0) world->backend.arm({FaultKind::error, 1, one.error});  // the only writer
+        const std::vector<unsigned char> data(40, 'x');
+        const int code = io.write_at_all(file, 40 * world->rank, data.data(), 40, MPI_BYTE, MPI_STATUS_IGNORE);
+        int error_class = 0;
+        MPI_Error_class(code, &error_class);
+        EXPECT_EQ(error_class, one.error_class);
+        EXPECT_EQ(io.write_at_all(file, 40 * world->rank, data.data(), 40, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS)
+            << "the next call works";
+        io.close(&file);
+        remove(path);
+    }
+}
+
+TEST_F(EngineTest, ARankWithFaultyArgumentsHoldsUpNobody) {
+    for (const char* strategy : strategies) {
+        SCOPED_TRACE(strategy);
+        const std::string path = path_for(strategy);
+        const IoCalls& io = world->engine;
+        MPI_File file = open(io, path);
+        const std::vector<unsigned char> data(40, 'x');
+        const int count = world->rank == 0 ? -1 : 40;
+        const int code = io.write_at_all(file, 40 * world->rank, data.data(), count, MPI_BYTE, MPI_STATUS_IGNORE);
+        EXPECT_EQ(code == MPI_SUCCESS, world->rank != 0);
+        io.close(&file);
+        remove(path);
+    }
+}
+
+/// The checks of this file are worth something only if they fail when a writer's operation goes wrong.
+void expect_fault_is_noticed(FaultKind kind) {
+    std::int64_t struck = 0, noticed = 0, verified = 0;
+    const std::uint64_t tries = world->cases / 4 + 4;
+    for (std::uint64_t i = 0; i < tries; ++i) {
+        const std::string path = path_for(strategies[i % std::size(strategies)]);
+        world->backend.arm({});
+        world->backend.take_writes();
+        cases::run_case(world->engine, Level::wild, 23, i, MPI_COMM_WORLD, path);
+        const std::int64_t writes = world->backend.take_writes();
+        if (world->rank == 0 && writes > 0) world->backend.arm({kind, writes, 0});
+        world->notes.clear();
+        const CaseResult result = cases::run_case(world->engine, Level::wild, 23, i, MPI_COMM_WORLD, path);
+        struck += world->rank == 0 ? world->backend.struck() : 0;
+        int bad = result.problems.empty() ? 0 : 1;
+        PMPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        noticed += bad;
+        verified += world->count(format::NoteCode::verify_mismatch) > 0 ? 1 : 0;
+    }
+    if (world->rank != 0) return;
+    EXPECT_GT(struck, static_cast<std::int64_t>(tries) / 2) << "the fault must strike to prove anything";
+    const std::int64_t least = world->ranks == 1 ? struck : struck * 3 / 4;
+    EXPECT_GE(noticed, least) << "of " << struck << " faults";
+    EXPECT_GE(verified, least) << "of " << struck << " faults; --verify is worth nothing";
+}
+
+TEST_F(EngineTest, TheCheckFailsWhenABitIsFlipped) { expect_fault_is_noticed(FaultKind::flip_bit); }
+
+TEST_F(EngineTest, TheCheckFailsWhenAWriteIsLost) { expect_fault_is_noticed(FaultKind::drop); }
+
+}  // namespace
+}  // namespace ioweir

@@ -17,7 +17,7 @@ int flags_for(bool readable, bool writable) { return !writable ? O_RDONLY : read
 }  // namespace
 
 Descriptors::Opened Descriptors::open(const std::string& path, bool readable, bool writable) {
-    struct stat info {};
+    struct stat info{};
     if (::stat(path.c_str(), &info) != 0) return {{}, errno};
     Descriptor descriptor;
     if (unpark(identity_of(info), readable, writable, descriptor)) return {descriptor, 0};
@@ -54,7 +54,7 @@ void Descriptors::release(const Descriptor& descriptor) {
 }
 
 bool Descriptors::is_intact(const Descriptor& descriptor) {
-    struct stat info {};
+    struct stat info{};
     return ::fstat(descriptor.number, &info) == 0 && identity_of(info) == descriptor.identity;
 }
 

@@ -66,9 +66,8 @@ int main(int argc, char** argv) {
             const layout::FileView view{0, 1, std::make_shared<layout::FlatType>(spaced(piece, piece + hole))};
             const engine::Memory to{memory.data(), &bytes, pieces * piece};
             const auto run = [&](const engine::DirectTuning& tuning) {
-                return best_ns(pieces, [&] {
-                    engine::read_direct(backend, opened.descriptor, to, {&view, 0}, tuning);
-                });
+                return best_ns(pieces,
+                               [&] { engine::read_direct(backend, opened.descriptor, to, {&view, 0}, tuning); });
             };
             std::printf("%8lld %8lld %12.0f %12.0f\n", static_cast<long long>(piece), static_cast<long long>(hole),
                         run(single), run(sieve));

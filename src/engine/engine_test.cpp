@@ -39,7 +39,7 @@ public:
     [[nodiscard]] int descriptor() const { return descriptor_; }
     [[nodiscard]] const std::string& path() const { return path_; }
     [[nodiscard]] std::vector<unsigned char> contents() const {
-        struct stat info {};
+        struct stat info{};
         ::fstat(descriptor_, &info);
         std::vector<unsigned char> bytes(static_cast<std::size_t>(info.st_size));
         EXPECT_EQ(::pread(descriptor_, bytes.data(), bytes.size(), 0), std::ssize(bytes));
@@ -380,7 +380,7 @@ TEST(Descriptors, TheProgramKeepsItsLocks) {
     TemporaryFile file;
     storage::PosixBackend posix;
     Descriptors descriptors(posix, program_has_it);
-    struct flock lock {};
+    struct flock lock{};
     lock.l_type = F_WRLCK;
     ASSERT_EQ(::fcntl(file.descriptor(), F_SETLK, &lock), 0);
     const Descriptors::Opened opened = descriptors.open(file.path(), true, true);
@@ -390,7 +390,7 @@ TEST(Descriptors, TheProgramKeepsItsLocks) {
     const auto seen_by_another_process = [&] {
         const pid_t child = ::fork();
         if (child == 0) {
-            struct flock probe {};
+            struct flock probe{};
             probe.l_type = F_WRLCK;
             ::fcntl(file.descriptor(), F_GETLK, &probe);
             ::_exit(probe.l_type == F_UNLCK ? 1 : 0);

@@ -61,7 +61,7 @@ Candidate judge(const Engine& engine, const char* filename, int amode) {
     candidate.rule = engine.plan.match(candidate.path);
     if (candidate.rule == nullptr) return candidate;
     candidate.refusal = refuse_strategy(candidate.rule->strategy);
-    struct stat info {};
+    struct stat info{};
     if ((amode & MPI_MODE_SEQUENTIAL) != 0) candidate.refusal = "MPI_MODE_SEQUENTIAL";
     if (candidate.path != filename && ::stat(filename, &info) == 0) {
         candidate.refusal = "a file exists whose name is the prefix and the path";
@@ -105,8 +105,8 @@ std::string open_descriptor(Engine& engine, Handle& handle) {
     }
     if (opened.error != 0)
         return std::string("the file cannot be opened a second time: ") + std::strerror(opened.error);
-    struct statfs system {};
-    struct stat info {};
+    struct statfs system{};
+    struct stat info{};
     const bool known =
         ::fstatfs(opened.descriptor.number, &system) == 0 && ::fstat(opened.descriptor.number, &info) == 0;
     const auto magic = static_cast<std::uint64_t>(static_cast<unsigned int>(system.f_type));

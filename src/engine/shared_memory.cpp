@@ -61,7 +61,7 @@ int SharedMemory::attach(Address address, std::size_t bytes) {
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", address.process, address.descriptor);
     const int descriptor = raw::openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
     if (descriptor < 0) return errno;
-    struct stat info {};
+    struct stat info{};
     int error = raw::fstat(descriptor, &info) != 0 ? errno : 0;
     if (error == 0 && info.st_size != static_cast<off_t>(whole)) error = ESTALE;
     if (error == 0) error = map(descriptor, whole);

@@ -25,8 +25,8 @@ using storage::FaultKind;
 
 constexpr const char* plan_text = R"(
 [[file]]
-match = "*.aggregated"
-writers = "aggregators:2"
+match = "*.delegated"
+writers = "delegates:1/4"
 
 [[file]]
 match = "*.engine"
@@ -289,8 +289,8 @@ TEST_F(EngineTest, PassesThroughWhatItDoesNotHandleAndSaysWhy) {
     const int usual = MPI_MODE_CREATE | MPI_MODE_RDWR;
     write_one(world->path("atomic.engine"), usual, [](MPI_File file) { MPI_File_set_atomicity(file, 1); });
     EXPECT_TRUE(world->noted(format::NoteCode::passed_through, "atomic mode"));
-    write_one(world->path("some.aggregated"), usual, [](MPI_File) {});
-    EXPECT_TRUE(world->noted(format::NoteCode::passed_through, "aggregators:2 is not executed"));
+    write_one(world->path("some.delegated"), usual, [](MPI_File) {});
+    EXPECT_TRUE(world->noted(format::NoteCode::passed_through, "delegates:1/4"));
     write_one(world->path("unplanned"), usual, [](MPI_File) {});
     EXPECT_TRUE(world->notes.empty()) << "a file that no rule matches is nobody's business";
     write_one(world->path("usual.engine"), usual, [](MPI_File) {});

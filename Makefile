@@ -7,6 +7,9 @@
 #   make bench      release build, micro and whole-run benchmarks (results in build/bench)
 #   make bench-tracer   what tracing costs: RIOT's Table 3, nanoseconds a call, bytes an event (about 15 minutes on 2
 #                   processors, which must be quiet); RECORD=1 writes docs/results/tracer.md
+#   make bench-engine   the engine against the MPI libraries and hand-written I/O, by kernel, MPI library and storage (an hour or two
+#                   on 2 processors, which must be quiet); RECORD=1 writes docs/results/engine.md, QUICK=1 takes five minutes at
+#                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests under the address, undefined-behaviour and thread sanitizers
@@ -20,7 +23,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-tracer conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-tracer bench-engine conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -84,6 +87,9 @@ bench: package build-bench
 
 bench-tracer: package build-bench
 	@$(PY) bench/bench_tracer.py $(if $(RECORD),--record docs/results/tracer.md)
+
+bench-engine: package build-bench
+	@$(PY) bench/bench_engine.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/engine.md) $(ARGS)
 
 lint: venv
 	@tools/lint.sh

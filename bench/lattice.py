@@ -25,8 +25,8 @@ SPEED = "{}_mib_per_s"
 
 def one_run(kind: str, ranks: int, scratch: Path, traced: launch.Traced | None) -> dict[str, dict[str, float]]:
     """MiB/s by mode and direction: the medians of one run's repetitions."""
-    arguments = ["--directory", str(scratch), "--mode", ",".join(MODES), "--repeats", str(REPEATS)]
-    lines = launch.run_program("lattice4d", kind, ranks, arguments, traced)
+    arguments = ["lattice", "--directory", str(scratch), "--mode", ",".join(MODES), "--repeats", str(REPEATS)]
+    lines = launch.run_program(launch.KERNEL_RUNNER, kind, ranks, arguments, traced)
     return {
         mode: {
             direction: pairs.median([line[SPEED.format(direction)] for line in lines if line["mode"] == mode])

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = ROOT / "build" / "release" / "bench"
+RELEASE = ROOT / "build" / "release"
+PROGRAMS = RELEASE / "bench"
+KERNEL_RUNNER = "kernel_runner"
 IOWEIR = ROOT / ".venv" / "bin" / "ioweir"
 KINDS = ("mpich", "openmpi")
 KIND_TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
@@ -42,9 +44,14 @@ class Traced:
     layers: str = "complete"
 
 
+def path_of(program: str, kind: str) -> Path:
+    """Where a program for an MPI library was built."""
+    return (RELEASE / "kernels" if program == KERNEL_RUNNER else PROGRAMS) / f"{program}_{kind}"
+
+
 def available(program: str, kind: str) -> bool:
     """Whether the program was built for this MPI library and its launcher is there."""
-    return (PROGRAMS / f"{program}_{kind}").is_file() and shutil.which(f"mpirun.{kind}") is not None
+    return path_of(program, kind).is_file() and shutil.which(f"mpirun.{kind}") is not None
 
 
 def run_program(
@@ -56,7 +63,7 @@ def run_program(
     environment: Mapping[str, str] | None = None,
 ) -> list[Any]:
     """Runs a benchmark program and returns the JSON objects that its rank 0 prints, one a line."""
-    command = [f"mpirun.{kind}", "-n", str(ranks), str(PROGRAMS / f"{program}_{kind}"), *arguments]
+    command = [f"mpirun.{kind}", "-n", str(ranks), str(path_of(program, kind)), *arguments]
     if traced is not None:
         plan = ["--plan", str(traced.plan)] if traced.plan is not None else []
         layers = ["--layers", traced.layers]

@@ -2,7 +2,7 @@
 """Runs the benchmarks and writes their results: `make bench`, or bench/run.py --help.
 
 Lives here: which benchmarks there are, and the two files of results (JSON with every figure, Markdown for people).
-Not here: the benchmarks (tracer_cost.py, lattice.py, report_speed.py), the programs they run (*.cpp in build/release).
+Not here: the benchmarks (tracer_cost.py, lattice.py, report_speed.py), the programs they run (build/release).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def run_lattice(options: argparse.Namespace, scratch: Path) -> tuple[list[dict[s
     """The 4-D lattice under every MPI library that is there."""
     results = []
     for kind, ranks in lattice.CONFIGURATIONS:
-        if launch.available("lattice4d", kind):
+        if launch.available(launch.KERNEL_RUNNER, kind):
             print(f"-- 4-D lattice, {launch.KIND_TITLES[kind]}, {ranks} ranks, {options.pairs} pairs", flush=True)
             results.append(lattice.measure(kind, ranks, options.pairs, scratch))
     return results, ["## 4-D lattice", "", *lattice.table(results)]

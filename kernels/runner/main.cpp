@@ -1,13 +1,14 @@
 // Runs a kernel on a real file system: writes its file, reads it back, checks both, and prints how long that took.
 //
-//   mpirun -n R kernel_runner_<mpi> KERNEL [NAME=VALUE...] --directory DIR [--file NAME] [--mode mpiio[,posix,...]] [--repeats 1]
-//          [--verify 0|1] [--keep 0|1] [--sync 0|1] [--salt 0] [--hint NAME=VALUE]...
+//   mpirun -n R kernel_runner_<mpi> KERNEL [NAME=VALUE...] --directory DIR [--file NAME] [--mode mpiio[:FILE][,posix,...]] [--repeats 1]
+//          [--verify 0|1] [--keep 0|1] [--sync 0|1] [--warm-up 0|1] [--salt 0] [--hint NAME=VALUE]...
 //
 // One line of JSON for each repetition and mode, on rank 0: MiB/s written and read, from barrier to barrier around each call, by
 // the slowest rank; open, close and (without --sync) fsync are outside. With several modes they take turns inside a repetition, so
 // that pairs can be compared; the ways are described in modes.hpp. Every read is checked. --verify 1 also reads the file after it
 // was closed, by pread, each rank a share of it, and compares every byte with what its owner had to write. --keep 1 leaves the file.
-// A wrong byte is an exit code of 1. What does not live here: statistics and comparison (bench/).
+// A mode may name a file of its own (mpiio:even.data), so that several plans can be compared in one run. --warm-up 1 does every mode
+// once with a few KiB before: the first use of a way makes connections and loads libraries. A wrong byte is an exit code of 1. What does not live here: statistics and comparison (bench/).
 #include <fcntl.h>
 #include <mpi.h>
 #include <sys/stat.h>
@@ -28,18 +29,25 @@
 namespace ioweir::kernels {
 namespace {
 
+/// A mode and the file it works on.
+struct Way {
+    const Mode* mode = nullptr;
+    std::string file;
+};
+
 struct Options {
     std::string kernel;
     std::vector<Setting> settings;
     std::string directory;
     std::string file;
-    std::vector<const Mode*> modes;
+    std::vector<Way> ways;
     std::vector<std::pair<std::string, std::string>> hints;
     std::int64_t repeats = 1;
     std::uint64_t salt = 0;
     bool verify = false;
     bool keep = false;
     bool sync = false;
+    bool warm_up = false;
 };
 
 /// A mistake of the user's: one rank says it.
@@ -51,11 +59,13 @@ struct Options {
     std::exit(2);
 }
 
-std::vector<const Mode*> parse_modes(const std::string& text) {
-    std::vector<const Mode*> modes;
+std::vector<Way> parse_ways(const std::string& text, const std::string& usual_file) {
+    std::vector<Way> ways;
     for (std::size_t begin = 0; begin <= text.size();) {
         const std::size_t comma = std::min(text.find(',', begin), text.size());
-        const std::string name = text.substr(begin, comma - begin);
+        const std::string word = text.substr(begin, comma - begin);
+        const std::size_t colon = std::min(word.find(':'), word.size());
+        const std::string name = word.substr(0, colon);
         std::vector<std::string_view> names;
         const Mode* found = nullptr;
         for (const Mode& mode : known_modes()) {
@@ -63,10 +73,10 @@ std::vector<const Mode*> parse_modes(const std::string& text) {
             if (mode.name == name) found = &mode;
         }
         if (found == nullptr) refuse({"unknown mode", "'" + name + "'", name_remedy(name, names)});
-        modes.push_back(found);
+        ways.push_back({found, colon < word.size() ? word.substr(colon + 1) : usual_file});
         begin = comma + 1;
     }
-    return modes;
+    return ways;
 }
 
 std::int64_t parse_number(const std::string& name, const std::string& text, std::int64_t least) {
@@ -109,6 +119,8 @@ Options parse(int argc, char** argv) {
             options.verify = parse_number(word, value, 0) != 0;
         } else if (word == "--keep") {
             options.keep = parse_number(word, value, 0) != 0;
+        } else if (word == "--warm-up") {
+            options.warm_up = parse_number(word, value, 0) != 0;
         } else if (word == "--sync") {
             options.sync = parse_number(word, value, 0) != 0;
         } else if (word == "--hint") {
@@ -116,15 +128,15 @@ Options parse(int argc, char** argv) {
             if (!hint) refuse({"--hint takes NAME=VALUE", "'" + value + "'", ""});
             options.hints.emplace_back(hint.value().name, hint.value().value);
         } else {
-            constexpr std::string_view known[] = {"--directory", "--file", "--mode", "--repeats", "--verify",
-                                                  "--keep",      "--sync", "--salt", "--hint"};
+            constexpr std::string_view known[] = {"--directory", "--file", "--mode",    "--repeats", "--verify",
+                                                  "--keep",      "--sync", "--warm-up", "--salt",    "--hint"};
             refuse({"unknown option", "'" + word + "'", name_remedy(word, known)});
         }
     }
     if (options.kernel.empty()) refuse({"no kernel is named", "", "write KERNEL [NAME=VALUE...] --directory DIR"});
     if (options.directory.empty()) refuse({"--directory is needed", "", "name where the file is to be written"});
     if (options.file.empty()) options.file = options.kernel + ".data";
-    options.modes = parse_modes(modes);
+    options.ways = parse_ways(modes, options.file);
     return options;
 }
 
@@ -183,8 +195,9 @@ PieceFigures piece_figures(const Job& job) {
     return figures;
 }
 
-bool run_mode(Job& job, const Options& options, const Mode& mode, std::int64_t repetition,
-              const PieceFigures& figures) {
+bool run_way(Job& job, const Options& options, const Way& way, std::int64_t repetition, const PieceFigures& figures) {
+    const Mode& mode = *way.mode;
+    job.path = options.directory + "/" + way.file;
     job.content = {job.rank, options.salt + static_cast<std::uint64_t>(repetition)};
     if (job.rank == 0) ::unlink(job.path.c_str());  // a new file each time, and the memory of the old one is free
     MPI_Barrier(MPI_COMM_WORLD);
@@ -195,13 +208,15 @@ bool run_mode(Job& job, const Options& options, const Mode& mode, std::int64_t r
     if (job.rank == 0) {
         const double mib = static_cast<double>(job.kernel->file_bytes()) / (1 << 20);
         std::printf(
-            "{\"kernel\": \"%s\", \"mode\": \"%s\", \"repetition\": %lld, \"ranks\": %d, \"calls\": %lld, \"mib\": "
+            "{\"kernel\": \"%s\", \"mode\": \"%s\", \"file\": \"%s\", \"repetition\": %lld, \"ranks\": %d, \"calls\": "
+            "%lld, \"mib\": "
             "%.3f, "
             "\"mean_piece_bytes\": %lld, \"write_mib_per_s\": %.2f, \"read_mib_per_s\": %.2f, \"read_correct\": %s, "
             "\"file_correct\": %s}\n",
-            options.kernel.c_str(), std::string(mode.name).c_str(), static_cast<long long>(repetition), job.ranks,
-            static_cast<long long>(job.kernel->calls()), mib, static_cast<long long>(figures.bytes),
-            mib / times.write_s, mib / times.read_s, read_right ? "true" : "false",
+            options.kernel.c_str(), std::string(mode.name).c_str(), way.file.c_str(),
+            static_cast<long long>(repetition), job.ranks, static_cast<long long>(job.kernel->calls()), mib,
+            static_cast<long long>(figures.bytes), mib / times.write_s, mib / times.read_s,
+            read_right ? "true" : "false",
             !verified    ? "null"
             : file_right ? "true"
                          : "false");
@@ -209,8 +224,28 @@ bool run_mode(Job& job, const Options& options, const Mode& mode, std::int64_t r
         if (!read_right)
             std::fprintf(stderr, "kernel_runner: what was read is not what was written, mode %s\n", mode.name.data());
         if (!file_right) std::fprintf(stderr, "kernel_runner: %s does not hold what was written\n", job.path.c_str());
+        if (!options.keep) ::unlink(job.path.c_str());
     }
     return read_right && file_right;
+}
+
+/// Every way once with a small kernel; nothing is printed.
+void warm_up(const Options& options, int rank, int ranks) {
+    const Setting small[] = {{"data", "64 KiB"}, {"transfer", "64 KiB"}, {"piece", "4 KiB"}};
+    Job job;
+    job.kernel = make_kernel("ior-strided", ranks, small).take();
+    job.rank = rank;
+    job.ranks = ranks;
+    job.hints = options.hints;
+    job.content = {rank, 0};
+    job.buffer.assign(static_cast<std::size_t>(job.memory_bytes()), '\0');
+    job.back = job.buffer;
+    for (const Way& way : options.ways) {
+        job.path = options.directory + "/" + way.file;
+        if (rank == 0) ::unlink(job.path.c_str());
+        MPI_Barrier(MPI_COMM_WORLD);
+        way.mode->run(job);
+    }
 }
 
 int run(int argc, char** argv) {
@@ -221,22 +256,21 @@ int run(int argc, char** argv) {
     auto kernel = make_kernel(options.kernel, job.ranks, options.settings);
     if (!kernel) refuse(kernel.error());
     job.kernel = kernel.take();
-    job.path = options.directory + "/" + options.file;
     job.sync = options.sync;
     job.hints = options.hints;
     job.buffer.assign(static_cast<std::size_t>(job.memory_bytes()), '\0');
     job.back = job.buffer;
     const PieceFigures figures = piece_figures(job);
+    if (options.warm_up) warm_up(options, job.rank, job.ranks);
     bool good = true;
     for (std::int64_t repetition = 0; repetition < options.repeats; ++repetition) {
-        for (std::size_t m = 0; m < options.modes.size(); ++m) {
+        for (std::size_t m = 0; m < options.ways.size(); ++m) {
             // Another mode first each time: what comes first may find other memory.
-            const std::size_t turn = (m + static_cast<std::size_t>(repetition)) % options.modes.size();
-            good = run_mode(job, options, *options.modes[turn], repetition, figures) && good;
+            const std::size_t turn = (m + static_cast<std::size_t>(repetition)) % options.ways.size();
+            good = run_way(job, options, options.ways[turn], repetition, figures) && good;
         }
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (job.rank == 0 && !options.keep) ::unlink(job.path.c_str());
     return good ? 0 : 1;
 }
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ioweir import kernel
 
 IOWEIR = (sys.executable, "-m", "ioweir")
 ENVIRONMENT = {
@@ -139,6 +140,22 @@ def test_a_wrong_byte_fails(tmp_path: Path) -> None:
         )  # fmt: skip
         (row,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         assert (row["read_correct"], row["file_correct"], done.returncode == 0) == (right, right, right), fault
+
+
+def test_ways_may_have_files_of_their_own_and_warm_up(tmp_path: Path) -> None:
+    options = kernel.Options(2, tmp_path, "openmpi", api="posix:a.data,mpiio:b.data,mpiio", verify=True, keep=True)
+    words = kernel.command("lattice", ["local=2,2,2,2"], options)
+    done = subprocess.run(
+        [*words, "--warm-up", "1"], env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=60,
+        check=True,
+    )  # fmt: skip
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["mode"], row["file"]) for row in rows] == [
+        ("posix", "a.data"), ("mpiio", "b.data"), ("mpiio", "lattice.data")
+    ]  # fmt: skip
+    assert all(row["file_correct"] and row["read_correct"] for row in rows)
+    # The warm-up's larger file is gone: 2 ranks of 16 sites of 256 bytes are left.
+    assert [(tmp_path / row["file"]).stat().st_size for row in rows] == [8192] * 3
 
 
 def test_throttled_targets_keep_the_content_and_are_named(tmp_path: Path) -> None:

@@ -1,0 +1,171 @@
+"""What `make bench-engine` compares: the kernels, the ways of moving their bytes, and one round of all ways.
+
+Lives here: cases, strategies, running them, and whether a strategy ran as planned (the trace says so). Not here: how
+many rounds, and what comes of them (bench_engine.py), tables and pictures (engine_page.py).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import launch
+
+DIRECTIONS = ("write", "read")
+LIBRARY = "library"
+ROMIO = "romio321"
+BY_HAND = ("posix", "exchange", "fpp")
+DIRECT = "direct"
+AGGREGATED = ("even", "aligned", "cyclic", "group-cyclic", "cooperative", "contention-free")
+STRATEGIES = (DIRECT, *AGGREGATED)
+LIBRARY_TITLES = {"mpich": "ROMIO", "openmpi": "OMPIO"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel with parameters that give every rank at least 16 MiB a call."""
+
+    name: str
+    title: str
+    words: tuple[str, ...]
+    square: bool = False
+
+    def runs_on(self, ranks: int) -> bool:
+        """Whether the kernel exists for so many ranks."""
+        return not self.square or int(ranks**0.5) ** 2 == ranks
+
+
+CASES = (
+    Case("contiguous", "IOR segmented: 16 MiB in one piece", ("ior-segmented", "data=16MiB", "transfer=16MiB")),
+    Case(
+        "strided-64K",
+        "IOR strided: pieces of 64 KiB dealt round",
+        ("ior-strided", "data=16MiB", "transfer=16MiB", "piece=64KiB"),
+    ),
+    Case(
+        "strided-4K",
+        "IOR strided: pieces of 4 KiB dealt round",
+        ("ior-strided", "data=16MiB", "transfer=16MiB", "piece=4KiB"),
+    ),
+    Case("lattice", "4-D lattice: 16^4 sites of 256 B a rank", ("lattice",)),
+    Case(
+        "coll_perf",
+        "coll_perf: 128 x 128 x 256 integers a rank, 3-D",
+        ("coll_perf", "local=128,128,256", "variables=1"),
+    ),
+    Case("btio", "BTIO class C, one solution: 162 MiB", ("btio", "class=C", "writes=1"), square=True),
+)
+QUICK_CASES = ("strided-64K", "lattice")
+
+
+def plan_text(ranks: int) -> str:
+    """One rule for each strategy; each has a file of its own, so that one run compares them all.
+
+    Half as many aggregators as ranks, two at least. Stripes of 1 MiB stand in for a parallel file system's layout.
+    """
+    aggregators = max(2, ranks // 2)
+    stripe = f'stripe = {{ size = "1 MiB", count = {aggregators} }}'
+    rules = [f'[[file]]\nmatch = "{DIRECT}.data"\nwriters = "everyone"\n']
+    for domains in AGGREGATED:
+        free = domains == "contention-free"
+        rules.append(
+            f'[[file]]\nmatch = "{domains}.data"\nwriters = "aggregators:{aggregators}"\n'
+            f'domains = "{"even" if free else domains}"\n'
+            f'order = "{"contention-free" if free else "sequential"}"\n{stripe}\n'
+        )
+    return "\n".join(rules)
+
+
+@dataclass
+class Measured:
+    """All rounds of one kernel, MPI library, number of ranks and storage."""
+
+    storage: str
+    mpi: str
+    ranks: int
+    case: str
+    speeds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    """Way -> direction -> MiB/s of each round."""
+    not_as_planned: dict[str, str] = field(default_factory=dict)
+    """Strategy -> why it is not quoted."""
+    failed: str = ""
+    """Why there are no figures at all."""
+
+    def add(self, way: str, line: Mapping[str, Any]) -> None:
+        """One line of the runner's."""
+        directions = self.speeds.setdefault(way, {direction: [] for direction in DIRECTIONS})
+        for direction in DIRECTIONS:
+            directions[direction].append(line[f"{direction}_mib_per_s"])
+
+
+def rotated(ways: Sequence[str], by: int) -> list[str]:
+    """Another way first in each round: what comes first may find other memory."""
+    at = by % len(ways)
+    return [*ways[at:], *ways[:at]]
+
+
+def modes_of(ways: Iterable[str]) -> str:
+    """The runner's --mode for ways of one process."""
+    names = {LIBRARY: "mpiio", ROMIO: "mpiio"}
+    return ",".join(
+        f"mpiio:{way}.data" if way in STRATEGIES else names.get(way, way) for way in ways
+    )  # fmt: skip
+
+
+def run_ways(
+    measured: Measured, case: Case, ways: Sequence[str], scratch: Path, verify: bool, plan: Path | None = None
+) -> None:
+    """Runs ways in one process, in this order, and keeps their speeds."""
+    environment = {"OMPI_MCA_io": "romio321"} if ROMIO in ways else {}
+    arguments = [
+        *case.words, "--directory", str(scratch), "--mode", modes_of(ways), "--warm-up", "1",
+        "--verify", str(int(verify)),
+    ]  # fmt: skip
+    trace = scratch / "trace"
+    shutil.rmtree(trace, ignore_errors=True)
+    traced = launch.Traced(trace, plan) if plan is not None else None
+    lines = launch.run_program(launch.KERNEL_RUNNER, measured.mpi, measured.ranks, arguments, traced, environment)
+    for way, line in zip(ways, lines, strict=True):
+        measured.add(way, line)
+    if plan is not None:
+        for way, reason in departures(launch.report(trace), ways).items():
+            measured.not_as_planned.setdefault(way, reason)
+        shutil.rmtree(trace, ignore_errors=True)
+
+
+def departures(report: Mapping[str, Any], ways: Iterable[str]) -> dict[str, str]:
+    """Which strategies did not run as planned in a traced run, and why: to be said instead of a figure."""
+    plan = report["plan"]
+    wrong = {}
+    for way in ways:
+        name = f"{way}.data"
+        applied = [row["text"] for row in plan["applied"] if os.path.basename(row["path"]) == name]  # noqa: PTH119
+        passed = [row for row in plan["passed_through"] if os.path.basename(row["path"]) == name]  # noqa: PTH119
+        moved = [row for row in plan["engine"] if os.path.basename(row["path"]) == name]  # noqa: PTH119
+        wanted = "writers everyone" if way == DIRECT else "writers aggregators"
+        if passed:
+            wrong[way] = "; ".join(dict.fromkeys(str(row["text"]) for row in passed))
+        elif not applied:
+            wrong[way] = "the trace does not say that the rule was applied"
+        elif wanted not in applied[0]:
+            wrong[way] = f"applied was: {applied[0]}"
+        elif not any(row["bytes"] for row in moved):
+            wrong[way] = "the engine moved no byte"
+    return wrong
+
+
+def one_round(measured: Measured, case: Case, number: int, scratch: Path, plan: Path) -> None:
+    """Every way once: the library, its alternative, what is written by hand, and ioweir with each strategy."""
+    processes: list[tuple[list[str], Path | None]] = [
+        (rotated([LIBRARY, *BY_HAND], number), None),
+        (rotated(STRATEGIES, number), plan),
+    ]
+    if measured.mpi == "openmpi":
+        processes.append(([ROMIO], None))
+    at = number % len(processes)
+    for ways, applied in [*processes[at:], *processes[:at]]:
+        run_ways(measured, case, ways, scratch, verify=number == 0, plan=applied)

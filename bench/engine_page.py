@@ -1,0 +1,217 @@
+"""The page of `make bench-engine`: ratios of paired rounds, tables, bars, a picture.
+
+Not here: measuring (bench_engine.py, engine_cases.py), statistics (pairs.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from xml.sax.saxutils import escape
+
+import launch
+import pairs
+from engine_cases import (
+    AGGREGATED,
+    BY_HAND,
+    CASES,
+    DIRECT,
+    DIRECTIONS,
+    LIBRARY,
+    LIBRARY_TITLES,
+    ROMIO,
+    STRATEGIES,
+    Measured,
+)
+
+TITLES = {ROMIO: "romio321", "posix": "pwrite", "exchange": "Alltoallv + pwrite", "fpp": "file per process"}
+# The least that the direct path has to reach (docs/explanation/design.md, section 6).
+BARS = {"posix": 0.9, "best library": 1.0, "exchange": 1.0}
+
+
+def ratio(measured: Measured, way: str, other: str, direction: str) -> pairs.Interval | None:
+    """Speed of a way over that of another, round by round; None where one was not measured."""
+    ours, theirs = (measured.speeds.get(name, {}).get(direction, []) for name in (way, other))
+    if way in measured.not_as_planned or not ours or len(ours) != len(theirs):
+        return None
+    return pairs.median_interval([a / b for a, b in zip(ours, theirs, strict=True)])
+
+
+def best_library(measured: Measured, direction: str) -> str:
+    """The MPI library's way with the higher median."""
+    ways = [way for way in (LIBRARY, ROMIO) if measured.speeds.get(way, {}).get(direction)]
+    return max(ways, key=lambda way: pairs.median(measured.speeds[way][direction]))
+
+
+def _speed(measured: Measured, way: str, direction: str) -> str:
+    speeds = measured.speeds.get(way, {}).get(direction, [])
+    if way in measured.not_as_planned:
+        return "-"
+    return f"{pairs.median(speeds):.0f}" if speeds else ""
+
+
+def _text(interval: pairs.Interval | None) -> str:
+    return "not as planned" if interval is None else interval.text(2)
+
+
+def _name(measured: Measured, direction: str) -> str:
+    return f"{launch.KIND_TITLES[measured.mpi]}, {measured.ranks} | {direction}"
+
+
+def tables(results: Sequence[Measured]) -> list[str]:
+    """The figures, a section for each storage and in it a table for each kernel."""
+    lines: list[str] = []
+    for storage in dict.fromkeys(result.storage for result in results):
+        lines += [f"## Files on {storage}", ""]
+        for case in CASES:
+            rows = [result for result in results if result.storage == storage and result.case == case.name]
+            if rows:
+                lines += [f"### {case.title}", "", *_case_tables(rows), ""]
+    return lines
+
+
+def _case_tables(rows: Sequence[Measured]) -> list[str]:
+    good = [row for row in rows if not row.failed]
+    lines = []
+    if good:
+        lines += [
+            "| MPI, ranks | | library | romio321 | pwrite | Alltoallv + pwrite | file per process | ioweir direct | "
+            "direct / best library | direct / pwrite | direct / Alltoallv | direct / file per process |",
+            "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        ]
+        for row in good:
+            for direction in DIRECTIONS:
+                speeds = [_speed(row, way, direction) for way in (LIBRARY, ROMIO, *BY_HAND, DIRECT)]
+                ratios = [
+                    _text(ratio(row, DIRECT, other, direction)) for other in (best_library(row, direction), *BY_HAND)
+                ]
+                lines.append(f"| {_name(row, direction)} | {' | '.join([*speeds, *ratios])} |")
+        lines += ["", "With aggregators, over the best library of the row:", ""]
+        lines += [f"| MPI, ranks | | {' | '.join(AGGREGATED)} |", "|---|---" + "|---" * len(AGGREGATED) + "|"]
+        for row in good:
+            for direction in DIRECTIONS:
+                ratios = [_text(ratio(row, way, best_library(row, direction), direction)) for way in AGGREGATED]
+                lines.append(f"| {_name(row, direction)} | {' | '.join(ratios)} |")
+    for row in rows:
+        if row.failed:
+            lines += ["", f"{launch.KIND_TITLES[row.mpi]}, {row.ranks} ranks: no figures: {row.failed}"]
+    return lines
+
+
+def departures(results: Sequence[Measured]) -> list[str]:
+    """Strategies that are not quoted, and why."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        for way, reason in result.not_as_planned.items():
+            where = _place(result)
+            reasons.setdefault((way, reason), []).append(where)
+    if not reasons:
+        return []
+    lines = ["## Not as planned", "", "By their trace these were not carried out; no figure of theirs is quoted.", ""]
+    for (way, reason), places in reasons.items():
+        where = places[0] if len(places) == 1 else f"in {len(places)} of {len(results)} comparisons"
+        lines.append(f"- `{way}`, {where}: {reason}")
+    return [*lines, ""]
+
+
+def bars(results: Sequence[Measured]) -> list[str]:
+    """Where the direct path stands to its bars: held or missed by its median, and where the interval leaves it open."""
+    lines = [
+        "## Bars",
+        "",
+        "The direct path (`writers = \"everyone\"`) has to reach 0.9 of hand-written pwrite and pread, 1.0 of the "
+        "better MPI-IO, and 1.0 of a program's own Alltoallv + pwrite. Missed: the whole interval is below the bar; "
+        "open: the bar is in it.",
+        "",
+    ]  # fmt: skip
+    counts = {"held": 0, "open": 0, "missed": 0}
+    missed = []
+    for result in results:
+        if result.failed or DIRECT in result.not_as_planned:
+            continue
+        for direction in DIRECTIONS:
+            for name, bar in BARS.items():
+                other = best_library(result, direction) if name == "best library" else name
+                interval = ratio(result, DIRECT, other, direction)
+                if interval is None:
+                    continue
+                verdict = "held" if interval.low >= bar else "missed" if interval.high < bar else "open"
+                counts[verdict] += 1
+                if verdict == "missed":
+                    missed.append(
+                        f"- {_place(result)}, {direction}: {interval.text(2)} of {_long(other, result.mpi)}, bar {bar}"
+                    )
+    of_all = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    lines.append(f"Of {sum(counts.values())} comparisons: {of_all}.")
+    return [*lines, *([""] if missed else []), *missed, ""]
+
+
+def _place(result: Measured) -> str:
+    return f"{result.case}, {launch.KIND_TITLES[result.mpi]}, {result.ranks} ranks, {result.storage}"
+
+
+def _long(way: str, mpi: str) -> str:
+    return LIBRARY_TITLES[mpi] if way == LIBRARY else TITLES[way]
+
+
+# ------------------------------------------------------------------------------------------------------------ picture
+
+_ROW = 20
+_LEFT = 330
+_WIDTH = 520
+_LOW, _HIGH = 0.125, 32.0
+_COLORS = {DIRECT: "#1a66b3", "even": "#b35a1a", "aligned": "#b38f1a", "cyclic": "#3f8f3f", "group-cyclic": "#1a9e9e",
+           "cooperative": "#8f3f8f", "contention-free": "#b31a4d"}  # fmt: skip
+
+
+def picture(results: Sequence[Measured]) -> str:
+    """Ratios to the best MPI library on a logarithmic axis: a row a comparison, a dot a strategy with its interval."""
+    rows = [
+        (result, direction)
+        for result in results if not result.failed
+        for direction in DIRECTIONS
+        if any(ratio(result, way, best_library(result, direction), direction) for way in STRATEGIES)
+    ]  # fmt: skip
+    height = 70 + _ROW * len(rows)
+    width = _LEFT + _WIDTH + 20
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        'font-family="sans-serif" font-size="11">',
+        "<title>Speed with ioweir over the best MPI-IO</title>",
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        '<text x="10" y="18" font-size="14" font-weight="bold">Speed with ioweir over the best MPI-IO</text>',
+    ]
+    x = 10
+    for way, color in _COLORS.items():
+        lines.append(f'<circle cx="{x + 4}" cy="34" r="4" fill="{color}"/><text x="{x + 12}" y="38">{way}</text>')
+        x += 34 + 7 * len(way)
+    value = _LOW
+    while value <= _HIGH:
+        at = _x(value)
+        stroke = "#444444" if value == 1 else "#dddddd"
+        lines.append(f'<line x1="{at:.1f}" y1="58" x2="{at:.1f}" y2="{height - 8}" stroke="{stroke}"/>')
+        lines.append(f'<text x="{at:.1f}" y="54" text-anchor="middle">{value:g}</text>')
+        value *= 2
+    for index, (result, direction) in enumerate(rows):
+        y = 68 + index * _ROW
+        storage = result.storage.split(" ", maxsplit=1)[0]
+        label = f"{result.case}, {launch.KIND_TITLES[result.mpi]}, {result.ranks} ranks, {storage}, {direction}"
+        lines.append(f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{escape(label)}</text>')
+        for number, way in enumerate(STRATEGIES):
+            interval = ratio(result, way, best_library(result, direction), direction)
+            if interval is not None:
+                lines += _dot(interval, y - 6 + 2 * number, _COLORS[way], f"{label}: {way} {interval.text(2)}")
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _x(value: float) -> float:
+    inside = min(max(value, _LOW), _HIGH)
+    return _LEFT + _WIDTH * math.log(inside / _LOW) / math.log(_HIGH / _LOW)
+
+
+def _dot(interval: pairs.Interval, y: float, color: str, words: str) -> list[str]:
+    return [
+        f"<g><title>{escape(words)}</title>"
+        f'<line x1="{_x(interval.low):.1f}" y1="{y}" x2="{_x(interval.high):.1f}" y2="{y}" stroke="{color}"/>'
+        f'<circle cx="{_x(interval.median):.1f}" cy="{y}" r="3" fill="{color}"/></g>'
+    ]

@@ -97,6 +97,7 @@ const Course* Exchange::prepare(const planner::Strategy& strategy, const Census&
             my_windows_.reserve(course->most_windows);
             if (last_round_.size() < writers) last_round_.resize(writers);
             if (local_index_.size() < writers) local_index_.resize(writers);
+            if (last_turn_.size() < writers) last_turn_.resize(writers);
             owes_.resize(static_cast<std::size_t>(group_.size()));
             base_.reserve(writers);  // at least as many as stations
             if (group_.nodes() > 1) mailbox_.open(group_.comm());

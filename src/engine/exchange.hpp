@@ -93,6 +93,8 @@ private:
     std::vector<std::int64_t> last_round_;   // of each writer: the last in which this rank took part, -1: none
     std::vector<std::int64_t> local_index_;  // of each writer: its station, or -1
     std::vector<char> owes_;                 // of each rank: packets of this round are still to come
+    std::vector<std::int64_t>
+        last_turn_;  // of each writer on another node: the last of its turns known to be over, -1: none
 };
 
 }  // namespace ioweir::engine

@@ -45,6 +45,7 @@ ExchangeCall::ExchangeCall(Exchange& exchange, const Course& course, const Censu
         const int rank = rank_of(writer);
         local_index_[index] = group_.is_local(rank) ? next++ : -1;
         last_round_[index] = -1;
+        exchange_.last_turn_[index] = -1;
         if (rank == group_.rank()) mine_ = writer;
     }
     std::fill(exchange_.owes_.begin(), exchange_.owes_.end(), char{0});
@@ -103,6 +104,54 @@ void ExchangeCall::begin_round(std::int64_t round) {
             ++owing_;
         }
     }
+}
+
+void ExchangeCall::await_turn(std::int64_t round) {
+    course_.plan.schedule->visit_before({mine_, round}, [&](planner::Turn turn) {
+        if (is_local(turn.writer)) {
+            wait_for(station(turn.writer).done, after_round(turn.writer, turn.round));
+            return;
+        }
+        ++turns_due_;
+        std::int64_t& last = exchange_.last_turn_[static_cast<std::size_t>(turn.writer)];
+        work_until([&] {
+            Mailbox::Packet packet;
+            while (last < turn.round && exchange_.mailbox_.receive(rank_of(turn.writer), Tag::turn, packet)) {
+                last = packet.header.round;
+                ++turns_told_;
+            }
+            return last >= turn.round;
+        });
+    });
+}
+
+/// Frees what waits for this turn: on this node it sees `done`.
+void ExchangeCall::end_turn(std::int64_t round) {
+    Station& mine = station(mine_);
+    mine.done.store(after_round(mine_, round), std::memory_order_release);
+    wake_all(mine.done);
+    if (group_.nodes() == 1) return;
+    course_.plan.schedule->visit_after({mine_, round}, [&](planner::Turn turn) {
+        if (is_local(turn.writer)) return;
+        Mailbox& mailbox = exchange_.mailbox_;
+        work_until([&] { return mailbox.free_buffer(Mailbox::Purpose::answer) != nullptr; });
+        PacketHeader header;
+        header.round = static_cast<std::int32_t>(round);
+        mailbox.send(Mailbox::Purpose::answer, rank_of(turn.writer), Tag::turn, header, nullptr);
+    });
+}
+
+/// One message comes for each turn waited for, and later ones say what earlier ones do: takes those that nobody had to read.
+void ExchangeCall::await_last_turns() {
+    work_until([&] {
+        for (std::int64_t writer = 0; writer < course_.writers() && turns_told_ < turns_due_; ++writer) {
+            Mailbox::Packet packet;
+            if (is_local(writer)) continue;
+            while (turns_told_ < turns_due_ && exchange_.mailbox_.receive(rank_of(writer), Tag::turn, packet))
+                ++turns_told_;
+        }
+        return turns_told_ == turns_due_;
+    });
 }
 
 void ExchangeCall::mark(const Slot& slot, std::int64_t at, std::int64_t bytes) const {

@@ -83,6 +83,10 @@ private:
     void begin_round(std::int64_t round);
     [[nodiscard]] bool writes_in(std::int64_t round) const { return mine_ >= 0 && round < rounds_of(mine_); }
     [[nodiscard]] std::int64_t rounds_of(std::int64_t writer) const { return course_.plan.schedule->rounds(writer); }
+    /// Waits until the turns are over that must be before this rank's, as a writer, and says when this one is.
+    void await_turn(std::int64_t round);
+    void end_turn(std::int64_t round);
+    void await_last_turns();
     /// The writers that this rank has to do with in a round, each with its windows in windows_. Ranks begin with different ones.
     template <typename Visit>
     void visit_writers(std::int64_t round, Visit visit);

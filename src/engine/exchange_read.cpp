@@ -37,7 +37,10 @@ Outcome ExchangeCall::read() {
             });
         }
     }
-    if (group_.nodes() > 1) work_until([&] { return exchange_.mailbox_.all_sent(); });
+    if (group_.nodes() > 1) {
+        await_last_turns();
+        work_until([&] { return exchange_.mailbox_.all_sent(); });
+    }
     if (error_ != 0) outcome.error = error_;
     outcome.operations = operations_;
     end_call();
@@ -66,13 +69,13 @@ void ExchangeCall::fetch(std::int64_t round) {
         wait_for(mine.marked[parity], mine.expected_marks[parity]);
     }
     const Slot slot = this->slot(mine_, round);
+    await_turn(round);
     std::int64_t valid_end = my_windows_.empty() ? 0 : my_windows_.front().file.offset;
     if (participants_ > 0 || owing_ > 0) on_storage([&] { valid_end = load(slot); });
     if (maps_) std::memset(static_cast<void*>(slot.map), 0, static_cast<std::size_t>(course_.map_bytes()));
     mine.expected[parity] += participants_;
     mine.valid_end[parity].store(valid_end, std::memory_order_relaxed);
-    mine.done.store(after_round(mine_, round), std::memory_order_release);
-    wake_all(mine.done);
+    end_turn(round);
 }
 
 /// Returns the file offset below which what is wanted is in the slot.

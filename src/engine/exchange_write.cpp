@@ -28,7 +28,10 @@ Outcome ExchangeCall::write() {
         wait_for(station(writer).done, after_round(writer, last));
         if (const int error = error_of(writer); error != 0) outcome.error = error;
     }
-    if (group_.nodes() > 1) exchange_receipts(outcome);
+    if (group_.nodes() > 1) {
+        await_last_turns();
+        exchange_receipts(outcome);
+    }
     if (error_ != 0) outcome.error = error_;
     if (outcome.error != 0) outcome.bytes = 0;
     outcome.operations = operations_;
@@ -119,10 +122,10 @@ void ExchangeCall::collect(std::int64_t round) {
     }
     wait_for(mine.handed[parity], mine.expected[parity]);
     const Slot slot = this->slot(mine_, round);
-    if (participants_ > 0 || !my_windows_.empty()) on_storage([&] { store(slot); });
+    await_turn(round);
+    on_storage([&] { store(slot); });
     if (maps_) std::memset(static_cast<void*>(slot.map), 0, static_cast<std::size_t>(course_.map_bytes()));
-    mine.done.store(after_round(mine_, round), std::memory_order_release);
-    wake_all(mine.done);
+    end_turn(round);
 }
 
 void ExchangeCall::store(const Slot& slot) {
@@ -148,7 +151,11 @@ void ExchangeCall::store_range(const Window& window, std::int64_t begin, std::in
     const storage::Transfer done = errand_.backend->write_at(errand_.descriptor, slot.data + begin, end - begin,
                                                              window.file.offset + (begin - window.at));
     ++operations_;
-    if (done.error != 0) fail(done.error);
+    int error = done.error;
+    // In the page cache an order of writes is none.
+    if (error == 0 && course_.strategy.order == planner::Order::contention_free)
+        error = errand_.backend->flush_at(errand_.descriptor, end - begin, window.file.offset + (begin - window.at));
+    if (error != 0) fail(error);
 }
 
 /// Writers tell ranks of other nodes that their bytes are in the file, or why not.

@@ -75,7 +75,7 @@ struct PacketHeader {
 };
 static_assert(sizeof(PacketHeader) == 32);
 
-enum class Tag : int { data = 1, request = 2, reply = 3, receipt = 4 };
+enum class Tag : int { data = 1, request = 2, reply = 3, receipt = 4, turn = 5 };
 
 /// A few buffers of packets that are on their way, and one for the packet that has come.
 class Mailbox {

@@ -50,8 +50,6 @@ struct Candidate {
 
 std::string refuse_strategy(const planner::Strategy& strategy) {
     if (const auto error = planner::why_not_executable(strategy)) return error->message();
-    if (strategy.order == planner::Order::contention_free)
-        return "order contention-free is not executed by this version";
     return {};
 }
 

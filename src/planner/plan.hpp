@@ -33,6 +33,14 @@ struct Message {
 
 using MessageVisitor = FunctionRef<void(const Message&)>;
 
+/// A writer's storage operations of one round.
+struct Turn {
+    std::int64_t writer = 0;
+    std::int64_t round = 0;
+    friend bool operator==(const Turn&, const Turn&) = default;
+};
+using TurnVisitor = FunctionRef<void(Turn)>;
+
 /// The decisions of a plan. Writers and rounds count from 0. A visitor may be called for a round in which nothing happens zero
 /// times, never with an empty message or operation.
 class Schedule {
@@ -48,6 +56,11 @@ public:
     /// it says what that rank sends (an executor need not list extents). Nothing for strategies without buffers.
     virtual void visit_windows(std::int64_t /*writer*/, std::int64_t /*round*/,
                                layout::ExtentVisitor /*visitor*/) const {}
+
+    /// Other writers' turns that must be over before this one begins, and those that wait for this one: tokens that are passed on.
+    /// Every pair is named on both sides equally often. None in an order that lets everyone go ahead.
+    virtual void visit_before(Turn /*turn*/, TurnVisitor /*visitor*/) const {}
+    virtual void visit_after(Turn /*turn*/, TurnVisitor /*visitor*/) const {}
 
     /// The storage operations of a writer in a round, in the order in which it does them.
     virtual void visit_operations(const layout::AccessPattern& pattern, std::int64_t writer, std::int64_t round,

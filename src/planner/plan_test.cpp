@@ -190,6 +190,26 @@ RC_GTEST_PROP(Plan, ContentionFreeServesEachTargetByOneWriterARound, ()) {
         }
 }
 
+// The executor goes by windows: they hold every operation of their round, and no byte is in two.
+RC_GTEST_PROP(Plan, WindowsHoldTheOperationsAndNeverOverlap, ()) {
+    const auto pattern = pattern_of(*lists_of_ranks(*rank_count(), true));
+    const Strategy strategy = *executable_strategy();
+    if (strategy.writers.kind != WritersKind::aggregators) return;
+    const Plan made = must_plan(pattern, strategy, random_layout());
+    ExtentList all;
+    for (std::int64_t writer = 0; writer < made.schedule->writers(); ++writer) {
+        for (std::int64_t round = 0; round < made.schedule->rounds(writer); ++round) {
+            ExtentList windows, operations;
+            made.schedule->visit_windows(writer, round, [&](Extent window) { windows.push_back(window); });
+            made.schedule->visit_operations(pattern, writer, round, [&](Extent one) { operations.push_back(one); });
+            RC_ASSERT(layout::is_normal(windows));
+            RC_ASSERT(layout::covers(windows, operations));
+            all.insert(all.end(), windows.begin(), windows.end());
+        }
+    }
+    RC_ASSERT(layout::sort_and_find_shared(all).empty());
+}
+
 // Cyclic domains: whatever is touched, a stripe is moved by the same writer.
 RC_GTEST_PROP(Plan, AStripeKeepsItsWriterFromCallToCall, ()) {
     const StripeLayout layout = StripeLayout::make(*rc::gen::inRange<std::int64_t>(1, 20), {0, 1, 2}).take();

@@ -88,8 +88,9 @@ inline Plan with_schedule(const Plan& plan, TableSchedule table) {
 }
 
 inline Plan must_plan(const AccessPattern& pattern, const Strategy& strategy,
-                      const layout::StripeLayout& layout = layout::StripeLayout::unstriped()) {
-    auto made = plan(pattern, layout, {}, strategy);
+                      const layout::StripeLayout& layout = layout::StripeLayout::unstriped(),
+                      const layout::TargetProfile& targets = {}) {
+    auto made = plan(pattern, layout, targets, strategy);
     if (!made) throw std::runtime_error(made.error().message());
     return made.take();
 }

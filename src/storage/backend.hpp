@@ -45,6 +45,10 @@ public:
     Transfer write_pieces_at(int descriptor, iovec* pieces, std::int64_t count, std::int64_t offset);
     Transfer read_pieces_at(int descriptor, iovec* pieces, std::int64_t count, std::int64_t offset);
 
+    /// Waits until written bytes have reached the storage below the page cache, where there is one. Returns an errno value. Says nothing
+    /// about what a crash would leave.
+    virtual int flush_at(int descriptor, std::int64_t bytes, std::int64_t offset) = 0;
+
     // One attempt each. Public so that a backend can wrap another; callers outside of this room use the above.
     // Attempts at transfers return the bytes moved (0: end of file) or a negative errno value.
     [[nodiscard]] virtual Opened attempt_open(const char* path, int flags, mode_t mode) = 0;

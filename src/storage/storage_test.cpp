@@ -43,6 +43,7 @@ private:
 /// Plays back a list of results of attempts and records what was asked of it.
 class ScriptedBackend final : public Backend {
 public:
+    int flush_at(int, std::int64_t, std::int64_t) override { return 0; }
     struct Asked {
         std::int64_t bytes;
         std::int64_t offset;

@@ -39,6 +39,10 @@ public:
         return now_->attempt_read(descriptor, pieces, count, offset);
     }
 
+    int flush_at(int descriptor, std::int64_t bytes, std::int64_t offset) override {
+        return now_->flush_at(descriptor, bytes, offset);
+    }
+
 private:
     storage::PosixBackend posix_;
     std::unique_ptr<storage::FaultBackend> now_ = std::make_unique<storage::FaultBackend>(posix_, storage::Fault{});

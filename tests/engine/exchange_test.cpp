@@ -51,11 +51,27 @@ buffer = 128
 stripe = { size = 64, count = 2 }
 
 [[file]]
+match = "*.ordered"
+writers = "aggregators:3"
+domains = "even"
+order = "contention-free"
+buffer = 160
+stripe = { size = 80, count = 3 }
+
+[[file]]
+match = "*.exact"
+writers = "aggregators:2"
+domains = "cooperative"
+order = "contention-free"
+buffer = 96
+stripe = { size = 48, count = 2 }
+
+[[file]]
 match = "*.large"
 writers = "aggregators:1"
 )";
 
-const char* const strategies[] = {"even", "all", "aligned", "cyclic", "groups", "large"};
+const char* const strategies[] = {"even", "all", "aligned", "cyclic", "groups", "ordered", "exact", "large"};
 
 [[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
 

@@ -45,6 +45,9 @@ public:
         rounds_->visit(writer, round, visitor);
     }
 
+    void visit_before(Turn turn, TurnVisitor visitor) const override { rounds_->visit_before(turn, visitor); }
+    void visit_after(Turn turn, TurnVisitor visitor) const override { rounds_->visit_after(turn, visitor); }
+
     void visit_operations(const AccessPattern& pattern, std::int64_t writer, std::int64_t round,
                           ExtentVisitor visitor) const override {
         ExtentList all;

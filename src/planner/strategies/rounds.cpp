@@ -68,7 +68,10 @@ public:
                         {static_cast<std::int32_t>(writer), static_cast<std::int32_t>(dealt), group.items});
             }
         }
-        return visit_contention_free(table, [&](const RoundPattern& pattern) { append(pattern); });
+        auto error = visit_contention_free(table, [&](const RoundPattern& pattern) { append(pattern); });
+        target_domains_ = std::move(table.target_domains);
+        domain_of_target_ = std::move(table.domain_of_target);
+        return error;
     }
 
     [[nodiscard]] std::int64_t of(std::int64_t writer) const override {
@@ -90,6 +93,32 @@ public:
         group.comb.visit(begin, item + 1 == group.items ? group.bytes : begin + rule_.buffer_bytes, visitor);
     }
 
+    // A turn on a domain comes after all turns of the last round in which the domain was busy, which came after those before.
+    void visit_before(Turn turn, TurnVisitor visitor) const override {
+        const std::size_t here = stretch_of(turn.round);
+        visit_domains(here, turn.writer, [&](std::int32_t domain) {
+            if (turn.round > stretches_[here].first_round)
+                return visit_busy(here, domain, turn, turn.round - 1, visitor);
+            for (std::size_t i = here; i-- > 0;) {
+                const Stretch& stretch = stretches_[i];
+                if (is_busy(stretch, domain))
+                    return visit_busy(i, domain, turn, stretch.first_round + stretch.pattern.rounds - 1, visitor);
+            }
+        });
+    }
+    void visit_after(Turn turn, TurnVisitor visitor) const override {
+        const std::size_t here = stretch_of(turn.round);
+        visit_domains(here, turn.writer, [&](std::int32_t domain) {
+            const Stretch& now = stretches_[here];
+            if (turn.round + 1 < now.first_round + now.pattern.rounds)
+                return visit_busy(here, domain, turn, turn.round + 1, visitor);
+            for (std::size_t i = here + 1; i < stretches_.size(); ++i) {
+                if (is_busy(stretches_[i], domain))
+                    return visit_busy(i, domain, turn, stretches_[i].first_round, visitor);
+            }
+        });
+    }
+
     [[nodiscard]] std::int64_t most_bytes() const override {
         return checked_add(rule_.buffer_bytes, rule_.joins_up_to).value_or(INT64_MAX);
     }
@@ -102,6 +131,48 @@ private:
         std::size_t group = 0;
         std::int64_t first_item = 0;
     };
+
+    /// A pattern and when it is due.
+    struct Stretch {
+        std::int64_t first_round = 0;
+        RoundPattern pattern;
+    };
+
+    [[nodiscard]] std::size_t stretch_of(std::int64_t round) const {
+        const auto after = std::partition_point(stretches_.begin(), stretches_.end(),
+                                                [&](const Stretch& stretch) { return stretch.first_round <= round; });
+        return static_cast<std::size_t>(after - stretches_.begin()) - 1;
+    }
+    /// The target's own domain and those that it lies in.
+    template <typename Visit>
+    void visit_domains_of(std::int32_t target, Visit visit) const {
+        for (std::int32_t domain = domain_of_target_[static_cast<std::size_t>(target)]; domain >= 0;
+             domain = target_domains_[static_cast<std::size_t>(domain)].parent)
+            visit(domain);
+    }
+    /// Those of the target that a writer serves in a stretch; none when it serves none.
+    template <typename Visit>
+    void visit_domains(std::size_t stretch, std::int64_t writer, Visit visit) const {
+        for (const RoundPattern::Move& move : stretches_[stretch].pattern.moves) {
+            if (move.writer == writer) visit_domains_of(move.target, visit);
+        }
+    }
+    [[nodiscard]] bool lies_in(std::int32_t target, std::int32_t domain) const {
+        bool found = false;
+        visit_domains_of(target, [&](std::int32_t its) { found = found || its == domain; });
+        return found;
+    }
+    [[nodiscard]] bool is_busy(const Stretch& stretch, std::int32_t domain) const {
+        return std::any_of(stretch.pattern.moves.begin(), stretch.pattern.moves.end(),
+                           [&](const RoundPattern::Move& move) { return lies_in(move.target, domain); });
+    }
+    /// The turns of other writers on a domain in a round of a stretch.
+    void visit_busy(std::size_t stretch, std::int32_t domain, Turn turn, std::int64_t round,
+                    TurnVisitor visitor) const {
+        for (const RoundPattern::Move& move : stretches_[stretch].pattern.moves) {
+            if (move.writer != turn.writer && lies_in(move.target, domain)) visitor({move.writer, round});
+        }
+    }
 
     /// The profile's tree with parents first; a target of the layout that the profile does not know stands alone.
     static void add_targets(ItemTable& table, const StripeLayout& layout, const TargetProfile& targets) {
@@ -145,6 +216,7 @@ private:
                 slots.push_back({scheduled_, pattern.rounds, group, next});
             next += pattern.rounds;
         }
+        stretches_.push_back({scheduled_, pattern});
         scheduled_ += pattern.rounds;
     }
 
@@ -153,6 +225,9 @@ private:
     std::vector<std::vector<Slot>> slots_;    // by writer, by rising round
     std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> next_item_;
     std::int64_t scheduled_ = 0;  // rounds
+    std::vector<Stretch> stretches_;
+    std::vector<SharedDomain> target_domains_;
+    std::vector<std::int32_t> domain_of_target_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/result.hpp"
 #include "layout/core/stripe_layout.hpp"
 #include "layout/core/target_profile.hpp"
+#include "planner/plan.hpp"
 #include "planner/strategies/domains.hpp"
 
 namespace ioweir::planner {
@@ -20,6 +21,9 @@ public:
     [[nodiscard]] virtual std::int64_t of(std::int64_t writer) const = 0;
     /// The file extents that a writer is responsible for in a round, a normal list, one at a time.
     virtual void visit(std::int64_t writer, std::int64_t round, layout::ExtentVisitor visitor) const = 0;
+    /// As Schedule's.
+    virtual void visit_before(Turn /*turn*/, TurnVisitor /*visitor*/) const {}
+    virtual void visit_after(Turn /*turn*/, TurnVisitor /*visitor*/) const {}
     /// The most bytes of any visit.
     [[nodiscard]] virtual std::int64_t most_bytes() const = 0;
 };

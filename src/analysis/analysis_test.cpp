@@ -1,6 +1,5 @@
 // Nesting, order and sums on small traces written here. Whole reports are compared with an oracle in tests/python.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 
 #include "analysis/nesting.hpp"
 #include "analysis/summary.hpp"
+#include "base/testing.hpp"
 #include "format/writer.hpp"
 
 namespace ioweir::analysis {
@@ -36,23 +36,10 @@ std::uint8_t layer(const char* name) {
     return static_cast<std::uint8_t>(Vocabulary::position(vocabulary().layers, name));
 }
 
-class TemporaryPath {
-public:
-    TemporaryPath() {
-        char name[] = "/tmp/ioweir-analysis-XXXXXX";
-        ::close(::mkstemp(name));
-        path = name;
-    }
-    ~TemporaryPath() { ::unlink(path.c_str()); }
-    TemporaryPath(const TemporaryPath&) = delete;
-    TemporaryPath& operator=(const TemporaryPath&) = delete;
-    std::string path;
-};
-
 /// One process and its threads; calls are added by their ends.
 class OneProcess {
 public:
-    OneProcess() : writer_(format::NodeWriter::create(file_.path, "node", 1'000'000).take()) {}
+    OneProcess() : writer_(format::NodeWriter::create(path_, "node", 1'000'000).take()) {}
     std::uint32_t thread() {
         ++threads_;
         const std::uint32_t handle = writer_.begin_thread(7, threads_, 100 + threads_, 10);
@@ -78,14 +65,15 @@ public:
     }
     format::TraceFiles read() {
         EXPECT_TRUE(writer_.finish().ok());
-        auto opened = format::TraceFiles::open({file_.path});
+        auto opened = format::TraceFiles::open({path_});
         EXPECT_TRUE(opened.ok());
         EXPECT_TRUE(opened.value().about().damage.empty());
         return opened.take();
     }
 
 private:
-    TemporaryPath file_;
+    TemporaryFolder folder_;
+    std::string path_ = folder_.file("trace");
     format::NodeWriter writer_;
     std::uint32_t threads_ = 0;
 };

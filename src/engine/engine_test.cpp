@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing.hpp"
 #include "engine/checksum.hpp"
 #include "engine/descriptors.hpp"
 #include "engine/direct.hpp"
@@ -31,11 +32,8 @@ using layout::FlatTypeBuilder;
 
 class TemporaryFile {
 public:
-    TemporaryFile() { descriptor_ = ::mkstemp(path_.data()); }
-    ~TemporaryFile() {
-        ::close(descriptor_);
-        ::unlink(path_.c_str());
-    }
+    TemporaryFile() { descriptor_ = ::open(path_.c_str(), O_CREAT | O_RDWR, 0600); }
+    ~TemporaryFile() { ::close(descriptor_); }
     [[nodiscard]] int descriptor() const { return descriptor_; }
     [[nodiscard]] const std::string& path() const { return path_; }
     [[nodiscard]] std::vector<unsigned char> contents() const {
@@ -47,7 +45,8 @@ public:
     }
 
 private:
-    std::string path_ = testing::TempDir() + "ioweir-engine-XXXXXX";
+    TemporaryFolder folder_;
+    std::string path_ = folder_.file("data");
     int descriptor_ = -1;
 };
 

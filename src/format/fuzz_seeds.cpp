@@ -1,7 +1,4 @@
 // Traces to begin fuzzing with: one for each thing that a trace file can hold.
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -10,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing.hpp"
 #include "format/reader_fuzz.hpp"
 #include "format/writer.hpp"
 #include "ioweir_generated/functions.hpp"
@@ -21,17 +19,14 @@ constexpr std::int64_t epoch_ns = 1'700'000'000'000'000'000;
 constexpr std::uint64_t image = 0x2a'0000'1234;
 
 std::vector<std::uint8_t> written(std::uint32_t time_shift, const std::function<void(NodeWriter&)>& fill) {
-    char path[] = "/tmp/ioweir-seed-XXXXXX";
-    const int fd = ::mkstemp(path);
-    if (fd < 0) std::abort();
-    ::close(fd);
+    const TemporaryFolder folder;
+    const std::string path = folder.file("seed");
     Result<NodeWriter> writer = NodeWriter::create(path, "node1", epoch_ns, time_shift);
     if (!writer) std::abort();
     fill(writer.value());
     if (!writer.value().finish()) std::abort();
     std::ifstream stream(path, std::ios::binary);
     std::vector<std::uint8_t> bytes((std::istreambuf_iterator<char>(stream)), {});
-    ::unlink(path);
     return bytes;
 }
 

@@ -1,15 +1,17 @@
 // The reader on trace files made byte by byte here, whole and damaged.
 #include "format/reader.hpp"
 
+#include "base/testing.hpp"
 #include "format/event_codec.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <random>
 
@@ -84,19 +86,13 @@ public:
     std::unique_ptr<codec::State> codec_ = std::make_unique<codec::State>();
 };
 
-class TemporaryFile {
-public:
+struct TemporaryFile {
     explicit TemporaryFile(const std::string& bytes) {
-        char name[] = "/tmp/ioweir-reader-XXXXXX";
-        const int fd = ::mkstemp(name);
-        path = name;
-        EXPECT_EQ(::write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-        ::close(fd);
+        std::ofstream(path, std::ios::binary) << bytes;
+        EXPECT_EQ(std::filesystem::file_size(path), bytes.size());
     }
-    ~TemporaryFile() { ::unlink(path.c_str()); }
-    TemporaryFile(const TemporaryFile&) = delete;
-    TemporaryFile& operator=(const TemporaryFile&) = delete;
-    std::string path;
+    const TemporaryFolder folder;
+    const std::string path = folder.file("trace");
 };
 
 TraceBuilder small_trace() {

@@ -2,7 +2,6 @@
 #include "format/writer.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing.hpp"
 #include "format/reader.hpp"
 #include "ioweir_generated/functions.hpp"
 
@@ -18,8 +18,8 @@ namespace {
 
 TEST(NodeWriter, RandomEventsOfManyChunksComeBack) {
     std::mt19937_64 random(11);
-    char name[] = "/tmp/ioweir-writer-XXXXXX";
-    ::close(::mkstemp(name));
+    const TemporaryFolder folder;
+    const std::string name = folder.file("trace");
     constexpr std::int64_t epoch_ns = 1'700'000'000'000'000'000;
     constexpr std::uint32_t shift = 3;
     std::vector<std::vector<EventFields>> written(3);
@@ -52,7 +52,6 @@ TEST(NodeWriter, RandomEventsOfManyChunksComeBack) {
         ASSERT_TRUE(writer.finish().ok());
     }
     auto opened = TraceFiles::open({name});
-    ::unlink(name);
     ASSERT_TRUE(opened.ok());
     const TraceFiles& files = opened.value();
     EXPECT_TRUE(files.about().damage.empty());

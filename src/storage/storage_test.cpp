@@ -2,16 +2,17 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "base/testing.hpp"
 #include "storage/fault.hpp"
 #include "storage/posix.hpp"
 
@@ -20,11 +21,7 @@ namespace {
 
 class TemporaryFile {
 public:
-    TemporaryFile() {
-        const int descriptor = ::mkstemp(path_.data());
-        if (descriptor >= 0) ::close(descriptor);
-    }
-    ~TemporaryFile() { ::unlink(path_.c_str()); }
+    TemporaryFile() { std::ofstream{path_}; }
     [[nodiscard]] const char* path() const { return path_.c_str(); }
     [[nodiscard]] std::string contents() const {
         std::string text;
@@ -37,7 +34,8 @@ public:
     }
 
 private:
-    std::string path_ = testing::TempDir() + "ioweir-storage-XXXXXX";
+    TemporaryFolder folder_;
+    std::string path_ = folder_.file("data");
 };
 
 /// Plays back a list of results of attempts and records what was asked of it.

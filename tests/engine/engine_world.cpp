@@ -2,11 +2,14 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
+#include <optional>
+
+#include "base/testing.hpp"
 
 namespace ioweir {
 
@@ -38,10 +41,10 @@ public:
         world = new World;
         PMPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
         PMPI_Comm_size(MPI_COMM_WORLD, &world->ranks);
-        char name[64] = {};
+        char name[PATH_MAX] = {};
         if (world->rank == 0) {
-            std::snprintf(name, sizeof name, "/tmp/ioweir-engine-test-XXXXXX");
-            ASSERT_NE(::mkdtemp(name), nullptr);
+            folder_.emplace();
+            folder_->path().copy(name, sizeof name - 1);
         }
         PMPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
         world->directory = name;
@@ -64,11 +67,12 @@ public:
     void TearDown() override {
         engine::shut_down();
         PMPI_Barrier(MPI_COMM_WORLD);
-        if (world->rank == 0) ::rmdir(world->directory.c_str());
+        folder_.reset();
     }
 
 private:
     const char* plan_text_;
+    std::optional<TemporaryFolder> folder_;  // of rank 0, for all ranks
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 // begin, signal handlers that record, and at the end everything is in the file. Runs under the thread sanitizer too.
 #include "tracer/ring/process.hpp"
 
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,12 +9,14 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/testing.hpp"
 #include "format/reader.hpp"
 
 namespace ioweir::tracer {
@@ -63,30 +64,11 @@ void work(std::uint32_t file) {
     }
 }
 
-struct Directory {
-    Directory() : path("/tmp/ioweir-process-test-XXXXXX") { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
-    ~Directory() {
-        for (const std::string& file : files()) ::unlink(file.c_str());
-        ::rmdir(path.c_str());
-    }
-    Directory(const Directory&) = delete;
-    Directory& operator=(const Directory&) = delete;
-    [[nodiscard]] std::vector<std::string> files() const {
-        std::vector<std::string> found;
-        DIR* directory = ::opendir(path.c_str());
-        while (const dirent* entry = ::readdir(directory))
-            if (entry->d_name[0] != '.') found.push_back(path + "/" + entry->d_name);
-        ::closedir(directory);
-        return found;
-    }
-    std::string path;
-};
-
 TEST(ProcessTest, EveryCallOfEveryThreadAndHandlerIsInTheFile) {
-    const Directory directory;
+    const TemporaryFolder folder;
     prepare();
     Settings settings;
-    settings.directory = directory.path.c_str();
+    settings.directory = folder.path().c_str();
     settings.limits.buffer_bytes = 1 << 20;
     start(settings);
     ASSERT_TRUE(process_tracer.active);
@@ -120,7 +102,9 @@ TEST(ProcessTest, EveryCallOfEveryThreadAndHandlerIsInTheFile) {
     EXPECT_GT(signals_recorded.load(), 0);
     stop();
 
-    auto read = format::read_trace(directory.files());
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) files.push_back(entry.path().string());
+    auto read = format::read_trace(files);
     ASSERT_TRUE(read);
     const format::Trace trace = read.take();
     EXPECT_TRUE(trace.damage.empty()) << trace.damage.front();

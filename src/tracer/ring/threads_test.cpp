@@ -1,7 +1,6 @@
 // The whole ring in one process with many threads: long-lived ones, short ones that hand their chunks on, files registered and
 // notes written meanwhile. Under the thread sanitizer (`make sanitize`) this says that recording races with nothing.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <atomic>
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing.hpp"
 #include "format/reader.hpp"
 #include "tracer/ring/process.hpp"
 
@@ -27,26 +27,15 @@ void record(std::uint32_t file, std::int64_t offset) {
                  next_sequence(stream), file, start, ticks(process_tracer.use_tsc), offset, 8, false);
 }
 
-struct TemporaryDirectory {
-    TemporaryDirectory() : path("/tmp/ioweir-ring-XXXXXX") {
-        if (::mkdtemp(path.data()) == nullptr) path.clear();
-    }
-    ~TemporaryDirectory() { std::filesystem::remove_all(path); }
-    TemporaryDirectory(const TemporaryDirectory&) = delete;
-    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-    std::string path;
-};
-
 TEST(RingThreads, EveryEventOfEveryThreadIsInTheTrace) {
     constexpr int long_threads = 16;
     constexpr int rounds = 40;
     constexpr int calls_a_round = 250;
     constexpr int short_threads = 60;
-    const TemporaryDirectory directory;
-    ASSERT_FALSE(directory.path.empty());
+    const TemporaryFolder folder;
     prepare();
     Settings settings;
-    settings.directory = directory.path.c_str();
+    settings.directory = folder.path().c_str();
     start(settings);
     ASSERT_TRUE(process_tracer.active);
 
@@ -74,8 +63,7 @@ TEST(RingThreads, EveryEventOfEveryThreadIsInTheTrace) {
     process_tracer.active = false;
 
     std::vector<std::string> files;
-    for (const auto& entry : std::filesystem::directory_iterator(directory.path))
-        files.push_back(entry.path().string());
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) files.push_back(entry.path().string());
     ASSERT_EQ(files.size(), 1U);
     const auto trace = format::read_trace(files);
     ASSERT_TRUE(trace) << trace.error().message();

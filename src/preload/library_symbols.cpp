@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/spin_guard.hpp"
 #include "ioweir_generated/records.hpp"
 #include "preload/loaded_objects.hpp"
 #include "preload/real_symbols.hpp"
@@ -25,20 +26,6 @@ namespace ioweir::preload {
 namespace {
 
 using namespace tracer::library;
-
-class Lock {
-public:
-    explicit Lock(std::atomic_flag& flag) : flag_(flag) {
-        while (flag_.test_and_set(std::memory_order_acquire)) {
-        }
-    }
-    ~Lock() { flag_.clear(std::memory_order_release); }
-    Lock(const Lock&) = delete;
-    Lock& operator=(const Lock&) = delete;
-
-private:
-    std::atomic_flag& flag_;
-};
 
 /// Guards the tables below. Innermost: nobody who holds it asks the dynamic linker for anything.
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
@@ -61,7 +48,7 @@ void* anchor_of(Api api, const link_map* map) {
 
 const Provider* provider_of(Api api, const link_map* map) {
     if (map == nullptr) return nullptr;
-    const Lock lock(busy);
+    const SpinGuard guard(busy);
     for (int i = 0; i < providers_known; ++i)
         if (providers[i].map == map && providers[i].api == api) return &providers[i].provider;
     // The place of one that was unloaded is free. Numbers are not given out again: handles of the old library carry them.
@@ -195,7 +182,7 @@ void survey(const link_map* first, void* argument) {
 /// The local scopes that the caller is in, oldest first: those of the objects that need it, the caller's own the last.
 void search_locally(const link_map* first, void* argument) {
     auto& search = *static_cast<Search*>(argument);
-    const Lock lock(busy);
+    const SpinGuard guard(busy);
     objects.collect(first);
     const int caller = objects.index_of(search.caller);
     for (int root = 0; caller >= 0 && root < objects.count; ++root) {
@@ -213,7 +200,7 @@ void search_locally(const link_map* first, void* argument) {
 /// Of a caller that does not know the function: the nearest of the objects it needs that calls it, else that defines it.
 void search_behind(const link_map* first, void* argument) {
     auto& search = *static_cast<Search*>(argument);
-    const Lock lock(busy);
+    const SpinGuard guard(busy);
     objects.collect(first);
     const int caller = objects.index_of(search.caller);
     const int used = caller >= 0 ? objects.walk(caller) : 0;
@@ -322,7 +309,7 @@ Real resolve_call(int function, const void* caller, const void* callee) {
     const std::uint32_t before = generation.load();
     real = look_up(function, caller);
     if (real.function == nullptr) return real;  // asked again the next time: it may have been loaded by then
-    const Lock lock(busy);
+    const SpinGuard guard(busy);
     if (generation.load() != before) return real;
     site.key.store(0, std::memory_order_release);
     site.function.store(real.function, std::memory_order_release);
@@ -333,7 +320,7 @@ Real resolve_call(int function, const void* caller, const void* callee) {
 
 /// Something was unloaded: its addresses may come to mean something else.
 void forget_unloaded(const link_map* first, void*) {
-    const Lock lock(busy);
+    const SpinGuard guard(busy);
     generation.fetch_add(1);
     for (Site& site : sites)
         if (site.key.load(std::memory_order_relaxed) != 0) site.key.store(0, std::memory_order_relaxed);

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/spin_guard.hpp"
+
 namespace ioweir::tracer {
 
 template <typename Value>
@@ -22,7 +24,7 @@ public:
     }
     /// False when the table is full: the handle stays unknown.
     bool insert(std::uintptr_t handle, Value value) {
-        const Lock lock(busy_);
+        const SpinGuard guard(busy_);
         for (std::uint32_t i = home(handle), seen = 0; seen < capacity; i = (i + 1) % capacity, ++seen) {
             const std::uintptr_t key = entries_[i].handle.load(std::memory_order_relaxed);
             if (key != 0 && key != erased && key != handle) continue;
@@ -33,7 +35,7 @@ public:
         return false;
     }
     void erase(std::uintptr_t handle) {
-        const Lock lock(busy_);
+        const SpinGuard guard(busy_);
         for (std::uint32_t i = home(handle), seen = 0; seen < capacity; i = (i + 1) % capacity, ++seen) {
             const std::uintptr_t key = entries_[i].handle.load(std::memory_order_relaxed);
             if (key == 0) return;
@@ -45,7 +47,7 @@ public:
         }
     }
     void clear() {
-        const Lock lock(busy_);
+        const SpinGuard guard(busy_);
         for (Entry& entry : entries_)
             if (entry.handle.load(std::memory_order_relaxed) != 0) entry.handle.store(0, std::memory_order_release);
     }
@@ -55,16 +57,6 @@ private:
     struct Entry {
         std::atomic<std::uintptr_t> handle;
         std::atomic<Value> value;
-    };
-    struct Lock {
-        explicit Lock(std::atomic_flag& flag) : held(flag) {
-            while (held.test_and_set(std::memory_order_acquire)) {
-            }
-        }
-        ~Lock() { held.clear(std::memory_order_release); }
-        Lock(const Lock&) = delete;
-        Lock& operator=(const Lock&) = delete;
-        std::atomic_flag& held;
     };
     static std::uint32_t home(std::uintptr_t handle) {
         return static_cast<std::uint32_t>((handle * 0x9E37'79B9'7F4A'7C15ULL) >> 48) % capacity;

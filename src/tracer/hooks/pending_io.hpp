@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/spin_guard.hpp"
+
 namespace ioweir::tracer {
 
 enum class IoKind : std::uint8_t { read, write, sync };
@@ -24,7 +26,7 @@ public:
     [[nodiscard]] bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
 
     void add(std::uint64_t owner, std::uint64_t name, PendingIo request) {
-        const Lock lock(busy_);
+        const SpinGuard guard(busy_);
         for (std::uint32_t i = home(owner, name), seen = 0; seen < longest_run; i = (i + 1) % capacity, ++seen) {
             Entry& entry = entries_[i];
             if (entry.used) continue;
@@ -36,7 +38,7 @@ public:
     /// Where a name stands for one request only: an earlier one of this name is over.
     void replace(std::uint64_t owner, std::uint64_t name, PendingIo request) {
         if (any()) {
-            const Lock lock(busy_);
+            const SpinGuard guard(busy_);
             if (Entry* entry = locate(owner, name)) {
                 entry->request = request;
                 return;
@@ -46,7 +48,7 @@ public:
     }
     PendingIo find(std::uint64_t owner, std::uint64_t name, bool mark_ended = false) {
         if (!any()) return {};
-        const Lock lock(busy_);
+        const SpinGuard guard(busy_);
         Entry* entry = locate(owner, name);
         if (entry == nullptr) return {};
         const PendingIo found = entry->request;
@@ -56,7 +58,7 @@ public:
     /// One of the requests of this name; when there are several of different kinds, nobody knows which: none.
     PendingIo take(std::uint64_t owner, std::uint64_t name) {
         if (!any()) return {};
-        const Lock lock(busy_);
+        const SpinGuard guard(busy_);
         Entry* first = nullptr;
         bool several = false;
         bool alike = true;
@@ -79,7 +81,7 @@ public:
     }
     void forget_owner(std::uint64_t owner) {
         if (!any()) return;
-        const Lock lock(busy_);
+        const SpinGuard guard(busy_);
         for (Entry& entry : entries_)
             if (entry.used && entry.owner == owner) {
                 entry.used = false;
@@ -95,16 +97,6 @@ private:
         std::uint64_t name;
         PendingIo request;
         bool used;
-    };
-    struct Lock {
-        explicit Lock(std::atomic_flag& flag) : held(flag) {
-            while (held.test_and_set(std::memory_order_acquire)) {
-            }
-        }
-        ~Lock() { held.clear(std::memory_order_release); }
-        Lock(const Lock&) = delete;
-        Lock& operator=(const Lock&) = delete;
-        std::atomic_flag& held;
     };
     static std::uint32_t home(std::uint64_t owner, std::uint64_t name) {
         return static_cast<std::uint32_t>(((owner ^ name * 0x9E37'79B9'7F4A'7C15ULL) * 0x9E37'79B9'7F4A'7C15ULL) >>

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/spin_guard.hpp"
+
 namespace ioweir::tracer {
 
 /// What began a request.
@@ -36,7 +38,7 @@ public:
 
     /// False when there are more than the table holds: the completion of this one will not be seen.
     bool add(std::uintptr_t handle, const BegunOperation& operation) {
-        const Lock lock(busy_);
+        const SpinGuard guard(busy_);
         std::uint32_t index = free_;
         if (index != 0) {
             free_ = entries_[index].next;
@@ -58,7 +60,7 @@ public:
     std::uint32_t claim(const Handle* handles, int count) {
         std::uint32_t first = 0;
         std::uint32_t* tail = &first;
-        const Lock lock(busy_);
+        const SpinGuard guard(busy_);
         for (int i = 0; i < count; ++i) {
             const auto handle = (std::uintptr_t)handles[i];  // NOLINT: an integer with one MPI, a pointer with another
             for (std::uint32_t at = buckets_[bucket_of(handle)]; at != 0; at = entries_[at].next) {
@@ -80,7 +82,7 @@ public:
 
     /// Gives a claimed entry back, or forgets it because its request is complete.
     void settle(std::uint32_t index, bool complete) {
-        const Lock lock(busy_);
+        const SpinGuard guard(busy_);
         Entry& entry = entries_[index];
         entry.claimed = false;
         if (!complete) return;
@@ -95,16 +97,6 @@ public:
 private:
     static constexpr std::uint32_t bucket_count = 1U << 12;
 
-    struct Lock {
-        explicit Lock(std::atomic_flag& flag) : held(flag) {
-            while (held.test_and_set(std::memory_order_acquire)) {
-            }
-        }
-        ~Lock() { held.clear(std::memory_order_release); }
-        Lock(const Lock&) = delete;
-        Lock& operator=(const Lock&) = delete;
-        std::atomic_flag& held;
-    };
     static std::uint32_t bucket_of(std::uintptr_t handle) {
         return static_cast<std::uint32_t>((handle * 0x9E37'79B9'7F4A'7C15ULL) >> 52);
     }

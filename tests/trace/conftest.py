@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 import pytest
+from symbol_calls import Both
 from tracing import MPIS, Mpi
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 
 @pytest.fixture(params=MPIS, ids=lambda mpi: mpi.name)
@@ -26,3 +34,25 @@ def any_mpi(request: pytest.FixtureRequest) -> Mpi:
     library = request.param
     assert isinstance(library, Mpi)
     return library
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """An empty folder for what a program writes."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """An empty folder for a trace."""
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def symbol_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Both]:
+    """A program of programs/symbols*.c with and without the preload; each runs once."""
+    return cache(lambda source: Both(source, tmp_path_factory.mktemp("symbols")))

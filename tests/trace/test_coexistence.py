@@ -7,7 +7,6 @@ what they have counted: with ioweir it has to be what it is without, and ioweir'
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -112,8 +111,6 @@ def test_a_tool_that_interposes_as_darshan_does(mpi: Mpi, place: str, tmp_path: 
 
 
 def test_hdf5_beside_such_a_tool(place: str, tmp_path: Path) -> None:
-    if shutil.which("h5pcc.openmpi") is None:
-        pytest.skip("parallel HDF5 for Open MPI (libhdf5-openmpi-dev) is not installed")
     program = build("hdf5_rows.c", OPEN_MPI.cc, "-w", *HDF5_FLAGS, libraries=["-lhdf5"])
     both = Together(OPEN_MPI, tool_of(OPEN_MPI, "darshan_like.c"), place, program, tmp_path, "rows.h5")
     assert both.together == both.alone

@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 RANKS: Final = 3
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    return folder
-
-
 def plain(mode: str, data: Path, *more: object) -> list[str]:
     return [str(build("plain.c", "gcc", "-O1", "-pthread")), mode, str(data), *map(str, more)]
 

@@ -44,13 +44,6 @@ def check_writes(traced: Traced, data: Path, ranks: int = RANKS) -> None:
     assert report_of_file(traced.report, data / "posix.0")["POSIX"]["write"]["bytes"] == 20
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    return folder
-
-
 @pytest.mark.parametrize("last", ['exec "$@"', '"$@"; exit $?', 'read -r line < "$0"; ( "$@" )'])
 def test_shell_wrapper_around_each_rank(mpi: Mpi, last: str, data: Path, tmp_path: Path) -> None:
     wrap = script(tmp_path / "wrap.sh", "export WRAPPED=1", 'test -n "$LD_PRELOAD" || exit 9', last)

@@ -16,20 +16,6 @@ SMALLEST_CHUNK: Final = 64 * KIB
 HEADER: Final = 64 * KIB
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    folder = tmp_path / "trace"
-    folder.mkdir()
-    return folder
-
-
 def writes(data: Path, calls: int) -> list[str]:
     """plain.c: `calls` writes of 8 bytes."""
     return [str(build("plain.c", "gcc", "-O1", "-pthread")), "writes", str(data), str(calls)]

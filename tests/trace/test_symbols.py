@@ -12,10 +12,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from symbol_calls import CLOSE, OPEN, SYMBOLS, Both, Seen, compiled_program, symbols_of
-from tracing import PROGRAMS, preloaded, run
+from symbol_calls import CLOSE, OPEN, SOURCES, SYMBOLS, Both, Seen, compiled_program, symbols_of
+from tracing import preloaded, run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SOURCE: Final = "symbols.c"
@@ -24,22 +25,23 @@ GUARDED: Final = [symbol for symbol in TESTED if symbol.endswith("_chk")]
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
-    return Both(SOURCE, tmp_path_factory.mktemp("symbols"))
+def both(symbol_runs: Callable[[str], Both]) -> Both:
+    return symbol_runs(SOURCE)
 
 
 def test_programs_know_every_symbol() -> None:
-    programs = [path.name for path in sorted(PROGRAMS.glob("symbols*.c"))]
-    assert sorted(symbol for program in programs for symbol in symbols_of(program)) == sorted(SYMBOLS)
+    assert sorted(symbol for source in SOURCES for symbol in symbols_of(source)) == sorted(SYMBOLS)
     listing = run([compiled_program(SOURCE), "/", "list"]).expect()
     assert listing.out.split() == TESTED
 
 
-@pytest.mark.parametrize("symbol", TESTED)
-def test_results_and_errno_are_those_without_the_preload(both: Both, symbol: str) -> None:
-    if not both.exists(symbol):
-        pytest.skip(f"this C library has no {symbol}")
-    assert both.same_with_preload(symbol)
+@pytest.mark.parametrize(("source", "symbol"), [(source, name) for source in SOURCES for name in symbols_of(source)])
+def test_results_and_errno_are_those_without_the_preload(
+    symbol_runs: Callable[[str], Both], source: str, symbol: str
+) -> None:
+    runs = symbol_runs(source)
+    runs.need(symbol)
+    assert runs.same_with_preload(symbol)
 
 
 def opening(name: str, also_created: bool) -> tuple[list[Seen], list[Seen]]:
@@ -92,8 +94,7 @@ OTHERS: Final[dict[str, list[Seen]]] = {
 
 @pytest.mark.parametrize("symbol", TESTED)
 def test_events(both: Both, symbol: str) -> None:
-    if not both.exists(symbol):
-        pytest.skip(f"this C library has no {symbol}")
+    both.need(symbol)
     name = SYMBOLS[symbol]
     family = "fcntl" if name.startswith("fcntl") else name
     if family in ("open", "openat", "creat"):

@@ -6,25 +6,20 @@ import errno
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from symbol_calls import CLOSE, OPEN, SYMBOLS, Both, symbols_of
+from symbol_calls import CLOSE, OPEN, SYMBOLS, symbols_of
 
 if TYPE_CHECKING:
-    from symbol_calls import Seen
+    from collections.abc import Callable
+
+    from symbol_calls import Both, Seen
 
 SOURCE: Final = "symbols_files.c"
 TESTED: Final = symbols_of(SOURCE)
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
-    return Both(SOURCE, tmp_path_factory.mktemp("symbols"))
-
-
-@pytest.mark.parametrize("symbol", TESTED)
-def test_results_and_errno_are_those_without_the_preload(both: Both, symbol: str) -> None:
-    if not both.exists(symbol):
-        pytest.skip(f"this C library has no {symbol}")
-    assert both.same_with_preload(symbol)
+def both(symbol_runs: Callable[[str], Both]) -> Both:
+    return symbol_runs(SOURCE)
 
 
 def twice(name: str, count: int, offset: int, error: int) -> list[Seen]:
@@ -163,8 +158,7 @@ NAMES: Final = ("rename (to)", "renameat (to)", "renameat2 (to)", "link", "linka
 
 @pytest.mark.parametrize("symbol", TESTED)
 def test_events(both: Both, symbol: str) -> None:
-    if not both.exists(symbol):
-        pytest.skip(f"this C library has no {symbol}")
+    both.need(symbol)
     base = symbol.removesuffix("64")
     expected = OWN[base] if base in OWN else OWN[SYMBOLS[symbol].split(" ")[0].split("_lock")[0]]
     assert both.seen(symbol) == expected

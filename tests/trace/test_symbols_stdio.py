@@ -6,10 +6,12 @@ import errno
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from symbol_calls import OPEN, SYMBOLS, Both, symbols_of
+from symbol_calls import OPEN, SYMBOLS, symbols_of
 
 if TYPE_CHECKING:
-    from symbol_calls import Seen
+    from collections.abc import Callable
+
+    from symbol_calls import Both, Seen
 
 SOURCE: Final = "symbols_stdio.c"
 TESTED: Final = symbols_of(SOURCE)
@@ -18,15 +20,8 @@ FCLOSE: Final[Seen] = ("fclose", 0, -1, 0)
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
-    return Both(SOURCE, tmp_path_factory.mktemp("symbols"))
-
-
-@pytest.mark.parametrize("symbol", TESTED)
-def test_results_and_errno_are_those_without_the_preload(both: Both, symbol: str) -> None:
-    if not both.exists(symbol):
-        pytest.skip(f"this C library has no {symbol}")
-    assert both.same_with_preload(symbol)
+def both(symbol_runs: Callable[[str], Both]) -> Both:
+    return symbol_runs(SOURCE)
 
 
 def moving(name: str, *sizes: int) -> list[Seen]:
@@ -107,8 +102,7 @@ def expected(symbol: str) -> list[Seen]:
 
 @pytest.mark.parametrize("symbol", TESTED)
 def test_events(both: Both, symbol: str) -> None:
-    if not both.exists(symbol):
-        pytest.skip(f"this C library has no {symbol}")
+    both.need(symbol)
     assert both.seen(symbol) == expected(symbol)
     family = SYMBOLS[symbol]
     if family.startswith("freopen"):

@@ -62,7 +62,7 @@ MPIS: Final = (OPEN_MPI, MPICH)
 def build(source: str, compiler: str, *flags: str, libraries: Sequence[str] = ()) -> Path:
     """Compile programs/`source`, once per compiler and flags; later sessions find what has not changed."""
     path = PROGRAMS / source
-    headers = [header.read_bytes() for header in sorted(PROGRAMS.glob("*.h"))]
+    headers = [header.read_bytes() for header in sorted((*PROGRAMS.glob("*.h"), *PROGRAMS.glob("*.inc")))]
     key = hashlib.sha256(
         b"\0".join([path.read_bytes(), *headers, compiler.encode(), *(f.encode() for f in (*flags, *libraries))])
     )

@@ -2,15 +2,7 @@
 ! built with -DUSE_MPIF, -DUSE_MPI or -DUSE_MPI_F08. Requests are completed in eight ways (requests.c has them in C).
 ! Usage: all_mpi_calls FOLDER
 program all_mpi_calls
-#if defined(USE_MPI_F08)
-  use mpi_f08
-#elif defined(USE_MPI)
-  use mpi
-#endif
-  implicit none
-#if defined(USE_MPIF)
-  include 'mpif.h'
-#endif
+#include "mpi_interface.inc"
 #if defined(USE_MPI_F08)
   type(MPI_File) :: fh
   type(MPI_Request) :: request, requests(2)

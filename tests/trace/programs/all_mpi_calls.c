@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
+
 #ifdef PROFILING
 #define IO(name) PMPI_File_##name
 #else
@@ -16,13 +18,6 @@
 #else
 #define DATA(name) IO(name)
 #endif
-#define CHECK(call)                                                           \
-    do {                                                                      \
-        if ((call) != MPI_SUCCESS) {                                          \
-            fprintf(stderr, "%s:%d: %s failed\n", __FILE__, __LINE__, #call); \
-            MPI_Abort(MPI_COMM_WORLD, 9);                                     \
-        }                                                                     \
-    } while (0)
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);

@@ -1,15 +1,7 @@
 ! The same MPI-IO calls through one of Fortran's three interfaces: built with -DUSE_MPIF, -DUSE_MPI or -DUSE_MPI_F08.
 ! tests/trace/test_languages.py states the figures. known_fortran FILE OWN: FILE is shared, OWN gets the rank appended.
 program known_fortran
-#if defined(USE_MPI_F08)
-  use mpi_f08
-#elif defined(USE_MPI)
-  use mpi
-#endif
-  implicit none
-#if defined(USE_MPIF)
-  include 'mpif.h'
-#endif
+#include "mpi_interface.inc"
 #if defined(USE_MPI_F08)
   type(MPI_File) :: file
   type(MPI_Datatype) :: piece

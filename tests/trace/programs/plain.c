@@ -2,16 +2,11 @@
    Each mode says what it writes; tests/trace/test_processes.py and test_hostile.py know the figures. Return 0 when
    everything went as it would without a tracer. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -19,35 +14,12 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "files.h"
 
 extern char** environ;
-static const char *directory, *self;
-static char buffer[4096];
+static const char* self;
 
-#define MUST(condition)                                                             \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            dprintf(2, "line %d: %s: %s\n", __LINE__, #condition, strerror(errno)); \
-            exit(9);                                                                \
-        }                                                                           \
-    } while (0)
-
-static int create(const char* name) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0644);
-    MUST(fd >= 0);
-    return fd;
-}
-static void put(int fd, int times, int bytes) {
-    for (int i = 0; i < times; ++i) MUST(write(fd, buffer, (size_t)bytes) == bytes);
-}
-static void write_file(const char* name, int times, int bytes) {
-    int fd = create(name);
-    put(fd, times, bytes);
-    MUST(close(fd) == 0);
-}
 static void ended(pid_t child) {
     int status = -1;
     MUST(waitpid(child, &status, 0) == child);

@@ -6,18 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
+
 #ifdef PROFILING
 #define CALL(name) PMPI_##name
 #else
 #define CALL(name) MPI_##name
 #endif
-#define CHECK(call)                                                           \
-    do {                                                                      \
-        if ((call) != MPI_SUCCESS) {                                          \
-            fprintf(stderr, "%s:%d: %s failed\n", __FILE__, __LINE__, #call); \
-            MPI_Abort(MPI_COMM_WORLD, 9);                                     \
-        }                                                                     \
-    } while (0)
 
 #define MANY 1000 /* requests of one MPI_Waitall, most of them of messages */
 #define BYTES 64  /* of one operation */

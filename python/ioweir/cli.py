@@ -28,6 +28,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from ioweir.run import ioweir_version  # noqa: PLC0415
+
+        print(f"ioweir {ioweir_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
 # Everything after the first word that is no option of ours belongs to the command, also without `--`.
 _COMMAND = {"allow_interspersed_args": False}
 

@@ -25,7 +25,7 @@ def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
     if trace.disabled_processes:
         reasons.append(f"{trace.disabled_processes} processes stopped tracing for want of space")
     reasons.extend(f"damaged: {line}" for line in trace.damage)
-    if not trace.processes:
+    if not trace.processes and not trace.damage:
         reasons.append("no process left a trace: none did I/O that is traced, or ioweir said on stderr why not")
     ranks = {i: p for i, p in enumerate(trace.processes) if p.rank >= 0}
     # A pid that went on as another program after exec has no end of its own.

@@ -231,6 +231,10 @@ class _replacing:  # noqa: N801 (used like a function)
         self._unfinished = path.with_name(f".{path.name}.unfinished")
 
     def __enter__(self) -> Path:
+        try:
+            self._unfinished.touch()
+        except OSError as error:
+            raise IoweirError(f"'{self._path}' cannot be written: {error.strerror}") from error
         return self._unfinished
 
     def __exit__(self, kind: object, *_: object) -> None:

@@ -84,7 +84,8 @@ def headline(report: Report) -> list[str]:
     io, unit = report["io"], report["io"]["unit"]
     count = report["ranks"] or report["processes"]
     who = f"{count} {plural(unit, count)}"
-    ended = f"signal {report['signal']}" if report["signal"] else f"exit code {report['exit_code']}"
+    code = report["exit_code"]
+    ended = f"signal {report['signal']}" if report["signal"] else f"exit code {'unknown' if code is None else code}"
     on = f", {len(report['hosts'])} nodes" if len(report["hosts"]) > 1 else ""
     lines = [
         f"{report['program'] or 'unknown program'}: {who}{on}, {seconds(report['wall_s'])}, {ended}, "

@@ -7,6 +7,7 @@ starting anything; how launchers are told apart and rewritten is launchers.py's.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import shutil
 import signal
@@ -217,29 +218,29 @@ def find_command(name: str, environment: Mapping[str, str]) -> str:
 
 def make_directory(output: Path | None, program: str, now: float) -> Path:
     """The trace directory: the one asked for, which must be empty, or a new one named by program and time."""
-    if output is not None:
-        if output.exists() and not output.is_dir():
-            raise IoweirError(f"-o {output}: is a file; name a directory that is new or empty", EXIT_NOT_STARTED)
-        if output.is_dir() and any(output.iterdir()):
-            raise IoweirError(
-                f"-o {output}: is not empty, and traces are never mixed; name another or remove it", EXIT_NOT_STARTED
-            )
-        directory = output
-    else:
-        stem = f"ioweir-{program}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}"
-        directory = Path(stem)
-        number = 2
-        while directory.exists():
-            directory = Path(f"{stem}-{number}")
-            number += 1
     try:
+        directory = _new_directory(output, program, now)
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise IoweirError(
-            f"trace directory {directory}: cannot be made: {error.strerror}. Name a writable place with -o",
+            f"trace directory {error.filename}: cannot be made: {error.strerror}. Name a writable place with -o",
             EXIT_NOT_STARTED,
         ) from error
     return directory.resolve()
+
+
+def _new_directory(output: Path | None, program: str, now: float) -> Path:
+    if output is None:
+        stem = f"ioweir-{program}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}"
+        names = (Path(stem if number == 1 else f"{stem}-{number}") for number in itertools.count(1))
+        return next(name for name in names if not name.exists())
+    if output.exists() and not output.is_dir():
+        raise IoweirError(f"-o {output}: is a file; name a directory that is new or empty", EXIT_NOT_STARTED)
+    if output.is_dir() and any(output.iterdir()):
+        raise IoweirError(
+            f"-o {output}: is not empty, and traces are never mixed; name another or remove it", EXIT_NOT_STARTED
+        )
+    return output
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -314,7 +315,7 @@ def run(words: Sequence[str], options: Options) -> int:
     plan_text = check_plan(options.plan) if options.plan is not None else None
     program = wrappers.program_name(program_behind(words) or words)
     started = time.time()
-    existed = options.output is not None and options.output.is_dir()
+    existed = options.output is not None and os.access(options.output, os.F_OK)
     anonymous = options.tracing.anonymise_key is not None
     directory = make_directory(options.output, "run" if anonymous else program, started)
     plan_copy = copy_plan(plan_text, directory)

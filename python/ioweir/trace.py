@@ -294,7 +294,7 @@ def _read_nodes(core: Any, nodes: Sequence[Path], damage: list[str]) -> Any:
                 core.read_traces([name])
                 readable.append(name)
             except ValueError as error:
-                damage.append(f"{Path(name).name}: {error}")
+                damage.append(str(error))  # names the file
         return core.read_traces(readable)
 
 

@@ -84,8 +84,8 @@ def parse_layers(text: str) -> tuple[str, ...]:
     for word in words:
         if word not in LAYERS and word != COMPLETE:
             raise IoweirError(
-                f"--layers: '{word}' is no layer{nearest(word, [*LAYERS, COMPLETE])}. There are {', '.join(LAYERS)}, "
-                f"and {COMPLETE} for all of them",
+                f"--layers: '{word}' is no layer{nearest(word, [*LAYERS, COMPLETE]) or '.'} "
+                f"There are {', '.join(LAYERS)}, and {COMPLETE} for all of them",
                 EXIT_USAGE,
             )
     return tuple(layer for layer in LAYERS if layer in words or COMPLETE in words)
@@ -109,7 +109,7 @@ def parse_bytes(option: str, text: str, smallest: int) -> int:
     number, unit = matched.groups()
     if unit not in _UNITS:
         raise IoweirError(
-            f"{option}: '{text}' has an unknown unit{nearest_unit(unit)}. "
+            f"{option}: '{text}' has an unknown unit{nearest_unit(unit) or '.'} "
             f"Units are {', '.join(name for name in _UNITS if name)}",
             EXIT_USAGE,
         )

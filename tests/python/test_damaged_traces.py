@@ -100,7 +100,16 @@ def test_a_node_that_is_no_trace_file_is_left_out(tmp_path: Path) -> None:
     loaded = trace.read(tmp_path)
     assert loaded.event_count == 20
     assert len(list(tmp_path.glob(NODE_FILES))) == 2
-    assert any("node-other.iowt" in line for line in loaded.damage)
+    (said,) = loaded.damage
+    assert said.count("node-other.iowt") == 1
+
+
+def test_a_damaged_file_is_not_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "node-other.iowt").write_bytes(b"no trace at all" * 100)
+    result = report.build(trace.read(tmp_path))
+    (reason,) = result["partial_reasons"]
+    assert "not a trace file" in reason
+    assert "exit code unknown" in report_text.headline(result)[0]
 
 
 def test_an_empty_directory_is_an_error_that_says_what_to_give(tmp_path: Path) -> None:

@@ -131,6 +131,12 @@ def test_a_name_without_a_known_end_is_refused(tmp_path: Path) -> None:
             merge.merge(tmp_path, tmp_path / name)
 
 
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    job(0).write(tmp_path)
+    with pytest.raises(IoweirError, match=r"nowhere/log.csv' cannot be written: No such file or directory"):
+        merge.merge(tmp_path, tmp_path / "nowhere" / "log.csv")
+
+
 def test_what_fails_leaves_nothing_and_keeps_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job(0).write(tmp_path)
     log = merge.merge(tmp_path).log

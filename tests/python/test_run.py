@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,19 @@ def test_a_directory_that_holds_something_is_refused(place: Place) -> None:
     assert "-o t: is not empty" in done.stderr
     assert [path.name for path in (place.root / "t").iterdir()] == ["precious"]
     assert not (place.root / "ran").exists()
+
+
+def test_a_directory_that_cannot_be_made_is_named(place: Place) -> None:
+    (place.root / "file").write_text("x")
+    done = place.ioweir("run", "-o", "file/inner", "--", "touch", "ran")
+    assert done.returncode == 125
+    assert "file/inner: cannot be made: Not a directory. Name a writable place with -o" in done.stderr
+    assert not (place.root / "ran").exists()
+
+
+def test_version(place: Place) -> None:
+    done = place.ioweir("--version")
+    assert (done.returncode, done.stdout) == (0, f"ioweir {metadata.version('ioweir')}\n")
 
 
 def test_the_default_directory_is_named_by_the_program_behind_everything(place: Place) -> None:

@@ -35,7 +35,7 @@ def test_a_wrong_layer_is_told_which_was_meant(text: str, meant: str | None) -> 
         parse_layers(text)
     assert caught.value.exit_code == EXIT_USAGE
     assert all(word in str(caught.value) for word in LAYERS)
-    assert (f"did you mean '{meant}'?" in str(caught.value)) == (meant is not None)
+    assert (f"did you mean '{meant}'? There are" in str(caught.value)) == (meant is not None)
 
 
 @given(st.sets(st.sampled_from(sorted(LAYERS)), min_size=1))

@@ -5,6 +5,7 @@ Figures are report.py's; wording and layout of the text report are report_text.p
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -78,6 +79,27 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+# What an engine summary counts, each with its unit as the report has it. Ranks add up.
+_ENGINE_FIGURES: Final = {
+    "calls": ("calls", 1),
+    "storage operations": ("operations", 1),
+    "exchanges": ("exchanges", 1),
+    "rounds": ("rounds", 1),
+    "exchange": ("exchange_s", 1e-9),
+    "storage": ("storage_s", 1e-9),
+    "messages": ("messages", 1),
+    "sent": ("sent_bytes", 1),
+}
+_SUMMED: Final = [name for name, _ in _ENGINE_FIGURES.values()]
+
+
+def _engine_figures(text: str) -> dict[str, float]:
+    """The figures of one rank's summary, which reads "calls 3, ...; exchanges 2, rounds 8, exchange 12345 ns, ..."."""
+    found = re.findall(r"([a-z ]+?) (\d+)(?: ns| bytes)?(?=[,;]|$)", text)
+    figures = ((_ENGINE_FIGURES.get(name.strip()), int(value)) for name, value in found)
+    return {known[0]: value * known[1] for known, value in figures if known is not None}
+
+
 def plan_notes(trace: Trace) -> dict[str, Any]:
     """What the engine did and did not do, from the notes. Counts of all ranks are added."""
     directory = str(trace.run.get("cwd", ""))
@@ -86,10 +108,12 @@ def plan_notes(trace: Trace) -> dict[str, Any]:
     for note in trace.notes:
         path = clean_path(note.path, directory)
         if note.code == "engine_summary":
-            row = engine.setdefault(path, {"path": path, "ranks": 0, "bytes": 0, "texts": []})
+            row = engine.setdefault(path, {"path": path, "ranks": 0, "bytes": 0, "texts": [], **dict.fromkeys(_SUMMED, 0)})
             row["ranks"] += 1
             row["bytes"] += note.value
             row["texts"].append(note.text)
+            for name, value in _engine_figures(note.text).items():
+                row[name] += value
             continue
         texts = sums.setdefault(note.code, {})
         texts[path, note.text] = texts.get((path, note.text), 0) + note.value

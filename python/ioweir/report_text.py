@@ -399,6 +399,16 @@ def plan_lines(plan: dict[str, Any]) -> list[str]:
     if plan["engine"]:
         moved = sum(row["bytes"] for row in plan["engine"])
         lines.append(f"engine: moved {size(moved)} ({_some([row['path'] for row in plan['engine']])})")
+        if together := [row for row in plan["engine"] if row["exchanges"]]:
+            ranks = max(row["ranks"] for row in together)
+            calls, rounds = (round(sum(row[key] / row["ranks"] for row in together)) for key in ("exchanges", "rounds"))
+            exchange, storage = (sum(row[key] for row in together) / ranks for key in ("exchange_s", "storage_s"))
+            lines.append(
+                f"exchange: {calls:,} collective {plural('call', calls)} in {rounds:,} {plural('round', rounds)}; mean of "
+                f"ranks {seconds(exchange)} exchanging and waiting, {seconds(storage)} in storage; "
+                f"{sum(row['messages'] for row in together):,} packets of together "
+                f"{size(sum(row['sent_bytes'] for row in together))} between nodes"
+            )
     return lines
 
 

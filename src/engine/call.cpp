@@ -171,6 +171,7 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     totals.rounds += together.rounds;
     totals.storage_ns += together.figures.storage_ns;
     totals.messages += together.figures.messages;
+    totals.sent_bytes += together.figures.sent_bytes;
     const auto elapsed = std::chrono::steady_clock::now() - started;
     totals.exchange_ns +=
         std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count() - together.figures.storage_ns;

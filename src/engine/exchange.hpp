@@ -28,6 +28,7 @@ namespace ioweir::engine {
 struct ExchangeFigures {
     std::int64_t storage_ns = 0;  ///< of this rank as a writer
     std::int64_t messages = 0;    ///< packets sent to other nodes
+    std::int64_t sent_bytes = 0;  ///< all of these packets' bytes
 };
 
 /// One rank's side of a collective call.

@@ -50,6 +50,7 @@ ExchangeCall::ExchangeCall(Exchange& exchange, const Course& course, const Censu
     }
     std::fill(exchange_.owes_.begin(), exchange_.owes_.end(), char{0});
     figures_.messages -= exchange_.mailbox_.sent();
+    figures_.sent_bytes -= exchange_.mailbox_.sent_bytes();
 }
 
 /// `done` of every station of the node has gone on by as many rounds as its writer had.
@@ -59,6 +60,7 @@ void ExchangeCall::end_call() {
         if (index >= 0) exchange_.base_[static_cast<std::size_t>(index)] = after_round(writer, rounds_of(writer) - 1);
     }
     figures_.messages += exchange_.mailbox_.sent();
+    figures_.sent_bytes += exchange_.mailbox_.sent_bytes();
 }
 
 Extent ExchangeCall::hull_of(const Windows& windows) {

@@ -124,6 +124,8 @@ private:
     std::uint32_t participants_ = 0;  // of this node, in my round
     int owing_ = 0;                   // ranks of other nodes that still owe packets of my round
     bool maps_ = false;               // wanted granules are marked
+    std::int64_t turns_due_ = 0;      // messages about turns of writers on other nodes that come in this call
+    std::int64_t turns_told_ = 0;     // that have come
     int error_ = 0;                   // this rank's own, as a writer
     std::int64_t operations_ = 0;
 };

@@ -93,9 +93,10 @@ void Mailbox::send(Purpose purpose, int to, Tag tag, const PacketHeader& header,
     std::memcpy(packet, &whole, sizeof whole);
     const auto data_end = sizeof whole + static_cast<std::size_t>(header.data_bytes);
     if (runs != nullptr) std::memcpy(packet + data_end, runs->data(), static_cast<std::size_t>(runs->size()));
-    PMPI_Isend(packet, static_cast<int>(data_end) + whole.runs_bytes, MPI_BYTE, to, static_cast<int>(tag), comm_,
-               &requests_[i]);
+    const int bytes = static_cast<int>(data_end) + whole.runs_bytes;
+    PMPI_Isend(packet, bytes, MPI_BYTE, to, static_cast<int>(tag), comm_, &requests_[i]);
     ++sent_;
+    sent_bytes_ += bytes;
 }
 
 bool Mailbox::all_sent() {

@@ -95,6 +95,7 @@ public:
     void send(Purpose purpose, int to, Tag tag, const PacketHeader& header, const RunWriter* runs);
     [[nodiscard]] bool all_sent();
     [[nodiscard]] std::int64_t sent() const { return sent_; }
+    [[nodiscard]] std::int64_t sent_bytes() const { return sent_bytes_; }
     RunWriter& runs() { return memory_->runs; }
 
     struct Packet {
@@ -119,6 +120,7 @@ private:
     std::array<MPI_Request, 2 * buffers_each> requests_{};
     std::size_t given_[2] = {};
     std::int64_t sent_ = 0;
+    std::int64_t sent_bytes_ = 0;
 };
 
 }  // namespace ioweir::engine

@@ -24,11 +24,12 @@ void note_end(const Engine& engine, Handle& handle) {
         static_cast<long long>(totals.bytes_written), static_cast<long long>(totals.operations),
         static_cast<long long>(totals.elapsed_ns));
     if (totals.exchanges > 0) {
-        std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length),
-                      "; exchanges %lld, rounds %lld, exchange %lld ns, storage %lld ns, messages %lld",
-                      static_cast<long long>(totals.exchanges), static_cast<long long>(totals.rounds),
-                      static_cast<long long>(totals.exchange_ns), static_cast<long long>(totals.storage_ns),
-                      static_cast<long long>(totals.messages));
+        std::snprintf(
+            text + length, sizeof text - static_cast<std::size_t>(length),
+            "; exchanges %lld, rounds %lld, exchange %lld ns, storage %lld ns, messages %lld, sent %lld bytes",
+            static_cast<long long>(totals.exchanges), static_cast<long long>(totals.rounds),
+            static_cast<long long>(totals.exchange_ns), static_cast<long long>(totals.storage_ns),
+            static_cast<long long>(totals.messages), static_cast<long long>(totals.sent_bytes));
     }
     note(engine, format::NoteCode::engine_summary, handle.path, totals.bytes_read + totals.bytes_written, text);
 }

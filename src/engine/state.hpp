@@ -47,7 +47,7 @@ private:
 struct Totals {
     std::atomic<std::int64_t> calls{0}, bytes_read{0}, bytes_written{0}, operations{0}, elapsed_ns{0};
     // Of the calls that went through an exchange:
-    std::atomic<std::int64_t> exchanges{0}, rounds{0}, exchange_ns{0}, storage_ns{0}, messages{0};
+    std::atomic<std::int64_t> exchanges{0}, rounds{0}, exchange_ns{0}, storage_ns{0}, messages{0}, sent_bytes{0};
 };
 
 /// A split collective between its begin and its end. A handle has one at a time (MPI 4.0, section 14.4.5).

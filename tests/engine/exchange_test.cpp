@@ -4,6 +4,7 @@
 // IOWEIR_TEST_RANKS_PER_NODE makes several nodes of the ranks, so that messages are exchanged.
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,11 @@ domains = "cooperative"
 order = "contention-free"
 buffer = 96
 stripe = { size = 48, count = 2 }
+
+[[file]]
+match = "*.traffic"
+writers = "aggregators:2"
+buffer = "256 KiB"
 
 [[file]]
 match = "*.large"
@@ -243,6 +249,50 @@ TEST_F(EngineTest, SparseReadsLeaveOutWhatNobodyWants) {
     EXPECT_EQ(back, value);
     io.close(&file);
     remove(path);
+}
+
+/// A figure of this rank's summaries.
+std::int64_t summed(const std::string& name) {
+    std::int64_t sum = 0;
+    for (const Note& note : world->notes) {
+        const std::size_t at = note.text.find(name);
+        if (note.code == format::NoteCode::engine_summary && at != std::string::npos)
+            sum += std::atoll(note.text.c_str() + at + name.size());
+    }
+    return sum;
+}
+
+TEST_F(EngineTest, LittleMoreCrossesBetweenNodesThanMust) {
+    const char* const each_text = std::getenv("IOWEIR_TEST_RANKS_PER_NODE");
+    const int each = each_text != nullptr ? std::atoi(each_text) : world->ranks;
+    const std::string path = path_for("traffic");
+    const IoCalls& io = world->engine;
+    constexpr int block = 512;
+    const int blocks = 4096;
+    MPI_File file = open(io, path);
+    MPI_Datatype pieces = interleaved(block, blocks);
+    native_view(io, file, block * world->rank, MPI_BYTE, pieces);
+    std::vector<unsigned char> data(static_cast<std::size_t>(block) * blocks, static_cast<unsigned char>(world->rank)),
+        back(data);
+    EXPECT_EQ(io.write_at_all(file, 0, data.data(), block * blocks, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(io.read_at_all(file, 0, back.data(), block * blocks, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(back, data);
+    MPI_Type_free(&pieces);
+    io.close(&file);
+    remove(path);
+    std::int64_t sent = summed(", sent ");
+    PMPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    // Two writers with half of the region each, interleaved: half of what each rank has goes to either, and comes back.
+    const int writers = std::min(2, world->ranks);
+    std::int64_t must = 0;
+    for (int writer = 0; writer < writers; ++writer) {
+        for (int rank = 0; rank < world->ranks; ++rank) {
+            const int its = writer * world->ranks / writers;
+            if (each > 0 && rank / each != its / each) must += 2 * std::int64_t{block} * blocks / writers;
+        }
+    }
+    EXPECT_GE(sent, must);
+    EXPECT_LE(sent, must + must / 20);
 }
 
 TEST_F(EngineTest, AnErrorOfAWriterReachesThoseWhoseBytesItHad) {

@@ -64,6 +64,31 @@ def test_engine_moves_what_it_can_and_says_what_it_leaves(mpi: Mpi, tmp_path: Pa
 
 
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_aggregators_touch_storage_for_the_others_and_the_report_says_how(mpi: Mpi, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "all"\nwriters = "aggregators:1"\nbuffer = 64\n')
+    program = build("all_mpi_calls.c", mpi.cc)
+    traced = ioweir_run(tmp_path / "trace", mpi.launch(RANKS, program, tmp_path), options=["--plan", plan, "--verify"])
+    # Collective writes: rank 0 writes everybody's bytes, rank 1 none.
+    written: dict[int, Counter[str]] = {rank: Counter() for rank in range(RANKS)}
+    for event in traced.trace.events:
+        parent = traced.trace.parent_of(event)
+        if event.origin != "engine" or event.op != "write" or parent is None:
+            continue
+        written[event.rank][parent.name.removeprefix("MPI_File_").replace("_begin", "_end")] += event.bytes
+    together = ("write_at_all", "write_all", "write_at_all_end", "write_all_end")
+    assert {name: written[0][name] for name in together} == {name: RANKS * WRITES[name] for name in together}
+    assert not set(together) & set(written[1])
+    report = traced.report
+    (row,) = report["plan"]["engine"]
+    assert row["exchanges"] > 0
+    assert row["rounds"] >= row["exchanges"]
+    assert row["exchange_s"] > 0
+    assert row["messages"] == 0
+    assert report["plan"]["verify"]["result"] == "ok"
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_completions_of_the_engines_requests_are_recorded(mpi: Mpi, tmp_path: Path) -> None:
     traced = planned(mpi, tmp_path, "requests.c", "requests.*")
     assert traced.trace.is_whole()

@@ -7,6 +7,7 @@
 #include "mpi/mpi.hpp"
 #include "preload/engine_host.hpp"
 #include "preload/services.hpp"
+#include "preload/unwinder.hpp"
 #include "tracer/hooks/mpi_hooks.hpp"
 #include "tracer/hooks/request_hooks.hpp"
 
@@ -70,6 +71,9 @@ extern "C" __attribute__((visibility("default"))) int ioweir_back_end_start(cons
         return 1;
     }
     services = *given;
+#if !defined(IOWEIR_LINKED)
+    prepare_unwinder();
+#endif
     if (const char* missing = mpi::bind(services.find_in_mpi, services.find_object)) {
         std::snprintf(message, capacity, "the MPI library has no %s", missing);
         return 1;

@@ -14,6 +14,7 @@
 #include "preload/library_symbols.hpp"
 #include "preload/real_symbols.hpp"
 #include "preload/services.hpp"
+#include "preload/unwinder.hpp"
 #include "tracer/hooks/posix_bodies.hpp"
 #include "tracer/hooks/real.hpp"
 #include "tracer/ring/align.hpp"
@@ -131,6 +132,9 @@ std::uint64_t size_setting(const char* name, std::uint64_t smallest, std::uint64
 }
 
 __attribute__((constructor)) void load() {
+#if !defined(IOWEIR_LINKED)
+    prepare_unwinder();
+#endif
     tracer::prepare();
     tracer::resolve_posix(find_next);
     start_library_symbols();

@@ -238,6 +238,7 @@ def written(trace: Recorded, data: Path) -> dict[str, tuple[int, int]]:
         ("reused", ("fclose",), {"file": (1, 9)}),
         ("reused", ("close_range",), {"file": (1, 9)}),
         ("late", (), {"data": (2, 15)}),
+        ("cancel-stream", (), {"main": (1, 5)}),
     ],
 )
 def test_plain_programs(

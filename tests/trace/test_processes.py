@@ -122,7 +122,7 @@ def test_siglongjmp_out_of_a_blocked_call(plain: Plain) -> None:
     check(plain.run("siglongjmp"), plain, {"main": (10, 40)})
 
 
-@pytest.mark.parametrize("mode", ["cancel", "cancel-traced"])
+@pytest.mark.parametrize("mode", ["cancel", "cancel-traced", "cancel-stream"])
 def test_thread_cancelled_inside_a_hook(plain: Plain, mode: str) -> None:
     expected = {"main": (1, 5)} | ({"read": (1, 4096)} if mode == "cancel-traced" else {})
     check(plain.run(mode), plain, expected)

@@ -3,9 +3,11 @@
 // Which bytes a call moved is taken from what it returns, as the program does.
 #pragma once
 
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include <cstring>
+#include <type_traits>
 
 #include "base/raw_syscall.hpp"
 #include "tracer/hooks/path_files.hpp"
@@ -16,22 +18,18 @@ namespace ioweir::tracer {
 
 inline bool stdio_is_traced() { return process_tracer.traces(LayerBit::stdio); }
 
-/// Holds the stream as the C library does within its calls (the lock may be taken again by its holder), so that place and
-/// call belong together. A thread that is cancelled in the call gives it back.
-class StreamLock {
-public:
-    StreamLock(std::FILE* file, bool locks) : file_(locks ? file : nullptr) {
-        if (file_ != nullptr) ::flockfile(file_);
-    }
-    ~StreamLock() {
-        if (file_ != nullptr) ::funlockfile(file_);
-    }
-    StreamLock(const StreamLock&) = delete;
-    StreamLock& operator=(const StreamLock&) = delete;
-
-private:
-    std::FILE* file_;
-};
+/// Does something while it holds the stream as the C library does within its calls (the lock may be taken again by its
+/// holder), so that place and call belong together. A thread that is cancelled meanwhile gives it back; also where the tracer
+/// is linked into programs and compiled without exceptions, hence no destructor.
+template <typename Work>
+auto holding(std::FILE* file, Work&& work) {
+    std::invoke_result_t<Work> result;
+    ::flockfile(file);
+    pthread_cleanup_push([](void* held) { ::funlockfile(static_cast<std::FILE*>(held)); }, file);
+    result = work();
+    pthread_cleanup_pop(1);
+    return result;
+}
 
 /// What a call did, by what it returned.
 struct StreamOutcome {
@@ -51,17 +49,22 @@ auto traced_stream(Function function, Call&& call, std::FILE* file, Outcome&& ou
     Stream* const stream = stream_of(file);
     if (stream == nullptr) return call();
     std::uint64_t start = ticks(process_tracer.use_tsc);
-    const StreamLock lock(file, locks);
-    const bool lost = stream->place < 0;
-    const std::int64_t place = place_of(*stream, file);
-    if (lost) start = ticks(process_tracer.use_tsc);  // not the time of asking
-    const auto result = call();
-    const std::uint64_t stop = ticks(process_tracer.use_tsc);
-    const StreamOutcome done = outcome(result, place);
-    const int error = !done.failed ? 0 : done.error != 0 ? done.error : errno != 0 ? errno : EIO;
-    moved(*stream, file, done.moved);
-    record_call(function, stream->file, start, stop, place, done.bytes, error);
-    return result;
+    const auto traced = [&] {
+        const bool lost = stream->place < 0;
+        const std::int64_t place = place_of(*stream, file);
+        if (lost) start = ticks(process_tracer.use_tsc);  // not the time of asking
+        const auto result = call();
+        const std::uint64_t stop = ticks(process_tracer.use_tsc);
+        const StreamOutcome done = outcome(result, place);
+        const int error = !done.failed ? 0 : done.error != 0 ? done.error : errno != 0 ? errno : EIO;
+        moved(*stream, file, done.moved);
+        record_call(function, stream->file, start, stop, place, done.bytes, error);
+        return result;
+    };
+    if constexpr (locks)
+        return holding(file, traced);
+    else
+        return traced();
 }
 
 // ------------------------------------------------------------------------------------------------------ data moves
@@ -245,14 +248,15 @@ template <typename Call, typename... Rest>
 int traced_fseek(Function function, Call&& call, std::FILE* file, Rest...) {
     Stream* const stream = stream_of(file);
     if (stream == nullptr) return call();
-    const StreamLock lock(file, true);
-    const std::uint64_t start = ticks(process_tracer.use_tsc);
-    const int result = call();
-    const std::uint64_t stop = ticks(process_tracer.use_tsc);
-    const int error = result != 0 ? errno : 0;
-    moved(*stream, file, place_lost);
-    record_call(function, stream->file, start, stop, place_of(*stream, file), 0, error);
-    return result;
+    return holding(file, [&] {
+        const std::uint64_t start = ticks(process_tracer.use_tsc);
+        const int result = call();
+        const std::uint64_t stop = ticks(process_tracer.use_tsc);
+        const int error = result != 0 ? errno : 0;
+        moved(*stream, file, place_lost);
+        record_call(function, stream->file, start, stop, place_of(*stream, file), 0, error);
+        return result;
+    });
 }
 template <typename Call>
 void traced_rewind(Function function, Call&& call, std::FILE* file) {

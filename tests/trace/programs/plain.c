@@ -302,6 +302,30 @@ static int mode_cancel_traced(char** more) {
     return 0;
 }
 
+/* The same at writes to a stream, which goes on to be used: its lock is free again. */
+static void* writing(void* stream) {
+    for (;;) MUST(fwrite(buffer, 1, sizeof buffer, stream) == sizeof buffer);
+    return NULL;
+}
+static int mode_cancel_stream(char** more) {
+    (void)more;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/stream", directory);
+    FILE* stream = fopen(path, "w");
+    MUST(stream != NULL && setvbuf(stream, NULL, _IONBF, 0) == 0);
+    for (int i = 0; i < 20; ++i) {
+        pthread_t thread;
+        MUST(pthread_create(&thread, NULL, writing, stream) == 0);
+        usleep(1000);
+        void* result;
+        MUST(pthread_cancel(thread) == 0 && pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+        MUST(fwrite(buffer, 1, 7, stream) == 7);
+    }
+    MUST(fclose(stream) == 0);
+    write_file("main", 1, 5);
+    return 0;
+}
+
 /* 2,000 files open at once, 1 + (i mod 9) bytes each */
 static int mode_many_files(char** more) {
     (void)more;
@@ -440,6 +464,7 @@ static const struct Mode {
     {"siglongjmp", mode_siglongjmp},
     {"cancel", mode_cancel},
     {"cancel-traced", mode_cancel_traced},
+    {"cancel-stream", mode_cancel_stream},
     {"many-files", mode_many_files},
     {"close-all", mode_close_all},
     {"reused", mode_reused},

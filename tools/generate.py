@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from generator import functions, records, tests
+from generator import functions, hints, records, tests
 from generator.spec import load
 
 
@@ -26,13 +26,13 @@ def main() -> int:
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     spec = load(Path(__file__).resolve().parent.parent / "spec")
-    outputs = {**functions.outputs(spec), **records.outputs(spec), **tests.outputs(spec)}
+    outputs = {**functions.outputs(spec), **records.outputs(spec), **tests.outputs(spec), **hints.outputs(spec)}
     if arguments.list:
         print("\n".join(sorted(outputs)))
     if arguments.out:
         write_all(arguments.out, outputs)
     if arguments.docs:
-        write_all(arguments.docs, {**functions.pages(spec), **records.pages(spec)})
+        write_all(arguments.docs, {**functions.pages(spec), **records.pages(spec), **hints.pages(spec)})
     return 0
 
 

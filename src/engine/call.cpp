@@ -83,11 +83,14 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
 
 Outcome move_bytes(Engine& engine, Handle& handle, Direction direction, const Memory& memory, std::int64_t first_byte) {
     const FileRange range{&handle.view, first_byte};
+    DirectTuning tuning;
+    if (!handle.reads_holes) tuning.longest_hole_bytes = 0;
     Outcome outcome;
     {
         const StorageScope scope(engine);
-        outcome = direction == Direction::write ? write_direct(engine.backend, handle.descriptor.number, memory, range)
-                                                : read_direct(engine.backend, handle.descriptor.number, memory, range);
+        outcome = direction == Direction::write
+                      ? write_direct(engine.backend, handle.descriptor.number, memory, range, tuning)
+                      : read_direct(engine.backend, handle.descriptor.number, memory, range, tuning);
     }
     if (engine.verify && direction == Direction::write && outcome.error == 0) {
         const std::lock_guard guard(handle.file->log_lock);

@@ -141,6 +141,7 @@ private:
     [[nodiscard]] bool joins(const Fragment& fragment) const {
         if (count_ == most_fragments) return false;
         const std::int64_t hole = fragment.file.offset - end();
+        if (hole > tuning_.longest_hole_bytes) return false;
         if (hole == 0 && gapless_ && (fragment.file.length >= tuning_.pick_below_bytes || long_ones_ > 0)) {
             return count_ < IOV_MAX;  // any length: an iovec needs no buffer
         }

@@ -42,6 +42,8 @@ struct DirectTuning {
     std::int64_t sieve_below_bytes = 2048;
     /// Bytes that are copied together, or read at once before being picked apart.
     std::int64_t buffer_bytes = 1 << 20;
+    /// Holes longer than this are not read, whatever they save.
+    std::int64_t longest_hole_bytes = INT64_MAX;
 };
 
 Outcome write_direct(storage::Backend& backend, int descriptor, const Memory& memory, const FileRange& range,

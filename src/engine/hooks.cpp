@@ -2,6 +2,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/hints.hpp"
 #include "engine/parts.hpp"
 #include "layout/mpi/flatten.hpp"
 
@@ -15,6 +16,19 @@ int hook_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI
 }
 
 int hook_close(MPI_File* fh) { return close_file(*the_engine, fh); }
+
+int hook_get_info(MPI_File fh, MPI_Info* info) {
+    const int result = the_engine->below.File_get_info(fh, info);
+    const std::shared_ptr<Handle> handle = the_engine->find(fh);
+    if (result == MPI_SUCCESS && handle && handle->engaged) show_hints(*handle, *info);
+    return result;
+}
+
+int hook_set_info(MPI_File fh, MPI_Info info) {
+    const std::shared_ptr<Handle> handle = the_engine->find(fh);
+    if (!handle || !handle->engaged || info == MPI_INFO_NULL) return the_engine->below.File_set_info(fh, info);
+    return the_engine->below.File_set_info(fh, LibraryInfo(info, handle->strategy.stripe).get());
+}
 
 int hook_sync(MPI_File fh) { return sync_file(*the_engine, fh); }
 
@@ -93,6 +107,8 @@ void install(const FileCalls& below, FileCalls& hooks, Options options, Host hos
     hooks.File_open = hook_open;
     hooks.File_close = hook_close;
     hooks.File_set_view = hook_set_view;
+    if (below.File_get_info != nullptr) hooks.File_get_info = hook_get_info;
+    if (below.File_set_info != nullptr) hooks.File_set_info = hook_set_info;
     if (below.File_sync != nullptr) hooks.File_sync = hook_sync;
     count_left_calls(below, hooks);
     hook_split_collectives(below, hooks);

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/checksum.hpp"
+#include "engine/hints.hpp"
 #include "engine/parts.hpp"
 #include "layout/mpi/flatten.hpp"
 #include "planner/plan.hpp"
@@ -46,6 +48,7 @@ struct Candidate {
     const planner::FileRule* rule = nullptr;
     std::string path;
     std::string refusal;
+    Chosen chosen;
 };
 
 std::string refuse_strategy(const planner::Strategy& strategy) {
@@ -53,44 +56,30 @@ std::string refuse_strategy(const planner::Strategy& strategy) {
     return {};
 }
 
-Candidate judge(const Engine& engine, const char* filename, int amode) {
+/// The rule's strategy with the program's hints; hints that ask for what is not executed are not used.
+Chosen choose_executable(const planner::FileRule& rule, MPI_Info info) {
+    Chosen chosen = choose(rule, [&](const char* hint) { return info_value(info, hint); });
+    const std::string refusal = refuse_strategy(chosen.strategy);
+    if (refusal.empty() || !refuse_strategy(rule.strategy).empty()) return chosen;
+    chosen.unused.push_back("the program's hints: " + refusal);
+    chosen.strategy = rule.strategy;
+    return chosen;
+}
+
+Candidate judge(const Engine& engine, const char* filename, int amode, MPI_Info info) {
     Candidate candidate;
     candidate.path = without_prefix(filename);
     candidate.rule = engine.plan.match(candidate.path);
     if (candidate.rule == nullptr) return candidate;
-    candidate.refusal = refuse_strategy(candidate.rule->strategy);
-    struct stat info{};
+    candidate.chosen = choose_executable(*candidate.rule, info);
+    candidate.refusal = refuse_strategy(candidate.chosen.strategy);
+    struct stat there{};
     if ((amode & MPI_MODE_SEQUENTIAL) != 0) candidate.refusal = "MPI_MODE_SEQUENTIAL";
-    if (candidate.path != filename && ::stat(filename, &info) == 0) {
+    if (candidate.path != filename && ::stat(filename, &there) == 0) {
         candidate.refusal = "a file exists whose name is the prefix and the path";
     }
     return candidate;
 }
-
-/// ROMIO's data sieving writes back bytes around those a rank asked for, under a lock that the engine does not take: a call that
-/// passes through could undo what another rank writes at the same time. Other libraries ignore the hint.
-class Hints {
-public:
-    Hints(MPI_Info given, bool change) : info_(given) {
-        if (!change) return;
-        const int made = given == MPI_INFO_NULL ? PMPI_Info_create(&own_) : PMPI_Info_dup(given, &own_);
-        if (made != MPI_SUCCESS) return;
-        owned_ = true;
-        PMPI_Info_set(own_, "romio_ds_write", "disable");
-        info_ = own_;
-    }
-    ~Hints() {
-        if (owned_) PMPI_Info_free(&own_);
-    }
-    Hints(const Hints&) = delete;
-    Hints& operator=(const Hints&) = delete;
-    [[nodiscard]] MPI_Info get() const { return info_; }
-
-private:
-    MPI_Info info_;
-    MPI_Info own_{};
-    bool owned_ = false;
-};
 
 /// The engine's descriptor, or why there is none.
 std::string open_descriptor(Engine& engine, Handle& handle) {
@@ -121,24 +110,31 @@ std::string open_descriptor(Engine& engine, Handle& handle) {
     return {};
 }
 
-/// Do all ranks want the engine, by the same rule, for the same file? Every rank that has a plan gets here on every open,
-/// whatever it thinks, so that none waits for another.
-bool all_agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line) {
+struct Agreement {
+    bool engaged = false;
+    bool same_hints = false;
+};
+
+/// Do all ranks want the engine, by the same rule, for the same file, and in the same way? Every rank that has a plan gets here on
+/// every open, whatever it thinks, so that none waits for another.
+Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line) {
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
-    std::array<std::int64_t, 5> mine{wants ? 1 : 0, inode, ~inode, rule_line, ~rule_line};  // min(~x) == ~max(x)
-    std::array<std::int64_t, 5> least{};
+    const std::string text = planner::to_text(handle.strategy);
+    const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
+    std::array<std::int64_t, 7> mine{wants ? 1 : 0, inode, ~inode, rule_line,
+                                     ~rule_line,    way,   ~way};  // min(~x) == ~max(x)
+    std::array<std::int64_t, 7> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
         MPI_SUCCESS) {
-        return false;
+        return {};
     }
-    return least[0] == 1 && least[1] == ~least[2] && least[3] == ~least[4];
+    return {least[0] == 1 && least[1] == ~least[2] && least[3] == ~least[4], least[5] == ~least[6]};
 }
 
 /// All ranks have agreed that they want it.
 void engage(Engine& engine, Handle& handle, MPI_Comm comm, const planner::FileRule& rule) {
-    handle.strategy = rule.strategy;
     if (handle.size > 1) {
-        if (rule.strategy.writers.kind == planner::WritersKind::aggregators) {
+        if (handle.strategy.writers.kind == planner::WritersKind::aggregators) {
             handle.team = engine.teams.of(comm, handle.refusal);
             if (!handle.team) return;
         }
@@ -149,7 +145,7 @@ void engage(Engine& engine, Handle& handle, MPI_Comm comm, const planner::FileRu
     handle.view = {0, 1, layout::flatten(MPI_BYTE).value()};
     if (handle.rank == 0) {
         note(engine, format::NoteCode::plan_applied, handle.path, rule.line,
-             "rule \"" + rule.match + "\": " + planner::to_text(rule.strategy));
+             "rule \"" + rule.match + "\": " + planner::to_text(handle.strategy));
     }
 }
 
@@ -157,10 +153,14 @@ void engage(Engine& engine, Handle& handle, MPI_Comm comm, const planner::FileRu
 
 int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
     if (comm == MPI_COMM_NULL || filename == nullptr) return engine.below.File_open(comm, filename, amode, info, fh);
-    const Candidate candidate = judge(engine, filename, amode);
+    const Candidate candidate = judge(engine, filename, amode, info);
     const bool wanted = candidate.rule != nullptr && candidate.refusal.empty();
-    const Hints hints(info, wanted);
-    const int result = engine.below.File_open(comm, filename, amode, hints.get(), fh);
+    const auto real_open = [&] {
+        if (!wanted) return engine.below.File_open(comm, filename, amode, info, fh);
+        const LibraryInfo told(info, candidate.chosen.strategy.stripe);
+        return engine.below.File_open(comm, filename, amode, told.get(), fh);
+    };
+    const int result = real_open();
     int error_class = MPI_SUCCESS;
     if (result != MPI_SUCCESS) PMPI_Error_class(result, &error_class);
     if (error_class == MPI_ERR_COMM) return result;  // nothing to agree over
@@ -171,13 +171,25 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
     handle->readable = (amode & (MPI_MODE_RDONLY | MPI_MODE_RDWR)) != 0;
     handle->writable = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
     handle->refusal = candidate.refusal;
+    handle->strategy = candidate.chosen.strategy;
+    handle->reads_holes = candidate.chosen.reads_holes;
     PMPI_Comm_rank(comm, &handle->rank);
     PMPI_Comm_size(comm, &handle->size);
     if (wanted && result == MPI_SUCCESS) handle->refusal = open_descriptor(engine, *handle);
 
     const bool wants = wanted && result == MPI_SUCCESS && handle->refusal.empty();
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
-    if (all_agree(comm, *handle, wants, rule_line)) {
+    const Agreement agreement = agree(comm, *handle, wants, rule_line);
+    if (agreement.engaged) {
+        std::vector<std::string> unused = candidate.chosen.unused;
+        if (!agreement.same_hints) {
+            handle->strategy = candidate.rule->strategy;
+            unused.push_back("the program's hints: they differ between ranks");
+        }
+        if (handle->rank == 0) {
+            for (const std::string& why : unused)
+                note(engine, format::NoteCode::message, handle->path, 0, "not used: " + why);
+        }
         engage(engine, *handle, comm, *candidate.rule);
     } else if (handle->refusal.empty()) {
         handle->refusal = "not possible on another rank";

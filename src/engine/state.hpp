@@ -78,9 +78,10 @@ struct Handle {
     Descriptor descriptor;
     std::mutex descriptor_lock;  ///< for its replacement
 
-    planner::Strategy strategy;
+    planner::Strategy strategy;  ///< of the rule and the program's hints; agreed by all ranks if engaged
     std::shared_ptr<Team> team;  ///< collective calls go through its exchange; null: each rank moves its own bytes
     SurveyMemory surveys;
+    bool reads_holes = true;     ///< this rank's wish: small holes may be read along with what is wanted
 
     layout::FileView view;
     std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "engine/hints.hpp"
 #include "engine/parts.hpp"
 #include "layout/mpi/flatten.hpp"
 
@@ -37,9 +38,12 @@ bool all_can(const Handle& handle, bool can) {
 
 int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
              const char* datarep, MPI_Info info) {
-    const int result = engine.below.File_set_view(fh, displacement, etype, filetype, datarep, info);
     const std::shared_ptr<Handle> handle = engine.find(fh);
-    if (!handle || !handle->engaged) return result;
+    const auto real = [&](MPI_Info told) {
+        return engine.below.File_set_view(fh, displacement, etype, filetype, datarep, told);
+    };
+    if (!handle || !handle->engaged) return real(info);
+    const int result = info == MPI_INFO_NULL ? real(info) : real(LibraryInfo(info, handle->strategy.stripe).get());
     layout::FileView view;
     std::string refusal =
         result == MPI_SUCCESS ? follow(displacement, etype, filetype, datarep, view) : "MPI_File_set_view failed";

@@ -19,9 +19,9 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 constexpr std::array<std::string_view, 1> top_level_keys{"file"};
-constexpr std::array<std::string_view, 8> rule_keys{"match", "mapping", "writers",   "domains",
-                                                    "order", "buffer",  "threshold", "stripe"};
-constexpr std::array<std::string_view, 2> stripe_keys{"size", "count"};
+constexpr std::array<std::string_view, 9> rule_keys{"match",  "mapping",   "writers", "domains", "order",
+                                                    "buffer", "threshold", "stripe",  "set_size"};
+constexpr std::array<std::string_view, 3> stripe_keys{"size", "count", "start"};
 
 /// One parse: knows the file's name and keeps the first error.
 class Reader {
@@ -104,14 +104,26 @@ private:
             fail("a [[file]] table without 'match'", std::string(name_) + ":" + std::to_string(rule.line),
                  "say which files it is for, such as match = \"*.chk\"");
         }
+        rule.given = {table.contains("mapping"), table.contains("writers"), table.contains("domains"),
+                      table.contains("order"), table.contains("buffer")};
         read_choice(table, "mapping", parse_mapping, rule.strategy.mapping);
         read_choice(table, "writers", parse_writers, rule.strategy.writers);
         read_choice(table, "domains", parse_domains, rule.strategy.domains);
         read_choice(table, "order", parse_order, rule.strategy.order);
         read_size(table, "buffer", rule.strategy.buffer_bytes);
         read_threshold(table, rule.strategy.threshold);
-        if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok())
-            read_stripe(*stripe, rule.strategy.stripe);
+        read_set_size(table, rule.defers_set_size);
+        if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok()) read_stripe(*stripe, rule);
+    }
+
+    void read_set_size(const toml::table& table, bool& defers) {
+        const toml::node* node = table.get("set_size");
+        if (node == nullptr || !ok()) return;
+        const std::string text = text_of("set_size", *node);
+        if (!ok()) return;
+        defers = text == "deferred";
+        if (!defers && text != "at-once")
+            fail("unknown set_size", quoted(text) + at(node->source()), "write \"deferred\" or \"at-once\"");
     }
 
     std::string text_of(std::string_view key, const toml::node& node) {
@@ -171,23 +183,33 @@ private:
         threshold = *value;
     }
 
-    void read_stripe(const toml::node& node, Stripe& stripe) {
+    void read_stripe(const toml::node& node, FileRule& rule) {
         const toml::table* table = node.as_table();
         if (table == nullptr) {
             fail("not a table", "stripe" + at(node.source()), "write stripe = { size = \"1 MiB\", count = 8 }");
             return;
         }
         check_keys(*table, stripe_keys, "");
+        Stripe& stripe = rule.strategy.stripe;
         read_size(*table, "size", stripe.size_bytes);
-        const toml::node* count = table->get("count");
-        if (count == nullptr || !ok()) return;
-        const auto* number = count->as_integer();
-        if (number == nullptr || number->get() < 1) {
-            fail("not a number of stripes", "count" + at(count->source()),
-                 "write a whole number from 1, or leave the key out for the default");
+        read_number(*table, "count", "not a number of stripes", 1, stripe.count);
+        read_number(*table, "start", "not the number of a target", 0, stripe.start);
+        rule.given.stripe_size = table->contains("size");
+        rule.given.stripe_count = table->contains("count");
+        rule.given.stripe_start = table->contains("start");
+    }
+
+    void read_number(const toml::table& table, std::string_view key, const char* complaint, std::int64_t least,
+                     std::int64_t& result) {
+        const toml::node* node = table.get(key);
+        if (node == nullptr || !ok()) return;
+        const auto* number = node->as_integer();
+        if (number != nullptr && number->get() >= least) {
+            result = number->get();
             return;
         }
-        stripe.count = number->get();
+        fail(complaint, std::string(key) + at(node->source()),
+             "write a whole number from " + std::to_string(least) + ", or leave the key out for the default");
     }
 
     std::string_view name_;
@@ -264,12 +286,17 @@ std::string to_toml(const PlanFile& plan) {
         if (strategy.buffer_bytes > 0)
             text += "buffer  = " + toml_string(exact_size_text(strategy.buffer_bytes)) + "\n";
         if (strategy.threshold) text += "threshold = " + share_text(*strategy.threshold) + "\n";
+        if (!rule.defers_set_size) text += "set_size = \"at-once\"\n";
         std::string stripe;
         if (strategy.stripe.size_bytes > 0)
             stripe = "size = " + toml_string(exact_size_text(strategy.stripe.size_bytes));
         if (strategy.stripe.count > 0) {
             if (!stripe.empty()) stripe += ", ";
             stripe += "count = " + std::to_string(strategy.stripe.count);
+        }
+        if (strategy.stripe.start >= 0) {
+            if (!stripe.empty()) stripe += ", ";
+            stripe += "start = " + std::to_string(strategy.stripe.start);
         }
         if (!stripe.empty()) text += "stripe  = { " + stripe + " }\n";
     }

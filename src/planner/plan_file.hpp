@@ -14,11 +14,19 @@
 
 namespace ioweir::planner {
 
+/// Which keys stand in a rule: what is left open may be said by the program's hints.
+struct GivenKeys {
+    bool mapping = false, writers = false, domains = false, order = false, buffer = false;
+    bool stripe_size = false, stripe_count = false, stripe_start = false;
+};
+
 /// One [[file]] table.
 struct FileRule {
     std::string match;  ///< an fnmatch pattern, see PlanFile::match
     Strategy strategy;
     std::int64_t line = 0;  ///< of the table in the plan file, from 1; 0 when it comes from elsewhere
+    GivenKeys given = {};
+    bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
 };
 
 struct PlanFile {

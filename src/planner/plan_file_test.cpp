@@ -50,17 +50,37 @@ TEST(PlanFile, WhatIsLeftOutIsTheDefault) {
     EXPECT_EQ(plan.files[1].strategy.stripe, (Stripe{0, 2}));
 }
 
+TEST(PlanFile, KnowsWhichKeysStandInARule) {
+    const auto plan = must_parse(
+        "[[file]]\nmatch = \"a\"\nwriters = \"everyone\"\nstripe = { start = 0 }\nset_size = \"at-once\"\n"
+        "[[file]]\nmatch = \"b\"\n");
+    EXPECT_TRUE(plan.files[0].given.writers);
+    EXPECT_TRUE(plan.files[0].given.stripe_start);
+    EXPECT_FALSE(plan.files[0].given.stripe_count);
+    EXPECT_FALSE(plan.files[0].given.domains);
+    EXPECT_EQ(plan.files[0].strategy.stripe, (Stripe{0, 0, 0}));
+    EXPECT_FALSE(plan.files[0].defers_set_size);
+    EXPECT_FALSE(plan.files[1].given.writers);
+    EXPECT_TRUE(plan.files[1].defers_set_size);
+    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nset_size = \"later\"\n"),
+              "unknown set_size: 'later' (plan.toml:3); write \"deferred\" or \"at-once\"");
+    EXPECT_EQ(
+        refusal("[[file]]\nmatch = \"*\"\nstripe = { start = -1 }\n"),
+        "not the number of a target: start (plan.toml:3); write a whole number from 0, or leave the key out for the "
+        "default");
+}
+
 TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nwritrs = \"everyone\"\n"),
               "unknown key: 'writrs' (plan.toml:3); did you mean 'writers'? known: match, mapping, writers, domains, "
-              "order, buffer, threshold, stripe");
+              "order, buffer, threshold, stripe, set_size");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { sise = 4 }\n"),
-              "unknown key: 'sise' (plan.toml:3); did you mean 'size'? known: size, count");
+              "unknown key: 'sise' (plan.toml:3); did you mean 'size'? known: size, count, start");
     EXPECT_EQ(refusal("[[files]]\nmatch = \"*\"\n"),
               "unknown key: 'files' (plan.toml:1); a plan file has [[file]] tables only");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ncolour = 1\n"),
               "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, threshold, "
-              "stripe");
+              "stripe, set_size");
 }
 
 TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {
@@ -151,7 +171,8 @@ rc::Gen<Strategy> any_strategy() {
                      rc::gen::map(rc::gen::inRange(0, 3), [](int i) { return static_cast<Order>(i); })),
         rc::gen::set(&Strategy::buffer_bytes, size),
         rc::gen::set(&Strategy::stripe, rc::gen::build<Stripe>(rc::gen::set(&Stripe::size_bytes, size),
-                                                               rc::gen::set(&Stripe::count, count(0)))));
+                                                               rc::gen::set(&Stripe::count, count(0)),
+                                                               rc::gen::set(&Stripe::start, count(-1)))));
 }
 
 RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
@@ -159,7 +180,7 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
     const auto rules = *rc::gen::inRange(1, 5);
     for (int i = 0; i < rules; ++i) {
         const auto odd = *rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127));
-        plan.files.push_back({std::to_string(i) + odd, *any_strategy(), 0});
+        plan.files.push_back({std::to_string(i) + odd, *any_strategy(), 0, {}, i % 2 == 0});
     }
     const auto parsed = parse_plan_file(to_toml(plan), "plan.toml");
     if (!parsed) RC_FAIL(parsed.error().message() + "\n" + to_toml(plan));
@@ -167,6 +188,7 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
     for (std::size_t i = 0; i < plan.files.size(); ++i) {
         RC_ASSERT(parsed.value().files[i].match == plan.files[i].match);
         RC_ASSERT((parsed.value().files[i].strategy == plan.files[i].strategy));
+        RC_ASSERT(parsed.value().files[i].defers_set_size == plan.files[i].defers_set_size);
     }
 }
 

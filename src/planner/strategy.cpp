@@ -199,6 +199,7 @@ std::string to_text(const Strategy& strategy) {
     if (strategy.threshold) text += ", threshold " + share_text(*strategy.threshold);
     if (strategy.stripe.size_bytes > 0) text += ", stripe size " + exact_size_text(strategy.stripe.size_bytes);
     if (strategy.stripe.count > 0) text += ", stripe count " + std::to_string(strategy.stripe.count);
+    if (strategy.stripe.start >= 0) text += ", stripe start " + std::to_string(strategy.stripe.start);
     return text;
 }
 

@@ -63,6 +63,7 @@ enum class Order : std::uint8_t {
 struct Stripe {
     std::int64_t size_bytes = 0;
     std::int64_t count = 0;
+    std::int64_t start = -1;  ///< target of the first stripe; -1 leaves it to the file system
     friend bool operator==(const Stripe&, const Stripe&) = default;
 };
 

@@ -38,10 +38,10 @@ TEST(StrategyText, WholeStrategyInOneLine) {
     strategy.writers = {WritersKind::aggregators, 0};
     strategy.domains = Domains::group_cyclic;
     strategy.buffer_bytes = 3 << 20;
-    strategy.stripe = {1 << 20, 8};
+    strategy.stripe = {1 << 20, 8, 2};
     EXPECT_EQ(to_text(strategy),
               "mapping shared, writers aggregators:auto, domains group-cyclic, order sequential, buffer 3 MiB, stripe "
-              "size 1 MiB, stripe count 8");
+              "size 1 MiB, stripe count 8, stripe start 2");
 }
 
 TEST(StrategyText, MistakesAreAnsweredWithWhatWasMeant) {

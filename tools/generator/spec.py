@@ -120,6 +120,7 @@ class Spec:
     records: dict[str, Any] = field(default_factory=dict)
     libraries: tuple[LibraryFunction, ...] = ()
     library_events: tuple[Event, ...] = ()
+    hints: tuple[dict[str, str], ...] = ()
 
     @property
     def events(self) -> list[Event]:
@@ -219,6 +220,7 @@ def load(directory: Path) -> Spec:
 
     table = tomllib.loads((directory / "libraries.toml").read_text())
     library_functions, library_events = libraries.load(table, next_id)
+    hints = tomllib.loads((directory / "hints.toml").read_text())["hint"]
     return Spec(
-        tuple(libc), tuple(mpi), tuple(requests), records, tuple(library_functions), tuple(library_events)
+        tuple(libc), tuple(mpi), tuple(requests), records, tuple(library_functions), tuple(library_events), tuple(hints)
     )

@@ -140,8 +140,10 @@ int PMPI_Grequest_complete(MPI_Request request);
 int PMPI_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
                         MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* request);
 int PMPI_Info_create(MPI_Info* info);
+int PMPI_Info_delete(MPI_Info info, const char* key);
 int PMPI_Info_dup(MPI_Info info, MPI_Info* newinfo);
 int PMPI_Info_free(MPI_Info* info);
+int PMPI_Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag);
 int PMPI_Info_set(MPI_Info info, const char* key, const char* value);
 int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status);
 int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,

@@ -1,0 +1,70 @@
+"""spec/hints.toml -> the engine's table of hints and the reference page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from generator.spec import Spec
+
+VALUES = {
+    "count": "a whole number from 1",
+    "size": 'bytes: `4194304` or `"4 MiB"`',
+    "index": "a whole number from 0",
+    "switch": "`enable`, `disable` or `automatic`",
+    "truth": "`true` or `false`",
+    "text": "as in a plan file",
+}
+CHOICES = ("mapping", "writers", "domains", "order", "buffer", "stripe.size", "stripe.count", "stripe.start", "reading", "")
+
+
+def member(value: str) -> str:
+    """The name in C++, where switch is a keyword."""
+    return value + "_" if value == "switch" else value
+
+
+def outputs(spec: Spec) -> dict[str, str]:
+    """The table, in the order of the file."""
+    for hint in spec.hints:
+        if hint["value"] not in VALUES or hint["sets"] not in CHOICES:
+            raise ValueError(f"spec/hints.toml: {hint['name']!r}: unknown value or sets")
+    names = [choice.replace(".", "_") or "nothing" for choice in CHOICES]
+    out = [
+        "// Generated from spec/hints.toml: the MPI hints that the engine understands. See docs/reference/hints.md.",
+        "#pragma once", "", "namespace ioweir::engine {", "",
+        "enum class HintValue { " + ", ".join(member(value) for value in VALUES) + " };",
+        "enum class HintSets { " + ", ".join(names) + " };", "",
+        "struct HintSpec {", "    const char* name;", "    HintValue value;", "    HintSets sets;", "};",
+        "inline constexpr HintSpec known_hints[] = {",
+    ]  # fmt: skip
+    for hint in spec.hints:
+        sets = hint["sets"].replace(".", "_") or "nothing"
+        out.append(f'    {{"{hint["name"]}", HintValue::{member(hint["value"])}, HintSets::{sets}}},')
+    out += ["};", "", "}  // namespace ioweir::engine", ""]
+    return {"ioweir_generated/hints.hpp": "\n".join(out)}
+
+
+def pages(spec: Spec) -> dict[str, str]:
+    """docs/reference/hints.md."""
+    out = [
+        "# MPI hints", "", "Generated from spec/hints.toml by `tools/generate.py --docs docs/reference`.", "",
+        "For a file that a rule of the [plan](plan-file.md) matches, these info keys of `MPI_File_open` say what the rule leaves open: a key",
+        "that stands in the rule wins over any hint. Of two hints for one key, the later one in the table wins.", "",
+        "| hint | value | key of the plan | meaning | where it comes from |", "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for hint in spec.hints:
+        sets = f"`{hint['sets']}`" if hint["sets"] not in ("", "reading") else ""
+        out.append(f"| `{hint['name']}` | {VALUES[hint['value']]} | {sets} | {hint['doc']} | {hint['source']} |")
+    out += [
+        "", "- A value that cannot be read is not used, and a note in the trace says so; it is never an error. So is one that asks for",
+        "  what this version does not execute, or that differs between ranks (then no hint is used).",
+        "- All hints are handed to the MPI library too, with the striping of the rule in the place of the program's: drivers that can",
+        "  stripe a new file (Lustre) do so. Only `romio_ds_write` is always `disable` there.",
+        "- Hints count when the file is opened. `MPI_File_set_view` and `MPI_File_set_info` change those of the MPI library, which apply",
+        "  to the calls that are left to it.",
+        "- `MPI_File_get_info` returns what is in effect: `cb_nodes` (every rank with `everyone`; absent where the number is found for each call),",
+        "  `cb_buffer_size` where it was chosen, `romio_cb_write`, `romio_cb_read`, `romio_ds_write`, `romio_ds_read` where it was asked for, and",
+        "  `ioweir_mapping`, `ioweir_writers`, `ioweir_domains`, `ioweir_order`; the rest as the MPI library has it. For a file that no rule",
+        "  matches, or that is left to the MPI library, its answer is not changed.", "",
+    ]  # fmt: skip
+    return {"hints.md": "\n".join(out)}

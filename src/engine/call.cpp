@@ -29,21 +29,6 @@ struct Decision {
 
 Decision alone(std::string reason) { return {By::library_alone, std::move(reason), nullptr, 0, 0, 0}; }
 
-/// Finds the engine's descriptor again if the program has closed it along with others.
-bool descriptor_is_usable(Engine& engine, Handle& handle) {
-    const std::lock_guard guard(handle.descriptor_lock);
-    if (Descriptors::is_intact(handle.descriptor)) return true;
-    const Descriptors::Opened opened =
-        engine.descriptors.open(handle.path, handle.descriptor.readable, handle.descriptor.writable);
-    if (opened.error != 0) return false;
-    if (opened.descriptor.identity != handle.descriptor.identity) {
-        engine.descriptors.release(opened.descriptor);
-        return false;
-    }
-    handle.descriptor = opened.descriptor;
-    return true;
-}
-
 Decision decide(Engine& engine, Handle& handle, const Call& call) {
     if (!handle.engaged) return {By::library, handle.refusal, nullptr, 0, 0, 0};
     if (!handle.view_refusal.empty()) return {By::library, handle.view_refusal, nullptr, 0, 0, 0};
@@ -91,6 +76,11 @@ Outcome move_bytes(Engine& engine, Handle& handle, Direction direction, const Me
         outcome = direction == Direction::write
                       ? write_direct(engine.backend, handle.descriptor.number, memory, range, tuning)
                       : read_direct(engine.backend, handle.descriptor.number, memory, range, tuning);
+    }
+    if (direction == Direction::read && outcome.error == 0 && outcome.bytes < memory.bytes &&
+        settle_size(engine, *handle.file)) {
+        const StorageScope scope(engine);
+        outcome = read_direct(engine.backend, handle.descriptor.number, memory, range, tuning);
     }
     if (engine.verify && direction == Direction::write && outcome.error == 0) {
         const std::lock_guard guard(handle.file->log_lock);
@@ -164,6 +154,7 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
                   engine.host.enter_storage,
                   engine.host.leave_storage};
     const bool writes = call.direction == Direction::write;
+    if (!writes) settle_size(engine, *handle.file);  // an aggregator must not meet the end too soon
     const TogetherOutcome together = transfer_together(*handle.team, handle.strategy, writes, errand, handle.surveys);
     if (!together.done) {
         handle.passed.count("no exchange, each rank alone: " + together.refusal);
@@ -202,6 +193,7 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     if (decision.by != By::engine) {
         handle.passed.count(decision.reason);
         if (handle.file && call.direction == Direction::write) ++handle.file->passed_writes;
+        if (handle.file) settle_size(engine, *handle.file);
         return decision.by == By::library ? same() : independent();
     }
     if (!outcome) {
@@ -214,6 +206,20 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
 }
 
 }  // namespace
+
+bool descriptor_is_usable(Engine& engine, Handle& handle) {
+    const std::lock_guard guard(handle.descriptor_lock);
+    if (Descriptors::is_intact(handle.descriptor)) return true;
+    const Descriptors::Opened opened =
+        engine.descriptors.open(handle.path, handle.descriptor.readable, handle.descriptor.writable);
+    if (opened.error != 0) return false;
+    if (opened.descriptor.identity != handle.descriptor.identity) {
+        engine.descriptors.release(opened.descriptor);
+        return false;
+    }
+    handle.descriptor = opened.descriptor;
+    return true;
+}
 
 int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
              FunctionRef<int()> independent) {

@@ -330,6 +330,20 @@ TEST_F(Logged, HandlesAreCheckedEachForItself) {
     EXPECT_EQ(log_.written_except({{0, 500}}), (ExtentList{{1000, 500}}));
 }
 
+TEST_F(Logged, WhatWasCutOffIsNotExpected) {
+    write(1, 0, random_bytes(dice_, 100));
+    write(1, 200, random_bytes(dice_, 100));
+    write(1, 400, random_bytes(dice_, 100));
+    ASSERT_EQ(::ftruncate(file_.descriptor(), 250), 0);
+    log_.cut(250);
+    const WriteLog::Report report = check(1);
+    EXPECT_TRUE(report.wrong.empty());
+    EXPECT_EQ(report.checked_bytes, 100);
+    EXPECT_EQ(report.unchecked_bytes, 50);
+    spoil(20);
+    EXPECT_EQ(check(1).wrong, (ExtentList{{0, 100}}));
+}
+
 TEST_F(Logged, RandomWritesNeverCryWolf) {
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
         SCOPED_TRACE(seed);

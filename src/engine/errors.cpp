@@ -2,8 +2,10 @@
 // What does not live here: noticing it (call.cpp, sizes.cpp).
 //
 // A rank whose own call failed returns that at once. The others learn it where all ranks meet anyway: MPI_File_sync and
-// MPI_File_close, at the cost of one small reduction each.
+// MPI_File_close, at the cost of one small reduction each; a failure of the library's own sync, at the next of them.
+#include <array>
 #include <cerrno>
+#include <cstdint>
 
 #include "engine/parts.hpp"
 
@@ -40,26 +42,38 @@ void remember_error(Handle& handle, int error_class) {
     handle.failed.compare_exchange_strong(none, error_class);
 }
 
-int agree_on_errors(Handle& handle, int untold) {
+void owe_error(Handle& handle, int error_class) {
+    int none = MPI_SUCCESS;
+    handle.owed.compare_exchange_strong(none, error_class);
+}
+
+int agree_on_errors(Engine& engine, Handle& handle) {
     const int told = handle.failed.exchange(MPI_SUCCESS);
-    if (handle.size == 1) return untold;
-    const int mine = untold != MPI_SUCCESS ? untold : told;
-    int anyones = mine;
-    PMPI_Allreduce(&mine, &anyones, 1, MPI_INT, MPI_MAX, handle.comm);
-    if (untold != MPI_SUCCESS) return untold;
-    return told != MPI_SUCCESS ? MPI_SUCCESS : anyones;
+    const int owed = handle.owed.exchange(MPI_SUCCESS);
+    const WaitingSize size = waiting_size(engine, handle);
+    std::array<std::int64_t, 3> largest{owed != MPI_SUCCESS ? owed : told, size.said, size.there};
+    if (handle.size > 1) PMPI_Allreduce(MPI_IN_PLACE, largest.data(), 3, MPI_INT64_T, MPI_MAX, handle.comm);
+    // Every rank's writes are done by now, and all see the same figures: either all are here or none.
+    if (largest[1] > largest[2]) {
+        int failure = handle.rank == 0 ? error_class(grow(engine, handle, largest[1])) : MPI_SUCCESS;
+        if (handle.size > 1) PMPI_Bcast(&failure, 1, MPI_INT, 0, handle.comm);
+        if (failure != MPI_SUCCESS) return failure;
+    }
+    forget_size(handle);
+    if (owed != MPI_SUCCESS) return owed;
+    return told != MPI_SUCCESS ? MPI_SUCCESS : static_cast<int>(largest[0]);
 }
 
 int sync_file(Engine& engine, MPI_File fh) {
     const std::shared_ptr<Handle> handle = engine.find(fh);
     if (!handle || !handle->engaged) return engine.below.File_sync(fh);
+    const int others = agree_on_errors(engine, *handle);
     const int result = engine.below.File_sync(fh);
     if (result != MPI_SUCCESS) {
         int library_class = MPI_ERR_IO;
         PMPI_Error_class(result, &library_class);
         remember_error(*handle, library_class);  // a rank's own, too: often that of an earlier write
     }
-    const int others = agree_on_errors(*handle, MPI_SUCCESS);
     return others != MPI_SUCCESS ? raise(fh, others) : result;
 }
 

@@ -180,8 +180,7 @@ LibraryInfo::~LibraryInfo() {
 void show_hints(const Handle& handle, MPI_Info info) {
     const planner::Strategy& strategy = handle.strategy;
     const bool aggregates = strategy.writers.kind == WritersKind::aggregators;
-    const std::int64_t writers =
-        aggregates ? std::min<std::int64_t>(strategy.writers.count, handle.size) : handle.size;
+    const std::int64_t writers = aggregates ? std::min<std::int64_t>(strategy.writers.count, handle.size) : handle.size;
     if (writers > 0) {
         put(info, "cb_nodes", std::to_string(writers));
     } else {

@@ -35,15 +35,18 @@ TEST(Hints, SayWhoWritesWhereThePlanDoesNot) {
     EXPECT_EQ(writers("", {{"collective_buffering", "true"}, {"romio_cb_write", "disable"}}), "everyone");
     EXPECT_EQ(writers("", {{"ioweir_writers", "aggregators:2"}, {"cb_nodes", "3"}, {"romio_cb_write", "disable"}}),
               "aggregators:2");
-    EXPECT_EQ(writers("writers = \"everyone\"\n", {{"cb_nodes", "3"}, {"ioweir_writers", "aggregators:2"}}), "everyone");
+    EXPECT_EQ(writers("writers = \"everyone\"\n", {{"cb_nodes", "3"}, {"ioweir_writers", "aggregators:2"}}),
+              "everyone");
     EXPECT_EQ(writers("writers = \"aggregators:5\"\n", {{"romio_cb_write", "disable"}}), "aggregators:5");
 }
 
 TEST(Hints, SetWhatIsOpenAndNothingElse) {
-    const Info all{{"cb_buffer_size", "4194304"},      {"striping_factor", "8"},      {"striping_unit", "1048576"},
-                   {"start_iodevice", "3"},            {"ioweir_domains", "cyclic"},  {"ioweir_order", "contention-free"},
-                   {"ioweir_mapping", "subfiles:auto"}, {"romio_ds_read", "disable"}, {"romio_ds_write", "enable"},
-                   {"romio_cb_read", "enable"},        {"access_style", "write_once"}};
+    const Info all{{"cb_buffer_size", "4194304"},       {"striping_factor", "8"},
+                   {"striping_unit", "1048576"},        {"start_iodevice", "3"},
+                   {"ioweir_domains", "cyclic"},        {"ioweir_order", "contention-free"},
+                   {"ioweir_mapping", "subfiles:auto"}, {"romio_ds_read", "disable"},
+                   {"romio_ds_write", "enable"},        {"romio_cb_read", "enable"},
+                   {"access_style", "write_once"}};
     const Chosen open = chosen("", all);
     EXPECT_EQ(open.strategy.buffer_bytes, 4 << 20);
     EXPECT_EQ(open.strategy.stripe, (planner::Stripe{1 << 20, 8, 3}));
@@ -69,10 +72,18 @@ TEST(Hints, OfTwoForOneKeyTheLaterOneInTheTableWins) {
 }
 
 TEST(Hints, WrongValuesAreSaidAndNotUsed) {
-    for (const auto& [hint, value] : Info{{"cb_nodes", "many"},      {"cb_buffer_size", "0"},    {"striping_factor", "-1"},
-                                          {"striping_unit", "1 M"},  {"start_iodevice", "-1"},   {"romio_cb_write", "true"},
-                                          {"collective_buffering", "1"}, {"ioweir_order", "any"}, {"ioweir_writers", "none"},
-                                          {"romio_ds_read", ""},     {"romio_ds_write", "no"},   {"cb_nodes ", "3"}}) {
+    for (const auto& [hint, value] : Info{{"cb_nodes", "many"},
+                                          {"cb_buffer_size", "0"},
+                                          {"striping_factor", "-1"},
+                                          {"striping_unit", "1 M"},
+                                          {"start_iodevice", "-1"},
+                                          {"romio_cb_write", "true"},
+                                          {"collective_buffering", "1"},
+                                          {"ioweir_order", "any"},
+                                          {"ioweir_writers", "none"},
+                                          {"romio_ds_read", ""},
+                                          {"romio_ds_write", "no"},
+                                          {"cb_nodes ", "3"}}) {
         const Chosen wrong = chosen("", {{hint, value}});
         EXPECT_EQ(wrong.strategy, planner::Strategy{}) << hint;
         EXPECT_TRUE(wrong.reads_holes) << hint;

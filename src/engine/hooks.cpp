@@ -113,6 +113,7 @@ void install(const FileCalls& below, FileCalls& hooks, Options options, Host hos
     count_left_calls(below, hooks);
     hook_split_collectives(below, hooks);
     hook_nonblocking_calls(below, hooks);
+    hook_sizes(below, hooks);
     using F = FileCalls;
     put<&F::File_read_at, &F::File_read_at>(below, hooks);
     put<&F::File_read_at_c, &F::File_read_at_c>(below, hooks);
@@ -138,6 +139,7 @@ void shut_down() {
         if (handle->engaged && the_engine->verify) {
             note(*the_engine, format::NoteCode::message, handle->path, 0, "never closed, and therefore not verified");
         }
+        if (handle->file) settle_size(*the_engine, *handle->file);
         note_end(*the_engine, *handle);
         const StorageScope scope(*the_engine);
         the_engine->descriptors.release(handle->descriptor);

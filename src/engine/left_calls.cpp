@@ -26,6 +26,7 @@ struct Left<member> {
         if (const std::shared_ptr<Handle> handle = the_engine.find(fh)) {
             handle->passed.count(handle->engaged ? reason : handle->refusal);
             if (handle->file && moves == Moves::writes) ++handle->file->passed_writes;
+            if (handle->file) settle_size(the_engine, *handle->file);
         }
         return (the_engine.below.*member)(fh, rest...);
     }

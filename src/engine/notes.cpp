@@ -16,7 +16,7 @@ void note_end(const Engine& engine, Handle& handle) {
         note(engine, format::NoteCode::passed_through, handle.path, entry.calls, entry.reason);
     }
     const Totals& totals = handle.totals;
-    if (totals.calls == 0) return;
+    if (totals.calls == 0 && totals.sizes_deferred == 0) return;
     char text[400];
     int length = std::snprintf(
         text, sizeof text, "calls %lld, read %lld bytes, wrote %lld bytes, storage operations %lld, elapsed %lld ns",
@@ -31,7 +31,12 @@ void note_end(const Engine& engine, Handle& handle) {
             static_cast<long long>(totals.exchange_ns), static_cast<long long>(totals.storage_ns),
             static_cast<long long>(totals.messages), static_cast<long long>(totals.sent_bytes));
     }
-    note(engine, format::NoteCode::engine_summary, handle.path, totals.bytes_read + totals.bytes_written, text);
+    std::string more;
+    if (totals.sizes_deferred > 0) {
+        more = "; set_size deferred " + std::to_string(totals.sizes_deferred) + ", file grown " +
+               std::to_string(totals.sizes_grown);
+    }
+    note(engine, format::NoteCode::engine_summary, handle.path, totals.bytes_read + totals.bytes_written, text + more);
 }
 
 }  // namespace ioweir::engine

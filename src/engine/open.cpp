@@ -155,6 +155,7 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
     if (comm == MPI_COMM_NULL || filename == nullptr) return engine.below.File_open(comm, filename, amode, info, fh);
     const Candidate candidate = judge(engine, filename, amode, info);
     const bool wanted = candidate.rule != nullptr && candidate.refusal.empty();
+    for (const std::shared_ptr<FileState>& file : engine.files()) settle_size(engine, *file);
     const auto real_open = [&] {
         if (!wanted) return engine.below.File_open(comm, filename, amode, info, fh);
         const LibraryInfo told(info, candidate.chosen.strategy.stripe);
@@ -190,6 +191,7 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
             for (const std::string& why : unused)
                 note(engine, format::NoteCode::message, handle->path, 0, "not used: " + why);
         }
+        handle->defers_set_size = candidate.rule->defers_set_size;
         engage(engine, *handle, comm, *candidate.rule);
     } else if (handle->refusal.empty()) {
         handle->refusal = "not possible on another rank";
@@ -208,8 +210,8 @@ int close_file(Engine& engine, MPI_File* fh) {
     engine.remove(*fh);  // before the real close: another thread may be given the same handle right after
     int others = MPI_SUCCESS;
     if (handle->engaged) {
-        const bool never_ended = handle->split.kind != SplitCollective::Kind::none;
-        others = raise(*fh, agree_on_errors(*handle, never_ended ? handle->split.result : MPI_SUCCESS));
+        if (handle->split.kind != SplitCollective::Kind::none) owe_error(*handle, handle->split.result);  // never ended
+        others = raise(*fh, agree_on_errors(engine, *handle));
     }
     int result = engine.below.File_close(fh);
     if (result == MPI_SUCCESS) result = others;

@@ -30,6 +30,8 @@ struct Call {
     bool collective = false;  ///< every rank of the file makes it, and each stays in it until its own data are moved
     bool raises = true;       ///< an error goes to the file's error handler at once; else the caller sees to it
 };
+/// Finds the engine's descriptor again if the program has closed it along with others.
+[[nodiscard]] bool descriptor_is_usable(Engine& engine, Handle& handle);
 /// `same` is the real function, which may be collective; `independent` its form that needs no other rank.
 int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same, FunctionRef<int()> independent);
 
@@ -42,10 +44,26 @@ void hook_nonblocking_calls(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 int raise(MPI_File fh, int error_class);   ///< calls the file's error handler, unless it is no error; gives the class
 /// This rank's program has been told or will be before the next agreement; the other ranks have not.
 void remember_error(Handle& handle, int error_class);
-/// Collective over the handle's group. What this rank still has to return: `untold`, which nobody knows of yet, or else the class
-/// of a failure on another rank since the last agreement, if its own program has not been told of any.
-[[nodiscard]] int agree_on_errors(Handle& handle, int untold);
+/// Not even this rank's program has been told, and will be by the next agreement.
+void owe_error(Handle& handle, int error_class);
+/// Collective over the handle's group; gives the file the length that the handle has said. What this rank still has to return: a
+/// failure of its own of which its program does not know, or else the class of one on another rank since the last agreement, if
+/// its own program has not been told of any.
+[[nodiscard]] int agree_on_errors(Engine& engine, Handle& handle);
 int sync_file(Engine& engine, MPI_File fh);
+
+// sizes.cpp: MPI_File_set_size and whatever could observe that it waits.
+void hook_sizes(const mpi::FileCalls& below, mpi::FileCalls& hooks);
+/// Gives the file the length that a handle has said. True if there was one. Needs no other rank.
+bool settle_size(Engine& engine, FileState& file);
+/// What the handle has said, if it still waits: the length, and that of the file as this rank sees it.
+struct WaitingSize {
+    std::int64_t said = 0, there = 0;
+};
+[[nodiscard]] WaitingSize waiting_size(Engine& engine, Handle& handle);
+void forget_size(Handle& handle);
+/// An errno value.
+[[nodiscard]] int grow(Engine& engine, Handle& handle, std::int64_t bytes);
 
 // left_calls.cpp: replaces in `hooks` the data calls that are only counted.
 void count_left_calls(const mpi::FileCalls& below, mpi::FileCalls& hooks);

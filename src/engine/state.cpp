@@ -66,6 +66,15 @@ std::shared_ptr<FileState> Engine::file(const FileIdentity& identity) {
     return state;
 }
 
+std::vector<std::shared_ptr<FileState>> Engine::files() const {
+    const std::shared_lock guard(lock_);
+    std::vector<std::shared_ptr<FileState>> all;
+    for (const auto& [identity, known] : files_) {
+        if (std::shared_ptr<FileState> state = known.lock()) all.push_back(std::move(state));
+    }
+    return all;
+}
+
 void Engine::give_comm(Handle& handle, MPI_Comm comm) {
     int level = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&level);

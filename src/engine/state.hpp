@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -21,12 +22,19 @@
 
 namespace ioweir::engine {
 
+struct Handle;
+
 /// Keyed by the file and not by the handle: PnetCDF has a file open twice.
 struct FileState {
     FileIdentity identity;
     std::mutex log_lock;
     WriteLog log;                                ///< with verify only
     std::atomic<std::int64_t> passed_writes{0};  ///< writes that the MPI library did, of which the log knows nothing
+
+    std::mutex size_lock;                         ///< for what follows: sizes.cpp
+    std::atomic<std::int64_t> deferred_bytes{0};  ///< how long a handle has said that the file is; 0: as long as it is
+    std::shared_ptr<Handle> deferring;            ///< that handle; null where there is none
+    std::optional<bool> grows;                    ///< can the file system do it? unknown until first needed
 };
 
 /// Calls that went to the MPI library, by reason.
@@ -48,6 +56,7 @@ struct Totals {
     std::atomic<std::int64_t> calls{0}, bytes_read{0}, bytes_written{0}, operations{0}, elapsed_ns{0};
     // Of the calls that went through an exchange:
     std::atomic<std::int64_t> exchanges{0}, rounds{0}, exchange_ns{0}, storage_ns{0}, messages{0}, sent_bytes{0};
+    std::atomic<std::int64_t> sizes_deferred{0}, sizes_grown{0};
 };
 
 /// A split collective between its begin and its end. A handle has one at a time (MPI 4.0, section 14.4.5).
@@ -78,16 +87,18 @@ struct Handle {
     Descriptor descriptor;
     std::mutex descriptor_lock;  ///< for its replacement
 
+    bool defers_set_size = false;
     planner::Strategy strategy;  ///< of the rule and the program's hints; agreed by all ranks if engaged
     std::shared_ptr<Team> team;  ///< collective calls go through its exchange; null: each rank moves its own bytes
     SurveyMemory surveys;
-    bool reads_holes = true;     ///< this rank's wish: small holes may be read along with what is wanted
+    bool reads_holes = true;  ///< this rank's wish: small holes may be read along with what is wanted
 
     layout::FileView view;
     std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not
 
     SplitCollective split;
     std::atomic<int> failed{MPI_SUCCESS};  ///< class of this rank's first failure of which the others do not know
+    std::atomic<int> owed{MPI_SUCCESS};    ///< of its first failure of which not even its own program knows
 
     Totals totals;
     PassedThrough passed;
@@ -111,6 +122,7 @@ public:
     [[nodiscard]] std::vector<std::shared_ptr<Handle>> take_all();
 
     [[nodiscard]] std::shared_ptr<FileState> file(const FileIdentity& identity);
+    [[nodiscard]] std::vector<std::shared_ptr<FileState>> files() const;  ///< all that a handle is open for
     [[nodiscard]] std::uint32_t next_id() { return ++last_id_; }
 
     Teams teams;

@@ -126,6 +126,17 @@ WriteLog::Report WriteLog::check(std::uint32_t handle, storage::Backend& backend
     return report;
 }
 
+void WriteLog::cut(std::int64_t length) {
+    resolve();
+    std::erase_if(records_, [&](const Record& record) { return record.extent.offset >= length; });
+    for (Record& record : records_) {
+        if (record.extent.end() <= length) continue;
+        record.extent.length = length - record.extent.offset;
+        record.whole = false;
+    }
+    resolved_ = records_.size();
+}
+
 ExtentList WriteLog::written_except(const ExtentList& wrong) const {
     ExtentList written;
     for (const Record& record : records_) written.push_back(record.extent);

@@ -24,6 +24,9 @@ public:
     /// Reads back what `handle` wrote and nobody in this process overwrote.
     [[nodiscard]] Report check(std::uint32_t handle, storage::Backend& backend, int descriptor);
 
+    /// The file was cut to this length: nothing is expected beyond any more.
+    void cut(std::int64_t length);
+
     /// Every byte this process wrote through any handle except `wrong`: they may explain another rank's mismatch.
     [[nodiscard]] layout::ExtentList written_except(const layout::ExtentList& wrong) const;
 

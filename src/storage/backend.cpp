@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -62,6 +64,30 @@ Opened Backend::open(const char* path, int flags, mode_t mode) {
 int Backend::close(int descriptor) {
     const int error = attempt_close(descriptor);
     return error == EINTR ? 0 : error;
+}
+
+int Backend::attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) {
+    return ::fallocate(descriptor, mode, offset, bytes) == 0 ? 0 : -errno;
+}
+
+int Backend::grow(int descriptor, std::int64_t bytes) {
+    int error = 0;
+    do {
+        error = -attempt_allocate(descriptor, 0, bytes - 1, 1);
+    } while (error == EINTR);
+    if (error != ENOSPC && error != EDQUOT) return error;
+    // No room for the block of the last byte. A hole needs none; and whoever could make the file longer now would need room, too.
+    struct stat info{};
+    if (::fstat(descriptor, &info) != 0) return errno;
+    if (info.st_size >= bytes) return 0;
+    return ::ftruncate(descriptor, bytes) == 0 ? 0 : errno;
+}
+
+bool Backend::can_grow(int descriptor) {
+    for (;;) {
+        const int error = -attempt_allocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, 1);
+        if (error != EINTR) return error == 0;
+    }
 }
 
 Transfer Backend::write_at(int descriptor, const void* data, std::int64_t bytes, std::int64_t offset) {

@@ -49,12 +49,20 @@ public:
     /// about what a crash would leave.
     virtual int flush_at(int descriptor, std::int64_t bytes, std::int64_t offset) = 0;
 
+    /// Makes the file `bytes` long if it is shorter, and never shorter, whoever else writes to it. Returns an errno value. Where
+    /// can_grow() says no, it fails.
+    int grow(int descriptor, std::int64_t bytes);
+    /// Found by trying, on the file's first byte: its length and its bytes stay as they are.
+    [[nodiscard]] bool can_grow(int descriptor);
+
     // One attempt each. Public so that a backend can wrap another; callers outside of this room use the above.
     // Attempts at transfers return the bytes moved (0: end of file) or a negative errno value.
     [[nodiscard]] virtual Opened attempt_open(const char* path, int flags, mode_t mode) = 0;
     virtual int attempt_close(int descriptor) = 0;
     virtual std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) = 0;
     virtual std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) = 0;
+    /// fallocate(2): 0 or a negative errno value.
+    virtual int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes);
 };
 
 }  // namespace ioweir::storage

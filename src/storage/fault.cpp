@@ -73,6 +73,14 @@ std::int64_t FaultBackend::attempt_read(int descriptor, const iovec* pieces, int
     return below_.attempt_read(descriptor, pieces, count, offset);
 }
 
+int FaultBackend::attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) {
+    if (mode == 0 && fault_.kind == FaultKind::error && writes_.fetch_add(1) + 1 == fault_.nth) {
+        struck_.fetch_add(1);
+        return -fault_.error;
+    }
+    return below_.attempt_allocate(descriptor, mode, offset, bytes);
+}
+
 std::int64_t FaultBackend::attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) {
     const std::int64_t number = writes_.fetch_add(1) + 1;
     const bool strikes = fault_.kind == FaultKind::shorten ? number >= fault_.nth : number == fault_.nth;

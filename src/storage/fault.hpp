@@ -47,6 +47,8 @@ public:
         return below_.flush_at(descriptor, bytes, offset);
     }
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
+    /// Growing a file counts as a write that can fail.
+    int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) override;
 
 private:
     Backend& below_;

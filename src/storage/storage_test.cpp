@@ -77,6 +77,29 @@ std::string pattern(std::size_t bytes) {
     return text;
 }
 
+TEST(PosixBackend, GrowsAFileAndNeverCutsOne) {
+    TemporaryFile file;
+    PosixBackend backend;
+    const Opened opened = backend.open(file.path(), O_RDWR);
+    if (!backend.can_grow(opened.descriptor)) GTEST_SKIP() << "no fallocate on this file system";
+    EXPECT_EQ(file.contents(), "") << "asking changes nothing";
+    EXPECT_EQ(backend.grow(opened.descriptor, 10), 0);
+    EXPECT_EQ(file.contents(), std::string(10, '\0'));
+    EXPECT_EQ(backend.write_at(opened.descriptor, "abcdefghijklmno", 15, 0).bytes, 15);
+    EXPECT_EQ(backend.grow(opened.descriptor, 10), 0);
+    EXPECT_EQ(backend.grow(opened.descriptor, 15), 0);
+    EXPECT_EQ(file.contents(), "abcdefghijklmno");
+    FaultBackend full(backend, {FaultKind::error, 1, ENOSPC});
+    EXPECT_EQ(full.grow(opened.descriptor, 20), 0) << "as a hole";
+    EXPECT_EQ(full.struck(), 1);
+    EXPECT_EQ(file.contents(), "abcdefghijklmno" + std::string(5, '\0'));
+    FaultBackend broken(backend, {FaultKind::error, 1, EIO});
+    EXPECT_EQ(broken.grow(opened.descriptor, 30), EIO);
+    EXPECT_EQ(file.contents().size(), 20u);
+    EXPECT_EQ(backend.close(opened.descriptor), 0);
+    EXPECT_FALSE(backend.can_grow(opened.descriptor));
+}
+
 TEST(PosixBackend, WritesAndReadsAtOffsets) {
     TemporaryFile file;
     PosixBackend backend;

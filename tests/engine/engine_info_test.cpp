@@ -38,7 +38,8 @@ protected:
         MPI_File file = MPI_FILE_NULL;
         EXPECT_EQ(world->hooks.File_open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file),
                   MPI_SUCCESS);
-        for (const auto& [key, value] : hints) EXPECT_EQ(value_of(info, key), value) << "the program's own is not changed";
+        for (const auto& [key, value] : hints)
+            EXPECT_EQ(value_of(info, key), value) << "the program's own is not changed";
         MPI_Info_free(&info);
         return file;
     }
@@ -59,7 +60,8 @@ protected:
 
     void write_and_close(MPI_File file, const std::string& path) {
         const auto value = static_cast<unsigned char>('a' + world->rank);
-        EXPECT_EQ(world->hooks.File_write_at_all(file, world->rank, &value, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(world->hooks.File_write_at_all(file, world->rank, &value, 1, MPI_BYTE, MPI_STATUS_IGNORE),
+                  MPI_SUCCESS);
         world->hooks.File_close(&file);
         EXPECT_EQ(static_cast<int>(contents(path).size()), world->ranks);
         remove(path);

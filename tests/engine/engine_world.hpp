@@ -42,6 +42,9 @@ public:
     int flush_at(int descriptor, std::int64_t bytes, std::int64_t offset) override {
         return now_->flush_at(descriptor, bytes, offset);
     }
+    int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) override {
+        return now_->attempt_allocate(descriptor, mode, offset, bytes);
+    }
 
 private:
     storage::PosixBackend posix_;

@@ -20,6 +20,11 @@ using storage::FaultKind;
 constexpr const char* plan_text = R"(
 [[file]]
 match = "*.engine"
+
+[[file]]
+match = "*.together"
+writers = "aggregators:2"
+buffer = 64
 )";
 
 [[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
@@ -53,8 +58,8 @@ protected:
         int bytes = bytes_a_call;
     };
 
-    void open_file() {
-        path_ = world->path("fault.engine");
+    void open_file(const char* name = "fault.engine") {
+        path_ = world->path(name);
         if (world->rank == 0) {
             const std::string before(static_cast<std::size_t>(place_of(world->ranks, bytes_a_rank) + 50), '.');
             const int fd = ::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
@@ -125,6 +130,22 @@ protected:
         EXPECT_EQ(std::string(there.begin(), there.end()), expected);
     }
 
+    /// The bytes of calls that say they moved them are there; those of the others are there or as they were; nothing else changes.
+    void expect_nothing_else(const std::vector<Answer>& all) const {
+        const std::vector<unsigned char> there = contents(path_);
+        std::string expected(static_cast<std::size_t>(place_of(world->ranks, bytes_a_rank) + 50), '.');
+        ASSERT_EQ(there.size(), expected.size());
+        for (int r = 0; r < world->ranks; ++r) {
+            for (int i = 0; i < bytes_a_rank; ++i) {
+                const auto at = static_cast<std::size_t>(place_of(r, i));
+                const bool failed =
+                    all[static_cast<std::size_t>(r * calls + i / bytes_a_call)].error_class != MPI_SUCCESS;
+                if (!failed || there[at] != '.') expected[at] = value_of(r, i);
+            }
+        }
+        EXPECT_EQ(std::string(there.begin(), there.end()), expected);
+    }
+
     MPI_File file_ = MPI_FILE_NULL;
     std::string path_;
 };
@@ -183,6 +204,52 @@ TEST_F(FaultTest, EveryRankLearnsOfAnErrorOnce) {
     PMPI_Allreduce(MPI_IN_PLACE, &struck_calls, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     EXPECT_GE(struck_calls, static_cast<std::int64_t>(world->cases / std::size(kinds)) * 3) << "or nothing was tested";
     EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), 0);
+}
+
+TEST_F(FaultTest, WithAggregatorsEveryRankLearnsOfAnErrorOnce) {
+    const Named kinds[] = {{{FaultKind::error, 1, ENOSPC}, MPI_ERR_NO_SPACE},
+                           {{FaultKind::error, 1, EIO}, MPI_ERR_IO},
+                           {{FaultKind::error, 1, EINTR}, MPI_SUCCESS},
+                           {{FaultKind::shorten, 1, 0}, MPI_SUCCESS}};
+    std::int64_t struck_cases = 0;
+    for (std::uint64_t i = 0; i < world->cases; ++i) {
+        Named one = kinds[i % std::size(kinds)];
+        const int victim = static_cast<int>(i / std::size(kinds)) % world->ranks;
+        one.fault.nth = 1 + static_cast<std::int64_t>(i * 7 / std::size(kinds)) % writes_a_rank;
+        const bool at_close = i % 2 == 1;
+        SCOPED_TRACE("case " + std::to_string(i) + ": rank " + std::to_string(victim) + ", write " +
+                     std::to_string(one.fault.nth) + ", errno " + std::to_string(one.fault.error));
+        open_file("fault.together");
+        world->backend.arm(world->rank == victim ? one.fault : Fault{});
+        const std::vector<Answer> answers = write_all_calls();
+        const bool struck = on_any_rank(world->backend.struck() > 0);
+        world->backend.arm({});
+        struck_cases += struck ? 1 : 0;
+        const int expected = struck ? one.error_class : MPI_SUCCESS;
+        int failed = 0;
+        for (const Answer& answer : answers) {
+            if (answer.error_class == MPI_SUCCESS) {
+                EXPECT_EQ(answer.bytes, bytes_a_call);
+            } else {
+                EXPECT_EQ(answer.error_class, expected);
+                ++failed;
+            }
+        }
+        EXPECT_LE(failed, 1);
+        if (world->rank == victim) {
+            EXPECT_EQ(failed, expected != MPI_SUCCESS ? 1 : 0) << "at once, on the rank that it struck";
+        }
+        const int news = failed > 0 ? MPI_SUCCESS : expected;
+        if (!at_close) {
+            EXPECT_EQ(class_of(world->hooks.File_sync(file_)), news);
+        }
+        EXPECT_EQ(class_of(world->hooks.File_close(&file_)), at_close ? news : MPI_SUCCESS);
+        EXPECT_EQ(handler_calls, expected != MPI_SUCCESS ? 1 : 0) << "on every rank, once";
+        expect_nothing_else(gathered(answers));
+        remove(path_);
+        if (on_any_rank(HasFailure())) return;
+    }
+    EXPECT_GE(struck_cases, static_cast<std::int64_t>(world->cases / 4)) << "or little was tested";
 }
 
 TEST_F(FaultTest, TwoRanksWithDifferentErrorsKeepTheirOwn) {

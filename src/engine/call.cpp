@@ -69,7 +69,7 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
 Outcome move_bytes(Engine& engine, Handle& handle, Direction direction, const Memory& memory, std::int64_t first_byte) {
     const FileRange range{&handle.view, first_byte};
     DirectTuning tuning;
-    if (!handle.reads_holes) tuning.longest_hole_bytes = 0;
+    if (!handle.effects.reads_holes) tuning.longest_hole_bytes = 0;
     Outcome outcome;
     {
         const StorageScope scope(engine);
@@ -188,8 +188,9 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
         decision.by = By::library_alone;  // the others may count on this rank for an exchange
     }
     std::optional<Outcome> outcome;
-    if (decision.by != By::library && call.collective && handle.team)
-        outcome = move_together(engine, handle, call, decision);
+    const bool together =
+        call.collective && handle.team && (call.direction == Direction::write || handle.effects.reads_together);
+    if (decision.by != By::library && together) outcome = move_together(engine, handle, call, decision);
     if (decision.by != By::engine) {
         handle.passed.count(decision.reason);
         if (handle.file && call.direction == Direction::write) ++handle.file->passed_writes;

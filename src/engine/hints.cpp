@@ -80,15 +80,20 @@ public:
                 return set(given_.stripe_count, strategy.stripe.count, value.number);
             case HintSets::stripe_start:
                 return set(given_.stripe_start, strategy.stripe.start, value.number);
-            case HintSets::reading:
-                chosen_.reads_holes = value.on.value_or(true);
+            case HintSets::read_holes:
+                chosen_.effects.reads_holes = value.on.value_or(true);
                 return;
-            case HintSets::nothing:
+            case HintSets::read_together:
+                chosen_.effects.reads_together = value.on.value_or(true);
+                return;
+            case HintSets::nothing:  // romio_ds_write
+                chosen_.effects.sieving_answer = value.on ? "disable" : "automatic";
                 return;
         }
     }
 
     Chosen finish() {
+        chosen_.effects.writers_chosen = given_.writers || named_ || collective_ || nodes_ > 0;
         if (!given_.writers) {
             Writers& writers = chosen_.strategy.writers;
             if (named_) {
@@ -179,17 +184,20 @@ LibraryInfo::~LibraryInfo() {
 
 void show_hints(const Handle& handle, MPI_Info info) {
     const planner::Strategy& strategy = handle.strategy;
-    const bool aggregates = strategy.writers.kind == WritersKind::aggregators;
-    const std::int64_t writers = aggregates ? std::min<std::int64_t>(strategy.writers.count, handle.size) : handle.size;
-    if (writers > 0) {
-        put(info, "cb_nodes", std::to_string(writers));
-    } else {
-        PMPI_Info_delete(info, "cb_nodes");  // found anew for each call
+    const HintEffects& effects = handle.effects;
+    if (strategy.writers.kind == WritersKind::aggregators) {
+        if (strategy.writers.count > 0) {
+            put(info, "cb_nodes", std::to_string(std::min<std::int64_t>(strategy.writers.count, handle.size)));
+        } else {
+            PMPI_Info_delete(info, "cb_nodes");  // found anew for each call
+        }
+        if (strategy.buffer_bytes > 0) put(info, "cb_buffer_size", std::to_string(strategy.buffer_bytes));
+        put(info, "romio_cb_write", "enable");
+        put(info, "romio_cb_read", effects.reads_together ? "enable" : "disable");
+    } else if (effects.writers_chosen) {
+        put(info, "romio_cb_write", "disable");
     }
-    if (aggregates && strategy.buffer_bytes > 0) put(info, "cb_buffer_size", std::to_string(strategy.buffer_bytes));
-    for (const char* key : {"romio_cb_write", "romio_cb_read"}) put(info, key, aggregates ? "enable" : "disable");
-    put(info, "romio_ds_write", "disable");
-    if (!handle.reads_holes) put(info, "romio_ds_read", "disable");
+    put(info, "romio_ds_write", effects.sieving_answer);
     put(info, "ioweir_mapping", planner::to_text(strategy.mapping));
     put(info, "ioweir_writers", planner::to_text(strategy.writers));
     put(info, "ioweir_domains", planner::to_text(strategy.domains));

@@ -15,7 +15,7 @@ namespace ioweir::engine {
 
 struct Chosen {
     planner::Strategy strategy;
-    bool reads_holes = true;
+    HintEffects effects;
     std::vector<std::string> unused;  ///< hints that could not be read, and why
 };
 

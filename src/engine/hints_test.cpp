@@ -53,7 +53,9 @@ TEST(Hints, SetWhatIsOpenAndNothingElse) {
     EXPECT_EQ(open.strategy.domains, planner::Domains::cyclic);
     EXPECT_EQ(open.strategy.order, planner::Order::contention_free);
     EXPECT_EQ(planner::to_text(open.strategy.mapping), "subfiles:auto");
-    EXPECT_FALSE(open.reads_holes);
+    EXPECT_FALSE(open.effects.reads_holes);
+    EXPECT_TRUE(open.effects.reads_together);
+    EXPECT_STREQ(open.effects.sieving_answer, "disable");
     EXPECT_TRUE(open.unused.empty());
     const std::string keys =
         "mapping = \"shared\"\nwriters = \"everyone\"\ndomains = \"even\"\norder = \"sequential\"\nbuffer = \"1 MiB\"\n"
@@ -63,6 +65,16 @@ TEST(Hints, SetWhatIsOpenAndNothingElse) {
     EXPECT_TRUE(fixed.unused.empty()) << "the plan wins, and that is no mistake";
     const Chosen half = chosen("stripe = { count = 2 }\n", all);
     EXPECT_EQ(half.strategy.stripe, (planner::Stripe{1 << 20, 2, 3})) << "key by key";
+}
+
+TEST(Hints, SayMoreThanTheStrategy) {
+    EXPECT_FALSE(chosen("", {{"romio_cb_read", "disable"}}).effects.reads_together);
+    EXPECT_FALSE(chosen("", {}).effects.writers_chosen);
+    EXPECT_FALSE(chosen("", {{"romio_cb_write", "automatic"}}).effects.writers_chosen);
+    EXPECT_TRUE(chosen("", {{"romio_cb_write", "disable"}}).effects.writers_chosen);
+    EXPECT_TRUE(chosen("writers = \"everyone\"\n", {}).effects.writers_chosen);
+    EXPECT_STREQ(chosen("", {}).effects.sieving_answer, "automatic");
+    EXPECT_STREQ(chosen("", {{"romio_ds_write", "automatic"}}).effects.sieving_answer, "automatic");
 }
 
 TEST(Hints, OfTwoForOneKeyTheLaterOneInTheTableWins) {
@@ -86,7 +98,7 @@ TEST(Hints, WrongValuesAreSaidAndNotUsed) {
                                           {"cb_nodes ", "3"}}) {
         const Chosen wrong = chosen("", {{hint, value}});
         EXPECT_EQ(wrong.strategy, planner::Strategy{}) << hint;
-        EXPECT_TRUE(wrong.reads_holes) << hint;
+        EXPECT_TRUE(wrong.effects.reads_holes) << hint;
         if (hint == "cb_nodes ") {
             EXPECT_TRUE(wrong.unused.empty()) << "other keys are nobody's business";
             continue;

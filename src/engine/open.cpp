@@ -63,6 +63,7 @@ Chosen choose_executable(const planner::FileRule& rule, MPI_Info info) {
     if (refusal.empty() || !refuse_strategy(rule.strategy).empty()) return chosen;
     chosen.unused.push_back("the program's hints: " + refusal);
     chosen.strategy = rule.strategy;
+    chosen.effects = {};
     return chosen;
 }
 
@@ -119,7 +120,7 @@ struct Agreement {
 /// every open, whatever it thinks, so that none waits for another.
 Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line) {
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
-    const std::string text = planner::to_text(handle.strategy);
+    const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
     std::array<std::int64_t, 7> mine{wants ? 1 : 0, inode, ~inode, rule_line,
                                      ~rule_line,    way,   ~way};  // min(~x) == ~max(x)
@@ -173,7 +174,7 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
     handle->writable = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
     handle->refusal = candidate.refusal;
     handle->strategy = candidate.chosen.strategy;
-    handle->reads_holes = candidate.chosen.reads_holes;
+    handle->effects = candidate.chosen.effects;
     PMPI_Comm_rank(comm, &handle->rank);
     PMPI_Comm_size(comm, &handle->size);
     if (wanted && result == MPI_SUCCESS) handle->refusal = open_descriptor(engine, *handle);
@@ -185,6 +186,7 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
         std::vector<std::string> unused = candidate.chosen.unused;
         if (!agreement.same_hints) {
             handle->strategy = candidate.rule->strategy;
+            handle->effects = {};
             unused.push_back("the program's hints: they differ between ranks");
         }
         if (handle->rank == 0) {

@@ -68,6 +68,14 @@ struct SplitCollective {
     MPI_Status status{};
 };
 
+/// What the program's hints say besides the strategy.
+struct HintEffects {
+    bool reads_holes = true;      ///< small holes may be read along with what is wanted
+    bool reads_together = true;   ///< collective reads go through aggregators, where there are any; agreed by all ranks
+    bool writers_chosen = false;  ///< by the rule or by a hint: it is not just the default
+    const char* sieving_answer = "automatic";  ///< to romio_ds_write
+};
+
 /// One MPI_File of a file that a rule of the plan matches.
 struct Handle {
     std::uint32_t id = 0;
@@ -91,7 +99,7 @@ struct Handle {
     planner::Strategy strategy;  ///< of the rule and the program's hints; agreed by all ranks if engaged
     std::shared_ptr<Team> team;  ///< collective calls go through its exchange; null: each rank moves its own bytes
     SurveyMemory surveys;
-    bool reads_holes = true;  ///< this rank's wish: small holes may be read along with what is wanted
+    HintEffects effects;
 
     layout::FileView view;
     std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not

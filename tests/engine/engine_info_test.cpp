@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -72,15 +73,38 @@ TEST_F(InfoTest, ThePlanWinsAndWhatIsInEffectIsAnswered) {
     const std::string path = world->path("a.fixed");
     const MPI_File file = open_with(path, {{"cb_nodes", "1"}, {"romio_ds_write", "enable"}, {"striping_unit", "4096"}});
     EXPECT_EQ(hint(file, "ioweir_writers"), "everyone");
-    EXPECT_EQ(hint(file, "cb_nodes"), std::to_string(world->ranks));
+    EXPECT_EQ(hint(file, "cb_nodes"), hint(world->below, file, "cb_nodes")) << "of the calls left to the library";
     EXPECT_EQ(hint(file, "romio_cb_write"), "disable");
-    EXPECT_EQ(hint(file, "romio_cb_read"), "disable");
     EXPECT_EQ(hint(file, "romio_ds_write"), "disable");
     EXPECT_EQ(hint(file, "ioweir_mapping"), "shared");
     EXPECT_EQ(hint(file, "ioweir_domains"), "even");
     EXPECT_EQ(hint(file, "ioweir_order"), "sequential");
     EXPECT_TRUE(world->count(format::NoteCode::message) == 0);
     write_and_close(file, path);
+}
+
+TEST_F(InfoTest, HintsChooseTheWriters) {
+    const std::string path = world->path("w.engine");
+    const MPI_File file = open_with(
+        path,
+        {{"cb_nodes", "2"}, {"cb_buffer_size", "65536"}, {"romio_cb_read", "disable"}, {"ioweir_domains", "cyclic"}});
+    EXPECT_EQ(hint(file, "ioweir_writers"), "aggregators:2");
+    EXPECT_EQ(hint(file, "cb_nodes"), std::to_string(std::min(2, world->ranks)));
+    EXPECT_EQ(hint(file, "cb_buffer_size"), "65536");
+    EXPECT_EQ(hint(file, "romio_cb_write"), "enable");
+    EXPECT_EQ(hint(file, "romio_cb_read"), "disable");
+    EXPECT_EQ(hint(file, "romio_ds_write"), "automatic");
+    EXPECT_EQ(hint(file, "ioweir_domains"), "cyclic");
+    char byte = 0;
+    EXPECT_EQ(world->hooks.File_read_at_all(file, 0, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    if (world->rank == 0) {
+        EXPECT_TRUE(world->noted(format::NoteCode::plan_applied, "writers aggregators:2, domains cyclic"));
+    }
+    write_and_close(file, path);
+    if (world->ranks > 1) {
+        EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, "calls 2, "));
+        EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, "exchanges 1, ")) << "the write, and not the read";
+    }
 }
 
 TEST_F(InfoTest, TheLibraryIsToldTheStripingAndNotToSieveWrites) {

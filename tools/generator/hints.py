@@ -15,7 +15,7 @@ VALUES = {
     "truth": "`true` or `false`",
     "text": "as in a plan file",
 }
-CHOICES = ("mapping", "writers", "domains", "order", "buffer", "stripe.size", "stripe.count", "stripe.start", "reading", "")
+CHOICES = ("mapping", "writers", "domains", "order", "buffer", "stripe.size", "stripe.count", "stripe.start", "read.holes", "read.together", "")
 
 
 def member(value: str) -> str:
@@ -53,7 +53,7 @@ def pages(spec: Spec) -> dict[str, str]:
         "| hint | value | key of the plan | meaning | where it comes from |", "|---|---|---|---|---|",
     ]  # fmt: skip
     for hint in spec.hints:
-        sets = f"`{hint['sets']}`" if hint["sets"] not in ("", "reading") else ""
+        sets = f"`{hint['sets']}`" if hint["sets"] and not hint["sets"].startswith("read.") else ""
         out.append(f"| `{hint['name']}` | {VALUES[hint['value']]} | {sets} | {hint['doc']} | {hint['source']} |")
     out += [
         "", "- A value that cannot be read is not used, and a note in the trace says so; it is never an error. So is one that asks for",
@@ -62,9 +62,9 @@ def pages(spec: Spec) -> dict[str, str]:
         "  stripe a new file (Lustre) do so. Only `romio_ds_write` is always `disable` there.",
         "- Hints count when the file is opened. `MPI_File_set_view` and `MPI_File_set_info` change those of the MPI library, which apply",
         "  to the calls that are left to it.",
-        "- `MPI_File_get_info` returns what is in effect: `cb_nodes` (every rank with `everyone`; absent where the number is found for each call),",
-        "  `cb_buffer_size` where it was chosen, `romio_cb_write`, `romio_cb_read`, `romio_ds_write`, `romio_ds_read` where it was asked for, and",
-        "  `ioweir_mapping`, `ioweir_writers`, `ioweir_domains`, `ioweir_order`; the rest as the MPI library has it. For a file that no rule",
-        "  matches, or that is left to the MPI library, its answer is not changed.", "",
+        "- `MPI_File_get_info` returns what is in effect: `ioweir_mapping`, `ioweir_writers`, `ioweir_domains`, `ioweir_order`; with aggregators",
+        "  `cb_nodes` (absent where the number is found for each call), `cb_buffer_size` where it was chosen, `romio_cb_write` and `romio_cb_read`;",
+        "  `romio_cb_write` = `disable` where the plan or a hint chose `everyone`. The rest is as the MPI library has it, and applies to the calls",
+        "  that are left to it. For a file that no rule matches, or that is left to the MPI library, its answer is not changed.", "",
     ]  # fmt: skip
     return {"hints.md": "\n".join(out)}

@@ -155,6 +155,8 @@ def departures(report: Mapping[str, Any], ways: Iterable[str]) -> dict[str, str]
             wrong[way] = f"applied was: {applied[0]}"
         elif not any(row["bytes"] for row in moved):
             wrong[way] = "the engine moved no byte"
+        elif way != DIRECT and not any("exchanges " in text for row in moved for text in row["texts"]):
+            wrong[way] = "no exchange took place"
     return wrong
 
 

@@ -53,7 +53,10 @@ def test_a_strategy_counts_only_if_the_trace_says_it_ran() -> None:
         "text": 'rule "direct.data": mapping shared, writers everyone, order sequential',
     }
     even = {"path": "/x/even.data", "text": 'rule "even.data": mapping shared, writers aggregators:2, domains even'}
-    moved = [{"path": "/x/direct.data", "bytes": 5}, {"path": "/x/even.data", "bytes": 5}]
+    moved = [
+        {"path": "/x/direct.data", "bytes": 5, "texts": ["calls 1"]},
+        {"path": "/x/even.data", "bytes": 5, "texts": ["calls 1", "calls 1; exchanges 1, rounds 2"]},
+    ]
     ways = (DIRECT, "even")
     assert engine_cases.departures(report(applied=[direct, even], engine=moved), ways) == {}
     passed = [{"path": "/x/even.data", "text": "not executed by this version", "calls": 3}]
@@ -65,6 +68,10 @@ def test_a_strategy_counts_only_if_the_trace_says_it_ran() -> None:
     }
     assert engine_cases.departures(report(applied=[direct], engine=moved), ways) == {
         "even": "the trace does not say that the rule was applied"
+    }
+    alone = [moved[0], {**moved[1], "texts": ["calls 1"]}]
+    assert engine_cases.departures(report(applied=[direct, even], engine=alone), ways) == {
+        "even": "no exchange took place"
     }
     wrong = {"path": "/x/even.data", "text": "writers everyone"}
     assert engine_cases.departures(report(applied=[direct, wrong], engine=moved), ways) == {

@@ -25,6 +25,9 @@ import launch
 import run
 
 QUICK_PAIRS = 3
+THROTTLED_PAIRS = 5
+"""At most: what sleeps is hardly disturbed by anything."""
+THROTTLED = "throttled targets"
 
 INTRODUCTION = """\
 # Results: the engine
@@ -50,11 +53,15 @@ carried out as planned has no figure.
   that name in sequential order, and even domains in contention-free order.
 
 The runs are traced; the trace's cost is in ioweir's figures.
+
+Throttled targets are no devices: a test backend of ioweir's engine (`IOWEIR_TEST_THROTTLE`) lets each of them move so
+many bytes a second, one transfer after another, over files in memory. Nobody else's I/O can be throttled by it, so that
+strategies are compared with each other and with the sum of the rates, and only such differences mean anything.
 """
 
 
 def storages(wanted: list[str] | None) -> Iterator[tuple[str, Path]]:
-    """The places to write to: memory, and the file system of the checkout."""
+    """The places to write to: memory, the file system of the checkout, and memory behind slow targets."""
     build = launch.ROOT / "build" / "bench"
     build.mkdir(parents=True, exist_ok=True)
     for name, folder in (("tmpfs", run.TMPFS), ("disk", build)):
@@ -66,6 +73,8 @@ def storages(wanted: list[str] | None) -> Iterator[tuple[str, Path]]:
                 f"{'ext4' if kind == 'ext2/ext3' else kind} ({'memory' if name == 'tmpfs' else 'the build folder'})",
                 folder,
             )
+    if wanted is None or "throttled" in wanted:
+        yield THROTTLED, run.TMPFS
 
 
 def measure(
@@ -73,6 +82,9 @@ def measure(
 ) -> engine_cases.Measured:
     """All rounds of one comparison. What fails is said on the page; the other comparisons go on."""
     measured = engine_cases.Measured(storage, mpi, ranks, case.name)
+    if storage == THROTTLED:
+        rounds = min(rounds, THROTTLED_PAIRS)
+        measured.nominal_mib_per_s = engine_cases.THROTTLED_MIB_PER_S * engine_cases.aggregators_of(ranks)
     scratch = Path(tempfile.mkdtemp(prefix="ioweir-bench-", dir=folder))
     plan = scratch / "plan.toml"
     plan.write_text(engine_cases.plan_text(ranks), encoding="utf-8")
@@ -99,7 +111,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--ranks", action="append", type=int, help="number of ranks (default 2 and 4); may be repeated")
     parser.add_argument("--kernel", action="append", choices=names, help="only this kernel; may be repeated")
     parser.add_argument(
-        "--storage", action="append", choices=("tmpfs", "disk"), help="only this storage; may be repeated"
+        "--storage", action="append", choices=("tmpfs", "disk", "throttled"), help="only this storage; may be repeated"
     )
     parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
     parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the page and its picture there")
@@ -127,6 +139,8 @@ def main() -> int:
             for kind in kinds:
                 for ranks in options.ranks:
                     if case.name not in options.kernel or not case.runs_on(ranks):
+                        continue
+                    if storage == THROTTLED and case.name not in engine_cases.THROTTLED_CASES:
                         continue
                     if options.quick and kind == "mpich" and ranks > (os.cpu_count() or 1):
                         continue  # its ranks spin: seconds a call

@@ -60,14 +60,22 @@ CASES = (
     Case("btio", "BTIO class C, one solution: 162 MiB", ("btio", "class=C", "writes=1"), square=True),
 )
 QUICK_CASES = ("strided-64K", "lattice")
+THROTTLED_CASES = ("strided-64K", "lattice")
+THROTTLED_MIB_PER_S = 50
+"""Of one target; two of them are as fast as a slow disk, far below what memory gives on any machine."""
+
+
+def aggregators_of(ranks: int) -> int:
+    """Half as many aggregators as ranks, two at least: also the number of targets."""
+    return max(2, ranks // 2)
 
 
 def plan_text(ranks: int) -> str:
     """One rule for each strategy; each has a file of its own, so that one run compares them all.
 
-    Half as many aggregators as ranks, two at least. Stripes of 1 MiB stand in for a parallel file system's layout.
+    Stripes of 1 MiB on as many targets as there are aggregators stand in for a parallel file system's layout.
     """
-    aggregators = max(2, ranks // 2)
+    aggregators = aggregators_of(ranks)
     stripe = f'stripe = {{ size = "1 MiB", count = {aggregators} }}'
     rules = [f'[[file]]\nmatch = "{DIRECT}.data"\nwriters = "everyone"\n']
     for domains in AGGREGATED:
@@ -94,6 +102,8 @@ class Measured:
     """Strategy -> why it is not quoted."""
     failed: str = ""
     """Why there are no figures at all."""
+    nominal_mib_per_s: float = 0.0
+    """Throttled storage: the sum of its targets' rates."""
 
     def add(self, way: str, line: Mapping[str, Any]) -> None:
         """One line of the runner's."""
@@ -121,6 +131,11 @@ def run_ways(
 ) -> None:
     """Runs ways in one process, in this order, and keeps their speeds."""
     environment = {"OMPI_MCA_io": "romio321"} if ROMIO in ways else {}
+    if measured.nominal_mib_per_s:
+        state = scratch / "targets"
+        state.unlink(missing_ok=True)
+        rates = ",".join([f"{THROTTLED_MIB_PER_S}MiB"] * aggregators_of(measured.ranks))
+        environment["IOWEIR_TEST_THROTTLE"] = f"stripe=1MiB rates={rates} state={state}"
     arguments = [
         *case.words, "--directory", str(scratch), "--mode", modes_of(ways), "--warm-up", "1",
         "--verify", str(int(verify)),
@@ -161,7 +176,13 @@ def departures(report: Mapping[str, Any], ways: Iterable[str]) -> dict[str, str]
 
 
 def one_round(measured: Measured, case: Case, number: int, scratch: Path, plan: Path) -> None:
-    """Every way once: the library, its alternative, what is written by hand, and ioweir with each strategy."""
+    """Every way once: the library, its alternative, what is written by hand, and ioweir with each strategy.
+
+    Only ioweir's engine can be throttled: on throttled targets its strategies are compared with each other.
+    """
+    if measured.nominal_mib_per_s:
+        run_ways(measured, case, rotated(STRATEGIES, number), scratch, verify=number == 0, plan=plan)
+        return
     processes: list[tuple[list[str], Path | None]] = [
         (rotated([LIBRARY, *BY_HAND], number), None),
         (rotated(STRATEGIES, number), plan),

@@ -70,8 +70,28 @@ def tables(results: Sequence[Measured]) -> list[str]:
     return lines
 
 
+def _throttled_table(rows: Sequence[Measured]) -> list[str]:
+    """Shares of what the targets can do together."""
+    lines = [
+        "Speed over the sum of the targets' rates:",
+        "",
+        f"| MPI, ranks | | sum, MiB/s | {' | '.join(STRATEGIES)} |",
+        "|---|---|---" + "|---" * len(STRATEGIES) + "|",
+    ]
+    for row in rows:
+        for direction in DIRECTIONS:
+            shares = [
+                pairs.median_interval([speed / row.nominal_mib_per_s for speed in row.speeds[way][direction]]).text(2)
+                if way not in row.not_as_planned else "not as planned"
+                for way in STRATEGIES
+            ]  # fmt: skip
+            lines.append(f"| {_name(row, direction)} | {row.nominal_mib_per_s:.0f} | {' | '.join(shares)} |")
+    return lines
+
+
 def _case_tables(rows: Sequence[Measured]) -> list[str]:
-    good = [row for row in rows if not row.failed]
+    throttled = [row for row in rows if row.nominal_mib_per_s and not row.failed]
+    good = [row for row in rows if not row.failed and not row.nominal_mib_per_s]
     lines = []
     if good:
         lines += [
@@ -92,6 +112,8 @@ def _case_tables(rows: Sequence[Measured]) -> list[str]:
             for direction in DIRECTIONS:
                 ratios = [_text(ratio(row, way, best_library(row, direction), direction)) for way in AGGREGATED]
                 lines.append(f"| {_name(row, direction)} | {' | '.join(ratios)} |")
+    if throttled:
+        lines += _throttled_table(throttled)
     for row in rows:
         if row.failed:
             lines += ["", f"{launch.KIND_TITLES[row.mpi]}, {row.ranks} ranks: no figures: {row.failed}"]
@@ -127,7 +149,7 @@ def bars(results: Sequence[Measured]) -> list[str]:
     counts = {"held": 0, "open": 0, "missed": 0}
     missed = []
     for result in results:
-        if result.failed or DIRECT in result.not_as_planned:
+        if result.failed or result.nominal_mib_per_s or DIRECT in result.not_as_planned:
             continue
         for direction in DIRECTIONS:
             for name, bar in BARS.items():
@@ -168,7 +190,7 @@ def picture(results: Sequence[Measured]) -> str:
     """Ratios to the best MPI library on a logarithmic axis: a row a comparison, a dot a strategy with its interval."""
     rows = [
         (result, direction)
-        for result in results if not result.failed
+        for result in results if not result.failed and not result.nominal_mib_per_s
         for direction in DIRECTIONS
         if any(ratio(result, way, best_library(result, direction), direction) for way in STRATEGIES)
     ]  # fmt: skip

@@ -124,6 +124,19 @@ def test_the_page_says_what_was_missed_and_what_was_not_done() -> None:
     assert "too few rounds" in bench_engine.page(document, quick=True)
 
 
+def test_throttled_targets_are_compared_with_the_sum_of_their_rates() -> None:
+    result = measured()
+    result.storage, result.nominal_mib_per_s = bench_engine.THROTTLED, 100.0
+    result.speeds = {
+        way: {direction: [50.0, 90.0, 98.0] for direction in engine_cases.DIRECTIONS} for way in STRATEGIES
+    }
+    text = "\n".join(engine_page.tables([result]))
+    assert f"## Files on {bench_engine.THROTTLED}" in text
+    assert "| Open MPI, 4 | write | 100 | 0.90 [0.50, 0.98] | 0.90 [0.50, 0.98] |" + " not as planned |" * 5 in text
+    assert "Of 0 comparisons" in "\n".join(engine_page.bars([result]))
+    assert "<circle cx=" not in engine_page.picture([result]).partition("contention-free")[2]
+
+
 def test_the_picture_has_a_dot_for_each_ratio() -> None:
     root = ElementTree.fromstring(engine_page.picture([measured()]))
     titles = [

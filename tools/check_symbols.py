@@ -33,7 +33,7 @@ BACK_ENDS = ("libioweir_openmpi.so", "libioweir_mpich.so", "libioweir_mpi_abi.so
 HAND_WRITTEN = frozenset(
     {prefix + name for prefix in ("", "P") for name in ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")}
     | {"dlsym", "dlclose", "__overflow", "__uflow", "syscall"}
-    | {"clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"}
+    | {"_Fork", "clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"}
     | {"io_uring_peek_batch_cqe", "io_uring_queue_exit"}
     | {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}
 )

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 
-from ioweir import elf, io_functions, launchers, linking, locate, wrappers
+from ioweir import elf, io_functions, launchers, linking, locate, sanitizers, wrappers
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, IoweirError
 from ioweir.trace import LAYERS, MPI_IO, POSIX, STDIO, function_table
@@ -331,21 +331,23 @@ def _is_programs_own(soname: str, library: elf.Binary) -> bool:
 
 
 def _look_at_sanitizers(found: elf.Closure, result: Examination) -> None:
-    for soname in found.libraries:
-        if soname.startswith("libasan.so"):
-            _say(
-                result,
-                "warning",
-                f"built with the address sanitizer ({soname}), which refuses to start behind a preloaded library: set "
-                "ASAN_OPTIONS=verify_asan_link_order=0 for the run, or link ioweir in (ioweir link)",
-            )
-        elif soname.startswith("libtsan.so"):
-            _say(
-                result,
-                "warning",
-                f"built with the thread sanitizer ({soname}), which takes what ioweir does in threads for races: set "
-                "TSAN_OPTIONS=ignore_noninstrumented_modules=1 for the run",
-            )
+    whys = {
+        "address": "refuses to start behind a preloaded library",
+        "thread": "takes what ioweir does in threads for races",
+    }
+    for sanitizer in sanitizers.SANITIZERS:
+        soname = next((name for name in found.libraries if name.encode().startswith(sanitizer.runtimes)), None)
+        if soname is None:
+            continue
+        direct = soname in found.binary.needed
+        _say(
+            result,
+            "note" if direct else "warning",
+            f"built with the {sanitizer.name} sanitizer ({soname}), which {whys[sanitizer.name]}: "
+            + ("`ioweir run` sets" if direct else "set")
+            + f" {sanitizer.variable}={sanitizer.setting} for the run"
+            + ("; where another program starts it, set it yourself, or link ioweir in (ioweir link)" if direct else ""),
+        )
 
 
 def _look_at_libraries(found: elf.Closure, result: Examination) -> None:

@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import clock, json_text, launchers, locate, shim, wrappers
+from ioweir import clock, json_text, launchers, locate, sanitizers, shim, wrappers
 from ioweir.compiled import compiled
 from ioweir.errors import (
     EXIT_NOT_EXECUTABLE,
@@ -176,6 +176,8 @@ def prepare(
     program = wrappers.program_name(behind or words)
     # What the user set for the preload by hand goes to the ranks as well.
     passed = dict(variables) | {n: v for n, v in base.items() if n.startswith(shim.VARIABLE_PREFIX)}
+    needed, notes = sanitizers.variables_for(words, base)
+    passed |= needed
     at = wrappers.unwrap(words)
     launcher = shutil.which(words[at], path=base.get("PATH")) if launchers.find_launcher(words, at) else None
     if launcher is not None:
@@ -191,7 +193,7 @@ def prepare(
             program,
             launcher,
             kind,
-            warnings=rewritten.warnings,
+            warnings=(*rewritten.warnings, *notes),
         )
     library = variables[launchers.PRELOAD]
     direct = base | passed | {launchers.PRELOAD: launchers.join_preload(library, base.get(launchers.PRELOAD))}
@@ -201,7 +203,7 @@ def prepare(
         names = shim.write_shims(shims, Path(library), search)
         if names:
             direct["PATH"] = f"{shims}{os.pathsep}{search}"
-    return Prepared(path, tuple(words), direct, program, shims=tuple(names))
+    return Prepared(path, tuple(words), direct, program, shims=tuple(names), warnings=notes)
 
 
 def find_command(name: str, environment: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ preloaded itself. Started by a few lines of sh that `write_shims` makes; imports
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shlex
 import shutil
@@ -13,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ioweir import clock, launchers
+from ioweir import clock, launchers, sanitizers
 from ioweir.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, IoweirError
 
 if TYPE_CHECKING:
@@ -71,10 +72,13 @@ def real_command(
     variables |= {key: value for key, value in clean.items() if key.startswith(VARIABLE_PREFIX)}
     kind = launchers.identify(real)
     words = [name, *arguments]
+    needed, notes = sanitizers.variables_for(arguments, clean)
+    variables |= needed
     if kind is None:
         rewritten = launchers.inherit(words, variables, clean)
     else:
         rewritten = launchers.rewrite(kind, words, variables, clean)
+    rewritten = dataclasses.replace(rewritten, warnings=(*rewritten.warnings, *notes))
     return real, rewritten, clean | rewritten.environment
 
 

@@ -57,17 +57,38 @@ ioweir_lazy_common:
     .size ioweir_lazy_common, . - ioweir_lazy_common
 
 #ifndef IOWEIR_LINKED
-/* dlsym: with RTLD_DEFAULT (0) and RTLD_NEXT (-1) the real one looks at its return address, so it is jumped to. */
+/* dlsym: with RTLD_DEFAULT (0) and RTLD_NEXT (-1) the real one looks at its return address, so it is jumped to. With
+   RTLD_DEFAULT a function that only we have is none. */
     .globl dlsym
     .type dlsym, @function
     .balign 16
 dlsym:
     .cfi_startproc
     endbr64
-    lea 1(%rdi), %rax
-    cmp $1, %rax
-    jbe 1f
+    test %rdi, %rdi
+    jz 3f
+    cmp $-1, %rdi
+    je 1f
     jmp ioweir_dlsym_of_handle
+3:  push %rdi
+    .cfi_adjust_cfa_offset 8
+    push %rsi
+    .cfi_adjust_cfa_offset 8
+    sub $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    mov %rsi, %rdi
+    mov 24(%rsp), %rsi
+    call ioweir_stands_for_nothing
+    add $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    pop %rsi
+    .cfi_adjust_cfa_offset -8
+    pop %rdi
+    .cfi_adjust_cfa_offset -8
+    test %al, %al
+    jz 1f
+    xor %eax, %eax
+    ret
 1:  mov ioweir_real_dlsym(%rip), %rax
     test %rax, %rax
     jz 2f
@@ -129,16 +150,29 @@ ioweir_lazy_common:
     .size ioweir_lazy_common, . - ioweir_lazy_common
 
 #ifndef IOWEIR_LINKED
-/* dlsym: with RTLD_DEFAULT (0) and RTLD_NEXT (-1) the real one looks at its return address, so it is jumped to. */
+/* dlsym: with RTLD_DEFAULT (0) and RTLD_NEXT (-1) the real one looks at its return address, so it is jumped to. With
+   RTLD_DEFAULT a function that only we have is none. */
     .globl dlsym
     .type dlsym, %function
     .balign 16
 dlsym:
     bti c
-    add x9, x0, #1
-    cmp x9, #1
-    b.ls 1f
+    cbz x0, 3f
+    cmn x0, #1
+    b.eq 1f
     b ioweir_dlsym_of_handle
+3:  stp x29, x30, [sp, #-32]!
+    stp x0, x1, [sp, #16]
+    mov x0, x1
+    mov x1, x30
+    bl ioweir_stands_for_nothing
+    mov w9, w0
+    ldp x0, x1, [sp, #16]
+    ldp x29, x30, [sp], #32
+    tst w9, #0xff
+    b.eq 1f
+    mov x0, #0
+    ret
 1:  adrp x9, ioweir_real_dlsym
     ldr x16, [x9, :lo12:ioweir_real_dlsym]
     cbz x16, 2f

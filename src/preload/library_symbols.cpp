@@ -367,15 +367,19 @@ bool is_library_function(const char* name) {
     return plausible && function_named(name) >= 0;
 }
 
+bool is_defined_behind_us(const char* name, const link_map* object) {
+    if (find_globally(name, nullptr) != nullptr) return true;
+    if (object == nullptr) return false;
+    Search search;
+    search.name = name;
+    search.caller = object;
+    with_objects(search_locally, &search);
+    return search.found != nullptr;
+}
+
 void* library_symbol_for(const char* name, void* found, void* hook) {
     const Api api = functions[function_named(name)].api;
-    if (object_of(found) == our_map()) {
-        // The program's own handle: whether there is anything behind our hook decides.
-        Search search;
-        search.name = name;
-        with_objects(survey, &search);
-        return search.definers != 0 ? hook : nullptr;
-    }
+    if (object_of(found) == our_map()) return hook;
     auto& map = default_library[static_cast<int>(api)];
     if (map.load() == nullptr && find_globally(name, nullptr) == nullptr) map.store(object_of(found));
     void* reached = default_definition(name, api);

@@ -65,10 +65,17 @@ LoadedObject::LoadedObject(const link_map* map) : map_(map) {
             case DT_VERDEF:
                 own_versions_ = absolute<char>(map, value);
                 break;
+            case DT_RELA:
+                relocations_ = absolute<ElfW(Rela)>(map, value);
+                break;
+            case DT_RELASZ:
+                relocation_count_ = value / sizeof(ElfW(Rela));
+                break;
             default:
                 break;
         }
     }
+    if (relocations_ == nullptr) relocation_count_ = 0;
     if (soname != 0 && strings_ != nullptr) soname_ = strings_ + soname;
 }
 

@@ -15,6 +15,7 @@
 #include "preload/real_symbols.hpp"
 #include "preload/services.hpp"
 #include "preload/unwinder.hpp"
+#include "preload/weak_references.hpp"
 #include "tracer/hooks/posix_bodies.hpp"
 #include "tracer/hooks/real.hpp"
 #include "tracer/ring/align.hpp"
@@ -138,6 +139,9 @@ __attribute__((constructor)) void load() {
     tracer::prepare();
     tracer::resolve_posix(find_next);
     start_library_symbols();
+#if !defined(IOWEIR_LINKED)
+    clear_weak_references();
+#endif
     if (is_set("IOWEIR_DISABLE")) return;
     if (is_launcher(program_invocation_short_name) || stands_aside()) return;
     copy_variable("IOWEIR_DIR", trace_directory, sizeof trace_directory);

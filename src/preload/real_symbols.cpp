@@ -14,6 +14,7 @@ extern "C" {
 __attribute__((visibility("hidden"))) void* ioweir_real_dlsym = nullptr;
 __attribute__((visibility("hidden"))) void* ioweir_find_real_dlsym();
 __attribute__((visibility("hidden"))) void* ioweir_dlsym_of_handle(void* handle, const char* name);
+__attribute__((visibility("hidden"))) bool ioweir_stands_for_nothing(const char* name, const void* caller);
 }
 
 void* ioweir_find_real_dlsym() {
@@ -163,6 +164,11 @@ void* ioweir_dlsym_of_handle(void* handle, const char* name) {
     using namespace ioweir::preload;
     void* found = real_dlsym()(handle, name);
     if (found == nullptr || name == nullptr) return found;
+    // The program's own handle finds our hook first, whether or not anything is behind it.
+    if (LoadedObject(our_map()).define(name, nullptr) == found && !is_defined_behind_us(name, nullptr)) {
+        ::dlerror();
+        return real_dlsym()(RTLD_NEXT, name);
+    }
     const bool of_library = is_library_function(name);
     if (!of_library && !is_hooked_mpi_name(name)) return found;
     if (is_tool_behind_us(__builtin_return_address(0), name)) return found;
@@ -180,4 +186,18 @@ void* ioweir_dlsym_of_handle(void* handle, const char* name) {
     ::dlerror();
     if (hook == nullptr) real_dlsym()(RTLD_NEXT, name);
     return hook;
+}
+
+// dlsym with RTLD_DEFAULT: whether the caller would find our hook, and nothing without us. A program that looks for
+// "H5Fopen" in this way asks whether it has HDF5.
+bool ioweir_stands_for_nothing(const char* name, const void* caller) {
+    using namespace ioweir::preload;
+    if (name == nullptr) return false;
+    // Asked in this order because a sanitizer's runtime asks before it is ready for us to look at the loaded objects.
+    const void* hook = LoadedObject(our_map()).define(name, nullptr);
+    if (hook == nullptr || find_next(name) != nullptr) return false;
+    const bool nothing = real_dlsym()(RTLD_DEFAULT, name) == hook && !is_defined_behind_us(name, object_of(caller));
+    ::dlerror();
+    if (nothing) real_dlsym()(RTLD_NEXT, name);  // fails, and says so to who asks dlerror
+    return nothing;
 }

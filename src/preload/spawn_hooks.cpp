@@ -1,5 +1,6 @@
 // What makes another process that has the same open file descriptions: from then on their positions are moved by two, and
-// nobody sees what the other does. No events. fork() is seen through pthread_atfork, vfork and clone through spawn_entries.S.
+// nobody sees what the other does. No events. fork() is seen through pthread_atfork, vfork and clone through spawn_entries.S,
+// what is called by number in tracer/hooks/syscall_hooks.cpp.
 // What does not live here: the trace of a child (tracer/ring/process.cpp).
 #include <pthread.h>
 #include <spawn.h>
@@ -32,13 +33,18 @@ void around_fork() {
     if (process_tracer.traces(LayerBit::posix)) share_positions(false);
     if (process_tracer.traces(LayerBit::stdio)) share_streams(false);
 }
-__attribute__((constructor)) void watch_forks() { ::pthread_atfork(around_fork, around_fork, around_fork); }
+void in_child() {
+    ioweir::tracer::begin_child();
+    around_fork();
+}
+__attribute__((constructor)) void watch_forks() { ::pthread_atfork(around_fork, around_fork, in_child); }
 
 using Spawn = int (*)(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, char* const[],
                       char* const[]);
 Spawn real_posix_spawn;
 Spawn real_posix_spawnp;
 int (*real_system)(const char*);
+pid_t (*real__Fork)();
 std::FILE* (*real_popen)(const char*, const char*);
 void* real_vfork;
 void* real_clone;
@@ -57,6 +63,16 @@ IOWEIR_EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_f
     if (!find_real(real_posix_spawnp, "posix_spawnp")) return ENOSYS;
     before_spawn(actions != nullptr);
     return real_posix_spawnp(pid, file, actions, attributes, arguments, variables);
+}
+IOWEIR_EXPORT pid_t _Fork() noexcept {  // calls no handlers of pthread_atfork
+    if (!find_real(real__Fork, "_Fork")) {
+        errno = ENOSYS;
+        return -1;
+    }
+    around_fork();
+    const pid_t child = real__Fork();
+    if (child == 0) ioweir::tracer::begin_child();
+    return child;
 }
 IOWEIR_EXPORT int system(const char* command) {
     if (!find_real(real_system, "system")) return -1;

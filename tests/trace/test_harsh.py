@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from tracing import IOWEIR, Finished, Recorded, Traced, build, preloaded, run, totals
+from tracing import IOWEIR, MPICH, Finished, Recorded, Traced, build, ioweir_run, preloaded, run, totals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,6 +125,15 @@ def test_no_address_space_is_left_for_more_of_the_trace(place: Path) -> None:
     assert len(trace.of(place / "data" / "data")) + trace.dropped == 1 + 20 + 60_000
     assert len(result.complaints) == (1 if trace.dropped else 0)
     assert result.traced.report["partial"] == (trace.dropped > 0)
+
+
+def test_little_address_space_takes_no_more_of_the_disk(place: Path) -> None:
+    """Chunks are small then, and nothing stays reserved for larger ones that could not be mapped."""
+    result = both(place, "little-memory")
+    assert result.plain.code == 0
+    result.is_whole({"data": (400_020, 20 * 5 + 400_000 * 4)})
+    (file,) = (place / "trace").glob("*.iowt")
+    assert max(file.stat().st_size, file.stat().st_blocks * 512) <= 6 * 400_020 + 3 * 65536
 
 
 def test_limit_on_the_size_of_files(place: Path) -> None:
@@ -257,3 +266,22 @@ def test_report_of_a_run_without_a_trace(place: Path) -> None:
     report = Traced(0, "", "", directory).report
     assert report["events"] == 0
     assert report["partial"] is True, "a run whose only process was not traced is no whole trace"
+
+
+@pytest.mark.parametrize("kind", ["address", "thread"])
+@pytest.mark.parametrize("how", ["program", "launcher", "script", "wrapper"])
+def test_programs_with_sanitizers_run_under_ioweir_run(kind: str, how: str, place: Path) -> None:
+    """What they need is set for them, and said; a value of the user's stays."""
+    program = build("plain.c", "gcc", "-O1", "-pthread", f"-fsanitize={kind}")
+    variable = {"address": "ASAN_OPTIONS", "thread": "TSAN_OPTIONS"}[kind]
+    words = [program, "threads", place / "data", "8", "100"]
+    script = place / "job.sh"
+    script.write_text(f"#!/bin/sh\n{MPICH.launcher[0]} -n 1 {' '.join(map(str, words))}\n", encoding="ascii")
+    script.chmod(0o755)
+    commands = {"program": words, "launcher": MPICH.launch(1, *map(str, words)), "script": [script],
+                "wrapper": ["env", "A=b", *words]}  # fmt: skip
+    (place / "trace").rmdir()
+    traced = ioweir_run(place / "trace", commands[how], env={variable: "verbosity=0"})
+    assert f"{variable}=verbosity=0:" in traced.err
+    events = [event for event in traced.trace.under(place / "data") if event.name in ("write", "pwrite")]
+    assert len(events) == 8 * 100 * 2

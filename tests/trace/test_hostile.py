@@ -50,12 +50,35 @@ def test_relative_trace_directory(data: Path, tmp_path: Path) -> None:
     assert "absolute" in traced.err
 
 
-def test_a_trace_file_of_another_kind_is_left_alone(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [b"precious!" * 1000, b"x", b"", b"\0" * 100, b"\0" * 65536 + b"far", b"\0" * 8 + b"much" * 4094],
+    ids=["words", "byte", "empty", "zeros", "words-behind-zeros", "words-behind-no-magic"],
+)
+def test_a_file_of_another_kind_is_left_alone(data: Path, tmp_path: Path, content: bytes) -> None:
+    """Only an empty one is nobody's."""
     name = tmp_path / f"node-{os.uname().nodename}.iowt"
-    name.write_bytes(b"precious!" * 1000)
+    name.write_bytes(content)
     traced = preloaded(tmp_path, plain("writes", data, 100))
+    if content == b"":
+        assert len(traced.expect().trace.events) == 102
+        return
     check_unharmed(traced, data)
-    assert name.read_bytes()[:9000] == b"precious!" * 1000
+    assert str(name) in traced.err
+    assert "no trace file" in traced.err
+    assert name.read_bytes() == content
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "terminal"])
+def test_what_lies_in_the_trace_files_place_need_not_be_a_file(data: Path, tmp_path: Path, kind: str) -> None:
+    name = tmp_path / f"node-{os.uname().nodename}.iowt"
+    if kind == "fifo":
+        os.mkfifo(name)
+    elif kind == "folder":
+        name.mkdir()
+    else:
+        name.symlink_to("/dev/tty")
+    check_unharmed(preloaded(tmp_path, plain("writes", data, 100)), data)
 
 
 def test_unwritable_trace_directory(data: Path, small_disk: Path) -> None:

@@ -116,13 +116,20 @@ def test_mpi4py(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("disabled", [False, True], ids=["traced", "disabled"])
 def test_large_counts_where_the_library_has_none(disabled: bool, tmp_path: Path) -> None:
-    """The preload has the names for every library: a program that finds one may use it, and loses nothing."""
+    """A program finds none. What is loaded later does, as the preload has the names: it may use it and loses nothing."""
+    variables = {"IOWEIR_DISABLE": "1"} if disabled else {}
     program = build("weak_large_count.c", OPEN_MPI.cc)
     data, directory = tmp_path / "data", tmp_path / "trace"
     directory.mkdir()
     command = OPEN_MPI.launch(1, program, data)
     assert run(command).expect().out == "absent\n", "this library has large counts: test with an older one"
-    traced = preloaded(directory, command, env={"IOWEIR_DISABLE": "1"} if disabled else {})
+    assert preloaded(directory, command, env=variables).expect().out == "absent\n"
+
+    library = build("weak_large_count.c", OPEN_MPI.cc, "-shared", "-fPIC", "-Dmain=run")
+    loads = (
+        "import ctypes, sys; w = (ctypes.c_char_p * 2)(b'', sys.argv[2].encode()); ctypes.CDLL(sys.argv[1]).run(2, w)"
+    )
+    traced = preloaded(directory, OPEN_MPI.launch(1, sys.executable, "-c", loads, library, data), env=variables)
     mpi_success, mpi_err_count = 0, 2
     assert traced.expect().out == f"{mpi_success} {mpi_err_count}\n"
     assert data.read_bytes() == b"large count"

@@ -6,6 +6,7 @@ programs end: test_endings.py; full disks and the like: test_hostile.py.
 
 from __future__ import annotations
 
+import platform
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -146,3 +147,37 @@ def test_a_reused_descriptor_number_is_another_file(plain: Plain, how: str) -> N
 
 def test_writing_from_a_destructor(plain: Plain) -> None:
     check(plain.run("late"), plain, {"data": (2, 15)})
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="single steps by the trap flag are x86's")
+@pytest.mark.parametrize(
+    ("handler", "when", "fork", "stride"),
+    [
+        ("quiet", "later", "fork", 1),
+        ("records", "later", "fork", 1),
+        ("quiet", "first", "fork", 11),
+        ("records", "first", "fork", 11),
+        ("quiet", "later", "_Fork", 7),
+        ("records", "later", "number", 7),
+    ],
+)
+def test_a_signal_handler_that_interrupts_recording_may_fork(
+    plain: Plain, handler: str, when: str, fork: str, stride: int
+) -> None:
+    """At every instruction of pwrite's hook where a signal may come: the child goes on and has a trace of its own."""
+    program = build("forking_handler.c", "gcc", "-O1")
+    traced = preloaded(plain.directory, [program, plain.data, handler, when, fork, str(stride)]).expect()
+    assert traced.err == ""
+    forks = int(traced.out)
+    assert forks > 100 / stride
+    trace = traced.trace
+    assert trace.is_whole()
+    written = plain.written(trace)
+    assert written["child"] == (5 * forks, 15 * forks)
+    assert written.get("handler") == ((forks, forks) if handler == "records" else None)
+    # Of the interrupted calls, those of the process that made them; a child may have been in the middle of one too.
+    (main,) = {event.process for event in trace.of(plain.data / "main") if event.name == "openat" or event.op == "open"}
+    own = [event for event in trace.of(plain.data / "main") if event.name == "pwrite" and event.process == main]
+    assert len(own) == (1 if when == "first" else forks + 2)
+    # One process for every handler's child, and where a fresh one was interrupted, that one.
+    assert len(trace.processes) == 1 + (2 * forks + 1 if when == "first" else forks)

@@ -10,7 +10,7 @@ from generator.spec import MpiFunction, Parameter, RequestFunction, Spec
 # moves a FILE without being an event (tracer/hooks/stdio_hooks.cpp); what leaves calls without returning (jump_hooks.cpp).
 BUFFER_SYMBOLS = ["__overflow", "__uflow"]
 # What makes processes that share open files (spawn_hooks.cpp); system calls by number (tracer/hooks/syscall_hooks.cpp).
-SPAWN_SYMBOLS = ["clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"]
+SPAWN_SYMBOLS = ["_Fork", "clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"]
 SYSCALL_SYMBOLS = ["syscall"]
 # Beside those of the table (tracer/hooks/uring_hooks.cpp).
 URING_SYMBOLS = ["io_uring_peek_batch_cqe", "io_uring_queue_exit"]

@@ -184,9 +184,12 @@ long any_call(long number, Call&& call, const long (&w)[6]) {
 #ifdef SYS_clone3
         case SYS_clone3:
 #endif
-        case SYS_clone:
+        case SYS_clone: {
             if (posix_is_traced()) share_positions(false);
-            return call();
+            const long child = call();
+            if (child == 0) begin_child();
+            return child;
+        }
         default:
             return descriptor_call(number, call, w);
     }

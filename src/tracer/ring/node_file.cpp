@@ -32,6 +32,20 @@ int reserve(int fd, off_t offset, std::size_t size) {
     return 0;
 }
 
+/// Whether a file of this name is a trace, or one in the making: zeros of whole pages (where there is no fallocate they come
+/// one by one), then the header's fields, the magic last. Anything else belongs to somebody and stays as it is.
+bool may_be_ours(int fd) {
+    struct stat status{};
+    if (raw::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    if (status.st_size == 0) return true;
+    format::FileHeader header{};
+    if (raw::pread(fd, &header, sizeof header, 0) != sizeof header) return false;
+    if (header.magic != 0) return header.magic == format::file_magic;
+    return status.st_size <= static_cast<off_t>(format::chunk_alignment) && status.st_size % 4096 == 0 &&
+           (header.version == 0 || header.version == format::format_version) &&
+           (header.alignment == 0 || header.alignment == format::chunk_alignment);
+}
+
 }  // namespace
 
 int NodeFile::attach(const char* directory, bool use_tsc) {
@@ -48,15 +62,15 @@ int NodeFile::attach(const char* directory, bool use_tsc) {
     return map_header();
 }
 
-int NodeFile::reattach() {
-    header_ = nullptr;
-    return map_header();
-}
-
 int NodeFile::map_header() {
     failed_step_ = "cannot create the trace file";
-    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
     if (fd < 0) return errno;
+    if (!may_be_ours(fd)) {
+        raw::close(fd);
+        failed_step_ = "not tracing: what lies at the trace file's place is no trace file and is left as it is:";
+        return EEXIST;
+    }
     failed_step_ = "cannot reserve space for the trace file";
     int error = reserve(fd, 0, format::chunk_alignment);
     void* mapped = MAP_FAILED;
@@ -67,9 +81,8 @@ int NodeFile::map_header() {
     }
     raw::close(fd);
     if (error != 0) return error;
-    ::madvise(mapped, format::chunk_alignment, MADV_DONTFORK);
     auto* header = static_cast<format::FileHeader*>(mapped);
-    if (header->magic != 0 && (header->magic != format::file_magic || header->version != format::format_version)) {
+    if (header->magic != 0 && header->version != format::format_version) {
         failed_step_ = "the trace file there is of another version";
         ::munmap(mapped, format::chunk_alignment);
         return EEXIST;
@@ -87,31 +100,41 @@ int NodeFile::map_header() {
 }
 
 NodeFile::Chunk NodeFile::allocate(std::size_t size_bytes, std::uint64_t quota_bytes) {
+    // Addresses come first: space in the file that then cannot be mapped would stay taken.
+    void* const place = ::mmap(nullptr, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (place == MAP_FAILED) return {nullptr, errno};
+    const Chunk chunk = allocate_at(place, size_bytes, quota_bytes);
+    if (chunk.header == nullptr) ::munmap(place, size_bytes);
+    return chunk;
+}
+
+NodeFile::Chunk NodeFile::allocate_at(void* place, std::size_t size_bytes, std::uint64_t quota_bytes) {
     std::uint64_t before = __atomic_load_n(&header_->next_offset, __ATOMIC_RELAXED);
     do {
         if (format::chunk_alignment + before + size_bytes > quota_bytes) return {nullptr, EDQUOT};
     } while (!__atomic_compare_exchange_n(&header_->next_offset, &before, before + size_bytes, true, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
-    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CLOEXEC, 0);
-    if (fd < 0) return {nullptr, errno};
     const std::uint64_t offset = format::chunk_alignment + before;
+    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CLOEXEC, 0);
     Chunk chunk;
-    chunk.error = reserve(fd, static_cast<off_t>(offset), size_bytes);
-    if (chunk.error == 0) {
-        void* mapped = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
-        if (mapped == MAP_FAILED) {
-            chunk.error = errno;
-        } else {
-            ::madvise(mapped, size_bytes, MADV_DONTFORK);
-#ifdef MADV_POPULATE_WRITE
-            ::madvise(mapped, size_bytes, MADV_POPULATE_WRITE);  // one fault for all pages; older kernels refuse
-#endif
-            chunk.header = static_cast<format::ChunkHeader*>(mapped);
-            chunk.header->self_offset = offset;
-            chunk.header->size_bytes = static_cast<std::uint32_t>(size_bytes);
-        }
+    chunk.error = fd < 0 ? errno : reserve(fd, static_cast<off_t>(offset), size_bytes);
+    if (chunk.error == 0 && ::mmap(place, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+                                   static_cast<off_t>(offset)) == MAP_FAILED)
+        chunk.error = errno;
+    if (fd >= 0) raw::close(fd);
+    if (chunk.error != 0) {
+        // A smaller chunk may take the place, if nobody has one behind it.
+        std::uint64_t taken = before + size_bytes;
+        __atomic_compare_exchange_n(&header_->next_offset, &taken, before, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        return chunk;
     }
-    raw::close(fd);
+    ::madvise(place, size_bytes, MADV_DONTFORK);
+#ifdef MADV_POPULATE_WRITE
+    ::madvise(place, size_bytes, MADV_POPULATE_WRITE);  // one fault for all pages; older kernels refuse
+#endif
+    chunk.header = static_cast<format::ChunkHeader*>(place);
+    chunk.header->self_offset = offset;
+    chunk.header->size_bytes = static_cast<std::uint32_t>(size_bytes);
     return chunk;
 }
 

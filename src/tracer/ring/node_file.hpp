@@ -15,8 +15,6 @@ public:
 
     /// Creates or joins `directory`/node-<host>.iowt. 0, or errno with `failed_step` set.
     int attach(const char* directory, bool use_tsc);
-    /// In a child of fork: the mapping was not inherited; maps the header again.
-    int reattach();
     [[nodiscard]] bool attached() const { return header() != nullptr; }
     /// Threads ask without a lock whether another one has attached: what the header points at is then seen whole.
     [[nodiscard]] format::FileHeader* header() const { return __atomic_load_n(&header_, __ATOMIC_ACQUIRE); }
@@ -37,6 +35,7 @@ public:
 
 private:
     int map_header();
+    Chunk allocate_at(void* place, std::size_t size_bytes, std::uint64_t quota_bytes);
 
     format::FileHeader* header_ = nullptr;
     bool use_tsc_ = false;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -112,7 +113,7 @@ std::byte* make_room(ThreadStream& stream, std::size_t size);
 
 /// Aligned room for a meta record of `size` bytes; null when there is none.
 std::byte* begin_record(ThreadStream& stream, std::size_t size) {
-    if (static_cast<std::size_t>(stream.end - stream.cursor) < size + 8 || *process_tracer.alive == 0) {
+    if (!has_room(stream, size + 8) || *process_tracer.alive == 0) {
         if (make_room(stream, size + 8) == nullptr) return nullptr;
     }
     while (reinterpret_cast<std::uintptr_t>(stream.cursor) % 8 != 0) *stream.cursor++ = std::byte{format::padding_tag};
@@ -181,7 +182,25 @@ void name_image() {
     process.image = (static_cast<std::uint64_t>(process.pid.load()) << 32) | ((process.start_tick >> 8) & 0xffff'ffffU);
 }
 
-/// In a child of fork, on the first event: the parent's chunks are not mapped here.
+/// A stream in a child of fork, for whoever has claimed it, or for nobody.
+void renew(ThreadStream& stream, bool claimed) {
+    ThreadStream* const deputy = stream.deputy;
+    stream = ThreadStream{.writing = claimed, .in_refill = claimed};
+    stream.deputy = deputy;
+}
+
+/// The same for one whose writing was interrupted by the handler that forked. What was interrupted goes on with the cursor
+/// that it has, over memory that cover_chunk() put there; whoever comes next finds no room.
+void retire(ThreadStream& stream) {
+    stream.limit = nullptr;
+    stream.end = stream.cursor;
+    stream.chunk = nullptr;
+    stream.depth = 0;
+    stream.stream = 0;
+}
+
+/// In a child of fork, on the first event, which goes into `stream`: the parent's chunks are not mapped here. This thread is
+/// the only one.
 void after_fork(ThreadStream& stream) {
     process.parent_image = process.image;
     name_image();
@@ -194,11 +213,44 @@ void after_fork(ThreadStream& stream) {
     process.attaching.clear();
     Scratch::after_fork();
     for (auto& spare : process.spare) spare.store(nullptr);
-    // This thread is the only one here. Its streams go on being written, but not into the parent's chunks.
-    thread_stream = ThreadStream{.writing = true};
-    stream = ThreadStream{.writing = true, .in_refill = true};
-    if (process.file.attached() && process.file.reattach() != 0) process.exhausted.store(true);
+    for (ThreadStream* each = &thread_stream; each != nullptr; each = each->deputy) {
+        if (each->writing && each != &stream)
+            retire(*each);
+        else
+            renew(*each, each == &stream);
+    }
 }
+
+/// In a child that a signal handler forked, at once: what the handler interrupted may be about to write into its chunk, which
+/// is not mapped here. It gets memory that nobody reads; the call that it was recording is in the parent's trace.
+void cover_chunks() {
+    for (const ThreadStream* each = &thread_stream; each != nullptr; each = each->deputy) {
+        if (!each->writing || each->chunk == nullptr) continue;
+        const std::size_t bytes = mapped_bytes_of(*each);
+        void* const place = ::mmap(each->chunk, bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        // Kernels before 4.17 take the address as a wish.
+        if (place != MAP_FAILED && place != each->chunk) ::munmap(place, bytes);
+    }
+}
+
+/// While it lives, no signal handler runs in this thread but for what the thread itself does wrong: it might fork, and its
+/// child return into what we were doing.
+class NoSignals {
+public:
+    NoSignals() {
+        std::uint64_t held = ~std::uint64_t{0};
+        for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
+            held &= ~(std::uint64_t{1} << (own - 1));
+        raw::call(SYS_rt_sigprocmask, SIG_SETMASK, raw::word(&held), raw::word(&before_), sizeof before_);
+    }
+    ~NoSignals() { raw::call(SYS_rt_sigprocmask, SIG_SETMASK, raw::word(&before_), 0, sizeof before_); }
+    NoSignals(const NoSignals&) = delete;
+    NoSignals& operator=(const NoSignals&) = delete;
+
+private:
+    std::uint64_t before_ = 0;
+};
 
 /// `may_wait`: false where this thread itself may be the one that is waited for.
 bool attach_file(bool may_wait) {
@@ -223,8 +275,7 @@ bool take_spare(ThreadStream& stream, std::size_t size) {
         format::ChunkHeader* chunk = slot.exchange(nullptr);
         if (chunk == nullptr) continue;
         begin_chunk(stream, chunk, chunk->reserved);
-        if (static_cast<std::size_t>(stream.end - stream.cursor) >= size + 2 * sizeof(format::StreamRecord))
-            return true;
+        if (has_room(stream, size + 2 * sizeof(format::StreamRecord))) return true;
         unmap_chunk(chunk, chunk->size_bytes);
         leave_chunk(stream);
     }
@@ -290,6 +341,7 @@ ThreadStream* deputy_of(ThreadStream& stream) {
 
 std::byte* make_room(ThreadStream& stream, std::size_t size) {
     const int saved_errno = errno;
+    const NoSignals undisturbed;
     std::byte* place = nullptr;
     if (*process.alive == 0) {
         after_fork(stream);
@@ -297,7 +349,7 @@ std::byte* make_room(ThreadStream& stream, std::size_t size) {
     }
     const bool nested = stream.in_refill;  // the records written below must not come back here
     stream.in_refill = true;
-    if (static_cast<std::size_t>(stream.end - stream.cursor) >= size) {
+    if (has_room(stream, size)) {
         place = stream.cursor;
     } else if (!nested && !process.exhausted.load(std::memory_order_relaxed) &&
                attach_file(&stream == &thread_stream)) {
@@ -315,7 +367,7 @@ std::byte* make_room(ThreadStream& stream, std::size_t size) {
         if (handed_on || take_new_chunk(stream, first)) {
             write_stream_record(stream);
             if (!process.described.exchange(true)) describe_process(stream);
-            if (static_cast<std::size_t>(stream.end - stream.cursor) >= size) place = stream.cursor;
+            if (has_room(stream, size)) place = stream.cursor;
         }
     }
     stream.in_refill = nested;
@@ -638,6 +690,10 @@ bool is_system_path(const char* path) {
     for (const char* prefix : prefixes)
         if (starts_with(path, prefix)) return true;
     return starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/");
+}
+
+void begin_child() {
+    if (thread_stream.writing && *process.alive == 0) cover_chunks();
 }
 
 std::uint64_t* node_alignment() { return process.file.attached() ? &process.file.header()->aligned_ns : nullptr; }

@@ -35,6 +35,8 @@ struct Settings {
 };
 /// Starts tracing. Creates no file before the first event.
 void start(const Settings& settings);
+/// In the child, as soon as there is one: fork may have been called by a signal handler that interrupted recording.
+void begin_child();
 /// exit() was called: everything recorded gets its end mark.
 void stop();
 

@@ -2,8 +2,9 @@
 //
 // Promises: recording takes no lock, allocates nothing, makes no system call while the chunk has room, and leaves errno
 // alone. A record is visible to the reader (another process, after kill -9 too) as soon as its first byte is stored, which
-// happens last. A child of fork never writes into its parent's chunk. A signal handler may interrupt recording at any
-// point and record calls of its own: they go into the stream's deputy, and nothing is lost or mixed up.
+// happens last. A child of fork never writes into its parent's chunk, a signal handler's neither. A signal handler may
+// interrupt recording at any point and record calls of its own: they go into the stream's deputy, and nothing is lost or
+// mixed up.
 // What does not live here: getting chunks and everything else that is slow (ring/process.cpp), hooks.
 #pragma once
 
@@ -59,6 +60,11 @@ struct alignas(64) ThreadStream {
     format::ChunkHeader* chunk = nullptr;
     ThreadStream* deputy = nullptr;  ///< a second stream of the thread, made when it is first needed
 };
+
+/// Signed, because in a child of fork a cursor may lie anywhere behind the end (process.cpp, retire()).
+inline bool has_room(const ThreadStream& stream, std::size_t bytes) {
+    return stream.end - stream.cursor >= static_cast<std::ptrdiff_t>(bytes);
+}
 
 /// Events count time in units of 2^time_shift ticks: at most 16 ns with clocks of 1 GHz and above.
 inline constexpr std::uint32_t time_shift = 4;
@@ -244,7 +250,7 @@ inline std::uint64_t event_key(format::Function function, format::Origin origin,
         event.parent = 0;
     }
     // Asked while the stream is ours: a handler that is the first to record in a child of fork leaves no stale cursor.
-    const bool room = static_cast<std::size_t>(into.end - into.cursor) >= format::codec::longest_event;
+    const bool room = has_room(into, format::codec::longest_event);
     if ((*tracer.alive != 0 && room) || tracer.refill(into, format::codec::longest_event) != nullptr)
         into.cursor = format::codec::encode(into.previous, into.contexts, event, into.cursor);
 }

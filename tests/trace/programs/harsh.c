@@ -81,6 +81,19 @@ static int mode_no_memory(char** more) {
     return 0;
 }
 
+/* A little more address space than there was (200 KiB): 20 x 5 bytes, then 400,000 x 4 */
+static int mode_little_memory(char** more) {
+    (void)more;
+    int fd = create("data");
+    put(fd, 20, 5);
+    FILE* statm = fopen("/proc/self/statm", "r");
+    unsigned long pages = 0;
+    MUST(statm != NULL && fscanf(statm, "%lu", &pages) == 1 && fclose(statm) == 0);
+    limit(RLIMIT_AS, (pages + 50) * 4096);
+    put(fd, 400000, 4);
+    return 0;
+}
+
 /* Files may not grow beyond 100,000 bytes: "data" stays below, 20,000 x 4; then one write that must fail with SIGXFSZ
    ignored and EFBIG */
 static int mode_file_size(char** more) {
@@ -307,6 +320,7 @@ static const struct Mode {
     {"ten-thousand", mode_ten_thousand},
     {"no-descriptors", mode_no_descriptors},
     {"no-memory", mode_no_memory},
+    {"little-memory", mode_little_memory},
     {"file-size", mode_file_size},
     {"small-stacks", mode_small_stacks},
     {"no-directory", mode_no_directory},

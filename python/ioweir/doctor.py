@@ -403,12 +403,15 @@ def _look_at_gaps(binaries: Sequence[elf.Binary], result: Examination) -> None:
         _say(result, "error", str(error))
         return
     recorded = {symbol for function in functions for symbol in (function.name, *function.symbols)}
+    library = locate.preload_library()
+    if library is not None and elf.is_elf(str(library)):
+        recorded |= elf.read(str(library)).defined  # with what makes other functions' events, as syscall does
     users: dict[str, list[str]] = {}
     for binary in binaries:
         for symbol in binary.undefined:
             users.setdefault(symbol, []).append(PurePath(binary.path).name)
     for gap in io_functions.gaps(users, recorded):
-        where = sorted({name for symbol in gap.symbols for name in users[symbol]})
+        where = sorted({name for symbol in gap.functions for name in users[symbol]})
         result["gaps"].append(
             {
                 "family": gap.family,

@@ -1,6 +1,7 @@
 """The functions through which a program can reach a file: the one table that `ioweir doctor` audits imports against.
 
-Which of them are recorded is not said here: the compiled part lists its own hooks, and what it lacks is a gap.
+Which of them are recorded is not said here: what the preload stands in for is no gap, everything else is. Functions that move
+their bytes through others in this table are not in it: C++ file streams (fopen and descriptors), liburing's inline functions.
 """
 
 from __future__ import annotations
@@ -38,16 +39,18 @@ FAMILIES: Final = (
     _family("memory-mapped files", True, "mmap mmap64 msync mremap"),
     _family("POSIX asynchronous I/O", True, """
         aio_read aio_read64 aio_write aio_write64 lio_listio lio_listio64 aio_fsync aio_fsync64 aio_return aio_return64
-        aio_suspend aio_suspend64 aio_cancel aio_cancel64"""),
+        aio_suspend aio_suspend64"""),
     _family("libaio and io_uring", True, """
         io_submit io_getevents io_pgetevents io_uring_submit io_uring_submit_and_wait io_uring_queue_init
-        io_uring_queue_init_params io_uring_get_sqe io_uring_wait_cqe"""),
+        io_uring_queue_init_params io_uring_setup io_uring_enter"""),
     _family("raw system calls", True, "syscall"),
     _family("STDIO", True, """
         fopen fopen64 fdopen freopen freopen64 fclose fread __fread_chk fwrite fread_unlocked fwrite_unlocked fputs
         fgets __fgets_chk fgetc fputc getc putc getline getdelim fprintf __fprintf_chk vfprintf __vfprintf_chk fscanf
-        __isoc99_fscanf __isoc23_fscanf vfscanf fflush setvbuf fseek fseeko fseeko64 ftell ftello ftello64 rewind
-        tmpfile tmpfile64"""),
+        __isoc99_fscanf __isoc23_fscanf vfscanf fflush setvbuf fseek fseeko fseeko64 rewind tmpfile tmpfile64"""),
+    _family("STDIO of wide characters", True, """
+        fgetwc getwc fputwc putwc fgetws fputws ungetwc fwprintf vfwprintf __fwprintf_chk __vfwprintf_chk fwscanf vfwscanf
+        __isoc99_fwscanf __isoc23_fwscanf"""),
     _family("HDF5, asynchronous and below", True, """
         H5Dread_async H5Dwrite_async H5Dcreate_async H5Dopen_async H5Dclose_async H5Fcreate_async H5Fopen_async
         H5Fclose_async H5Fflush_async H5FDread H5FDwrite"""),
@@ -61,10 +64,6 @@ FAMILIES: Final = (
         symlink symlinkat mkdir mkdirat rmdir opendir readdir readdir64 remove chmod fchmod chown fchown utimensat
         statfs statfs64 fstatfs fstatfs64 statvfs statvfs64 fstatvfs fstatvfs64"""),
 )  # fmt: skip
-
-# C++ file streams open with fopen inside of libstdc++, which no hook of ours sees.
-_CPP_STREAM: Final = re.compile(r"_Z(?:N|T[TV]|NK)St1[34](basic_(?:filebuf|fstream|[io]fstream))I")
-CPP_STREAMS: Final = Family("C++ file streams", True, frozenset())
 
 _MPI_C: Final = re.compile(r"P?MPI_File_\w+$")
 _MPI_FORTRAN: Final = re.compile(r"p?mpi_file_\w+?(?:_f08ts|_f08|_f90|_fts)?_{0,2}$", re.IGNORECASE)
@@ -80,9 +79,6 @@ class Gap:
     family: str
     moves_data: bool
     functions: tuple[str, ...]
-    """As people call them."""
-    symbols: tuple[str, ...]
-    """As they are imported."""
 
 
 def mpi_base_name(symbol: str) -> str | None:
@@ -124,21 +120,11 @@ def gaps(imported: Iterable[str], recorded: Collection[str]) -> list[Gap]:
         if base is not None and base in known_mpi:
             continue
         found.setdefault(family, set()).add(symbol)
-    rows = [
-        Gap(family.name, family.moves_data, tuple(sorted({_readable(s) for s in symbols})), tuple(sorted(symbols)))
-        for family, symbols in found.items()
-    ]
+    rows = [Gap(family.name, family.moves_data, tuple(sorted(symbols))) for family, symbols in found.items()]
     return sorted(rows, key=lambda gap: (not gap.moves_data, gap.family))
 
 
 def _family_of(symbol: str) -> Family | None:
     if is_mpi_io(symbol):
         return MPI_DATA if _MPI_DATA.search(symbol) else MPI_OTHER
-    if _CPP_STREAM.match(symbol):
-        return CPP_STREAMS
     return next((family for family in FAMILIES if symbol in family.functions), None)
-
-
-def _readable(symbol: str) -> str:
-    stream = _CPP_STREAM.match(symbol)
-    return f"std::{stream.group(1)}" if stream else symbol

@@ -112,6 +112,7 @@ class Report(TypedDict):
     not_counted: list[dict[str, Any]]
     runtime_files: dict[str, int]
     verification: dict[str, Any]
+    late_ends: dict[str, Any]
     files: list[dict[str, Any]]
     definitions: dict[str, str]
 
@@ -182,6 +183,10 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
             "calls": sums.verification.calls,
             "bytes": sums.verification.bytes,
             "time_s": sums.verification.time_ns / 1e9,
+        },
+        late_ends={
+            "calls": sum(sums.late_ends.values()),
+            "files": {run.path(file): calls for file, calls in sorted(sums.late_ends.items())},
         },
         files=_file_rows(run),
         definitions=dict(DEFINITIONS),

@@ -75,6 +75,7 @@ def print_report(report: Report, console: Console) -> None:
     _print_call_sites(report, console)
     _print_origins(report, console)
     _print_plan(report, console)
+    _print_late_ends(report, console)
     _print_not_counted(report, console)
     _print_definitions(report, console)
 
@@ -445,6 +446,20 @@ def _print_plan(report: Report, console: Console) -> None:
         )
     if verify["result"] == "nothing verified":
         say(console, "  verified: nothing (no file was written by the engine)")
+
+
+def _print_late_ends(report: Report, console: Console) -> None:
+    late = report["late_ends"]
+    if not late["calls"]:
+        return
+    files = sorted(late["files"].items(), key=lambda row: (-row[1], row[0]))
+    shown = ", ".join(f"{path} ({calls:,})" for path, calls in files[:FILES_SHOWN])
+    more = f" and {len(files) - FILES_SHOWN} more files" if len(files) > FILES_SHOWN else ""
+    say(
+        console,
+        f"Upper bounds: of {late['calls']:,} io_uring {plural('request', late['calls'])} only a time is known by which they "
+        f"had ended, since the program took them from the ring by itself: {shown}{more}.",
+    )
 
 
 def _print_not_counted(report: Report, console: Console) -> None:

@@ -77,6 +77,8 @@ class Sums:
     """POSIX reads and writes inside of collective MPI-IO calls, by unit and DATA_OPS."""
     by_process: Sequence[Amount]
     """All events of every process image."""
+    late_ends: dict[int, int]
+    """By file: completions that were found some time after they came."""
     runtime: Amount
     runtime_files: int
     verification: Amount
@@ -146,6 +148,7 @@ class Summation:
             file_parts=raw["file_parts"],
             collective={unit: [Amount(*row) for row in rows] for unit, rows in raw["collective"].items()},
             by_process=[Amount(*row) for row in raw["by_process"]],
+            late_ends=raw["late_ends"],
             runtime=Amount(*raw["runtime"]),
             runtime_files=raw["runtime_files"],
             verification=Amount(*raw["verification"]),

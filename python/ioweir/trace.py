@@ -93,6 +93,8 @@ class Function:
     symbols: tuple[str, ...] = ()
     completes: bool = False
     """Ends an operation that another call began: its time counts, but neither a call nor bytes."""
+    late: bool = False
+    """All that is known is that the operation had ended by then."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,7 @@ def function_table(rows: Iterable[Mapping[str, Any]]) -> tuple[Function, ...]:
             collective=bool(row.get("collective", False)),
             symbols=tuple(row.get("symbols", ())),
             completes=bool(row.get("completes", False)),
+            late=bool(row.get("late", False)),
         )
         for row in rows
     )

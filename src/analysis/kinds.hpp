@@ -18,6 +18,7 @@ struct FunctionKind {
     std::uint8_t layer = 0;  ///< position in Vocabulary::layers
     std::uint8_t op = 0;     ///< position in Vocabulary::ops
     bool collective = false;
+    bool late = false;       ///< all that is known is that what it ends had ended by then
     bool completes = false;  ///< ends what another call began: its time counts, it is neither a call nor bytes
 };
 
@@ -42,7 +43,7 @@ struct Vocabulary {
             if (layer == layers.size()) return Error{"unknown layer", info.layer, std::string("of ") + info.name};
             if (op == ops.size()) return Error{"unknown operation", info.op, std::string("of ") + info.name};
             result[id] = FunctionKind{static_cast<std::uint8_t>(layer), static_cast<std::uint8_t>(op), info.collective,
-                                      info.completes};
+                                      info.late, info.completes};
         }
         return result;
     }

@@ -106,6 +106,7 @@ public:
         }
         if ((nested.layers_around >> kind.layer & 1) != 0) return;  // inside a call of its own layer
         ++summary_.counted;
+        if (kind.late) ++summary_.late_ends[file];
         const auto slot = static_cast<std::uint32_t>(kind.layer * ops_ + kind.op);
         const auto of_unit = static_cast<std::uint32_t>(unit);
         add_to(summary_.job.row(0, slot), event, kind, data, moved, of_unit, file);

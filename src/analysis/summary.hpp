@@ -122,7 +122,9 @@ struct Summary {
     /// POSIX reads and writes inside of collective MPI-IO calls, by unit, data operation: aggregators' work.
     std::unordered_map<std::uint32_t, std::vector<Amount>> collective;
     std::vector<Amount> by_process;  ///< all events of every process; bytes of data operations
-    Amount runtime;                  ///< on the MPI runtime's own files; calls: events
+    std::unordered_map<std::uint32_t, std::uint64_t>
+        late_ends;   ///< by file: completions found some time after they came
+    Amount runtime;  ///< on the MPI runtime's own files; calls: events
     std::uint64_t runtime_files = 0;
     Amount verification;
     std::int64_t last_end_ns = std::numeric_limits<std::int64_t>::min();

@@ -63,6 +63,9 @@ nb::dict to_python(const analysis::Summary& summary) {
     for (const auto& [unit, amounts] : summary.collective) collective[nb::int_(unit)] = list_of(amounts);
     out["collective"] = collective;
     out["by_process"] = list_of(summary.by_process);
+    nb::dict late_ends;
+    for (const auto& [file, calls] : summary.late_ends) late_ends[nb::int_(file)] = calls;
+    out["late_ends"] = late_ends;
     out["runtime"] = tuple_of(summary.runtime);
     out["runtime_files"] = summary.runtime_files;
     out["verification"] = tuple_of(summary.verification);

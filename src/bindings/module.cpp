@@ -100,6 +100,7 @@ nb::list functions() {
         row["op"] = info.op;
         row["collective"] = info.collective;
         row["completes"] = info.completes;
+        row["late"] = info.late;
         nb::list symbols;
         for (const char* at = info.symbols; *at != '\0';) {
             const std::size_t length = std::strcspn(at, " ");

@@ -167,7 +167,8 @@ void* ioweir_dlsym_of_handle(void* handle, const char* name) {
     // The program's own handle finds our hook first, whether or not anything is behind it.
     if (LoadedObject(our_map()).define(name, nullptr) == found && !is_defined_behind_us(name, nullptr)) {
         ::dlerror();
-        return real_dlsym()(RTLD_NEXT, name);
+        real_dlsym()(RTLD_NEXT, name);  // fails, and says so; no jump to it, for it looks who called
+        return nullptr;
     }
     const bool of_library = is_library_function(name);
     if (!of_library && !is_hooked_mpi_name(name)) return found;

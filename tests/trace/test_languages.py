@@ -116,7 +116,7 @@ def test_mpi4py(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("disabled", [False, True], ids=["traced", "disabled"])
 def test_large_counts_where_the_library_has_none(disabled: bool, tmp_path: Path) -> None:
-    """A program finds none. What is loaded later does, as the preload has the names: it may use it and loses nothing."""
+    """A program finds none. What is loaded later does, as the preload has the names, and may use it."""
     variables = {"IOWEIR_DISABLE": "1"} if disabled else {}
     program = build("weak_large_count.c", OPEN_MPI.cc)
     data, directory = tmp_path / "data", tmp_path / "trace"

@@ -121,6 +121,7 @@ def test_hdf5_without_mpi(tmp_path: Path) -> None:
     }  # fmt: skip
     assert totals([e for e in hdf5 if e.path == outer], "name") == {
         "H5Fcreate": (1, 0), "H5Gcreate2": (1, 0), "H5Lexists": (1, 0), "H5Fclose": (2, 0), "H5Gclose": (1, 0),
+        "H5Tcommit2": (1, 0), "H5Topen2": (1, 0), "H5Tclose": (1, 0),
     }  # fmt: skip
     failed = [e for e in hdf5 if e.failed]
     assert [(e.name, e.path, e.bytes, e.error) for e in sorted(failed, key=lambda e: e.seq)] == [

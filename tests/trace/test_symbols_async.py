@@ -67,6 +67,7 @@ OWN: Final[dict[str, list[Seen]]] = {
     ],
 }
 RING: Final[list[Seen]] = [OPEN, ("io_uring (read)", 100, 200, 0), ending("io_uring_done", "read"), CLOSE]
+WAITING: Final = ("io_uring_submit_and_wait", "io_uring_submit_and_wait_timeout", "io_uring_enter", "io_uring_enter2")
 
 
 @pytest.mark.parametrize(("source", "symbol"), TESTED)
@@ -83,6 +84,9 @@ def test_events(both: dict[str, Both], source: str, symbol: str) -> None:
             assert event.seq > begun[0]
         seen.append((event.name, event.bytes, 0 if event.name in COMPLETING else event.offset, event.error))
     expected = RING if source == "symbols_uring.c" else OWN[symbol.removesuffix("64")]
+    if source == "symbols_uring.c" and symbol not in WAITING:
+        # The kernel may have carried the request out by the end of the submitting call, or later: then it is found ended.
+        seen = [(name.replace("reaped", "done"), *rest) for name, *rest in seen]
     assert seen == expected
     assert SYMBOLS[symbol].split(" ")[0] in {name.split(" ")[0] for name, *_ in seen} or source == "symbols_uring.c"
 

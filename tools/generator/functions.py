@@ -45,9 +45,10 @@ def function_ids(spec: Spec) -> str:
             "/// What a report needs to know of a function.", "struct FunctionInfo {", "    const char* name;",
             "    const char* layer;", "    const char* op;", "    bool collective;",
             "    bool completes;  ///< ends an operation that another call began: time, but neither a call nor bytes",
+            "    bool late;       ///< all that is known is that the operation had ended by then",
             "    const char* symbols;  ///< exported symbols, separated by spaces", "};",
-            "inline constexpr FunctionInfo functions[function_count] = {", '    {"", "", "", false, false, ""},']
-    out += [f'    {{"{e.name}", "{e.layer}", "{e.op}", {str(e.collective).lower()}, {str(e.completes).lower()}, "{" ".join(e.symbols)}"}},'
+            "inline constexpr FunctionInfo functions[function_count] = {", '    {"", "", "", false, false, false, ""},']
+    out += [f'    {{"{e.name}", "{e.layer}", "{e.op}", {str(e.collective).lower()}, {str(e.completes).lower()}, {str(e.late).lower()}, "{" ".join(e.symbols)}"}},'
             for e in spec.events]
     out += ["};", "", "}  // namespace ioweir::format", ""]
     return "\n".join(out)
@@ -160,6 +161,12 @@ def mpi_request_wrapper(function: RequestFunction, prefix: str) -> str:
     by_type = {p.type: p.name for p in function.parameters}
     if "MPI_Request" in by_type:
         body, described = "traced_question", f"{by_type['MPI_Request']}, flag"
+    elif "const MPI_Request*" in by_type:
+        answers = {p.name for p in function.parameters}
+        answer = ("listed(indices, done, at)" if "done" in answers else
+                  "*flag != 0 && *index == at" if "index" in answers else "*flag != 0")
+        asked = "int at" if " at" in answer else "int"
+        body, described = "traced_questions", f"requests, count, [&]({asked}) {{ return {answer}; }}"
     else:
         counts = [p.name for p in function.parameters if p.type == "int"]
         body, described = "traced_requests", f"{by_type['MPI_Request*']}, {counts[0] if counts else '1'}"
@@ -210,10 +217,11 @@ def trampolines(spec: Spec) -> str:
 
 def pages(spec: Spec) -> dict[str, str]:
     out = ["# Intercepted functions", "", "Generated from spec/functions*.toml.", "",
-           "`completes`: ends an operation that another call began; its time counts, but neither calls nor bytes.", "",
+           "`completes`: ends an operation that another call began; its time counts, but neither calls nor bytes. `late`: all that is",
+           "known is that the operation had ended by then.", "",
            "| id | event | layer | counted as | collective | completes | symbols |", "|---|---|---|---|---|---|---|"]
     for e in spec.events:
-        out.append(f"| {e.id} | {e.name} | {e.layer} | {e.op} | {'yes' if e.collective else ''} | {'yes' if e.completes else ''} | {', '.join(e.symbols)} |")
+        out.append(f"| {e.id} | {e.name} | {e.layer} | {e.op} | {'yes' if e.collective else ''} | {'late' if e.late else 'yes' if e.completes else ''} | {', '.join(e.symbols)} |")
     out += ["", "MPI starts are seen through MPI_Init, MPI_Init_thread and MPI_Session_init (and their PMPI forms);",
             "Fortran programs arrive at these C entries through the bindings of Open MPI and MPICH.", "",
             f"{', '.join(BUFFER_SYMBOLS)} are what the inline forms of getc_unlocked and putc_unlocked call: seen, without an event.", "",

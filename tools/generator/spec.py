@@ -58,6 +58,7 @@ class Event:
     collective: bool
     symbols: tuple[str, ...]
     completes: bool = False  # ends an operation that another call began: time, but neither a call nor bytes
+    late: bool = False  # found ended: when is not known
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def libc_function(entry: dict[str, Any], table: str, layer: str, first_id: int) 
     events = tuple(
         Event(
             first_id + i, kind["name"], layer, kind["op"], False, tuple(s.name for s in symbols),
-            bool(kind.get("completes", entry.get("completes", False))),
+            bool(kind.get("completes", entry.get("completes", False))), bool(kind.get("late", False)),
         )
         for i, kind in enumerate(kinds)
     )  # fmt: skip

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "tracer/hooks/posix_bodies.hpp"
+#include "tracer/hooks/raw_rings.hpp"
 
 namespace ioweir::tracer {
 
@@ -30,6 +31,7 @@ void* traced_map(Function function, Call&& call, const void*, std::size_t length
         // MAP_FIXED may put something else where a traced file was.
         if ((flags & MAP_FIXED) != 0 && mapping_count.load(std::memory_order_relaxed) != 0 && place != MAP_FAILED)
             remove_mappings(place, length);
+        if (raw_ring_count.load(std::memory_order_relaxed) != 0 && place != MAP_FAILED) map_raw_ring(fd, offset, place);
         return place;
     }
     const std::uint64_t start = ticks(process_tracer.use_tsc);
@@ -51,6 +53,7 @@ int traced_mapped(Function function, Call&& call, const void* address, std::size
 
 template <typename Call>
 int traced_unmap(Function function, Call&& call, const void* address, std::size_t length) {
+    if (raw_ring_count.load(std::memory_order_relaxed) != 0) unmap_raw_rings(address, length);
     if (mapping_count.load(std::memory_order_relaxed) == 0) return call();
     const Mapped mapped = find_mapping(address);
     remove_mappings(address, length);  // before the real call: afterwards another thread may have the place again

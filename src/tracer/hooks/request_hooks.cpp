@@ -94,6 +94,24 @@ int traced_question(Functions functions, const void* frame, Call&& call, MPI_Req
         false);
 }
 
+/// The same of several. `is_complete` says of a position whether the answer was that it is done.
+template <typename Call, typename IsComplete>
+int traced_questions(Functions functions, const void* frame, Call&& call, const MPI_Request* requests, int count,
+                     IsComplete&& is_complete) {
+    const std::uint32_t claimed =
+        tracer->traces(LayerBit::mpi_io) && requests != nullptr ? pending.claim(requests, count) : 0;
+    if (claimed == 0) return call();
+    return traced_completion(
+        functions, frame, call, claimed,
+        [&](const PendingRequests::Entry& entry) { return is_complete(static_cast<int>(entry.position)); }, false);
+}
+/// Whether `at` is among the indices of what is done; their number may be MPI_UNDEFINED.
+bool listed(const int* indices, const int* done, int at) {
+    for (int i = 0; i < *done; ++i)
+        if (indices[i] == at) return true;
+    return false;
+}
+
 #include "ioweir_generated/mpi_request_wrappers.inc"
 
 }  // namespace

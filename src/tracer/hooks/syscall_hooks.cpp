@@ -9,6 +9,7 @@
 #include "base/raw_syscall.hpp"
 #include "tracer/hooks/files_bodies.hpp"
 #include "tracer/hooks/mappings.hpp"
+#include "tracer/hooks/raw_rings.hpp"
 
 namespace ioweir::tracer {
 namespace {
@@ -190,6 +191,16 @@ long any_call(long number, Call&& call, const long (&w)[6]) {
             if (child == 0) begin_child();
             return child;
         }
+#ifdef SYS_io_uring_setup
+        case SYS_io_uring_setup:
+            return traced_ring_setup(call, static_cast<unsigned>(w[0]), as<io_uring_params>(w[1]));
+        case SYS_io_uring_enter:
+            return traced_ring_enter(call, static_cast<unsigned>(w[0]), static_cast<unsigned>(w[1]),
+                                     static_cast<unsigned>(w[2]), static_cast<unsigned>(w[3]));
+        case SYS_io_uring_register:
+            return traced_ring_register(call, static_cast<unsigned>(w[0]), static_cast<unsigned>(w[1]),
+                                        as<const void>(w[2]), static_cast<unsigned>(w[3]));
+#endif
         default:
             return descriptor_call(number, call, w);
     }

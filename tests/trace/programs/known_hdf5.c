@@ -62,6 +62,11 @@ static void serial_part(const char* directory) {
     need(H5Lexists(again, "group", H5P_DEFAULT), "exists");
     need(H5Fclose(again), "close");
     need(H5Gclose(group), "close");
+    hid_t type = H5Tcopy(H5T_NATIVE_INT);
+    need(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "commit");
+    need(H5Tclose(type), "close"); /* made in memory */
+    type = H5Topen2(file, "type", H5P_DEFAULT);
+    need(H5Tclose(type), "close");
     need(H5Fclose(file), "close");
     H5Pclose(list);
     H5Sclose(space);

@@ -107,6 +107,26 @@ static void complete(int writing) {
         CHECK(CALL(Request_free)(&two[i]));
         if (two[i] != MPI_REQUEST_NULL) MPI_Abort(MPI_COMM_WORLD, 9);
     }
+
+#ifdef STATUS_OF_SEVERAL /* since MPI 4.1 */
+    begin_of(gaps, writing, &two[0], &two[2]);
+    for (int i = 0; i < 2; ++i) {
+        do CHECK(CALL(Request_get_status_any)(3, two, &index, &flag, &status));
+        while (!flag);
+        moved(&status);
+        CHECK(CALL(Request_free)(&two[index]));
+    }
+    begin_of(gaps, writing, &two[0], &two[2]);
+    do CHECK(CALL(Request_get_status_all)(3, two, &flag, statuses));
+    while (!flag);
+    for (int i = 0; i < 2; ++i) CHECK(CALL(Request_free)(&two[2 * i]));
+    begin_of(gaps, writing, &two[0], &two[2]);
+    do CHECK(CALL(Request_get_status_all)(3, two, &flag, statuses));
+    while (!flag);
+    CHECK(CALL(Request_get_status_some)(3, two, &done, indices, statuses));
+    if (done != 2) MPI_Abort(MPI_COMM_WORLD, 9);
+    for (int i = 0; i < 2; ++i) CHECK(CALL(Request_free)(&two[indices[i]]));
+#endif
 }
 
 /* Messages while I/O is pending, then faulty arguments: nothing of it may be changed or recorded. */

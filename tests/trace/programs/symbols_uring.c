@@ -3,6 +3,7 @@
 
 #include <liburing.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 static struct io_uring ring;
 static void queue_read(int fd, unsigned long name) {
@@ -113,6 +114,88 @@ static void do_register_files(void) {
     close(fd);
 }
 
+/* A ring by liburing's plain functions, mapped by hand. */
+static struct io_uring_params parameters;
+static char* queues;
+static struct io_uring_sqe* requests;
+static int own_ring;
+#define IN(part) ((unsigned*)(queues + parameters.sq_off.part))
+#define OUT(part) ((unsigned*)(queues + parameters.cq_off.part))
+static long made_ring(int (*setup)(unsigned, struct io_uring_params*)) {
+    memset(&parameters, 0, sizeof parameters);
+    own_ring = setup(8, &parameters);
+    if (own_ring < 0) return own_ring;
+    queues = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, own_ring, IORING_OFF_SQ_RING);
+    requests = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, own_ring, (off_t)IORING_OFF_SQES);
+    if (queues == MAP_FAILED || requests == MAP_FAILED) exit(3);
+    return 0;
+}
+static void request(int fd, unsigned flags) {
+    unsigned tail = *IN(tail), place = tail & *IN(ring_mask);
+    io_uring_prep_read(&requests[place], fd, buffer, 100, 200);
+    requests[place].flags |= flags | IOSQE_ASYNC;
+    requests[place].user_data = 17;
+    IN(array)[place] = place;
+    __atomic_store_n(IN(tail), tail + 1, __ATOMIC_RELEASE);
+}
+static long taken(void) {
+    unsigned head = *OUT(head);
+    while (head == __atomic_load_n(OUT(tail), __ATOMIC_ACQUIRE)) sched_yield();
+    long result = ((struct io_uring_cqe*)OUT(cqes))[head & *OUT(ring_mask)].res;
+    __atomic_store_n(OUT(head), head + 1, __ATOMIC_RELEASE);
+    return result;
+}
+static void gone_ring(void) {
+    munmap(requests, 4096);
+    munmap(queues, 8192);
+    close(own_ring);
+}
+static void do_setup(void) {
+    typedef int (*Call)(unsigned, struct io_uring_params*);
+    int fd = opened(O_RDWR);
+    TRY("good", made_ring(AS(Call)));
+    request(fd, 0);
+    TRY("enter", io_uring_enter((unsigned)own_ring, 1, 1, IORING_ENTER_GETEVENTS, NULL));
+    TRY("end", taken());
+    gone_ring();
+    close(fd);
+    TRY("bad", (errno = 77, AS(Call)(0, &parameters)));
+}
+static void do_enter(void) {
+    typedef int (*Call)(unsigned, unsigned, unsigned, unsigned, sigset_t*);
+    int fd = opened(O_RDWR);
+    if (made_ring(io_uring_setup) != 0) exit(3);
+    request(fd, 0);
+    TRY("good", AS(Call)((unsigned)own_ring, 1, 1, IORING_ENTER_GETEVENTS, NULL));
+    TRY("end", taken());
+    TRY("bad", (errno = 77, AS(Call)(99999, 1, 0, 0, NULL)));
+    gone_ring();
+    close(fd);
+}
+static void do_enter2(void) {
+    typedef int (*Call)(unsigned, unsigned, unsigned, unsigned, sigset_t*, size_t);
+    int fd = opened(O_RDWR);
+    if (made_ring(io_uring_setup) != 0) exit(3);
+    request(fd, 0);
+    TRY("good", AS(Call)((unsigned)own_ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 8));
+    TRY("end", taken());
+    TRY("bad", (errno = 77, AS(Call)(99999, 1, 0, 0, NULL, 8)));
+    gone_ring();
+    close(fd);
+}
+static void do_register(void) {
+    typedef int (*Call)(unsigned, unsigned, const void*, unsigned);
+    int fd = opened(O_RDWR);
+    if (made_ring(io_uring_setup) != 0) exit(3);
+    TRY("good", AS(Call)((unsigned)own_ring, IORING_REGISTER_FILES, &fd, 1));
+    request(0, IOSQE_FIXED_FILE);
+    TRY("enter", io_uring_enter((unsigned)own_ring, 1, 1, IORING_ENTER_GETEVENTS, NULL));
+    TRY("end", taken());
+    TRY("bad", (errno = 77, AS(Call)((unsigned)own_ring, IORING_REGISTER_FILES, &fd, 1)));
+    gone_ring();
+    close(fd);
+}
+
 static const struct Case cases[] = {
     {"io_uring_submit", do_submit},
     {"io_uring_submit_and_get_events", do_submit},
@@ -125,6 +208,10 @@ static const struct Case cases[] = {
     {"io_uring_queue_init", do_queue_init},
     {"io_uring_queue_init_params", do_queue_init_params},
     {"io_uring_register_files", do_register_files},
+    {"io_uring_setup", do_setup},
+    {"io_uring_enter", do_enter},
+    {"io_uring_enter2", do_enter2},
+    {"io_uring_register", do_register},
 };
 
 int main(int argc, char** argv) { return try_cases(argc, argv, cases, sizeof cases / sizeof *cases, NULL); }

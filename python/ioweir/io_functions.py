@@ -1,7 +1,8 @@
 """The functions through which a program can reach a file: the one table that `ioweir doctor` audits imports against.
 
-Which of them are recorded is not said here: what the preload stands in for is no gap, everything else is. Functions that move
-their bytes through others in this table are not in it: C++ file streams (fopen and descriptors), liburing's inline functions.
+Which of them are recorded is not said here: what the preload stands in for is no gap, all else is. Functions that
+move their bytes through others in this table are not in it: C++ file streams (fopen and descriptors), liburing's inline
+functions.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ FAMILIES: Final = (
         fgets __fgets_chk fgetc fputc getc putc getline getdelim fprintf __fprintf_chk vfprintf __vfprintf_chk fscanf
         __isoc99_fscanf __isoc23_fscanf vfscanf fflush setvbuf fseek fseeko fseeko64 rewind tmpfile tmpfile64"""),
     _family("STDIO of wide characters", True, """
-        fgetwc getwc fputwc putwc fgetws fputws ungetwc fwprintf vfwprintf __fwprintf_chk __vfwprintf_chk fwscanf vfwscanf
-        __isoc99_fwscanf __isoc23_fwscanf"""),
+        fgetwc getwc fputwc putwc fgetws fputws ungetwc fwprintf vfwprintf __fwprintf_chk __vfwprintf_chk
+        fwscanf vfwscanf __isoc99_fwscanf __isoc23_fwscanf"""),
     _family("HDF5, asynchronous and below", True, """
         H5Dread_async H5Dwrite_async H5Dcreate_async H5Dopen_async H5Dclose_async H5Fcreate_async H5Fopen_async
         H5Fclose_async H5Fflush_async H5FDread H5FDwrite"""),

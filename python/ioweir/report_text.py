@@ -457,8 +457,8 @@ def _print_late_ends(report: Report, console: Console) -> None:
     more = f" and {len(files) - FILES_SHOWN} more files" if len(files) > FILES_SHOWN else ""
     say(
         console,
-        f"Upper bounds: of {late['calls']:,} io_uring {plural('request', late['calls'])} only a time is known by which they "
-        f"had ended, since the program took them from the ring by itself: {shown}{more}.",
+        f"Upper bounds: of {late['calls']:,} io_uring {plural('request', late['calls'])} only a time is known by which "
+        f"they had ended, since the program took them from the ring by itself: {shown}{more}.",
     )
 
 

@@ -319,7 +319,8 @@ def test_programs_whose_calls_are_all_recorded_have_no_gap(tmp_path: Path) -> No
         "#include <aio.h>\n#include <fstream>\n#include <liburing.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
         "int main(int c, char** v) { if (c < 9) return 0; std::ofstream o(v[1]); o << 1; std::fstream f(v[2]);"
         " aiocb a{}; aio_read(&a); aio_cancel(0, &a); io_uring r; io_uring_queue_init(8, &r, 0); io_uring_get_sqe(&r);"
-        " io_uring_cqe* e; io_uring_submit(&r); io_uring_wait_cqe(&r, &e); return (int)syscall(SYS_io_uring_setup, 1, v); }"
+        " io_uring_cqe* e; io_uring_submit(&r); io_uring_wait_cqe(&r, &e);"
+        " return (int)syscall(SYS_io_uring_setup, 1, v); }"
     )
     program = tmp_path / "program"
     subprocess.run(["g++", str(tmp_path / "p.cpp"), "-o", str(program), "-luring"], check=True)

@@ -274,12 +274,16 @@ def test_programs_with_sanitizers_run_under_ioweir_run(kind: str, how: str, plac
     """What they need is set for them, and said; a value of the user's stays."""
     program = build("plain.c", "gcc", "-O1", "-pthread", f"-fsanitize={kind}")
     variable = {"address": "ASAN_OPTIONS", "thread": "TSAN_OPTIONS"}[kind]
-    words = [program, "threads", place / "data", "8", "100"]
+    words: list[str | Path] = [program, "threads", str(place / "data"), "8", "100"]
     script = place / "job.sh"
     script.write_text(f"#!/bin/sh\n{MPICH.launcher[0]} -n 1 {' '.join(map(str, words))}\n", encoding="ascii")
     script.chmod(0o755)
-    commands = {"program": words, "launcher": MPICH.launch(1, *map(str, words)), "script": [script],
-                "wrapper": ["env", "A=b", *words]}  # fmt: skip
+    commands: dict[str, list[str | Path]] = {
+        "program": words,
+        "launcher": [*MPICH.launch(1, *words)],
+        "script": [script],
+        "wrapper": ["env", "A=b", *words],
+    }
     (place / "trace").rmdir()
     traced = ioweir_run(place / "trace", commands[how], env={variable: "verbosity=0"})
     assert f"{variable}=verbosity=0:" in traced.err

@@ -166,7 +166,8 @@ def test_a_signal_handler_that_interrupts_recording_may_fork(
 ) -> None:
     """At every instruction of pwrite's hook where a signal may come: the child goes on and has a trace of its own."""
     program = build("forking_handler.c", "gcc", "-O1")
-    traced = preloaded(plain.directory, [program, plain.data, handler, when, fork, str(stride)]).expect()
+    traced = preloaded(plain.directory, [program, plain.data, handler, when, fork, str(stride)])
+    traced.expect()
     assert traced.err == ""
     forks = int(traced.out)
     assert forks > 100 / stride

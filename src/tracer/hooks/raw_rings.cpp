@@ -50,8 +50,7 @@ Known* find(int fd) {
 
 void say_untraced(const char* why) {
     static std::atomic<bool> said;
-    if (!said.exchange(true))
-        process_tracer.note(static_cast<std::uint32_t>(format::NoteCode::untraced), "", 0, why);
+    if (!said.exchange(true)) process_tracer.note(static_cast<std::uint32_t>(format::NoteCode::untraced), "", 0, why);
 }
 
 void forget(Known& ring) {

@@ -67,7 +67,8 @@ Ring* ring_of(const void* key) {
 Ring* begin_ring(const void* key, unsigned seen) {
     for (Ring& ring : rings) {
         const void* expected = nullptr;
-        if (!__atomic_compare_exchange_n(&ring.key, &expected, key, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
+        if (!__atomic_compare_exchange_n(&ring.key, &expected, key, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            continue;
         ring.seen.store(seen);
         for (std::uint32_t& file : ring.files) file = 0;
         return &ring;

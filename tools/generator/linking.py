@@ -10,7 +10,7 @@ from __future__ import annotations
 # And unloading matters to the hooks of HDF5, PnetCDF and netCDF only, which are not in the archive.
 NOT_LINKED = {"dlsym", "dlclose"}
 # Not every C library has these, nor every program the library: asking for them could stop the link.
-NOT_EVERYWHERE = ("__isoc23_", "io_uring_", "__io_uring_")
+NOT_EVERYWHERE = ("__isoc23_", "io_uring_", "__io_uring_", "_Fork", "MPI_Request_get_status_", "PMPI_Request_get_status_")
 HEADER = "Generated from spec/functions.toml."
 # src/preload/back_end_loader.hpp says what its number means.
 NOTE = """

@@ -12,7 +12,7 @@
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
-#   make sanitize   the C++ tests under the address, undefined-behaviour and thread sanitizers
+#   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
 #   make fuzz SECONDS=60          libFuzzer on the trace reader (needs clang)
 #   make clean      removes what was built, not .venv         make deps      only the Debian packages of `packages`
 # JOBS limits parallel compilation (default: the number of processors), PYTHON chooses the interpreter of .venv.
@@ -69,7 +69,7 @@ test: package build
 test-long: build
 	@tools/long_tests.sh
 
-sanitize: venv
+sanitize: package
 	@tools/sanitize.sh
 
 fuzz: venv

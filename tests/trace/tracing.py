@@ -29,6 +29,8 @@ PROGRAMS: Final = HERE / "programs"
 BUILD: Final = HERE.parent.parent / "build" / "trace-tests"
 TIMEOUT_S: Final = 90.0
 IOWEIR: Final = (sys.executable, "-m", "ioweir")
+SANITIZER: Final = os.environ.get("IOWEIR_TEST_SANITIZER", "")
+"""The run-time library of the sanitizer that the preload is built with (tools/sanitize.sh); it is preloaded first."""
 
 _core: Final = compiled()
 FUNCTIONS: Final[dict[int, dict[str, Any]]] = {row["id"]: row for row in _core.functions()}
@@ -46,7 +48,10 @@ class Mpi:
 
     def launch(self, ranks: int, *command: str | Path) -> list[str]:
         """The command that starts `ranks` ranks."""
-        return [*self.launcher, "-n", str(ranks), *map(str, command)]
+        words = [*self.launcher, "-n", str(ranks)]
+        if SANITIZER:
+            words += ["env", f"LD_PRELOAD={SANITIZER}:{preload_library()}"]
+        return [*words, *map(str, command)]
 
 
 OPEN_MPI: Final = Mpi(
@@ -205,7 +210,7 @@ def preloaded(
     after: Path | None = None,
 ) -> Traced:
     """A command with the preload in its environment and no `ioweir run` around it; other libraries before or after."""
-    libraries = [str(library) for library in (before, preload_library(), after) if library is not None]
+    libraries = [str(library) for library in (SANITIZER, before, preload_library(), after) if library]
     variables = {"LD_PRELOAD": ":".join(libraries), "IOWEIR_DIR": str(directory)} | dict(env or {})
     finished = run(command, env=variables, cwd=cwd, timeout=timeout)
     return Traced(finished.code, finished.out, finished.err, directory)

@@ -108,7 +108,8 @@ def plan_notes(trace: Trace) -> dict[str, Any]:
     for note in trace.notes:
         path = clean_path(note.path, directory)
         if note.code == "engine_summary":
-            row = engine.setdefault(path, {"path": path, "ranks": 0, "bytes": 0, "texts": [], **dict.fromkeys(_SUMMED, 0)})
+            fresh = {"path": path, "ranks": 0, "bytes": 0, "texts": [], **dict.fromkeys(_SUMMED, 0)}
+            row = engine.setdefault(path, fresh)
             row["ranks"] += 1
             row["bytes"] += note.value
             row["texts"].append(note.text)

@@ -405,8 +405,8 @@ def plan_lines(plan: dict[str, Any]) -> list[str]:
             calls, rounds = (round(sum(row[key] / row["ranks"] for row in together)) for key in ("exchanges", "rounds"))
             exchange, storage = (sum(row[key] for row in together) / ranks for key in ("exchange_s", "storage_s"))
             lines.append(
-                f"exchange: {calls:,} collective {plural('call', calls)} in {rounds:,} {plural('round', rounds)}; mean of "
-                f"ranks {seconds(exchange)} exchanging and waiting, {seconds(storage)} in storage; "
+                f"exchange: {calls:,} collective {plural('call', calls)} in {rounds:,} {plural('round', rounds)}; mean "
+                f"of ranks {seconds(exchange)} exchanging and waiting, {seconds(storage)} in storage; "
                 f"{sum(row['messages'] for row in together):,} packets of together "
                 f"{size(sum(row['sent_bytes'] for row in together))} between nodes"
             )

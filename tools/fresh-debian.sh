@@ -7,7 +7,8 @@
 #
 # --cache DIR keeps the minimal tree (before anything is installed in it) for the next run. --keep leaves the tree behind.
 # The mirror, proxies, extra certificates and pip settings are this machine's own. Everything runs in a mount and process
-# namespace of its own: whatever ends this script, no mount and no process of it is left.
+# namespace of its own: whatever ends this script, no mount and no process of it is left (only a SIGKILL leaves the folder
+# ${TMPDIR:-/tmp}/ioweir-fresh.* behind).
 set -euo pipefail
 
 suite=bookworm cache='' keep='' targets=()
@@ -16,14 +17,14 @@ while [ $# -gt 0 ]; do
         --suite) suite=$2; shift 2 ;;
         --cache) cache=$(mkdir -p "$2" && cd "$2" && pwd); shift 2 ;;
         --keep) keep=1; shift ;;
-        -*) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
+        -*) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
         *) targets+=("$1"); shift ;;
     esac
 done
 [ ${#targets[@]} -gt 0 ] || targets=(demo test)
 
 checkout=$(cd "$(dirname "$0")/.." && pwd)
-for tool in debootstrap unshare chroot git tar; do
+for tool in debootstrap setpriv unshare chroot git tar; do
     command -v $tool >/dev/null || PATH=$PATH:/usr/sbin:/sbin command -v $tool >/dev/null \
         || { echo "fresh-debian.sh needs $tool; install it (apt-get install debootstrap util-linux git tar)" >&2; exit 1; }
 done
@@ -80,7 +81,7 @@ while IFS= read -r name; do
 done < <(compgen -e | grep -E '^((http|https|no|all)_proxy|(HTTP|HTTPS|NO|ALL)_PROXY|PIP_(CERT|INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|DEFAULT_TIMEOUT))$')
 
 in_tree() { # COMMAND: a shell command line, in the clone, within the tree
-    unshare --mount --pid --fork --kill-child --propagation private bash -euc '
+    setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --propagation private bash -euc '
         tree=$1 command=$2; shift 2
         mount -t proc proc "$tree/proc"
         mount --rbind /sys "$tree/sys"

@@ -19,7 +19,7 @@ from conformance_fetch import debian_source, mpi4py_source
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-BUILD_S: Final = 120.0
+BUILD_S: Final = 900.0
 DATA: Final = "@DATA@"
 """Stands in arguments for the run's own directory."""
 

@@ -401,16 +401,21 @@ def plan_lines(plan: dict[str, Any]) -> list[str]:
         moved = sum(row["bytes"] for row in plan["engine"])
         lines.append(f"engine: moved {size(moved)} ({_some([row['path'] for row in plan['engine']])})")
         if together := [row for row in plan["engine"] if row["exchanges"]]:
-            ranks = max(row["ranks"] for row in together)
-            calls, rounds = (round(sum(row[key] / row["ranks"] for row in together)) for key in ("exchanges", "rounds"))
-            exchange, storage = (sum(row[key] for row in together) / ranks for key in ("exchange_s", "storage_s"))
-            lines.append(
-                f"exchange: {calls:,} collective {plural('call', calls)} in {rounds:,} {plural('round', rounds)}; mean "
-                f"of ranks {seconds(exchange)} exchanging and waiting, {seconds(storage)} in storage; "
-                f"{sum(row['messages'] for row in together):,} packets of together "
-                f"{size(sum(row['sent_bytes'] for row in together))} between nodes"
-            )
+            lines.append(_exchange_line(together))
     return lines
+
+
+def _exchange_line(rows: list[dict[str, Any]]) -> str:
+    """Of files whose collective calls went through aggregators; `rounds` and `exchanges` are counted by every rank."""
+    calls, rounds = (round(sum(row[key] / row["ranks"] for row in rows)) for key in ("exchanges", "rounds"))
+    ranks = max(row["ranks"] for row in rows)
+    exchange, storage = (seconds(sum(row[key] for row in rows) / ranks) for key in ("exchange_s", "storage_s"))
+    packets, sent = (sum(row[key] for row in rows) for key in ("messages", "sent_bytes"))
+    return (
+        f"exchange: {calls:,} collective {plural('call', calls)} in {rounds:,} {plural('round', rounds)}; "
+        f"mean of ranks {exchange} exchanging and waiting, {storage} in storage; "
+        f"{packets:,} {plural('packet', packets)} of together {size(sent)} between nodes"
+    )
 
 
 def _some(paths: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <climits>
@@ -40,6 +41,10 @@ int SharedMemory::map(int descriptor, std::size_t bytes) {
 
 int SharedMemory::create(std::size_t bytes) {
     const std::size_t whole = header_bytes + bytes;
+    // Growing it beyond the limit for files would end the program with a signal.
+    rlimit largest{};
+    raw::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, raw::word(&largest));
+    if (largest.rlim_cur < whole) return EFBIG;
     const int descriptor = static_cast<int>(raw::call(SYS_memfd_create, raw::word("ioweir exchange"), MFD_CLOEXEC));
     if (descriptor < 0) return errno;
     int error = raw::call(SYS_ftruncate, descriptor, static_cast<long>(whole)) != 0 ? errno : 0;

@@ -2,6 +2,8 @@
 // up in many ways; errors of writers; reading at and behind the end of the file; sparse and overlapping requests.
 //
 // IOWEIR_TEST_RANKS_PER_NODE makes several nodes of the ranks, so that messages are exchanged.
+#include <sys/resource.h>
+
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -329,6 +331,29 @@ TEST_F(EngineTest, ARankWithFaultyArgumentsHoldsUpNobody) {
         io.close(&file);
         remove(path);
     }
+}
+
+TEST_F(EngineTest, WithoutSharedMemoryTheMpiLibraryDoesIt) {
+    if (world->ranks == 1) GTEST_SKIP() << "one rank shares memory with nobody";
+    // A group that has none yet: the ranks in another order.
+    MPI_Comm reversed;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -world->rank, &reversed);
+    rlimit usual{};
+    ::getrlimit(RLIMIT_FSIZE, &usual);
+    const rlimit small{64, usual.rlim_max};
+    if (world->rank == 0) ::setrlimit(RLIMIT_FSIZE, &small);  // one rank cannot: none does
+    const std::string path = path_for("large");
+    MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR, reversed);
+    const auto value = static_cast<unsigned char>('a' + world->rank);
+    EXPECT_EQ(world->engine.write_at_all(file, world->rank, &value, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    world->engine.close(&file);
+    ::setrlimit(RLIMIT_FSIZE, &usual);
+    std::vector<unsigned char> expected;
+    for (int rank = 0; rank < world->ranks; ++rank) expected.push_back(static_cast<unsigned char>('a' + rank));
+    EXPECT_EQ(contents(path), expected);
+    EXPECT_TRUE(world->noted(format::NoteCode::passed_through, "no memory shared by the ranks of a node"));
+    MPI_Comm_free(&reversed);
+    remove(path);
 }
 
 /// The checks of this file are worth something only if they fail when a writer's operation goes wrong.

@@ -416,12 +416,16 @@ def test_what_verification_reads_back_is_no_io_of_the_program() -> None:
 
 def test_the_engines_summaries_are_added_by_file() -> None:
     builder = two_writers()
-    builder.notes += [Note(p, "engine_summary", "dump", 10 + p, f"calls {p}") for p in (0, 1)]
+    text = "calls {}, read 0 bytes, wrote 10 bytes, storage operations 2, elapsed 9 ns"
+    exchanged = "; exchanges 3, rounds 6, exchange 500000000 ns, storage 250000000 ns, messages 4, sent 99 bytes"
+    texts = [text.format(p) + (exchanged if p == 1 else "") for p in (0, 1)]
+    builder.notes += [Note(p, "engine_summary", "dump", 10 + p, texts[p]) for p in (0, 1)]
     result = report.build(builder.trace())
-    assert result["plan"]["engine"] == [
-        {"path": "/scratch/dump", "ranks": 2, "bytes": 21, "texts": ["calls 0", "calls 1"]}
-    ]
-    assert report_text.plan_lines(result["plan"]) == ["engine: moved 21 B (/scratch/dump)"]
+    (row,) = result["plan"]["engine"]
+    assert row == {
+        "path": "/scratch/dump", "ranks": 2, "bytes": 21, "texts": texts, "calls": 1, "operations": 4, "exchanges": 3,
+        "rounds": 6, "exchange_s": pytest.approx(0.5), "storage_s": pytest.approx(0.25), "messages": 4, "sent_bytes": 99,
+    }  # fmt: skip
 
 
 def test_a_plan_that_did_the_same_to_many_files_is_one_line() -> None:

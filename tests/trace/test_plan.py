@@ -89,6 +89,24 @@ def test_aggregators_touch_storage_for_the_others_and_the_report_says_how(mpi: M
 
 
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_a_rank_killed_in_an_exchange_leaves_what_was_complete(mpi: Mpi, tmp_path: Path) -> None:
+    ranks, block = 3, 1 << 18
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "killed"\nwriters = "aggregators:2"\nbuffer = "64 KiB"\n')
+    program = build("killed_in_exchange.c", mpi.cc)
+    traced = ioweir_run(tmp_path / "trace", mpi.launch(ranks, program, tmp_path), options=["--plan", plan], code=None)
+    assert traced.code != 0
+    assert "not reached" not in traced.err
+    content = (tmp_path / "killed").read_bytes()
+    assert content[: ranks * block] == b"".join(bytes([ord("a") + rank]) * block for rank in range(ranks))
+    # Of the second call whatever was moved, and nothing else.
+    rest = content[ranks * block :]
+    assert len(rest) <= ranks * block
+    for rank in range(ranks):
+        assert set(rest[rank * block : (rank + 1) * block]) <= {0, ord("A") + rank}
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_completions_of_the_engines_requests_are_recorded(mpi: Mpi, tmp_path: Path) -> None:
     traced = planned(mpi, tmp_path, "requests.c", "requests.*")
     assert traced.trace.is_whole()

@@ -424,8 +424,10 @@ def test_the_engines_summaries_are_added_by_file() -> None:
     (row,) = result["plan"]["engine"]
     assert row == {
         "path": "/scratch/dump", "ranks": 2, "bytes": 21, "texts": texts, "calls": 1, "operations": 4, "exchanges": 3,
-        "rounds": 6, "exchange_s": pytest.approx(0.5), "storage_s": pytest.approx(0.25), "messages": 4, "sent_bytes": 99,
+        "rounds": 6, "exchange_s": pytest.approx(0.5), "storage_s": pytest.approx(0.25), "messages": 4,
+        "sent_bytes": 99,
     }  # fmt: skip
+    assert report_text.plan_lines(result["plan"])[0] == "engine: moved 21 B (/scratch/dump)"
 
 
 def test_a_plan_that_did_the_same_to_many_files_is_one_line() -> None:

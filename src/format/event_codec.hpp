@@ -79,16 +79,18 @@ inline constexpr unsigned duration_shift = 2;
 inline constexpr unsigned offset_shift = 4;
 inline constexpr unsigned size_shift = 6;
 
-/// How a time is stored: code, and length in bytes. Computed, because a table would be one more cache line.
-struct TimeLength {
-    std::uint32_t code;
-    std::uint32_t bytes;
-};
-inline TimeLength time_length(std::uint64_t value) {
-    static_assert(time_bytes[0] == 1 && time_bytes[1] == 2 && time_bytes[2] == 3 && time_bytes[3] == 8);
-    const std::uint32_t whole_bytes = (63U ^ static_cast<std::uint32_t>(std::countl_zero(value | 1U))) / 8U;
-    const std::uint32_t code = whole_bytes < 3 ? whole_bytes : 3;
-    return {code, 1 + code + (whole_bytes >= 3 ? 4U : 0U)};
+inline constexpr unsigned short_time_bits = 24;  ///< a time that is longer takes eight bytes
+static_assert(time_bytes[0] == 1 && time_bytes[1] == 2 && time_bytes[2] == 3 && time_bytes[3] == 8);
+
+/// The code of a time of three bytes at most. Added up, not compared: times cross the limits in a way that no processor
+/// foresees, and compilers turn comparisons into branches.
+inline std::uint32_t short_time_code(std::uint64_t value) {
+    constexpr std::uint32_t above = 1U << short_time_bits;
+    const auto low = static_cast<std::uint32_t>(value);
+    return ((low + (above - 0x100)) >> short_time_bits) + ((low + (above - 0x1'0000)) >> short_time_bits);
+}
+inline std::uint32_t time_code(std::uint64_t value) {
+    return value >> short_time_bits == 0 ? short_time_code(value) : 3;
 }
 
 struct Order {
@@ -174,22 +176,15 @@ inline std::byte* put_varint(std::byte* out, std::uint64_t value) {
 /// (of an offset it may not be: there two more fields follow in any case).
 inline void put_word(std::byte* out, std::uint64_t value) { std::memcpy(out, &value, sizeof value); }
 
-/// A distance that is not the stride: stored at `at`, `shape` says how. One that six bytes do not hold is in `wide` then
-/// (zigzag), and the six count for nothing. Returns the end.
-[[gnu::always_inline]] inline std::byte* put_distance(Context& context, std::int64_t distance, std::byte* at,
-                                                      std::uint32_t& shape, std::uint64_t& wide) {
-    if (distance == context.bytes) {
-        shape = offset_code::sequential << offset_shift;
-        return at;
-    }
-    const std::uint64_t value = zigzag(distance);
+/// A distance that is neither the stride nor what leads to the last call's end. Returns the end; of one that six bytes
+/// do not hold they count for nothing.
+[[gnu::always_inline]] inline std::byte* put_distance(std::uint64_t value, std::byte* at, std::uint32_t& shape) {
     const std::uint32_t longer = value >> 32 != 0 ? 1 : 0;
     shape = (offset_code::four_bytes + longer) << offset_shift;
     put_word(at, value);
-    if (value >> 48 != 0) [[unlikely]]
-        wide = value;
     return at + 4 + 2 * longer;
 }
+inline bool is_wide(std::uint64_t distance) { return distance >> 48 != 0; }
 
 /// A size that is not the last one.
 [[gnu::always_inline]] inline std::byte* put_size(Context& context, std::int64_t bytes, std::byte* at,
@@ -201,33 +196,14 @@ inline void put_word(std::byte* out, std::uint64_t value) { std::memcpy(out, &va
     return at + (std::size_t{1} << code);
 }
 
-[[gnu::always_inline]] inline std::byte* put_times(const Previous& previous, std::uint64_t start, std::uint64_t end,
-                                                   std::byte* at, std::uint32_t& shape) {
-    const std::uint64_t gap = zigzag(static_cast<std::int64_t>(start - previous.end));
-    const std::uint64_t duration = end - start;
-    if ((gap | duration) < 0x100) [[likely]] {
-        const auto both = static_cast<std::uint16_t>(gap | duration << 8);
-        std::memcpy(at, &both, sizeof both);
-        return at + sizeof both;
-    }
-    const TimeLength gap_length = time_length(gap);
-    put_word(at, gap);
-    at += gap_length.bytes;
-    const TimeLength duration_length = time_length(duration);
-    put_word(at, duration);
-    at += duration_length.bytes;
-    shape |= gap_length.code | duration_length.code << duration_shift;
-    return at;
-}
-
 inline void put_tag(std::byte* out, std::uint32_t tag, std::uint32_t shape) {
     out[1] = static_cast<std::byte>(shape);
     __atomic_store_n(reinterpret_cast<std::uint8_t*>(out), static_cast<std::uint8_t>(tag), __ATOMIC_RELEASE);
 }
 
 /// An event without a call site (and none before it in this chunk) and with nothing rare about it: written as encode()
-/// does. Null, and nothing has happened, when there is something rare: then encode() has to do it. Calls nothing, needs few
-/// registers and few instructions.
+/// does. Null, and nothing has happened, when there is something rare: then encode() has to do it. Calls nothing, and asks
+/// first what may be rare, so that few registers are needed.
 [[gnu::always_inline]] inline std::byte* encode_common(Previous& previous, Contexts& contexts, std::uint64_t key,
                                                        std::uint64_t start, std::uint64_t end, std::int64_t offset,
                                                        std::int64_t bytes, std::uint32_t sequence,
@@ -235,16 +211,26 @@ inline void put_tag(std::byte* out, std::uint32_t tag, std::uint32_t shape) {
     const std::uint32_t slot = slot_of(key);
     Context& context = contexts.slots[slot];
     const Order order{static_cast<std::int32_t>(sequence - previous.sequence), parent_step};
-    if (context.key != key || context.order != order) [[unlikely]]
-        return nullptr;
-    std::uint32_t shape = 0;
-    std::uint64_t wide = 0;
-    std::byte* at = out + 2;
+    const std::uint64_t gap = zigzag(static_cast<std::int64_t>(start - previous.end));
+    const std::uint64_t duration = end - start;
     const std::int64_t distance = difference(offset, context.offset);
+    const std::uint64_t far = zigzag(distance);
+    if (context.key != key || context.order != order || is_wide(far) || (gap | duration) >> short_time_bits != 0)
+        [[unlikely]]
+        return nullptr;
+    previous.end = end;
+    previous.sequence = sequence;
+    const std::uint32_t gap_code = short_time_code(gap);
+    const std::uint32_t duration_code = short_time_code(duration);
+    const std::uint64_t times = gap | duration << (8 * gap_code + 8);
+
+    std::uint32_t shape = 0;
+    std::byte* at = out + 2;
     if (distance != context.stride) {
-        at = put_distance(context, distance, at, shape, wide);
-        if (wide != 0) [[unlikely]]
-            return nullptr;
+        if (distance == context.bytes)
+            shape = offset_code::sequential << offset_shift;
+        else
+            at = put_distance(far, at, shape);
         if (distance == context.distance) context.stride = distance;
     }
     context.distance = distance;
@@ -253,11 +239,9 @@ inline void put_tag(std::byte* out, std::uint32_t tag, std::uint32_t shape) {
         at = put_size(context, bytes, at, shape);
         context.bytes = bytes;
     }
-    at = put_times(previous, start, end, at, shape);
-    previous.end = end;
-    previous.sequence = sequence;
-    put_tag(out, first_tag + slot, shape);
-    return at;
+    put_word(at, times);
+    put_tag(out, first_tag + slot, shape | gap_code | duration_code << duration_shift);
+    return at + gap_code + duration_code + 2;
 }
 
 /// Writes one event at `out`, where longest_event bytes must be free (and zero); its tag last. Returns its end.
@@ -272,14 +256,26 @@ inline std::byte* encode(Previous& previous, Contexts& contexts, const EventFiel
         context.key = key;
     }
     std::uint32_t shape = 0;
-    std::uint64_t wide = 0;
     std::byte* at = out + 2;
     const std::int64_t distance = difference(event.offset, context.offset);
-    if (distance != context.stride) at = put_distance(context, distance, at, shape, wide);
-    if (wide != 0) parts |= Rare::wide;
+    const std::uint64_t far = zigzag(distance);
+    if (distance != context.stride) {
+        if (distance == context.bytes) {
+            shape = offset_code::sequential << offset_shift;
+        } else {
+            at = put_distance(far, at, shape);
+            if (is_wide(far)) parts |= Rare::wide;
+        }
+    }
     if (event.bytes != context.bytes) at = put_size(context, event.bytes, at, shape);
     learn(context, distance, event.offset, event.bytes);
-    at = put_times(previous, event.start, event.end, at, shape);
+    const std::uint64_t gap = zigzag(static_cast<std::int64_t>(event.start - previous.end));
+    const std::uint64_t duration = event.end - event.start;
+    shape |= time_code(gap) | time_code(duration) << duration_shift;
+    put_word(at, gap);
+    at += time_bytes[time_code(gap)];
+    put_word(at, duration);
+    at += time_bytes[time_code(duration)];
     std::byte* const rare = at++;
     if ((parts & Rare::define) != 0) {
         std::memcpy(at, &event.function, 2);
@@ -287,8 +283,8 @@ inline std::byte* encode(Previous& previous, Contexts& contexts, const EventFiel
         std::memcpy(at + 3, &event.file, 4);
         at += 7;
     }
-    if (wide != 0) {
-        put_word(at, wide);
+    if ((parts & Rare::wide) != 0) {
+        put_word(at, far);
         at += 8;
     }
     const Order order{static_cast<std::int32_t>(event.sequence - previous.sequence),

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <random>
 #include <vector>
@@ -70,6 +71,46 @@ TEST(EventCodec, AnyEventsComeBackAsTheyWere) {
             events.push_back(event);
         }
         ASSERT_EQ(decode_all(encode_all(events)), events) << "round " << round;
+    }
+}
+
+TEST(EventCodec, TheFastFormWritesWhatTheOtherDoes) {
+    std::mt19937_64 random(12);
+    const auto any = [&](int bits) { return random() >> (64 - bits); };
+    for (int round = 0; round < 64; ++round) {
+        const auto fast = std::make_unique<State>();
+        const auto slow = std::make_unique<State>();
+        fast->reset(1000);
+        slow->reset(1000);
+        EventFields event{1, 0, false, 3, 0, 0, 1000, 1000, 0, 1};
+        int written = 0;
+        for (int i = 0; i < 500; ++i) {
+            // Each field as before, or different by up to so many bits that every length, and too much, occurs.
+            const int bits = 1 + round % 63;
+            if (any(1) != 0) event.file = 3 + static_cast<std::uint32_t>(any(2));
+            const std::int64_t distance = any(2) == 0   ? static_cast<std::int64_t>(any(bits)) * (any(1) != 0 ? 1 : -1)
+                                          : any(1) != 0 ? event.bytes
+                                                        : 4096;
+            event.offset = codec::sum(event.offset, distance);
+            if (any(2) == 0) event.bytes = static_cast<std::int64_t>(any(bits));
+            event.start = event.end + any(1 + static_cast<int>(any(3)) * (1 + round % 5)) - any(4);
+            event.end = event.start + any(1 + static_cast<int>(any(3)) * (1 + round % 5));
+            event.sequence += any(4) != 0 ? 1 : 2;
+            std::array<std::byte, 2 * codec::longest_event> expected{};
+            std::array<std::byte, 2 * codec::longest_event> found{};
+            std::byte* const end = encode(*slow, event, expected.data());
+            std::byte* at = codec::encode_common(fast->previous, fast->contexts,
+                                                 codec::key_of(event.function, event.origin, event.file), event.start,
+                                                 event.end, event.offset, event.bytes, event.sequence, 0, found.data());
+            if (at != nullptr)
+                ++written;
+            else
+                at = encode(*fast, event, found.data());
+            ASSERT_EQ(at - found.data(), end - expected.data()) << round << " " << i;
+            ASSERT_EQ(found, expected) << round << " " << i;
+        }
+        ASSERT_GT(written, 10) << round;
+        ASSERT_LT(written, 500) << round;
     }
 }
 

@@ -101,12 +101,22 @@ def mpi_wrapper(function: MpiFunction, short: str, parameters: tuple[Parameter, 
     status = any(p.name == "status" for p in parameters)
     call_arguments = arguments.replace("status", "status_used") if status else arguments
     lambda_parameters = "MPI_Status* status_used" if status else ""
-    return (
-        f"\nstatic int traced_{prefix}_{short}({declarations(parameters)}) {{\n"
-        f"    if (inside_mpi_io()) return library_calls.{short}({arguments});\n"
-        f"    return {body}(Function::{function.name}, __builtin_frame_address(0),\n"
-        f"        [&]({lambda_parameters}) {{ return next_{prefix.lower()}.{short}({call_arguments}); }}, {described});\n}}"
+    call = f"[&]({lambda_parameters}) {{ return next_{prefix.lower()}.{short}({call_arguments}); }}, {described}"
+    name = f"{prefix}_{short}"
+    # Data moves have a second form, for the plain call: mpi_hooks.cpp.
+    plain = (
+        f"\nstatic int traced_{name}({declarations(parameters)}) {{\n"
+        f"    ThreadStream& stream = *tracer->thread();\n"
+        f"    if (!is_plain_call(stream)) [[unlikely]] return traced_{name}_inside({arguments});\n"
+        f"    return {body}(Function::{function.name}, {{stream, nullptr, true}},\n        {call});\n}}"
     )
+    return (
+        f"\n{'[[gnu::noinline]] ' if body == 'traced_transfer' else ''}"
+        f"static int traced_{name}{'_inside' if body == 'traced_transfer' else ''}({declarations(parameters)}) {{\n"
+        f"    const Around around = enclosing_call();\n"
+        f"    if (is_inside(around.outer, Layer::mpi_io)) return library_calls.{short}({arguments});\n"
+        f"    return {body}(Function::{function.name}, around,\n        {call});\n}}"
+    ) + (f"\n{plain}" if body == "traced_transfer" else "")
 
 
 def mpi_body(function: MpiFunction) -> tuple[str, str]:

@@ -14,13 +14,11 @@ public:
     static constexpr std::uint32_t capacity = 1U << 16;
 
     /// 0 when the handle is unknown.
-    [[nodiscard]] Value find(std::uintptr_t handle) const {
-        for (std::uint32_t i = home(handle), seen = 0; seen < capacity; i = (i + 1) % capacity, ++seen) {
-            const std::uintptr_t key = entries_[i].handle.load(std::memory_order_acquire);
-            if (key == handle) return entries_[i].value.load(std::memory_order_relaxed);
-            if (key == 0) return 0;
-        }
-        return 0;
+    [[nodiscard, gnu::always_inline]] Value find(std::uintptr_t handle) const {
+        const Entry& first = entries_[home(handle)];
+        if (first.handle.load(std::memory_order_acquire) == handle) [[likely]]
+            return first.value.load(std::memory_order_relaxed);
+        return find_further(handle);
     }
     /// False when the table is full: the handle stays unknown.
     bool insert(std::uintptr_t handle, Value value) {
@@ -53,6 +51,15 @@ public:
     }
 
 private:
+    [[gnu::noinline]] Value find_further(std::uintptr_t handle) const {
+        for (std::uint32_t i = home(handle), seen = 0; seen < capacity; i = (i + 1) % capacity, ++seen) {
+            const std::uintptr_t key = entries_[i].handle.load(std::memory_order_acquire);
+            if (key == handle) return entries_[i].value.load(std::memory_order_relaxed);
+            if (key == 0) return 0;
+        }
+        return 0;
+    }
+
     static constexpr std::uintptr_t erased = 1;
     struct Entry {
         std::atomic<std::uintptr_t> handle;

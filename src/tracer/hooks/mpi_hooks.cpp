@@ -24,14 +24,26 @@ mpi::FileCalls next_pmpi;
 HandleTable<std::uint32_t> handle_files;
 HandleTable<std::int64_t> split_bytes;  // asked for by a split collective that has begun; plus 1, since 0 means none
 
-[[gnu::always_inline]] inline bool inside_mpi_io() {
-    return tracer::inside_mpi_io(*tracer->thread(), __builtin_frame_address(0));
+/// What a wrapper knows of its call before it begins.
+struct Around {
+    ThreadStream& stream;
+    const Frame* outer;  ///< the innermost call that encloses it
+    bool plain;          ///< nothing encloses it, it is recorded, and the clock is the time stamp counter
+    [[nodiscard]] bool recorded() const { return plain || tracer->traces(LayerBit::mpi_io); }
+    [[nodiscard]] std::uint64_t ticks() const { return ioweir::ticks(plain || tracer->use_tsc); }
+};
+Around enclosing_call() {
+    ThreadStream& stream = *tracer->thread();
+    return {stream, enclosing(stream, stack_position()), false};
+}
+[[gnu::always_inline]] inline bool is_plain_call(ThreadStream& stream) {
+    return stream.depth == 0 && tracer->traces(LayerBit::mpi_io) && tracer->use_tsc;
 }
 
 /// The sequence number of the call that is under way.
 std::uint32_t innermost_call(const ThreadStream& stream) {
     const bool known = stream.depth > 0 && stream.depth <= ThreadStream::max_depth;
-    return known ? stream.frames[stream.depth - 1].sequence : 0;
+    return known ? stream.frames[stream.depth - 1].parent : 0;
 }
 
 std::uintptr_t key_of(MPI_File handle) { return reinterpret_cast<std::uintptr_t>(handle); }
@@ -53,28 +65,26 @@ constexpr Readers readers;
 constexpr bool is_read(Function function) { return readers.of[static_cast<std::uint16_t>(function)]; }
 
 /// Sizes of the types that MPI itself defines, looked up instead of asked for. Nobody can free those, so that what is
-/// known of a handle stays true: that it is one of them and how large, or that it is none. Entries are written once.
+/// known of a handle stays true. Entries are written once.
 class TypeSizes {
 public:
     /// Bytes of one; 0 when they cannot be told.
-    std::int64_t of(MPI_Datatype type) {
+    [[gnu::always_inline]] std::int64_t of(MPI_Datatype type) {
         std::uint64_t handle = 0;  // a number (MPICH) or an address (Open MPI)
         static_assert(sizeof type <= sizeof handle);
         std::memcpy(&handle, &type, sizeof type);
         Entry& entry = entries_[(handle * 0x9E37'79B9'7F4A'7C15ULL) >> 58];
         const std::uint64_t known = entry.handle.load(std::memory_order_acquire);
-        const std::int64_t bytes = entry.bytes.load(std::memory_order_relaxed);
-        if (known == handle && bytes != derived) [[likely]]
-            return bytes;
+        if (known == handle) [[likely]]
+            return entry.bytes.load(std::memory_order_relaxed);
         return ask(type, handle, entry);
     }
 
 private:
-    static constexpr std::int64_t derived = -1;
     static constexpr std::size_t capacity = 64;
     struct Entry {
-        std::atomic<std::uint64_t> handle;
-        std::atomic<std::int64_t> bytes;  // 0: free
+        std::atomic<std::uint64_t> handle;  // 0: nobody's yet, or that of a type which can be freed
+        std::atomic<std::int64_t> bytes;    // 0: free
     };
 
     [[gnu::noinline]] std::int64_t ask(MPI_Datatype type, std::uint64_t handle, Entry& entry) {
@@ -88,8 +98,9 @@ private:
         int types = 0;
         int combiner = MPI_COMBINER_NAMED;
         if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return size;
-        const std::int64_t lasting = combiner == MPI_COMBINER_NAMED ? static_cast<std::int64_t>(size) : derived;
-        if (entry.bytes.compare_exchange_strong(unused, lasting)) entry.handle.store(handle, std::memory_order_release);
+        const bool lasting = combiner == MPI_COMBINER_NAMED;
+        if (entry.bytes.compare_exchange_strong(unused, size) && lasting)
+            entry.handle.store(handle, std::memory_order_release);
         return size;
     }
 
@@ -103,26 +114,31 @@ struct Outcome {
     std::int64_t offset;
     std::int64_t bytes;
 };
+[[gnu::noinline]] void record_failed(Function function, Context context, std::uint32_t sequence, std::uint32_t file,
+                                     std::uint64_t start, std::uint64_t stop, std::int64_t offset, int code) {
+    record_event(*tracer, *tracer->thread(), function, context, sequence, file, start, stop, offset, -error_class(code),
+                 true);
+}
 template <typename Call, typename Finish>
-[[gnu::always_inline]] inline int traced_call(Function function, const void* frame, Call&& call, Finish&& finish) {
-    ThreadStream& stream = *tracer->thread();
-    if (!tracer->traces(LayerBit::mpi_io)) [[unlikely]] {
+[[gnu::always_inline]] inline int traced_call(Function function, const Around& around, Call&& call, Finish&& finish) {
+    ThreadStream& stream = around.stream;
+    if (!around.recorded()) [[unlikely]] {
         const Scope scope(stream, Layer::mpi_io, 0);
         return call();
     }
-    const Context context = context_of(stream, frame);
     const std::uint32_t sequence = next_sequence(stream);
-    const std::uint64_t start = ticks(tracer->use_tsc);
+    const std::uint64_t start = around.ticks();
     int code;
     {
-        const Scope scope(stream, Layer::mpi_io, sequence);
+        Cookie cookie;
+        const Nesting nesting(cookie, stream, Layer::mpi_io, sequence, around.outer);
         code = call();
     }
-    const std::uint64_t stop = ticks(tracer->use_tsc);
+    const std::uint64_t stop = around.ticks();
     const Outcome outcome = finish(stream, code);
+    const Context context = context_in(around.outer);
     if (code != MPI_SUCCESS) [[unlikely]]
-        record_event(*tracer, stream, function, context, sequence, outcome.file, start, stop, outcome.offset,
-                     -error_class(code), true);
+        record_failed(function, context, sequence, outcome.file, start, stop, outcome.offset, code);
     else
         record_event(*tracer, stream, function, context, sequence, outcome.file, start, stop, outcome.offset,
                      outcome.bytes, false);
@@ -130,8 +146,8 @@ template <typename Call, typename Finish>
 }
 
 template <typename Call>
-int traced_open(Function function, const void* frame, Call&& call, const char* filename, int amode, MPI_File* fh) {
-    return traced_call(function, frame, call, [&](ThreadStream& stream, int code) {
+int traced_open(Function function, const Around& around, Call&& call, const char* filename, int amode, MPI_File* fh) {
+    return traced_call(function, around, call, [&](ThreadStream& stream, int code) {
         const std::uint32_t file = tracer->register_file(stream, filename != nullptr ? filename : "");
         if (code == MPI_SUCCESS && file != 0 && !handle_files.insert(key_of(*fh), file))
             tracer->note(static_cast<std::uint32_t>(format::NoteCode::untraced), filename, 1,
@@ -141,33 +157,33 @@ int traced_open(Function function, const void* frame, Call&& call, const char* f
 }
 
 template <typename Call>
-int traced_close(Function function, const void* frame, Call&& call, MPI_File* fh) {
+int traced_close(Function function, const Around& around, Call&& call, MPI_File* fh) {
     const std::uintptr_t key = fh != nullptr ? key_of(*fh) : 0;
     const std::uint32_t file = handle_files.find(key);
     // Before the real call: afterwards another thread's new file may already have the handle.
     if (file != 0) handle_files.erase(key);
-    const int code = traced_call(function, frame, call, [&](ThreadStream&, int) { return Outcome{file, -1, 0}; });
+    const int code = traced_call(function, around, call, [&](ThreadStream&, int) { return Outcome{file, -1, 0}; });
     if (code != MPI_SUCCESS && file != 0) handle_files.insert(key, file);
     return code;
 }
 
 /// Calls that move no data. `value`: the one offset or size that the call is given, else -1.
 template <typename Call>
-int traced_other(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset value) {
-    return traced_call(function, frame, call,
+int traced_other(Function function, const Around& around, Call&& call, MPI_File fh, MPI_Offset value) {
+    return traced_call(function, around, call,
                        [&](ThreadStream&, int) { return Outcome{handle_files.find(key_of(fh)), value, 0}; });
 }
 
 template <typename Call>
-int traced_delete(Function function, const void* frame, Call&& call, const char* filename) {
-    return traced_call(function, frame, call, [&](ThreadStream& stream, int) {
+int traced_delete(Function function, const Around& around, Call&& call, const char* filename) {
+    return traced_call(function, around, call, [&](ThreadStream& stream, int) {
         return Outcome{tracer->register_file(stream, filename != nullptr ? filename : ""), -1, 0};
     });
 }
 
 /// Bytes of `count` instances of a datatype; 0 when they cannot be told.
 template <typename Count>
-std::int64_t bytes_of(Count count, MPI_Datatype datatype) {
+[[gnu::always_inline]] inline std::int64_t bytes_of(Count count, MPI_Datatype datatype) {
     return count > 0 ? static_cast<std::int64_t>(count) * type_sizes.of(datatype) : 0;
 }
 
@@ -183,14 +199,14 @@ std::int64_t type_bytes(const void* types, std::size_t index) {
 
 /// Non-blocking: what is asked for; the time is that of starting. What completes it: request_hooks.cpp.
 template <typename Call, typename Count>
-int traced_start(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
+int traced_start(Function function, const Around& around, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
                  MPI_Datatype datatype, MPI_Request* request) {
     std::uint32_t sequence = 0;
     const auto begin = [&] {
         sequence = innermost_call(*tracer->thread());
         return call();
     };
-    return traced_call(function, frame, begin, [&](ThreadStream&, int code) {
+    return traced_call(function, around, begin, [&](ThreadStream&, int code) {
         const std::uint32_t file = handle_files.find(key_of(fh));
         if (code == MPI_SUCCESS) begin_request(*request, {file, sequence, !is_read(function)});
         return Outcome{file, offset, code == MPI_SUCCESS ? bytes_of(count, datatype) : 0};
@@ -200,15 +216,15 @@ int traced_start(Function function, const void* frame, Call&& call, MPI_File fh,
 /// `call` takes the status to use: the program's, or ours when it ignores it, because the bytes read are in it.
 /// What was read is the status's count; what was written is what was asked for, when the call succeeded.
 template <typename Call>
-[[gnu::always_inline]] inline int with_status(Function function, const void* frame, Call&& call, MPI_File fh,
+[[gnu::always_inline]] inline int with_status(Function function, const Around& around, Call&& call, MPI_File fh,
                                               MPI_Offset offset, std::int64_t asked, MPI_Status* status) {
     MPI_Status own;
-    if (is_read(function) && status == MPI_STATUS_IGNORE && tracer->traces(LayerBit::mpi_io)) {
+    if (is_read(function) && status == MPI_STATUS_IGNORE && around.recorded()) {
         std::memset(&own, 0, sizeof own);
         status = &own;
     }
     return traced_call(
-        function, frame, [&] { return call(status); },
+        function, around, [&] { return call(status); },
         [&](ThreadStream&, int code) {
             std::int64_t bytes = code == MPI_SUCCESS ? asked : 0;
             MPI_Count moved = 0;
@@ -220,28 +236,28 @@ template <typename Call>
 }
 
 template <typename Call, typename Count>
-[[gnu::always_inline]] inline int traced_transfer(Function function, const void* frame, Call&& call, MPI_File fh,
+[[gnu::always_inline]] inline int traced_transfer(Function function, const Around& around, Call&& call, MPI_File fh,
                                                   MPI_Offset offset, Count count, MPI_Datatype datatype,
                                                   MPI_Status* status) {
-    const std::int64_t asked = tracer->traces(LayerBit::mpi_io) ? bytes_of(count, datatype) : 0;
-    return with_status(function, frame, call, fh, offset, asked, status);
+    const std::int64_t asked = around.recorded() ? bytes_of(count, datatype) : 0;
+    return with_status(function, around, call, fh, offset, asked, status);
 }
 
 /// A split collective: its bytes are counted at its end, of which a handle has at most one to come (MPI 4.0, section 14.4.5).
 template <typename Call, typename Count>
-int traced_begin(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
+int traced_begin(Function function, const Around& around, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
                  MPI_Datatype datatype) {
-    return traced_call(function, frame, call, [&](ThreadStream&, int code) {
+    return traced_call(function, around, call, [&](ThreadStream&, int code) {
         if (code == MPI_SUCCESS) split_bytes.insert(key_of(fh), bytes_of(count, datatype) + 1);
         return Outcome{handle_files.find(key_of(fh)), offset, 0};
     });
 }
 
 template <typename Call>
-int traced_end(Function function, const void* frame, Call&& call, MPI_File fh, MPI_Status* status) {
+int traced_end(Function function, const Around& around, Call&& call, MPI_File fh, MPI_Status* status) {
     const std::int64_t asked = split_bytes.find(key_of(fh));
     split_bytes.erase(key_of(fh));
-    return with_status(function, frame, call, fh, -1, asked > 0 ? asked - 1 : 0, status);
+    return with_status(function, around, call, fh, -1, asked > 0 ? asked - 1 : 0, status);
 }
 
 #include "ioweir_generated/mpi_wrappers.inc"

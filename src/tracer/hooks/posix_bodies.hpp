@@ -31,11 +31,14 @@ template <typename Call>
     const std::uint64_t start = ticks(use_tsc);
     const auto result = call();
     const std::uint64_t stop = ticks(use_tsc);
-    if (result < 0) [[unlikely]]
+    if (result < 0) [[unlikely]] {
         record_call(function, file, start, stop, offset, 0, errno);
-    else
-        record_leaf(process_tracer, function, file, start, stop, offset,
-                    bytes_moved == result_is_bytes ? static_cast<std::int64_t>(result) : bytes_moved);
+        return result;
+    }
+    if (bytes_moved == result_is_bytes)  // a jump
+        return static_cast<decltype(result)>(
+            record_leaf(process_tracer, function, file, start, stop, offset, static_cast<std::int64_t>(result)));
+    record_leaf(process_tracer, function, file, start, stop, offset, bytes_moved);
     return result;
 }
 
@@ -52,11 +55,12 @@ template <typename Call, typename OffsetAfter>
     const auto result = call();
     const std::uint64_t stop = ticks(use_tsc);
     const std::int64_t offset = offset_after(static_cast<std::int64_t>(result));
-    if (result < 0) [[unlikely]]
+    if (result < 0) [[unlikely]] {
         record_call(function, file, start, stop, offset, 0, errno);
-    else
-        record_leaf(process_tracer, function, file, start, stop, offset, static_cast<std::int64_t>(result));
-    return result;
+        return result;
+    }
+    return static_cast<decltype(result)>(
+        record_leaf(process_tracer, function, file, start, stop, offset, static_cast<std::int64_t>(result)));
 }
 
 /// A transfer at a place nobody knows, after which nobody knows the position.

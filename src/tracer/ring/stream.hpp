@@ -30,19 +30,16 @@ inline bool is_library(Layer layer) { return layer >= Layer::stdio; }
 enum class LayerBit : std::uint32_t { posix = 1, stdio = 2, mpi_io = 4, hdf5 = 8, pnetcdf = 16, netcdf = 32 };
 inline constexpr std::uint32_t all_layers = 63;
 
-class Scope;
-
-/// One enclosing call of this thread. `scope` lies on the thread's stack; a longjmp can leave it behind.
-/// With it, what every call inside wants to know, so that it need not look at the frames outside.
+/// One enclosing call of this thread, and what every call inside wants to know, so that it need not look at the frames
+/// outside. `scope` lies on the thread's stack; a longjmp can leave it behind.
 struct Frame {
-    const Scope* scope;
-    std::uint32_t sequence;  ///< 0: the call is not recorded
-    std::uint32_t parent;    ///< sequence of the innermost recorded call, this one included; 0: none
-    std::uint32_t layers;    ///< bit 1 << layer, of this call and those around it
-    format::Origin origin;   ///< of the calls inside
+    const volatile std::uint64_t* scope;  ///< holds cookie_of(parent) while the call lasts
+    std::uint32_t parent;                 ///< sequence of the innermost recorded call, this one included; 0: none
+    std::uint8_t layers;                  ///< bit 1 << layer, of this call and those around it
+    alignas(2) format::Origin origin;     ///< of the calls inside; two bytes side by side would be copied from memory
 };
 
-/// What the hot path needs lies in the first cache line.
+/// What the hot path needs, with the outermost enclosing call, lies in the first cache line.
 struct alignas(64) ThreadStream {
     static constexpr int max_depth = 8;
 
@@ -54,12 +51,13 @@ struct alignas(64) ThreadStream {
     bool writing = false;  ///< something is being written: whoever finds this set interrupted it
     bool in_refill = false;
     std::uint32_t stream = 0;  ///< number in its image, 0: none yet
-    std::byte* end = nullptr;  ///< of the chunk
-    format::codec::Contexts contexts = {};
     Frame frames[max_depth] = {};
+    std::byte* end = nullptr;  ///< of the chunk
     format::ChunkHeader* chunk = nullptr;
     ThreadStream* deputy = nullptr;  ///< a second stream of the thread, made when it is first needed
+    format::codec::Contexts contexts = {};
 };
+static_assert(offsetof(ThreadStream, frames) + sizeof(Frame) == 64);
 
 /// Signed, because in a child of fork a cursor may lie anywhere behind the end (process.cpp, retire()).
 inline bool has_room(const ThreadStream& stream, std::size_t bytes) {
@@ -138,66 +136,96 @@ private:
     ThreadStream* stream_;
 };
 
-/// An enclosing call on the parent stack. Lives on the program's stack, in the hook's frame.
-class Scope {
-public:
-    Scope(ThreadStream& stream, Layer layer, std::uint32_t sequence)
-        : stream_(stream), saved_depth_(0), cookie_(cookie_of(sequence)) {
-        if (stream.depth == 0) [[likely]] {
-            stream.frames[0] = {this, sequence, sequence, 1U << static_cast<unsigned>(layer),
-                                inner_origin(layer, format::Origin::application)};
-            stream.depth = 1;
-        } else {
-            enter_inner(layer, sequence);
-        }
-    }
-    ~Scope() {
-        stream_.depth = saved_depth_;
-        cookie_ = 0;
-    }
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
+/// An address in the present frame: whatever encloses it lies above (stacks grow down). Costs no frame pointer.
+[[gnu::always_inline]] inline const void* stack_position() {
+#if defined(__x86_64__)
+    const void* position = nullptr;
+    __asm__("mov %%rsp, %0" : "=r"(position));
+    return position;
+#else
+    return __builtin_frame_address(0);
+#endif
+}
 
-    /// Whether the call of this frame is still there: not if a longjmp left it behind. Then it lies below the present
-    /// stack position (`inner` is the address of something in the present frame; stacks grow down), or its cookie was
-    /// overwritten. Looks at what may be dead: the address sanitizer would call that an overflow.
-    [[gnu::no_sanitize_address]] static bool lives(const Frame& frame, const void* inner) {
-        return static_cast<const void*>(frame.scope) > inner && frame.scope->cookie_ == cookie_of(frame.sequence);
+inline std::uint64_t cookie_of(std::uint32_t parent) { return 0x10e1'10e1'0000'0000U ^ parent; }
+/// Whether the call of this frame is still there: not if a longjmp left it behind. Then it lies below the present
+/// stack position (`inner` is the address of something in the present frame), or its cookie was overwritten. Looks at
+/// what may be dead: the address sanitizer would call that an overflow.
+[[gnu::no_sanitize_address]] inline bool lives(const Frame& frame, const void* inner) {
+    return const_cast<const std::uint64_t*>(frame.scope) > inner && *frame.scope == cookie_of(frame.parent);
+}
+
+/// The innermost call that encloses the present one and is still there, as many as are kept; null without any. Frames
+/// that were left behind are dropped.
+[[gnu::noinline]] inline const Frame* live_frame(ThreadStream& stream, const void* inner) {
+    while (stream.depth > 0 && stream.depth <= ThreadStream::max_depth &&
+           !lives(stream.frames[stream.depth - 1], inner))
+        --stream.depth;
+    if (stream.depth == 0) return nullptr;
+    return &stream.frames[(stream.depth < ThreadStream::max_depth ? stream.depth : ThreadStream::max_depth) - 1];
+}
+[[gnu::always_inline]] inline const Frame* enclosing(ThreadStream& stream, const void* inner) {
+    if (stream.depth == 0) [[likely]]
+        return nullptr;
+    return live_frame(stream, inner);
+}
+
+/// Says that a call is still there: in the hook's frame.
+struct Cookie {
+    volatile std::uint64_t value;
+};
+
+/// An enclosing call on the parent stack, in registers but for its cookie. `outer`: enclosing(), as it is.
+class Nesting {
+public:
+    [[gnu::always_inline]] Nesting(Cookie& cookie, ThreadStream& stream, Layer layer, std::uint32_t sequence,
+                                   const Frame* outer)
+        : cookie_(cookie), stream_(stream), saved_depth_(outer == nullptr ? 0 : stream.depth) {
+        const std::uint32_t parent = sequence == 0 && outer != nullptr ? outer->parent : sequence;
+        const auto layers =
+            static_cast<std::uint8_t>((outer != nullptr ? outer->layers : 0U) | 1U << static_cast<unsigned>(layer));
+        const format::Origin origin =
+            inner_origin(layer, outer != nullptr ? outer->origin : format::Origin::application);
+        cookie.value = cookie_of(parent);
+        if (saved_depth_ < ThreadStream::max_depth) {
+            Frame& frame = stream.frames[saved_depth_];
+            frame.scope = &cookie.value;
+            frame.parent = parent;
+            frame.layers = layers;
+            frame.origin = origin;
+        }
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // a handler that sees the depth sees the frame
+        stream.depth = saved_depth_ + 1;
     }
-    /// Depth without the frames that were left behind.
-    static int live_depth(const ThreadStream& stream, const void* inner) {
-        int depth = stream.depth;
-        while (depth > 0 && depth <= ThreadStream::max_depth && !lives(stream.frames[depth - 1], inner)) --depth;
-        return depth;
+    [[gnu::always_inline]] ~Nesting() {
+        stream_.depth = saved_depth_;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        cookie_.value = 0;
     }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
 
 private:
-    [[gnu::noinline]] void enter_inner(Layer layer, std::uint32_t sequence) {
-        saved_depth_ = live_depth(stream_, this);
-        if (saved_depth_ < ThreadStream::max_depth) {
-            Frame frame{this, sequence, sequence, 0, format::Origin::application};
-            if (saved_depth_ > 0) {
-                const Frame& outer = stream_.frames[saved_depth_ - 1];
-                frame.layers = outer.layers;
-                frame.origin = outer.origin;
-                if (sequence == 0) frame.parent = outer.parent;
-            }
-            frame.layers |= 1U << static_cast<unsigned>(layer);
-            frame.origin = inner_origin(layer, frame.origin);
-            stream_.frames[saved_depth_] = frame;
-        }
-        stream_.depth = saved_depth_ + 1;
-    }
     static format::Origin inner_origin(Layer layer, format::Origin outer) {
         return is_library(layer)        ? outer
                : layer == Layer::engine ? format::Origin::engine
                                         : format::Origin::mpi_library;
     }
-    static std::uint64_t cookie_of(std::uint32_t sequence) { return 0x10e1'10e1'0000'0000U ^ sequence; }
 
+    Cookie& cookie_;
     ThreadStream& stream_;
     int saved_depth_;
-    volatile std::uint64_t cookie_;
+};
+
+/// The same with its cookie.
+class Scope {
+public:
+    Scope(ThreadStream& stream, Layer layer, std::uint32_t sequence)
+        : nesting_(cookie_, stream, layer, sequence, enclosing(stream, stack_position())) {}
+
+private:
+    Cookie cookie_;
+    Nesting nesting_;
 };
 
 /// Who makes the call that is about to be recorded, and inside which recorded call.
@@ -206,27 +234,19 @@ struct Context {
     format::Origin origin = format::Origin::application;
 };
 
-/// The innermost call that encloses the present one and is still there; null without any.
-[[gnu::noinline]] inline const Frame* enclosing(ThreadStream& stream, const void* inner) {
-    stream.depth = Scope::live_depth(stream, inner);
-    if (stream.depth == 0) return nullptr;
-    return &stream.frames[(stream.depth < ThreadStream::max_depth ? stream.depth : ThreadStream::max_depth) - 1];
-}
-
-inline Context context_of(ThreadStream& stream, const void* inner) {
-    if (stream.depth == 0) [[likely]]
+inline Context context_in(const Frame* outer) {
+    if (outer == nullptr) [[likely]]
         return {};
-    const Frame* frame = enclosing(stream, inner);
-    if (frame == nullptr) return {};
-    return {frame->parent, frame->origin};
+    return {outer->parent, outer->origin};
 }
+inline Context context_of(ThreadStream& stream, const void* inner) { return context_in(enclosing(stream, inner)); }
 
 /// True inside an intercepted call of this layer and thread: what a layer calls of itself is not recorded again.
+inline bool is_inside(const Frame* outer, Layer layer) {
+    return outer != nullptr && (outer->layers >> static_cast<unsigned>(layer) & 1U) != 0;
+}
 inline bool inside(ThreadStream& stream, Layer layer, const void* inner) {
-    if (stream.depth == 0) [[likely]]
-        return false;
-    const Frame* frame = enclosing(stream, inner);
-    return frame != nullptr && (frame->layers >> static_cast<unsigned>(layer) & 1U) != 0;
+    return is_inside(enclosing(stream, inner), layer);
 }
 inline bool inside_mpi_io(ThreadStream& stream, const void* inner) { return inside(stream, Layer::mpi_io, inner); }
 
@@ -255,83 +275,116 @@ inline std::uint64_t event_key(format::Function function, format::Origin origin,
         into.cursor = format::codec::encode(into.previous, into.contexts, event, into.cursor);
 }
 
-/// append() ends here when it cannot do it: the stream is being written (this is a signal handler that interrupted that),
+/// Ends up here what the hot path cannot do: the stream is being written (this is a signal handler that interrupted that),
 /// a longjmp has left frames behind, there is no room, this is a child of fork, or something is rare about the event.
-/// It takes append()'s arguments, so that a jump leads here and nothing has to be kept.
+/// These take the arguments of append() and append_leaf(), with times in units, so that a jump leads here and nothing has
+/// to be kept.
 [[gnu::noinline]] inline void append_slowly(const Tracer& tracer, std::uint64_t key, std::uint64_t start,
                                             std::uint64_t stop, std::int64_t offset, std::int64_t bytes,
                                             std::uint64_t order) {
+    record_slowly(tracer, {.function = static_cast<std::uint16_t>(key),
+                           .origin = static_cast<std::uint8_t>(key >> 16),
+                           .failed = false,
+                           .file = static_cast<std::uint32_t>(key >> 24),
+                           .sequence = static_cast<std::uint32_t>(order >> 32),
+                           .parent = static_cast<std::uint32_t>(order),
+                           .start = start,
+                           .end = stop,
+                           .offset = offset,
+                           .bytes = bytes});
+}
+[[gnu::noinline]] inline std::int64_t append_leaf_slowly(const Tracer& tracer, std::uint64_t key, std::uint64_t start,
+                                                         std::uint64_t stop, std::int64_t offset, std::int64_t bytes) {
+    constexpr std::uint64_t origin_bits = 0xff'0000;
     ThreadStream& stream = *tracer.thread();
-    Context context{static_cast<std::uint32_t>(order), static_cast<format::Origin>(key >> 16 & 0xffU)};
-    if (order >> 32 == 0) context = context_of(stream, __builtin_frame_address(0));
-    record_slowly(tracer,
-                  {.function = static_cast<std::uint16_t>(key),
-                   .origin = static_cast<std::uint8_t>(context.origin),
-                   .failed = false,
-                   .file = static_cast<std::uint32_t>(key >> 24),
-                   .sequence = order >> 32 != 0 ? static_cast<std::uint32_t>(order >> 32) : next_sequence(stream),
-                   .parent = context.parent,
-                   .start = start >> time_shift,
-                   .end = stop >> time_shift,
-                   .offset = offset,
-                   .bytes = bytes});
+    const Context context = context_of(stream, stack_position());
+    append_slowly(tracer, (key & ~origin_bits) | static_cast<std::uint64_t>(context.origin) << 16, start, stop, offset,
+                  bytes, static_cast<std::uint64_t>(next_sequence(stream)) << 32 | context.parent);
+    return bytes;
 }
 
-/// The hot path: appends one event of a call that succeeded; its first byte is stored last.
-/// `order`: sequence in the upper half, parent in the lower; 0 for a call that made no other (a leaf): its sequence, parent
-/// and origin are found here, and `key` says Origin::application. What costs here is cache lines, because the system call
-/// before has filled the cache with other things: of code, and of data (the tracer's first, the stream's first, a context,
-/// the chunk). So nothing is called, and whatever is rare jumps away.
+/// The hot path: appends one event of a call that succeeded; its first byte is stored last. What costs here is cache lines,
+/// because the system call before has filled the cache with other things (of data: the tracer's first, the stream's first,
+/// a context, the chunk), and branches that the processor does not foresee. So nothing is called, what is rare jumps
+/// away, and the lengths of fields are computed.
+/// `order`: sequence in the upper half, parent in the lower.
 [[gnu::noinline]] inline void append(const Tracer& tracer, std::uint64_t key, std::uint64_t start, std::uint64_t stop,
                                      std::int64_t offset, std::int64_t bytes, std::uint64_t order) {
     ThreadStream& stream = *tracer.thread();
-    // Asked while the stream is ours: a handler that is the first to record in a child of fork leaves no stale cursor.
+    start >>= time_shift;
+    stop >>= time_shift;
     if (stream.writing) [[unlikely]]
         return append_slowly(tracer, key, start, stop, offset, bytes, order);
     stream.writing = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    std::byte* end = nullptr;
+    // Asked while the stream is ours: a handler that is the first to record in a child of fork leaves no stale cursor.
     if (*tracer.alive != 0 && stream.cursor < stream.limit) [[likely]] {
-        auto sequence = static_cast<std::uint32_t>(order >> 32);
-        auto parent = static_cast<std::uint32_t>(order);
-        std::uint64_t whole_key = key;
-        bool known = true;
-        if (sequence == 0) {
-            // Not taken before the event is certain to be written here: the number must not be lost.
-            sequence = stream.sequence + 1;
-            if (stream.depth != 0) {
-                const auto top = static_cast<unsigned>(stream.depth) - 1;
-                const Frame& frame = stream.frames[top % ThreadStream::max_depth];
-                known = top < ThreadStream::max_depth && Scope::lives(frame, __builtin_frame_address(0));
-                parent = frame.parent;
-                whole_key |= static_cast<std::uint64_t>(frame.origin) << 16;
-            }
+        const auto sequence = static_cast<std::uint32_t>(order >> 32);
+        const auto parent = static_cast<std::uint32_t>(order);
+        std::byte* const end =
+            format::codec::encode_common(stream.previous, stream.contexts, key, start, stop, offset, bytes, sequence,
+                                         parent != 0 ? sequence - parent : 0, stream.cursor);
+        if (end != nullptr) [[likely]] {
+            stream.cursor = end;
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+            stream.writing = false;
+            return;
         }
-        if (known) [[likely]]
-            end = format::codec::encode_common(stream.previous, stream.contexts, whole_key, start >> time_shift,
-                                               stop >> time_shift, offset, bytes, sequence,
-                                               parent != 0 ? sequence - parent : 0, stream.cursor);
     }
-    if (end == nullptr) [[unlikely]] {
-        stream.writing = false;
-        return append_slowly(tracer, key, start, stop, offset, bytes, order);
-    }
-    if (order >> 32 == 0) stream.sequence = static_cast<std::uint32_t>(stream.previous.sequence);
-    stream.cursor = end;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
     stream.writing = false;
+    append_slowly(tracer, key, start, stop, offset, bytes, order);
 }
 
-/// One call that makes no other and succeeded.
-inline void record_leaf(const Tracer& tracer, format::Function function, std::uint32_t file, std::uint64_t start,
-                        std::uint64_t stop, std::int64_t offset, std::int64_t bytes) {
-    append(tracer, event_key(function, format::Origin::application, file), start, stop, offset, bytes, 0);
+/// The same for a call that made no other: sequence, parent and origin are found here, and `key` says Origin::application.
+/// Returns `bytes`, so that a hook can end with it.
+[[gnu::noinline]] inline std::int64_t append_leaf(const Tracer& tracer, std::uint64_t key, std::uint64_t start,
+                                                  std::uint64_t stop, std::int64_t offset, std::int64_t bytes) {
+    ThreadStream& stream = *tracer.thread();
+    start >>= time_shift;
+    stop >>= time_shift;
+    if (stream.writing) [[unlikely]]
+        return append_leaf_slowly(tracer, key, start, stop, offset, bytes);
+    stream.writing = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (*tracer.alive != 0 && stream.cursor < stream.limit) [[likely]] {
+        // Not taken before the event is certain to be written here: the number must not be lost.
+        const std::uint32_t sequence = stream.sequence + 1;
+        std::uint32_t parent_step = 0;
+        bool known = true;
+        if (stream.depth != 0) {
+            const auto top = static_cast<unsigned>(stream.depth) - 1;
+            const Frame& frame = stream.frames[top % ThreadStream::max_depth];
+            known = top < ThreadStream::max_depth && lives(frame, stack_position());
+            parent_step = frame.parent != 0 ? sequence - frame.parent : 0;
+            key |= static_cast<std::uint64_t>(frame.origin) << 16;
+        }
+        if (known) [[likely]] {
+            std::byte* const end = format::codec::encode_common(stream.previous, stream.contexts, key, start, stop,
+                                                                offset, bytes, sequence, parent_step, stream.cursor);
+            if (end != nullptr) [[likely]] {
+                stream.sequence = sequence;
+                stream.cursor = end;
+                std::atomic_signal_fence(std::memory_order_seq_cst);
+                stream.writing = false;
+                return bytes;
+            }
+        }
+    }
+    stream.writing = false;
+    return append_leaf_slowly(tracer, key, start, stop, offset, bytes);
+}
+
+/// One call that makes no other and succeeded. Returns `bytes`.
+inline std::int64_t record_leaf(const Tracer& tracer, format::Function function, std::uint32_t file,
+                                std::uint64_t start, std::uint64_t stop, std::int64_t offset, std::int64_t bytes) {
+    return append_leaf(tracer, event_key(function, format::Origin::application, file), start, stop, offset, bytes);
 }
 
 /// Records one call. `bytes` of a call that failed: minus the error.
-inline void record_event(const Tracer& tracer, ThreadStream&, format::Function function, Context context,
-                         std::uint32_t sequence, std::uint32_t file, std::uint64_t start, std::uint64_t stop,
-                         std::int64_t offset, std::int64_t bytes, bool failed) {
+[[gnu::always_inline]] inline void record_event(const Tracer& tracer, ThreadStream&, format::Function function,
+                                                Context context, std::uint32_t sequence, std::uint32_t file,
+                                                std::uint64_t start, std::uint64_t stop, std::int64_t offset,
+                                                std::int64_t bytes, bool failed) {
     if (failed) [[unlikely]]
         return record_slowly(tracer, {.function = static_cast<std::uint16_t>(function),
                                       .origin = static_cast<std::uint8_t>(context.origin),

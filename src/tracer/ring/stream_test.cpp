@@ -116,6 +116,37 @@ TEST_F(StreamTest, ParentIsTheInnermostRecordedCall) {
     EXPECT_EQ(context_of(stream_, &here).parent, 0U);
 }
 
+TEST_F(StreamTest, LeafFindsItsParentAndOrigin) {
+    const auto leaf = [&] { EXPECT_EQ(record_leaf(tracer_, Function::pwrite, 5, 0, 16, 7, 8), 8); };
+    stream_.sequence = 30;
+    for (int round = 0; round < 3; ++round) {  // the first is recorded slowly, the others are not
+        leaf();
+        const std::uint32_t outer = next_sequence(stream_);
+        const Scope recorded(stream_, Layer::mpi_io, outer);
+        leaf();
+        const Scope unrecorded(stream_, Layer::engine, 0);
+        leaf();
+    }
+    const std::vector<EventFields> found = events();
+    ASSERT_EQ(found.size(), 9U);
+    for (std::size_t round = 0; round < 3; ++round) {
+        const std::uint32_t first = 31 + 4 * static_cast<std::uint32_t>(round);
+        const EventFields alone = found[3 * round];
+        EXPECT_EQ(alone.sequence, first);
+        EXPECT_EQ(alone.parent, 0U);
+        EXPECT_EQ(alone.origin, static_cast<std::uint8_t>(Origin::application));
+        const EventFields inside = found[3 * round + 1];
+        EXPECT_EQ(inside.sequence, first + 2);
+        EXPECT_EQ(inside.parent, first + 1);
+        EXPECT_EQ(inside.origin, static_cast<std::uint8_t>(Origin::mpi_library));
+        const EventFields deeper = found[3 * round + 2];
+        EXPECT_EQ(deeper.sequence, first + 3);
+        EXPECT_EQ(deeper.parent, first + 1);
+        EXPECT_EQ(deeper.origin, static_cast<std::uint8_t>(Origin::engine));
+    }
+    EXPECT_EQ(stream_.depth, 0);
+}
+
 std::jmp_buf back;
 
 [[gnu::noinline]] void leave_by_longjmp(ThreadStream& stream) {
@@ -141,6 +172,10 @@ TEST_F(StreamTest, LongjmpLeavesNoParentBehind) {
 #if !defined(__SANITIZE_ADDRESS__)  // it keeps variables apart: what was left behind would not be written over
     if (setjmp(back) == 0) leave_by_longjmp(stream_);
     EXPECT_EQ(ask_from_a_deeper_frame(stream_).parent, 0U);
+    if (setjmp(back) == 0) leave_by_longjmp(stream_);
+    record_leaf(tracer_, Function::pwrite, 5, 0, 16, 7, 8);
+    ASSERT_EQ(events().size(), 1U);
+    EXPECT_EQ(events()[0].parent, 0U);
 #endif
 }
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -32,8 +30,9 @@ What watching costs. Repeat with
     make bench-tracer              # builds, measures, writes build/bench/tracer.{json,md}
     make bench-tracer RECORD=1     # the same, and into this page
 
-All figures are of interleaved runs: the ways that are compared run in turns, each difference or ratio is taken within
-one turn, and the tables give the median with its 95 per cent interval (order statistics, no assumption on the noise).
+All figures are of runs that take turns, the cost of a call batch by batch, the rest run by run; each difference or
+ratio is taken within one turn, and the tables give the median with its 95 per cent interval (order statistics, no
+assumption on the noise).
 Differences within a run are meaningful, absolute speeds depend on the machine. Files and traces lie in memory.
 
 No other tracer takes part: neither Debian nor PyPI has one that can be run beside ioweir (`apt-cache search darshan`
@@ -46,8 +45,11 @@ COST = """\
 
 Process CPU time with all helper threads, the same loop untraced and traced; two ranks, each on a processor of
 its own; {posix_calls:,} `pwrite` and {mpi_calls:,} `MPI_File_write_at` a rank and pattern, always on the same
-file. Patterns: regular (4 KiB every 64 KiB), constant (4 KiB, always there), sequential (4 KiB after 4 KiB),
-random (64 B to 4 KiB anywhere in 16 MiB), varying (64 B to 4 KiB, one after the other). Bars: 60 ns for a POSIX
+file. The untraced and the traced run go on at the same time and take turns on their processor, some thousand calls
+each, so that other load, caches and memory are the same for both; they are half a round of the file apart, so that
+neither finds what the other has just written in the caches. Patterns: regular (4 KiB every 64 KiB), constant
+(4 KiB, always there), sequential (4 KiB after 4 KiB), random (64 B to 4 KiB anywhere in 16 MiB), varying (64 B to
+4 KiB, one after the other). Bars: 60 ns for a POSIX
 call and 110 ns for an MPI-IO call with its POSIX call, where the clock is the time stamp counter. One reading
 of it takes {counter:.0f} ns on this machine (`clock_gettime`: {monotonic:.0f} ns): two readings, {two:.0f} ns,
 are in every POSIX figure, four, {four:.0f} ns, in every MPI-IO figure. Plain `rdtsc` is used, without fences;
@@ -140,21 +142,13 @@ def main() -> int:
     if not launch.IOWEIR.exists():
         parser.error(f"{launch.IOWEIR} is not there; run make bench-tracer, which builds it")
 
-    started = time.monotonic()
     about = run.machine()
     document: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "machine": about}
-    text: list[str] = []
-    scratch = Path(tempfile.mkdtemp(prefix="ioweir-bench-", dir=options.scratch))
     try:
-        for part in options.parts:
-            document[part], lines = runners[part](options, scratch)
-            text += [*lines, ""]
+        text = run.run_all([(part, runners[part]) for part in options.parts], options, document)
     except launch.BenchmarkError as error:
         print(error, file=sys.stderr)
         return 1
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    document["elapsed_s"] = round(time.monotonic() - started, 1)
     text += [
         f"{document['date']}: {about['processors']} processors ({about['processor']}), Linux {about['kernel']},",
         f"clock source {about['clock_source']}, load {about['load_before']:.1f} before and",

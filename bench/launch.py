@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,15 @@ def available(program: str, kind: str) -> bool:
     return path_of(program, kind).is_file() and shutil.which(f"mpirun.{kind}") is not None
 
 
+@dataclass(frozen=True)
+class Run:
+    """One run of a benchmark program; `traced` if ioweir watches it."""
+
+    arguments: Sequence[str]
+    traced: Traced | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
 def run_program(
     program: str,
     kind: str,
@@ -63,24 +72,45 @@ def run_program(
     environment: Mapping[str, str] | None = None,
 ) -> list[Any]:
     """Runs a benchmark program and returns the JSON objects that its rank 0 prints, one a line."""
-    command = [f"mpirun.{kind}", "-n", str(ranks), str(path_of(program, kind)), *arguments]
-    if traced is not None:
-        plan = ["--plan", str(traced.plan)] if traced.plan is not None else []
-        layers = ["--layers", traced.layers]
-        command = [str(IOWEIR), "run", "-q", *plan, *layers, "-o", str(traced.directory), "--", *command]
-    done = subprocess.run(
-        command,
-        env={**os.environ, **LAUNCH_ENVIRONMENT, **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode != 0 or not lines:
-        raise BenchmarkError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return [json.loads(line) for line in lines]
+    return run_together(program, kind, ranks, [Run(arguments, traced, environment or {})])[0]
+
+
+def run_together(program: str, kind: str, ranks: int, runs: Sequence[Run]) -> list[list[Any]]:
+    """The same for several runs that go on at the same time."""
+    commands = [_command(program, kind, ranks, run) for run in runs]
+    processes = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **LAUNCH_ENVIRONMENT, **run.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for command, run in zip(commands, runs, strict=True)
+    ]
+    results = []
+    try:
+        for command, process in zip(commands, processes, strict=True):
+            out, err = process.communicate(timeout=TIMEOUT_S)
+            lines = [line for line in out.splitlines() if line.startswith("{")]
+            if process.returncode != 0 or not lines:
+                raise BenchmarkError(f"{' '.join(command)} ended with {process.returncode}:\n{out}{err}")
+            results.append([json.loads(line) for line in lines])
+    finally:
+        for process in processes:
+            process.kill()  # of one that waits for another that failed; the others have ended
+            process.wait()
+    return results
+
+
+def _command(program: str, kind: str, ranks: int, run: Run) -> list[str]:
+    command = [f"mpirun.{kind}", "-n", str(ranks), str(path_of(program, kind)), *run.arguments]
+    if run.traced is None:
+        return command
+    plan = ["--plan", str(run.traced.plan)] if run.traced.plan is not None else []
+    layers = ["--layers", run.traced.layers]
+    return [str(IOWEIR), "run", "-q", *plan, *layers, "-o", str(run.traced.directory), "--", *command]
 
 
 def report(directory: Path) -> Any:

@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,9 @@ import tracer_cost
 
 TMPFS = Path("/dev/shm")
 BENCHMARKS = ("tracer", "lattice", "report")
+
+# A benchmark: its figures, and its tables as lines of Markdown.
+Runner = Callable[[argparse.Namespace, Path], tuple[Any, list[str]]]
 
 
 def machine() -> dict[str, Any]:
@@ -88,6 +91,21 @@ def record(page: Path, text: list[str]) -> None:
     page.write_text(introduction + "\n\n" + "\n".join(text) + "\n", encoding="utf-8")
 
 
+def run_all(runners: Iterable[tuple[str, Runner]], options: argparse.Namespace, document: dict[str, Any]) -> list[str]:
+    """Runs one after the other in a scratch directory: figures go into the document, tables are returned."""
+    started = time.monotonic()
+    text: list[str] = []
+    scratch = Path(tempfile.mkdtemp(prefix="ioweir-bench-", dir=options.scratch))
+    try:
+        for name, runner in runners:
+            document[name], lines = runner(options, scratch)
+            text += [*lines, ""]
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    document["elapsed_s"] = round(time.monotonic() - started, 1)
+    return text
+
+
 def main() -> int:
     """Runs what was asked for; the results lie in build/bench."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -97,7 +115,7 @@ def main() -> int:
     parser.add_argument("--scratch", type=Path, default=TMPFS, help="where the programs write (default: memory)")
     parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the tables as a page of docs/results")
     options = parser.parse_args()
-    runners: dict[str, Callable[[argparse.Namespace, Path], tuple[Sequence[Any], list[str]]]] = {
+    runners: dict[str, Runner] = {
         "tracer": run_tracer,
         "lattice": run_lattice,
         "report": run_report,
@@ -108,20 +126,12 @@ def main() -> int:
     if not launch.IOWEIR.exists():
         parser.error(f"{launch.IOWEIR} is not there; run make bench, which builds it")
 
-    started = time.monotonic()
     document: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "pairs": options.pairs}
-    text = []
-    scratch = Path(tempfile.mkdtemp(prefix="ioweir-bench-", dir=options.scratch))
     try:
-        for name in options.benchmarks:
-            document[name], lines = runners[name](options, scratch)
-            text += [*lines, ""]
+        text = run_all([(name, runners[name]) for name in options.benchmarks], options, document)
     except launch.BenchmarkError as error:
         print(error, file=sys.stderr)
         return 1
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    document["elapsed_s"] = round(time.monotonic() - started, 1)
 
     about = document["machine"]
     text.append(

@@ -9,7 +9,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -19,45 +18,28 @@ namespace {
 struct Operation {
     const char* name;
     /// One operation on a file, `bytes` at this rank's place `offset`.
-    std::function<int(MPI_File file, MPI_Offset offset, char* buffer, int bytes)> run;
+    int (*run)(MPI_File file, MPI_Offset offset, char* buffer, int bytes);
 };
 
-int seek(MPI_File file, MPI_Offset offset) { return MPI_File_seek(file, offset, MPI_SEEK_SET); }
-
-/// Those with the file's own pointer are put in place first: a seek is part of the operation, here as in a program.
-const std::vector<Operation>& operations() {
-    static const std::vector<Operation> all = {
-        {"MPI_File_write",
-         [](MPI_File file, MPI_Offset offset, char* buffer, int bytes) {
-             seek(file, offset);
-             return MPI_File_write(file, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-         }},
-        {"MPI_File_write_all",
-         [](MPI_File file, MPI_Offset offset, char* buffer, int bytes) {
-             seek(file, offset);
-             return MPI_File_write_all(file, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-         }},
-        {"MPI_File_write_at_all",
-         [](MPI_File file, MPI_Offset offset, char* buffer, int bytes) {
-             return MPI_File_write_at_all(file, offset, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-         }},
-        {"MPI_File_read",
-         [](MPI_File file, MPI_Offset offset, char* buffer, int bytes) {
-             seek(file, offset);
-             return MPI_File_read(file, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-         }},
-        {"MPI_File_read_all",
-         [](MPI_File file, MPI_Offset offset, char* buffer, int bytes) {
-             seek(file, offset);
-             return MPI_File_read_all(file, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-         }},
-        {"MPI_File_read_at_all",
-         [](MPI_File file, MPI_Offset offset, char* buffer, int bytes) {
-             return MPI_File_read_at_all(file, offset, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-         }},
-    };
-    return all;
+/// With the file's own pointer, which is put in place first: a seek is part of the operation, here as in a program.
+template <auto call>
+int at_pointer(MPI_File file, MPI_Offset offset, char* buffer, int bytes) {
+    MPI_File_seek(file, offset, MPI_SEEK_SET);
+    return call(file, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
 }
+template <auto call>
+int at_offset(MPI_File file, MPI_Offset offset, char* buffer, int bytes) {
+    return call(file, offset, buffer, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+}
+
+constexpr Operation operations[] = {
+    {"MPI_File_write", at_pointer<MPI_File_write>},
+    {"MPI_File_write_all", at_pointer<MPI_File_write_all>},
+    {"MPI_File_write_at_all", at_offset<MPI_File_write_at_all>},
+    {"MPI_File_read", at_pointer<MPI_File_read>},
+    {"MPI_File_read_all", at_pointer<MPI_File_read_all>},
+    {"MPI_File_read_at_all", at_offset<MPI_File_read_at_all>},
+};
 
 void check(int code, const char* what) {
     if (code == MPI_SUCCESS) return;
@@ -116,7 +98,7 @@ int main(int argc, char** argv) {
             std::fprintf(stderr, "'%s' is no SIZE:OPERATIONS\n", word.c_str());
             MPI_Abort(MPI_COMM_WORLD, 2);
         }
-        for (const Operation& operation : operations()) {
+        for (const Operation& operation : operations) {
             const double seconds = run(operation, argv[1], std::atoi(argv[2]), bytes, count, rank);
             if (rank == 0)
                 std::printf("{\"function\": \"%s\", \"bytes\": %d, \"operations\": %d, \"seconds\": %.6f}\n",

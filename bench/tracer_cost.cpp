@@ -1,17 +1,23 @@
 // What one traced call costs: the same loops of POSIX and MPI-IO calls, run with and without ioweir by bench/tracer_cost.py.
 //
 // Each rank overwrites a file of its own that lies in memory (so that neither allocation nor another rank's lock enters
-// the figure) in batches. Rank 0 prints one JSON line a loop: process CPU time (with every helper thread) and wall time
-// per call, the median over batches and the mean over the whole loop, each the mean over ranks.
+// the figure) in batches. Two runs can take turns, batch by batch, so that whatever else the machine does, its caches and
+// its memory are the same for both within milliseconds: each rank and the same rank of the other run share a processor, and
+// one sleeps while the other works. Rank 0 prints one JSON line a loop: process CPU time (with every helper thread) and wall
+// time per call, for every rank and batch, and CPU time over the whole loop, turns and all.
 // What does not live here: the comparison of runs and its statistics (bench/tracer_cost.py).
 //
-//     mpiexec -n 2 tracer_cost_KIND DIRECTORY PATTERN[,PATTERN...] POSIX_CALLS MPI_CALLS
+//     mpiexec -n 2 tracer_cost_KIND DIRECTORY PATTERN[,PATTERN...] POSIX_CALLS MPI_CALLS [NAME first|second]
+//
+// NAME is the same for the two that take turns, and new each time.
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +30,7 @@
 
 namespace {
 
-constexpr int batches = 100;
+constexpr int batches = 24;
 constexpr std::int64_t file_bytes = 16 << 20;
 constexpr int smallest_write_bytes = 64;
 constexpr int largest_write_bytes = 4096;
@@ -36,6 +42,8 @@ struct Write {
 };
 
 struct Times {
+    const char* call;
+    std::string pattern;
     std::vector<double> cpu_ns;   // of the process, per call, one entry a batch
     std::vector<double> wall_ns;  // the same
     double whole_cpu_ns = 0;      // of the process, per call over all batches
@@ -74,48 +82,107 @@ std::vector<Write> writes_of(const std::string& pattern) {
     return writes;
 }
 
+/// The right to work, which goes to and fro between the same rank of two runs: one batch of the first, two of the second, two
+/// of the first, and so on. So each run is half of the time the first to do a batch.
+class Turn {
+public:
+    Turn() = default;
+    /// The first begins when the second is ready too.
+    Turn(const std::string& name, bool first, int rank)
+        : first_(first),
+          name_("/" + name + (first ? ".first." : ".second.") + std::to_string(rank)),
+          mine_(open(name_)),
+          other_(open("/" + name + (first ? ".second." : ".first.") + std::to_string(rank))) {
+        if (first_)
+            take();
+        else
+            pass();
+    }
+    [[nodiscard]] bool first() const { return first_; }
+    void begin_batch() {
+        if ((batch_ % 2 == 0) != first_) take();
+    }
+    void end_batch() {
+        if ((batch_ % 2 == 0) == first_) pass();
+        ++batch_;
+    }
+    /// Returns when both have done all: who is ahead would not sleep in MPI.
+    void finish() {
+        if (first_)
+            pass();
+        else
+            take();
+        if (mine_ != nullptr) sem_unlink(name_.c_str());
+    }
+
+private:
+    static sem_t* open(const std::string& name) {
+        sem_t* const semaphore = sem_open(name.c_str(), O_CREAT, 0600, 0);
+        if (semaphore == SEM_FAILED) fail(name.c_str());
+        return semaphore;
+    }
+
+    void take() {
+        while (mine_ != nullptr && sem_wait(mine_) != 0)
+            if (errno != EINTR) fail("sem_wait");
+    }
+    void pass() {
+        if (other_ != nullptr && sem_post(other_) != 0) fail("sem_post");
+    }
+
+    bool first_ = true;
+    int batch_ = 0;
+    std::string name_;
+    sem_t* mine_ = nullptr;
+    sem_t* other_ = nullptr;
+};
+
 template <typename Call>
-Times measure(const std::vector<Write>& writes, int calls, const Call& call) {
-    Times times;
+Times measure(Turn& turn, const char* name, const std::string& pattern, int calls, const Call& call) {
+    const std::vector<Write> writes = writes_of(pattern);
+    Times times{name, pattern, {}, {}, 0};
     const int calls_per_batch = std::max(1, calls / batches);
-    std::size_t index = 0;
+    // Half a round apart: neither run writes what the other has just brought into the caches.
+    std::size_t index = turn.first() ? 0 : writes.size() / 2;
     const double before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     for (int batch = 0; batch < batches; ++batch) {
+        turn.begin_batch();
         const double cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
         const double wall = clock_ns(CLOCK_MONOTONIC);
         for (int i = 0; i < calls_per_batch; ++i) call(writes[index++ % writes.size()]);
         times.cpu_ns.push_back((clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu) / calls_per_batch);
         times.wall_ns.push_back((clock_ns(CLOCK_MONOTONIC) - wall) / calls_per_batch);
+        turn.end_batch();
     }
     times.whole_cpu_ns = (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before) / (calls_per_batch * batches);
     return times;
 }
 
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
-/// The mean over ranks, on rank 0.
-double rank_mean(double mine) {
-    double sum = 0;
+/// One list of numbers for each rank, on rank 0.
+std::string of_ranks(const std::vector<double>& mine) {
     int ranks = 1;
+    int rank = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    MPI_Reduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    return sum / ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const int count = static_cast<int>(mine.size());
+    std::vector<double> all(mine.size() * static_cast<std::size_t>(ranks));
+    MPI_Gather(mine.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    if (rank != 0) return {};
+    std::ostringstream text;
+    text.precision(2);
+    text << std::fixed;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        text << (i == 0 ? "[[" : i % mine.size() == 0 ? "], [" : ", ") << all[i];
+    return text.str() + "]]";
 }
 
-void print(const char* call, const std::string& pattern, const Times& times) {
-    const double cpu = rank_mean(median(times.cpu_ns));
-    const double wall = rank_mean(median(times.wall_ns));
-    const double whole = rank_mean(times.whole_cpu_ns);
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0)
-        std::printf(
-            "{\"call\": \"%s\", \"pattern\": \"%s\", \"cpu_ns\": %.2f, \"wall_ns\": %.2f, \"whole_cpu_ns\": %.2f}\n",
-            call, pattern.c_str(), cpu, wall, whole);
+void print(const Times& times) {
+    const std::string cpu = of_ranks(times.cpu_ns);
+    const std::string wall = of_ranks(times.wall_ns);
+    const std::string whole = of_ranks({times.whole_cpu_ns});
+    if (!cpu.empty())
+        std::printf("{\"call\": \"%s\", \"pattern\": \"%s\", \"cpu_ns\": %s, \"wall_ns\": %s, \"whole_cpu_ns\": %s}\n",
+                    times.call, times.pattern.c_str(), cpu.c_str(), wall.c_str(), whole.c_str());
 }
 
 /// One processor a rank, when there are as many: otherwise moves between them are the largest part of the noise.
@@ -140,9 +207,10 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (argc != 5) {
+    if (argc != 5 && argc != 7) {
         if (rank == 0)
-            std::fprintf(stderr, "usage: %s DIRECTORY PATTERN[,PATTERN...] POSIX_CALLS MPI_CALLS\n", argv[0]);
+            std::fprintf(stderr, "usage: %s DIRECTORY PATTERN[,PATTERN...] POSIX_CALLS MPI_CALLS [NAME first|second]\n",
+                         argv[0]);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     pin(rank);
@@ -162,25 +230,25 @@ int main(int argc, char** argv) {
     if (MPI_File_open(MPI_COMM_SELF, path.c_str(), MPI_MODE_RDWR, MPI_INFO_NULL, &file) != MPI_SUCCESS)
         fail("MPI_File_open");
 
+    MPI_Barrier(MPI_COMM_WORLD);
+    Turn turn = argc == 7 ? Turn(argv[5], std::strcmp(argv[6], "first") == 0, rank) : Turn();
+    std::vector<Times> all;
     std::istringstream patterns(argv[2]);
     for (std::string pattern; std::getline(patterns, pattern, ',');) {
-        const std::vector<Write> writes = writes_of(pattern);
-        if (posix_calls > 0) {
-            MPI_Barrier(MPI_COMM_WORLD);
-            print("posix", pattern, measure(writes, posix_calls, [&](const Write& write) {
-                      const auto bytes = static_cast<std::size_t>(write.bytes);
-                      if (pwrite(fd, buffer.data(), bytes, write.offset) != write.bytes) fail("pwrite");
-                  }));
-        }
-        if (mpi_calls > 0) {
-            MPI_Barrier(MPI_COMM_WORLD);
-            print("mpi_io", pattern, measure(writes, mpi_calls, [&](const Write& write) {
-                      if (MPI_File_write_at(file, write.offset, buffer.data(), write.bytes, MPI_BYTE,
-                                            MPI_STATUS_IGNORE) != MPI_SUCCESS)
-                          fail("MPI_File_write_at");
-                  }));
-        }
+        if (posix_calls > 0)
+            all.push_back(measure(turn, "posix", pattern, posix_calls, [&](const Write& write) {
+                const auto bytes = static_cast<std::size_t>(write.bytes);
+                if (pwrite(fd, buffer.data(), bytes, write.offset) != write.bytes) fail("pwrite");
+            }));
+        if (mpi_calls > 0)
+            all.push_back(measure(turn, "mpi_io", pattern, mpi_calls, [&](const Write& write) {
+                if (MPI_File_write_at(file, write.offset, buffer.data(), write.bytes, MPI_BYTE, MPI_STATUS_IGNORE) !=
+                    MPI_SUCCESS)
+                    fail("MPI_File_write_at");
+            }));
     }
+    turn.finish();
+    for (const Times& times : all) print(times);
     close(fd);
     MPI_File_close(&file);
     MPI_Finalize();

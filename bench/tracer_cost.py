@@ -1,7 +1,8 @@
 """What ioweir's tracer adds to a POSIX call and to an MPI-IO call with the POSIX call inside it, and what it writes.
 
 Calls and sizes are those of the tracer table in the design's MEASUREMENTS (pwrite of 64 B to 4 KiB, MPI_File_write_at),
-in five patterns. Each pair runs the program bare and traced, in turns; a figure is traced minus bare within a pair.
+in five patterns. Each pair runs the program bare and traced at the same time, taking turns batch by batch
+(tracer_cost.cpp); a figure is traced minus bare within a pair.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ import pairs
 
 RANKS = 2
 PATTERNS = ("regular", "constant", "sequential", "random", "varying")
-POSIX_CALLS = 100_000
-MPI_CALLS = 50_000
+# In turns of 4,000 and 2,000 calls.
+POSIX_CALLS = 96_000
+MPI_CALLS = 48_000
 # Long enough that the first chunks and names do not count.
-DISK_CALLS = 400_000
+DISK_CALLS = 384_000
 FIGURES = ("cpu_ns", "whole_cpu_ns", "wall_ns")
 TITLES = {"posix": "pwrite", "mpi_io": "MPI_File_write_at and its pwrite"}
 POST_PROCESSING_EVENTS = 500_000
@@ -30,38 +32,55 @@ POST_PROCESSING_RUNS = 7
 
 
 def measure(kind: str, count: int, scratch: Path) -> dict[str, Any]:
-    """Runs `count` interleaved pairs under one MPI library, and then each loop once for its bytes on disk."""
-    figures: dict[tuple[bool, str, str], list[dict[str, float]]] = {}
+    """`count` pairs of runs under one MPI library, and then each loop once for its bytes on disk."""
+    bare: dict[tuple[str, str], list[float]] = {}
+    added: dict[tuple[str, str, str], list[float]] = {}
     trace = scratch / "trace"
     arguments = [str(scratch), ",".join(PATTERNS), str(POSIX_CALLS), str(MPI_CALLS)]
     for index in range(count):
-        for with_ioweir in (False, True) if index % 2 == 0 else (True, False):
-            shutil.rmtree(trace, ignore_errors=True)
-            traced = launch.Traced(trace) if with_ioweir else None
-            for line in launch.run_program("tracer_cost", kind, RANKS, arguments, traced):
-                figures.setdefault((with_ioweir, line["call"], line["pattern"]), []).append(line)
+        shutil.rmtree(trace, ignore_errors=True)
+        name = f"ioweir-cost-{os.getpid()}-{kind}-{index}"
+        turns = ("first", "second") if index % 2 == 0 else ("second", "first")
+        before, after = launch.run_together(
+            "tracer_cost",
+            kind,
+            RANKS,
+            [
+                launch.Run([*arguments, name, turns[0]]),
+                launch.Run([*arguments, name, turns[1]], launch.Traced(trace)),
+            ],
+        )
+        for untraced, traced in zip(before, after, strict=True):
+            loop = untraced["call"], untraced["pattern"]
+            bare.setdefault(loop, []).append(pairs.median([batch for rank in untraced["cpu_ns"] for batch in rank]))
+            for figure in FIGURES:
+                added.setdefault((*loop, figure), []).append(difference(untraced[figure], traced[figure]))
     rows = [
         {
             "call": call,
             "pattern": pattern,
-            "bare_ns": pairs.median([line["whole_cpu_ns"] for line in figures[False, call, pattern]]),
-            "added_ns": {
-                figure: pairs.median_interval(
-                    [
-                        after[figure] - before[figure]
-                        for before, after in zip(
-                            figures[False, call, pattern], figures[True, call, pattern], strict=True
-                        )
-                    ]
-                )
-                for figure in FIGURES
-            },
+            "bare_ns": pairs.median(bare[call, pattern]),
+            "added_ns": {figure: pairs.median_interval(added[call, pattern, figure]) for figure in FIGURES},
             **on_disk(kind, scratch, call, pattern),
         }
         for call in TITLES
         for pattern in PATTERNS
     ]
     return {"mpi": kind, "ranks": RANKS, "pairs": count, "rows": rows}
+
+
+def difference(bare: list[list[float]], traced: list[list[float]]) -> float:
+    """What one run adds: of each rank the median over its batches, of the ranks the mean.
+
+    Two batches at a time: of the one, the bare run was the first to make it, of the other the traced one.
+    """
+    medians = []
+    for before, after in zip(bare, traced, strict=True):
+        added = [b - a for a, b in zip(before, after, strict=True)]
+        medians.append(
+            pairs.median([sum(two) / len(two) for two in (added[i : i + 2] for i in range(0, len(added), 2))])
+        )
+    return sum(medians) / len(medians)
 
 
 def on_disk(kind: str, scratch: Path, call: str, pattern: str) -> dict[str, Any]:
@@ -110,7 +129,7 @@ def tick_ns() -> dict[str, float]:
 def table(results: list[dict[str, Any]]) -> list[str]:
     """The results as a Markdown table."""
     lines = [
-        "| MPI | call | pattern | bare, ns | added process CPU, ns | the same, median of 100 batches "
+        "| MPI | call | pattern | bare, ns | added process CPU, ns | the same, median of batches "
         "| added wall time, ns | bytes an event on disk |",
         "|---|---|---|---|---|---|---|---|",
     ]

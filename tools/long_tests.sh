@@ -1,6 +1,7 @@
 #!/bin/bash
-# The random comparison of the engine with the MPI library in full: CASES (default 300) random views and memory types at
-# 1, 3 and 4 ranks under both MPIs. `make test` runs fewer where a case takes long (MPICH's ranks spin while they wait).
+# The random comparisons of the engine with the MPI library in full: CASES (default 300) random views and memory types under both
+# MPIs, by the direct path at 1, 3 and 4 ranks, and through exchanges at 3 to 16 ranks on one or several nodes (as the test may have
+# it). `make test` runs fewer where a case takes long (MPICH's ranks spin while they wait).
 # Closes with "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -9,18 +10,21 @@ passed=0
 failed=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# PROGRAM RANKS RANKS_PER_NODE
+compare() {
+    local program=$PWD/build/dev/tests/engine/$1_$kind started=$SECONDS code
+    (cd "$work" && IOWEIR_TEST_CASES=$cases IOWEIR_TEST_RANKS_PER_NODE=$3 timeout -k 5 3000 "${launcher[@]}" -n "$2" "$program") \
+        >"$work/log" 2>&1
+    code=$?
+    echo "$1, $kind, $2 ranks, $3 a node, $cases cases: exit $code, $((SECONDS - started)) s"
+    if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
+}
 for kind in openmpi mpich; do
-    program=$PWD/build/dev/tests/engine/engine_mpi_test_$kind
-    [ -x "$program" ] || continue
+    [ -x "build/dev/tests/engine/engine_mpi_test_$kind" ] || continue
     launcher=(mpiexec.mpich)
     [ "$kind" = openmpi ] && launcher=(mpirun.openmpi --allow-run-as-root --oversubscribe)
-    for ranks in 1 3 4; do
-        started=$SECONDS
-        (cd "$work" && IOWEIR_TEST_CASES=$cases timeout -k 5 1500 "${launcher[@]}" -n "$ranks" "$program") >"$work/log" 2>&1
-        code=$?
-        echo "$kind, $ranks ranks, $cases cases: exit $code, $((SECONDS - started)) s"
-        if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
-    done
+    for ranks in 1 3 4; do compare engine_mpi_test $ranks $ranks; done
+    for shape in "3 3" "4 2" "7 7" "7 3" "16 16" "16 4"; do compare exchange_test $shape; done
 done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

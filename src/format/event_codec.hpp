@@ -136,10 +136,12 @@ struct State {
 inline std::uint64_t key_of(std::uint16_t function, std::uint8_t origin, std::uint32_t file) {
     return (static_cast<std::uint64_t>(file) << 24) | (static_cast<std::uint64_t>(origin) << 16) | function;
 }
+/// A call and those that it makes take turns, and must never have the same slot: they differ in whether the application made them.
 inline std::uint32_t slot_of(std::uint64_t key) {
-    return static_cast<std::uint32_t>((key * 0x9E37'79B9'7F4A'7C15ULL) >> 58);
+    const std::uint32_t inner = (key >> 16 & 0xffU) != 0 ? 1 : 0;
+    return static_cast<std::uint32_t>((key * 0x9E37'79B9'7F4A'7C15ULL) >> 59) << 1 | inner;
 }
-static_assert(context_count == 64, "slot_of takes the top six bits");
+static_assert(context_count == 64, "slot_of takes five bits and one");
 
 inline std::uint64_t zigzag(std::int64_t value) {
     return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);

@@ -193,5 +193,14 @@ TEST(EventCodec, CutOffOrDamagedBytesAreNoticedOrReadWithinBounds) {
     }
 }
 
+TEST(EventCodec, ACallAndTheOnesItMakesNeverShareASlot) {
+    for (std::uint16_t outer = 0; outer < 300; ++outer)
+        for (std::uint16_t inner = 0; inner < 300; ++inner)
+            for (std::uint32_t file = 1; file < 4; ++file)
+                for (std::uint8_t origin = 1; origin <= 2; ++origin)
+                    ASSERT_NE(codec::slot_of(codec::key_of(outer, 0, file)),
+                              codec::slot_of(codec::key_of(inner, origin, file)));
+}
+
 }  // namespace
 }  // namespace ioweir::format

@@ -85,7 +85,6 @@ public:
 
     /// May throw std::bad_alloc; once it has returned nothing else here does.
     void open(MPI_Comm comm);
-    [[nodiscard]] bool is_open() const { return memory_ != nullptr; }
 
     enum class Purpose { question, answer };  // answers never wait for questions: each has its own buffers
     /// A buffer to fill, or null while all are on their way.

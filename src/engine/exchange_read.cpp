@@ -55,8 +55,7 @@ void ExchangeCall::want(std::int64_t writer, std::int64_t round) {
     FragmentCursor fragments(errand_, windows_);
     Fragment fragment;
     while (fragments.next(fragment)) mark(slot, fragment.at, fragment.bytes);
-    its.marked[round & 1].fetch_add(1, std::memory_order_release);
-    wake_all(its.marked[round & 1]);
+    count_up(its.marked[round & 1]);
 }
 
 /// Reads this rank's windows into its buffer, when those of the round before the last are through with it.
@@ -124,8 +123,7 @@ void ExchangeCall::take(std::int64_t writer, std::int64_t round, Outcome& outcom
         copy_bytes(fragment.memory, slot.data + fragment.at, fragment.bytes);
         outcome.bytes += fragment.bytes;
     }
-    its.handed[round & 1].fetch_add(1, std::memory_order_release);
-    wake_all(its.handed[round & 1]);
+    count_up(its.handed[round & 1]);
 }
 
 /// The same from another node, a packet at a time; meanwhile answers those who ask this rank.

@@ -50,8 +50,7 @@ void ExchangeCall::hand_over(std::int64_t writer, std::int64_t round) {
         copy_bytes(slot.data + fragment.at, fragment.memory, fragment.bytes);
         if (maps_) mark(slot, fragment.at, fragment.bytes);
     }
-    its.handed[round & 1].fetch_add(1, std::memory_order_release);
-    wake_all(its.handed[round & 1]);
+    count_up(its.handed[round & 1]);
 }
 
 /// The same to another node. While packets cannot leave, takes those that come.

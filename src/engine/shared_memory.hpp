@@ -54,5 +54,10 @@ static_assert(SharedWord::is_always_lock_free && sizeof(SharedWord) == 4);
 void wait_while(const SharedWord& word, std::uint32_t value, std::int64_t most_us);
 /// Wakes all who wait on it.
 void wake_all(const SharedWord& word);
+/// One more, after everything this thread has written; wakes all who wait on it.
+inline void count_up(SharedWord& word) {
+    word.fetch_add(1, std::memory_order_release);
+    wake_all(word);
+}
 
 }  // namespace ioweir::engine

@@ -13,12 +13,15 @@
 
 namespace ioweir::engine {
 
+class BehindDesk;
+
 /// The ranks of a communicator and what they exchange through: one for all files that they open.
 struct Team {
     std::unique_ptr<Group> group;
     std::unique_ptr<Exchange> exchange;
-    std::vector<Contribution> said;  ///< by rank, in the call under way
-    bool shared = false;             ///< with other files: never freed
+    std::vector<Contribution> said;                       ///< by rank, in the call under way
+    bool shared = false;                                  ///< with other files: never freed
+    std::vector<std::shared_ptr<BehindDesk>> idle_desks;  ///< of files that are closed, for the next ones
 };
 
 /// Teams by group of ranks.

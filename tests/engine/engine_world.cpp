@@ -26,9 +26,9 @@ bool World::noted(format::NoteCode code, const std::string& part) const {
 }
 
 cases::IoCalls calls_of(const mpi::FileCalls& table) {
-    return {table.File_open,         table.File_close, table.File_set_view, table.File_read_at,
-            table.File_read_at_all,  table.File_read,  table.File_read_all, table.File_write_at,
-            table.File_write_at_all, table.File_write, table.File_write_all};
+    return {table.File_open,         table.File_close, table.File_set_view,  table.File_read_at,
+            table.File_read_at_all,  table.File_read,  table.File_read_all,  table.File_write_at,
+            table.File_write_at_all, table.File_write, table.File_write_all, table.File_sync};
 }
 
 namespace {

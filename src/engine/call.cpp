@@ -159,13 +159,15 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
                   engine.host.leave_storage};
     const bool writes = call.direction == Direction::write;
     if (!writes) settle_size(engine, *handle.file);  // an aggregator must not meet the end too soon
-    const TogetherOutcome together = transfer_together(*handle.team, handle.strategy, writes, errand, handle.surveys);
+    const TogetherOutcome together = transfer_together(*handle.team, handle.strategy, writes, errand, handle.surveys,
+                                                       handle.subgroup[writes ? 1 : 0]);
     if (!together.done) {
         handle.passed.count("no exchange, each rank alone: " + together.refusal);
         return std::nullopt;
     }
     Totals& totals = handle.totals;
     ++totals.exchanges;
+    if (together.in_subgroup) ++totals.in_subgroups;
     totals.rounds += together.rounds;
     totals.storage_ns += together.figures.storage_ns;
     totals.messages += together.figures.messages;

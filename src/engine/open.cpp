@@ -228,7 +228,7 @@ int close_file(Engine& engine, MPI_File* fh) {
         engine.descriptors.release(handle->descriptor);
     }
     if (handle->owns_comm) PMPI_Comm_free(&handle->comm);
-    if (handle->team && !handle->team->shared) handle->team->group->free();
+    if (handle->team && !handle->team->shared) handle->team->free();
     return result;
 }
 

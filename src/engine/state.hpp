@@ -72,7 +72,8 @@ private:
 struct Totals {
     std::atomic<std::int64_t> calls{0}, bytes_read{0}, bytes_written{0}, operations{0}, elapsed_ns{0};
     // Of the calls that went through an exchange:
-    std::atomic<std::int64_t> exchanges{0}, rounds{0}, exchange_ns{0}, storage_ns{0}, messages{0}, sent_bytes{0};
+    std::atomic<std::int64_t> exchanges{0}, in_subgroups{0}, rounds{0}, exchange_ns{0}, storage_ns{0}, messages{0},
+        sent_bytes{0};
     std::atomic<std::int64_t> sizes_deferred{0}, sizes_grown{0};
     // Of write-behind, as BehindFigures has them:
     std::atomic<std::int64_t> handed_bytes{0}, hand_ns{0}, room_waits{0}, room_wait_ns{0}, writer_ns{0};
@@ -119,6 +120,7 @@ struct Handle {
     std::shared_ptr<Team> team;      ///< collective calls go through its exchange; null: each rank moves its own bytes
     std::shared_ptr<Behind> behind;  ///< this rank's bytes are handed over to a writer; null: they are not
     SurveyMemory surveys;
+    Subgroup subgroup[2];  ///< for reading, for writing
     HintEffects effects;
 
     layout::FileView view;

@@ -228,6 +228,9 @@ int close_file(Engine& engine, MPI_File* fh) {
         engine.descriptors.release(handle->descriptor);
     }
     if (handle->owns_comm) PMPI_Comm_free(&handle->comm);
+    for (const Subgroup& subgroup : handle->subgroup) {
+        if (subgroup.part) subgroup.part->exchange->release();  // the next file may divide its ranks in another way
+    }
     if (handle->team && !handle->team->shared) handle->team->free();
     return result;
 }

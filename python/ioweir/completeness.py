@@ -26,8 +26,11 @@ def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
     if trace.disabled_processes:
         reasons.append(f"{trace.disabled_processes} processes stopped tracing for want of space")
     reasons.extend(f"damaged: {line}" for line in trace.damage)
-    if not trace.processes and not trace.damage:
-        reasons.append("no process left a trace: none did I/O that is traced, or ioweir said on stderr why not")
+    if not trace.processes and not trace.damage and not _had_nothing_to_record(trace):
+        reasons.append(
+            "no process left a trace: none could be watched (`ioweir doctor -- COMMAND` says why), or ioweir said on "
+            "stderr what stood in the way"
+        )
     ranks = {i: p for i, p in enumerate(trace.processes) if p.rank >= 0}
     # A pid that went on as another program after exec has no end of its own.
     went_on = {(p.host, p.pid): p.start_ns for p in sorted(trace.processes, key=lambda p: p.start_ns)}
@@ -47,6 +50,15 @@ def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
     reasons.extend(dict.fromkeys(f"{n.code}: {n.text or n.path}" for n in trace.notes if n.code in _PARTIAL_NOTES))
     reasons.extend(_run_reasons(trace))
     return reasons
+
+
+def _had_nothing_to_record(trace: Trace) -> bool:
+    """Whether what was started was watched and made no call that is traced: such processes leave a header only.
+
+    Of a launcher's ranks that does not tell anything: it and its helpers are watched as well.
+    """
+    launcher = trace.run.get("launcher") or {}
+    return bool(trace.hosts) and not trace.processes and not launcher.get("path") and not launcher.get("kind")
 
 
 _PARTIAL_NOTES: Final = ("disabled", "untraced")
@@ -89,7 +101,6 @@ _ENGINE_FIGURES: Final = {
     "storage": ("storage_s", 1e-9),
     "messages": ("messages", 1),
     "sent": ("sent_bytes", 1),
-    "in subgroups": ("in_subgroups", 1),
 }
 _SUMMED: Final = [name for name, _ in _ENGINE_FIGURES.values()]
 
@@ -141,6 +152,11 @@ def plan_notes(trace: Trace) -> dict[str, Any]:
 def messages(trace: Trace, who: Attribution) -> list[str]:
     """What the user should know besides."""
     lines = [f"{note.path}: {note.text}" if note.path else note.text for note in trace.notes if note.code == "message"]
+    if _had_nothing_to_record(trace) and not trace.dropped:
+        lines.append(
+            "nothing was recorded: the processes that ioweir watched made no call that is traced (a statically linked "
+            "program is watched only if ioweir is linked in)"
+        )
     ranks = [process.rank for process in trace.processes if process.rank >= 0]
     if len(ranks) > len(set(ranks)):
         lines.append(

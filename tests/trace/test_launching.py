@@ -215,6 +215,20 @@ def test_commands_that_do_nothing_with_files(mpi: Mpi, tmp_path: Path) -> None:
         assert traced.report["ranks"] == 0
         assert traced.report["events"] == 0
         assert traced.report["exit_code"] == without.code
+        if command[0] in ("/bin/true", "/bin/false"):
+            assert traced.report["partial"] is False, traced.report["partial_reasons"]
+            assert any("nothing was recorded" in line for line in traced.report["messages"])
+
+
+def test_a_program_that_cannot_be_watched_is_partial(tmp_path: Path) -> None:
+    """It does nothing either, but of that nobody can tell."""
+    source = tmp_path / "nothing.c"
+    source.write_text("int main(void) { return 0; }\n", encoding="ascii")
+    run(["gcc", "-static", source, "-o", tmp_path / "nothing"]).expect()
+    traced = ioweir_run(tmp_path / "trace", [tmp_path / "nothing"])
+    assert traced.report["partial"] is True
+    (reason,) = traced.report["partial_reasons"]
+    assert "no process left a trace" in reason
 
 
 def test_launcher_is_not_preloaded(mpi: Mpi, data: Path, tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ def test_quota_is_the_nodes_not_the_processes(data: Path, tmp_path: Path) -> Non
     assert sizes(traced)[0] <= MIB
     assert traced.report["dropped"] > 0
     assert traced.report["events"] + traced.report["dropped"] == 3 * (calls + 2)
+    assert traced.err.count("IOWEIR_QUOTA") == 1  # one process speaks for the node
 
 
 @pytest.mark.parametrize("words", ["1 GiB", "1000"])

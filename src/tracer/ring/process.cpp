@@ -292,13 +292,17 @@ bool take_new_chunk(ThreadStream& stream, bool first_of_thread) {
         fresh = process.file.allocate(format::chunk_alignment, process.limits.quota_bytes);
     if (fresh.header == nullptr) {
         process.exhausted.store(true);
-        __atomic_fetch_add(&process.file.header()->disabled_processes, 1, __ATOMIC_RELAXED);
-        if (fresh.error == EDQUOT && process.limits.quota_bytes != no_quota)
-            complain("the trace ends here, further calls are only counted: IOWEIR_QUOTA is used up in",
-                     process.file.path(), 0);
-        else
+        const std::uint64_t others =
+            __atomic_fetch_add(&process.file.header()->disabled_processes, 1, __ATOMIC_RELAXED);
+        if (fresh.error == EDQUOT && process.limits.quota_bytes != no_quota) {
+            // It is the node's: who finds it used up first speaks for all.
+            if (others == 0)
+                complain("the trace ends here, further calls of this node are only counted: IOWEIR_QUOTA is used up in",
+                         process.file.path(), 0);
+        } else {
             complain("the trace ends here, further calls are only counted: no space in", process.file.path(),
                      fresh.error);
+        }
         return false;
     }
     process.mapped_bytes.fetch_add(fresh.header->size_bytes, std::memory_order_relaxed);
@@ -655,7 +659,15 @@ void start(const Settings& settings) {
 }
 
 void stop() {
-    if (!process_tracer.active || *process.alive == 0 || !process.described.load()) return;
+    if (!process_tracer.active || *process.alive == 0) return;
+    if (!process.described.load()) {
+        // There was nothing to record. That it was watched, the header of the node's file tells; who cannot leave one is silent.
+        if (!process.file.attached() && !process.attaching.test_and_set(std::memory_order_acquire)) {
+            process.file.attach(process.directory, process_tracer.use_tsc);
+            process.attaching.clear(std::memory_order_release);
+        }
+        return;
+    }
     write_moment<format::EndRecord>();
     const Writing writing(process_tracer, thread_stream);
     if (writing.stream() == &thread_stream) give_back_tails(thread_stream);

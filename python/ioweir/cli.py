@@ -133,12 +133,15 @@ def env(
     link: Annotated[bool, typer.Option("--link", help="Print linker flags instead, which put ioweir in.")] = False,
     mpi: MpiOption = None,
     static: StaticOption = False,
+    libraries: Annotated[
+        bool, typer.Option("--libraries", help="With --link: the program's HDF5, PnetCDF and netCDF calls too.")
+    ] = False,
 ) -> None:
     """Print what a batch script needs to trace the ranks it starts (eval "$(ioweir env -o DIR)"), or linker flags."""
     if link:
         from ioweir import linking  # noqa: PLC0415
 
-        print(" ".join(linking.flags(mpi or linking.kind_of_environment(), static)))
+        print(" ".join(linking.flags(mpi or linking.kind_of_environment(), static, libraries)))
         return
     if output is None:
         raise IoweirError("env needs a trace directory (-o DIR), or --link for linker flags", EXIT_USAGE)

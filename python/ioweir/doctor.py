@@ -269,13 +269,17 @@ def _examine_closure(found: elf.Closure | None, result: Examination) -> None:
             "ok",
             "linked with ioweir: it is traced without the preload when IOWEIR_DIR is set (ioweir run does)",
         )
+        for name, note in linking.NOTES_OF_LIBRARIES.items():
+            if note in binary.notes:
+                result["layers"][name] = True
+                _say(result, "ok", f"{name}: the program's own calls are traced by what is linked in")
     if binary.interpreter is None and linked:
         _see_the_c_library(result)
         result["layers"][MPI_IO] = linking.NOTE_MPI in binary.notes
         _say(
             result,
             "note",
-            "statically linked: only the functions of ioweir's archive are seen, HDF5's and netCDF's are not",
+            "statically linked: what is not linked in now is not seen (nothing can be preloaded)",
         )
         return
     if binary.interpreter is None:
@@ -355,14 +359,19 @@ def _look_at_libraries(found: elf.Closure, result: Examination) -> None:
         linked = [soname for soname in found.libraries if pattern.match(soname)]
         if linked:
             _look_at_shared_library(name, linked, found, result)
+        elif linking.NOTES_OF_LIBRARIES[name] in found.binary.notes:
+            continue
         elif _STATIC_MARKERS[name] in found.binary.defined or (
-            name == "HDF5" and _holds(found.binary.path, b"\0H5Dwrite\0")
+            # ioweir itself knows the name.
+            name == "HDF5"
+            and linking.NOTE_LINKED not in found.binary.notes
+            and _holds(found.binary.path, b"\0H5Dwrite\0")
         ):
             _say(
                 result,
                 "warning",
                 f"{name} is linked statically: its own calls cannot be seen, only the MPI-IO and POSIX calls it makes; "
-                "link the shared one to see them",
+                "link the shared one to see them, or ioweir (ioweir link)",
             )
 
 

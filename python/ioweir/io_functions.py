@@ -32,7 +32,8 @@ def _family(name: str, moves_data: bool, functions: str) -> Family:
 FAMILIES: Final = (
     _family("POSIX opening and closing", True, """
         open open64 __open_2 __open64_2 openat openat64 __openat_2 __openat64_2 creat creat64 close close_range
-        closefrom dup dup2 dup3 fcntl fcntl64 openat2 memfd_create mkstemp mkstemp64 mkostemp mkostemp64 mkstemps"""),
+        closefrom dup dup2 dup3 fcntl fcntl64 openat2 memfd_create mkstemp mkstemp64 mkostemp mkostemp64 mkstemps
+        mkstemps64 mkostemps mkostemps64"""),
     _family("POSIX data", True, """
         read __read_chk pread pread64 __pread_chk __pread64_chk readv preadv preadv64 preadv2 preadv64v2
         write pwrite pwrite64 writev pwritev pwritev64 pwritev2 pwritev64v2

@@ -16,7 +16,7 @@ from ioweir import locate
 from ioweir.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_NOT_STARTED, EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 OPEN_MPI: Final = "openmpi"
@@ -25,10 +25,12 @@ NONE: Final = "none"
 KINDS: Final = (OPEN_MPI, MPICH, NONE)
 ARCHIVE: Final = "libioweir_trace.a"
 RESPONSE_FILE: Final = "ioweir_wrap.txt"
+RESPONSE_FILE_OF_LIBRARIES: Final = "ioweir_wrap_libraries.txt"
 WRAPPER_PREFIX: Final = "ioweir-"
 # ELF notes of a program that ioweir is linked into (src/preload/back_end_loader.hpp).
 NOTE_LINKED: Final = 0x101
 NOTE_MPI: Final = 0x103
+NOTES_OF_LIBRARIES: Final = {"HDF5": 0x104, "PnetCDF": 0x105, "netCDF": 0x106}
 
 # With one of these a compiler does not link a program.
 _NO_PROGRAM: Final = frozenset(
@@ -53,6 +55,10 @@ _VALUED: Final = frozenset(
     {"-o", "-I", "-L", "-D", "-U", "-x", "-T", "-u", "-z", "-J", "-include", "-isystem", "-iquote", "-idirafter",
      "-MF", "-MT", "-MQ", "-Xlinker", "-Xpreprocessor", "-Xassembler"}
 )  # fmt: skip
+# What brings objects in: files and libraries. Not between --whole-archive and its end, where an archive comes in whole.
+_INPUT: Final = re.compile(r"[^-]|-l.")
+_WHOLE: Final = re.compile(r"--whole-archive")
+_NOT_WHOLE: Final = re.compile(r"--no-whole-archive")
 _STATIC_MPI: Final = re.compile(r"(^|/|-l:)lib(mpich|mpi)\.a$")
 
 
@@ -68,11 +74,12 @@ def directory_of(kind: str) -> Path:
     raise IoweirError(f"{ARCHIVE} for --mpi {kind} is not in {', '.join(map(str, looked))}: {why}", EXIT_NOT_STARTED)
 
 
-def flags(kind: str, static: bool = False) -> tuple[str, ...]:
+def flags(kind: str, static: bool = False, libraries: bool = False) -> tuple[str, ...]:
     """What a compiler is given when it links a program.
 
     `-lioweir_trace` is a linker script in a program with shared libraries, which puts the hooks in front of these too,
-    and the archive alone in a static one. `static` takes the archive alone in any case.
+    and the archive alone in a static one. `static` takes the archive alone in any case. `libraries`: the program's calls
+    of HDF5, PnetCDF and netCDF too; then the archive must come behind what makes them and before these libraries.
     """
     directory = str(directory_of(kind))
     if any(character in directory for character in " ,"):
@@ -81,7 +88,8 @@ def flags(kind: str, static: bool = False) -> tuple[str, ...]:
             EXIT_NOT_STARTED,
         )
     library = f"-l:{ARCHIVE}" if static else "-lioweir_trace"
-    return (f"-Wl,@{directory}/{RESPONSE_FILE}", f"-L{directory}", library, "-lpthread", "-ldl")
+    more = (f"-Wl,@{directory}/{RESPONSE_FILE_OF_LIBRARIES}",) if libraries else ()
+    return (f"-Wl,@{directory}/{RESPONSE_FILE}", *more, f"-L{directory}", library, "-lpthread", "-ldl")
 
 
 def kind_of_compiler(compiler: str) -> str:
@@ -134,13 +142,36 @@ def links_program(words: Sequence[str]) -> bool:
 
 
 def command(words: Sequence[str], kind: str | None = None, static: bool = False) -> tuple[str, ...]:
-    """A compiler's command with ioweir linked in, when it links; the archive first, so that any library may follow."""
+    """A compiler's command with ioweir linked in, when it links.
+
+    The archive comes first, so that any library may follow, and again behind each object and library: what of it stands for
+    functions of HDF5, PnetCDF and netCDF comes in where they are called, and before the library that has them.
+    """
     compiler, *arguments = words
     if not links_program(arguments):
         return tuple(words)
     static = static or any(_STATIC_MPI.search(word) for word in arguments)
-    *front, pthread, dl = flags(kind or kind_of_compiler(compiler), static)
-    return (compiler, *front, *arguments, pthread, dl)
+    kind = kind or kind_of_compiler(compiler)
+    *front, pthread, dl = flags(kind, static, libraries=True)
+    return (compiler, *front, *_with_archive(arguments, str(directory_of(kind) / ARCHIVE)), pthread, dl)
+
+
+def _with_archive(arguments: Sequence[str], archive: str) -> Iterator[str]:
+    """The arguments, with the archive behind each that brings objects in. `-x` would make a source of it."""
+    if "-x" in arguments:
+        yield from arguments
+        yield from ("-x", "none", archive)
+        return
+    whole = valued = False
+    for word in arguments:
+        yield word
+        if _NOT_WHOLE.search(word):
+            whole = False
+        elif _WHOLE.search(word):
+            whole = True
+        if _INPUT.match(word) and not valued and not whole:
+            yield archive
+        valued = word in _VALUED or word == "-l"
 
 
 def execute(words: Sequence[str], kind: str | None = None, static: bool = False) -> None:

@@ -13,7 +13,6 @@
 #include <cstring>
 
 #include "preload/back_end_loader.hpp"
-#include "preload/library_symbols.hpp"
 #include "preload/real_symbols.hpp"
 
 #pragma weak dlsym
@@ -76,8 +75,6 @@ void* find_next(const char* name) {
 
 void* find_in_mpi(const char* name) { return find_next(name); }
 void* find_behind(const char* name) { return find_next(name); }
-
-void start_library_symbols() {}
 
 // Predefined handles are linked to directly: see mpi/mpi.hpp.
 void* find_mpi_object(const char*) { return nullptr; }

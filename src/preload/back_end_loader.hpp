@@ -20,6 +20,8 @@ inline constexpr char note_owner[] = "ioweir";
 inline constexpr unsigned note_linked = 0x101;       ///< libioweir_trace.a is in it
 inline constexpr unsigned note_interposing = 0x102;  ///< and stands in front of the shared libraries' functions
 inline constexpr unsigned note_linked_mpi = 0x103;   ///< and hooks MPI's functions
+inline constexpr unsigned note_linked_hdf5 =
+    0x104;  ///< and those of HDF5 that the program uses; 0x105 PnetCDF, 0x106 netCDF
 
 /// Whether this copy of ioweir only forwards: another one in the process records, or the process must not be traced.
 bool stands_aside();

@@ -1,5 +1,5 @@
 // A form with int counts is called with the same registers: all parameters are of register size, and the callee looks at the
-// lower half of the count only. (On x86-64 and aarch64, six parameters of this kind are in registers.)
+// lower half of the count only; what they store (an extent: MPI_Aint, MPI_Count) has 64 bits in both. (On x86-64 and aarch64, six parameters of this kind are in registers.)
 #include "preload/large_counts.hpp"
 
 #include <array>
@@ -24,9 +24,11 @@ using Function = int (*)(Register, Register, Register, Register, Register, Regis
 template <std::size_t index>
 int call_plain(Register a, Register b, Register c, Register d, Register e, Register f) {
     constexpr LargeCount form = large_counts[index];
-    static_assert(form.count_position == 2 || form.count_position == 3);
-    const Register count = form.count_position == 2 ? c : d;
-    if (count > INT_MAX || count < INT_MIN) return mpi_err_count;
+    static_assert(form.count_position == -1 || form.count_position == 2 || form.count_position == 3);
+    if constexpr (form.count_position != -1) {
+        const Register count = form.count_position == 2 ? c : d;
+        if (count > INT_MAX || count < INT_MIN) return mpi_err_count;
+    }
     return reinterpret_cast<Function>(ioweir_slots[static_cast<int>(form.plain)])(a, b, c, d, e, f);
 }
 

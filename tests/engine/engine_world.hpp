@@ -75,9 +75,8 @@ struct World {
 };
 extern World* world;
 
-/// Makes the world before the first test, with this plan, and takes it down after the last. For a global constant. `verify`: files are
-/// compared with what was written, for which checksums are kept in memory.
-testing::Environment* add_world(const char* plan_text, bool verify = true);
+/// Makes the world before the first test, with this plan, and takes it down after the last. For a global constant.
+testing::Environment* add_world(const char* plan_text);
 
 cases::IoCalls calls_of(const mpi::FileCalls& table);
 

@@ -210,6 +210,119 @@ def test_doctor_knows(variant: Variant, known_program: Path) -> None:
     assert variant.static == ("static executable" in finished.out)
 
 
+# ------------------------------------------------------------------------------------------- HDF5, PnetCDF and netCDF
+
+
+@dataclass(frozen=True)
+class LibraryProgram:
+    """A program on a library, and what it is linked with."""
+
+    source: str
+    mpi: Mpi | None
+    flags: tuple[str, ...]
+    linked: tuple[str, ...]
+    """The library in the program with ioweir linked in: an archive or not."""
+    shared: tuple[str, ...]
+    """The same library for the preload."""
+    layer: str
+
+
+BELOW_HDF5: Final = ("-lcrypto", "-lcurl", "-lsz", "-lz", "-ldl", "-lm")
+
+
+def hdf5_of(kind: str, mpi: Mpi | None, static: bool) -> LibraryProgram:
+    """programs/known_hdf5.c with an archive of HDF5, or the shared library."""
+    archive = (str(LIBRARIES / f"libhdf5_{kind}.a"), *BELOW_HDF5)
+    flags = (f"-I/usr/include/hdf5/{kind}", *(["-DPARALLEL"] if mpi else []))
+    shared = (f"-lhdf5_{kind}",)
+    return LibraryProgram("known_hdf5.c", mpi, flags, archive if static else shared, shared, "HDF5")
+
+
+def pnetcdf_of(*linked: str) -> LibraryProgram:
+    return LibraryProgram("known_pnetcdf.c", OPEN_MPI, (), linked, ("-lpnetcdf",), "PnetCDF")
+
+
+LIBRARY_PROGRAMS: Final = {
+    "hdf5-openmpi-archive": hdf5_of("openmpi", OPEN_MPI, static=True),
+    "hdf5-openmpi-shared": hdf5_of("openmpi", OPEN_MPI, static=False),
+    "hdf5-mpich-archive": hdf5_of("mpich", MPICH, static=True),
+    "hdf5-serial-archive": hdf5_of("serial", None, static=True),
+    "pnetcdf-archive": pnetcdf_of(str(LIBRARIES / "libpnetcdf.a"), "-lm"),
+    "pnetcdf-shared": pnetcdf_of("-lpnetcdf"),
+}
+
+
+@pytest.fixture(scope="module", params=LIBRARY_PROGRAMS)
+def library_program(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[LibraryProgram, Path]:
+    program: LibraryProgram = LIBRARY_PROGRAMS[request.param]
+    archives = [word for word in program.linked if word.endswith(".a")]
+    if not all(Path(archive).exists() for archive in archives):
+        pytest.skip(f"there is no {archives[0]}")
+    target = tmp_path_factory.mktemp("library") / "program"
+    compiler = program.mpi.cc if program.mpi else "gcc"
+    options = ["--mpi", program.mpi.name if program.mpi else "none"]
+    compile_linked([compiler, *program.flags, PROGRAMS / program.source, "-o", target, *program.linked], *options)
+    return program, target
+
+
+def of_layers(trace: Recorded, data: Path) -> dict[tuple[object, ...], tuple[int, int]]:
+    """Calls and bytes by rank, file, layer, function, and the call around."""
+    sums: dict[tuple[object, ...], tuple[int, int]] = {}
+    for event in trace.under(data):
+        if ".locktest." in event.path:
+            continue  # Open MPI's: every rank tries to remove it, and one succeeds
+        parent = trace.parent_of(event)
+        around = parent.name if parent else ""
+        key = (event.rank, event.path.removeprefix(str(data)), event.layer, event.name, event.failed, around)
+        calls, moved = sums.get(key, (0, 0))
+        sums[key] = (calls + 1, moved + event.bytes)
+    return sums
+
+
+def test_library_calls_as_with_the_preload(library_program: tuple[LibraryProgram, Path], tmp_path: Path) -> None:
+    """The program's calls, and below them the library's of MPI-IO and of the C library."""
+    program, linked = library_program
+    compiler = program.mpi.cc if program.mpi else "gcc"
+    plain = build(program.source, compiler, *program.flags, libraries=[*program.shared])
+    # As long as each other: an external link's path lies in the file.
+    data, reference = tmp_path / "linked", tmp_path / "loaded"
+    commands: dict[Path, list[str | Path]] = {}
+    for folder, binary in ((data, linked), (reference, plain)):
+        folder.mkdir()
+        more = [] if program.mpi else [folder]
+        commands[folder] = [binary, folder / "file", *more]
+        if program.mpi:
+            commands[folder] = [*program.mpi.launch(3, *commands[folder])]
+    trace = alone(commands[data], tmp_path / "trace")
+    preloaded = ioweir_run(tmp_path / "preloaded", commands[reference]).trace
+    assert trace.is_whole()
+    found = of_layers(trace, data)
+    assert {key[2] for key in found} >= {program.layer, "POSIX", *(["MPI-IO"] if program.mpi else [])}
+    assert sum(moved for key, (_, moved) in found.items() if key[2] == program.layer) > 0
+    assert found == of_layers(preloaded, reference)
+    written, expected = (data / "file").read_bytes(), (reference / "file").read_bytes()
+    # HDF5 stores when an object was made: four bytes, and a checksum of those around them.
+    changed = sum(a != b for a, b in zip(written, expected, strict=True))
+    assert changed == 0 or (program.layer == "HDF5" and changed <= 16)
+
+
+def test_doctor_knows_the_libraries(library_program: tuple[LibraryProgram, Path]) -> None:
+    program, linked = library_program
+    finished = run([*IOWEIR, "doctor", "--", linked]).expect()
+    assert f"{program.layer}: the program's own calls are traced by what is linked in" in finished.out
+    assert "is linked statically" not in finished.out
+    assert program.layer in next(line for line in finished.out.splitlines() if line.startswith("Layers"))
+
+
+def test_programs_without_the_libraries_need_none_of_them(plain_program: Path) -> None:
+    symbols = subprocess.run(["nm", str(plain_program)], capture_output=True, text=True, check=True).stdout
+    assert "__wrap_pwrite" in symbols
+    assert "__wrap_H5" not in symbols
+    assert "__wrap_nc" not in symbols
+
+
 # ------------------------------------------------------------------------------------------------- programs without MPI
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import re
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from symbol_calls import CLOSE, OPEN, SYMBOLS, symbols_of
+from symbol_calls import CLOSE, OPEN, SENTINEL, SYMBOLS, symbols_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,7 @@ COPIED: Final[list[Seen]] = [
     ("copy_file_range (%s)", 20, 30, 0),
     ("copy_file_range (%s)", 0, 50, errno.EINVAL),
 ]
+NEW_NAMES: Final = ("mkstemp", "mkostemp", "mkstemps", "mkostemps")
 OWN: Final[dict[str, list[Seen]]] = SYNC | {
     "sync_file_range": twice("sync_file_range", 20, 10, errno.EINVAL),
     "ftruncate": [OPEN, ("ftruncate", 0, 700, 0), ("ftruncate", 0, -1, errno.EINVAL), CLOSE],
@@ -71,6 +73,7 @@ OWN: Final[dict[str, list[Seen]]] = SYNC | {
     "linkat": [],
     "symlink": [],
     "symlinkat": [],
+    "mkstemp": [],
     "flock": [
         OPEN,
         ("flock_lock", 0, -1, 0),
@@ -144,6 +147,7 @@ SECOND: Final[dict[str, list[Seen]]] = {
         ("copy_file_range (write)", 0, 50, errno.EINVAL),
         CLOSE,
     ],
+    **{name: [("stat", 0, -1, 0)] for name in NEW_NAMES},
     "splice": [
         OPEN,
         ("splice (write)", 60, 0, 0),
@@ -152,7 +156,7 @@ SECOND: Final[dict[str, list[Seen]]] = {
         CLOSE,
     ],
 }
-"""What belongs to the other file (SYMBOL.created) of a copy."""
+"""What belongs to the other file (SYMBOL.created) of a copy, or to what became of a file of a new name."""
 NAMES: Final = ("rename (to)", "renameat (to)", "renameat2 (to)", "link", "linkat", "symlink", "symlinkat")
 
 
@@ -168,6 +172,26 @@ def test_events(both: Both, symbol: str) -> None:
     assert both.seen(f"{symbol}.new") == [event for name in links for event in changing(name, error)]
     missing = {"truncate": [("truncate", 0, 600, errno.ENOENT)]}
     assert both.seen(f"missing/{symbol}") == missing.get(base, [])
+
+
+@pytest.mark.parametrize("symbol", [symbol for symbol in TESTED if symbol.removesuffix("64") in NEW_NAMES])
+def test_files_of_a_new_name(both: Both, symbol: str) -> None:
+    """The event has the name that the call has made; of a failed call the template."""
+    tail = ".end" if symbol.removesuffix("64").endswith("s") else ""
+    template = "newXXXXXX.end" if tail else "newXXXXX"
+    appends = symbol.removesuffix("64") == "mkostemp"
+    assert both.seen(f"{symbol}.{template}") == [("mkstemp", 0, -1, errno.EINVAL)]
+    made = re.compile(rf"{re.escape(f'{both.data}/{symbol}.new')}(?!XXXXXX)[0-9A-Za-z]{{6}}{re.escape(tail)}")
+    (path,) = filter(made.fullmatch, both.events)
+    assert both.seen(path) == [
+        ("mkstemp", 0, -1, 0),
+        ("pwrite", 10, -1 if appends else 20, 0),
+        ("write", 5, -1 if appends else 0, 0),
+        CLOSE,
+    ]
+    # Linux appends with pwrite too.
+    assert (both.data / f"{symbol}.created").stat().st_size == (15 if appends else 30)
+    assert ("mode", 0o600, SENTINEL) in both.with_preload[symbol]
 
 
 def test_asking_about_a_link_that_leads_to_a_file(both: Both) -> None:

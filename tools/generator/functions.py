@@ -24,7 +24,9 @@ def outputs(spec: Spec) -> dict[str, str]:
     by_hand = START_SYMBOLS + BUFFER_SYMBOLS + JUMP_SYMBOLS + SPAWN_SYMBOLS + SYSCALL_SYMBOLS + URING_SYMBOLS
     linked = sorted([s.name for f in spec.libc for s in f.symbols] + spec.mpi_symbols() + by_hand)
     exported = sorted(linked + library_symbols)
-    return libc.outputs(spec) | libraries.outputs(spec.libraries) | linking.outputs(linked, spec.mpi_symbols()) | {
+    return libc.outputs(spec) | libraries.outputs(spec.libraries) | linking.outputs(
+        linked, spec.mpi_symbols(), [(f.symbol, f.api) for f in spec.libraries]
+    ) | {
         "ioweir_generated/functions.hpp": function_ids(spec),
         "ioweir_generated/mpi_file_calls.hpp": mpi_file_calls(spec),
         "ioweir_generated/mpi_wrappers.inc": mpi_wrappers(spec),
@@ -198,12 +200,13 @@ def mpi_slots(spec: Spec) -> str:
     out += ["};", f"inline constexpr int slot_count = {len(symbols)};",
             "inline constexpr const char* slot_names[slot_count] = {"]
     out += [f'    "{s}",' for s in symbols]
-    out += ["};", "", "/// A large-count form, the form with int counts, and the position of `count` among the parameters.",
+    out += ["};", "", "/// A large-count form, the form with int counts, and the position of `count` among the parameters; -1: it has none.",
             "struct LargeCount {", "    Slot large;", "    Slot plain;", "    int count_position;", "};",
             "inline constexpr LargeCount large_counts[] = {"]
     for function in spec.mpi:
         if function.large_count:
-            position = [p.name for p in function.parameters].index("count")
+            given = [p.name for p in function.parameters]
+            position = given.index("count") if "count" in given else -1
             out += [f"    {{Slot::{prefix}{function.short}_c, Slot::{prefix}{function.short}, {position}}},"
                     for prefix in ("MPI_", "PMPI_")]
     out += ["};", "", "}  // namespace ioweir::preload", ""]

@@ -92,9 +92,8 @@ class MpiFunction:
         """(short name, parameters) of the form with int counts and, where there is one, of that with MPI_Count."""
         result = [(self.short, self.parameters)]
         if self.large_count:
-            large = tuple(
-                Parameter("MPI_Count", p.name) if p.name == "count" else p for p in self.parameters
-            )
+            types = {"count": "MPI_Count", "extent": "MPI_Count*"}
+            large = tuple(Parameter(types.get(p.name, p.type), p.name) for p in self.parameters)
             result.append((self.short + "_c", large))
         return result
 
@@ -125,9 +124,11 @@ class Spec:
 
     @property
     def events(self) -> list[Event]:
-        return [e for f in self.libc for e in f.events] + [f.event for f in self.mpi] + [
+        """All of them, in the order of their ids."""
+        found = [e for f in self.libc for e in f.events] + [f.event for f in self.mpi] + [
             e for f in self.requests for e in (f.writing, f.reading)
         ] + list(self.library_events)
+        return sorted(found, key=lambda event: event.id)
 
     def mpi_symbols(self) -> list[str]:
         """Every exported MPI symbol, in slot order: MPI_X then PMPI_X of each form."""
@@ -188,7 +189,7 @@ def load(directory: Path) -> Spec:
     next_id = 1
     libc: list[LibcFunction] = []
     for table, layer in LIBC_TABLES.items():
-        for entry in functions.get(table, []):
+        for entry in (e for e in functions.get(table, []) if not e.get("appended", False)):
             libc.append(libc_function(entry, table, layer, next_id))
             next_id += len(libc[-1].events)
     mpi: list[MpiFunction] = []
@@ -212,15 +213,20 @@ def load(directory: Path) -> Spec:
         ]
         next_id += len(kinds)
         requests.append(RequestFunction(name, kinds[0], kinds[1], parse_parameters(entry["parameters"])))
+    from generator import libraries  # noqa: PLC0415 (it builds on this module)
+
+    library_table = tomllib.loads((directory / "libraries.toml").read_text())
+    library_functions, library_events = libraries.load(library_table, next_id)
+    next_id += len(library_events)
+    for table, layer in LIBC_TABLES.items():
+        for entry in (e for e in functions.get(table, []) if e.get("appended", False)):
+            libc.append(libc_function(entry, table, layer, next_id))
+            next_id += len(libc[-1].events)
     seen: set[str] = set()
     for symbol in [s.name for f in libc for s in f.symbols]:
         if symbol in seen:
             raise ValueError(f"spec/functions*.toml: symbol {symbol!r} is declared twice")
         seen.add(symbol)
-    from generator import libraries  # noqa: PLC0415 (it builds on this module)
-
-    table = tomllib.loads((directory / "libraries.toml").read_text())
-    library_functions, library_events = libraries.load(table, next_id)
     hints = tomllib.loads((directory / "hints.toml").read_text())["hint"]
     return Spec(
         tuple(libc), tuple(mpi), tuple(requests), records, tuple(library_functions), tuple(library_events), tuple(hints)

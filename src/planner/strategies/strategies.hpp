@@ -28,6 +28,5 @@ struct StrategyEntry {
 
 extern const StrategyEntry everyone_strategy;     // everyone.cpp
 extern const StrategyEntry aggregators_strategy;  // aggregators.cpp
-extern const StrategyEntry behind_strategy;       // behind.cpp
 
 }  // namespace ioweir::planner

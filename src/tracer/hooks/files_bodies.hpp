@@ -180,6 +180,25 @@ int traced_symlinkat(Function function, Call&& call, const char*, int to_directo
     return traced_at(function, call, to_directory, to);
 }
 
+// ---------------------------------------------------------------------------------------------- files of a new name
+/// `path`: a template, in which the call writes the name.
+template <typename Call>
+int traced_named_anew(Function function, Call&& call, char* path, int flags) {
+    return traced_openat(function, call, AT_FDCWD, path, flags | O_CREAT | O_EXCL | O_RDWR);
+}
+template <typename Call>
+int traced_mkstemp(Function function, Call&& call, char* path, int = 0) {
+    return traced_named_anew(function, call, path, 0);
+}
+template <typename Call>
+int traced_mkostemp(Function function, Call&& call, char* path, int flags) {
+    return traced_named_anew(function, call, path, flags);
+}
+template <typename Call>
+int traced_mkostemps(Function function, Call&& call, char* path, int, int flags) {
+    return traced_named_anew(function, call, path, flags);
+}
+
 // --------------------------------------------------------------------------------------------------------- locks
 template <typename Call>
 int traced_flock(Call&& call, int fd, int operation) {

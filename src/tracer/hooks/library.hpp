@@ -115,8 +115,9 @@ extern const int function_count;
 /// Finds what a call from `caller` (a return address) would have reached without us. `callee`: the real function that this
 /// thread is in, which is who called when `caller` lies in our own code (a function that ends in a call is left by a jump).
 using Resolve = Real (*)(int function, const void* caller, const void* callee);
-/// Set by the preload when it is loaded.
+/// Set by the preload when it is loaded; of programs that ioweir is linked into (src/linked/library_symbols.cpp) from the start.
 extern Resolve resolve;
+Real linked_library_call(int function, const void* caller, const void* callee);
 
 /// What a call is about, found out before it is made.
 struct Subject {

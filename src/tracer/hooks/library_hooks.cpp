@@ -17,7 +17,11 @@ const LibraryFunction functions[] = {
 #include "ioweir_generated/library_functions.inc"
 };
 const int function_count = static_cast<int>(sizeof functions / sizeof functions[0]);
+#if defined(IOWEIR_LINKED)
+Resolve resolve = linked_library_call;
+#else
 Resolve resolve = nullptr;
+#endif
 
 namespace {
 

@@ -1,6 +1,6 @@
 /* Makes every MPI-IO call once or a known number of times: usage all_mpi_calls FOLDER [pmpi]. The figures are in
    test_mpi_calls.py. Compiled with -DPROFILING, every call goes to its PMPI_ name; with -DLARGE_COUNTS,
-   those that have a count to their form with MPI_Count. */
+   those that have a count or an extent to their form with MPI_Count. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,11 @@ int main(int argc, char** argv) {
     MPI_Info info;
     MPI_Datatype etype, filetype;
     char datarep[MPI_MAX_DATAREP_STRING];
+#ifdef LARGE_COUNTS
+    MPI_Count extent;
+#else
     MPI_Aint extent;
+#endif
     CHECK(IO(get_size)(fh, &offset));
     CHECK(IO(get_group)(fh, &group));
     MPI_Group_free(&group);
@@ -49,7 +53,8 @@ int main(int argc, char** argv) {
     CHECK(IO(set_info)(fh, info));
     MPI_Info_free(&info);
     CHECK(IO(get_view)(fh, &offset, &etype, &filetype, datarep));
-    CHECK(IO(get_type_extent)(fh, MPI_INT, &extent));
+    CHECK(DATA(get_type_extent)(fh, MPI_INT, &extent));
+    if (extent != sizeof(int)) MPI_Abort(MPI_COMM_WORLD, 5);
     CHECK(IO(get_byte_offset)(fh, 17, &offset));
     CHECK(IO(set_atomicity)(fh, 0));
     CHECK(IO(get_atomicity)(fh, &number));

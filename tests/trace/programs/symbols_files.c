@@ -146,6 +146,39 @@ static void do_symlinkat(void) {
     TRY("bad", AS(int (*)(const char*, int, const char*))(path, AT_FDCWD, renamed()));
 }
 
+/* A file of a new name, written to and closed, and a template that is none. The new file ends as SYMBOL.created. */
+static char template[8192];
+static char* new_name(const char* tail) {
+    snprintf(template, sizeof template, "%s.%s", path, tail);
+    return template;
+}
+static long used(int fd) {
+    if (fd < 0) return fd;
+    if (pwrite(fd, buffer, 10, 20) != 10 || write(fd, buffer, 5) != 5) return -2;
+    return close(fd);
+}
+static void keep_as_created(void) {
+    hidden(SYS_renameat, AT_FDCWD, (long)template, AT_FDCWD, (long)created());
+    permissions(created());
+}
+#define NEW_NAME(good, bad)  \
+    TRY("good", used(good)); \
+    keep_as_created();       \
+    TRY("bad", used(bad))
+typedef int (*Mkstemp)(char*);
+static void do_mkstemp(void) { NEW_NAME(AS(Mkstemp)(new_name("newXXXXXX")), AS(Mkstemp)(new_name("newXXXXX"))); }
+typedef int (*Mkstemp1)(char*, int);
+static void do_mkostemp(void) {
+    NEW_NAME(AS(Mkstemp1)(new_name("newXXXXXX"), O_APPEND), AS(Mkstemp1)(new_name("newXXXXX"), O_APPEND));
+}
+static void do_mkstemps(void) {
+    NEW_NAME(AS(Mkstemp1)(new_name("newXXXXXX.end"), 4), AS(Mkstemp1)(new_name("newXXXXXX.end"), 3));
+}
+typedef int (*Mkstemp2)(char*, int, int);
+static void do_mkostemps(void) {
+    NEW_NAME(AS(Mkstemp2)(new_name("newXXXXXX.end"), 4, O_CLOEXEC),
+             AS(Mkstemp2)(new_name("newXXXXXX.end"), 3, O_CLOEXEC));
+}
 typedef int (*Flock)(int, int);
 static void do_flock(void) {
     int fd = opened(O_RDWR);
@@ -348,6 +381,14 @@ static const struct Case cases[] = {
     {"linkat", do_linkat},
     {"symlink", do_rename},
     {"symlinkat", do_symlinkat},
+    {"mkstemp", do_mkstemp},
+    {"mkstemp64", do_mkstemp},
+    {"mkostemp", do_mkostemp},
+    {"mkostemp64", do_mkostemp},
+    {"mkstemps", do_mkstemps},
+    {"mkstemps64", do_mkstemps},
+    {"mkostemps", do_mkostemps},
+    {"mkostemps64", do_mkostemps},
     {"flock", do_flock},
     {"lockf", do_lockf},
     {"lockf64", do_lockf},

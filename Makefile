@@ -1,8 +1,9 @@
 # The two commands of the README are `make demo` and `make test`; each installs what it lacks and builds what changed.
 #   make demo       a real program, traced, reported, run again with a plan, compared
 #   make test       every test and check; the last line counts them
-#   make test-long  the random comparison with the MPI library in full (CASES=300)
-#   make conformance  other people's MPI-IO tests (fetched), without and with ioweir: the last line counts. Takes half an hour
+#   make test-long  the random comparison with the MPI library in full (CASES=300), and 100,000 random plans (PLANS=)
+#   make conformance  other people's MPI-IO tests (fetched), without and with ioweir: the last line counts. Takes half an hour;
+#                     with ARGS="--strategy all" each strategy of the engine is forced on every file: two hours
 #   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir
 #   make bench      release build, micro and whole-run benchmarks (results in build/bench)
 #   make bench-tracer   what tracing costs: RIOT's Table 3, nanoseconds a call, bytes an event (about 15 minutes on 2

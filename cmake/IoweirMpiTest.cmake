@@ -15,6 +15,10 @@ function(ioweir_mpi_test name)
     set(launcher "${IOWEIR_MPIEXEC_OPENMPI}" --allow-run-as-root --oversubscribe)
   else()
     set(launcher "${IOWEIR_MPIEXEC_MPICH}")
+    # A sanitizer's run-time library has to come first among those that are preloaded.
+    if(TARGET mpich_yields AND ARG_RANKS GREATER 1 AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+      list(APPEND launcher -genv LD_PRELOAD $<TARGET_FILE:mpich_yields>)
+    endif()
   endif()
   # The launcher leaves its ranks behind when ctest kills it; timeout(1) ends it in an orderly way a little earlier.
   math(EXPR limit_s "${ARG_TIMEOUT_S} - 5")

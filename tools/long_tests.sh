@@ -1,7 +1,7 @@
 #!/bin/bash
 # The random comparisons of the engine with the MPI library in full: CASES (default 300) random views and memory types under both
-# MPIs, by the direct path at 1, 3 and 4 ranks, and through exchanges at 3 to 16 ranks on one or several nodes (as the test may have
-# it). `make test` runs fewer where a case takes long (MPICH's ranks spin while they wait).
+# MPIs, by the direct path at 1 to 16 ranks, and through exchanges at 3 to 16 ranks on one or several nodes (as the test may have
+# it); and PLANS (default 100,000) random plans. `make test` runs fewer. KINDS="mpich" leaves out the other library.
 # Closes with "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -19,12 +19,17 @@ compare() {
     echo "$1, $kind, $2 ranks, $3 a node, $cases cases: exit $code, $((SECONDS - started)) s"
     if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 }
-for kind in openmpi mpich; do
+for kind in ${KINDS:-openmpi mpich}; do
     [ -x "build/dev/tests/engine/engine_mpi_test_$kind" ] || continue
-    launcher=(mpiexec.mpich)
+    launcher=(mpiexec.mpich -genv LD_PRELOAD "$PWD/build/dev/tests/engine/libmpich_yields.so")
     [ "$kind" = openmpi ] && launcher=(mpirun.openmpi --allow-run-as-root --oversubscribe)
-    for ranks in 1 3 4; do compare engine_mpi_test $ranks $ranks; done
+    for ranks in 1 3 4 7 16; do compare engine_mpi_test $ranks $ranks; done
     for shape in "3 3" "4 2" "7 7" "7 3" "16 16" "16 4"; do compare exchange_test $shape; done
 done
+started=$SECONDS
+IOWEIR_TEST_PLANS=${PLANS:-100000} build/dev/src/planner/test_planner --gtest_filter='RandomPlans.*' >"$work/log" 2>&1
+code=$?
+echo "${PLANS:-100000} random plans: exit $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -101,6 +101,7 @@ _ENGINE_FIGURES: Final = {
     "storage": ("storage_s", 1e-9),
     "messages": ("messages", 1),
     "sent": ("sent_bytes", 1),
+    "in subgroups": ("in_subgroups", 1),
 }
 _SUMMED: Final = [name for name, _ in _ENGINE_FIGURES.values()]
 

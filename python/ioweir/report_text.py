@@ -411,10 +411,12 @@ def _exchange_line(rows: list[dict[str, Any]]) -> str:
     ranks = max(row["ranks"] for row in rows)
     exchange, storage = (seconds(sum(row[key] for row in rows) / ranks) for key in ("exchange_s", "storage_s"))
     packets, sent = (sum(row[key] for row in rows) for key in ("messages", "sent_bytes"))
+    apart = round(sum(row["in_subgroups"] / row["ranks"] for row in rows))
     return (
         f"exchange: {calls:,} collective {plural('call', calls)} in {rounds:,} {plural('round', rounds)}; "
         f"mean of ranks {exchange} exchanging and waiting, {storage} in storage; "
         f"{packets:,} {plural('packet', packets)} of together {size(sent)} between nodes"
+        + (f"; {apart:,} {plural('call', calls)} in subgroups of the ranks" if apart else "")
     )
 
 

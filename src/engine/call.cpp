@@ -71,7 +71,10 @@ Outcome move_bytes(Engine& engine, Handle& handle, Direction direction, const Me
     DirectTuning tuning;
     if (!handle.effects.reads_holes) tuning.longest_hole_bytes = 0;
     Outcome outcome;
-    {
+    if (direction == Direction::read) drain_behind(*handle.file);
+    if (direction == Direction::write && handle.behind) {
+        outcome = hand_over(handle, memory, range);
+    } else {
         const StorageScope scope(engine);
         outcome = direction == Direction::write
                       ? write_direct(engine.backend, handle.descriptor.number, memory, range, tuning)
@@ -128,7 +131,8 @@ int finish(Handle& handle, const Call& call, const Decision& decision, const Out
         PMPI_Status_set_elements_x(call.status, MPI_BYTE, outcome.bytes);
         PMPI_Status_set_cancelled(call.status, 0);
     }
-    const int result = error_class(outcome.error);
+    int result = error_class(outcome.error);
+    if (result == MPI_SUCCESS) result = take_behind_error(handle);  // of an earlier call
     if (result != MPI_SUCCESS) remember_error(handle, result);
     return call.raises ? raise(call.fh, result) : result;
 }
@@ -155,13 +159,15 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
                   engine.host.leave_storage};
     const bool writes = call.direction == Direction::write;
     if (!writes) settle_size(engine, *handle.file);  // an aggregator must not meet the end too soon
-    const TogetherOutcome together = transfer_together(*handle.team, handle.strategy, writes, errand, handle.surveys);
+    const TogetherOutcome together = transfer_together(*handle.team, handle.strategy, writes, errand, handle.surveys,
+                                                       handle.subgroup[writes ? 1 : 0]);
     if (!together.done) {
         handle.passed.count("no exchange, each rank alone: " + together.refusal);
         return std::nullopt;
     }
     Totals& totals = handle.totals;
     ++totals.exchanges;
+    if (together.in_subgroup) ++totals.in_subgroups;
     totals.rounds += together.rounds;
     totals.storage_ns += together.figures.storage_ns;
     totals.messages += together.figures.messages;

@@ -23,6 +23,8 @@ struct Host {
     /// Bracket the engine's own file operations, on the thread that does them.
     void (*enter_storage)() = nullptr;
     void (*leave_storage)() = nullptr;
+    /// Calls body(argument), on a thread of the engine that does nothing but file operations.
+    void (*run_storage_thread)(void (*body)(void*), void* argument) = nullptr;
     /// Something a report must say.
     void (*note)(format::NoteCode code, const char* path, std::int64_t value, const char* text) = nullptr;
     /// Has the program itself (or its MPI library) this file open? Without it the engine takes the answer to be no.

@@ -48,6 +48,7 @@ void owe_error(Handle& handle, int error_class) {
 }
 
 int agree_on_errors(Engine& engine, Handle& handle) {
+    drain_own(handle);
     const int told = handle.failed.exchange(MPI_SUCCESS);
     const int owed = handle.owed.exchange(MPI_SUCCESS);
     const WaitingSize size = waiting_size(engine, handle);

@@ -73,6 +73,11 @@ int Exchange::grow(const Course& course) {
     return all ? 0 : error != 0 ? error : ENOMEM;
 }
 
+void Exchange::release() {
+    room_ = {};
+    memory_ = {};
+}
+
 /// Collective.
 bool Exchange::everybody_can(bool can) {
     bool all = true;

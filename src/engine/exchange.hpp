@@ -49,6 +49,9 @@ public:
     /// Makes everything ready for calls with this census. Null on every rank when that cannot be had, and why on those that know.
     const Course* prepare(const planner::Strategy& strategy, const Census& census, std::string& why);
 
+    /// Gives the buffers back until they are needed again. Every rank, between calls; no message.
+    void release();
+
     /// Collective calls of the ranks' own bytes. `bytes` of the outcome: this rank's, as far as they were moved.
     Outcome write(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures);
     Outcome read(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures);

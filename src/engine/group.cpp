@@ -44,12 +44,14 @@ void Group::make_progress() const {
 }
 
 /// Which ranks share a node, and communicators in that order.
-void Group::settle(MPI_Comm comm) {
+void Group::settle(MPI_Comm comm, int node_number) {
     int old_rank = 0;
     int ranks = 1;
     PMPI_Comm_rank(comm, &old_rank);
     PMPI_Comm_size(comm, &ranks);
-    if (const int each = test_ranks_per_node(); each > 0) {
+    if (node_number >= 0) {
+        PMPI_Comm_split(comm, node_number, old_rank, &node_);
+    } else if (const int each = test_ranks_per_node(); each > 0) {
         PMPI_Comm_split(comm, old_rank / each, old_rank, &node_);
     } else {
         PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, old_rank, MPI_INFO_NULL, &node_);
@@ -108,9 +110,9 @@ std::string Group::share() {
     return {};
 }
 
-std::unique_ptr<Group> Group::make(MPI_Comm comm, std::string& why) {
+std::unique_ptr<Group> Group::make(MPI_Comm comm, std::string& why, int node) {
     std::unique_ptr<Group> group(new Group);
-    group->settle(comm);
+    group->settle(comm, node);
     why = group->share();
     if (why.empty()) return group;
     group->free();

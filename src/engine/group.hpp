@@ -25,8 +25,9 @@ struct Contribution {
 
 class Group {
 public:
-    /// Collective over `comm`. Null on every rank when any rank cannot share memory with its node; `why` says so then.
-    [[nodiscard]] static std::unique_ptr<Group> make(MPI_Comm comm, std::string& why);
+    /// Collective over `comm`. Null on every rank when any rank cannot share memory with its node; `why` says so then. `node`: a
+    /// number of this rank's node, if the caller knows it.
+    [[nodiscard]] static std::unique_ptr<Group> make(MPI_Comm comm, std::string& why, int node = -1);
     /// Collective if MPI is still there: frees the communicators.
     void free();
 
@@ -63,7 +64,7 @@ private:
     struct Meeting;
 
     Group() = default;
-    void settle(MPI_Comm comm);
+    void settle(MPI_Comm comm, int node);
     std::string share();
     static void pause();
     void make_progress() const;

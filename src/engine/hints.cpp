@@ -147,6 +147,11 @@ private:
 
 void put(MPI_Info info, const char* key, const std::string& value) { PMPI_Info_set(info, key, value.c_str()); }
 
+/// Deleting a key that is not there is an error, which ends the program unless it has asked for errors to be returned.
+void remove(MPI_Info info, const char* key) {
+    if (info_value(info, key)) PMPI_Info_delete(info, key);
+}
+
 }  // namespace
 
 Chosen choose(const planner::FileRule& rule, FunctionRef<std::optional<std::string>(const char*)> value_of) {
@@ -189,7 +194,7 @@ void show_hints(const Handle& handle, MPI_Info info) {
         if (strategy.writers.count > 0) {
             put(info, "cb_nodes", std::to_string(std::min<std::int64_t>(strategy.writers.count, handle.size)));
         } else {
-            PMPI_Info_delete(info, "cb_nodes");  // found anew for each call
+            remove(info, "cb_nodes");  // found anew for each call
         }
         if (strategy.buffer_bytes > 0) put(info, "cb_buffer_size", std::to_string(strategy.buffer_bytes));
         put(info, "romio_cb_write", "enable");

@@ -139,11 +139,14 @@ void shut_down() {
         if (handle->engaged && the_engine->verify) {
             note(*the_engine, format::NoteCode::message, handle->path, 0, "never closed, and therefore not verified");
         }
+        drain_own(*handle);
+        count_behind(*handle);
         if (handle->file) settle_size(*the_engine, *handle->file);
         note_end(*the_engine, *handle);
         const StorageScope scope(*the_engine);
         the_engine->descriptors.release(handle->descriptor);
     }
+    retire_behind(*the_engine);
     // The groups' communicators stay: freeing them is collective, and no other rank may be waited for here.
     layout::release_flatten_cache();
 }

@@ -24,17 +24,24 @@ void note_end(const Engine& engine, Handle& handle) {
         static_cast<long long>(totals.bytes_written), static_cast<long long>(totals.operations),
         static_cast<long long>(totals.elapsed_ns));
     if (totals.exchanges > 0) {
-        std::snprintf(
-            text + length, sizeof text - static_cast<std::size_t>(length),
-            "; exchanges %lld, rounds %lld, exchange %lld ns, storage %lld ns, messages %lld, sent %lld bytes",
-            static_cast<long long>(totals.exchanges), static_cast<long long>(totals.rounds),
-            static_cast<long long>(totals.exchange_ns), static_cast<long long>(totals.storage_ns),
-            static_cast<long long>(totals.messages), static_cast<long long>(totals.sent_bytes));
+        std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length),
+                      "; exchanges %lld, rounds %lld, exchange %lld ns, storage %lld ns, messages %lld, sent %lld "
+                      "bytes, in subgroups %lld",
+                      static_cast<long long>(totals.exchanges), static_cast<long long>(totals.rounds),
+                      static_cast<long long>(totals.exchange_ns), static_cast<long long>(totals.storage_ns),
+                      static_cast<long long>(totals.messages), static_cast<long long>(totals.sent_bytes),
+                      static_cast<long long>(totals.in_subgroups));
     }
     std::string more;
     if (totals.sizes_deferred > 0) {
         more = "; set_size deferred " + std::to_string(totals.sizes_deferred) + ", file grown " +
                std::to_string(totals.sizes_grown);
+    }
+    if (totals.handed_bytes > 0) {
+        more += "; handed over " + std::to_string(totals.handed_bytes) + " bytes, hand-off " +
+                std::to_string(totals.hand_ns) + " ns, waits for room " + std::to_string(totals.room_waits) +
+                ", waited " + std::to_string(totals.room_wait_ns) + " ns, writer " + std::to_string(totals.writer_ns) +
+                " ns";
     }
     note(engine, format::NoteCode::engine_summary, handle.path, totals.bytes_read + totals.bytes_written, text + more);
 }

@@ -144,6 +144,8 @@ void engage(Engine& engine, Handle& handle, MPI_Comm comm, const planner::FileRu
     handle.engaged = true;
     handle.file = engine.file(handle.descriptor.identity);
     handle.view = {0, 1, layout::flatten(MPI_BYTE).value()};
+    if (handle.strategy.writers.kind == planner::WritersKind::behind)
+        begin_behind(engine, handle, comm, rule.visible_at_sync);
     if (handle.rank == 0) {
         note(engine, format::NoteCode::plan_applied, handle.path, rule.line,
              "rule \"" + rule.match + "\": " + planner::to_text(handle.strategy));
@@ -156,7 +158,8 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
     if (comm == MPI_COMM_NULL || filename == nullptr) return engine.below.File_open(comm, filename, amode, info, fh);
     const Candidate candidate = judge(engine, filename, amode, info);
     const bool wanted = candidate.rule != nullptr && candidate.refusal.empty();
-    for (const std::shared_ptr<FileState>& file : engine.files()) settle_size(engine, *file);
+    for (const std::shared_ptr<FileState>& file : engine.files()) settle_length(engine, *file);
+    drain_path(engine, candidate.path.c_str());
     const auto real_open = [&] {
         if (!wanted) return engine.below.File_open(comm, filename, amode, info, fh);
         const LibraryInfo told(info, candidate.chosen.strategy.stripe);
@@ -218,13 +221,17 @@ int close_file(Engine& engine, MPI_File* fh) {
     int result = engine.below.File_close(fh);
     if (result == MPI_SUCCESS) result = others;
     if (handle->engaged && engine.verify) verify_written(engine, *handle);
+    end_behind(engine, *handle);
     note_end(engine, *handle);
     {
         const StorageScope scope(engine);
         engine.descriptors.release(handle->descriptor);
     }
     if (handle->owns_comm) PMPI_Comm_free(&handle->comm);
-    if (handle->team && !handle->team->shared) handle->team->group->free();
+    for (const Subgroup& subgroup : handle->subgroup) {
+        if (subgroup.part) subgroup.part->exchange->release();  // the next file may divide its ranks in another way
+    }
+    if (handle->team && !handle->team->shared) handle->team->free();
     return result;
 }
 

@@ -52,10 +52,34 @@ void owe_error(Handle& handle, int error_class);
 [[nodiscard]] int agree_on_errors(Engine& engine, Handle& handle);
 int sync_file(Engine& engine, MPI_File fh);
 
+// behind.cpp: write-behind, and whatever could observe that bytes wait.
+/// Collective over `comm`, once the file is the engine's. Without success each rank writes its bytes itself; rank 0 says why.
+void begin_behind(Engine& engine, Handle& handle, MPI_Comm comm, bool visible_at_sync);
+/// Adds what the desk counted to the handle's totals; once.
+void count_behind(Handle& handle);
+/// After the real close, when all ranks have drained.
+void end_behind(Engine& engine, Handle& handle);
+/// This rank's bytes of the handle; no storage operation is waited for.
+[[nodiscard]] Outcome hand_over(Handle& handle, const Memory& memory, const FileRange& range);
+/// Waits until all bytes that ranks of this node have handed over for the file are written or have failed. Needs no other rank.
+void drain_behind(FileState& file);
+/// The same for this rank's bytes of one handle; a failure is owed to the program.
+void drain_own(Handle& handle);
+/// MPI's class of a failure of this rank's bytes of which nobody knows yet.
+[[nodiscard]] int take_behind_error(Handle& handle);
+/// Before a file of this name is opened, or asked about.
+void drain_path(Engine& engine, const char* path);
+/// Files that are not closed yet: at the end of MPI, or of the process.
+void drain_everything(Engine& engine);
+void retire_behind(Engine& engine);
+
 // sizes.cpp: MPI_File_set_size and whatever could observe that it waits.
 void hook_sizes(const mpi::FileCalls& below, mpi::FileCalls& hooks);
-/// Gives the file the length that a handle has said. True if there was one. Needs no other rank.
+/// Writes what waits for write-behind, then gives the file the length that a handle has said. True if there was one. Needs no other
+/// rank.
 bool settle_size(Engine& engine, FileState& file);
+/// The length alone.
+bool settle_length(Engine& engine, FileState& file);
 /// What the handle has said, if it still waits: the length, and that of the file as this rank sees it.
 struct WaitingSize {
     std::int64_t said = 0, there = 0;

@@ -77,6 +77,7 @@ int hook_set_size(MPI_File fh, MPI_Offset size) {
     Engine& the_engine = *engine();
     const std::shared_ptr<Handle> handle = the_engine.find(fh);
     if (!handle || !handle->engaged) return the_engine.below.File_set_size(fh, size);
+    drain_behind(*handle->file);
     if (all_may_wait(*handle, may_wait(the_engine, fh, *handle, size), size)) {
         ++handle->totals.sizes_deferred;
         put(*handle->file, {size, handle});
@@ -93,8 +94,9 @@ int hook_set_size(MPI_File fh, MPI_Offset size) {
 }
 
 int hook_get_size(MPI_File fh, MPI_Offset* size) {
-    const int result = engine()->below.File_get_size(fh, size);
     const std::shared_ptr<Handle> handle = engine()->find(fh);
+    if (handle && handle->file) drain_behind(*handle->file);
+    const int result = engine()->below.File_get_size(fh, size);
     if (result == MPI_SUCCESS && handle && handle->engaged)
         *size = std::max<MPI_Offset>(*size, handle->file->deferred_bytes.load());
     return result;
@@ -138,6 +140,11 @@ int grow(Engine& engine, Handle& handle, std::int64_t bytes) {
 }
 
 bool settle_size(Engine& engine, FileState& file) {
+    drain_behind(file);
+    return settle_length(engine, file);
+}
+
+bool settle_length(Engine& engine, FileState& file) {
     if (file.deferred_bytes == 0) return false;
     const Said said = take(file);
     if (!said.by) return false;  // another thread has just done it

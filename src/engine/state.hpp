@@ -23,6 +23,8 @@
 namespace ioweir::engine {
 
 struct Handle;
+class BehindDesk;
+struct Behind;
 
 /// Keyed by the file and not by the handle: PnetCDF has a file open twice.
 struct FileState {
@@ -35,6 +37,10 @@ struct FileState {
     std::atomic<std::int64_t> deferred_bytes{0};  ///< how long a handle has said that the file is; 0: as long as it is
     std::shared_ptr<Handle> deferring;            ///< that handle; null where there is none
     std::optional<bool> grows;                    ///< can the file system do it? unknown until first needed
+
+    std::atomic<int> behind_handles{0};  ///< how many of this process write behind; for what follows: behind.cpp
+    std::mutex behind_lock;
+    std::vector<std::shared_ptr<BehindDesk>> desks;  ///< where their bytes may wait
 };
 
 /// Calls that went to the MPI library, by reason.
@@ -52,11 +58,25 @@ private:
     std::vector<Entry> entries_;
 };
 
+/// All desks that there are, for the end of the process.
+class BehindDesks {
+public:
+    void add(const std::shared_ptr<BehindDesk>& desk);
+    [[nodiscard]] std::vector<std::shared_ptr<BehindDesk>> all() const;
+
+private:
+    mutable std::mutex lock_;
+    std::vector<std::weak_ptr<BehindDesk>> desks_;
+};
+
 struct Totals {
     std::atomic<std::int64_t> calls{0}, bytes_read{0}, bytes_written{0}, operations{0}, elapsed_ns{0};
     // Of the calls that went through an exchange:
-    std::atomic<std::int64_t> exchanges{0}, rounds{0}, exchange_ns{0}, storage_ns{0}, messages{0}, sent_bytes{0};
+    std::atomic<std::int64_t> exchanges{0}, in_subgroups{0}, rounds{0}, exchange_ns{0}, storage_ns{0}, messages{0},
+        sent_bytes{0};
     std::atomic<std::int64_t> sizes_deferred{0}, sizes_grown{0};
+    // Of write-behind, as BehindFigures has them:
+    std::atomic<std::int64_t> handed_bytes{0}, hand_ns{0}, room_waits{0}, room_wait_ns{0}, writer_ns{0};
 };
 
 /// A split collective between its begin and its end. A handle has one at a time (MPI 4.0, section 14.4.5).
@@ -96,9 +116,11 @@ struct Handle {
     std::mutex descriptor_lock;  ///< for its replacement
 
     bool defers_set_size = false;
-    planner::Strategy strategy;  ///< of the rule and the program's hints; agreed by all ranks if engaged
-    std::shared_ptr<Team> team;  ///< collective calls go through its exchange; null: each rank moves its own bytes
+    planner::Strategy strategy;      ///< of the rule and the program's hints; agreed by all ranks if engaged
+    std::shared_ptr<Team> team;      ///< collective calls go through its exchange; null: each rank moves its own bytes
+    std::shared_ptr<Behind> behind;  ///< this rank's bytes are handed over to a writer; null: they are not
     SurveyMemory surveys;
+    Subgroup subgroup[2];  ///< for reading, for writing
     HintEffects effects;
 
     layout::FileView view;
@@ -134,6 +156,7 @@ public:
     [[nodiscard]] std::uint32_t next_id() { return ++last_id_; }
 
     Teams teams;
+    BehindDesks desks;
 
     /// Collective over `comm` where no rank has one for its group yet. Gives handle.comm.
     void give_comm(Handle& handle, MPI_Comm comm);

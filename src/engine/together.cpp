@@ -1,8 +1,28 @@
 #include "engine/together.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace ioweir::engine {
+namespace {
+
+/// So many calls of a part follow on each other before all ranks compare their requests again: a pattern that has changed is
+/// noticed, and meanwhile only costs time.
+constexpr std::int64_t calls_between_meetings = 31;
+
+std::shared_ptr<Team> make_team(std::unique_ptr<Group> group) {
+    if (!group) return nullptr;
+    auto team = std::make_shared<Team>();
+    team->group = std::move(group);
+    team->exchange = std::make_unique<Exchange>(*team->group);
+    const auto ranks = static_cast<std::size_t>(team->group->size());
+    team->said.resize(ranks);
+    team->divider = std::make_unique<Divider>(ranks);
+    for (Team::Parted& one : team->parted) one.division.reserve(ranks);
+    return team;
+}
+
+}  // namespace
 
 std::shared_ptr<Team> Teams::of(MPI_Comm comm, std::string& why) {
     int level = MPI_THREAD_SINGLE;
@@ -17,11 +37,8 @@ std::shared_ptr<Team> Teams::of(MPI_Comm comm, std::string& why) {
             if (same == MPI_IDENT || same == MPI_CONGRUENT) return known.team;
         }
     }
-    auto team = std::make_shared<Team>();
-    team->group = Group::make(comm, why);
-    if (!team->group) return nullptr;
-    team->exchange = std::make_unique<Exchange>(*team->group);
-    team->said.resize(static_cast<std::size_t>(team->group->size()));
+    std::shared_ptr<Team> team = make_team(Group::make(comm, why));
+    if (!team) return nullptr;
     team->shared = shared;
     if (shared) {
         Known known{MPI_COMM_NULL, team};
@@ -46,23 +63,117 @@ Survey SurveyMemory::survey(const FileRange& range, std::int64_t bytes) {
     return last_;
 }
 
-TogetherOutcome transfer_together(Team& team, const planner::Strategy& strategy, bool writes, const Errand& errand,
-                                  SurveyMemory& surveys) {
-    TogetherOutcome result;
-    const Survey mine = errand.memory != nullptr ? surveys.survey(errand.range, errand.memory->bytes) : Survey{};
-    const std::span<const Contribution> table = team.group->meet(mine.contribution());
-    std::copy(table.begin(), table.end(), team.said.begin());  // prepare() may meet again
+std::shared_ptr<Team> Team::part_for(const Division& division) {
+    const auto known =
+        std::find_if(parted.begin(), parted.end(), [&](const Parted& one) { return one.division == division; });
+    if (known == parted.end()) {
+        // In the place of one that nobody came back to.
+        for (std::size_t i = 0; i < most_divisions; ++i) {
+            Parted& one = parted[next_parted++ % most_divisions];
+            if (one.part) continue;
+            one.division = division;
+            one.times_seen = 1;
+            break;
+        }
+        return nullptr;
+    }
+    ++known->times_seen;
+    if (known->part || known->times_seen > 2) return known->part;  // made, or not possible
+    const int mine = division.group_of[static_cast<std::size_t>(group->rank())];
+    MPI_Comm comm = MPI_COMM_NULL;
+    PMPI_Comm_split(group->comm(), mine, group->rank(), &comm);
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    std::string why;
+    std::shared_ptr<Team> part = make_team(Group::make(comm, why, group->node_of(group->rank())));
+    PMPI_Comm_free(&comm);
+    bool all = true;
+    for (const Contribution& one : group->meet({{part ? 1 : 0}})) all = all && one.words[0] == 1;
+    if (part && !all) part->free();
+    if (all) known->part = std::move(part);
+    return known->part;
+}
+
+void Team::take_said(const Team& whole, const Division& division, int group_number) {
+    // Both number their ranks node by node, in the same order.
+    std::size_t next = 0;
+    for (std::size_t rank = 0; rank < whole.said.size(); ++rank) {
+        if (division.group_of[rank] == group_number) said[next++] = whole.said[rank];
+    }
+}
+
+void Team::free() {
+    for (Parted& one : parted) {
+        if (one.part) one.part->free();
+    }
+    group->free();
+}
+
+namespace {
+
+/// Through a team's exchange, by what its ranks have said.
+void exchange_bytes(Team& team, const planner::Strategy& strategy, bool writes, const Errand& errand,
+                    TogetherOutcome& result, Subgroup& subgroup) {
     const Census census = Census::of(team.said);
     if (census.bytes == 0) {
         result.done = true;
-        return result;
+        return;
     }
     const Course* const course = team.exchange->prepare(strategy, census, result.refusal);
-    if (course == nullptr) return result;
+    if (course == nullptr) return;
     result.outcome = writes ? team.exchange->write(*course, census, errand, result.figures)
                             : team.exchange->read(*course, census, errand, result.figures);
     result.rounds = course->rounds;
     result.done = true;
+    if (!subgroup.part) subgroup.all_writers = course->writers();
+}
+
+planner::Strategy strategy_of_part(const planner::Strategy& strategy, const Subgroup& subgroup) {
+    planner::Strategy its = strategy;
+    its.writers.count = subgroup.writers;
+    return its;
+}
+
+/// After a meeting of all ranks: who goes on together. Collective.
+void regroup(Team& team, const planner::Strategy& strategy, Subgroup& subgroup, std::shared_ptr<Team> before) {
+    if (subgroup.all_writers < 2 || !can_be_divided(strategy)) return;
+    const bool aligned = strategy.domains == planner::Domains::aligned;
+    const Division& division =
+        team.divider->divide(Census::of(team.said), subgroup.all_writers, aligned ? strategy.stripe.size_bytes : 0);
+    if (division.groups() > 1) subgroup.part = team.part_for(division);
+    if (subgroup.part != before) {
+        // Whoever has no more calls to make needs no buffers.
+        (before ? *before : team).exchange->release();
+    }
+    if (!subgroup.part) return;
+    const int mine = division.group_of[static_cast<std::size_t>(team.group->rank())];
+    subgroup.writers = division.writers[static_cast<std::size_t>(mine)];
+    subgroup.calls_left = calls_between_meetings;
+    subgroup.part->take_said(team, division, mine);
+}
+
+}  // namespace
+
+TogetherOutcome transfer_together(Team& team, const planner::Strategy& strategy, bool writes, const Errand& errand,
+                                  SurveyMemory& surveys, Subgroup& subgroup) {
+    TogetherOutcome result;
+    const Survey mine = errand.memory != nullptr ? surveys.survey(errand.range, errand.memory->bytes) : Survey{};
+    const bool alone = subgroup.part && subgroup.calls_left > 0;
+    Team& first = alone ? *subgroup.part : team;
+    const std::span<const Contribution> table = first.group->meet(mine.contribution());
+    std::copy(table.begin(), table.end(), first.said.begin());  // prepare() may meet again
+    if (alone) {
+        --subgroup.calls_left;
+    } else {
+        regroup(team, strategy, subgroup, std::exchange(subgroup.part, nullptr));
+    }
+    if (subgroup.part) {
+        exchange_bytes(*subgroup.part, strategy_of_part(strategy, subgroup), writes, errand, result, subgroup);
+    } else {
+        const bool first_call = subgroup.all_writers == 0;
+        exchange_bytes(team, strategy, writes, errand, result, subgroup);
+        if (first_call) regroup(team, strategy, subgroup, nullptr);
+    }
+    result.in_subgroup = alone;
     return result;
 }
 

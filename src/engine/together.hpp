@@ -2,23 +2,47 @@
 // What does not live here: the exchange itself (exchange.hpp), single ranks' calls (call.cpp).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "engine/division.hpp"
 #include "engine/exchange.hpp"
 #include "engine/group.hpp"
 #include "planner/strategy.hpp"
 
 namespace ioweir::engine {
 
+class BehindDesk;
+
 /// The ranks of a communicator and what they exchange through: one for all files that they open.
 struct Team {
     std::unique_ptr<Group> group;
     std::unique_ptr<Exchange> exchange;
-    std::vector<Contribution> said;  ///< by rank, in the call under way
-    bool shared = false;             ///< with other files: never freed
+    std::vector<Contribution> said;                       ///< by rank, in the call under way
+    bool shared = false;                                  ///< with other files: never freed
+    std::vector<std::shared_ptr<BehindDesk>> idle_desks;  ///< of files that are closed, for the next ones
+
+    /// A way to divide the ranks that calls have asked for, and this rank's part of the team if it has been made.
+    struct Parted {
+        Division division;
+        std::int64_t times_seen = 0;
+        std::shared_ptr<Team> part;
+    };
+    static constexpr std::size_t most_divisions = 4;  ///< communicators are few: MPICH has about 2,000
+    std::array<Parted, most_divisions> parted;
+    std::size_t next_parted = 0;  ///< the next to be given up
+    std::unique_ptr<Divider> divider;
+
+    /// Collective over the group. The part of this rank when a division is worth it, else null, on all ranks alike: communicators are
+    /// made for the second call that would do with it, and only for a few divisions.
+    [[nodiscard]] std::shared_ptr<Team> part_for(const Division& division);
+    /// Takes what the ranks of this part said out of what all ranks said.
+    void take_said(const Team& whole, const Division& division, int group_number);
+    /// Collective: frees the communicators.
+    void free();
 };
 
 /// Teams by group of ranks.
@@ -47,16 +71,26 @@ private:
     Survey last_;
 };
 
+/// Of a file: the part of the team that makes its calls for the time being. Only what all ranks of the file know alike.
+struct Subgroup {
+    std::shared_ptr<Team> part;    ///< null: all ranks together
+    std::int64_t writers = 0;      ///< of the part
+    std::int64_t all_writers = 0;  ///< of all ranks together; 0: not known yet
+    std::int64_t calls_left = 0;   ///< that need no meeting of all ranks
+};
+
 struct TogetherOutcome {
     bool done = false;  ///< false on every rank: no exchange is possible for this call, `refusal` says why
     std::string refusal;
     Outcome outcome;
     ExchangeFigures figures;
     std::int64_t rounds = 0;
+    bool in_subgroup = false;  ///< without a meeting of all ranks
 };
 
-/// Collective over the team. `errand.memory` null: this rank has no bytes, or sees to them itself.
+/// Collective over the team, or over this rank's part of it: where the ranks' parts of the file lie one behind the other, only every
+/// so many calls bring all of them together. `errand.memory` null: this rank has no bytes, or sees to them itself.
 TogetherOutcome transfer_together(Team& team, const planner::Strategy& strategy, bool writes, const Errand& errand,
-                                  SurveyMemory& surveys);
+                                  SurveyMemory& surveys, Subgroup& subgroup);
 
 }  // namespace ioweir::engine

@@ -50,6 +50,7 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
     // A rank on which something failed takes part all the same: the others are on their way here.
     if (!all_can(*handle, refusal.empty()) && refusal.empty()) refusal = "another rank's view";
     if (refusal.empty()) handle->view = view;
+    for (Subgroup& subgroup : handle->subgroup) subgroup.calls_left = 0;  // all ranks look at their requests again
     handle->view_refusal = refusal;
     return result;
 }

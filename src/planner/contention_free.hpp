@@ -52,8 +52,13 @@ using RoundPatternVisitor = FunctionRef<void(const RoundPattern&)>;
 /// contention-free order has exactly as many. Says what is wrong with an unsound table.
 [[nodiscard]] Result<std::int64_t> fewest_rounds(const ItemTable& table);
 
+/// How the order is found: step by step while rounds are many or the table is small, and by halving for the rest.
+enum class ContentionFreeMethod : std::uint8_t { automatic, step_by_step, halving };
+
 /// Hands the order out, pattern by pattern, in fewest_rounds() rounds altogether. The number of patterns is at most pairs + domains
-/// + writers, and neither it nor the cost depends on the number of items. The same table gives the same order everywhere.
-[[nodiscard]] std::optional<Error> visit_contention_free(const ItemTable& table, RoundPatternVisitor visitor);
+/// + writers, and neither it nor the cost depends on the number of items (`halving` alone promises neither: it is for tests). The
+/// same table gives the same order everywhere.
+[[nodiscard]] std::optional<Error> visit_contention_free(const ItemTable& table, RoundPatternVisitor visitor,
+                                                         ContentionFreeMethod method = ContentionFreeMethod::automatic);
 
 }  // namespace ioweir::planner

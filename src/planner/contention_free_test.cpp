@@ -27,9 +27,11 @@ ItemTable flat(std::int32_t writers, const std::vector<std::vector<std::int64_t>
     return table;
 }
 
-std::vector<RoundPattern> order_of(const ItemTable& table) {
+std::vector<RoundPattern> order_of(const ItemTable& table,
+                                   ContentionFreeMethod method = ContentionFreeMethod::automatic) {
     std::vector<RoundPattern> patterns;
-    const auto error = visit_contention_free(table, [&](const RoundPattern& pattern) { patterns.push_back(pattern); });
+    const auto error =
+        visit_contention_free(table, [&](const RoundPattern& pattern) { patterns.push_back(pattern); }, method);
     EXPECT_FALSE(error) << error->message();
     return patterns;
 }
@@ -115,7 +117,8 @@ std::int64_t bound(const ItemTable& table) {
     return most;
 }
 
-ItemTable random_table() {
+/// `most`: items of a pair; few, where a pattern a round is to be made.
+ItemTable random_table(std::int64_t most = 100'000) {
     ItemTable table;
     table.writers = *rc::gen::inRange(1, 7);
     const int targets = *rc::gen::inRange(1, 7);
@@ -142,7 +145,7 @@ ItemTable random_table() {
             if (const auto items =
                     *rc::gen::weightedOneOf<std::int64_t>({{2, rc::gen::just<std::int64_t>(0)},
                                                            {3, rc::gen::inRange<std::int64_t>(1, 6)},
-                                                           {1, rc::gen::inRange<std::int64_t>(1, 100'000)}});
+                                                           {1, rc::gen::inRange<std::int64_t>(1, most)}});
                 items > 0)
                 table.pairs.push_back({writer, target, items});
     return table;
@@ -202,6 +205,26 @@ TEST(ContentionFree, CostDoesNotDependOnTheNumberOfItems) {
     EXPECT_EQ(order_of_many.size(), order_of_few.size());
 }
 
+// Large enough for the automatic choice to halve: 120 writers, 120 targets behind 8 servers that 12 writers saturate.
+TEST(ContentionFree, LargeTablesTakeTheFewestRoundsToo) {
+    ItemTable table;
+    table.writers = 120;
+    for (int server = 0; server < 8; ++server) table.target_domains.push_back({12, -1});
+    for (std::int32_t target = 0; target < 120; ++target) {
+        table.domain_of_target.push_back(static_cast<std::int32_t>(table.target_domains.size()));
+        table.target_domains.push_back({1 + target % 2, target % 8});
+        for (std::int32_t writer = 0; writer < 120; ++writer)
+            if (const int items = (writer * 7 + target * 13 + writer * target) % 6; items > 0)
+                table.pairs.push_back({writer, target, items});
+    }
+    for (const auto method : {ContentionFreeMethod::automatic, ContentionFreeMethod::step_by_step}) {
+        const auto order = order_of(table, method);
+        EXPECT_EQ(rounds_of(order), bound(table));
+        EXPECT_EQ(judge(table, order), "");
+    }
+    EXPECT_EQ(order_of(table).size(), order_of(table, ContentionFreeMethod::halving).size()) << "it has halved";
+}
+
 TEST(ContentionFree, NothingToDoTakesNoRounds) {
     EXPECT_TRUE(order_of(flat(3, {{0, 0, 0}})).empty());
     EXPECT_EQ(fewest_rounds(flat(3, {{0, 0, 0}})).value(), 0);
@@ -238,6 +261,14 @@ RC_GTEST_PROP(ContentionFree, FewestRoundsNoDomainOverItsCapacityEveryItemOnce, 
     RC_ASSERT(fewest_rounds(table).value() == bound(table));
     RC_ASSERT(order.size() <= table.pairs.size() + table.target_domains.size() + table.writer_domains.size() +
                                   static_cast<std::size_t>(table.writers));
+}
+
+RC_GTEST_PROP(ContentionFree, HalvingKeepsEveryPromiseButTheNumberOfPatterns, ()) {
+    const ItemTable table = random_table(200);
+    const auto order = order_of(table, ContentionFreeMethod::halving);
+    RC_ASSERT(judge(table, order) == "");
+    RC_ASSERT(rounds_of(order) == bound(table));
+    RC_ASSERT(static_cast<std::int64_t>(order.size()) <= std::max<std::int64_t>(1, bound(table)));
 }
 
 }  // namespace

@@ -108,7 +108,8 @@ struct PlanSummary {
 /// Proves that a plan does exactly what the pattern asks, or says what is wrong and where:
 /// - each byte of each rank is handed out exactly once, to a writer that moves it in that very round;
 /// - each byte that a writer moves was handed to it in that round, so no byte outside of the pattern is touched;
-/// - no byte is moved twice; with writers = everyone, a byte that k ranks share may be moved by up to k of them, never twice by one;
+/// - no byte is moved twice; where each rank's bytes are moved by themselves (everyone, behind), a byte that k ranks share may be
+///   moved up to k times, never twice for one of them;
 /// - no round exceeds the buffer; ranks and writers see the same messages.
 /// Memory: the joined storage operations, and one number a rank.
 [[nodiscard]] Result<PlanSummary> verify(const Plan& plan, const layout::AccessPattern& pattern);

@@ -19,8 +19,8 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 constexpr std::array<std::string_view, 1> top_level_keys{"file"};
-constexpr std::array<std::string_view, 9> rule_keys{"match",  "mapping",   "writers", "domains", "order",
-                                                    "buffer", "threshold", "stripe",  "set_size"};
+constexpr std::array<std::string_view, 10> rule_keys{"match",  "mapping",   "writers", "domains",  "order",
+                                                     "buffer", "threshold", "stripe",  "set_size", "visibility"};
 constexpr std::array<std::string_view, 3> stripe_keys{"size", "count", "start"};
 
 /// One parse: knows the file's name and keeps the first error.
@@ -112,18 +112,22 @@ private:
         read_choice(table, "order", parse_order, rule.strategy.order);
         read_size(table, "buffer", rule.strategy.buffer_bytes);
         read_threshold(table, rule.strategy.threshold);
-        read_set_size(table, rule.defers_set_size);
+        read_either(table, "set_size", "at-once", "deferred", rule.defers_set_size);
+        read_either(table, "visibility", "call", "sync", rule.visible_at_sync);
         if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok()) read_stripe(*stripe, rule);
     }
 
-    void read_set_size(const toml::table& table, bool& defers) {
-        const toml::node* node = table.get("set_size");
+    /// One of two words.
+    void read_either(const toml::table& table, std::string_view key, std::string_view no, std::string_view yes,
+                     bool& value) {
+        const toml::node* node = table.get(key);
         if (node == nullptr || !ok()) return;
-        const std::string text = text_of("set_size", *node);
+        const std::string text = text_of(key, *node);
         if (!ok()) return;
-        defers = text == "deferred";
-        if (!defers && text != "at-once")
-            fail("unknown set_size", quoted(text) + at(node->source()), "write \"deferred\" or \"at-once\"");
+        value = text == yes;
+        if (!value && text != no)
+            fail("unknown " + std::string(key), quoted(text) + at(node->source()),
+                 "write \"" + std::string(yes) + "\" or \"" + std::string(no) + "\"");
     }
 
     std::string text_of(std::string_view key, const toml::node& node) {
@@ -287,6 +291,7 @@ std::string to_toml(const PlanFile& plan) {
             text += "buffer  = " + toml_string(exact_size_text(strategy.buffer_bytes)) + "\n";
         if (strategy.threshold) text += "threshold = " + share_text(*strategy.threshold) + "\n";
         if (!rule.defers_set_size) text += "set_size = \"at-once\"\n";
+        if (rule.visible_at_sync) text += "visibility = \"sync\"\n";
         std::string stripe;
         if (strategy.stripe.size_bytes > 0)
             stripe = "size = " + toml_string(exact_size_text(strategy.stripe.size_bytes));

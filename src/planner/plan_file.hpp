@@ -26,6 +26,9 @@ struct FileRule {
     Strategy strategy;
     std::int64_t line = 0;  ///< of the table in the plan file, from 1; 0 when it comes from elsewhere
     GivenKeys given = {};
+    bool visible_at_sync =
+        false;  ///< nobody reads what is written before MPI_File_sync or MPI_File_close: write-behind needs it
+                ///< where a file is open for reading too
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
 };
 

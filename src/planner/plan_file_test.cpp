@@ -53,7 +53,12 @@ TEST(PlanFile, WhatIsLeftOutIsTheDefault) {
 TEST(PlanFile, KnowsWhichKeysStandInARule) {
     const auto plan = must_parse(
         "[[file]]\nmatch = \"a\"\nwriters = \"everyone\"\nstripe = { start = 0 }\nset_size = \"at-once\"\n"
-        "[[file]]\nmatch = \"b\"\n");
+        "[[file]]\nmatch = \"b\"\nvisibility = \"sync\"\n");
+    EXPECT_FALSE(plan.files[0].visible_at_sync);
+    EXPECT_TRUE(plan.files[1].visible_at_sync);
+    EXPECT_EQ(parse_plan_file(to_toml(plan), "again").value().files[1].visible_at_sync, true);
+    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nvisibility = \"never\"\n"),
+              "unknown visibility: 'never' (plan.toml:3); write \"sync\" or \"call\"");
     EXPECT_TRUE(plan.files[0].given.writers);
     EXPECT_TRUE(plan.files[0].given.stripe_start);
     EXPECT_FALSE(plan.files[0].given.stripe_count);
@@ -73,14 +78,14 @@ TEST(PlanFile, KnowsWhichKeysStandInARule) {
 TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nwritrs = \"everyone\"\n"),
               "unknown key: 'writrs' (plan.toml:3); did you mean 'writers'? known: match, mapping, writers, domains, "
-              "order, buffer, threshold, stripe, set_size");
+              "order, buffer, threshold, stripe, set_size, visibility");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { sise = 4 }\n"),
               "unknown key: 'sise' (plan.toml:3); did you mean 'size'? known: size, count, start");
     EXPECT_EQ(refusal("[[files]]\nmatch = \"*\"\n"),
               "unknown key: 'files' (plan.toml:1); a plan file has [[file]] tables only");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ncolour = 1\n"),
               "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, threshold, "
-              "stripe, set_size");
+              "stripe, set_size, visibility");
 }
 
 TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {

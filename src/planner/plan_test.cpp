@@ -49,7 +49,12 @@ rc::Gen<Strategy> executable_strategy() {
             strategy.threshold = std::get<4>(choices);
             return strategy;
         });
-    return rc::gen::oneOf(rc::gen::just(Strategy{}), aggregated);
+    const auto behind = rc::gen::map(rc::gen::inRange<std::int64_t>(1, 9), [](std::int64_t count) {
+        Strategy strategy;
+        strategy.writers = {WritersKind::behind, count};
+        return strategy;
+    });
+    return rc::gen::oneOf(rc::gen::just(Strategy{}), behind, aggregated);
 }
 
 /// Stripes of a few bytes over a few targets, or no stripes.
@@ -411,6 +416,7 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
     others[4].writers = {WritersKind::aggregators, 4};
     others[4].order = Order::arrival;
     others[5].writers = {WritersKind::behind, 1};
+    others[5].order = Order::contention_free;
     for (const Strategy& strategy : others) {
         const auto made = plan(pattern, StripeLayout::unstriped(), {}, strategy);
         ASSERT_FALSE(made.ok()) << to_text(strategy);
@@ -418,7 +424,7 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
         EXPECT_EQ(made.error().value, to_text(strategy));
         EXPECT_EQ(made.error().remedy,
                   "with mapping shared these can be: everyone; aggregators with even, aligned, cyclic, group-cyclic "
-                  "or cooperative domains, sequential or contention-free");
+                  "or cooperative domains, sequential or contention-free; behind");
         EXPECT_TRUE(why_not_executable(strategy).has_value());
     }
 }
@@ -429,6 +435,26 @@ TEST(Plan, UnsoundProfilesAndNegativeNumbersAreRefused) {
               "a target without a contention domain");
     EXPECT_EQ(plan(pattern, StripeLayout::unstriped(), {}, aggregators(2, -1)).error().what,
               "a negative number in a strategy");
+}
+
+TEST(Plan, WritersBehindServeNeighboursOneByOne) {
+    const auto pattern = pattern_of({{{0, 8}}, {{8, 8}}, {{16, 4}, {24, 4}}, {{4, 8}}, {{40, 2}}});
+    Strategy strategy;
+    strategy.writers = {WritersKind::behind, 2};
+    const Plan made = must_plan(pattern, strategy);
+    const auto table = table_of(made, pattern);
+    ASSERT_EQ(table.cells.size(), 2U);
+    EXPECT_EQ(made.schedule->writer_rank(0), 0);
+    EXPECT_EQ(made.schedule->writer_rank(1), 3);
+    ASSERT_EQ(table.cells[0].size(), 3U);
+    EXPECT_EQ(table.cells[0][2].operations, (ExtentList{{16, 4}, {24, 4}}));
+    ASSERT_EQ(table.cells[1].size(), 2U);
+    EXPECT_EQ(table.cells[1][0].messages, (std::map<int, ExtentList>{{3, {{4, 8}}}}));
+    const auto verified = verify(made, pattern);
+    ASSERT_TRUE(verified.ok()) << verified.error().message();
+    EXPECT_EQ(verified.value().bytes_moved, 34) << "bytes that two ranks write are moved for both";
+    strategy.writers.count = 9;
+    EXPECT_EQ(must_plan(pattern, strategy).schedule->writers(), 5);
 }
 
 TEST(Plan, TableEntriesServeDifferentStrategiesUnderDifferentNames) {

@@ -80,6 +80,11 @@ struct Strategy {
     friend bool operator==(const Strategy&, const Strategy&) = default;
 };
 
+/// Are the bytes of each rank moved by themselves, so that bytes that several ranks write are moved for each of them?
+[[nodiscard]] constexpr bool each_rank_by_itself(const Strategy& strategy) {
+    return strategy.writers.kind == WritersKind::everyone || strategy.writers.kind == WritersKind::behind;
+}
+
 /// Each reads exactly what the to_text of its type gives: "subfiles:auto", "aggregators:8", "delegates:1/16", "group-cyclic".
 [[nodiscard]] Result<Mapping> parse_mapping(std::string_view text);
 [[nodiscard]] Result<Writers> parse_writers(std::string_view text);

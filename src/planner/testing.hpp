@@ -114,11 +114,11 @@ public:
             std::set<std::int64_t> moved_by_writer;
             for (std::int64_t round = 0; round < plan_.schedule->rounds(writer); ++round) {
                 if (!execute(writer, round, moved_by_writer)) return false;
+                if (plan_.strategy.writers.kind == WritersKind::behind) moved_by_writer.clear();  // a rank a round
             }
         }
         for (const auto& [byte, times] : moved_) {
-            const int allowed =
-                plan_.strategy.writers.kind == WritersKind::everyone ? askers_[byte] : std::min(askers_[byte], 1);
+            const int allowed = each_rank_by_itself(plan_.strategy) ? askers_[byte] : std::min(askers_[byte], 1);
             if (times > allowed) return false;
         }
         return arrived_ == wanted_;

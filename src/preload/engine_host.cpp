@@ -42,6 +42,12 @@ void leave_storage() {
     if (top > 0) stream.frames[top - 1].origin = format::Origin::mpi_library;
 }
 
+/// Everything on this thread is the engine's.
+void run_storage_thread(void (*body)(void*), void* argument) {
+    const tracer::Scope scope(*process_tracer->thread(), tracer::Layer::engine, 0);
+    body(argument);
+}
+
 void note(format::NoteCode code, const char* path, std::int64_t value, const char* text) {
     if (process_tracer->active) process_tracer->note(static_cast<std::uint32_t>(code), path, value, text);
 }
@@ -149,6 +155,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     engine::Host host;
     host.enter_storage = enter_storage;
     host.leave_storage = leave_storage;
+    host.run_storage_thread = run_storage_thread;
     host.note = note;
     host.program_has_open = program_has_open;
     mpi::FileCalls hooks = tables.below_mpi;

@@ -4,22 +4,26 @@ Alike: the same exit code, the same output once what differs between any two run
 addresses, process ids, the order of the ranks' lines), and the same files left behind. Some programs end differently
 from run to run by themselves: when a pair differs, both sides are run again, and they are alike if any two agree. A
 part (exit code, output, files) that varies untraced too is left out of the comparison, and the table says so.
+With several ways of running under ioweir (plans), all are compared with the same runs without it.
 Not here: which programs there are.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from conformance_plans import BY_HINTS, UNDEFINED_BYTES
 from conformance_suites import DATA
 
 if TYPE_CHECKING:
@@ -46,6 +50,27 @@ class Ending:
 
 
 @dataclass(frozen=True)
+class Way:
+    """One way of running under ioweir."""
+
+    name: str
+    options: tuple[str, ...]
+    """Of `ioweir run`."""
+    for_hints: tuple[str, ...] = ()
+    """The same for programs that check which hints are in effect; empty: the others."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What the engine did in a run: calls that it moved itself, exchanges among them, calls left to the library."""
+
+    calls: int = 0
+    exchanges: int = 0
+    left: tuple[tuple[str, int], ...] = ()
+    """By reason."""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """Both endings of a case."""
 
@@ -54,25 +79,64 @@ class Verdict:
     watched: Ending | None
     same: bool
     remark: str = ""
+    way: str = ""
+    moved: Moved = field(default_factory=Moved)
 
 
 def judge(case: Case, scratch: Path, options: Sequence[str]) -> Verdict:
-    """Run a case until its endings agree, at most ATTEMPTS times each."""
+    """Run a case in one way until its endings agree, at most ATTEMPTS times each."""
+    (verdict,) = judge_all(case, scratch, [Way("", tuple(options))])
+    return verdict
+
+
+def judge_all(case: Case, scratch: Path, ways: Sequence[Way]) -> list[Verdict]:
+    """Run a case in each way until its ending agrees with one of those without ioweir, at most ATTEMPTS times each."""
     if case.not_run:
-        return Verdict(case, None, None, True, case.not_run)
+        return [Verdict(case, None, None, True, case.not_run, way.name) for way in ways]
     plain: list[Ending] = []
-    watched: list[Ending] = []
-    for _ in range(ATTEMPTS):
+    if len(ways) > 1:
         plain.append(_run(case, scratch, None))
+        if plain[0].code == TIMED_OUT:
+            why = f"does not end within {case.limit_s:.0f} s by itself"
+            return [Verdict(case, None, None, True, why, way.name) for way in ways]
+    return [_judge(case, scratch, way, plain) for way in ways]
+
+
+def _judge(case: Case, scratch: Path, way: Way, plain: list[Ending]) -> Verdict:
+    """`plain`: the runs without ioweir so far; more are added when they are needed."""
+    watched: list[Ending] = []
+    moved = Moved()
+    options = (case.name in BY_HINTS and way.for_hints) or way.options
+    for attempt in range(ATTEMPTS):
+        if len(plain) <= attempt:
+            plain.append(_run(case, scratch, None))
         watched.append(_run(case, scratch, options))
+        moved = _moved(scratch / "trace")
         both = set(plain) & set(watched)
         if both:
             ending = both.pop()
-            return Verdict(case, ending, ending, True, _unsteady(plain, watched))
+            return Verdict(case, ending, ending, True, _unsteady(plain, watched), way.name, moved)
     # No two are alike. A part that differs from run to run untraced too cannot be compared: the others can.
     wrong = [part for part in PARTS if not _agree(part, plain, watched)]
     remark = _difference(plain[-1], watched[-1]) if wrong else _unsteady(plain, watched)
-    return Verdict(case, plain[-1], watched[-1], not wrong, remark)
+    if wrong == ["files"] and way.name and case.name in UNDEFINED_BYTES:
+        wrong, remark = [], UNDEFINED_BYTES[case.name]
+    return Verdict(case, plain[-1], watched[-1], not wrong, remark, way.name, moved)
+
+
+def _moved(trace: Path) -> Moved:
+    """Of the run that has just ended; nothing where it left no report."""
+    try:
+        plan = json.loads((trace / "report.json").read_text(encoding="utf-8"))["plan"]
+    except (OSError, ValueError):
+        return Moved()
+    left: Counter[str] = Counter()
+    for row in plan["passed_through"]:
+        left[row["text"]] += row["calls"]
+    engine = plan["engine"]
+    return Moved(
+        sum(row["calls"] for row in engine), sum(row["exchanges"] for row in engine), tuple(sorted(left.items()))
+    )
 
 
 PARTS: Final = ("code", "output", "files")
@@ -88,7 +152,9 @@ def _unsteady(plain: Sequence[Ending], watched: Sequence[Ending]) -> str:
     apart = [part for part in PARTS if len({getattr(ending, part) for ending in plain}) > 1]
     if apart:
         return f"{' and '.join(apart)} not the same in {len(plain)} untraced runs"
-    return f"{len(watched)} pairs were run until two agreed" if len(watched) > 1 else ""
+    if len(watched) == 1:
+        return ""
+    return f"{len(watched)} pairs were run until two agreed; the first: {_difference(plain[0], watched[0])}"
 
 
 def _difference(plain: Ending, watched: Ending) -> str:
@@ -109,7 +175,8 @@ def _run(case: Case, scratch: Path, options: Sequence[str] | None) -> Ending:
     command = [*case.library.launcher, "-n", str(case.ranks), *words]
     if options is not None:
         command = [sys.executable, "-m", "ioweir", "run", "-q", "-o", str(trace), *options, "--", *command]
-    environment = os.environ | {name: value.replace(DATA, str(data)) for name, value in case.environment.items()}
+    own = {name: value.replace(DATA, str(data)) for name, value in case.environment.items()}
+    environment = {**os.environ, **case.library.environment, **own}
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         errors="replace", cwd=data, env=environment, start_new_session=True,

@@ -24,6 +24,18 @@ DATA: Final = "@DATA@"
 """Stands in arguments for the run's own directory."""
 
 
+TESTS: Final = Path(__file__).resolve().parent.parent
+YIELDS: Final = TESTS.parent / "build" / "conformance" / "built" / "mpich_yields.so"
+
+
+def build_yields() -> None:
+    """What MPICH's ranks are preloaded with."""
+    YIELDS.parent.mkdir(parents=True, exist_ok=True)
+    source = TESTS / "mpi_cases" / "mpich_yields.c"
+    command = ["cc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-o", str(YIELDS), str(source), "-ldl"]
+    subprocess.run(command, check=True, timeout=BUILD_S)
+
+
 @dataclass(frozen=True)
 class Library:
     """An MPI library with its compilers and its launcher."""
@@ -31,6 +43,7 @@ class Library:
     name: str
     compilers: Mapping[str, str]
     launcher: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 LIBRARIES: Final = (
@@ -45,7 +58,8 @@ LIBRARIES: Final = (
         {"c": "mpicc.openmpi", "fortran": "mpifort.openmpi"},
         ("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "io", "romio321"),
     ),
-    Library("mpich", {"c": "mpicc.mpich", "fortran": "mpifort.mpich"}, ("mpiexec.mpich",)),
+    # MPICH's ranks spin while they wait, and take minutes where there are more of them than processors: these give way.
+    Library("mpich", {"c": "mpicc.mpich", "fortran": "mpifort.mpich"}, ("mpiexec.mpich",), {"LD_PRELOAD": str(YIELDS)}),
 )
 
 
@@ -275,6 +289,54 @@ def _fortran_modules() -> Path:
     return found[0].parent if found else Path()
 
 
+# ------------------------------------------------------------------------------------------------------------- HDF5
+
+HDF5_LIMIT_S: Final = 300.0
+HDF5_RANKS: Final = 3  # more than two, and no power of two
+HDF5_TESTS: Final = (
+    "t_mpi", "testphdf5", "t_cache", "t_pread", "t_pshutdown", "t_prestart", "t_init_term", "t_shapesame",
+    "t_filters_parallel", "t_bigio", "t_cache_image",
+)  # fmt: skip
+HDF5_SOURCES: Final = {
+    "testphdf5": (
+        "testphdf5", "t_dset", "t_file", "t_file_image", "t_mdset", "t_ph5basic", "t_coll_chunk", "t_span_tree",
+        "t_chunk_alloc", "t_filter_read", "t_prop", "t_coll_md_read",
+    ),
+}  # fmt: skip
+HDF5_HELPERS: Final = {"t_cache_image": ("cache_common", "genall5")}
+HDF5_NOT_RUN: Final = {
+    "t_prestart": "reads the file that another program leaves",
+    "t_bigio": "needs files of 8 GiB and more",
+    "t_cache_image": "takes longer than the limit by itself",
+}
+
+
+def hdf5(cache: Path, library: Library) -> list[Case]:
+    """HDF5's testpar, against Debian's parallel HDF5 of the MPI library."""
+    if library.name == "openmpi-romio":
+        return []
+    top = debian_source("hdf5", cache)
+    built = cache / "built" / library.name / "hdf5"
+    built.mkdir(parents=True, exist_ok=True)
+    # What its configure would write.
+    (built / "H5srcdir_str.h").write_text(f'#define config_srcdir "{top / "test"}"\n', encoding="utf-8")
+    includes = [built, Path("/usr/include/hdf5") / library.name, top / "src", top / "test", top / "testpar"]
+    folder = next(Path("/usr/lib").glob(f"*/hdf5/{library.name}"), Path("/usr/lib"))
+    cases = []
+    for name in HDF5_TESTS:
+        sources = [top / "testpar" / f"{part}.c" for part in HDF5_SOURCES.get(name, (name,))]
+        helpers = ("h5test", "testframe", *HDF5_HELPERS.get(name, ()))
+        sources += [top / "test" / f"{helper}.c" for helper in helpers]
+        target = built / name
+        wrong = HDF5_NOT_RUN.get(name) or _built(
+            library, sources, target, [f"-I{path}" for path in includes], [f"-L{folder}", "-lhdf5", "-lm"]
+        )
+        environment = {"HDF5_PARAPREFIX": DATA}
+        command = (str(target),)
+        cases.append(Case("hdf5", name, library, HDF5_RANKS, command, environment, HDF5_LIMIT_S, wrong))
+    return cases
+
+
 # ----------------------------------------------------------------------------------------------------------- mpi4py
 
 
@@ -292,4 +354,4 @@ def mpi4py(cache: Path, library: Library) -> list[Case]:
     ]
 
 
-SUITES: Final = {"romio": romio, "mpich": mpich_io, "pnetcdf": pnetcdf, "mpi4py": mpi4py}
+SUITES: Final = {"romio": romio, "mpich": mpich_io, "pnetcdf": pnetcdf, "hdf5": hdf5, "mpi4py": mpi4py}

@@ -107,6 +107,19 @@ TEST_F(InfoTest, HintsChooseTheWriters) {
     }
 }
 
+// Open MPI's info has no cb_nodes by itself, and by default an error about an info object ends the program.
+TEST_F(InfoTest, ANumberOfWritersThatIsFoundForEachCallIsNotAnswered) {
+    const std::string path = world->path("auto.engine");
+    const MPI_File file = open_with(path, {{"ioweir_writers", "aggregators:auto"}});
+    EXPECT_EQ(hint(file, "ioweir_writers"), "aggregators:auto");
+    EXPECT_EQ(hint(file, "cb_nodes"), "(none)");
+    EXPECT_EQ(hint(file, "romio_cb_write"), "enable");
+    write_and_close(file, path);
+    const MPI_File given = open_with(path, {{"ioweir_writers", "aggregators:auto"}, {"cb_nodes", "1"}});
+    EXPECT_EQ(hint(given, "cb_nodes"), "(none)");
+    write_and_close(given, path);
+}
+
 TEST_F(InfoTest, TheLibraryIsToldTheStripingAndNotToSieveWrites) {
 #if defined(OPEN_MPI)
     GTEST_SKIP() << "Open MPI's info says what was asked for, not what is in effect";

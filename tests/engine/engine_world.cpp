@@ -26,16 +26,16 @@ bool World::noted(format::NoteCode code, const std::string& part) const {
 }
 
 cases::IoCalls calls_of(const mpi::FileCalls& table) {
-    return {table.File_open,         table.File_close, table.File_set_view, table.File_read_at,
-            table.File_read_at_all,  table.File_read,  table.File_read_all, table.File_write_at,
-            table.File_write_at_all, table.File_write, table.File_write_all};
+    return {table.File_open,         table.File_close, table.File_set_view,  table.File_read_at,
+            table.File_read_at_all,  table.File_read,  table.File_read_all,  table.File_write_at,
+            table.File_write_at_all, table.File_write, table.File_write_all, table.File_sync};
 }
 
 namespace {
 
 class EnvironmentWithEngine : public testing::Environment {
 public:
-    explicit EnvironmentWithEngine(const char* plan_text) : plan_text_(plan_text) {}
+    EnvironmentWithEngine(const char* plan_text, bool verify) : plan_text_(plan_text), verify_(verify) {}
 
     void SetUp() override {
         world = new World;
@@ -55,7 +55,7 @@ public:
         world->hooks = world->below;
         auto plan = planner::parse_plan_file(plan_text_, "test plan");
         ASSERT_TRUE(plan.ok()) << plan.error().message();
-        engine::Options options{plan.take(), true, &world->backend};
+        engine::Options options{plan.take(), verify_, &world->backend};
         engine::Host host;
         host.note = [](format::NoteCode code, const char* path, std::int64_t value, const char* text) {
             world->notes.push_back({code, path, value, text});
@@ -72,13 +72,14 @@ public:
 
 private:
     const char* plan_text_;
+    bool verify_;
     std::optional<TemporaryFolder> folder_;  // of rank 0, for all ranks
 };
 
 }  // namespace
 
-testing::Environment* add_world(const char* plan_text) {
-    return testing::AddGlobalTestEnvironment(new EnvironmentWithEngine(plan_text));
+testing::Environment* add_world(const char* plan_text, bool verify) {
+    return testing::AddGlobalTestEnvironment(new EnvironmentWithEngine(plan_text, verify));
 }
 
 void EngineTest::SetUp() {

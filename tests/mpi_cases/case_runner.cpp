@@ -12,9 +12,9 @@
 
 namespace cases {
 
-const IoCalls mpi_calls{MPI_File_open,         MPI_File_close, MPI_File_set_view, MPI_File_read_at,
-                        MPI_File_read_at_all,  MPI_File_read,  MPI_File_read_all, MPI_File_write_at,
-                        MPI_File_write_at_all, MPI_File_write, MPI_File_write_all};
+const IoCalls mpi_calls{MPI_File_open,         MPI_File_close, MPI_File_set_view,  MPI_File_read_at,
+                        MPI_File_read_at_all,  MPI_File_read,  MPI_File_read_all,  MPI_File_write_at,
+                        MPI_File_write_at_all, MPI_File_write, MPI_File_write_all, MPI_File_sync};
 
 namespace {
 
@@ -243,9 +243,9 @@ private:
     /// What was written before is in the file for all ranks (MPI 4.0, section 14.6.1). Between the calls of one rank MPI promises
     /// as much without it; its libraries do not keep that where one rank's bytes go through another in a collective call.
     void settle() {
-        must(MPI_File_sync(file_), "sync");
+        must(io_.sync(file_), "sync");
         MPI_Barrier(comm_);
-        must(MPI_File_sync(file_), "sync");
+        must(io_.sync(file_), "sync");
     }
 
     /// Every rank's writes into every rank's model: views do not overlap, so that the order of ranks does not matter.

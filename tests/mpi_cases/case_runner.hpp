@@ -23,6 +23,7 @@ struct IoCalls {
     int (*write_at_all)(MPI_File, MPI_Offset, const void*, int, MPI_Datatype, MPI_Status*);
     int (*write)(MPI_File, const void*, int, MPI_Datatype, MPI_Status*);
     int (*write_all)(MPI_File, const void*, int, MPI_Datatype, MPI_Status*);
+    int (*sync)(MPI_File);
 };
 /// The program's own view of MPI.
 extern const IoCalls mpi_calls;

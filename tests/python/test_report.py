@@ -418,6 +418,7 @@ def test_the_engines_summaries_are_added_by_file() -> None:
     builder = two_writers()
     text = "calls {}, read 0 bytes, wrote 10 bytes, storage operations 2, elapsed 9 ns"
     exchanged = "; exchanges 3, rounds 6, exchange 500000000 ns, storage 250000000 ns, messages 4, sent 99 bytes"
+    exchanged += ", in subgroups 2"
     texts = [text.format(p) + (exchanged if p == 1 else "") for p in (0, 1)]
     builder.notes += [Note(p, "engine_summary", "dump", 10 + p, texts[p]) for p in (0, 1)]
     result = report.build(builder.trace())
@@ -425,7 +426,7 @@ def test_the_engines_summaries_are_added_by_file() -> None:
     assert row == {
         "path": "/scratch/dump", "ranks": 2, "bytes": 21, "texts": texts, "calls": 1, "operations": 4, "exchanges": 3,
         "rounds": 6, "exchange_s": pytest.approx(0.5), "storage_s": pytest.approx(0.25), "messages": 4,
-        "sent_bytes": 99,
+        "sent_bytes": 99, "in_subgroups": 2,
     }  # fmt: skip
     assert report_text.plan_lines(result["plan"])[0] == "engine: moved 21 B (/scratch/dump)"
 

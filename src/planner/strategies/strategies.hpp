@@ -28,5 +28,6 @@ struct StrategyEntry {
 
 extern const StrategyEntry everyone_strategy;     // everyone.cpp
 extern const StrategyEntry aggregators_strategy;  // aggregators.cpp
+extern const StrategyEntry behind_strategy;       // behind.cpp
 
 }  // namespace ioweir::planner

@@ -1,0 +1,16 @@
+// What a handle needs for write-behind. What it does: behind.cpp.
+#pragma once
+
+#include <memory>
+
+#include "engine/behind_desk.hpp"
+#include "engine/together.hpp"
+
+namespace ioweir::engine {
+
+struct Behind {
+    std::shared_ptr<Team> team;
+    std::shared_ptr<BehindDesk> desk;
+};
+
+}  // namespace ioweir::engine

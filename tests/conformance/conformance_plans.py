@@ -1,0 +1,41 @@
+"""The plans that `make conformance` forces on every file of other people's programs, one after the other.
+
+Buffers and stripes are far smaller than the defaults, so that the programs' small files take several rounds and parts.
+Not here: running (conformance_run.py), which programs there are (conformance_suites.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_STRIPES: Final = 'stripe = { size = "1 KiB", count = 3 }'
+_BUFFER: Final = 'buffer = "4 KiB"'
+
+RULES: Final[dict[str, tuple[str, ...]]] = {
+    "direct": ('writers = "everyone"',),
+    "even": ('writers = "aggregators:auto"', 'domains = "even"', _BUFFER, _STRIPES),
+    "aligned": ('writers = "aggregators:2"', 'domains = "aligned"', _BUFFER, _STRIPES),
+    "cyclic": ('writers = "aggregators:2"', 'domains = "cyclic"', _BUFFER, _STRIPES),
+    "group-cyclic": ('writers = "aggregators:4"', 'domains = "group-cyclic"', _BUFFER, _STRIPES),
+    "cooperative": (
+        'writers = "aggregators:2"', 'domains = "cooperative"', 'order = "contention-free"', _BUFFER, _STRIPES,
+    ),
+    "contention-free": (
+        'writers = "aggregators:3"', 'domains = "even"', 'order = "contention-free"', _BUFFER, _STRIPES,
+    ),
+}  # fmt: skip
+
+
+BY_HINTS: Final = ("file_info",)
+"""Programs that check which hints are in effect: what a rule says would win over theirs."""
+
+UNDEFINED_BYTES: Final = {
+    "atomicity": "files not compared: ROMIO leaves uninitialised memory in holes that nobody writes, ioweir zeros",
+}
+"""Programs that leave behind bytes of which MPI says nothing, and which a plan changes."""
+
+
+def plan_text(name: str, *, sizes: bool = True) -> str:
+    """The plan file that applies a strategy to every file; without `sizes` it leaves buffer and stripes to hints."""
+    rule = [line for line in RULES[name] if sizes or not line.startswith(("buffer", "stripe"))]
+    return "\n".join(["[[file]]", 'match = "*"', *rule, ""])

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The random comparisons of the engine with the MPI library in full: CASES (default 300) random views and memory types under both
-# MPIs, by the direct path at 1 to 16 ranks, and through exchanges at 3 to 16 ranks on one or several nodes (as the test may have
-# it); and PLANS (default 100,000) random plans. `make test` runs fewer. KINDS="mpich" leaves out the other library.
+# MPIs, by the direct path at 1 to 16 ranks, through exchanges at 3 to 16 ranks on one or several nodes (as the test may have it), and
+# written behind at 1 to 16; and PLANS (default 100,000) random plans. `make test` runs fewer. KINDS="mpich" leaves out the other library.
 # Closes with "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -25,6 +25,7 @@ for kind in ${KINDS:-openmpi mpich}; do
     [ "$kind" = openmpi ] && launcher=(mpirun.openmpi --allow-run-as-root --oversubscribe)
     for ranks in 1 3 4 7 16; do compare engine_mpi_test $ranks $ranks; done
     for shape in "3 3" "4 2" "7 7" "7 3" "16 16" "16 4"; do compare exchange_test $shape; done
+    for shape in "1 1" "3 3" "4 2" "7 7" "16 4"; do compare behind_test $shape; done
 done
 started=$SECONDS
 IOWEIR_TEST_PLANS=${PLANS:-100000} build/dev/src/planner/test_planner --gtest_filter='RandomPlans.*' >"$work/log" 2>&1

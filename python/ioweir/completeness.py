@@ -91,7 +91,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-# What an engine summary counts, each with its unit as the report has it. Ranks add up.
+# What an engine summary counts, each with its unit as the report has it. Ranks add up, with the exceptions below.
 _ENGINE_FIGURES: Final = {
     "calls": ("calls", 1),
     "storage operations": ("operations", 1),
@@ -102,7 +102,13 @@ _ENGINE_FIGURES: Final = {
     "messages": ("messages", 1),
     "sent": ("sent_bytes", 1),
     "in subgroups": ("in_subgroups", 1),
+    "handed over": ("handed_bytes", 1),
+    "handing over": ("hand_s", 1e-9),
+    "waits for room": ("room_waits", 1),
+    "waited": ("room_wait_s", 1e-9),
+    "writer": ("writer_s", 1e-9),
 }
+_SLOWEST: Final = {"writer_s"}  # that of the slowest rank, not the sum
 _SUMMED: Final = [name for name, _ in _ENGINE_FIGURES.values()]
 
 
@@ -127,7 +133,7 @@ def plan_notes(trace: Trace) -> dict[str, Any]:
             row["bytes"] += note.value
             row["texts"].append(note.text)
             for name, value in _engine_figures(note.text).items():
-                row[name] += value
+                row[name] = max(row[name], value) if name in _SLOWEST else row[name] + value
             continue
         texts = sums.setdefault(note.code, {})
         texts[path, note.text] = texts.get((path, note.text), 0) + note.value

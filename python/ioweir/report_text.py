@@ -402,6 +402,8 @@ def plan_lines(plan: dict[str, Any]) -> list[str]:
         lines.append(f"engine: moved {size(moved)} ({_some([row['path'] for row in plan['engine']])})")
         if together := [row for row in plan["engine"] if row["exchanges"]]:
             lines.append(_exchange_line(together))
+        if behind := [row for row in plan["engine"] if row["handed_bytes"]]:
+            lines.append(_behind_line(behind))
     return lines
 
 
@@ -417,6 +419,20 @@ def _exchange_line(rows: list[dict[str, Any]]) -> str:
         f"mean of ranks {exchange} exchanging and waiting, {storage} in storage; "
         f"{packets:,} {plural('packet', packets)} of together {size(sent)} between nodes"
         + (f"; {apart:,} {plural('call', calls)} in subgroups of the ranks" if apart else "")
+    )
+
+
+def _behind_line(rows: list[dict[str, Any]]) -> str:
+    """Of files that were written behind, with the two bandwidths of rbIO (Liu et al.): as workers and as storage see it."""
+    handed = sum(row["handed_bytes"] for row in rows)
+    hand = sum(row["hand_s"] / row["ranks"] for row in rows)
+    writer = sum(row["writer_s"] for row in rows)
+    waits, waited = (sum(row[key] for row in rows) for key in ("room_waits", "room_wait_s"))
+    perceived, actual = (rate(handed / spent if spent > 0 else None) for spent in (hand, writer))
+    return (
+        f"write-behind: handed over {size(handed)} in {seconds(hand)} (mean of ranks; perceived {perceived}); slowest "
+        f"writer {seconds(writer)} (actual {actual}); {waits:,} {plural('wait', waits)} for room, "
+        f"{seconds(waited)}"
     )
 
 

@@ -6,19 +6,21 @@
 // written behind only where the plan says that nobody reads before a sync (visibility = "sync").
 //
 // Promises:
-// - On this node nothing that goes through the engine sees the file without what was handed over before: reads, sizes, other opens,
-//   calls of the MPI library.
+// - In these processes nothing sees the file without what the node's ranks have handed over before: MPI reads, sizes, other opens, calls
+//   of the MPI library, and POSIX calls that name it. Descriptors that the program has opened itself before are not watched.
 // - After MPI_File_sync and MPI_File_close it is all in the file, on every node.
 // - A failure is returned by the rank's next call that moves data, or else by its sync or close.
 #include "engine/behind.hpp"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <utility>
 
+#include "base/raw_syscall.hpp"
 #include "engine/behind_desk.hpp"
 #include "engine/parts.hpp"
 #include "planner/strategy.hpp"
@@ -81,6 +83,7 @@ void begin_behind(Engine& engine, Handle& handle, MPI_Comm comm, bool visible_at
             const std::lock_guard guard(file.behind_lock);
             file.desks.push_back(desk);
             ++file.behind_handles;
+            if (++engine.behind_handles == 1 && engine.host.watch_paths != nullptr) engine.host.watch_paths(true);
             handle.behind = std::make_shared<Behind>(Behind{std::move(team), std::move(desk)});
             return;
         }
@@ -88,7 +91,7 @@ void begin_behind(Engine& engine, Handle& handle, MPI_Comm comm, bool visible_at
             desk->end();
             team->idle_desks.push_back(std::move(desk));
         }
-        if (!team->shared) team->group->free();
+        if (!team->shared) team->free();
     }
     handle.strategy.writers = {};
     if (handle.rank == 0) {
@@ -117,6 +120,7 @@ void end_behind(Engine& engine, Handle& handle) {
         const std::lock_guard guard(file.behind_lock);
         std::erase(file.desks, behind->desk);
         --file.behind_handles;
+        if (--engine.behind_handles == 0 && engine.host.watch_paths != nullptr) engine.host.watch_paths(false);
     }
     {
         const StorageScope scope(engine);
@@ -125,7 +129,7 @@ void end_behind(Engine& engine, Handle& handle) {
     if (behind->team->shared) {
         behind->team->idle_desks.push_back(behind->desk);
     } else {
-        behind->team->group->free();
+        behind->team->free();
     }
 }
 
@@ -154,19 +158,19 @@ void drain_own(Handle& handle) {
     if (const int failure = take_behind_error(handle); failure != MPI_SUCCESS) owe_error(handle, failure);
 }
 
-void drain_path(Engine& engine, const char* path) {
-    const std::vector<std::shared_ptr<FileState>> files = engine.files();
-    const auto waits = [](const auto& file) { return file->behind_handles != 0; };
-    if (std::none_of(files.begin(), files.end(), waits)) return;
+void drain_path(Engine& engine, int directory, const char* path) {
+    if (engine.behind_handles == 0 || path == nullptr) return;
+    // Not through libc: it is nobody's question.
     struct stat info{};
-    {
-        const StorageScope scope(engine);
-        if (::stat(path, &info) != 0) return;
-    }
+    if (raw::call(SYS_newfstatat, directory, raw::word(path), raw::word(&info), 0) != 0) return;
     const FileIdentity identity{static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino)};
-    for (const std::shared_ptr<FileState>& file : files) {
+    for (const std::shared_ptr<FileState>& file : engine.files()) {
         if (file->identity == identity) drain_behind(*file);
     }
+}
+
+void before_path(int directory, const char* path) {
+    if (engine() != nullptr) drain_path(*engine(), directory, path);
 }
 
 void drain_everything(Engine& engine) {

@@ -27,6 +27,8 @@ struct Host {
     void (*run_storage_thread)(void (*body)(void*), void* argument) = nullptr;
     /// Something a report must say.
     void (*note)(format::NoteCode code, const char* path, std::int64_t value, const char* text) = nullptr;
+    /// From now on before_path() must be called, or need not be any more. Without it only MPI calls drain what is written behind.
+    void (*watch_paths)(bool watch) = nullptr;
     /// Has the program itself (or its MPI library) this file open? Without it the engine takes the answer to be no.
     bool (*program_has_open)(std::uint64_t device, std::uint64_t inode) = nullptr;
 };
@@ -40,6 +42,10 @@ struct Options {
 /// Replaces in `hooks` what the engine handles; `below` must hold the real functions. Once a process; a further call (another
 /// table with the same real functions) only fills in its `hooks`. Not thread safe.
 void install(const mpi::FileCalls& below, mpi::FileCalls& hooks, Options options, Host host);
+
+/// To be called before the program opens, changes or asks about a file by name, relative to a directory's descriptor or AT_FDCWD: waits
+/// until what was handed over for it is written. Not by the engine's own threads and calls. Leaves errno as it likes.
+void before_path(int directory, const char* path);
 
 /// Says what is still to be said about files that were never closed. MPI must still be usable; no other rank is needed.
 void shut_down();

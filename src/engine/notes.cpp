@@ -38,7 +38,7 @@ void note_end(const Engine& engine, Handle& handle) {
                std::to_string(totals.sizes_grown);
     }
     if (totals.handed_bytes > 0) {
-        more += "; handed over " + std::to_string(totals.handed_bytes) + " bytes, hand-off " +
+        more += "; handed over " + std::to_string(totals.handed_bytes) + " bytes, handing over " +
                 std::to_string(totals.hand_ns) + " ns, waits for room " + std::to_string(totals.room_waits) +
                 ", waited " + std::to_string(totals.room_wait_ns) + " ns, writer " + std::to_string(totals.writer_ns) +
                 " ns";

@@ -1,5 +1,6 @@
 // MPI_File_open and MPI_File_close: is a file the engine's? Agreed by all ranks once, at open.
 // What does not live here: views (view.cpp), moving data (direct.cpp).
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -159,7 +160,7 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
     const Candidate candidate = judge(engine, filename, amode, info);
     const bool wanted = candidate.rule != nullptr && candidate.refusal.empty();
     for (const std::shared_ptr<FileState>& file : engine.files()) settle_length(engine, *file);
-    drain_path(engine, candidate.path.c_str());
+    drain_path(engine, AT_FDCWD, candidate.path.c_str());
     const auto real_open = [&] {
         if (!wanted) return engine.below.File_open(comm, filename, amode, info, fh);
         const LibraryInfo told(info, candidate.chosen.strategy.stripe);

@@ -67,8 +67,8 @@ void drain_behind(FileState& file);
 void drain_own(Handle& handle);
 /// MPI's class of a failure of this rank's bytes of which nobody knows yet.
 [[nodiscard]] int take_behind_error(Handle& handle);
-/// Before a file of this name is opened, or asked about.
-void drain_path(Engine& engine, const char* path);
+/// Before a file of this name, relative to a directory's descriptor or AT_FDCWD, is opened or asked about.
+void drain_path(Engine& engine, int directory, const char* path);
 /// Files that are not closed yet: at the end of MPI, or of the process.
 void drain_everything(Engine& engine);
 void retire_behind(Engine& engine);

@@ -157,6 +157,7 @@ public:
 
     Teams teams;
     BehindDesks desks;
+    std::atomic<int> behind_handles{0};  ///< open ones whose bytes are handed over
 
     /// Collective over `comm` where no rank has one for its group yet. Gives handle.comm.
     void give_comm(Handle& handle, MPI_Comm comm);

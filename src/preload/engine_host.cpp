@@ -48,6 +48,23 @@ void run_storage_thread(void (*body)(void*), void* argument) {
     body(argument);
 }
 
+void before_path(int directory, const char* path) {
+    const int error = errno;
+    thread_local bool inside = false;
+    tracer::ThreadStream& stream = *process_tracer->thread();
+    const bool engines = tracer::context_of(stream, __builtin_frame_address(0)).origin == format::Origin::engine;
+    if (!inside && !engines && path != nullptr) {
+        inside = true;
+        engine::before_path(directory, path);
+        inside = false;
+    }
+    errno = error;
+}
+
+void watch_paths(bool watch) {
+    __atomic_store_n(&process_tracer->before_path, watch ? before_path : nullptr, __ATOMIC_RELEASE);
+}
+
 void note(format::NoteCode code, const char* path, std::int64_t value, const char* text) {
     if (process_tracer->active) process_tracer->note(static_cast<std::uint32_t>(code), path, value, text);
 }
@@ -157,6 +174,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     host.leave_storage = leave_storage;
     host.run_storage_thread = run_storage_thread;
     host.note = note;
+    host.watch_paths = watch_paths;
     host.program_has_open = program_has_open;
     mpi::FileCalls hooks = tables.below_mpi;
     engine::install(tables.below_mpi, hooks, std::move(options), host);

@@ -426,9 +426,32 @@ def test_the_engines_summaries_are_added_by_file() -> None:
     assert row == {
         "path": "/scratch/dump", "ranks": 2, "bytes": 21, "texts": texts, "calls": 1, "operations": 4, "exchanges": 3,
         "rounds": 6, "exchange_s": pytest.approx(0.5), "storage_s": pytest.approx(0.25), "messages": 4,
-        "sent_bytes": 99, "in_subgroups": 2,
+        "sent_bytes": 99, "in_subgroups": 2, "handed_bytes": 0, "hand_s": 0, "room_waits": 0, "room_wait_s": 0,
+        "writer_s": 0,
     }  # fmt: skip
     assert report_text.plan_lines(result["plan"])[0] == "engine: moved 21 B (/scratch/dump)"
+
+
+def test_write_behind_has_rbios_two_bandwidths() -> None:
+    builder = two_writers()
+    text = (
+        "calls 1, read 0 bytes, wrote 10 bytes, storage operations 2, elapsed 9 ns; handed over 4194304 bytes, handing "
+        "over {} ns, waits for room {}, waited 1000000 ns, writer {} ns"
+    )
+    texts = [text.format(10**9, 1, 4 * 10**9), text.format(3 * 10**9, 0, 2 * 10**9)]
+    builder.notes += [Note(p, "engine_summary", "dump", 10, texts[p]) for p in (0, 1)]
+    result = report.build(builder.trace())
+    (row,) = result["plan"]["engine"]
+    assert row["handed_bytes"] == 8 << 20
+    assert row["hand_s"] == pytest.approx(4)
+    assert row["writer_s"] == pytest.approx(4), "the slowest, not the sum"
+    assert row["room_waits"] == 1
+    line = report_text.plan_lines(result["plan"])[1]
+    # 8 MiB in 2 s, which is the mean of 1 and 3; and in the 4 s of the slowest writer.
+    assert line == (
+        "write-behind: handed over 8.00 MiB in 2.00 s (mean of ranks; perceived 4.00 MiB/s); slowest writer 4.00 s "
+        "(actual 2.00 MiB/s); 1 wait for room, 2 ms"
+    )
 
 
 def test_a_plan_that_did_the_same_to_many_files_is_one_line() -> None:

@@ -75,6 +75,7 @@ int traced_fstat(Function function, Call&& call, int, int fd, Status*) {
 // ------------------------------------------------------------------------------------------------------- by name
 template <typename Call>
 int traced_question(Function function, Call&& call, int directory, const char* path, const auto* status) {
+    before_path(directory, path);
     if (!posix_is_traced()) return call();
     const auto done = timed(call);
     if (done.result == 0 && S_ISREG(status->st_mode))
@@ -122,6 +123,7 @@ int traced_statx(Function function, Call&& call, int directory, const char* path
 /// A call that changes a name; it may have failed. `offset` as told.
 template <typename Call>
 int traced_at(Function function, Call&& call, int directory, const char* path, std::int64_t offset = -1) {
+    before_path(directory, path);
     if (!posix_is_traced()) return call();
     const auto done = timed(call);
     const int error = error_of(done.result);
@@ -144,6 +146,7 @@ int traced_unlinkat(Function function, Call&& call, int directory, const char* p
 template <typename Call>
 int traced_names(Function from_function, Function to_function, Call&& call, int from_directory, const char* from,
                  int to_directory, const char* to) {
+    before_path(from_directory, from);
     if (!posix_is_traced()) return call();
     // A relative name is looked up before: the call may move the directory.
     const std::uint32_t old_file = file_of_path(from_directory, from);

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/raw_syscall.hpp"
+#include "tracer/hooks/path_files.hpp"
 #include "tracer/ring/process.hpp"
 
 namespace ioweir::tracer {
@@ -160,6 +161,7 @@ inline bool engine_is_opening() {
 
 template <typename Call>
 int traced_openat(Function function, Call&& call, int directory, const char* path, int flags) {
+    before_path(directory, path);
     if (!process_tracer.traces(LayerBit::posix)) {
         const int fd = call();
         mark_engine_descriptor(fd, engine_is_opening());

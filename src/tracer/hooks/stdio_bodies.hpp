@@ -312,6 +312,7 @@ void record_stream_open(Function function, std::FILE* file, const char* path, co
 
 template <typename Call>
 std::FILE* traced_fopen(Function function, Call&& call, const char* path, const char* mode) {
+    before_path(AT_FDCWD, path);
     if (process_tracer.layers == 0) return call();
     const std::uint64_t start = ticks(process_tracer.use_tsc);
     std::FILE* const file = call();

@@ -102,6 +102,8 @@ struct alignas(64) Tracer {
     void (*rank)(int rank, int ranks, const char* mpi_version) = nullptr;
     void (*finalize)() = nullptr;
     bool (*has_open)(std::uint64_t device, std::uint64_t inode) = nullptr;
+    /// Called before a file of this name is opened, asked about or changed; null as long as nobody has to know. Atomic.
+    void (*before_path)(int directory, const char* path) = nullptr;
     /// A stream that can be written to while `stream` is being written; null when there is none (counted as dropped).
     ThreadStream* (*deputy)(ThreadStream& stream) = nullptr;
     /// Who called the hook, as a site number; 0 when it cannot be told. Null unless call sites are recorded.

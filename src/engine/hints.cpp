@@ -202,6 +202,8 @@ void show_hints(const Handle& handle, MPI_Info info) {
     } else if (effects.writers_chosen) {
         put(info, "romio_cb_write", "disable");
     }
+    if (handle.stored.size_bytes > 0) put(info, "striping_unit", std::to_string(handle.stored.size_bytes));
+    if (handle.stored.count > 0) put(info, "striping_factor", std::to_string(handle.stored.count));
     put(info, "romio_ds_write", effects.sieving_answer);
     put(info, "ioweir_mapping", planner::to_text(strategy.mapping));
     put(info, "ioweir_writers", planner::to_text(strategy.writers));

@@ -145,6 +145,9 @@ void engage(Engine& engine, Handle& handle, MPI_Comm comm, const planner::FileRu
     handle.engaged = true;
     handle.file = engine.file(handle.descriptor.identity);
     handle.view = {0, 1, layout::flatten(MPI_BYTE).value()};
+    const planner::Stripe& stripe = handle.strategy.stripe;
+    if (handle.strategy.writers.kind == planner::WritersKind::aggregators || stripe.size_bytes > 0 || stripe.count > 0)
+        adopt_striping(engine, handle);
     if (handle.strategy.writers.kind == planner::WritersKind::behind)
         begin_behind(engine, handle, comm, rule.visible_at_sync);
     if (handle.rank == 0) {

@@ -12,6 +12,10 @@ namespace ioweir::engine {
 int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh);
 int close_file(Engine& engine, MPI_File* fh);
 
+// striping.cpp: asks the file system how the file is striped, and for what the plan or the program wants of a new one. Collective over
+// the handle's group. Where neither says a stripe's size, the file system's is used.
+void adopt_striping(Engine& engine, Handle& handle);
+
 // view.cpp: can the view be followed?
 int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
              const char* datarep, MPI_Info info);

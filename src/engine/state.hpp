@@ -117,6 +117,7 @@ struct Handle {
 
     bool defers_set_size = false;
     planner::Strategy strategy;      ///< of the rule and the program's hints; agreed by all ranks if engaged
+    planner::Stripe stored;          ///< as the file system says; 0: it does not
     std::shared_ptr<Team> team;      ///< collective calls go through its exchange; null: each rank moves its own bytes
     std::shared_ptr<Behind> behind;  ///< this rank's bytes are handed over to a writer; null: they are not
     SurveyMemory surveys;

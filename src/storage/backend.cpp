@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,6 +69,27 @@ int Backend::close(int descriptor) {
 
 int Backend::attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) {
     return ::fallocate(descriptor, mode, offset, bytes) == 0 ? 0 : -errno;
+}
+
+std::int64_t Backend::attempt_read_attribute(int descriptor, const char* name, void* value, std::size_t room) {
+    const ssize_t length = ::fgetxattr(descriptor, name, value, room);
+    return length < 0 ? -errno : length;
+}
+
+int Backend::attempt_write_attribute(int descriptor, const char* name, const void* value, std::size_t bytes) {
+    return ::fsetxattr(descriptor, name, value, bytes, 0) == 0 ? 0 : -errno;
+}
+
+FileLayout Backend::striping_of(int descriptor) {
+    return read_layout([&](const char* name, void* value, std::size_t room) {
+        return attempt_read_attribute(descriptor, name, value, room);
+    });
+}
+
+int Backend::ask_for_striping(int descriptor, const FileLayout& wanted) {
+    return write_layout(wanted, striping_of(descriptor), [&](const char* name, const void* value, std::size_t bytes) {
+        return attempt_write_attribute(descriptor, name, value, bytes);
+    });
 }
 
 int Backend::grow(int descriptor, std::int64_t bytes) {

@@ -6,7 +6,10 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <cstddef>
 #include <cstdint>
+
+#include "storage/file_layout.hpp"
 
 namespace ioweir::storage {
 
@@ -55,6 +58,11 @@ public:
     /// Found by trying, on the file's first byte: its length and its bytes stay as they are.
     [[nodiscard]] bool can_grow(int descriptor);
 
+    /// How the file is striped, as far as its file system says (file_layout.hpp).
+    [[nodiscard]] FileLayout striping_of(int descriptor);
+    /// Asks for another striping of a file without a byte. An errno value; ENOTSUP where it cannot be said.
+    int ask_for_striping(int descriptor, const FileLayout& wanted);
+
     // One attempt each. Public so that a backend can wrap another; callers outside of this room use the above.
     // Attempts at transfers return the bytes moved (0: end of file) or a negative errno value.
     [[nodiscard]] virtual Opened attempt_open(const char* path, int flags, mode_t mode) = 0;
@@ -63,6 +71,9 @@ public:
     virtual std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) = 0;
     /// fallocate(2): 0 or a negative errno value.
     virtual int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes);
+    /// fgetxattr(2): the length or a negative errno value; fsetxattr(2): 0 or a negative errno value.
+    virtual std::int64_t attempt_read_attribute(int descriptor, const char* name, void* value, std::size_t room);
+    virtual int attempt_write_attribute(int descriptor, const char* name, const void* value, std::size_t bytes);
 };
 
 }  // namespace ioweir::storage

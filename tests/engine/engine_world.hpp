@@ -7,7 +7,10 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,6 +28,8 @@ class SwitchedBackend final : public storage::Backend {
 public:
     void arm(storage::Fault fault) { now_ = std::make_unique<storage::FaultBackend>(posix_, fault); }
     [[nodiscard]] std::int64_t struck() const { return now_->struck(); }
+    std::vector<std::int64_t> take_offsets() { return std::exchange(offsets_, {}); }  ///< of those attempts
+    std::map<std::string, std::string> attributes;  ///< of every file: what a file system would say
     std::int64_t take_writes() { return std::exchange(writes_, 0); }
 
     storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
@@ -33,6 +38,7 @@ public:
     int attempt_close(int descriptor) override { return now_->attempt_close(descriptor); }
     std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
         ++writes_;
+        offsets_.push_back(offset);
         return now_->attempt_write(descriptor, pieces, count, offset);
     }
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
@@ -45,11 +51,24 @@ public:
     int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) override {
         return now_->attempt_allocate(descriptor, mode, offset, bytes);
     }
+    std::int64_t attempt_read_attribute(int, const char* name, void* value, std::size_t room) override {
+        const auto found = attributes.find(name);
+        if (found == attributes.end()) return -EOPNOTSUPP;
+        const std::size_t bytes = std::min(room, found->second.size());
+        std::copy_n(found->second.data(), bytes, static_cast<char*>(value));
+        return static_cast<std::int64_t>(bytes);
+    }
+    int attempt_write_attribute(int, const char* name, const void* value, std::size_t bytes) override {
+        if (attributes.empty()) return -EOPNOTSUPP;
+        attributes[name] = std::string(static_cast<const char*>(value), bytes);
+        return 0;
+    }
 
 private:
     storage::PosixBackend posix_;
     std::unique_ptr<storage::FaultBackend> now_ = std::make_unique<storage::FaultBackend>(posix_, storage::Fault{});
     std::int64_t writes_ = 0;
+    std::vector<std::int64_t> offsets_;
 };
 
 struct Note {

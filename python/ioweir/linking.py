@@ -78,8 +78,8 @@ def flags(kind: str, static: bool = False, libraries: bool = False) -> tuple[str
     """What a compiler is given when it links a program.
 
     `-lioweir_trace` is a linker script in a program with shared libraries, which puts the hooks in front of these too,
-    and the archive alone in a static one. `static` takes the archive alone in any case. `libraries`: the program's calls
-    of HDF5, PnetCDF and netCDF too; then the archive must come behind what makes them and before these libraries.
+    and the archive alone in a static one. `static` takes the archive alone in any case. `libraries`: the program's
+    calls of HDF5, PnetCDF and netCDF too; then the archive must come behind what makes them and before these libraries.
     """
     directory = str(directory_of(kind))
     if any(character in directory for character in " ,"):
@@ -144,8 +144,8 @@ def links_program(words: Sequence[str]) -> bool:
 def command(words: Sequence[str], kind: str | None = None, static: bool = False) -> tuple[str, ...]:
     """A compiler's command with ioweir linked in, when it links.
 
-    The archive comes first, so that any library may follow, and again behind each object and library: what of it stands for
-    functions of HDF5, PnetCDF and netCDF comes in where they are called, and before the library that has them.
+    The archive comes first, so that any library may follow, and again behind each object and library: what of it stands
+    for functions of HDF5, PnetCDF and netCDF comes in where they are called, and before the library that has them.
     """
     compiler, *arguments = words
     if not links_program(arguments):

@@ -316,8 +316,22 @@ def test_doctor_knows_the_libraries(library_program: tuple[LibraryProgram, Path]
     assert program.layer in next(line for line in finished.out.splitlines() if line.startswith("Layers"))
 
 
+def symbols_of(program: Path) -> str:
+    return subprocess.run(["nm", str(program)], capture_output=True, text=True, check=True).stdout
+
+
+def test_flags_have_the_libraries_when_asked(tmp_path: Path) -> None:
+    """Between the objects and the libraries; without --libraries they may stand anywhere."""
+    source = PROGRAMS / "known_pnetcdf.c"
+    flags = link_flags("openmpi", "--libraries")
+    run([OPEN_MPI.cc, source, *flags, "-lpnetcdf", "-o", tmp_path / "with"]).expect()
+    run([OPEN_MPI.cc, *link_flags("openmpi"), source, "-lpnetcdf", "-o", tmp_path / "without"]).expect()
+    assert "__wrap_ncmpi_create" in symbols_of(tmp_path / "with")
+    assert "__wrap_ncmpi" not in symbols_of(tmp_path / "without")
+
+
 def test_programs_without_the_libraries_need_none_of_them(plain_program: Path) -> None:
-    symbols = subprocess.run(["nm", str(plain_program)], capture_output=True, text=True, check=True).stdout
+    symbols = symbols_of(plain_program)
     assert "__wrap_pwrite" in symbols
     assert "__wrap_H5" not in symbols
     assert "__wrap_nc" not in symbols

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/testing.hpp"
-#include "engine/checksum.hpp"
+#include "base/checksum.hpp"
 #include "engine/descriptors.hpp"
 #include "engine/direct.hpp"
 #include "engine/write_log.hpp"

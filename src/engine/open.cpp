@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/checksum.hpp"
+#include "base/checksum.hpp"
 #include "engine/hints.hpp"
 #include "engine/parts.hpp"
 #include "layout/mpi/flatten.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "engine/checksum.hpp"
+#include "base/checksum.hpp"
 #include "engine/scratch.hpp"
 
 namespace ioweir::engine {

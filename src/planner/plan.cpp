@@ -34,7 +34,7 @@ std::optional<Error> why_not_executable(const Strategy& strategy) {
         known += entry->name;
     }
     return Error{"a legal strategy that this version cannot execute yet", to_text(strategy),
-                 "with mapping shared these can be: " + known};
+                 "these can be, with mapping shared: " + known};
 }
 
 Result<Plan> plan(const layout::AccessPattern& pattern, const layout::StripeLayout& layout,

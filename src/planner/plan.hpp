@@ -51,6 +51,8 @@ public:
     /// The rank that acts as this writer. Writers are on different ranks.
     [[nodiscard]] virtual int writer_rank(std::int64_t writer) const = 0;
     [[nodiscard]] virtual std::int64_t rounds(std::int64_t writer) const = 0;
+    /// The number of the file that a writer's bytes go to: several with mapping = grouped.
+    [[nodiscard]] virtual std::int64_t file(std::int64_t /*writer*/) const { return 0; }
 
     /// The part of the file that a writer covers in a round, whatever the ranks have there: a normal list. With a rank's own bytes
     /// it says what that rank sends (an executor need not list extents). Nothing for strategies without buffers.
@@ -92,6 +94,13 @@ struct Plan {
 /// Can plan() make plans of this strategy? Nothing when it can, else the error that plan() would give.
 [[nodiscard]] std::optional<Error> why_not_executable(const Strategy& strategy);
 
+/// With mapping = grouped: the first rank of a group (of `groups` after the last), and the group of a rank. Groups are neighbours, as
+/// equal as can be; with more groups than ranks some have none.
+[[nodiscard]] int first_rank_of_group(std::int64_t group, std::int64_t groups, int ranks);
+[[nodiscard]] int group_of_rank(int rank, std::int64_t groups, int ranks);
+/// The strategy by which a group moves its bytes into its own file.
+[[nodiscard]] Strategy within_group(const Strategy& strategy);
+
 /// What a verified plan does, in numbers.
 struct PlanSummary {
     std::int64_t writers = 0;          ///< writers with something to do
@@ -108,7 +117,7 @@ struct PlanSummary {
 /// Proves that a plan does exactly what the pattern asks, or says what is wrong and where:
 /// - each byte of each rank is handed out exactly once, to a writer that moves it in that very round;
 /// - each byte that a writer moves was handed to it in that round, so no byte outside of the pattern is touched;
-/// - no byte is moved twice; where each rank's bytes are moved by themselves (everyone, behind), a byte that k ranks share may be
+/// - no byte of a file is moved twice; where each rank's bytes are moved by themselves (everyone, behind), a byte that k ranks share may be
 ///   moved up to k times, never twice for one of them;
 /// - no round exceeds the buffer; ranks and writers see the same messages.
 /// Memory: the joined storage operations, and one number a rank.

@@ -408,7 +408,7 @@ TEST(AggregatorsEven, VerifiesWith131072Ranks) {
 TEST(Plan, LegalButNotExecutableIsSaid) {
     const auto pattern = pattern_of({{{0, 8}}});
     std::vector<Strategy> others(6);
-    others[0].mapping = {MappingKind::grouped, 4};
+    others[0].mapping = {MappingKind::subfiles, 4};
     others[1].mapping = {MappingKind::log, 0};
     others[2].writers = {WritersKind::delegates, 8};
     others[3].writers = {WritersKind::aggregators, 4};
@@ -423,8 +423,9 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
         EXPECT_EQ(made.error().what, "a legal strategy that this version cannot execute yet");
         EXPECT_EQ(made.error().value, to_text(strategy));
         EXPECT_EQ(made.error().remedy,
-                  "with mapping shared these can be: everyone; aggregators with even, aligned, cyclic, group-cyclic "
-                  "or cooperative domains, sequential or contention-free; behind");
+                  "these can be, with mapping shared: everyone; aggregators with even, aligned, cyclic, group-cyclic "
+                  "or cooperative domains, sequential or contention-free; behind; mapping grouped with everyone or "
+                  "aggregators in each group");
         EXPECT_TRUE(why_not_executable(strategy).has_value());
     }
 }

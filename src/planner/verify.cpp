@@ -5,6 +5,7 @@
 // then cannot repeat a byte, so a rank whose delivered bytes add up to its requested bytes has delivered each exactly once. Bytes
 // that several ranks share under writers = everyone are moved more than once; for those the messages are compared one by one.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -107,7 +108,8 @@ private:
         if (const ExtentList twice = layout::sort_and_find_shared(moved); !twice.empty() && !ranks_share) {
             fail("a writer moves bytes twice", "writer " + std::to_string(writer) + ", " + first_bytes_text(twice));
         }
-        for (const Extent& extent : moved) layout::append_joining(moved_by_all_, extent);
+        ExtentList& file = moved_of_file_[schedule_.file(writer)];
+        for (const Extent& extent : moved) layout::append_joining(file, extent);
         summary_.writers += busy ? 1 : 0;
         summary_.rounds = std::max(summary_.rounds, schedule_.rounds(writer));
     }
@@ -187,16 +189,22 @@ private:
         if (schedule_.writer_rank(writer) != message.rank) summary_.bytes_between_ranks += bytes;
     }
 
-    /// No byte is moved by two writers; shared bytes may be where every rank writes for itself.
+    /// No byte of a file is moved by two writers; shared bytes may be where every rank writes for itself.
     void check_across_writers() {
-        const ExtentList shared = layout::sort_and_find_shared(moved_by_all_);
-        if (shared.empty()) return;
+        for (auto& [file, moved] : moved_of_file_) {
+            const ExtentList shared = layout::sort_and_find_shared(moved);
+            if (!shared.empty() && ok()) check_shared(file, shared);
+        }
+    }
+
+    void check_shared(std::int64_t file, const ExtentList& shared) {
         if (!each_rank_by_itself(plan_.strategy)) {
-            fail("bytes are moved twice", movers_of(shared.front()) + ", " + first_bytes_text(shared));
+            fail("bytes are moved twice", movers_of(file, shared.front()) + ", " + first_bytes_text(shared));
             return;
         }
         std::vector<Delivery> deliveries;
         for_all_messages([&](const Message& message, std::int64_t) {
+            if (schedule_.file(message.writer) != file) return;
             for (const Extent& extent : layout::intersect(message.extents, ExtentSpan(shared))) {
                 deliveries.push_back({message.rank, extent});
             }
@@ -261,9 +269,10 @@ private:
         }
     }
 
-    [[nodiscard]] std::string movers_of(Extent wanted) const {
+    [[nodiscard]] std::string movers_of(std::int64_t file, Extent wanted) const {
         std::string movers;
         for (std::int64_t writer = 0; writer < schedule_.writers(); ++writer) {
+            if (schedule_.file(writer) != file) continue;
             for (std::int64_t round = 0; round < schedule_.rounds(writer); ++round) {
                 bool moves = false;
                 schedule_.visit_operations(pattern_, writer, round, [&](Extent extent) {
@@ -280,7 +289,7 @@ private:
     const AccessPattern& pattern_;
     Error error_;
     PlanSummary summary_;
-    ExtentList moved_by_all_;
+    std::map<std::int64_t, ExtentList> moved_of_file_;
     std::vector<std::int64_t> delivered_bytes_;  // one a rank
     std::vector<std::uint64_t> fingerprints_;    // one a rank: of its messages as the writers see them
 };

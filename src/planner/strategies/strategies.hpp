@@ -29,5 +29,6 @@ struct StrategyEntry {
 extern const StrategyEntry everyone_strategy;     // everyone.cpp
 extern const StrategyEntry aggregators_strategy;  // aggregators.cpp
 extern const StrategyEntry behind_strategy;       // behind.cpp
+extern const StrategyEntry grouped_strategy;      // grouped.cpp
 
 }  // namespace ioweir::planner

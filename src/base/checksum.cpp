@@ -1,9 +1,9 @@
-#include "engine/checksum.hpp"
+#include "base/checksum.hpp"
 
 #include <bit>
 #include <cstring>
 
-namespace ioweir::engine {
+namespace ioweir {
 namespace {
 
 constexpr std::uint64_t prime1 = 0x9E3779B185EBCA87ULL, prime2 = 0xC2B2AE3D27D4EB4FULL, prime3 = 0x165667B19E3779F9ULL,
@@ -46,4 +46,4 @@ std::uint64_t checksum(const void* data, std::size_t bytes) {
     return sum ^ (sum >> 32);
 }
 
-}  // namespace ioweir::engine
+}  // namespace ioweir

@@ -1,0 +1,122 @@
+#include "container/stub.hpp"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+#include "base/checksum.hpp"
+
+namespace ioweir::container {
+namespace {
+
+constexpr std::string_view first_line = "ioweir container 1\n";
+constexpr std::string_view any_version = "ioweir container ";
+constexpr std::size_t id_digits = 32;
+constexpr std::int64_t most_groups = 1'000'000;
+
+bool is_id(std::string_view text) {
+    return text.size() == id_digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+Error damaged(const std::string& why) {
+    return {"a damaged ioweir stub", why,
+            "restore the file from a copy; its bytes are in a directory .ioweir-ID beside it"};
+}
+
+/// What follows `key` and a blank on a line of its own.
+std::optional<std::string_view> value_of(std::string_view text, std::string_view key) {
+    const std::string wanted = "\n" + std::string(key) + " ";
+    const std::size_t at = text.find(wanted);
+    if (at == std::string_view::npos) return std::nullopt;
+    const std::size_t begin = at + wanted.size();
+    const std::size_t end = text.find('\n', begin);
+    if (end == std::string_view::npos) return std::nullopt;
+    return text.substr(begin, end - begin);
+}
+
+}  // namespace
+
+Result<Stub> new_stub(Shape shape) {
+    unsigned char random[id_digits / 2];
+    if (::getrandom(random, sizeof random, 0) != static_cast<ssize_t>(sizeof random))
+        return Error{"no random numbers for a container's name", std::strerror(errno), "getrandom(2) must work"};
+    constexpr char digits[] = "0123456789abcdef";
+    Stub stub;
+    stub.shape = shape;
+    for (const unsigned char byte : random) {
+        stub.id += digits[byte >> 4];
+        stub.id += digits[byte & 15];
+    }
+    return stub;
+}
+
+std::string to_text(const Stub& stub) {
+    std::string facts = "id " + stub.id + "\nmapping grouped:" + std::to_string(stub.shape.groups) + "\n";
+    char check[32];
+    std::snprintf(check, sizeof check, "check %016llx\n",
+                  static_cast<unsigned long long>(checksum(facts.data(), facts.size())));
+    return std::string(first_line) + facts + check +
+           "\nThis file stands for one whose bytes are in the directory .ioweir-" + stub.id +
+           "\nbeside it. Programs under ioweir read it through MPI-IO;\nto make it an ordinary file: ioweir merge "
+           "FILE\n";
+}
+
+bool looks_like_stub(std::string_view beginning) { return beginning.starts_with(any_version); }
+
+Result<Stub> parse_stub(std::string_view text) {
+    if (!text.starts_with(first_line)) {
+        if (!looks_like_stub(text)) return damaged("its first line is missing");
+        const std::string version(text.substr(any_version.size(), text.find('\n') - any_version.size()));
+        return Error{"an ioweir container of another version", version, "this ioweir knows version 1"};
+    }
+    Stub stub;
+    const auto id = value_of(text, "id");
+    if (!id || !is_id(*id)) return damaged("no id of 32 hexadecimal digits");
+    stub.id = *id;
+    constexpr std::string_view grouped = "grouped:";
+    const auto mapping = value_of(text, "mapping");
+    if (!mapping || !mapping->starts_with(grouped)) return damaged("no mapping that this ioweir knows");
+    const char* const end = mapping->data() + mapping->size();
+    const auto [rest, code] = std::from_chars(mapping->data() + grouped.size(), end, stub.shape.groups);
+    if (code != std::errc{} || rest != end || stub.shape.groups < 1 || stub.shape.groups > most_groups)
+        return damaged("mapping " + std::string(*mapping));
+    if (text != to_text(stub)) return damaged("its text is not as ioweir writes it");
+    return stub;
+}
+
+std::string directory_of(const std::string& stub_path, const std::string& id) {
+    const std::size_t slash = stub_path.rfind('/');
+    const std::string beside = slash == std::string::npos ? "" : stub_path.substr(0, slash + 1);
+    return beside + ".ioweir-" + id;
+}
+
+Result<std::optional<Stub>> read_stub(const std::string& path) {
+    struct stat info{};
+    if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0 ||
+        info.st_size > most_stub_bytes) {
+        return std::optional<Stub>();
+    }
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return std::optional<Stub>();  // whoever may not read it meets the same error at its own open
+    char text[most_stub_bytes];
+    ssize_t length = 0;
+    do {
+        length = ::pread(descriptor, text, sizeof text, 0);
+    } while (length < 0 && errno == EINTR);
+    const int error = errno;
+    ::close(descriptor);
+    if (length < 0) return Error{"cannot read", path, std::strerror(error)};
+    const std::string_view all(text, static_cast<std::size_t>(length));
+    if (!looks_like_stub(all)) return std::optional<Stub>();
+    auto stub = parse_stub(all);
+    if (!stub) return Error{stub.error().what, path + ": " + stub.error().value, stub.error().remedy};
+    return std::optional<Stub>(stub.take());
+}
+
+}  // namespace ioweir::container

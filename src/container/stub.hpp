@@ -1,0 +1,44 @@
+// Stub: the small text file at a program's path that stands for a logical file whose bytes lie in a directory beside it.
+// What does not live here: what is in the directory (directory.hpp, index.hpp), moving bytes (container.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace ioweir::container {
+
+/// How a logical file's bytes are divided: today by groups of ranks only.
+struct Shape {
+    std::int64_t groups = 1;
+    friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+struct Stub {
+    std::string id;  ///< 32 hexadecimal digits, drawn at random
+    Shape shape;
+    friend bool operator==(const Stub&, const Stub&) = default;
+};
+
+/// No stub is longer. Short on purpose: a program without ioweir meets the end of the file instead of zeros.
+inline constexpr std::int64_t most_stub_bytes = 512;
+
+/// The id comes from getrandom(2).
+[[nodiscard]] Result<Stub> new_stub(Shape shape);
+[[nodiscard]] std::string to_text(const Stub& stub);
+
+/// Does a file that begins like this claim to be a stub?
+[[nodiscard]] bool looks_like_stub(std::string_view beginning);
+/// Of a stub's whole text.
+[[nodiscard]] Result<Stub> parse_stub(std::string_view text);
+
+/// The directory of a stub's bytes: in the directory of the stub, named by its id, so that renaming the stub loses nothing.
+[[nodiscard]] std::string directory_of(const std::string& stub_path, const std::string& id);
+
+/// The stub at a path; nothing when an ordinary file (or none) is there. An Error: a damaged one, or one that cannot be read.
+[[nodiscard]] Result<std::optional<Stub>> read_stub(const std::string& path);
+
+}  // namespace ioweir::container

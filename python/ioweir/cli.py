@@ -328,6 +328,47 @@ def explain(
         print("\n".join(explanation.to_text(result)))
 
 
+FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that programs wrote under a plan.")]
+
+
+@app.command()
+def merge(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file that the program wrote.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="OUT", help="Write it there and keep FILE. [in its place]")
+    ] = None,
+) -> None:
+    """Make one ordinary file of one whose bytes lie in several."""
+    from ioweir import container  # noqa: PLC0415
+
+    print(container.merge(file, output))
+
+
+@app.command()
+def ls(files: FilesArgument, as_json: JsonOption = False) -> None:
+    """Say where the bytes of files lie that ioweir divided among several."""
+    from ioweir import container  # noqa: PLC0415
+
+    described = [container.describe(file) for file in files]
+    if as_json:
+        _print_json(described)
+    else:
+        print("\n".join(line for one in described for line in container.to_text(one)))
+
+
+@app.command()
+def check(files: FilesArgument, as_json: JsonOption = False) -> None:
+    """Check files whose bytes lie in several: complete, and nothing damaged? Exit code 1 if not."""
+    from ioweir import container  # noqa: PLC0415
+
+    checked = [container.check(file) for file in files]
+    if as_json:
+        _print_json(checked)
+    else:
+        print("\n".join(line for one in checked for line in container.verdict(one)))
+    sys.exit(EXIT_FAILED if any(one["problems"] for one in checked) else 0)
+
+
 def compiler() -> None:
     """Entry point of ioweir-mpicc and its relatives: the compiler they are named after, with ioweir linked in."""
     from ioweir import linking  # noqa: PLC0415

@@ -27,7 +27,8 @@ EXIT_CODES: Final[tuple[tuple[str, str], ...]] = (
     ("0", "done; for run: the program returned 0"),
     (
         "1",
-        "could not be done: no trace in the directory, doctor found something that stops tracing; kernel: a wrong byte",
+        "could not be done: no trace in the directory, doctor found something that stops tracing; "
+        "kernel: a wrong byte; check: a file is not whole",
     ),
     ("2", "the command line or the plan is wrong"),
     ("3", "compare: the runs are of different programs (--force compares them all the same)"),

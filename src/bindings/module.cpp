@@ -163,4 +163,5 @@ NB_MODULE(_core, m) {
     bind_planner(m);
     bind_kernels(m);
     bind_explain(m);
+    bind_container(m);
 }

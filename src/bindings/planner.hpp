@@ -1,4 +1,4 @@
-// Bindings of the plan file (planner.cpp), the kernels (kernels.cpp) and of plans (explain.cpp), added to the module by module.cpp.
+// Bindings of the plan file (planner.cpp), the kernels (kernels.cpp), plans (explain.cpp) and containers (container.cpp), added to the module by module.cpp.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -6,3 +6,4 @@
 void bind_planner(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
 void bind_explain(nanobind::module_& m);
+void bind_container(nanobind::module_& m);

@@ -44,6 +44,7 @@ public:
     /// An errno value.
     int set_length(std::int64_t bytes, bool records);
     [[nodiscard]] const Directory& directory() const { return directory_; }
+    [[nodiscard]] std::uint32_t generation() const { return role_.generation; }
     /// Why a read failed with EIO, if the index was the reason.
     [[nodiscard]] std::string problem() const;
 

@@ -10,6 +10,7 @@
 #include "engine/parts.hpp"
 #include "engine/scratch.hpp"
 #include "layout/mpi/flatten.hpp"
+#include "planner/plan.hpp"
 
 namespace ioweir::engine {
 namespace {
@@ -25,9 +26,11 @@ struct Decision {
     std::int64_t bytes = 0;
     std::int64_t first_byte = 0;       ///< of the view's data
     std::int64_t position_etypes = 0;  ///< where an individual pointer stands
+    bool refused = false;              ///< the library will refuse the call, and move nothing
 };
 
 Decision alone(std::string reason) { return {By::library_alone, std::move(reason), nullptr, 0, 0, 0}; }
+Decision refused(std::string reason) { return {By::library_alone, std::move(reason), nullptr, 0, 0, 0, true}; }
 
 Decision decide(Engine& engine, Handle& handle, const Call& call) {
     if (!handle.engaged) return {By::library, handle.refusal, nullptr, 0, 0, 0};
@@ -38,10 +41,10 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
 
     // From here on other ranks may see it differently. Faulty arguments are the library's to complain about.
     if (call.count < 0 || call.datatype == MPI_DATATYPE_NULL || (call.explicit_offset && call.offset < 0)) {
-        return alone("faulty arguments");
+        return refused("faulty arguments");
     }
     if (!(call.direction == Direction::read ? handle.readable : handle.writable))
-        return alone("against the access mode");
+        return refused("against the access mode");
     Decision decision;
     const auto flat = layout::flatten(call.datatype);
     MPI_Count size = 0;
@@ -77,13 +80,13 @@ Outcome move_bytes(Engine& engine, Handle& handle, Direction direction, const Me
     } else {
         const StorageScope scope(engine);
         outcome = direction == Direction::write
-                      ? write_direct(engine.backend, handle.descriptor.number, memory, range, tuning)
-                      : read_direct(engine.backend, handle.descriptor.number, memory, range, tuning);
+                      ? write_direct(*handle.storage, handle.descriptor.number, memory, range, tuning)
+                      : read_direct(*handle.storage, handle.descriptor.number, memory, range, tuning);
     }
     if (direction == Direction::read && outcome.error == 0 && outcome.bytes < memory.bytes &&
         settle_size(engine, *handle.file)) {
         const StorageScope scope(engine);
-        outcome = read_direct(engine.backend, handle.descriptor.number, memory, range, tuning);
+        outcome = read_direct(*handle.storage, handle.descriptor.number, memory, range, tuning);
     }
     if (engine.verify && direction == Direction::write && outcome.error == 0) {
         const std::lock_guard guard(handle.file->log_lock);
@@ -151,7 +154,7 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     const auto started = std::chrono::steady_clock::now();
     const bool brings = decision.by == By::engine && decision.type && decision.bytes > 0;
     const Memory memory{static_cast<std::byte*>(call.buffer), decision.type.get(), decision.bytes};
-    Errand errand{&engine.backend,
+    Errand errand{handle.storage,
                   handle.descriptor.number,
                   brings ? &memory : nullptr,
                   {&handle.view, decision.first_byte},
@@ -159,8 +162,8 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
                   engine.host.leave_storage};
     const bool writes = call.direction == Direction::write;
     if (!writes) settle_size(engine, *handle.file);  // an aggregator must not meet the end too soon
-    const TogetherOutcome together = transfer_together(*handle.team, handle.strategy, writes, errand, handle.surveys,
-                                                       handle.subgroup[writes ? 1 : 0]);
+    const TogetherOutcome together = transfer_together(*handle.team, planner::within_group(handle.strategy), writes,
+                                                       errand, handle.surveys, handle.subgroup[writes ? 1 : 0]);
     if (!together.done) {
         handle.passed.count("no exchange, each rank alone: " + together.refusal);
         return std::nullopt;
@@ -184,6 +187,16 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     return together.outcome;
 }
 
+/// The bytes do not lie where the library would look for them.
+int refuse_container(Handle& handle, const Call& call, const std::string& reason) {
+    handle.passed.count("refused, for the bytes of the file lie in several: " + reason);
+    if (call.status != MPI_STATUS_IGNORE) {
+        PMPI_Status_set_elements_x(call.status, MPI_BYTE, 0);
+        PMPI_Status_set_cancelled(call.status, 0);
+    }
+    return call.raises ? raise(call.fh, MPI_ERR_UNSUPPORTED_OPERATION) : MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
 int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
                       FunctionRef<int()> independent) {
     const auto started = std::chrono::steady_clock::now();
@@ -197,6 +210,8 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     const bool together =
         call.collective && handle.team && (call.direction == Direction::write || handle.effects.reads_together);
     if (decision.by != By::library && together) outcome = move_together(engine, handle, call, decision);
+    if (decision.by != By::engine && handle.container && !decision.refused)
+        return refuse_container(handle, call, decision.reason);
     if (decision.by != By::engine) {
         handle.passed.count(decision.reason);
         if (handle.file && call.direction == Direction::write) ++handle.file->passed_writes;
@@ -234,6 +249,7 @@ int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()
         return transfer_or_throw(engine, handle, call, same, independent);
     } catch (const std::bad_alloc&) {
         // No exception may reach a C or Fortran program. This rank does without the engine; its pointer has not moved yet.
+        if (handle.container) return call.raises ? raise(call.fh, MPI_ERR_NO_MEM) : MPI_ERR_NO_MEM;
         return independent();
     }
 }

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "base/testing.hpp"
 #include "base/checksum.hpp"
+#include "base/testing.hpp"
 #include "engine/descriptors.hpp"
 #include "engine/direct.hpp"
 #include "engine/write_log.hpp"

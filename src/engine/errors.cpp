@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "engine/mapped.hpp"
 #include "engine/parts.hpp"
 
 namespace ioweir::engine {
@@ -54,6 +55,7 @@ int agree_on_errors(Engine& engine, Handle& handle) {
     const WaitingSize size = waiting_size(engine, handle);
     std::array<std::int64_t, 3> largest{owed != MPI_SUCCESS ? owed : told, size.said, size.there};
     if (handle.size > 1) PMPI_Allreduce(MPI_IN_PLACE, largest.data(), 3, MPI_INT64_T, MPI_MAX, handle.comm);
+    handle.clean = largest[0] == MPI_SUCCESS;
     // Every rank's writes are done by now, and all see the same figures: either all are here or none.
     if (largest[1] > largest[2]) {
         int failure = handle.rank == 0 ? error_class(grow(engine, handle, largest[1])) : MPI_SUCCESS;
@@ -68,6 +70,7 @@ int agree_on_errors(Engine& engine, Handle& handle) {
 int sync_file(Engine& engine, MPI_File fh) {
     const std::shared_ptr<Handle> handle = engine.find(fh);
     if (!handle || !handle->engaged) return engine.below.File_sync(fh);
+    flush_container(engine, *handle, true);
     const int others = agree_on_errors(engine, *handle);
     const int result = engine.below.File_sync(fh);
     if (result != MPI_SUCCESS) {

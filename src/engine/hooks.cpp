@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/hints.hpp"
+#include "engine/mapped.hpp"
 #include "engine/parts.hpp"
 #include "layout/mpi/flatten.hpp"
 
@@ -28,6 +29,11 @@ int hook_set_info(MPI_File fh, MPI_Info info) {
     const std::shared_ptr<Handle> handle = the_engine->find(fh);
     if (!handle || !handle->engaged || info == MPI_INFO_NULL) return the_engine->below.File_set_info(fh, info);
     return the_engine->below.File_set_info(fh, LibraryInfo(info, handle->strategy.stripe).get());
+}
+
+int hook_delete(const char* filename, MPI_Info info) {
+    if (filename != nullptr) delete_file(*the_engine, filename);
+    return the_engine->below.File_delete(filename, info);
 }
 
 int hook_sync(MPI_File fh) { return sync_file(*the_engine, fh); }
@@ -110,6 +116,7 @@ void install(const FileCalls& below, FileCalls& hooks, Options options, Host hos
     if (below.File_get_info != nullptr) hooks.File_get_info = hook_get_info;
     if (below.File_set_info != nullptr) hooks.File_set_info = hook_set_info;
     if (below.File_sync != nullptr) hooks.File_sync = hook_sync;
+    if (below.File_delete != nullptr) hooks.File_delete = hook_delete;
     count_left_calls(below, hooks);
     hook_split_collectives(below, hooks);
     hook_nonblocking_calls(below, hooks);
@@ -142,6 +149,7 @@ void shut_down() {
         drain_own(*handle);
         count_behind(*handle);
         if (handle->file) settle_size(*the_engine, *handle->file);
+        flush_container(*the_engine, *handle, false);
         note_end(*the_engine, *handle);
         const StorageScope scope(*the_engine);
         the_engine->descriptors.release(handle->descriptor);

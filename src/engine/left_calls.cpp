@@ -25,6 +25,7 @@ struct Left<member> {
         Engine& the_engine = *engine();
         if (const std::shared_ptr<Handle> handle = the_engine.find(fh)) {
             handle->passed.count(handle->engaged ? reason : handle->refusal);
+            if (handle->container) return raise(fh, MPI_ERR_UNSUPPORTED_OPERATION);
             if (handle->file && moves == Moves::writes) ++handle->file->passed_writes;
             if (handle->file) settle_size(the_engine, *handle->file);
         }

@@ -13,6 +13,7 @@
 
 #include "base/checksum.hpp"
 #include "engine/hints.hpp"
+#include "engine/mapped.hpp"
 #include "engine/parts.hpp"
 #include "layout/mpi/flatten.hpp"
 #include "planner/plan.hpp"
@@ -133,12 +134,39 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
     return {least[0] == 1 && least[1] == ~least[2] && least[3] == ~least[4], least[5] == ~least[6]};
 }
 
-/// All ranks have agreed that they want it.
-void engage(Engine& engine, Handle& handle, MPI_Comm comm, const planner::FileRule& rule) {
+/// Those who exchange bytes with each other: all ranks of the file, or with a container those of one group.
+std::string make_team(Engine& engine, Handle& handle, MPI_Comm comm) {
+    std::string why;
+    if (handle.container) {
+        const int groups = static_cast<int>(handle.strategy.mapping.count);
+        MPI_Comm group = MPI_COMM_NULL;
+        PMPI_Comm_split(comm, planner::group_of_rank(handle.rank, groups, handle.size), handle.rank, &group);
+        handle.team = engine.teams.of(group, why);
+        PMPI_Comm_free(&group);
+    } else {
+        handle.team = engine.teams.of(comm, why);
+    }
+    return why;
+}
+
+/// All ranks have agreed that they want it. An MPI error class on every rank when the file cannot be opened after all.
+int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found,
+           const planner::FileRule* rule) {
+    handle.storage = &engine.backend;
+    if (found.kind == Found::Kind::stub || handle.strategy.mapping.kind == planner::MappingKind::grouped) {
+        const int failure =
+            attach_container(engine, handle, comm, amode, found, rule != nullptr && rule->visible_at_sync);
+        if (failure != MPI_SUCCESS) return failure;
+    }
     if (handle.size > 1) {
         if (handle.strategy.writers.kind == planner::WritersKind::aggregators) {
-            handle.team = engine.teams.of(comm, handle.refusal);
-            if (!handle.team) return;
+            const std::string why = make_team(engine, handle, comm);
+            if (!handle.team && !handle.container) {
+                handle.refusal = why;
+                return MPI_SUCCESS;
+            }
+            // A container is nothing that the MPI library could move: each rank moves its own bytes then.
+            if (!handle.team) handle.passed.count("no exchange, each rank alone: " + why);
         }
         engine.give_comm(handle, comm);
     }
@@ -149,11 +177,28 @@ void engage(Engine& engine, Handle& handle, MPI_Comm comm, const planner::FileRu
     if (handle.strategy.writers.kind == planner::WritersKind::aggregators || stripe.size_bytes > 0 || stripe.count > 0)
         adopt_striping(engine, handle);
     if (handle.strategy.writers.kind == planner::WritersKind::behind)
-        begin_behind(engine, handle, comm, rule.visible_at_sync);
+        begin_behind(engine, handle, comm, rule != nullptr && rule->visible_at_sync);
     if (handle.rank == 0) {
-        note(engine, format::NoteCode::plan_applied, handle.path, rule.line,
-             "rule \"" + rule.match + "\": " + planner::to_text(handle.strategy));
+        const std::string by =
+            rule != nullptr ? "rule \"" + rule->match + "\": " : "no rule, but a container is there: ";
+        note(engine, format::NoteCode::plan_applied, handle.path, rule != nullptr ? rule->line : 0,
+             by + planner::to_text(handle.strategy));
     }
+    return MPI_SUCCESS;
+}
+
+/// A file that the program cannot have: everything that was opened is closed again.
+int give_up(Engine& engine, Handle& handle, MPI_File* fh, int error_class) {
+    {
+        const StorageScope scope(engine);
+        engine.descriptors.release(std::exchange(handle.descriptor, {}));
+    }
+    // A new handle has the error handler of MPI_FILE_NULL, to which errors of MPI_File_open belong (MPI 4.0, section 14.7); Open MPI
+    // cannot be asked to call that one.
+    raise(*fh, error_class);
+    engine.below.File_close(fh);
+    *fh = MPI_FILE_NULL;
+    return error_class;
 }
 
 }  // namespace
@@ -174,6 +219,8 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
     if (result != MPI_SUCCESS) PMPI_Error_class(result, &error_class);
     if (error_class == MPI_ERR_COMM) return result;  // nothing to agree over
 
+    const Found found = look(engine, comm, candidate.path, result == MPI_SUCCESS);
+    const bool is_stub = found.kind == Found::Kind::stub;
     auto handle = std::make_shared<Handle>();
     handle->id = engine.next_id();
     handle->path = candidate.path;
@@ -182,16 +229,25 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
     handle->refusal = candidate.refusal;
     handle->strategy = candidate.chosen.strategy;
     handle->effects = candidate.chosen.effects;
+    // Bytes that wait are written to one file.
+    if (is_stub && handle->strategy.writers.kind == planner::WritersKind::behind) handle->strategy.writers = {};
+    if (is_stub && !wanted && (amode & MPI_MODE_SEQUENTIAL) == 0) {  // a container needs no rule to be read
+        handle->refusal.clear();
+        handle->strategy = {};
+        handle->effects = {};
+    }
     PMPI_Comm_rank(comm, &handle->rank);
     PMPI_Comm_size(comm, &handle->size);
-    if (wanted && result == MPI_SUCCESS) handle->refusal = open_descriptor(engine, *handle);
+    if (found.kind == Found::Kind::damaged) handle->refusal = "its stub is damaged";
+    const bool tries = (wanted || is_stub) && result == MPI_SUCCESS && handle->refusal.empty();
+    if (tries) handle->refusal = open_descriptor(engine, *handle);
 
-    const bool wants = wanted && result == MPI_SUCCESS && handle->refusal.empty();
+    const bool wants = tries && handle->refusal.empty();
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
     const Agreement agreement = agree(comm, *handle, wants, rule_line);
     if (agreement.engaged) {
         std::vector<std::string> unused = candidate.chosen.unused;
-        if (!agreement.same_hints) {
+        if (!agreement.same_hints && candidate.rule != nullptr) {
             handle->strategy = candidate.rule->strategy;
             handle->effects = {};
             unused.push_back("the program's hints: they differ between ranks");
@@ -200,16 +256,22 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
             for (const std::string& why : unused)
                 note(engine, format::NoteCode::message, handle->path, 0, "not used: " + why);
         }
-        handle->defers_set_size = candidate.rule->defers_set_size;
-        engage(engine, *handle, comm, *candidate.rule);
+        handle->defers_set_size = candidate.rule != nullptr && candidate.rule->defers_set_size;
+        const int failure = engage(engine, *handle, comm, amode, found, candidate.rule);
+        if (failure != MPI_SUCCESS) return give_up(engine, *handle, fh, failure);
     } else if (handle->refusal.empty()) {
         handle->refusal = "not possible on another rank";
+    }
+    if (found.kind != Found::Kind::ordinary && !handle->engaged && result == MPI_SUCCESS) {
+        note(engine, format::NoteCode::message, handle->path, 0,
+             "a container that cannot be opened: " + handle->refusal);
+        return give_up(engine, *handle, fh, is_stub ? MPI_ERR_UNSUPPORTED_OPERATION : MPI_ERR_IO);
     }
     if (!handle->engaged) {
         const StorageScope scope(engine);
         engine.descriptors.release(std::exchange(handle->descriptor, {}));
     }
-    if (result == MPI_SUCCESS && candidate.rule != nullptr) engine.add(*fh, std::move(handle));
+    if (result == MPI_SUCCESS && (candidate.rule != nullptr || is_stub)) engine.add(*fh, std::move(handle));
     return result;
 }
 
@@ -220,12 +282,14 @@ int close_file(Engine& engine, MPI_File* fh) {
     int others = MPI_SUCCESS;
     if (handle->engaged) {
         if (handle->split.kind != SplitCollective::Kind::none) owe_error(*handle, handle->split.result);  // never ended
+        flush_container(engine, *handle, false);
         others = raise(*fh, agree_on_errors(engine, *handle));
     }
     int result = engine.below.File_close(fh);
     if (result == MPI_SUCCESS) result = others;
     if (handle->engaged && engine.verify) verify_written(engine, *handle);
     end_behind(engine, *handle);
+    close_container(engine, *handle, handle->clean);
     note_end(engine, *handle);
     {
         const StorageScope scope(engine);
@@ -237,6 +301,10 @@ int close_file(Engine& engine, MPI_File* fh) {
     }
     if (handle->team && !handle->team->shared) handle->team->free();
     return result;
+}
+
+void delete_file(Engine& engine, const char* filename) {
+    delete_container(engine, std::string(without_prefix(filename)));
 }
 
 }  // namespace ioweir::engine

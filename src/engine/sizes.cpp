@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/checked.hpp"
+#include "engine/mapped.hpp"
 #include "engine/parts.hpp"
 
 namespace ioweir::engine {
@@ -78,6 +80,14 @@ int hook_set_size(MPI_File fh, MPI_Offset size) {
     const std::shared_ptr<Handle> handle = the_engine.find(fh);
     if (!handle || !handle->engaged) return the_engine.below.File_set_size(fh, size);
     drain_behind(*handle->file);
+    if (handle->container) {
+        const int result = set_container_size(the_engine, *handle, size, true);
+        if (result == MPI_SUCCESS && the_engine.verify) {
+            const std::lock_guard guard(handle->file->log_lock);
+            handle->file->log.cut(size);
+        }
+        return raise(fh, result);
+    }
     if (all_may_wait(*handle, may_wait(the_engine, fh, *handle, size), size)) {
         ++handle->totals.sizes_deferred;
         put(*handle->file, {size, handle});
@@ -94,6 +104,10 @@ int hook_set_size(MPI_File fh, MPI_Offset size) {
 }
 
 int hook_get_size(MPI_File fh, MPI_Offset* size) {
+    if (const std::shared_ptr<Handle> mapped = engine()->find(fh); mapped && mapped->container && size != nullptr) {
+        *size = container_size(*engine(), *mapped);
+        return raise(fh, *size < 0 ? MPI_ERR_IO : MPI_SUCCESS);
+    }
     const std::shared_ptr<Handle> handle = engine()->find(fh);
     if (handle && handle->file) drain_behind(*handle->file);
     const int result = engine()->below.File_get_size(fh, size);
@@ -108,7 +122,18 @@ void settle(MPI_File fh) {
     if (handle && handle->file) settle_size(*engine(), *handle->file);
 }
 
+/// Etypes of the view before the end of the logical file, a part counting as one.
+MPI_Offset container_end(const Handle& handle, std::int64_t bytes) {
+    return ceil_divide(handle.view.data_before(bytes), handle.view.etype_bytes);
+}
+
 int hook_seek(MPI_File fh, MPI_Offset offset, int whence) {
+    if (const std::shared_ptr<Handle> mapped = engine()->find(fh);
+        mapped && mapped->container && whence == MPI_SEEK_END) {
+        const std::int64_t bytes = container_size(*engine(), *mapped);
+        if (bytes < 0) return raise(fh, MPI_ERR_IO);
+        return engine()->below.File_seek(fh, container_end(*mapped, bytes) + offset, MPI_SEEK_SET);
+    }
     if (whence == MPI_SEEK_END) settle(fh);
     return engine()->below.File_seek(fh, offset, whence);
 }
@@ -119,11 +144,15 @@ int hook_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
 }
 
 int hook_preallocate(MPI_File fh, MPI_Offset size) {
+    if (const std::shared_ptr<Handle> mapped = engine()->find(fh); mapped && mapped->container)
+        return raise(fh, set_container_size(*engine(), *mapped, size, false));
     settle(fh);
     return engine()->below.File_preallocate(fh, size);
 }
 
 int hook_set_atomicity(MPI_File fh, int flag) {
+    if (const std::shared_ptr<Handle> mapped = engine()->find(fh); mapped && mapped->container && flag != 0)
+        return raise(fh, MPI_ERR_UNSUPPORTED_OPERATION);
     if (flag != 0) settle(fh);
     return engine()->below.File_set_atomicity(fh, flag);
 }

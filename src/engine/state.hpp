@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "container/container.hpp"
 #include "engine/descriptors.hpp"
 #include "engine/engine.hpp"
 #include "engine/together.hpp"
@@ -114,6 +115,11 @@ struct Handle {
     std::shared_ptr<FileState> file;
     Descriptor descriptor;
     std::mutex descriptor_lock;  ///< for its replacement
+
+    storage::Backend* storage = nullptr;  ///< how its bytes are reached: the engine's backend, or the container
+    std::unique_ptr<container::Container> container;  ///< where the bytes lie in several files; null: in one
+    bool deletes_on_close = false;                    ///< the container too
+    bool clean = true;                                ///< no rank had an error at the last agreement
 
     bool defers_set_size = false;
     planner::Strategy strategy;      ///< of the rule and the program's hints; agreed by all ranks if engaged

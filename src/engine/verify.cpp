@@ -124,7 +124,7 @@ void verify_written(Engine& engine, Handle& handle) {
         const std::lock_guard guard(handle.file->log_lock);
         const StorageScope scope(engine);
         if (handle.descriptor.readable) {
-            report = handle.file->log.check(handle.id, engine.backend, handle.descriptor.number);
+            report = handle.file->log.check(handle.id, *handle.storage, handle.descriptor.number);
         }
         sound = handle.file->log.written_except(report.wrong);
     }

@@ -38,6 +38,7 @@ typedef struct MPI_ABI_Request* MPI_Request;
 #define MPI_LONG_LONG ((MPI_Datatype)0x20b)
 #define MPI_SHORT_INT ((MPI_Datatype)0x22c)
 #define MPI_ERRORS_RETURN ((MPI_Errhandler)0x143)
+#define MPI_FILE_NULL ((MPI_File)0x118)
 #define MPI_INFO_NULL ((MPI_Info)0x130)
 #define MPI_MAX ((MPI_Op)0x23)
 #define MPI_MIN ((MPI_Op)0x22)
@@ -68,8 +69,10 @@ enum {
     MPI_THREAD_SINGLE = 0,
     MPI_ERR_BUFFER = 1,
     MPI_ERR_COMM = 5,
+    MPI_MODE_DELETE_ON_CLOSE = 4,
     MPI_ERR_REQUEST = 7,
     MPI_ORDER_C = 12,
+    MPI_ERR_ARG = 13,
     MPI_DISTRIBUTE_NONE = 16,
     MPI_MODE_RDONLY = 16,
     MPI_DISTRIBUTE_BLOCK = 17,
@@ -77,9 +80,11 @@ enum {
     MPI_ERR_ACCESS = 20,
     MPI_MODE_RDWR = 32,
     MPI_ERR_IO = 35,
+    MPI_ERR_NO_MEM = 39,
     MPI_ERR_NO_SPACE = 41,
     MPI_ERR_QUOTA = 44,
     MPI_ERR_READ_ONLY = 45,
+    MPI_ERR_UNSUPPORTED_OPERATION = 55,
     MPI_MODE_SEQUENTIAL = 64,
     MPI_COMBINER_NAMED = 101,
     MPI_COMBINER_DUP = 102,

@@ -1,0 +1,53 @@
+// Python bindings of containers: what one holds, and making it an ordinary file. What does not live here: the command line.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+#include "bindings/planner.hpp"
+#include "container/merge.hpp"
+#include "storage/posix.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+nb::dict describe_container(const std::string& path) {
+    const auto described = ioweir::container::describe(path);
+    if (!described) throw nb::value_error(described.error().message().c_str());
+    const ioweir::container::Description& what = described.value();
+    nb::dict row;
+    row["path"] = path;
+    row["id"] = what.stub.id;
+    row["mapping"] = "grouped:" + std::to_string(what.stub.shape.groups);
+    row["directory"] = what.directory;
+    row["bytes"] = what.bytes;
+    row["held_bytes"] = what.held_bytes;
+    row["group_bytes"] = what.group_bytes;
+    row["segments"] = what.segments;
+    row["open_generations"] = what.open;
+    row["problems"] = what.problems;
+    return row;
+}
+
+std::int64_t merge_container(const std::string& path, const std::string& output) {
+    ioweir::storage::PosixBackend posix;
+    const auto merged = [&] {
+        const nb::gil_scoped_release released;
+        return ioweir::container::merge(posix, path, output);
+    }();
+    if (!merged) throw nb::value_error(merged.error().message().c_str());
+    return merged.value();
+}
+
+}  // namespace
+
+void bind_container(nb::module_& m) {
+    m.def("describe_container", &describe_container, nb::arg("path"),
+          "What the container at a stub's path holds. Raises ValueError when it is none, or cannot be read.");
+    m.def("merge_container", &merge_container, nb::arg("path"), nb::arg("output"),
+          "Writes the logical file to `output` (the stub's own path: in its place) and returns its length in bytes. "
+          "Raises "
+          "ValueError, and leaves everything as it was, when that cannot be done.");
+}

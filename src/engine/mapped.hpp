@@ -1,0 +1,47 @@
+// Files whose bytes lie in several (containers), from the ranks' side: who makes one, who is in which group, and when all have put
+// what they wrote into the index. The real MPI_File lies on the stub, so nothing may be left to the MPI library that moves bytes or
+// depends on the file's length.
+// What does not live here: the container itself (src/container), files that are just shared (open.cpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "container/container.hpp"
+#include "engine/state.hpp"
+
+namespace ioweir::engine {
+
+/// What lies at a path that all ranks are about to use.
+struct Found {
+    enum class Kind : std::int64_t { ordinary, stub, damaged };
+    Kind kind = Kind::ordinary;
+    container::Stub stub;
+};
+
+/// Collective over `comm`: rank 0 looks. `opened`: its MPI library could open the file.
+[[nodiscard]] Found look(Engine& engine, MPI_Comm comm, const std::string& path, bool opened);
+
+/// Collective over `comm`, for a handle whose descriptor is open: opens the stub's container, or makes one where the strategy asks for
+/// it and the file is new. Afterwards handle.container is there, or the mapping is shared. MPI's class of an error, on every rank,
+/// of which rank 0 or the rank concerned has told the user.
+[[nodiscard]] int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found,
+                                   bool visible_at_sync);
+
+/// Of this rank's bytes; a failure is owed to the program. Does nothing without a container.
+void flush_container(Engine& engine, Handle& handle, bool durable);
+
+/// Collective, after the real close: rank 0 says that the generation is complete if `complete`, or removes a container whose file is
+/// deleted on close.
+void close_container(Engine& engine, Handle& handle, bool complete);
+
+/// MPI_File_set_size (`exact`) or MPI_File_preallocate of a container: collective over the handle's group. MPI's class of an error.
+[[nodiscard]] int set_container_size(Engine& engine, Handle& handle, std::int64_t bytes, bool exact);
+
+/// Of the logical file: negative if it cannot be told.
+[[nodiscard]] std::int64_t container_size(Engine& engine, const Handle& handle);
+
+/// The file at a path is about to be deleted: if it is a stub, so is what it stands for. Needs no other rank.
+void delete_container(Engine& engine, const std::string& path);
+
+}  // namespace ioweir::engine

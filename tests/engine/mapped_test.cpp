@@ -1,0 +1,386 @@
+// Files in groups (mapping = grouped:N) under real MPI processes: the same random cases as with one file, seen through containers by
+// writers, later readers and after merging; what cannot be done is refused; faults; what is deleted is gone.
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "container/merge.hpp"
+#include "engine_world.hpp"
+
+namespace ioweir {
+namespace {
+
+namespace fs = std::filesystem;
+using cases::CaseResult;
+using cases::IoCalls;
+using cases::Level;
+using storage::FaultKind;
+
+constexpr const char* plan_text = R"(
+[[file]]
+match = "*.two"
+mapping = "grouped:2"
+visibility = "sync"
+
+[[file]]
+match = "*.each"
+mapping = "grouped:99"
+visibility = "sync"
+
+[[file]]
+match = "*.gathered"
+mapping = "grouped:2"
+writers = "aggregators:1"
+buffer = 96
+visibility = "sync"
+
+[[file]]
+match = "*.ordered"
+mapping = "grouped:3"
+writers = "aggregators:2"
+domains = "cyclic"
+order = "contention-free"
+buffer = 192
+stripe = { size = 64, count = 2 }
+visibility = "sync"
+
+[[file]]
+match = "*.usual"
+mapping = "grouped:2"
+)";
+
+const char* const strategies[] = {"two", "each", "gathered", "ordered"};
+
+[[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
+
+bool is_container(const std::string& path) {
+    const auto stub = container::read_stub(path);
+    return stub.ok() && stub.value().has_value();
+}
+
+/// Directories of containers, whole or not.
+std::int64_t directories() {
+    std::int64_t count = 0;
+    for (const auto& entry : fs::directory_iterator(world->directory))
+        count += entry.path().filename().string().starts_with(".ioweir-") ? 1 : 0;
+    return count;
+}
+
+void merge_here(const std::string& path) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (world->rank == 0) {
+        storage::PosixBackend posix;
+        const auto merged = container::merge(posix, path, path);
+        EXPECT_TRUE(merged.ok()) << (merged.ok() ? "" : merged.error().message());
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+}
+
+/// The engine's calls; what the last close of a case leaves is merged, so that the case can judge the file.
+struct Merging {
+    static inline std::string path;
+    static inline bool last = false;
+    static inline std::int64_t containers = 0;
+
+    static int open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_File* file) {
+        path = name;
+        last = (amode & MPI_MODE_WRONLY) == 0;
+        return world->engine.open(comm, name, amode, info, file);
+    }
+    static int close(MPI_File* file) {
+        const int result = world->engine.close(file);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        const bool there = is_container(path);
+        containers += there ? 1 : 0;
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (there && last) merge_here(path);
+        return result;
+    }
+    static IoCalls calls() {
+        IoCalls calls = world->engine;
+        calls.open = open;
+        calls.close = close;
+        return calls;
+    }
+};
+
+TEST_F(EngineTest, LeavesTheSameBytesAsTheMpiLibrary) {
+    Merging::containers = 0;
+    for (std::uint64_t i = 0; i < world->cases; ++i) {
+        const char* const strategy = strategies[i % std::size(strategies)];
+        SCOPED_TRACE("case " + std::to_string(i) + ", " + strategy);
+        const std::string path = world->directory + "/case." + strategy;
+        const CaseResult library = cases::run_case(world->library, Level::tame, 31, i, MPI_COMM_WORLD, path);
+        const CaseResult engine = cases::run_case(Merging::calls(), Level::tame, 31, i, MPI_COMM_WORLD, path);
+        EXPECT_EQ(all_problems(engine), "") << engine.text;
+        EXPECT_TRUE(library.file == engine.file);
+        EXPECT_TRUE(library.read_memory == engine.read_memory);
+        if (on_any_rank(HasFailure())) return;
+    }
+    EXPECT_GT(Merging::containers, static_cast<std::int64_t>(world->cases / 3)) << "half of the files were new ones";
+    EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), 0);
+    EXPECT_EQ(directories(), 0) << "nothing is left behind";
+}
+
+class MappedTest : public EngineTest {
+protected:
+    const mpi::FileCalls& calls_ = world->hooks;
+    const int last_ = world->ranks - 1;
+
+    /// Ten bytes a rank, in the order of ranks.
+    std::string ten_each() const {
+        std::string all;
+        for (int rank = 0; rank < world->ranks; ++rank) all += std::string(10, static_cast<char>('a' + rank % 26));
+        return all;
+    }
+    void write_ten(MPI_File file) const {
+        const std::string data = ten_each().substr(static_cast<std::size_t>(10 * world->rank), 10);
+        EXPECT_EQ(calls_.File_write_at_all(file, 10 * world->rank, data.data(), 10, MPI_BYTE, MPI_STATUS_IGNORE),
+                  MPI_SUCCESS);
+    }
+    /// A closed container with those.
+    void make(const std::string& path) const {
+        MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+        write_ten(file);
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        EXPECT_TRUE(is_container(path));
+        PMPI_Barrier(MPI_COMM_WORLD);
+    }
+    std::string read_all(MPI_File file, MPI_Offset from = 0) const {
+        std::string text(4096, '?');
+        MPI_Status status;
+        EXPECT_EQ(calls_.File_read_at(file, from, text.data(), 4096, MPI_BYTE, &status), MPI_SUCCESS);
+        int bytes = -1;
+        PMPI_Get_count(&status, MPI_BYTE, &bytes);
+        text.resize(static_cast<std::size_t>(bytes));
+        return text;
+    }
+    std::string read_file(const std::string& path, MPI_Comm comm = MPI_COMM_WORLD) const {
+        MPI_File file = open(world->engine, path, MPI_MODE_RDONLY, comm);
+        if (file == MPI_FILE_NULL) return "cannot be opened";
+        const std::string text = read_all(file);
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        return text;
+    }
+    void remove_container(const std::string& path) const {
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (world->rank == 0) {
+            EXPECT_EQ(calls_.File_delete(path.c_str(), MPI_INFO_NULL), MPI_SUCCESS);
+            EXPECT_FALSE(fs::exists(path));
+            EXPECT_EQ(directories(), 0);
+        }
+        PMPI_Barrier(MPI_COMM_WORLD);
+    }
+};
+
+TEST_F(MappedTest, AnyNumberOfRanksReadsItAndNoRuleIsNeeded) {
+    const std::string path = world->path("file.each");
+    const std::string other = world->path("file.unmatched");
+    make(path);
+    EXPECT_TRUE(world->noted(format::NoteCode::plan_applied, "mapping grouped:99") || world->rank != 0);
+    EXPECT_EQ(read_file(path), ten_each());
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (world->rank == 0) {
+        EXPECT_EQ(std::rename(path.c_str(), other.c_str()), 0);
+        EXPECT_EQ(read_file(other, MPI_COMM_SELF), ten_each());
+        EXPECT_TRUE(world->noted(format::NoteCode::plan_applied, "no rule, but a container is there"));
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(read_file(other), ten_each());
+    // Without ioweir there is the short text that says what to do.
+    const auto bytes = contents(other);
+    EXPECT_LE(std::ssize(bytes), container::most_stub_bytes);
+    remove_container(other);
+}
+
+TEST_F(MappedTest, OpenedAgainForWritingItGoesOn) {
+    const std::string path = world->path("file.two");
+    make(path);
+    MPI_File file = open(world->engine, path, MPI_MODE_RDWR);
+    EXPECT_EQ(read_all(file), ten_each());
+    // The last rank writes over what the first one wrote, and reads it at once; the others after sync.
+    if (world->rank == last_) {
+        EXPECT_EQ(calls_.File_write_at(file, 0, "XY", 2, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(read_all(file).substr(0, 3), "XYa");
+    }
+    EXPECT_EQ(calls_.File_sync(file), MPI_SUCCESS);
+    EXPECT_EQ(read_all(file), "XY" + ten_each().substr(2));
+    EXPECT_EQ(calls_.File_sync(file), MPI_SUCCESS);
+    if (world->rank == 0) {
+        EXPECT_EQ(calls_.File_write_at(file, 1, "Z", 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    }
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    EXPECT_EQ(read_file(path), "XZ" + ten_each().substr(2));
+    merge_here(path);
+    const auto bytes = contents(path);
+    EXPECT_EQ(std::string(bytes.begin(), bytes.end()), "XZ" + ten_each().substr(2));
+    EXPECT_EQ(directories(), 0);
+    // Now it is an ordinary file, and stays one.
+    file = open(world->engine, path, MPI_MODE_WRONLY);
+    write_ten(file);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    EXPECT_FALSE(is_container(path));
+    EXPECT_TRUE(world->rank != 0 || world->noted(format::NoteCode::message, "an ordinary file is there already"));
+    remove(path);
+}
+
+TEST_F(MappedTest, SizesAreThoseOfTheLogicalFile) {
+    const std::string path = world->path("file.two");
+    make(path);
+    MPI_File file = open(world->engine, path, MPI_MODE_RDWR);
+    MPI_Offset size = -1, position = -1;
+    const MPI_Offset all = 10 * world->ranks;
+    EXPECT_EQ(calls_.File_get_size(file, &size), MPI_SUCCESS);
+    EXPECT_EQ(size, all);
+    EXPECT_EQ(calls_.File_seek(file, -3, MPI_SEEK_END), MPI_SUCCESS);
+    EXPECT_EQ(PMPI_File_get_position(file, &position), MPI_SUCCESS);
+    EXPECT_EQ(position, all - 3);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(calls_.File_set_size(file, all - 5), MPI_SUCCESS);
+    EXPECT_EQ(read_all(file), ten_each().substr(0, static_cast<std::size_t>(all - 5)));
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(calls_.File_set_size(file, all + 2), MPI_SUCCESS);
+    const std::string zeros(7, '\0');
+    const std::string expected = ten_each().substr(0, static_cast<std::size_t>(all - 5)) + zeros;
+    EXPECT_EQ(read_all(file), expected);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(calls_.File_preallocate(file, 3), MPI_SUCCESS) << "never shortens";
+    EXPECT_EQ(calls_.File_get_size(file, &size), MPI_SUCCESS);
+    EXPECT_EQ(size, all + 2);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(calls_.File_preallocate(file, all + 4), MPI_SUCCESS);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    EXPECT_EQ(read_file(path), expected + std::string(2, '\0'));
+    remove_container(path);
+}
+
+TEST_F(MappedTest, WhatTheLibraryWouldHaveToDoIsRefused) {
+    const std::string path = world->path("file.two");
+    make(path);
+    MPI_File file = open(world->engine, path, MPI_MODE_RDWR);
+    char byte = 'q';
+    EXPECT_EQ(calls_.File_write_shared(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_EQ(calls_.File_read_ordered(file, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_EQ(calls_.File_set_atomicity(file, 1), MPI_ERR_UNSUPPORTED_OPERATION);
+    char external[] = "external32";
+    if (calls_.File_set_view(file, 0, MPI_INT, MPI_INT, external, MPI_INFO_NULL) == MPI_SUCCESS) {
+        int number = 5;
+        EXPECT_EQ(calls_.File_write_at_all(file, 0, &number, 1, MPI_INT, MPI_STATUS_IGNORE),
+                  MPI_ERR_UNSUPPORTED_OPERATION);
+        MPI_Request request = MPI_REQUEST_NULL;
+        EXPECT_EQ(calls_.File_iwrite_at(file, 0, &number, 1, MPI_INT, &request), MPI_ERR_UNSUPPORTED_OPERATION);
+        if (request != MPI_REQUEST_NULL) PMPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    EXPECT_TRUE(world->noted(format::NoteCode::passed_through, "refused, for the bytes of the file lie in several") ||
+                world->noted(format::NoteCode::passed_through, "shared file pointer"));
+    EXPECT_EQ(read_file(path), ten_each()) << "and nothing was changed";
+    remove_container(path);
+}
+
+TEST_F(MappedTest, ReadAndWriteNeedsThePlansWord) {
+    const std::string path = world->path("file.usual");
+    MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+    write_ten(file);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    const auto bytes = contents(path);
+    EXPECT_EQ(std::string(bytes.begin(), bytes.end()), ten_each());
+    EXPECT_TRUE(world->rank != 0 || world->noted(format::NoteCode::message, "visibility"));
+    remove(path);
+}
+
+TEST_F(MappedTest, DeletedOnCloseItIsGone) {
+    const std::string path = world->path("file.two");
+    MPI_File file =
+        open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_UNIQUE_OPEN);
+    write_ten(file);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_FALSE(fs::exists(path));
+    EXPECT_EQ(directories(), 0);
+    PMPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_F(MappedTest, AContainerWithoutItsDirectoryIsAnErrorOnEveryRank) {
+    const std::string path = world->path("file.two");
+    make(path);
+    const auto stub = container::read_stub(path).take();
+    const std::string directory = container::directory_of(path, stub->id);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (world->rank == 0) fs::rename(directory, directory + ".away");
+    PMPI_Barrier(MPI_COMM_WORLD);
+    for (const int amode : {MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_MODE_RDWR}) {
+        MPI_File file = MPI_FILE_NULL;
+        EXPECT_EQ(world->engine.open(MPI_COMM_WORLD, path.c_str(), amode, MPI_INFO_NULL, &file), MPI_ERR_IO);
+        EXPECT_EQ(file, MPI_FILE_NULL);
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (world->rank == 0) fs::rename(directory + ".away", directory);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(read_file(path), ten_each());
+    // A stub that was damaged.
+    if (world->rank == 0) fs::resize_file(path, 100);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    MPI_File file = MPI_FILE_NULL;
+    EXPECT_EQ(world->engine.open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPI_ERR_IO);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (world->rank == 0) {
+        fs::remove_all(directory);
+        fs::remove(path);
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_F(MappedTest, AFailureReachesTheRankAtOnceAndTheOthersAtClose) {
+    const std::string path = world->path("file.each");
+    // The first write of a rank is its data, the next one its index.
+    for (const std::int64_t nth : {1, 2}) {
+        for (int struck = 0; struck < world->ranks; ++struck) {
+            MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+            if (world->rank == struck) world->backend.arm({FaultKind::error, nth, ENOSPC});
+            const std::string data(10, 'x');
+            const int written =
+                calls_.File_write_at(file, 10 * world->rank, data.data(), 10, MPI_BYTE, MPI_STATUS_IGNORE);
+            EXPECT_EQ(written, world->rank == struck && nth == 1 ? MPI_ERR_NO_SPACE : MPI_SUCCESS);
+            const int closed = calls_.File_close(&file);
+            EXPECT_EQ(closed, world->rank == struck && nth == 1 ? MPI_SUCCESS : MPI_ERR_NO_SPACE);
+            world->backend.arm({});
+            PMPI_Barrier(MPI_COMM_WORLD);
+            const auto description = container::describe(path);
+            ASSERT_TRUE(description.ok());
+            EXPECT_EQ(description.value().open.size(), 1U) << "it is not called complete";
+            EXPECT_EQ(description.value().held_bytes, 10 * (world->ranks - 1));
+            remove_container(path);
+        }
+    }
+}
+
+TEST_F(MappedTest, TwoHandlesOfOneFileHaveGenerationsOfTheirOwn) {
+    const std::string path = world->path("file.two");
+    MPI_File first = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+    write_ten(first);
+    EXPECT_EQ(calls_.File_sync(first), MPI_SUCCESS);
+    // A second handle of the same file has a generation of its own and sees what was synced.
+    MPI_File second = open(world->engine, path, MPI_MODE_RDWR);
+    EXPECT_EQ(read_all(second), ten_each());
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (world->rank == 0) {
+        EXPECT_EQ(calls_.File_write_at(second, 0, "S", 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    }
+    EXPECT_EQ(calls_.File_close(&second), MPI_SUCCESS);
+    EXPECT_EQ(calls_.File_close(&first), MPI_SUCCESS);
+    EXPECT_EQ(read_file(path), "S" + ten_each().substr(1));
+    remove_container(path);
+}
+
+}  // namespace
+}  // namespace ioweir

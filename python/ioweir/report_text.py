@@ -423,7 +423,7 @@ def _exchange_line(rows: list[dict[str, Any]]) -> str:
 
 
 def _behind_line(rows: list[dict[str, Any]]) -> str:
-    """Of files that were written behind, with the two bandwidths of rbIO (Liu et al.): as workers and as storage see it."""
+    """Of files that were written behind, with the two bandwidths of rbIO (Liu et al.): of workers and of storage."""
     handed = sum(row["handed_bytes"] for row in rows)
     hand = sum(row["hand_s"] / row["ranks"] for row in rows)
     writer = sum(row["writer_s"] for row in rows)

@@ -133,6 +133,15 @@ void end_behind(Engine& engine, Handle& handle) {
     }
 }
 
+bool hands_over(Handle& handle, std::int64_t bytes) {
+    if (!handle.behind) return false;
+    // A call that does not fit would wait for one thread, and be copied for nothing: all ranks at once are faster.
+    if (bytes <= handle.behind->desk->capacity()) return true;
+    handle.behind->desk->drain_own();
+    ++handle.totals.too_large;
+    return false;
+}
+
 Outcome hand_over(Handle& handle, const Memory& memory, const FileRange& range) {
     handle.behind->desk->put(memory, range);
     return {memory.bytes, 0, 0};

@@ -62,6 +62,8 @@ public:
     /// When no rank of the node has anything there any more, and none will come.
     void end();
 
+    /// Bytes that a rank may have waiting.
+    [[nodiscard]] std::int64_t capacity() const { return capacity_; }
     /// Hands bytes over; waits only for room.
     void put(const Memory& memory, const FileRange& range);
     /// Waits until what this rank (every rank of the node) has handed over before is written, or has failed.

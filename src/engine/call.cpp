@@ -75,7 +75,7 @@ Outcome move_bytes(Engine& engine, Handle& handle, Direction direction, const Me
     if (!handle.effects.reads_holes) tuning.longest_hole_bytes = 0;
     Outcome outcome;
     if (direction == Direction::read) drain_behind(*handle.file);
-    if (direction == Direction::write && handle.behind) {
+    if (direction == Direction::write && hands_over(handle, memory.bytes)) {
         outcome = hand_over(handle, memory, range);
     } else {
         const StorageScope scope(engine);

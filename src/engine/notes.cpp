@@ -37,11 +37,11 @@ void note_end(const Engine& engine, Handle& handle) {
         more = "; set_size deferred " + std::to_string(totals.sizes_deferred) + ", file grown " +
                std::to_string(totals.sizes_grown);
     }
-    if (totals.handed_bytes > 0) {
+    if (totals.handed_bytes > 0 || totals.too_large > 0) {
         more += "; handed over " + std::to_string(totals.handed_bytes) + " bytes, handing over " +
                 std::to_string(totals.hand_ns) + " ns, waits for room " + std::to_string(totals.room_waits) +
                 ", waited " + std::to_string(totals.room_wait_ns) + " ns, writer " + std::to_string(totals.writer_ns) +
-                " ns";
+                " ns, calls too large " + std::to_string(totals.too_large);
     }
     note(engine, format::NoteCode::engine_summary, handle.path, totals.bytes_read + totals.bytes_written, text + more);
 }

@@ -65,6 +65,8 @@ void begin_behind(Engine& engine, Handle& handle, MPI_Comm comm, bool visible_at
 void count_behind(Handle& handle);
 /// After the real close, when all ranks have drained.
 void end_behind(Engine& engine, Handle& handle);
+/// Are these to be handed over? If not, nothing of this rank waits any more, so that it may write them itself.
+[[nodiscard]] bool hands_over(Handle& handle, std::int64_t bytes);
 /// This rank's bytes of the handle; no storage operation is waited for.
 [[nodiscard]] Outcome hand_over(Handle& handle, const Memory& memory, const FileRange& range);
 /// Waits until all bytes that ranks of this node have handed over for the file are written or have failed. Needs no other rank.

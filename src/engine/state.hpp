@@ -77,7 +77,7 @@ struct Totals {
         sent_bytes{0};
     std::atomic<std::int64_t> sizes_deferred{0}, sizes_grown{0};
     // Of write-behind, as BehindFigures has them:
-    std::atomic<std::int64_t> handed_bytes{0}, hand_ns{0}, room_waits{0}, room_wait_ns{0}, writer_ns{0};
+    std::atomic<std::int64_t> handed_bytes{0}, hand_ns{0}, room_waits{0}, room_wait_ns{0}, writer_ns{0}, too_large{0};
 };
 
 /// A split collective between its begin and its end. A handle has one at a time (MPI 4.0, section 14.4.5).

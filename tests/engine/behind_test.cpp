@@ -135,20 +135,23 @@ std::vector<unsigned char> data_of_all(std::int64_t bytes) {
     return all;
 }
 
-TEST_F(EngineTest, CallsLargerThanTheRingPassThroughIt) {
-    constexpr int bytes = 100'000;
+/// Parts are as large as the ring or smaller; together they are many times as large. Each is several records.
+TEST_F(EngineTest, ManyRingsFullOfBytesPassThroughIt) {
+    constexpr int bytes = 120'000, part = 4000;
     for (const char* strategy : strategies) {
         SCOPED_TRACE(strategy);
         const std::string path = path_for(strategy);
         MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
         std::vector<unsigned char> data = data_of(world->rank, bytes);
-        MPI_Status status;
-        EXPECT_EQ(
-            world->hooks.File_write_at(file, MPI_Offset{bytes} * world->rank, data.data(), bytes, MPI_BYTE, &status),
-            MPI_SUCCESS);
-        int count = 0;
-        MPI_Get_count(&status, MPI_BYTE, &count);
-        EXPECT_EQ(count, bytes);
+        for (int at = 0; at < bytes; at += part) {
+            MPI_Status status;
+            EXPECT_EQ(world->hooks.File_write_at(file, MPI_Offset{bytes} * world->rank + at, data.data() + at, part,
+                                                 MPI_BYTE, &status),
+                      MPI_SUCCESS);
+            int count = 0;
+            MPI_Get_count(&status, MPI_BYTE, &count);
+            EXPECT_EQ(count, part);
+        }
         std::fill(data.begin(), data.end(), 0);  // the program's memory is its own again
         EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
         EXPECT_TRUE(contents(path) == data_of_all(bytes));
@@ -157,27 +160,52 @@ TEST_F(EngineTest, CallsLargerThanTheRingPassThroughIt) {
     EXPECT_EQ(handed_bytes(), 3 * bytes);
 }
 
+TEST_F(EngineTest, CallsLargerThanTheRingAreWrittenByTheirRankInTheirTurn) {
+    constexpr int small = 3000, large = 9000;
+    const std::string path = path_for("one");
+    MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+    const std::vector<unsigned char> before(small, 1), data = data_of(world->rank, large), after(small, 2);
+    const MPI_Offset at = MPI_Offset{large} * world->rank;
+    for (int i = 0; i < 20; ++i) {
+        world->hooks.File_write_at(file, at, before.data(), small, MPI_BYTE, MPI_STATUS_IGNORE);
+        world->hooks.File_write_at(file, at, data.data(), large, MPI_BYTE, MPI_STATUS_IGNORE);
+    }
+    world->hooks.File_write_at(file, at + large - small, after.data(), small, MPI_BYTE, MPI_STATUS_IGNORE);
+    EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
+    std::vector<unsigned char> expected = data_of_all(large);
+    for (int rank = 0; rank < world->ranks; ++rank)
+        std::fill_n(expected.begin() + (rank + 1) * large - small, small, static_cast<unsigned char>(2));
+    EXPECT_TRUE(contents(path) == expected);
+    EXPECT_EQ(handed_bytes(), 21 * small);
+    EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, ", calls too large 20"));
+    remove(path);
+}
+
 TEST_F(EngineTest, SmallPiecesOfAStridedViewAreHandedOver) {
-    constexpr int pieces = 3000;
+    constexpr int calls = 10, pieces = 300;
     for (const char* strategy : strategies) {
         SCOPED_TRACE(strategy);
         const std::string path = path_for(strategy);
         MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
         MPI_Datatype strided;
-        MPI_Type_vector(pieces, 3, 3 * world->ranks, MPI_BYTE, &strided);
+        MPI_Type_vector(calls * pieces, 3, 3 * world->ranks, MPI_BYTE, &strided);
         MPI_Type_commit(&strided);
         native_view(world->engine, file, 3 * world->rank, MPI_BYTE, strided);
-        const std::vector<unsigned char> data = data_of(world->rank, 3 * pieces);
-        EXPECT_EQ(world->hooks.File_write_all(file, data.data(), 3 * pieces, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        const std::vector<unsigned char> data = data_of(world->rank, 3 * pieces * calls);
+        for (int call = 0; call < calls; ++call)
+            EXPECT_EQ(world->hooks.File_write_all(file, data.data() + 3 * pieces * call, 3 * pieces, MPI_BYTE,
+                                                  MPI_STATUS_IGNORE),
+                      MPI_SUCCESS);
         MPI_Type_free(&strided);
         EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
         std::vector<unsigned char> expected;
-        for (int i = 0; i < pieces; ++i)
+        for (int i = 0; i < pieces * calls; ++i)
             for (int rank = 0; rank < world->ranks; ++rank)
                 for (int j = 0; j < 3; ++j) expected.push_back(value_at(rank, 3 * i + j));
         EXPECT_TRUE(contents(path) == expected);
         remove(path);
     }
+    EXPECT_EQ(handed_bytes(), 3 * 3 * pieces * calls);
 }
 
 TEST_F(EngineTest, OverlappingWritesOfARankKeepTheirOrder) {
@@ -307,7 +335,7 @@ std::int64_t shared_bytes() {
 }
 
 TEST_F(EngineTest, MemoryIsWhatThePlanSays) {
-    constexpr int bytes = 300'000, calls = 8;
+    constexpr int bytes = 60'000, calls = 40;
     const int on_node = ranks_of_first_node();  // on others as many or fewer
     const std::string path = world->path("file.bounded");
     std::int64_t growth = -shared_bytes();

@@ -1,4 +1,4 @@
-"""Write-behind under the preload: nobody sees a file without what was handed over; nothing is lost when processes end."""
+"""Write-behind under the preload: nobody sees a file without its bytes; nothing is lost when processes end."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_ranks_write_for_themselves_when_their_writer_is_killed(mpi: Mpi, tmp_pa
     survive = ("--enable-recovery",) if mpi.name == "openmpi" else ("-disable-auto-cleanup",)
     traced = behind(mpi, tmp_path, "kill", *survive, code=None)
     assert "bytes are lost" not in traced.err
-    # Each survivor leaves a file when it has found its own and the dead rank's bytes; a launcher may lose what they print.
+    # Each survivor leaves a file when it has found its own and the dead rank's bytes: launchers lose what they print.
     assert all((tmp_path / f"behind.done.{rank}").exists() for rank in range(1, RANKS)), traced.err
     content = (tmp_path / "behind").read_bytes()
     blocks = [content[at : at + BLOCK] for at in range(0, len(content), BLOCK)]

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/checked.hpp"
+#include "engine/placement.hpp"
 
 namespace ioweir::engine {
 namespace {
@@ -53,8 +54,9 @@ bool Course::windows(std::int64_t writer, std::int64_t round, Windows& into) con
     return !into.empty();
 }
 
-std::unique_ptr<Course> Course::make(const planner::Strategy& strategy, int ranks, const Census& census,
-                                     std::string& why) {
+std::unique_ptr<Course> Course::make(const planner::Strategy& strategy, std::span<const int> node_of,
+                                     const Census& census, std::string& why) {
+    const int ranks = static_cast<int>(node_of.size());
     const BoundsPattern pattern(ranks, census.region);
     const layout::StripeLayout layout = layout_of(strategy.stripe);
     auto made = planner::plan(pattern, layout, {}, strategy);
@@ -76,6 +78,7 @@ std::unique_ptr<Course> Course::make(const planner::Strategy& strategy, int rank
     course->dense = census.dense;
     course->granule_bytes = census.granule_bytes;
     course->plan = made.take();
+    course->writer_ranks = place_writers(node_of, course->writers());
     course->rounds = course->plan.rounds();
     Windows windows;
     for (std::int64_t writer = 0; writer < course->writers(); ++writer) {

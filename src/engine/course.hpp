@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Course {
     std::int64_t granule_bytes = 1;
 
     planner::Plan plan;
+    std::vector<int> writer_ranks;  ///< in the place of the plan's, which knows no nodes
     std::int64_t rounds = 0;
     std::int64_t slot_bytes = 0;   ///< the most that a round takes in a writer's buffer
     std::size_t most_windows = 0;  ///< of a round
@@ -44,8 +46,8 @@ struct Course {
     /// The windows of a writer's round, by rising file offset, into a list whose memory is kept; false when there are none.
     bool windows(std::int64_t writer, std::int64_t round, Windows& into) const;
 
-    /// Null, and why, when there is no such plan.
-    [[nodiscard]] static std::unique_ptr<Course> make(const planner::Strategy& strategy, int ranks,
+    /// Null, and why, when there is no such plan. `node_of`: of each rank.
+    [[nodiscard]] static std::unique_ptr<Course> make(const planner::Strategy& strategy, std::span<const int> node_of,
                                                       const Census& census, std::string& why);
 };
 

@@ -27,7 +27,7 @@ Exchange::Room Exchange::room_for(const Course& course) const {
     int node = -1;
     // Ranks are numbered node by node, and writers by rank.
     for (std::int64_t writer = 0; writer < course.writers(); ++writer) {
-        const int its = group_.node_of(course.plan.schedule->writer_rank(writer));
+        const int its = group_.node_of(course.writer_ranks[static_cast<std::size_t>(writer)]);
         here = its == node ? here + 1 : 1;
         node = its;
         most = std::max(most, here);
@@ -94,7 +94,7 @@ const Course* Exchange::prepare(const planner::Strategy& strategy, const Census&
     std::erase_if(courses_, [&](const auto& known) { return known->serves(strategy, group_.size(), census); });
     std::unique_ptr<Course> course;
     try {
-        course = Course::make(strategy, group_.size(), census, why);
+        course = Course::make(strategy, group_.nodes_of_ranks(), census, why);
         if (course) {
             const auto writers = static_cast<std::size_t>(course->writers());
             courses_.reserve(most_courses + 1);

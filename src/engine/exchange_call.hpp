@@ -48,7 +48,9 @@ private:
     };
 
     // Who takes part: known to all from the census, without asking.
-    [[nodiscard]] int rank_of(std::int64_t writer) const { return course_.plan.schedule->writer_rank(writer); }
+    [[nodiscard]] int rank_of(std::int64_t writer) const {
+        return course_.writer_ranks[static_cast<std::size_t>(writer)];
+    }
     [[nodiscard]] bool is_local(std::int64_t writer) const {
         return local_index_[static_cast<std::size_t>(writer)] >= 0;
     }

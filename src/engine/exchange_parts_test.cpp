@@ -4,12 +4,14 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "engine/census.hpp"
 #include "engine/division.hpp"
 #include "engine/messages.hpp"
+#include "engine/placement.hpp"
 #include "engine/slot_map.hpp"
 
 namespace ioweir::engine {
@@ -181,6 +183,35 @@ TEST(View, KnowsHowMuchOfItsDataLiesBeforeAnOffset) {
         for (Extent piece; pieces.next(piece);)
             before += std::clamp<std::int64_t>(position - piece.offset, 0, piece.length);
         RC_ASSERT(std::min(view.data_before(position), bytes) == before);
+    }));
+}
+
+TEST(Placement, SpreadsWritersOverNodesAndThenOverTheirRanks) {
+    EXPECT_EQ(place_writers(std::vector<int>{0, 0, 0, 1}, 2), (std::vector<int>{0, 3}));
+    EXPECT_EQ(place_writers(std::vector<int>{0, 0, 0, 0}, 3), (std::vector<int>{0, 1, 2}));
+    EXPECT_EQ(place_writers(std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1}, 4), (std::vector<int>{0, 2, 4, 6}));
+    EXPECT_EQ(place_writers(std::vector<int>{0, 1, 2, 3, 4, 5}, 2), (std::vector<int>{0, 3}));
+    EXPECT_EQ(place_writers(std::vector<int>{0, 1, 1, 1, 1, 1}, 4), (std::vector<int>{0, 1, 2, 4}));
+}
+
+TEST(Placement, KeepsNodesLevelAsFarAsTheyHaveRanks) {
+    EXPECT_TRUE(rc::check([] {
+        const int nodes = *rc::gen::inRange(1, 7);
+        std::vector<int> node_of, sizes;
+        for (int node = 0; node < nodes; ++node) {
+            sizes.push_back(*rc::gen::inRange(1, 6));
+            node_of.insert(node_of.end(), static_cast<std::size_t>(sizes.back()), node);
+        }
+        const std::int64_t writers = *rc::gen::inRange<std::int64_t>(1, std::ssize(node_of) + 1);
+        const std::vector<int> placed = place_writers(node_of, writers);
+        RC_ASSERT(std::ssize(placed) == writers);
+        RC_ASSERT(std::adjacent_find(placed.begin(), placed.end(), std::greater_equal<>()) == placed.end());
+        RC_ASSERT(placed.front() >= 0 && placed.back() < std::ssize(node_of));
+        std::vector<int> share(static_cast<std::size_t>(nodes), 0);
+        for (const int rank : placed) ++share[static_cast<std::size_t>(node_of[static_cast<std::size_t>(rank)])];
+        const int most = *std::max_element(share.begin(), share.end());
+        for (std::size_t node = 0; node < share.size(); ++node)
+            RC_ASSERT(share[node] >= most - 1 || share[node] == sizes[node]);
     }));
 }
 

@@ -3,8 +3,8 @@
 // its own before it can come here).
 // What does not live here: what is exchanged (exchange.hpp), how many bytes of buffers there are (exchange.hpp).
 //
-// Ranks of a group are numbered node by node. Spreading writers evenly over these numbers spreads them over the nodes, and the
-// planner need not know what a node is.
+// Ranks of a group are numbered node by node, so that writers by rising rank are writers by node, too (placement.hpp), and the planner
+// need not know what a node is.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,7 @@ public:
     [[nodiscard]] int size() const { return static_cast<int>(node_of_.size()); }
     [[nodiscard]] int nodes() const { return nodes_; }
     [[nodiscard]] int node_of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
+    [[nodiscard]] std::span<const int> nodes_of_ranks() const { return node_of_; }
     [[nodiscard]] bool is_local(int rank) const { return node_of(rank) == node_of(rank_); }
     /// Local ranks are first_local() .. first_local() + locals() - 1.
     [[nodiscard]] int first_local() const { return first_local_; }

@@ -1,0 +1,35 @@
+#include "engine/placement.hpp"
+
+#include <algorithm>
+
+namespace ioweir::engine {
+
+std::vector<int> place_writers(std::span<const int> node_of, std::int64_t writers) {
+    const std::int64_t nodes = node_of.empty() ? 0 : node_of.back() + 1;
+    std::vector<std::int64_t> ranks(static_cast<std::size_t>(nodes), 0), share(ranks);
+    for (const int node : node_of) ++ranks[static_cast<std::size_t>(node)];
+    // Evenly spaced first; those for whom a node has no rank then go where the fewest are.
+    std::int64_t left = 0;
+    for (std::int64_t writer = 0; writer < writers; ++writer) {
+        const auto node = static_cast<std::size_t>(writer * nodes / writers);
+        share[node] < ranks[node] ? ++share[node] : ++left;
+    }
+    for (; left > 0; --left) {
+        std::size_t fewest = ranks.size();
+        for (std::size_t node = 0; node < ranks.size(); ++node) {
+            if (share[node] < ranks[node] && (fewest == ranks.size() || share[node] < share[fewest])) fewest = node;
+        }
+        if (fewest == ranks.size()) break;  // more writers than ranks
+        ++share[fewest];
+    }
+    std::vector<int> placed;
+    std::int64_t first = 0;
+    for (std::size_t node = 0; node < ranks.size(); ++node) {
+        for (std::int64_t i = 0; i < share[node]; ++i)
+            placed.push_back(static_cast<int>(first + i * ranks[node] / share[node]));
+        first += ranks[node];
+    }
+    return placed;
+}
+
+}  // namespace ioweir::engine

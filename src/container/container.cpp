@@ -310,13 +310,13 @@ std::int64_t Container::attempt_read(int, const iovec* pieces, int count, std::i
     return moved;
 }
 
-int Container::flush_at(int, std::int64_t bytes, std::int64_t offset) {
+int Container::attempt_flush(int, std::int64_t bytes, std::int64_t offset) {
     int data = 0;
     {
         const std::lock_guard guard(lock_);
         data = data_of(role_.group);
     }
-    return data < 0 ? -data : below_.flush_at(data, bytes, offset);
+    return data < 0 ? data : below_.attempt_flush(data, bytes, offset);
 }
 
 }  // namespace ioweir::container

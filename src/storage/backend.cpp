@@ -92,6 +92,13 @@ int Backend::ask_for_striping(int descriptor, const FileLayout& wanted) {
     });
 }
 
+int Backend::flush_at(int descriptor, std::int64_t bytes, std::int64_t offset) {
+    for (;;) {
+        const int error = -attempt_flush(descriptor, bytes, offset);
+        if (error != EINTR) return error;
+    }
+}
+
 int Backend::grow(int descriptor, std::int64_t bytes) {
     int error = 0;
     do {

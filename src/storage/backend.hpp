@@ -50,7 +50,7 @@ public:
 
     /// Waits until written bytes have reached the storage below the page cache, where there is one. Returns an errno value. Says nothing
     /// about what a crash would leave.
-    virtual int flush_at(int descriptor, std::int64_t bytes, std::int64_t offset) = 0;
+    int flush_at(int descriptor, std::int64_t bytes, std::int64_t offset);
 
     /// Makes the file `bytes` long if it is shorter, and never shorter, whoever else writes to it. Returns an errno value. Where
     /// can_grow() says no, it fails.
@@ -69,6 +69,8 @@ public:
     virtual int attempt_close(int descriptor) = 0;
     virtual std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) = 0;
     virtual std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) = 0;
+    /// As flush_at(): 0 or a negative errno value.
+    virtual int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) = 0;
     /// fallocate(2): 0 or a negative errno value.
     virtual int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes);
     /// fgetxattr(2): the length or a negative errno value; fsetxattr(2): 0 or a negative errno value.

@@ -28,11 +28,11 @@ std::int64_t PosixBackend::attempt_read(int descriptor, const iovec* pieces, int
     return moved < 0 ? -errno : moved;
 }
 
-int PosixBackend::flush_at(int descriptor, std::int64_t bytes, std::int64_t offset) {
+int PosixBackend::attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) {
     constexpr unsigned through = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
     if (::sync_file_range(descriptor, offset, bytes, through) == 0) return 0;
-    if (errno != ENOSYS) return errno;
-    return ::fdatasync(descriptor) == 0 ? 0 : errno;
+    if (errno != ENOSYS) return -errno;
+    return ::fdatasync(descriptor) == 0 ? 0 : -errno;
 }
 
 }  // namespace ioweir::storage

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -41,7 +42,11 @@ private:
 /// Plays back a list of results of attempts and records what was asked of it.
 class ScriptedBackend final : public Backend {
 public:
-    int flush_at(int, std::int64_t, std::int64_t) override { return 0; }
+    int attempt_flush(int, std::int64_t bytes, std::int64_t offset) override {
+        const iovec piece{nullptr, static_cast<std::size_t>(bytes)};
+        const std::int64_t result = next(&piece, 1, offset);
+        return result < 0 ? static_cast<int>(result) : 0;
+    }
     struct Asked {
         std::int64_t bytes;
         std::int64_t offset;
@@ -212,6 +217,10 @@ TEST(Fault, ParsesWhatTheTestVariableSays) {
     EXPECT_EQ(parse_fault("eintr:1").value(), (Fault{FaultKind::error, 1, EINTR}));
     EXPECT_EQ(parse_fault("edquot:4").value(), (Fault{FaultKind::error, 4, EDQUOT}));
     EXPECT_EQ(parse_fault("read-eio:2").value(), (Fault{FaultKind::read_error, 2, EIO}));
+    EXPECT_EQ(parse_fault("read-short:1").value(), (Fault{FaultKind::shorten_read, 1, 0}));
+    EXPECT_EQ(parse_fault("flush-eio:5").value(), (Fault{FaultKind::flush_error, 5, EIO}));
+    EXPECT_EQ(parse_fault("swap:2").value(), (Fault{FaultKind::swap, 2, 0}));
+    EXPECT_NE(parse_fault("melt:1").error().message().find("read-short:N"), std::string::npos);
     for (const char* bad : {"", "flip", "flip:", "flip:0", "flip:-1", "flip:1x", "melt:1", ":1"}) {
         EXPECT_FALSE(parse_fault(bad).ok()) << bad;
     }
@@ -265,6 +274,37 @@ TEST_F(FaultInjection, DropLosesTheChosenWriteAndSaysNothing) {
     EXPECT_EQ(text, data_.substr(0, 100) + std::string(100, '\0') + data_.substr(200));
     EXPECT_EQ(results_[1].bytes, 100);
     EXPECT_EQ(results_[1].error, 0);
+}
+
+TEST_F(FaultInjection, SwapExchangesTwoWritesOfEqualLength) {
+    const std::string text = after({FaultKind::swap, 1, 0});
+    EXPECT_EQ(text, data_.substr(100, 100) + data_.substr(0, 100) + data_.substr(200));
+    EXPECT_EQ(struck_, 1);
+    for (const Transfer& result : results_) EXPECT_EQ(result.bytes, 100);
+    EXPECT_EQ(after({FaultKind::swap, 3, 0}), data_.substr(0, 200)) << "nothing comes after it";
+}
+
+TEST_F(FaultInjection, FlushesAndReadsFailByThemselves) {
+    TemporaryFile file;
+    const auto backend_with = [&](Fault fault) { return std::make_unique<FaultBackend>(posix_, fault); };
+    const int descriptor = posix_.open(file.path(), O_RDWR).descriptor;
+    posix_.write_at(descriptor, data_.data(), 300, 0);
+    auto backend = backend_with({FaultKind::flush_error, 2, ENOSPC});
+    EXPECT_EQ(backend->flush_at(descriptor, 300, 0), 0);
+    EXPECT_EQ(backend->flush_at(descriptor, 300, 0), ENOSPC);
+    EXPECT_EQ(backend->flush_at(descriptor, 300, 0), 0);
+    backend = backend_with({FaultKind::flush_error, 1, EINTR});
+    EXPECT_EQ(backend->flush_at(descriptor, 300, 0), 0) << "is repeated";
+    EXPECT_EQ(backend->struck(), 1);
+    std::string back(300, 'x');
+    backend = backend_with({FaultKind::shorten_read, 1, 0});
+    EXPECT_EQ(backend->read_at(descriptor, back.data(), 300, 0).bytes, 300) << "is completed";
+    EXPECT_EQ(back, data_);
+    EXPECT_GT(backend->struck(), 3);
+    iovec pieces[2] = {{back.data(), 70}, {back.data() + 70, 130}};
+    EXPECT_EQ(backend->read_pieces_at(descriptor, pieces, 2, 100).bytes, 200);
+    EXPECT_EQ(back.substr(0, 200), data_.substr(100));
+    posix_.close(descriptor);
 }
 
 TEST_F(FaultInjection, ErrorsAreReported) {

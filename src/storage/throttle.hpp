@@ -86,8 +86,8 @@ public:
     [[nodiscard]] Opened attempt_open(const char* path, int flags, mode_t mode) override;
     int attempt_close(int descriptor) override;
     std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
-    int flush_at(int descriptor, std::int64_t bytes, std::int64_t offset) override {
-        return below_.flush_at(descriptor, bytes, offset);
+    int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
+        return below_.attempt_flush(descriptor, bytes, offset);
     }
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
 

@@ -33,7 +33,7 @@ public:
     std::int64_t attempt_write(int, const iovec* pieces, int, std::int64_t) override {
         return result(static_cast<std::int64_t>(pieces->iov_len));
     }
-    int flush_at(int, std::int64_t, std::int64_t) override { return 0; }
+    int attempt_flush(int, std::int64_t, std::int64_t) override { return 0; }
     std::int64_t attempt_read(int, const iovec* pieces, int, std::int64_t) override {
         return result(static_cast<std::int64_t>(pieces->iov_len));
     }

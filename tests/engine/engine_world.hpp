@@ -23,7 +23,7 @@
 
 namespace ioweir {
 
-/// A backend whose fault can be changed between cases; counts attempts at writing.
+/// A backend whose fault can be changed between cases; counts attempts.
 class SwitchedBackend final : public storage::Backend {
 public:
     void arm(storage::Fault fault) { now_ = std::make_unique<storage::FaultBackend>(posix_, fault); }
@@ -31,6 +31,8 @@ public:
     std::vector<std::int64_t> take_offsets() { return std::exchange(offsets_, {}); }  ///< of those attempts
     std::map<std::string, std::string> attributes;  ///< of every file: what a file system would say
     std::int64_t take_writes() { return std::exchange(writes_, 0); }
+    std::int64_t take_reads() { return std::exchange(reads_, 0); }
+    std::int64_t take_flushes() { return std::exchange(flushes_, 0); }
 
     storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
         return now_->attempt_open(path, flags, mode);
@@ -42,11 +44,13 @@ public:
         return now_->attempt_write(descriptor, pieces, count, offset);
     }
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
+        ++reads_;
         return now_->attempt_read(descriptor, pieces, count, offset);
     }
 
-    int flush_at(int descriptor, std::int64_t bytes, std::int64_t offset) override {
-        return now_->flush_at(descriptor, bytes, offset);
+    int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
+        ++flushes_;
+        return now_->attempt_flush(descriptor, bytes, offset);
     }
     int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) override {
         return now_->attempt_allocate(descriptor, mode, offset, bytes);
@@ -67,7 +71,7 @@ public:
 private:
     storage::PosixBackend posix_;
     std::unique_ptr<storage::FaultBackend> now_ = std::make_unique<storage::FaultBackend>(posix_, storage::Fault{});
-    std::int64_t writes_ = 0;
+    std::int64_t writes_ = 0, reads_ = 0, flushes_ = 0;
     std::vector<std::int64_t> offsets_;
 };
 

@@ -170,12 +170,12 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
     return value;
 }
 
-LibraryInfo::LibraryInfo(MPI_Info given, const planner::Stripe& stripe) : info_(given) {
+LibraryInfo::LibraryInfo(MPI_Info given, const planner::Stripe& stripe, Sieving sieving) : info_(given) {
     const int made = given == MPI_INFO_NULL ? PMPI_Info_create(&own_) : PMPI_Info_dup(given, &own_);
     if (made != MPI_SUCCESS) return;
     owned_ = true;
     info_ = own_;
-    put(own_, "romio_ds_write", "disable");
+    put(own_, "romio_ds_write", sieving == Sieving::off ? "disable" : "automatic");
     if (stripe.size_bytes > 0) put(own_, "striping_unit", std::to_string(stripe.size_bytes));
     if (stripe.count > 0) put(own_, "striping_factor", std::to_string(stripe.count));
     if (stripe.start < 0) return;

@@ -31,7 +31,8 @@ struct Chosen {
 /// rank writes at the same time. Other libraries ignore that hint.
 class LibraryInfo {
 public:
-    LibraryInfo(MPI_Info given, const planner::Stripe& stripe);
+    enum class Sieving { off, as_by_default };
+    LibraryInfo(MPI_Info given, const planner::Stripe& stripe, Sieving sieving = Sieving::off);
     ~LibraryInfo();
     LibraryInfo(const LibraryInfo&) = delete;
     LibraryInfo& operator=(const LibraryInfo&) = delete;

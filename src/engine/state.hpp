@@ -131,7 +131,8 @@ struct Handle {
     HintEffects effects;
 
     layout::FileView view;
-    std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not
+    bool library_sieves = false;  ///< agreed by all ranks, for the present view: see view.cpp
+    std::string view_refusal;     ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not
 
     SplitCollective split;
     std::atomic<int> failed{MPI_SUCCESS};  ///< class of this rank's first failure of which the others do not know

@@ -27,11 +27,21 @@ std::string follow(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype fil
     return {};
 }
 
-bool all_can(const Handle& handle, bool can) {
-    if (handle.size == 1) return can;
-    int mine = can ? 1 : 0;
-    int least = 0;
-    return PMPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, handle.comm) == MPI_SUCCESS && least == 1;
+/// The engine goes by the library's file pointer. ROMIO's is wrong, from the beginning, in views whose filetype has data below its
+/// lower bound, as MPI_Type_create_resized makes them: it is said to stand at -1, and no seek puts it right.
+bool pointer_is_right(MPI_File fh) {
+    MPI_Offset position = -1;
+    return PMPI_File_get_position(fh, &position) == MPI_SUCCESS && position == 0;
+}
+
+/// What a rank says of its view; the least of all ranks counts.
+enum class Verdict : int { wrong_pointer, left, followed };
+
+Verdict least_of_all(const Handle& handle, Verdict mine) {
+    int verdict = static_cast<int>(mine);
+    if (handle.size == 1) return mine;
+    if (PMPI_Allreduce(MPI_IN_PLACE, &verdict, 1, MPI_INT, MPI_MIN, handle.comm) != MPI_SUCCESS) return Verdict::left;
+    return static_cast<Verdict>(verdict);
 }
 
 }  // namespace
@@ -43,12 +53,29 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
         return engine.below.File_set_view(fh, displacement, etype, filetype, datarep, told);
     };
     if (!handle || !handle->engaged) return real(info);
-    const int result = info == MPI_INFO_NULL ? real(info) : real(LibraryInfo(info, handle->strategy.stripe).get());
+    using Sieving = LibraryInfo::Sieving;
+    const auto real_with = [&](Sieving sieving) {
+        return real(LibraryInfo(info, handle->strategy.stripe, sieving).get());
+    };
+    const int result = info == MPI_INFO_NULL && !handle->library_sieves ? real(info) : real_with(Sieving::off);
+    handle->library_sieves = false;
     layout::FileView view;
     std::string refusal =
         result == MPI_SUCCESS ? follow(displacement, etype, filetype, datarep, view) : "MPI_File_set_view failed";
+    Verdict verdict = refusal.empty() ? Verdict::followed : Verdict::left;
+    if (refusal.empty() && !pointer_is_right(fh)) {
+        verdict = Verdict::wrong_pointer;
+        refusal = "a view in which the MPI library's file pointer is wrong";
+    }
     // A rank on which something failed takes part all the same: the others are on their way here.
-    if (!all_can(*handle, refusal.empty()) && refusal.empty()) refusal = "another rank's view";
+    const Verdict least = least_of_all(*handle, verdict);
+    if (least != Verdict::followed && refusal.empty()) refusal = "another rank's view";
+    if (least == Verdict::wrong_pointer) {
+        // Without data sieving ROMIO writes to other places in such a view. All of this file's calls are the library's now, so that its
+        // sieving disturbs nobody.
+        handle->library_sieves = true;
+        real_with(Sieving::as_by_default);
+    }
     if (refusal.empty()) handle->view = view;
     for (Subgroup& subgroup : handle->subgroup) subgroup.calls_left = 0;  // all ranks look at their requests again
     handle->view_refusal = refusal;

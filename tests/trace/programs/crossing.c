@@ -27,7 +27,9 @@ static void count_sent(long long sum[2]) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static unsigned char value_at(long long offset) { return (unsigned char)(offset * 131 + offset / 251 + offset / 65521); }
+static unsigned char value_at(long long offset) {
+    return (unsigned char)(offset * 131 + offset / 251 + offset / 65521);
+}
 
 int main(int argc, char** argv) {
     if (argc != 5) return 2;
@@ -61,8 +63,8 @@ int main(int argc, char** argv) {
             memset(data, 0, (size_t)bytes);
             MPI_File_read_at_all(file, 0, data, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
             for (int i = 0; i < bytes; ++i)
-                wrong += data[i] !=
-                         value_at(((long long)(i / piece) * ranks + rank) * piece + i % piece + (calls > 1 ? calls - 1 : 0));
+                wrong += data[i] != value_at(((long long)(i / piece) * ranks + rank) * piece + i % piece +
+                                             (calls > 1 ? calls - 1 : 0));
         }
         count_sent(after);
         if (rank == 0) printf("%s %lld %lld\n", read ? "read" : "write", after[0] - before[0], after[1] - before[1]);

@@ -55,8 +55,11 @@ def row_of(verdict: Verdict) -> Row:
     """What the table needs of a verdict."""
     case, moved = verdict.case, verdict.moved
     result = NOT_RUN if verdict.plain is None else SAME if verdict.same else DIFFER
+    remark = verdict.remark
+    if verdict.way and _ending(verdict) == TIMED_OUT:  # two runs that were cut off say nothing about each other
+        result, remark = NOT_RUN, "cut off at the time limit, without ioweir too"
     return Row(
-        case.library.name, case.suite, case.name, case.ranks, verdict.way, result, _ending(verdict), verdict.remark,
+        case.library.name, case.suite, case.name, case.ranks, verdict.way, result, _ending(verdict), remark,
         moved.calls, moved.exchanges, dict(moved.left),
     )  # fmt: skip
 

@@ -30,7 +30,7 @@ BY_HINTS: Final = ("file_info",)
 """Programs that check which hints are in effect: what a rule says would win over theirs."""
 
 UNDEFINED_BYTES: Final = {
-    "add_var": "files not compared: OMPIO says that reads beyond the end of the file got bytes, which PnetCDF then writes",
+    "add_var": "files not compared: OMPIO says that reads beyond the end of a file got bytes, and PnetCDF writes them",
     "atomicity": "files not compared: ROMIO leaves uninitialised memory in holes that nobody writes, ioweir zeros",
 }
 """Programs that leave behind bytes of which MPI says nothing, and which a plan changes."""

@@ -62,8 +62,13 @@ def test_every_strategy_writes_and_reads_the_kernels_bytes(
     assert engine_cases.DIRECT not in not_as_planned
 
 
-@pytest.mark.parametrize("way", ["direct", "even", "cyclic"])
-@pytest.mark.parametrize("fault", ["flip:1", "drop:1"])
+FAULTS = [
+    *((way, "swap:1") for way in STRATEGIES),
+    *((way, f) for way in ("direct", "cyclic") for f in ("flip:1", "drop:1")),
+]
+
+
+@pytest.mark.parametrize(("way", "fault"), FAULTS)
 def test_a_fault_below_the_engine_is_seen(tmp_path: Path, way: str, fault: str) -> None:
     (row,) = run_with_plan(tmp_path, "openmpi", "lattice", 3, ("local=8,8,8,8",), f"mpiio:{way}.data", fault)
     assert row["file_correct"] is False

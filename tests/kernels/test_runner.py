@@ -24,13 +24,17 @@ ENVIRONMENT = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
 }
 MPIS = ("openmpi", "mpich")
+YIELDS = Path(__file__).resolve().parents[2] / "build" / "dev" / "tests" / "engine" / "libmpich_yields.so"
+"""Lets MPICH's ranks give way while they wait."""
 
 
-def run_kernel(*words: str, code: int = 0) -> tuple[list[dict[str, Any]], str]:
+def run_kernel(
+    *words: str, code: int = 0, environment: dict[str, str] | None = None
+) -> tuple[list[dict[str, Any]], str]:
     """`ioweir kernel`: what it printed as JSON, and on standard error."""
     done = subprocess.run(
         [*IOWEIR, "kernel", *words, "--json"],
-        env={**os.environ, **ENVIRONMENT},
+        env={**os.environ, **ENVIRONMENT, **(environment or {})},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == code, f"{done.stdout}{done.stderr}"
@@ -103,11 +107,15 @@ CASES: list[tuple[str, int, list[str], Any]] = [
 def test_the_file_is_what_numpy_says(
     tmp_path: Path, mpi: str, kernel: str, ranks: int, settings: list[str], owners: Any
 ) -> None:
+    environment = {}
     if mpi == "mpich" and ranks > 4:
-        pytest.skip("MPICH's ranks spin: more than 4 take minutes on two processors; Open MPI has run this case")
+        if not YIELDS.exists():
+            pytest.skip(f"MPICH's ranks spin, and {YIELDS} is not built: more than 4 take minutes on two processors")
+        environment["LD_PRELOAD"] = str(YIELDS)
     words = (kernel, *settings, "--mpi", mpi, "--ranks", str(ranks), "--directory", str(tmp_path), "--keep")
-    rows, _ = run_kernel(*words, "--api", "independent,posix,exchange,fpp,mpiio", "--verify")
-    assert [row["mode"] for row in rows] == ["independent", "posix", "exchange", "fpp", "mpiio"]
+    ways = ["independent", "posix", "exchange", "fpp", "mpiio"]
+    rows, _ = run_kernel(*words, "--api", ",".join(ways), "--verify", environment=environment)
+    assert [row["mode"] for row in rows] == ways
     assert [row["file_correct"] for row in rows] == [True, True, True, None, True]
     assert [row["read_correct"] for row in rows] == [True] * 5
     # The file of the last way is left. That the others made the same is the runner's own check, checked below.

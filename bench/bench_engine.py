@@ -39,12 +39,16 @@ How fast programs' MPI-IO is with a plan underneath. Repeat with
     make bench-engine QUICK=1      # two kernels, three rounds: to see that it works, not to quote
 
 MiB/s from barrier to barrier around the calls, without open, close and fsync, at least 16 MiB a rank and call; every
-byte that is read is compared with what was written, and in the first round the closed file too. In each round all ways
-run in turn, another one first each time; each ratio is taken within a round, and the tables give medians with their 95
-per cent intervals (order statistics). Above 1 is faster with ioweir. A strategy whose trace says that it was not
-carried out as planned has no figure.
+byte that is read is compared with what was written, and in the first rounds the closed file too. All ways take turns
+in one process, each with a new file of its own, another way first each time; memory is touched before; a new process
+every five rounds. Each ratio is taken within a round, and the tables give medians with their 95 per cent intervals
+(order statistics). Above 1 is faster with ioweir. A strategy whose trace says that it was not carried out as planned
+has no figure.
 
-- library: ROMIO under MPICH, OMPIO under Open MPI; romio321: Open MPI's copy of ROMIO (`OMPI_MCA_io=romio321`);
+- library: ROMIO under MPICH, OMPIO under Open MPI; romio321: Open MPI's copy of ROMIO (`OMPI_MCA_io=romio321`), with
+  the strategies beside it in a process of its own;
+- library / alone: the library's speed in that process, where ioweir is loaded and leaves its file alone, over that in a
+  process without ioweir (not the same process, so noisier);
 - pwrite: each rank its own pieces of the shared file, by `pwrite` and `pread`: what a hand-written writer does without
   exchange;
 - Alltoallv + pwrite: what a hand-written writer with an exchange does, to as many even parts as there are ranks;
@@ -52,7 +56,8 @@ carried out as planned has no figure.
 - ioweir direct: `writers = "everyone"`; the others: half as many aggregators as ranks, two at least, with domains of
   that name in sequential order, and even domains in contention-free order.
 
-The runs are traced; the trace's cost is in ioweir's figures.
+The MPI-IO layer is traced (`--layers mpiio`), for the library too; what tracing every layer costs is on the
+[tracer's page](tracer.md).
 
 Throttled targets are no devices: a test backend of ioweir's engine (`IOWEIR_TEST_THROTTLE`) lets each of them move so
 many bytes a second, one transfer after another, over files in memory. Nobody else's I/O can be throttled by it, so that
@@ -89,8 +94,11 @@ def measure(
     plan = scratch / "plan.toml"
     plan.write_text(engine_cases.plan_text(ranks), encoding="utf-8")
     try:
-        for number in range(rounds):
-            engine_cases.one_round(measured, case, number, scratch, plan)
+        for number in range(0, rounds, engine_cases.ROUNDS_OF_A_PROCESS):
+            some = min(engine_cases.ROUNDS_OF_A_PROCESS, rounds - number)
+            engine_cases.some_rounds(measured, case, number, some, scratch, plan)
+        if not measured.nominal_mib_per_s:
+            engine_cases.count_calls(measured, case, scratch, plan)
     except (launch.BenchmarkError, subprocess.TimeoutExpired) as error:
         measured.failed = str(error).strip().splitlines()[-1]
         print(error, file=sys.stderr)

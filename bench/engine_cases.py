@@ -1,5 +1,6 @@
-"""What `make bench-engine` compares: the kernels, the ways of moving their bytes, and one round of all ways.
+"""What `make bench-engine` compares: the kernels, the ways of moving their bytes, and rounds of all ways.
 
+All ways take turns inside one process, each with a file of its own, so that what disturbs one disturbs the others too.
 Lives here: cases, strategies, running them, and whether a strategy ran as planned (the trace says so). Not here: how
 many rounds, and what comes of them (bench_engine.py), tables and pictures (engine_page.py).
 """
@@ -18,10 +19,13 @@ import launch
 DIRECTIONS = ("write", "read")
 LIBRARY = "library"
 ROMIO = "romio321"
+ALONE = "library alone"
+"""The library in a process of its own, without ioweir: what loading ioweir does to it."""
 BY_HAND = ("posix", "exchange", "fpp")
 DIRECT = "direct"
 AGGREGATED = ("even", "aligned", "cyclic", "group-cyclic", "cooperative", "contention-free")
 STRATEGIES = (DIRECT, *AGGREGATED)
+ROUNDS_OF_A_PROCESS = 5
 LIBRARY_TITLES = {"mpich": "ROMIO", "openmpi": "OMPIO"}
 
 
@@ -105,11 +109,19 @@ class Measured:
     nominal_mib_per_s: float = 0.0
     """Throttled storage: the sum of its targets' rates."""
 
+    posix_calls: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Way -> direction -> reads or writes of all ranks in one round, of a run that traces them."""
+
     def add(self, way: str, line: Mapping[str, Any]) -> None:
         """One line of the runner's."""
         directions = self.speeds.setdefault(way, {direction: [] for direction in DIRECTIONS})
         for direction in DIRECTIONS:
             directions[direction].append(line[f"{direction}_mib_per_s"])
+
+
+def beside(way: str, library: str) -> str:
+    """The name of a strategy's rounds in the process of that library."""
+    return f"{way} beside {library}" if library == ROMIO and way in STRATEGIES else way
 
 
 def rotated(ways: Sequence[str], by: int) -> list[str]:
@@ -119,17 +131,14 @@ def rotated(ways: Sequence[str], by: int) -> list[str]:
 
 
 def modes_of(ways: Iterable[str]) -> str:
-    """The runner's --mode for ways of one process."""
-    names = {LIBRARY: "mpiio", ROMIO: "mpiio"}
-    return ",".join(
-        f"mpiio:{way}.data" if way in STRATEGIES else names.get(way, way) for way in ways
-    )  # fmt: skip
+    """The runner's --mode for ways of one process; each has a file of its own."""
+    return ",".join(f"{way if way in BY_HAND else 'mpiio'}:{way.replace(' ', '-')}.data" for way in ways)
 
 
 def run_ways(
-    measured: Measured, case: Case, ways: Sequence[str], scratch: Path, verify: bool, plan: Path | None = None
+    measured: Measured, case: Case, ways: Sequence[str], scratch: Path, number: int, rounds: int, plan: Path | None
 ) -> None:
-    """Runs ways in one process, in this order, and keeps their speeds."""
+    """Runs ways in one process, in turn, and keeps their speeds; `number` is that of the first round."""
     environment = {"OMPI_MCA_io": "romio321"} if ROMIO in ways else {}
     if measured.nominal_mib_per_s:
         state = scratch / "targets"
@@ -137,18 +146,40 @@ def run_ways(
         rates = ",".join([f"{THROTTLED_MIB_PER_S}MiB"] * aggregators_of(measured.ranks))
         environment["IOWEIR_TEST_THROTTLE"] = f"stripe=1MiB rates={rates} state={state}"
     arguments = [
-        *case.words, "--directory", str(scratch), "--mode", modes_of(ways), "--warm-up", "1",
-        "--verify", str(int(verify)),
+        *case.words, "--directory", str(scratch), "--mode", modes_of(rotated(ways, number)), "--warm-up", "1",
+        "--verify", str(int(number == 0)), "--repeats", str(rounds), "--salt", str(number),
     ]  # fmt: skip
     trace = scratch / "trace"
     shutil.rmtree(trace, ignore_errors=True)
-    traced = launch.Traced(trace, plan) if plan is not None else None
+    traced = launch.Traced(trace, plan, "mpiio") if plan is not None else None
     lines = launch.run_program(launch.KERNEL_RUNNER, measured.mpi, measured.ranks, arguments, traced, environment)
-    for way, line in zip(ways, lines, strict=True):
-        measured.add(way, line)
+    way_of = {f"{way.replace(' ', '-')}.data": way for way in ways}
+    library = ROMIO if ROMIO in ways else LIBRARY
+    for line in sorted(lines, key=lambda line: int(line["repetition"])):
+        measured.add(beside(way_of[line["file"]], library), line)
     if plan is not None:
-        for way, reason in departures(launch.report(trace), ways).items():
+        for way, reason in departures(launch.report(trace), [way for way in ways if way in STRATEGIES]).items():
             measured.not_as_planned.setdefault(way, reason)
+        shutil.rmtree(trace, ignore_errors=True)
+
+
+def count_calls(measured: Measured, case: Case, scratch: Path, plan: Path) -> None:
+    """One round with every layer traced and nothing timed: how many system calls move the bytes of each way."""
+    processes: list[tuple[Sequence[str], dict[str, str]]] = [((LIBRARY, DIRECT), {})]
+    if measured.mpi == "openmpi":
+        processes.append(((ROMIO,), {"OMPI_MCA_io": "romio321"}))
+    for ways, environment in processes:
+        trace = scratch / "trace"
+        arguments = [*case.words, "--directory", str(scratch), "--mode", modes_of(ways)]
+        traced = launch.Traced(trace, plan)
+        launch.run_program(launch.KERNEL_RUNNER, measured.mpi, measured.ranks, arguments, traced, environment)
+        for way in ways:
+            measured.posix_calls[way] = dict.fromkeys(DIRECTIONS, 0)
+        for row in launch.report(trace)["files"]:
+            way = Path(row["path"]).stem
+            for direction in DIRECTIONS if way in ways else ():
+                calls = row["layers"].get("POSIX", {}).get(direction, {}).get("calls", 0)
+                measured.posix_calls[way][direction] += calls
         shutil.rmtree(trace, ignore_errors=True)
 
 
@@ -175,20 +206,21 @@ def departures(report: Mapping[str, Any], ways: Iterable[str]) -> dict[str, str]
     return wrong
 
 
-def one_round(measured: Measured, case: Case, number: int, scratch: Path, plan: Path) -> None:
-    """Every way once: the library, its alternative, what is written by hand, and ioweir with each strategy.
+def some_rounds(measured: Measured, case: Case, number: int, rounds: int, scratch: Path, plan: Path) -> None:
+    """Every way `rounds` times: the library, what is written by hand, and ioweir with each strategy in one process; the
+    strategies beside Open MPI's other library in a second one; the library without ioweir in a third.
 
     Only ioweir's engine can be throttled: on throttled targets its strategies are compared with each other.
     """
     if measured.nominal_mib_per_s:
-        run_ways(measured, case, rotated(STRATEGIES, number), scratch, verify=number == 0, plan=plan)
+        run_ways(measured, case, STRATEGIES, scratch, number, rounds, plan)
         return
-    processes: list[tuple[list[str], Path | None]] = [
-        (rotated([LIBRARY, *BY_HAND], number), None),
-        (rotated(STRATEGIES, number), plan),
+    processes: list[tuple[Sequence[str], Path | None]] = [
+        ((LIBRARY, *BY_HAND, *STRATEGIES), plan),
+        ((ALONE,), None),
     ]
     if measured.mpi == "openmpi":
-        processes.append(([ROMIO], None))
-    at = number % len(processes)
+        processes.append(((ROMIO, *STRATEGIES), plan))
+    at = number // ROUNDS_OF_A_PROCESS % len(processes)
     for ways, applied in [*processes[at:], *processes[:at]]:
-        run_ways(measured, case, ways, scratch, verify=number == 0, plan=applied)
+        run_ways(measured, case, ways, scratch, number, rounds, applied)

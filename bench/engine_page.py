@@ -13,6 +13,7 @@ import launch
 import pairs
 from engine_cases import (
     AGGREGATED,
+    ALONE,
     BY_HAND,
     CASES,
     DIRECT,
@@ -22,6 +23,7 @@ from engine_cases import (
     ROMIO,
     STRATEGIES,
     Measured,
+    beside,
 )
 
 TITLES = {ROMIO: "romio321", "posix": "pwrite", "exchange": "Alltoallv + pwrite", "fpp": "file per process"}
@@ -31,7 +33,8 @@ BARS = {"posix": 0.9, "best library": 1.0, "exchange": 1.0}
 
 def ratio(measured: Measured, way: str, other: str, direction: str) -> pairs.Interval | None:
     """Speed of a way over that of another, round by round; None where one was not measured."""
-    ours, theirs = (measured.speeds.get(name, {}).get(direction, []) for name in (way, other))
+    names = (beside(way, other), other)
+    ours, theirs = (measured.speeds.get(name, {}).get(direction, []) for name in names)
     if way in measured.not_as_planned or not ours or len(ours) != len(theirs):
         return None
     return pairs.median_interval([a / b for a, b in zip(ours, theirs, strict=True)])
@@ -96,8 +99,9 @@ def _case_tables(rows: Sequence[Measured]) -> list[str]:
     if good:
         lines += [
             "| MPI, ranks | | library | romio321 | pwrite | Alltoallv + pwrite | file per process | ioweir direct | "
-            "direct / best library | direct / pwrite | direct / Alltoallv | direct / file per process |",
-            "|---|---|---|---|---|---|---|---|---|---|---|---|",
+            "direct / best library | direct / pwrite | direct / Alltoallv | direct / file per process | "
+            "library / alone |",
+            "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
         ]
         for row in good:
             for direction in DIRECTIONS:
@@ -105,6 +109,7 @@ def _case_tables(rows: Sequence[Measured]) -> list[str]:
                 ratios = [
                     _text(ratio(row, DIRECT, other, direction)) for other in (best_library(row, direction), *BY_HAND)
                 ]
+                ratios.append(_text(ratio(row, LIBRARY, ALONE, direction)))
                 lines.append(f"| {_name(row, direction)} | {' | '.join([*speeds, *ratios])} |")
         lines += ["", "With aggregators, over the best library of the row:", ""]
         lines += [f"| MPI, ranks | | {' | '.join(AGGREGATED)} |", "|---|---" + "|---" * len(AGGREGATED) + "|"]
@@ -147,7 +152,8 @@ def bars(results: Sequence[Measured]) -> list[str]:
         "",
     ]  # fmt: skip
     counts = {"held": 0, "open": 0, "missed": 0}
-    missed = []
+    missed: list[str] = []
+    opened: list[str] = []
     for result in results:
         if result.failed or result.nominal_mib_per_s or DIRECT in result.not_as_planned:
             continue
@@ -159,13 +165,27 @@ def bars(results: Sequence[Measured]) -> list[str]:
                     continue
                 verdict = "held" if interval.low >= bar else "missed" if interval.high < bar else "open"
                 counts[verdict] += 1
+                line = f"- {_place(result)}, {direction}: {interval.text(2)} of {_long(other, result.mpi)}, bar {bar}"
                 if verdict == "missed":
-                    missed.append(
-                        f"- {_place(result)}, {direction}: {interval.text(2)} of {_long(other, result.mpi)}, bar {bar}"
-                    )
+                    missed.append(line)
+                elif verdict == "open":
+                    opened.append(line + _calls(result, other, direction))
     of_all = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     lines.append(f"Of {sum(counts.values())} comparisons: {of_all}.")
-    return [*lines, *([""] if missed else []), *missed, ""]
+    if missed:
+        lines += ["", "Missed:", "", *missed]
+    if opened:
+        lines += ["", "Open; where the other side is an MPI library, with the system calls that move the bytes:", ""]
+        lines += opened
+    return [*lines, ""]
+
+
+def _calls(result: Measured, other: str, direction: str) -> str:
+    """How many reads or writes each side makes; the direct path sends no messages."""
+    ours, theirs = (result.posix_calls.get(way, {}).get(direction) for way in (DIRECT, other))
+    if other not in (LIBRARY, ROMIO) or ours is None or theirs is None:
+        return ""
+    return f"; {ours} {direction}s by ioweir, {theirs} by the library"
 
 
 def _place(result: Measured) -> str:

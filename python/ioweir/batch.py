@@ -87,7 +87,7 @@ def prepare(
             "started": time.time(),
         },
     )
-    ranks = rank_variables(library, directory, plan_copy, verify, tracing)
+    ranks = rank_variables(library, directory, plan_copy, verify, tracing, environment)
     script = {name: value for name, value in ranks.items() if name != launchers.PRELOAD}
     shims = directory / SHIM_DIRECTORY
     search = environment.get("PATH", os.defpath)

@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import clock, json_text, launchers, locate, sanitizers, shim, wrappers
+from ioweir import clock, json_text, launchers, locate, pnetcdf, sanitizers, shim, wrappers
 from ioweir.compiled import compiled
 from ioweir.errors import (
     EXIT_NOT_EXECUTABLE,
@@ -139,11 +139,19 @@ def ioweir_version() -> str:
 # ------------------------------------------------------------------------------------------------------ preparation
 
 
-def rank_variables(library: Path, directory: Path, plan: Path | None, verify: bool, tracing: Tracing) -> dict[str, str]:
-    """What the preload on a rank reads."""
+def rank_variables(
+    library: Path,
+    directory: Path,
+    plan: Path | None,
+    verify: bool,
+    tracing: Tracing,
+    environment: Mapping[str, str],
+) -> dict[str, str]:
+    """What the preload on a rank reads, and with a plan what makes PnetCDF call MPI-IO."""
     variables = {launchers.PRELOAD: str(library), "IOWEIR_DIR": str(directory)}
     if plan is not None:
         variables["IOWEIR_PLAN"] = str(plan)
+        variables |= pnetcdf.variables(environment)
     if verify:
         variables["IOWEIR_VERIFY"] = "1"
     return variables | tracing.variables()
@@ -321,7 +329,9 @@ def run(words: Sequence[str], options: Options) -> int:
     anonymous = options.tracing.anonymise_key is not None
     directory = make_directory(options.output, "run" if anonymous else program, started)
     plan_copy = copy_plan(plan_text, directory)
-    variables = rank_variables(library, directory, plan_copy, options.verify, options.tracing)
+    variables = rank_variables(
+        library, directory, plan_copy, options.verify, options.tracing, options.environment
+    )
     server = clock.start()
     if server is not None:
         variables[clock.VARIABLE] = server.variable()

@@ -14,13 +14,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ioweir import clock, launchers, sanitizers
+from ioweir import clock, launchers, pnetcdf, sanitizers
 from ioweir.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, IoweirError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VARIABLE_PREFIX: Final = "IOWEIR_"
+PLAN_VARIABLE: Final = "IOWEIR_PLAN"
 
 _SCRIPT = """#!/bin/sh
 # Written by `ioweir run`: passes its variables to the ranks of the real {name}, and not to the launcher itself.
@@ -70,6 +71,8 @@ def real_command(
         raise IoweirError(f"{name}: not found in PATH", EXIT_NOT_FOUND)
     variables = {launchers.PRELOAD: library}
     variables |= {key: value for key, value in clean.items() if key.startswith(VARIABLE_PREFIX)}
+    if PLAN_VARIABLE in clean:
+        variables |= pnetcdf.variables(clean)
     kind = launchers.identify(real)
     words = [name, *arguments]
     needed, notes = sanitizers.variables_for(arguments, clean)

@@ -241,6 +241,30 @@ def test_launchers_inside_of_scripts_are_not_preloaded_either(place: Place, libr
     assert json.loads((place.root / "t/run.json").read_text())["shims"][0] == "mpirun"
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, "nc_driver=mpiio"),
+        ("cb_nodes=4;nc_header_align_size=1024", "cb_nodes=4;nc_header_align_size=1024;nc_driver=mpiio"),
+        ("nc_driver=gio;cb_nodes=4", "nc_driver=gio;cb_nodes=4"),
+        (" ; ", "nc_driver=mpiio"),
+    ],
+)
+def test_under_a_plan_pnetcdf_is_asked_to_use_mpi_io(place: Place, before: str | None, after: str) -> None:
+    (place.root / "plan.toml").write_text('[[file]]\nmatch = "*"\n')
+    place.script("rank.sh", "#!/bin/sh\nenv > rank.env\n")
+    place.script("job.sh", "#!/bin/sh\nmpirun -n 1 ./rank.sh\n")
+    given = {} if before is None else {"PNETCDF_HINTS": before}
+    for command in (("mpirun", "-n", "1", "./rank.sh"), ("./job.sh",), ("./rank.sh",)):
+        shutil.rmtree(place.root / "t", ignore_errors=True)
+        done = place.ioweir("run", "-o", "t", "--quiet", "--plan", "plan.toml", "--", *command, **given)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert place.variables("rank.env")["PNETCDF_HINTS"] == after
+    shutil.rmtree(place.root / "t")
+    place.ioweir("run", "-o", "t", "--quiet", "--", "./rank.sh", **given)
+    assert place.variables("rank.env").get("PNETCDF_HINTS") == before
+
+
 def test_an_outer_runs_variables_do_not_leak(place: Place) -> None:
     place.ioweir(
         "run", "-o", "t", "--quiet", "--", "sh", "-c", "env > plain.env",

@@ -329,9 +329,7 @@ def run(words: Sequence[str], options: Options) -> int:
     anonymous = options.tracing.anonymise_key is not None
     directory = make_directory(options.output, "run" if anonymous else program, started)
     plan_copy = copy_plan(plan_text, directory)
-    variables = rank_variables(
-        library, directory, plan_copy, options.verify, options.tracing, options.environment
-    )
+    variables = rank_variables(library, directory, plan_copy, options.verify, options.tracing, options.environment)
     server = clock.start()
     if server is not None:
         variables[clock.VARIABLE] = server.variable()

@@ -20,7 +20,9 @@ def test_every_exit_code_has_its_row() -> None:
 def test_every_command_and_option_is_described() -> None:
     text = PAGE.read_text(encoding="utf-8")
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert set(commands) == {"run", "env", "link", "report", "merge-trace", "compare", "doctor", "kernel", "explain"}
+    assert set(commands) == {
+        "run", "env", "link", "report", "merge-trace", "compare", "doctor", "kernel", "explain", "merge", "ls", "check"
+    }  # fmt: skip
     for name, command in commands.items():
         section = text.split(f"## ioweir {name}\n")[1].split("\n## ")[0]
         for parameter in command.params:

@@ -24,7 +24,9 @@ ALONE = "library alone"
 BY_HAND = ("posix", "exchange", "fpp")
 DIRECT = "direct"
 AGGREGATED = ("even", "aligned", "cyclic", "group-cyclic", "cooperative", "contention-free")
-STRATEGIES = (DIRECT, *AGGREGATED)
+GROUPED = "grouped"
+"""A file for each rank beneath the one that the program sees."""
+STRATEGIES = (DIRECT, *AGGREGATED, GROUPED)
 ROUNDS_OF_A_PROCESS = 5
 LIBRARY_TITLES = {"mpich": "ROMIO", "openmpi": "OMPIO"}
 
@@ -89,6 +91,7 @@ def plan_text(ranks: int) -> str:
             f'domains = "{"even" if free else domains}"\n'
             f'order = "{"contention-free" if free else "sequential"}"\n{stripe}\n'
         )
+    rules.append(f'[[file]]\nmatch = "{GROUPED}.data"\nmapping = "grouped:{ranks}"\n')
     return "\n".join(rules)
 
 
@@ -192,7 +195,9 @@ def departures(report: Mapping[str, Any], ways: Iterable[str]) -> dict[str, str]
         applied = [row["text"] for row in plan["applied"] if os.path.basename(row["path"]) == name]  # noqa: PTH119
         passed = [row for row in plan["passed_through"] if os.path.basename(row["path"]) == name]  # noqa: PTH119
         moved = [row for row in plan["engine"] if os.path.basename(row["path"]) == name]  # noqa: PTH119
-        wanted = "writers everyone" if way == DIRECT else "writers aggregators"
+        wanted = "writers aggregators" if way in AGGREGATED else "writers everyone"
+        if way == GROUPED:
+            wanted = "mapping grouped"
         if passed:
             wrong[way] = "; ".join(dict.fromkeys(str(row["text"]) for row in passed))
         elif not applied:
@@ -201,7 +206,7 @@ def departures(report: Mapping[str, Any], ways: Iterable[str]) -> dict[str, str]
             wrong[way] = f"applied was: {applied[0]}"
         elif not any(row["bytes"] for row in moved):
             wrong[way] = "the engine moved no byte"
-        elif way != DIRECT and not any("exchanges " in text for row in moved for text in row["texts"]):
+        elif way in AGGREGATED and not any("exchanges " in text for row in moved for text in row["texts"]):
             wrong[way] = "no exchange took place"
     return wrong
 

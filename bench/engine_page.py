@@ -18,6 +18,7 @@ from engine_cases import (
     CASES,
     DIRECT,
     DIRECTIONS,
+    GROUPED,
     LIBRARY,
     LIBRARY_TITLES,
     ROMIO,
@@ -100,8 +101,8 @@ def _case_tables(rows: Sequence[Measured]) -> list[str]:
         lines += [
             "| MPI, ranks | | library | romio321 | pwrite | Alltoallv + pwrite | file per process | ioweir direct | "
             "direct / best library | direct / pwrite | direct / Alltoallv | direct / file per process | "
-            "library / alone |",
-            "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+            "library / alone | grouped / file per process |",
+            "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
         ]
         for row in good:
             for direction in DIRECTIONS:
@@ -110,6 +111,7 @@ def _case_tables(rows: Sequence[Measured]) -> list[str]:
                     _text(ratio(row, DIRECT, other, direction)) for other in (best_library(row, direction), *BY_HAND)
                 ]
                 ratios.append(_text(ratio(row, LIBRARY, ALONE, direction)))
+                ratios.append(_text(ratio(row, GROUPED, "fpp", direction)))
                 lines.append(f"| {_name(row, direction)} | {' | '.join([*speeds, *ratios])} |")
         lines += ["", "With aggregators, over the best library of the row:", ""]
         lines += [f"| MPI, ranks | | {' | '.join(AGGREGATED)} |", "|---|---" + "|---" * len(AGGREGATED) + "|"]
@@ -203,7 +205,7 @@ _LEFT = 330
 _WIDTH = 520
 _LOW, _HIGH = 0.125, 32.0
 _COLORS = {DIRECT: "#1a66b3", "even": "#b35a1a", "aligned": "#b38f1a", "cyclic": "#3f8f3f", "group-cyclic": "#1a9e9e",
-           "cooperative": "#8f3f8f", "contention-free": "#b31a4d"}  # fmt: skip
+           "cooperative": "#8f3f8f", "contention-free": "#b31a4d", "grouped": "#555555"}  # fmt: skip
 
 
 def picture(results: Sequence[Measured]) -> str:

@@ -11,7 +11,7 @@ import engine_cases
 import engine_page
 import pytest
 import run
-from engine_cases import AGGREGATED, CASES, DIRECT, LIBRARY, ROMIO, STRATEGIES, Measured
+from engine_cases import AGGREGATED, CASES, DIRECT, GROUPED, LIBRARY, ROMIO, STRATEGIES, Measured
 from ioweir.compiled import compiled
 
 
@@ -23,8 +23,9 @@ def test_every_strategy_has_its_own_rule(ranks: int) -> None:
     for way in STRATEGIES:
         rule = rules[compiled().match_plan(text, "plan.toml", f"/scratch/{way}.data")]
         assert rule["match"] == f"{way}.data"
-        if way == DIRECT:
+        if way in {DIRECT, GROUPED}:
             assert rule["writers"] == "everyone"
+            assert rule["mapping"] == (f"grouped:{ranks}" if way == GROUPED else "shared")
         else:
             assert rule["writers"] == f"aggregators:{max(2, ranks // 2)}"
             assert (rule["domains"], rule["order"]) == (
@@ -136,7 +137,7 @@ def test_throttled_targets_are_compared_with_the_sum_of_their_rates() -> None:
     assert f"## Files on {bench_engine.THROTTLED}" in text
     assert "| Open MPI, 4 | write | 100 | 0.90 [0.50, 0.98] | 0.90 [0.50, 0.98] |" + " not as planned |" * 5 in text
     assert "Of 0 comparisons" in "\n".join(engine_page.bars([result]))
-    assert "<circle cx=" not in engine_page.picture([result]).partition("contention-free")[2]
+    assert "<circle cx=" not in engine_page.picture([result]).partition(">grouped<")[2]
 
 
 def test_the_picture_has_a_dot_for_each_ratio() -> None:

@@ -210,7 +210,8 @@ bool run_way(Job& job, const Options& options, const Way& way, std::int64_t repe
     const Mode& mode = *way.mode;
     job.path = options.directory + "/" + way.file;
     job.content = {job.rank, options.salt + static_cast<std::uint64_t>(repetition)};
-    if (job.rank == 0) ::unlink(job.path.c_str());  // a new file each time, and the memory of the old one is free
+    // A new file each time, and the memory of the old one is free, also where a plan has divided it among several.
+    if (job.rank == 0) MPI_File_delete(job.path.c_str(), MPI_INFO_NULL);
     MPI_Barrier(MPI_COMM_WORLD);
     const Times times = mode.run(job);
     const bool read_right = all_agree(times.right);
@@ -239,7 +240,7 @@ bool run_way(Job& job, const Options& options, const Way& way, std::int64_t repe
         if (!read_right)
             std::fprintf(stderr, "kernel_runner: what was read is not what was written, mode %s\n", mode.name.data());
         if (!file_right) std::fprintf(stderr, "kernel_runner: %s does not hold what was written\n", job.path.c_str());
-        if (!options.keep) ::unlink(job.path.c_str());
+        if (!options.keep) MPI_File_delete(job.path.c_str(), MPI_INFO_NULL);
     }
     return read_right && file_right;
 }
@@ -257,7 +258,7 @@ void warm_up(const Options& options, int rank, int ranks) {
     job.back = job.buffer;
     for (const Way& way : options.ways) {
         job.path = options.directory + "/" + way.file;
-        if (rank == 0) ::unlink(job.path.c_str());
+        if (rank == 0) MPI_File_delete(job.path.c_str(), MPI_INFO_NULL);
         MPI_Barrier(MPI_COMM_WORLD);
         way.mode->run(job);
     }

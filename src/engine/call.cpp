@@ -64,6 +64,8 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
         return alone("faulty arguments");
     }
     if (decision.bytes % handle.view.etype_bytes != 0) return alone("a part of an etype");
+    if (decision.bytes > 0 && decision.first_byte > handle.view_bytes - decision.bytes)
+        return alone("a filetype whose tiles do not ascend");
     const StorageScope scope(engine);
     if (!descriptor_is_usable(engine, handle)) return alone("the engine's descriptor was closed by the program");
     return decision;

@@ -132,7 +132,9 @@ struct Handle {
 
     layout::FileView view;
     bool library_sieves = false;  ///< agreed by all ranks, for the present view: see view.cpp
-    std::string view_refusal;     ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not
+    std::int64_t view_bytes =
+        INT64_MAX;             ///< of the view's data that can be followed; behind them tiles lie in each other
+    std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not
 
     SplitCollective split;
     std::atomic<int> failed{MPI_SUCCESS};  ///< class of this rank's first failure of which the others do not know

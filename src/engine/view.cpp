@@ -10,9 +10,18 @@
 namespace ioweir::engine {
 namespace {
 
-/// The view as extents, or why not. MPI requires the rest of filetypes anyway (MPI 4.0, section 14.3).
+/// A filetype of which no more than one tile is followed, with an extent that no second one would lie within.
+std::shared_ptr<const layout::FlatType> one_tile(const layout::FlatType& type) {
+    auto tile = std::make_shared<layout::FlatType>(type);
+    tile->extent = type.bounds.length;
+    tile->ascending = true;
+    return tile;
+}
+
+/// The view as extents, or why not. Where each tile ascends but reaches into the next one (PnetCDF's first rank has the file's
+/// header before a subarray, whose bounds are the filetype's), the first tile alone is followed: `followed_bytes` of the view's data. MPI requires the rest of filetypes anyway (MPI 4.0, section 14.3).
 std::string follow(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep,
-                   layout::FileView& view) {
+                   layout::FileView& view, std::int64_t& followed_bytes) {
     if (datarep == nullptr || ::strcasecmp(datarep, "native") != 0) return "a data representation other than native";
     if (displacement < 0) return "a negative displacement";
     MPI_Count etype_bytes = 0;
@@ -22,8 +31,10 @@ std::string follow(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype fil
     if (!flat.ok()) return "the view's filetype: " + flat.error().message();
     if (flat.value()->size == 0 || flat.value()->size % etype_bytes != 0)
         return "a filetype that is not made of etypes";
-    if (!flat.value()->ascending) return "a filetype whose displacements do not ascend";
-    view = {displacement, etype_bytes, flat.value()};
+    if (!flat.value()->ascending_once) return "a filetype whose displacements do not ascend";
+    const bool all_tiles = flat.value()->ascending;
+    view = {displacement, etype_bytes, all_tiles ? flat.value() : one_tile(*flat.value())};
+    followed_bytes = all_tiles ? INT64_MAX : flat.value()->size;
     return {};
 }
 
@@ -60,8 +71,9 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
     const int result = info == MPI_INFO_NULL && !handle->library_sieves ? real(info) : real_with(Sieving::off);
     handle->library_sieves = false;
     layout::FileView view;
-    std::string refusal =
-        result == MPI_SUCCESS ? follow(displacement, etype, filetype, datarep, view) : "MPI_File_set_view failed";
+    std::int64_t followed_bytes = 0;
+    std::string refusal = result == MPI_SUCCESS ? follow(displacement, etype, filetype, datarep, view, followed_bytes)
+                                                : "MPI_File_set_view failed";
     Verdict verdict = refusal.empty() ? Verdict::followed : Verdict::left;
     if (refusal.empty() && !pointer_is_right(fh)) {
         verdict = Verdict::wrong_pointer;
@@ -76,7 +88,10 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
         handle->library_sieves = true;
         real_with(Sieving::as_by_default);
     }
-    if (refusal.empty()) handle->view = view;
+    if (refusal.empty()) {
+        handle->view = view;
+        handle->view_bytes = followed_bytes;
+    }
     for (Subgroup& subgroup : handle->subgroup) subgroup.calls_left = 0;  // all ranks look at their requests again
     handle->view_refusal = refusal;
     return result;

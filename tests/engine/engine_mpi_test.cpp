@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -270,6 +271,44 @@ TEST_F(EngineTest, AViewThatOnlyOneRankCannotFollowIsLeftToTheLibraryByAll) {
     io.close(&file);
     EXPECT_TRUE(world->noted(format::NoteCode::passed_through, world->rank == 0 ? "filetype" : "another rank's view"));
     EXPECT_EQ(world->count(format::NoteCode::engine_summary), 0);
+    remove(path);
+}
+
+// As PnetCDF's first rank has them. Within a tile the offsets go up, and the next tile begins before this one's end.
+TEST_F(EngineTest, OfTilesThatReachIntoEachOtherTheFirstIsFollowed) {
+    const std::string path = world->path("tiles.engine");
+    const IoCalls& io = world->engine;
+    const MPI_Aint turn = static_cast<MPI_Aint>(sizeof(int)) * world->ranks;  // every rank has one of these
+    MPI_Datatype apart, tile;
+    MPI_Type_create_hvector(3, 1, 2 * turn, MPI_INT, &apart);
+    MPI_Type_create_resized(apart, 0, turn, &tile);
+    MPI_Type_commit(&tile);
+    MPI_File file = open(io, path);
+    native_view(io, file, static_cast<MPI_Offset>(sizeof(int)) * world->rank, MPI_INT, tile);
+    const auto value = [](int rank, int at) { return 100 * (rank + 1) + at; };
+    std::vector<int> data, back(6, 0);
+    for (int i = 0; i < 6; ++i) data.push_back(value(world->rank, i));
+    EXPECT_EQ(io.write_at_all(file, 0, data.data(), 3, MPI_INT, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(world->count(format::NoteCode::passed_through), 0);
+    EXPECT_EQ(io.write_at_all(file, 3, data.data() + 3, 3, MPI_INT, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    MPI_File_sync(file);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(io.read_at_all(file, 0, back.data(), 3, MPI_INT, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(io.read_at_all(file, 3, back.data() + 3, 3, MPI_INT, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(back, data);
+    MPI_Type_free(&tile);
+    MPI_Type_free(&apart);
+    io.close(&file);
+    EXPECT_TRUE(world->noted(format::NoteCode::passed_through, "tiles do not ascend"));
+    EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, "calls 2, read 12 bytes, wrote 12 bytes"));
+    // Turns of all ranks: the first tile's are 0, 2 and 4, the second's 1, 3 and 5.
+    std::vector<int> expected;
+    for (const int at : {0, 3, 1, 4, 2, 5})
+        for (int rank = 0; rank < world->ranks; ++rank) expected.push_back(value(rank, at));
+    const std::vector<unsigned char> found = contents(path);
+    ASSERT_EQ(found.size(), expected.size() * sizeof(int));
+    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size()), 0);
+    EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), 0);
     remove(path);
 }
 

@@ -147,6 +147,9 @@ TEST(Flatten, ViewsAreKnownToGoUpOrNot) {
     EXPECT_FALSE(flatten(cases::indexed(integer, {1, 1}, {4, 0}).type).value()->ascending);
     EXPECT_FALSE(flatten(cases::resized(cases::vector(integer, 3, 1, 2), 0, 8).type).value()->ascending)
         << "instances overlap";
+    EXPECT_TRUE(flatten(cases::resized(cases::vector(integer, 3, 1, 2), 0, 8).type).value()->ascending_once);
+    EXPECT_FALSE(flatten(cases::vector(integer, 3, 1, -2).type).value()->ascending_once);
+    EXPECT_FALSE(flatten(cases::indexed(integer, {1, 1}, {4, 0}).type).value()->ascending_once);
     EXPECT_TRUE(flatten(cases::resized(integer, 0, 8).type).value()->ascending);
 }
 

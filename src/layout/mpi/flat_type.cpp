@@ -108,12 +108,12 @@ FlatType FlatTypeBuilder::build(std::int64_t lower_bound, std::int64_t extent) c
     FlatType type;
     type.lower_bound = lower_bound;
     type.extent = extent;
-    type.ascending = true;
+    type.ascending_once = true;
     type.blocks.reserve(drafts_.size());
     for (const Draft& draft : drafts_) {
         const Reach reach = reach_of(draft.first, draft.loops.data(), draft.loops.size());
         if (!reach.ascending || (!type.blocks.empty() && reach.bounds.offset < type.bounds.end()))
-            type.ascending = false;
+            type.ascending_once = false;
         type.bounds = type.blocks.empty() ? reach.bounds : hull(type.bounds, reach.bounds);
         type.blocks.push_back({draft.first, type.size, static_cast<std::uint32_t>(type.loops.size()),
                                static_cast<std::uint32_t>(draft.loops.size())});
@@ -121,7 +121,8 @@ FlatType FlatTypeBuilder::build(std::int64_t lower_bound, std::int64_t extent) c
         type.size += reach.runs * draft.first.length;
         type.runs += reach.runs;
     }
-    if (type.bounds.offset < 0 || extent < type.bounds.length) type.ascending = false;
+    if (type.bounds.offset < 0) type.ascending_once = false;
+    type.ascending = type.ascending_once && extent >= type.bounds.length;
     type.contiguous = type.blocks.size() == 1 && type.loops.empty() && extent == type.size;
     return type;
 }

@@ -42,6 +42,7 @@ struct FlatType {
     bool contiguous = false;  ///< any number of instances is one run
     bool ascending =
         false;  ///< runs never go back and never overlap, also from one instance to the next; none is negative
+    bool ascending_once = false;  ///< the same of one instance by itself
 };
 
 /// Collects runs in data order and makes a FlatType of them. Used by flatten() and, being free of MPI, by tests.

@@ -159,7 +159,13 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     role.rank = static_cast<std::uint32_t>(handle.rank);
     role.generation = static_cast<std::uint32_t>(told.generation);
     std::string problem;
-    {
+    // What is written through two handles at a time would have no order between their generations.
+    handle.file = engine.file(handle.descriptor.identity);
+    if (handle.writable && handle.file->container_writers > 0) {
+        problem =
+            "this process writes it through another handle already, and a file whose bytes lie in several can be "
+            "written through one at a time; use mapping = \"shared\" for it";
+    } else {
         const StorageScope scope(engine);
         auto opened = container::Container::open(engine.backend, container::directory_of(handle.path, stub), role);
         if (opened)
@@ -171,6 +177,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     if (failed == handle.size) {
         handle.deletes_on_close = (amode & MPI_MODE_DELETE_ON_CLOSE) != 0;
         handle.storage = handle.container.get();
+        if (handle.writable) ++handle.file->container_writers;
         return MPI_SUCCESS;
     }
     if (failed == handle.rank) say(engine, handle.path, problem);
@@ -195,6 +202,7 @@ void close_container(Engine& engine, Handle& handle, bool complete) {
     const auto generation = handle.container->generation();
     handle.storage = &engine.backend;
     handle.container = nullptr;
+    if (handle.writable) --handle.file->container_writers;
     if (handle.deletes_on_close && handle.size > 1) PMPI_Barrier(handle.comm);  // all have let go of it
     if (handle.rank != 0) return;
     int error = 0;

@@ -364,21 +364,31 @@ TEST_F(MappedTest, AFailureReachesTheRankAtOnceAndTheOthersAtClose) {
     }
 }
 
-TEST_F(MappedTest, TwoHandlesOfOneFileHaveGenerationsOfTheirOwn) {
+TEST_F(MappedTest, WrittenThroughTwoHandlesAtATimeItIsRefusedAndReadThroughTwoItIsNot) {
     const std::string path = world->path("file.two");
     MPI_File first = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
     write_ten(first);
     EXPECT_EQ(calls_.File_sync(first), MPI_SUCCESS);
-    // A second handle of the same file has a generation of its own and sees what was synced.
-    MPI_File second = open(world->engine, path, MPI_MODE_RDWR);
-    EXPECT_EQ(read_all(second), ten_each());
-    PMPI_Barrier(MPI_COMM_WORLD);
-    if (world->rank == 0) {
-        EXPECT_EQ(calls_.File_write_at(second, 0, "S", 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    for (MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF}) {
+        MPI_File second = MPI_FILE_NULL;
+        EXPECT_EQ(world->engine.open(comm, path.c_str(), MPI_MODE_RDWR, MPI_INFO_NULL, &second), MPI_ERR_IO);
+        EXPECT_EQ(second, MPI_FILE_NULL);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        EXPECT_EQ(read_file(path, comm), ten_each()) << "what was synced";
+        PMPI_Barrier(MPI_COMM_WORLD);
     }
-    EXPECT_EQ(calls_.File_close(&second), MPI_SUCCESS);
+    EXPECT_TRUE(world->noted(format::NoteCode::message, "through another handle already"));
     EXPECT_EQ(calls_.File_close(&first), MPI_SUCCESS);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    // One after the other: the later one wins.
+    MPI_File again = open(world->engine, path, MPI_MODE_WRONLY);
+    if (world->rank == 0) {
+        EXPECT_EQ(calls_.File_write_at(again, 0, "S", 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    }
+    EXPECT_EQ(calls_.File_close(&again), MPI_SUCCESS);
     EXPECT_EQ(read_file(path), "S" + ten_each().substr(1));
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_TRUE(container::describe(path).value().problems.empty());
     remove_container(path);
 }
 

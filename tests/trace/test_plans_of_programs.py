@@ -119,7 +119,7 @@ CASES: Final = {
 ONLY_OPEN_MPI: Final = ("pnetcdf", "pnetcdf-fortran", "netcdf", "h5py")
 """Those whose library Debian builds for Open MPI alone."""
 TWO_HANDLES: Final = {("pnetcdf", "grouped")}
-"""Independent data mode opens the file again: a rank does not see what it wrote by another handle of a container."""
+"""Independent data mode opens the file again for writing, which is refused of a container."""
 
 ALL: Final = [
     (mpi, name, strategy)

@@ -40,7 +40,7 @@ struct FileState {
     std::optional<bool> grows;                    ///< can the file system do it? unknown until first needed
 
     std::atomic<int> container_writers{0};  ///< handles of this process through which its container is written
-    std::atomic<int> behind_handles{0};  ///< how many of this process write behind; for what follows: behind.cpp
+    std::atomic<int> behind_handles{0};     ///< how many of this process write behind; for what follows: behind.cpp
     std::mutex behind_lock;
     std::vector<std::shared_ptr<BehindDesk>> desks;  ///< where their bytes may wait
 };

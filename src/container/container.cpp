@@ -20,12 +20,6 @@ constexpr std::size_t first_room = 4096;
 /// Records of 24 bytes that are kept in memory at most: 24 MiB.
 constexpr std::size_t most_room = std::size_t{1} << 20;
 
-std::int64_t total_bytes(const iovec* pieces, int count) {
-    std::int64_t total = 0;
-    for (int i = 0; i < count; ++i) total += static_cast<std::int64_t>(pieces[i].iov_len);
-    return total;
-}
-
 /// The first `bytes` of some pieces, or fewer where there are very many: callers complete short transfers.
 struct Beginning {
     std::array<iovec, 64> pieces{};
@@ -287,7 +281,7 @@ std::int64_t Container::attempt_read(int, const iovec* pieces, int count, std::i
             }
         }
     }
-    const std::int64_t wanted = total_bytes(pieces, count);
+    const std::int64_t wanted = storage::total_bytes(pieces, count);
     if (segment.source < 0) {
         // A hole reads as zeros up to the end of the file.
         const std::int64_t end = length();

@@ -64,27 +64,6 @@ std::size_t BehindDesk::bytes() const {
     return writers_ * sizeof(Station) + rings_.capacity() * (sizeof(BehindWords) + static_cast<std::size_t>(capacity_));
 }
 
-/// Collective: the node's memory. Returns an errno value.
-int BehindDesk::share(Group& group) {
-    const bool leader = group.rank() == group.first_local();
-    int error = leader ? memory_.create(bytes()) : 0;
-    SharedMemory::Address address;
-    if (leader && error == 0) address = memory_.address();
-    const Contribution mine{{address.process, address.descriptor, static_cast<std::int64_t>(address.key)}};
-    const Contribution said = group.meet(mine)[static_cast<std::size_t>(group.first_local())];
-    if (leader) return error;
-    address = {static_cast<std::int32_t>(said.words[0]), static_cast<std::int32_t>(said.words[1]),
-               static_cast<std::uint64_t>(said.words[2])};
-    return address.descriptor < 0 ? ENOMEM : memory_.attach(address, bytes());
-}
-
-/// Collective.
-static bool all_are(Group& group, bool fine) {
-    bool all = true;
-    for (const Contribution& said : group.meet({{fine ? 1 : 0}})) all = all && said.words[0] == 1;
-    return all;
-}
-
 std::shared_ptr<BehindDesk> BehindDesk::make(Group& group, std::int64_t writers, std::int64_t capacity,
                                              const Services& services, std::string& why) {
     const auto locals = static_cast<std::size_t>(group.locals());
@@ -95,11 +74,11 @@ std::shared_ptr<BehindDesk> BehindDesk::make(Group& group, std::int64_t writers,
     } catch (const std::bad_alloc&) {
         desk = nullptr;
     }
-    if (!all_are(group, desk && desk->rings_.capacity() == locals)) {
+    if (!group.all(desk && desk->rings_.capacity() == locals)) {
         why = "no memory for write-behind";
         return nullptr;
     }
-    int error = desk->share(group);
+    int error = group.share(desk->memory_, desk->bytes());
     if (error == 0) {
         std::byte* const base = desk->memory_.data();
         desk->stations_ = std::launder(reinterpret_cast<Station*>(base));
@@ -114,7 +93,7 @@ std::shared_ptr<BehindDesk> BehindDesk::make(Group& group, std::int64_t writers,
             error = ENOMEM;
         }
     }
-    const bool all = all_are(group, error == 0);
+    const bool all = group.all(error == 0);
     desk->memory_.seal();
     if (all) return desk;
     why = std::string("no shared memory or thread for write-behind: ") +
@@ -184,7 +163,7 @@ bool BehindDesk::begin(Group& group, const std::string& path, const FileIdentity
     if (has_thread_) stations_[my_station_].busy_ns = 0;
     int error = 0;
     if (has_thread_) (void)usable_descriptor(error);
-    const bool all = all_are(group, error == 0);
+    const bool all = group.all(error == 0);
     if (!all)
         why = std::string("a writer cannot open the file: ") + (error != 0 ? std::strerror(error) : "another rank's");
     return all;

@@ -81,7 +81,6 @@ private:
 
     BehindDesk(Group& group, std::int64_t writers, std::int64_t capacity, const Services& services);
     [[nodiscard]] std::size_t bytes() const;
-    int share(Group& group);
     int start_thread();
     static void* thread_main(void* desk);
     void serve();

@@ -51,18 +51,8 @@ int Exchange::grow(const Course& course) {
         static_cast<std::size_t>(room.stations) * sizeof(Station) + room.map_bytes + room.slot_bytes;
     room_ = {};
     memory_ = {};  // the old one, before the new one takes as much again
-    const bool leader = group_.rank() == group_.first_local();
-    int error = leader ? memory_.create(bytes) : 0;
-    SharedMemory::Address address;
-    if (leader && error == 0) address = memory_.address();
-    const Contribution mine{{address.process, address.descriptor, static_cast<std::int64_t>(address.key)}};
-    const Contribution said = group_.meet(mine)[static_cast<std::size_t>(group_.first_local())];
-    if (!leader) {
-        address = {static_cast<std::int32_t>(said.words[0]), static_cast<std::int32_t>(said.words[1]),
-                   static_cast<std::uint64_t>(said.words[2])};
-        error = address.descriptor < 0 ? ENOMEM : memory_.attach(address, bytes);
-    }
-    const bool all = everybody_can(error == 0);
+    const int error = group_.share(memory_, bytes);
+    const bool all = group_.all(error == 0);
     memory_.seal();
     if (all) {
         room_ = room;
@@ -76,13 +66,6 @@ int Exchange::grow(const Course& course) {
 void Exchange::release() {
     room_ = {};
     memory_ = {};
-}
-
-/// Collective.
-bool Exchange::everybody_can(bool can) {
-    bool all = true;
-    for (const Contribution& said : group_.meet({{can ? 1 : 0}})) all = all && said.words[0] == 1;
-    return all;
 }
 
 const Course* Exchange::prepare(const planner::Strategy& strategy, const Census& census, std::string& why) {
@@ -111,7 +94,7 @@ const Course* Exchange::prepare(const planner::Strategy& strategy, const Census&
         course = nullptr;
         why = "no memory for a plan";
     }
-    if (!everybody_can(course != nullptr)) {
+    if (!group_.all(course != nullptr)) {
         if (why.empty()) why = "no plan on another rank";
         return nullptr;
     }

@@ -83,7 +83,6 @@ private:
     [[nodiscard]] Room room_for(const Course& course) const;
     [[nodiscard]] bool fits(const Course& course) const;
     int grow(const Course& course);
-    bool everybody_can(bool can);
 
     Group& group_;
     SharedMemory memory_;

@@ -1,6 +1,7 @@
 #include "engine/group.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -93,7 +94,7 @@ void Group::settle(MPI_Comm comm, int node_number) {
 }
 
 /// The memory to meet in; empty, or why there is none.
-std::string Group::share() {
+std::string Group::share_meeting() {
     const std::size_t bytes = Meeting::bytes(size());
     int error = 0;
     if (rank_ == first_local_) error = memory_.create(bytes);
@@ -113,7 +114,7 @@ std::string Group::share() {
 std::unique_ptr<Group> Group::make(MPI_Comm comm, std::string& why, int node) {
     std::unique_ptr<Group> group(new Group);
     group->settle(comm, node);
-    why = group->share();
+    why = group->share_meeting();
     if (why.empty()) return group;
     group->free();
     return nullptr;
@@ -123,6 +124,25 @@ void Group::free() {
     if (leaders_ != MPI_COMM_NULL) PMPI_Comm_free(&leaders_);
     PMPI_Comm_free(&node_);
     PMPI_Comm_free(&comm_);
+}
+
+bool Group::all(bool mine) {
+    bool all = true;
+    for (const Contribution& said : meet({{mine ? 1 : 0}})) all = all && said.words[0] == 1;
+    return all;
+}
+
+int Group::share(SharedMemory& memory, std::size_t bytes) {
+    const bool leader = rank_ == first_local_;
+    const int error = leader ? memory.create(bytes) : 0;
+    SharedMemory::Address address;
+    if (leader && error == 0) address = memory.address();
+    const Contribution mine{{address.process, address.descriptor, static_cast<std::int64_t>(address.key)}};
+    const Contribution said = meet(mine)[static_cast<std::size_t>(first_local_)];
+    if (leader) return error;
+    address = {static_cast<std::int32_t>(said.words[0]), static_cast<std::int32_t>(said.words[1]),
+               static_cast<std::uint64_t>(said.words[2])};
+    return address.descriptor < 0 ? ENOMEM : memory.attach(address, bytes);
 }
 
 std::span<const Contribution> Group::meet(const Contribution& mine) {

@@ -44,6 +44,11 @@ public:
 
     /// Returns what every rank said, by rank, when all have come. Valid until this rank's next call of it.
     [[nodiscard]] std::span<const Contribution> meet(const Contribution& mine);
+    /// Collective: is it so on every rank?
+    [[nodiscard]] bool all(bool mine);
+    /// Collective: `bytes` of zeroes that the ranks of a node share; the same `bytes` on all ranks. Returns this rank's errno value.
+    /// SharedMemory::seal() it when all() have it.
+    [[nodiscard]] int share(SharedMemory& memory, std::size_t bytes);
 
     /// Waits until ready() is true, which it becomes when `word` has changed.
     template <typename Ready>
@@ -66,7 +71,7 @@ private:
 
     Group() = default;
     void settle(MPI_Comm comm, int node);
-    std::string share();
+    std::string share_meeting();
     static void pause();
     void make_progress() const;
 

@@ -1,7 +1,6 @@
 #include "engine/mapped.hpp"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -9,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/raw_syscall.hpp"
 #include "engine/parts.hpp"
 #include "planner/plan.hpp"
 
@@ -17,11 +15,6 @@ namespace ioweir::engine {
 namespace {
 
 using planner::MappingKind;
-
-void complain(const std::string& text) {
-    const std::string line = "ioweir: " + text + "\n";
-    (void)raw::write(STDERR_FILENO, line.data(), line.size());
-}
 
 void say(const Engine& engine, const std::string& path, const std::string& text) {
     complain(path + ": " + text);

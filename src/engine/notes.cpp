@@ -1,6 +1,9 @@
 #include <cstdio>
 #include <string>
 
+#include <unistd.h>
+
+#include "base/raw_syscall.hpp"
 #include "engine/parts.hpp"
 
 namespace ioweir::engine {
@@ -8,6 +11,11 @@ namespace ioweir::engine {
 void note(const Engine& engine, format::NoteCode code, const std::string& path, std::int64_t value,
           const std::string& text) {
     if (engine.host.note != nullptr) engine.host.note(code, path.c_str(), value, text.c_str());
+}
+
+void complain(const std::string& text) {
+    const std::string line = "ioweir: " + text + "\n";
+    (void)raw::write(STDERR_FILENO, line.data(), line.size());
 }
 
 /// Each process speaks for itself: reports add up.

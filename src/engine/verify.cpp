@@ -1,7 +1,6 @@
 // --verify: does the file hold what the program passed in? After the real close every rank reads back what it wrote through the
 // handle. A mismatch is no error if a later write of another rank explains it: that rank's bytes overlap and check out, or are
 // themselves explained so. What the MPI library wrote, or the program by other means, is not known here.
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/raw_syscall.hpp"
 #include "engine/parts.hpp"
 
 namespace ioweir::engine {
@@ -88,11 +86,6 @@ Sums add_up(const Handle& handle, Sums mine) {
         in{mine.checked_bytes, mine.unchecked_bytes, mine.wrong_extents, mine.passed_writes};
     PMPI_Allreduce(in.data(), out.data(), static_cast<int>(in.size()), MPI_INT64_T, MPI_SUM, handle.comm);
     return {out[0], out[1], out[2], out[3]};
-}
-
-void complain(const std::string& text) {
-    const std::string line = "ioweir: " + text + "\n";
-    (void)raw::write(STDERR_FILENO, line.data(), line.size());
 }
 
 void say_wrong(const Engine& engine, const Handle& handle, const ExtentList& places, std::int64_t rank,

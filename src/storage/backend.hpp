@@ -26,6 +26,12 @@ struct Opened {
     int error = 0;
 };
 
+[[nodiscard]] inline std::int64_t total_bytes(const iovec* pieces, int count) {
+    std::int64_t total = 0;
+    for (int i = 0; i < count; ++i) total += static_cast<std::int64_t>(pieces[i].iov_len);
+    return total;
+}
+
 /// Thread safe: several threads may use one backend, also on one descriptor (all offsets are explicit).
 class Backend {
 public:

@@ -10,12 +10,6 @@
 namespace ioweir::storage {
 namespace {
 
-std::int64_t total_bytes(const iovec* pieces, int count) {
-    std::int64_t total = 0;
-    for (int i = 0; i < count; ++i) total += static_cast<std::int64_t>(pieces[i].iov_len);
-    return total;
-}
-
 /// The first `bytes` bytes of the pieces, in one block.
 std::vector<std::byte> gather(const iovec* pieces, int count, std::int64_t bytes) {
     std::vector<std::byte> data;

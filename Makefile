@@ -2,6 +2,7 @@
 #   make demo       a real program, traced, reported, run again with a plan, compared
 #   make test       every test and check; the last line counts them
 #   make test-long  the random comparison with the MPI library in full (CASES=300), and 100,000 random plans (PLANS=)
+#   make test-ceph  the CephFS lab (needs root, and Debian's Ceph: ceph-mon ceph-osd ceph-mds ceph-fuse python3-rados)
 #   make conformance  other people's MPI-IO tests (fetched), without and with ioweir: the last line counts. Takes half an hour;
 #                     with ARGS="--strategy all" each strategy of the engine is forced on every file: two hours
 #   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir
@@ -11,6 +12,8 @@
 #   make bench-engine   the engine against the MPI libraries and hand-written I/O, by kernel, MPI library and storage (an hour or two
 #                   on 2 processors, which must be quiet); RECORD=1 writes docs/results/engine.md, QUICK=1 takes five minutes at
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
+#   make bench-targets  storage targets: whether probing chooses the right ones, and what it costs (two minutes); RECORD=1 writes
+#                   docs/results/targets.md, QUICK=1 takes half a minute
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
@@ -24,7 +27,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-tracer bench-engine conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-tracer bench-engine bench-targets test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -70,6 +73,9 @@ test: package build
 test-long: build
 	@tools/long_tests.sh
 
+test-ceph: package
+	@$(PY) -m pytest -q tests/python/test_lab_ceph.py
+
 sanitize: package
 	@tools/sanitize.sh
 
@@ -91,6 +97,9 @@ bench-tracer: package build-bench
 
 bench-engine: package build-bench
 	@$(PY) bench/bench_engine.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/engine.md) $(ARGS)
+
+bench-targets: package
+	@$(PY) bench/bench_targets.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/targets.md)
 
 lint: venv
 	@tools/lint.sh

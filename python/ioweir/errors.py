@@ -28,14 +28,14 @@ EXIT_CODES: Final[tuple[tuple[str, str], ...]] = (
     (
         "1",
         "could not be done: no trace in the directory, doctor found something that stops tracing; "
-        "kernel: a wrong byte; check: a file is not whole",
+        "kernel: a wrong byte; check: a file is not whole; lab status: something is missing",
     ),
     ("2", "the command line or the plan is wrong"),
     ("3", "compare: the runs are of different programs (--force compares them all the same)"),
     ("74", "run --verify: a file does not hold what the program passed in, and the program itself returned 0"),
     ("125", "run: ioweir failed before the program was started"),
-    ("126", "run, doctor: the command was found but cannot be executed"),
-    ("127", "run, doctor: the command was not found"),
+    ("126", "run, lab run, doctor: the command was found but cannot be executed"),
+    ("127", "run, lab run, doctor: the command was not found"),
     ("128+N", "run: the program was ended by signal N"),
     ("other", "run: the program's (or its launcher's) own exit code"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,23 @@ def seconds(value: float) -> str:
         if abs(value) < limit:
             return "0 s" if value == 0 else f"{value * factor:.3g} {unit}"
     return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
+
+
+_DURATIONS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def duration(text: str) -> float:
+    """Seconds of "300ms", "10m", "1.5 h". Raises ValueError for anything else, a bare number too."""
+    word = text.strip()
+    number = word.rstrip("usminhd ")
+    unit = word[len(number) :].strip()
+    try:
+        value = float(number) * _DURATIONS[unit]
+    except (KeyError, ValueError):
+        value = -1.0
+    if not 0 <= value < math.inf:
+        raise ValueError(f"not a time: '{text}'; write a number and a unit, such as 300ms, 10s, 10m or 1h")
+    return value
 
 
 def size(value: float) -> str:

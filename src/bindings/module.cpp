@@ -164,4 +164,5 @@ NB_MODULE(_core, m) {
     bind_kernels(m);
     bind_explain(m);
     bind_container(m);
+    bind_probe(m);
 }

@@ -1,4 +1,4 @@
-// Bindings of the plan file (planner.cpp), the kernels (kernels.cpp), plans (explain.cpp) and containers (container.cpp), added to the module by module.cpp.
+// Bindings of the plan file (planner.cpp), the kernels (kernels.cpp), plans (explain.cpp), containers (container.cpp) and storage targets (probe.cpp), added to the module by module.cpp.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,3 +7,4 @@ void bind_planner(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
 void bind_explain(nanobind::module_& m);
 void bind_container(nanobind::module_& m);
+void bind_probe(nanobind::module_& m);

@@ -9,8 +9,8 @@
 
 #include "base/nearest_name.hpp"
 #include "base/size_text.hpp"
+#include "base/toml_parser.hpp"
 #include "planner/plan_file.hpp"
-#include "planner/toml_parser.hpp"
 
 namespace ioweir::planner {
 

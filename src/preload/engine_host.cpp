@@ -16,7 +16,9 @@
 #include "mpi/mpi.hpp"
 #include "planner/plan_file.hpp"
 #include "storage/fault.hpp"
+#include "storage/paced.hpp"
 #include "storage/posix.hpp"
+#include "storage/targets.hpp"
 #include "storage/throttle.hpp"
 
 namespace ioweir::preload {
@@ -114,11 +116,26 @@ Result<std::string> plan_text(const char* path, bool world) {
     return payload;
 }
 
+/// The token buckets of the targets at a path above `below`.
+storage::Backend* paced(storage::Backend& below, const std::string& path, std::string& problem) {
+    auto targets = storage::find_targets(path);
+    if (!targets) {
+        problem = "IOWEIR_TEST_THROTTLE: " + targets.error().message();
+        return nullptr;
+    }
+    static storage::MonotonicClock clock;
+    note(format::NoteCode::message, "", 0, storage::describe_rates(*targets.value()).c_str());
+    static storage::PacedBackend backend(below, targets.take(), clock);
+    return &backend;
+}
+
 /// Slow targets above `below`, or `below` where none are asked for. Lives as long as the process; said in the trace, for figures that
 /// are measured on it mean nothing else.
 storage::Backend* throttled(storage::Backend& below, std::string& problem) {
     const char* text = std::getenv("IOWEIR_TEST_THROTTLE");
     if (text == nullptr || text[0] == '\0') return &below;
+    constexpr std::string_view of_manifest = "targets=";
+    if (std::string_view(text).starts_with(of_manifest)) return paced(below, text + of_manifest.size(), problem);
     const Result<storage::Throttle> parsed = storage::parse_throttle(text);
     if (!parsed) {
         problem = "IOWEIR_TEST_THROTTLE: " + parsed.error().message();

@@ -132,6 +132,23 @@ std::int64_t TargetQueues::append(std::size_t target, std::int64_t now_ns, std::
     return done;
 }
 
+std::int64_t TargetQueues::rate(std::size_t target, std::int64_t otherwise) const {
+    const std::int64_t shared = queues_[target].rate.load(std::memory_order_relaxed);
+    return shared > 0 ? shared : otherwise;
+}
+
+void TargetQueues::set_rate(std::size_t target, std::int64_t bytes_per_second) {
+    queues_[target].rate.store(bytes_per_second, std::memory_order_relaxed);
+}
+
+std::int64_t TargetQueues::append_bytes(std::size_t target, std::int64_t now_ns, std::int64_t bytes,
+                                        std::int64_t otherwise) {
+    // 1 MiB at 25 MB/s: 41,943,040 ns.
+    const auto duration = static_cast<std::int64_t>(static_cast<long double>(bytes) * second_ns /
+                                                    static_cast<long double>(rate(target, otherwise)));
+    return append(target, now_ns, duration);
+}
+
 ThrottledBackend::ThrottledBackend(Backend& below, const Throttle& throttle, TargetQueues& queues, ThrottleClock& clock)
     : below_(below), layout_(layout_of(throttle)), rates_(throttle.rates), queues_(queues), clock_(clock) {}
 
@@ -142,10 +159,7 @@ std::int64_t ThrottledBackend::wait_for(std::int64_t offset, std::int64_t moved)
     std::int64_t done = now;
     for (std::size_t target = 0; target < bytes.size(); ++target) {
         if (bytes[target] == 0) continue;
-        // 1 MiB at 25 MB/s: 41,943,040 ns.
-        const auto duration = static_cast<std::int64_t>(static_cast<long double>(bytes[target]) * second_ns /
-                                                        static_cast<long double>(rates_[target]));
-        done = std::max(done, queues_.append(target, now, duration));
+        done = std::max(done, queues_.append_bytes(target, now, bytes[target], rates_[target]));
     }
     clock_.sleep_until(done);
     return moved;

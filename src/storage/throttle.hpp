@@ -9,6 +9,7 @@
 // - A transfer of b bytes on an idle target takes b / rate; one that spans targets takes as long as the slowest of them. Bytes that
 //   the backend below did not move (errors, ends of files) cost nothing. No burst is granted.
 // - Offsets count from the start of each file: byte 0 of every file lies on target 0.
+// - A rate in the shared file, where there is one, goes before the one that a process was told: it can be changed while programs run.
 #pragma once
 
 #include <atomic>
@@ -66,10 +67,19 @@ public:
     /// Appends work of `duration_ns` to a target's queue; returns the time at which it will be done.
     std::int64_t append(std::size_t target, std::int64_t now_ns, std::int64_t duration_ns);
 
+    /// Bytes a second of a target: what set_rate() said last, in whichever process, else `otherwise`.
+    [[nodiscard]] std::int64_t rate(std::size_t target, std::int64_t otherwise) const;
+    /// 0: every process has its own again.
+    void set_rate(std::size_t target, std::int64_t bytes_per_second);
+
+    /// Appends `bytes` at that rate; returns the time at which they will be moved.
+    std::int64_t append_bytes(std::size_t target, std::int64_t now_ns, std::int64_t bytes, std::int64_t otherwise);
+
 private:
     /// A cache line each, so that targets do not slow each other down.
     struct alignas(64) Queue {
         std::atomic<std::int64_t> free_at_ns;
+        std::atomic<std::int64_t> rate;  ///< 0: none was set
     };
     static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 

@@ -128,6 +128,22 @@ TEST(Throttle, ATransferOverTargetsTakesAsLongAsTheSlowest) {
     EXPECT_EQ(client.clock.time_ns - then, (1 << 20) * 40LL);
 }
 
+TEST(Throttle, ARateIsChangedForAllProcesses) {
+    const StateFile state;
+    Client client({1 << 20, {1'000'000, 1'000'000}, state.path()}, state.path());
+    const auto other = TargetQueues::open(state.path(), 2).take();
+    const auto seconds = [&](std::int64_t offset) {
+        const std::int64_t begin = client.clock.time_ns;
+        client.write(1'000'000, offset);
+        return static_cast<double>(client.clock.time_ns - begin) / second_ns;
+    };
+    other->set_rate(1, 250'000);
+    EXPECT_EQ(seconds(1 << 20), 4);
+    EXPECT_EQ(seconds(0), 1);
+    other->set_rate(1, 0);
+    EXPECT_EQ(seconds(1 << 20), 1);
+}
+
 TEST(Throttle, AnIdleTargetSavesNothingUp) {
     const StateFile state;
     Client client({1 << 20, {1'000'000}, state.path()}, state.path());

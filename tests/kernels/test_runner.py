@@ -188,6 +188,30 @@ def test_throttled_targets_keep_the_content_and_are_named(tmp_path: Path) -> Non
     assert "throttled storage: 2 targets of 4 MiB a second, stripes of 16 KiB" in json.loads(report.stdout)["messages"]
 
 
+def test_token_buckets_of_a_manifest_are_kept_and_named(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "lattice.data"\n', encoding="utf-8")
+    (tmp_path / "t0").mkdir()
+    (tmp_path / ".ioweir-targets.toml").write_text(
+        f'state = "{tmp_path}/state"\n[[target]]\nname = "t0"\ndirectory = "t0"\nrate = "4194304 B"\n'
+    )
+    words = ["kernel", "lattice", "local=4,4,4,4", "--ranks", "2", "--mpi", "openmpi", "--directory", tmp_path / "t0"]
+    done = subprocess.run(
+        [*IOWEIR, "run", "-q", "--plan", plan, "-o", tmp_path / "trace", "--", *IOWEIR, *words, "--verify", "--json"],
+        env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_THROTTLE": f"targets={tmp_path}"},
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    (row,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert row["read_correct"]
+    assert row["file_correct"]
+    assert row["write_mib_per_s"] <= 4.01
+    assert row["read_mib_per_s"] <= 4.01
+    report = subprocess.run(
+        [*IOWEIR, "report", tmp_path / "trace", "--json"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "token bucket: t0 4 MiB/s" in json.loads(report.stdout)["messages"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

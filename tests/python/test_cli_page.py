@@ -21,11 +21,13 @@ def test_every_command_and_option_is_described() -> None:
     text = PAGE.read_text(encoding="utf-8")
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     assert set(commands) == {
-        "run", "env", "link", "report", "merge-trace", "compare", "doctor", "kernel", "explain", "merge", "ls", "check"
+        "run", "env", "link", "report", "merge-trace", "compare", "doctor", "kernel", "explain", "merge", "ls", "check",
+        "probe", "lab",
     }  # fmt: skip
     for name, command in commands.items():
         section = text.split(f"## ioweir {name}\n")[1].split("\n## ")[0]
-        for parameter in command.params:
+        # A group such as lab: its commands' options are in its section.
+        for parameter in [*command.params, *(p for part in getattr(command, "commands", {}).values() for p in part.params)]:
             options = [option for option in parameter.opts if option.startswith("-")]
             if options and "--help" not in options:
                 assert any(f"{option}{end}" in section for option in options for end in " ]`"), (name, options)

@@ -1,0 +1,56 @@
+"""A lab of directories whose rates token buckets keep: for users without root, and machines without loop devices.
+
+Only ioweir knows of the buckets (src/storage/throttle.hpp): its probe and its engine wait as they say, other programs do not.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ioweir import lab as labs
+from ioweir.compiled import compiled
+
+if TYPE_CHECKING:
+    from ioweir.lab import Lab
+
+
+class BucketBackend:
+    """See lab.Backend."""
+
+    def missing(self) -> list[str]:
+        """Nothing is needed."""
+        return []
+
+    def make(self, lab: Lab) -> None:
+        """Directories and a file for the buckets."""
+        memory = Path("/dev/shm")  # noqa: S108 (names hold a random identity)
+        folder = memory if memory.is_dir() else lab.root
+        lab.facts["state"] = str(folder / f"ioweir-lab-{lab.identity}")
+        lab.save()
+        for number in range(len(lab.rates)):
+            lab.target(number).mkdir()
+        rows: list[Any] = [
+            {"name": f"t{number}", "directory": f"t{number}", "rate": f"{lab.rate} B"} for number in range(len(lab.rates))
+        ]
+        labs.write_manifest(lab, {"state": lab.facts["state"]}, rows)
+
+    def set_rate(self, lab: Lab, number: int) -> None:
+        """In effect at once for every process that uses the bucket."""
+        compiled().set_token_bucket(lab.facts["state"], len(lab.rates), number, lab.rates[number])
+
+    def look(self, lab: Lab) -> list[dict[str, Any]]:
+        """Asks as the probe does."""
+        try:
+            found = compiled().describe_targets(lab.directory)["targets"]
+        except ValueError as error:
+            return [{"rate_now": None, "problem": str(error)} for _ in lab.rates]
+        return [{"rate_now": row["token_bucket_rate"], "problem": row["unusable"]} for row in found]
+
+    def remove(self, lab: Lab, force: bool) -> None:  # noqa: ARG002 (nothing can be in the way)
+        """With all files on the targets."""
+        for number in range(len(lab.rates)):
+            shutil.rmtree(lab.target(number), ignore_errors=True)
+        if "state" in lab.facts:
+            Path(lab.facts["state"]).unlink(missing_ok=True)

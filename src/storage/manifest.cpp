@@ -1,0 +1,199 @@
+#include "storage/manifest.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+
+#include "base/nearest_name.hpp"
+#include "base/size_text.hpp"
+#include "base/toml_parser.hpp"
+
+namespace ioweir::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 3> top_level_keys{"kind", "state", "target"};
+constexpr std::array<std::string_view, 5> target_keys{"name", "directory", "pool", "rate", "mounted"};
+
+/// One parse: knows the file's name and keeps the first error.
+class Reader {
+public:
+    explicit Reader(std::string_view name) : name_(name) {}
+
+    Result<Manifest> read(const toml::table& document) {
+        Manifest manifest;
+        check_keys(document, top_level_keys);
+        const std::string kind = text_of(document, "kind").value_or("directories");
+        manifest.cephfs = kind == "cephfs";
+        if (!manifest.cephfs && kind != "directories") {
+            fail("unknown kind of storage targets", "'" + kind + "'" + at(document.get("kind")->source()),
+                 "write \"directories\" or \"cephfs\"; Lustre needs no manifest");
+        }
+        manifest.state = text_of(document, "state").value_or("");
+        if (ok() && !manifest.state.empty() && manifest.state.front() != '/') {
+            fail("the state of token buckets is not an absolute path",
+                 "'" + manifest.state + "'" + at(document.get("state")->source()),
+                 "name a file in a directory in memory, such as /dev/shm/NAME");
+        }
+        const toml::node* targets = document.get("target");
+        const toml::array* tables = targets == nullptr ? nullptr : targets->as_array();
+        if (tables == nullptr || tables->empty()) {
+            fail("a manifest without targets", std::string(name_), "write a [[target]] table for each");
+        } else {
+            for (auto&& element : *tables) read_target(element, manifest);
+        }
+        if (!ok()) return error_;
+        return manifest;
+    }
+
+private:
+    [[nodiscard]] bool ok() const { return error_.what.empty(); }
+
+    void fail(std::string what, std::string value, std::string remedy) {
+        if (ok()) error_ = Error{std::move(what), std::move(value), std::move(remedy)};
+    }
+
+    [[nodiscard]] std::string at(const toml::source_region& source) const {
+        return " (" + std::string(name_) + ":" + std::to_string(source.begin.line) + ")";
+    }
+
+    void check_keys(const toml::table& table, std::span<const std::string_view> known) {
+        for (auto&& [key, node] : table) {
+            bool found = false;
+            for (const std::string_view name : known) found = found || key.str() == name;
+            if (!found) fail("unknown key", "'" + std::string(key.str()) + "'" + at(key.source()), name_remedy(key.str(), known));
+        }
+    }
+
+    std::optional<std::string> text_of(const toml::table& table, std::string_view key) {
+        const toml::node* node = table.get(key);
+        if (node == nullptr) return std::nullopt;
+        const auto* text = node->as_string();
+        if (text != nullptr && !text->get().empty()) return text->get();
+        fail("not a text", std::string(key) + at(node->source()), "put the value in double quotes");
+        return std::nullopt;
+    }
+
+    void read_target(const toml::node& element, Manifest& manifest) {
+        const toml::table* table = element.as_table();
+        if (table == nullptr) return fail("not a table", "target" + at(element.source()), "write [[target]] and the keys below it");
+        check_keys(*table, target_keys);
+        const std::string here = at(element.source());
+        ManifestTarget target;
+        target.name = text_of(*table, "name").value_or("");
+        target.directory = text_of(*table, "directory").value_or("");
+        target.pool = text_of(*table, "pool").value_or("");
+        if (target.name.empty()) fail("a target without a name", "[[target]]" + here, "add a line such as name = \"t0\"");
+        const bool right = manifest.cephfs ? !target.pool.empty() && target.directory.empty()
+                                           : !target.directory.empty() && target.pool.empty();
+        if (!right) {
+            fail(manifest.cephfs ? "a target of a CephFS is a pool" : "a target is a directory", "'" + target.name + "'" + here,
+                 manifest.cephfs ? "write pool = \"NAME\" and no directory" : "write directory = \"PATH\" and no pool");
+        }
+        read_rate(*table, target, manifest);
+        if (const toml::node* node = table->get("mounted")) {
+            if (node->as_boolean() == nullptr || manifest.cephfs) {
+                fail("not a yes or no about a directory", "mounted" + at(node->source()), "write mounted = true or leave it out");
+            } else {
+                target.mounted = node->as_boolean()->get();
+            }
+        }
+        for (const ManifestTarget& other : manifest.targets) {
+            if (other.name == target.name) fail("two targets of one name", "'" + target.name + "'" + here, "give each its own");
+            if (other.directory == target.directory && other.pool == target.pool) {
+                fail("a place that is two targets", "'" + other.name + "' and '" + target.name + "'" + here,
+                     "targets do not share a directory or a pool");
+            }
+        }
+        manifest.targets.push_back(std::move(target));
+    }
+
+    void read_rate(const toml::table& table, ManifestTarget& target, const Manifest& manifest) {
+        const toml::node* node = table.get("rate");
+        if (node == nullptr || !ok()) return;
+        const auto* text = node->as_string();
+        const auto parsed = text == nullptr ? Result<std::int64_t>(Error{"not a rate", "", ""}) : parse_size(text->get());
+        if (!parsed || parsed.value() < 1) {
+            fail("not a rate", "rate" + at(node->source()), "write what moves in a second, such as rate = \"25 MB\"");
+        } else if (manifest.state.empty()) {
+            fail("a rate without a state", "rate" + at(node->source()),
+                 "add state = \"/dev/shm/NAME\" above the targets: all processes share the token buckets through that file");
+        } else {
+            target.rate = parsed.value();
+        }
+    }
+
+    std::string_view name_;
+    Error error_;
+};
+
+Result<std::string> read_text(const std::string& path) {
+    constexpr std::uintmax_t most_bytes = 4 << 20;
+    std::error_code failure;
+    const auto size = fs::file_size(path, failure);
+    if (failure) return Error{"cannot read", path, failure.message()};
+    if (size > most_bytes) return Error{"too large for a manifest", path, "4 MiB at most"};
+    std::ifstream file(path, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!file) return Error{"cannot read", path, std::strerror(errno)};
+    return text;
+}
+
+/// Whether its owner may say where files of this process go.
+bool is_trusted(const struct stat& manifest, const struct stat& directory) {
+    if (manifest.st_uid == 0 || manifest.st_uid == ::geteuid()) return true;
+    return manifest.st_uid == directory.st_uid && (directory.st_mode & S_IWOTH) == 0;
+}
+
+}  // namespace
+
+Result<Manifest> parse_manifest(std::string_view toml_text, std::string_view name) {
+    try {
+        const toml::parse_result parsed = toml::parse(toml_text, name);
+        if (!parsed) {
+            const toml::parse_error& error = parsed.error();
+            return Error{"a manifest is not valid TOML",
+                         std::string(name) + ":" + std::to_string(error.source().begin.line) + ":" +
+                             std::to_string(error.source().begin.column) + ": " + std::string(error.description()),
+                         "correct that line"};
+        }
+        return Reader(name).read(parsed.table());
+    } catch (const std::exception& problem) {
+        return Error{"a manifest could not be read", std::string(name), problem.what()};
+    }
+}
+
+Result<std::optional<FoundManifest>> find_manifest(const std::string& path) {
+    std::error_code failure;
+    fs::path at = fs::weakly_canonical(fs::absolute(path.empty() ? "." : path, failure), failure);
+    if (failure) return Error{"cannot tell where a path is", path, failure.message()};
+    if (!fs::is_directory(at, failure)) at = at.parent_path();
+    for (;; at = at.parent_path()) {
+        const std::string file = (at / manifest_name).string();
+        struct stat info{}, above{};
+        if (::stat(file.c_str(), &info) == 0 && ::stat(at.c_str(), &above) == 0) {
+            if (!is_trusted(info, above)) {
+                return Error{"a manifest of storage targets belongs to somebody else", file,
+                             "it has to belong to you, to root, or to the owner of its directory if only they may write there"};
+            }
+            const auto text = read_text(file);
+            if (!text) return text.error();
+            auto manifest = parse_manifest(text.value(), file);
+            if (!manifest) return manifest.error();
+            return std::optional(FoundManifest{at.string(), manifest.take()});
+        }
+        if (at == at.parent_path()) return std::optional<FoundManifest>();
+    }
+}
+
+}  // namespace ioweir::storage

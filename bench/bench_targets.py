@@ -47,10 +47,10 @@ Whether probing finds the targets that are worth using, and what it costs. Repea
     make bench-targets RECORD=1     # the same, and into this page
     make bench-targets QUICK=1      # few labs: to see that it works, not to quote
 
-Targets are of two kinds ([reference](../reference/targets.md)). *Loop devices*: an ext4 on each, which the kernel limits to
-a rate (`ioweir lab up`, root). *Token buckets*: directories in memory whose rate ioweir itself keeps; no device is
-behind them, and only the choice means anything there. Probing is as `ioweir probe` does it by default: all targets at
-a time, 100 ms not counted, 300 ms counted, O_DIRECT.
+Targets are of two kinds ([reference](../reference/targets.md)). *Loop devices*: an ext4 on each, which the kernel
+limits to a rate (`ioweir lab up`, root). *Token buckets*: directories in memory whose rate ioweir itself
+keeps; no device is behind them, and only the choice means anything there. Probing is as `ioweir probe` does it by
+default: all targets at a time, 100 ms not counted, 300 ms counted, O_DIRECT.
 """
 
 
@@ -91,7 +91,8 @@ def random_rates(dice: random.Random, most: int, fast: float, exact: bool) -> tu
     count = dice.randint(4, most)
     slow = dice.randint(0, count // 3)
     rates = [
-        fast * (1 if exact else dice.uniform(0.97, 1.03)) / (dice.uniform(2, 12) if i < slow else 1) for i in range(count)
+        fast * (1 if exact else dice.uniform(0.97, 1.03)) / (dice.uniform(2, 12) if i < slow else 1)
+        for i in range(count)
     ]
     dice.shuffle(rates)
     return rates, {i for i, value in enumerate(rates) if value > 0.9 * fast}
@@ -160,7 +161,7 @@ def write_direct(directory: Path, amount: int) -> None:
 
 
 def cost(made: lab.Lab, repeats: int) -> Cost:
-    """One target at a ninth: the probe, the paper's probe by size, and a tenth of a 10 GB write to the chosen targets."""
+    """One target at a ninth: the probe, the paper's by size, and a tenth of a 10 GB write to the chosen targets."""
     for i in range(LOOP_TARGETS):
         lab.slow(made.name, made.root, i, SLOW_SHARE if i == LOOP_TARGETS // 2 else "full")
     probes = [probe.probe(made.root, probe.Options(), None) for _ in range(repeats)]
@@ -187,8 +188,8 @@ def choice_lines(all_choices: list[Choices]) -> list[str]:
     lines = [
         "## The right set",
         "",
-        "Random labs: 4 to 16 targets (token buckets) or 8 (loop devices), up to a third slower by a factor of 2 to 12, the "
-        "others equal to 3 per cent. What is right is known from how the lab was made. The bar is 99 of 100.",
+        "Random labs: 4 to 16 targets (token buckets) or 8 (loop devices), up to a third slower by a factor of 2 to "
+        "12, the others equal to 3 per cent. What is right is known from how the lab was made. The bar is 99 of 100.",
         "",
         "| targets | labs | right set chosen | a probe took (median) | error of a bandwidth (median, largest) |",
         "|---|---|---|---|---|",
@@ -209,8 +210,9 @@ def cost_lines(found: Cost) -> list[str]:
         "## What probing costs",
         "",
         f"{LOOP_TARGETS} loop devices of {rate(LOOP_RATE)}, one of them at {SLOW_SHARE} of that. The write is scaled: "
-        f"{size(found.write_bytes)} to the {len(found.chosen)} chosen targets past the page cache took {seconds(found.write_s)}; 10 GB at "
-        f"that speed are {seconds(found.whole_write_s)}. The bar is below 1 per cent.",
+        f"{size(found.write_bytes)} to the {len(found.chosen)} chosen targets past the page cache took "
+        f"{seconds(found.write_s)}; 10 GB at that speed are {seconds(found.whole_write_s)}. "
+        "The bar is below 1 per cent.",
         "",
         "| probe | time | share of a 10 GB write |",
         "|---|---|---|",
@@ -219,7 +221,8 @@ def cost_lines(found: Cost) -> list[str]:
         f"| {size(PAPER_SIZE)} to each, as the paper (`--size`) | {seconds(found.paper_s)} | "
         f"{percent(found.paper_s, found.whole_write_s)} |",
         "",
-        f"Chosen: {' '.join(found.chosen)}. By size the slowest target decides how long a probe takes; by windows it does not.",
+        f"Chosen: {' '.join(found.chosen)}. By size the slowest target decides how long a probe takes; "
+        "by windows it does not.",
         "",
     ]
 
@@ -275,7 +278,8 @@ def main() -> int:
     text = "\n".join([
         INTRODUCTION,
         f"{document['date']}: {about['processors']} processors ({about['processor']}), Linux {about['kernel']}, load "
-        f"{about['load_before']:.1f} before and {os.getloadavg()[0]:.1f} after; {time.monotonic() - begin:.0f} s in all.",
+        f"{about['load_before']:.1f} before and {os.getloadavg()[0]:.1f} after; "
+        f"{time.monotonic() - begin:.0f} s in all.",
         *(["", "**A quick run: too few labs to quote.**"] if options.quick else []),
         "",
         *lines,

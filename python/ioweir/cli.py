@@ -371,7 +371,9 @@ def check(files: FilesArgument, as_json: JsonOption = False) -> None:
 
 @app.command()
 def probe(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A directory or file, there or not, whose targets count.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A directory or file, there or not, whose targets count.")
+    ],
     window: Annotated[
         str | None, typer.Option("--window", metavar="TIME", help="Measure each target for so long. [300ms]")
     ] = None,
@@ -390,7 +392,8 @@ def probe(
         ),
     ] = None,
     cache: Annotated[
-        str | None, typer.Option("--cache", metavar="TIME", help="Take what was found at most so long ago. [always probe]")
+        str | None,
+        typer.Option("--cache", metavar="TIME", help="Take what was found at most so long ago. [always probe]"),
     ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw both curves.")] = None,
     as_json: JsonOption = False,
@@ -425,7 +428,10 @@ def lab_up(
     rate: Annotated[str, typer.Option("--rate", metavar="SIZE", help="What each moves in a second.")] = "12 MiB",
     size: Annotated[str, typer.Option("--size", metavar="SIZE", help="Room on each (loop devices).")] = "1 GiB",
     kind: Annotated[
-        str, typer.Option("--kind", metavar="auto|loop|bucket|ceph", help="Loop devices; token buckets, without root; a CephFS.")
+        str,
+        typer.Option(
+            "--kind", metavar="auto|loop|bucket|ceph", help="Loop devices; token buckets, without root; a CephFS."
+        ),
     ] = "auto",
     ceph: Annotated[bool, typer.Option("--ceph", help="The same as --kind ceph.")] = False,
     memory: Annotated[bool, typer.Option("--memory", help="Keep loop devices' images in memory.")] = False,

@@ -1,10 +1,11 @@
 """`ioweir lab`: storage targets to try things on, whose speed can be changed while programs run.
 
-Here: which labs there are, what each consists of, and that only that is touched. What a lab's targets are made of lies in lab_loop
-(loop devices behind the kernel's rate limits), lab_bucket (directories with token buckets, for users without root) and lab_ceph.
+Here: which labs there are, what each consists of, and that only that is touched. What a lab's targets are made of
+lies in lab_loop (loop devices behind the kernel's rate limits), lab_bucket (directories with token buckets, for
+users without root) and lab_ceph.
 
-What is known of a lab is written into its own directory (STATE) before anything is made, so that a lab can be taken down whatever
-happened meanwhile; a pointer to that directory is kept by name under /run or its like.
+What is known of a lab is written into its own directory (STATE) before anything is made, so that a lab can be taken
+down whatever happened meanwhile; a pointer to that directory is kept by name under /run or its like.
 """
 
 from __future__ import annotations
@@ -138,7 +139,9 @@ def read(directory: Path) -> Lab | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise IoweirError(f"cannot read the lab's state {directory / STATE}: {error}; remove the lab by hand") from error
+        raise IoweirError(
+            f"cannot read the lab's state {directory / STATE}: {error}; remove the lab by hand"
+        ) from error
     if content.pop("version", None) != VERSION:
         raise IoweirError(f"the lab in {directory} was made by another version of ioweir; take it down with that one")
     lab = Lab(**content)
@@ -176,14 +179,16 @@ class Wanted:
 
 
 def up(wanted: Wanted) -> tuple[Lab, list[str]]:
-    """Makes a lab; returns it, and what the user should know. A lab that was made in part before is taken down first."""
+    """Makes a lab; returns it, and what the user should know. One that was made in part before is taken down first."""
     remarks: list[str] = []
     if not 1 <= wanted.targets <= MOST_TARGETS:
         raise IoweirError(f"a lab of {wanted.targets} targets; 1 to {MOST_TARGETS}", EXIT_USAGE)
     rate = parse_size(wanted.rate)
     kind, remark = _choose(wanted.backend)
     remarks += remark
-    directory = (wanted.directory or Path(tempfile.gettempdir()) / f"ioweir-lab-{wanted.name}-{os.geteuid()}").absolute()
+    directory = (
+        wanted.directory or Path(tempfile.gettempdir()) / f"ioweir-lab-{wanted.name}-{os.geteuid()}"
+    ).absolute()
     with _alone():
         pointed = _pointed_to(wanted.name)
         for place in {directory, pointed} if pointed else {directory}:
@@ -265,7 +270,9 @@ def _new_rate(text: str, full: int) -> int:
     except (ValueError, ZeroDivisionError):
         value = 0
     if value < 1:
-        raise IoweirError(f"not a rate: '{text}'; write a size a second such as 2MB, a share such as 1/9, or full", EXIT_USAGE)
+        raise IoweirError(
+            f"not a rate: '{text}'; write a size a second such as 2MB, a share such as 1/9, or full", EXIT_USAGE
+        )
     return value
 
 
@@ -349,7 +356,7 @@ def write_manifest(lab: Lab, head: Mapping[str, str], rows: list[Mapping[str, st
 
 def kind_text(backend: str) -> str:
     """How results have to call it."""
-    return {"loop": "loop devices behind the kernel's rate limits", "bucket": "directories with token buckets, no devices",
+    return {"loop": "loop devices behind the kernel's rate limits", "bucket": "directories with token buckets",
             "ceph": "CephFS, a pool a target"}[backend]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """A lab of directories whose rates token buckets keep: for users without root, and machines without loop devices.
 
-Only ioweir knows of the buckets (src/storage/throttle.hpp): its probe and its engine wait as they say, other programs do not.
+Only ioweir knows of the buckets (src/storage/throttle.hpp): its probe and its engine wait as they say, other
+programs do not.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ class BucketBackend:
 
     def make(self, lab: Lab) -> None:
         """Directories and a file for the buckets."""
-        memory = Path("/dev/shm")  # noqa: S108 (names hold a random identity)
+        memory = Path("/dev/shm")
         folder = memory if memory.is_dir() else lab.root
         lab.facts["state"] = str(folder / f"ioweir-lab-{lab.identity}")
         lab.save()
         for number in range(len(lab.rates)):
             lab.target(number).mkdir()
         rows: list[Any] = [
-            {"name": f"t{number}", "directory": f"t{number}", "rate": f"{lab.rate} B"} for number in range(len(lab.rates))
+            {"name": f"t{number}", "directory": f"t{number}", "rate": f"{lab.rate} B"}
+            for number in range(len(lab.rates))
         ]
         labs.write_manifest(lab, {"state": lab.facts["state"]}, rows)
 

@@ -1,10 +1,11 @@
 """A lab that is a CephFS on one machine: each target a pool on an OSD of its own, in a network namespace of its own.
 
-The link to a target's namespace is limited by a token bucket filter (tc-tbf(8)), in both directions. Objects are kept in memory
-(memstore), without replicas and without authentication: nothing of it is safe, or meant to be. Debian's packages are enough:
-ceph-mon ceph-osd ceph-mds ceph-fuse python3-rados iproute2.
+The link to a target's namespace is limited by a token bucket filter (tc-tbf(8)), in both directions. Objects are
+kept in memory (memstore), without replicas and without authentication: nothing of it is safe, or meant to be.
+Debian's packages are enough: ceph-mon ceph-osd ceph-mds ceph-fuse python3-rados iproute2.
 
-Here: the order in which the parts come up and go. Not here: the settings of the daemons and the CRUSH map (lab_ceph_files.py).
+Here: the order in which the parts come up and go. Not here: the settings of the daemons and the CRUSH map
+(lab_ceph_files.py).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ PROGRAMS: Final = ("ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse", "monmaptool"
 WAIT_S: Final = 60.0
 SYSTEM_PYTHON: Final = "/usr/bin/python3"
 
-# Commands to the monitor, one JSON object a line in and out. librados has no binding on PyPI: it runs under the system's Python.
+# Commands to the monitor, one JSON object a line in and out. librados has no binding on PyPI: this runs under the
+# system's Python.
 _MONITOR: Final = """
 import json, sys, time, rados
 cluster = rados.Rados(conffile=sys.argv[1], name="client.admin")
@@ -135,7 +137,9 @@ def _run(*words: str | Path) -> str:
     except subprocess.TimeoutExpired as error:
         raise IoweirError(f"{' '.join(map(str, words))} did not end within {WAIT_S:.0f} s") from error
     if done.returncode != 0:
-        raise IoweirError(f"{' '.join(map(str, words))} failed ({done.returncode}): {(done.stderr or done.stdout).strip()}")
+        raise IoweirError(
+            f"{' '.join(map(str, words))} failed ({done.returncode}): {(done.stderr or done.stdout).strip()}"
+        )
     return done.stdout
 
 
@@ -162,7 +166,7 @@ class _Monitor:
         self._helper.terminate()
         self._helper.wait()
 
-    def ask(self, data: bytes = b"", **command: object) -> str:
+    def ask(self, data: bytes = b"", /, **command: object) -> str:
         """Its answer; an error for anything but success."""
         assert self._helper.stdin is not None
         assert self._helper.stdout is not None
@@ -220,9 +224,7 @@ def _start_storage(lab: Lab, monitor: _Monitor) -> None:
 def _start_file_system(lab: Lab, monitor: _Monitor) -> None:
     names = [f"t{number}" for number in range(len(lab.rates))]
     for name in [*names, "metadata"]:
-        monitor.ask(
-            prefix="osd pool create", pool=name, pg_num=8, pgp_num=8, pool_type="replicated", rule=name, size=1
-        )
+        monitor.ask(prefix="osd pool create", pool=name, pg_num=8, pgp_num=8, pool_type="replicated", rule=name, size=1)
     monitor.ask(prefix="fs new", fs_name="lab", metadata="metadata", data=names[0], force=True)
     for name in names[1:]:
         monitor.ask(prefix="fs add_data_pool", fs_name="lab", pool=name)
@@ -245,7 +247,9 @@ def _end(daemons: dict[str, int]) -> None:
     for pid in daemons.values():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)  # memstore has nothing to save
-    _wait(lambda: not any((Path("/proc") / str(pid) / "exe").exists() for pid in daemons.values()), "the end of daemons")
+    _wait(
+        lambda: not any((Path("/proc") / str(pid) / "exe").exists() for pid in daemons.values()), "the end of daemons"
+    )
 
 
 def _rate_now(lab: Lab, number: int) -> int | None:

@@ -73,7 +73,7 @@ tunable straw_calc_version 1
 
 
 def names(identity: str) -> dict[str, str]:
-    """What distinguishes this lab's network and cluster from everybody else's. Links have names of 15 letters at most."""
+    """What distinguishes this lab's network and cluster from all others. Links have names of 15 letters at most."""
     return {
         "prefix": f"iow{identity[:5]}",
         "subnet": f"10.77.{int(identity[5:7], 16) % 250 + 1}",

@@ -1,7 +1,7 @@
 """The kernel's rate limits of block devices: cgroup version 1 (blkio.throttle.*) and version 2 (io.max).
 
-Version 1 has them for the root group, which holds every process. Version 2 has not: there the limits are those of a group of the
-lab's own, and only programs started by `ioweir lab run` are in it.
+Version 1 has them for the root group, which holds every process. Version 2 has not: there the limits are those of a
+group of the lab's own, and only programs started by `ioweir lab run` are in it.
 """
 
 from __future__ import annotations

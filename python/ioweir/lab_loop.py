@@ -1,7 +1,9 @@
-"""A lab of loop devices: each target an ext4 of its own in an image file, mounted, with its own rate limit in the kernel.
+"""A lab of loop devices: each target an ext4 of its own in an image file, mounted, with its own rate limit in the
+kernel.
 
-Every program is limited there, and O_DIRECT works. Buffered writes go into the page cache at full speed and wait when they are
-flushed. What belongs to the lab is found by what it is: a loop device by the image file behind it, a mount by its loop device.
+Every program is limited there, and O_DIRECT works. Buffered writes go into the page cache at full speed and wait
+when they are flushed. What belongs to the lab is found by what it is: a loop device by the image file behind it, a
+mount by its loop device.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ class LoopBackend:
     def make(self, lab: Lab) -> None:
         """Images, devices, file systems, mounts, and the manifest."""
         limits = _limits(lab)
-        folder = Path("/dev/shm") / f"ioweir-lab-{lab.identity}" if lab.facts["memory"] else lab.root / "images"  # noqa: S108
+        folder = Path("/dev/shm") / f"ioweir-lab-{lab.identity}" if lab.facts["memory"] else lab.root / "images"
         lab.facts["images"] = str(folder)
         lab.save()
         folder.mkdir(mode=0o700)

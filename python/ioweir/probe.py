@@ -1,6 +1,7 @@
 """`ioweir probe`: how fast the storage targets at a path are at this moment, and which of them a new file should use.
 
-Measuring and choosing are the compiled part's (src/probe; Son et al. 2016, section 3.1). Here: options, the cache, the text.
+Measuring and choosing are the compiled part's (src/probe; Son et al. 2016, section 3.1). Here: options, the cache,
+the text.
 """
 
 from __future__ import annotations

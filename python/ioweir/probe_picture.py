@@ -47,7 +47,11 @@ def to_svg(result: Mapping[str, Any]) -> str:
     slopes = [step["slope"] for step in curve]
     bounds = (min(0.0, *slopes, 0.0), max(aggregates))
     lines += _panel(
-        top, "together: number of targets x bandwidth of the slowest (blue); its slope (grey)", bounds, chosen, len(curve)
+        top,
+        "together: number of targets x bandwidth of the slowest (blue); its slope (grey)",
+        bounds,
+        chosen,
+        len(curve),
     )
     lines += [_line(slopes, top, bounds, _SLOPE), _line(aggregates, top, bounds, _IN)]
     lines += _dots(curve, aggregates, top, bounds, chosen)

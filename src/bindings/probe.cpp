@@ -92,7 +92,8 @@ nb::dict select_targets(const std::vector<double>& bytes_per_second, double thre
     return row;
 }
 
-void set_token_bucket(const std::string& state, std::size_t targets, std::size_t target, std::int64_t bytes_per_second) {
+void set_token_bucket(const std::string& state, std::size_t targets, std::size_t target,
+                      std::int64_t bytes_per_second) {
     if (target >= targets || bytes_per_second < 0) throw nb::value_error("no such target, or a negative rate");
     taken(ioweir::storage::TargetQueues::open(state, targets))->set_rate(target, bytes_per_second);
 }
@@ -101,12 +102,15 @@ void set_token_bucket(const std::string& state, std::size_t targets, std::size_t
 
 void bind_probe(nb::module_& m) {
     m.def("describe_targets", &describe_targets, nb::arg("path"),
-          "The storage targets in effect at a path, and what their driver can do. Raises ValueError where there are none.");
+          "The storage targets in effect at a path, and what their driver can do. Raises ValueError where there are "
+          "none.");
     m.def("probe_targets", &probe_targets, nb::arg("path"), nb::arg("discard_s"), nb::arg("window_s"), nb::arg("bytes"),
           nb::arg("repetitions"), nb::arg("at_once"),
-          "Measures all targets in effect at a path (src/probe/measure.hpp), a thread each, and returns a dict for each.");
-    m.def("select_targets", &select_targets, nb::arg("bytes_per_second"), nb::arg("threshold"),
-          "Which targets to use: `curve` by falling bandwidth, `chosen` as ascending indices (src/probe/selection.hpp).");
+          "Measures all targets in effect at a path (src/probe/measure.hpp), a thread each, and returns a dict for "
+          "each.");
+    m.def(
+        "select_targets", &select_targets, nb::arg("bytes_per_second"), nb::arg("threshold"),
+        "Which targets to use: `curve` by falling bandwidth, `chosen` as ascending indices (src/probe/selection.hpp).");
     m.def("set_token_bucket", &set_token_bucket, nb::arg("state"), nb::arg("targets"), nb::arg("target"),
           nb::arg("bytes_per_second"),
           "Changes the rate of a token bucket for all processes that share `state`; 0: as they were configured.");

@@ -29,8 +29,10 @@ constexpr std::int64_t patience = 4;
 class RandomBlock {
 public:
     explicit RandomBlock(std::int64_t bytes)
-        : bytes_(bytes), memory_(static_cast<std::byte*>(std::aligned_alloc(alignment, static_cast<std::size_t>(bytes)))) {
-        if (::getrandom(&state_, sizeof state_, 0) != sizeof state_) state_ = reinterpret_cast<std::uintptr_t>(this) | 1;
+        : bytes_(bytes),
+          memory_(static_cast<std::byte*>(std::aligned_alloc(alignment, static_cast<std::size_t>(bytes)))) {
+        if (::getrandom(&state_, sizeof state_, 0) != sizeof state_)
+            state_ = reinterpret_cast<std::uintptr_t>(this) | 1;
         for (std::int64_t at = 0; memory_ != nullptr && at < bytes; at += 8) put(at, next());
     }
     ~RandomBlock() { std::free(memory_); }
@@ -138,13 +140,17 @@ std::optional<Error> check(const Options& options) {
         return Error{what, std::to_string(value), remedy};
     };
     if (options.window_ns < millisecond_ns || options.discard_ns < 0)
-        return wrong("a window that nothing can be measured in", options.window_ns, "a millisecond and more is measured");
+        return wrong("a window that nothing can be measured in", options.window_ns,
+                     "a millisecond and more is measured");
     if (options.bytes != 0 && options.bytes < smallest_write)
-        return wrong("a size that is too small to be measured", options.bytes, "64 KiB at least, as the paper 16 MB and more");
+        return wrong("a size that is too small to be measured", options.bytes,
+                     "64 KiB at least, as the paper 16 MB and more");
     if (options.repetitions < 1 || options.repetitions > 1000)
         return wrong("a number of repetitions that makes no sense", options.repetitions, "1 to 1000");
-    if (options.largest_write < smallest_write || options.largest_write % alignment != 0 || options.largest_write > span)
-        return wrong("a size of writes that cannot be used", options.largest_write, "64 KiB to 256 MiB, a multiple of 4 KiB");
+    if (options.largest_write < smallest_write || options.largest_write % alignment != 0 ||
+        options.largest_write > span)
+        return wrong("a size of writes that cannot be used", options.largest_write,
+                     "64 KiB to 256 MiB, a multiple of 4 KiB");
     if (options.at_once < 1) return wrong("no target at a time", options.at_once, "1 or more");
     return std::nullopt;
 }
@@ -170,7 +176,8 @@ Window time_writes(Writer write, storage::ThrottleClock& clock, const Options& o
         if (counted_from >= 0) {
             window.counted_bytes += bytes;
             window.counted_ns = now - counted_from;
-            if (options.bytes > 0 ? window.bytes >= options.bytes : window.counted_ns >= options.window_ns) return window;
+            if (options.bytes > 0 ? window.bytes >= options.bytes : window.counted_ns >= options.window_ns)
+                return window;
         } else if (now - begin >= options.discard_ns) {
             counted_from = now;
         }
@@ -191,7 +198,8 @@ Measured measure(storage::Targets& targets, std::int32_t target, const Options& 
     if (result.problem.empty()) {
         // Where all targets are one directory (Lustre, CephFS), its lock would put them one behind the other.
         const bool own = targets.list().size() == 1 || std::string_view(targets.kind()) == "directories";
-        const std::int64_t most_ns = own ? patience * (options.discard_ns + options.window_ns) * options.repetitions : 0;
+        const std::int64_t most_ns =
+            own ? patience * (options.discard_ns + options.window_ns) * options.repetitions : 0;
         const auto lock = own ? std::make_unique<Lock>(where.directory, most_ns, clock) : nullptr;
         result.alone = lock != nullptr && lock->held();
         result.token_bucket_rate = targets.rate(target);

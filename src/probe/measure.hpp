@@ -30,8 +30,9 @@ struct Options {
     std::int64_t window_ns = 300'000'000;   ///< counted
     std::int64_t bytes = 0;                 ///< above 0: this much instead of a window
     std::int32_t repetitions = 1;           ///< the median counts
-    std::int64_t largest_write = 4 << 20;   ///< bytes; writes begin with 64 KiB and grow to this while they are short for the window
-    std::int32_t at_once = 64;              ///< targets probed at a time by measure_all()
+    std::int64_t largest_write =
+        4 << 20;  ///< bytes; writes begin with 64 KiB and grow to this while they are short for the window
+    std::int32_t at_once = 64;  ///< targets probed at a time by measure_all()
 };
 
 /// Windows below a millisecond, sizes below a write, and the like.

@@ -259,7 +259,9 @@ TEST(Measure, KilledItLeavesNothing) {
 // up to a tenth. What is right is known from how the lab was made.
 TEST(Labs, TheRightSetIsChosenInAtLeastNinetyNineOfAHundred) {
     std::mt19937 random(20161001);
-    const auto between = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
+    const auto between = [&](double low, double high) {
+        return std::uniform_real_distribution<double>(low, high)(random);
+    };
     int right = 0;
     constexpr int labs = 1000;
     for (int lab = 0; lab < labs; ++lab) {
@@ -274,7 +276,8 @@ TEST(Labs, TheRightSetIsChosenInAtLeastNinetyNineOfAHundred) {
         std::shuffle(rates.begin(), rates.end(), random);
         for (int i = 0; i < count; ++i) {
             if (rates[static_cast<std::size_t>(i)] > rate * 0.9) expected.push_back(i);
-            const Window window = on_storage([&](double) { return rates[static_cast<std::size_t>(i)] * between(0.9, 1); }, 0, {});
+            const Window window =
+                on_storage([&](double) { return rates[static_cast<std::size_t>(i)] * between(0.9, 1); }, 0, {});
             found.push_back(rate_of(window));
         }
         ASSERT_EQ(static_cast<int>(expected.size()), count - slow);

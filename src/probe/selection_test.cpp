@@ -14,8 +14,8 @@ namespace ioweir::probe {
 namespace {
 
 std::vector<double> random_bandwidths() {
-    return *rc::gen::nonEmpty(
-        rc::gen::container<std::vector<double>>(rc::gen::map(rc::gen::inRange(1, 1000), [](int i) { return i * 1e6; })));
+    return *rc::gen::nonEmpty(rc::gen::container<std::vector<double>>(
+        rc::gen::map(rc::gen::inRange(1, 1000), [](int i) { return i * 1e6; })));
 }
 
 /// The bandwidths that are chosen, from Algorithm 1's text with the two slips put right: lb is the bandwidth of the first target whose
@@ -94,7 +94,8 @@ TEST(Selection, WhatCannotBeUsedIsNotChosen) {
 TEST(Selection, NonsenseIsRefused) {
     const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
     for (const double wrong : {-1.0, nan, infinite}) {
-        EXPECT_EQ(select(std::vector<double>{1, wrong}).error().what, "a bandwidth that is not a number of bytes a second");
+        EXPECT_EQ(select(std::vector<double>{1, wrong}).error().what,
+                  "a bandwidth that is not a number of bytes a second");
     }
     for (const double wrong : {-0.01, 1.01, nan})
         EXPECT_EQ(select(std::vector<double>{1}, wrong).error().what, "a threshold that is no share");
@@ -110,7 +111,8 @@ RC_GTEST_PROP(Selection, DoesNotDependOnTheOrderOfTargets, ()) {
     const auto bandwidths = random_bandwidths();
     std::vector<std::size_t> places(bandwidths.size());
     for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-    for (std::size_t i = places.size(); i > 1; --i) std::swap(places[i - 1], places[*rc::gen::inRange<std::size_t>(0, i)]);
+    for (std::size_t i = places.size(); i > 1; --i)
+        std::swap(places[i - 1], places[*rc::gen::inRange<std::size_t>(0, i)]);
     std::vector<double> moved(bandwidths.size());
     for (std::size_t i = 0; i < places.size(); ++i) moved[places[i]] = bandwidths[i];
     std::set<std::int32_t> expected;

@@ -37,7 +37,8 @@ Result<std::unique_ptr<Targets>> CephTargets::open(const std::string& directory,
     std::vector<std::string> pools;
     for (const ManifestTarget& wanted : manifest.targets) {
         if (wanted.rate > 0)
-            return Error{"a rate for a pool", wanted.name, "token buckets are for directories: throttle the pool's devices"};
+            return Error{"a rate for a pool", wanted.name,
+                         "token buckets are for directories: throttle the pool's devices"};
         targets.push_back({wanted.name, directory, 0, ""});
         pools.push_back(wanted.pool);
     }
@@ -46,7 +47,8 @@ Result<std::unique_ptr<Targets>> CephTargets::open(const std::string& directory,
 
 Abilities CephTargets::abilities() const {
     return {false, true, true,
-            "a file lies in one pool, and where within it is the storage's own choice: to use several pools, divide it into subfiles"};
+            "a file lies in one pool, and where within it is the storage's own choice: to use several pools, divide it "
+            "into subfiles"};
 }
 
 int CephTargets::place(int descriptor, const layout::StripeLayout& placement) {
@@ -74,8 +76,7 @@ Opened CephTargets::create(const std::string& path, const layout::StripeLayout& 
 Result<layout::StripeLayout> CephTargets::placement_of(const std::string& path) {
     std::array<char, 256> name{};
     const std::int64_t length = attributes_.read(path.c_str(), "ceph.file.layout.pool", name.data(), name.size());
-    if (length < 0)
-        return Error{"cannot tell where a file lies", path, std::strerror(static_cast<int>(-length))};
+    if (length < 0) return Error{"cannot tell where a file lies", path, std::strerror(static_cast<int>(-length))};
     const std::string pool(name.data(), static_cast<std::size_t>(std::min<std::int64_t>(length, std::ssize(name))));
     const auto found = std::find(pools_.begin(), pools_.end(), pool);
     if (found == pools_.end()) return Error{"a file lies on none of the targets", path, "it is in pool '" + pool + "'"};

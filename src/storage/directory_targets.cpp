@@ -62,7 +62,8 @@ std::string DirectoryTargets::path_on(const std::string& path, const layout::Str
     return targets_.at(static_cast<std::size_t>(placement.targets().front())).directory + "/" + name;
 }
 
-Opened DirectoryTargets::create(const std::string& path, const layout::StripeLayout& placement, int flags, mode_t mode) {
+Opened DirectoryTargets::create(const std::string& path, const layout::StripeLayout& placement, int flags,
+                                mode_t mode) {
     if (const int error = check(placement); error != 0) return {-1, error};
     return open_new(path_on(path, placement).c_str(), flags | O_CREAT | O_EXCL, mode);
 }
@@ -85,7 +86,8 @@ Result<layout::StripeLayout> DirectoryTargets::placement_of(const std::string& p
 
 Opened DirectoryTargets::create_unnamed(std::int32_t target, int flags) {
     if (const int error = check(layout::StripeLayout::unstriped(target)); error != 0) return {-1, error};
-    const Opened opened = open_new(targets_[static_cast<std::size_t>(target)].directory.c_str(), flags | O_TMPFILE, 0600);
+    const Opened opened =
+        open_new(targets_[static_cast<std::size_t>(target)].directory.c_str(), flags | O_TMPFILE, 0600);
     // EISDIR: a kernel without O_TMPFILE; EOPNOTSUPP: a file system without.
     const bool unknown = opened.error == EOPNOTSUPP || opened.error == EISDIR;
     return unknown ? Targets::create_unnamed(target, flags) : opened;

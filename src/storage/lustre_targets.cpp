@@ -13,9 +13,9 @@ namespace ioweir::storage {
 // lustreapi.h. `layout` is a struct llapi_layout, which only the library looks into. Functions return -1 and errno unless said otherwise.
 struct LustreApi {
     void* library = nullptr;
-    int (*get_obd_count)(char* mount, int* count, int is_mdt) = nullptr;       ///< a negative errno value
-    int (*lov_get_uuids)(int descriptor, void* uuids, int* count) = nullptr;   ///< a negative errno value
-    void* (*layout_alloc)(unsigned stripes) = nullptr;                         ///< NULL and errno
+    int (*get_obd_count)(char* mount, int* count, int is_mdt) = nullptr;      ///< a negative errno value
+    int (*lov_get_uuids)(int descriptor, void* uuids, int* count) = nullptr;  ///< a negative errno value
+    void* (*layout_alloc)(unsigned stripes) = nullptr;                        ///< NULL and errno
     void (*layout_free)(void* layout) = nullptr;
     int (*layout_stripe_count_set)(void* layout, std::uint64_t count) = nullptr;
     int (*layout_stripe_size_set)(void* layout, std::uint64_t bytes) = nullptr;
@@ -150,7 +150,8 @@ Opened LustreTargets::create(const std::string& path, const StripeLayout& placem
         const auto index = static_cast<std::uint64_t>(target_of_stripe(placement, stripe));
         if (api_->layout_ost_index_set(layout.get(), static_cast<int>(stripe), index) != 0) return {-1, errno};
     }
-    const int descriptor = api_->layout_file_create(path.c_str(), flags | O_CLOEXEC, static_cast<int>(mode), layout.get());
+    const int descriptor =
+        api_->layout_file_create(path.c_str(), flags | O_CLOEXEC, static_cast<int>(mode), layout.get());
     return descriptor < 0 ? Opened{-1, errno} : Opened{descriptor, 0};
 }
 
@@ -162,7 +163,8 @@ Result<StripeLayout> LustreTargets::placement_of(const std::string& path) {
     if (api_->layout_stripe_count_get(layout.get(), &count) != 0) return failed(errno);
     if (api_->layout_stripe_size_get(layout.get(), &bytes) != 0) return failed(errno);
     if (count < 1 || count > targets_.size())
-        return Error{"a file without a layout that could be read", path, "it has " + std::to_string(count) + " stripes"};
+        return Error{"a file without a layout that could be read", path,
+                     "it has " + std::to_string(count) + " stripes"};
     std::vector<std::int32_t> targets;
     for (std::uint64_t stripe = 0; stripe < count; ++stripe) {
         std::uint64_t index = 0;

@@ -96,7 +96,8 @@ TEST_F(Lustre, AnUnnamedFileIsOnItsTargetAndGone) {
 
 TEST(LustreLibrary, IsMissedWithARemedy) {
     const TemporaryFolder folder;
-    EXPECT_EQ(LustreTargets::open(folder.path(), "/nowhere/liblustreapi.so").error().what, "a Lustre without its library");
+    EXPECT_EQ(LustreTargets::open(folder.path(), "/nowhere/liblustreapi.so").error().what,
+              "a Lustre without its library");
     const auto wrong = LustreTargets::open(folder.path(), "libm.so.6");
     ASSERT_FALSE(wrong.ok());
     EXPECT_EQ(wrong.error().message(),

@@ -71,7 +71,9 @@ private:
         for (auto&& [key, node] : table) {
             bool found = false;
             for (const std::string_view name : known) found = found || key.str() == name;
-            if (!found) fail("unknown key", "'" + std::string(key.str()) + "'" + at(key.source()), name_remedy(key.str(), known));
+            if (!found)
+                fail("unknown key", "'" + std::string(key.str()) + "'" + at(key.source()),
+                     name_remedy(key.str(), known));
         }
     }
 
@@ -86,30 +88,35 @@ private:
 
     void read_target(const toml::node& element, Manifest& manifest) {
         const toml::table* table = element.as_table();
-        if (table == nullptr) return fail("not a table", "target" + at(element.source()), "write [[target]] and the keys below it");
+        if (table == nullptr)
+            return fail("not a table", "target" + at(element.source()), "write [[target]] and the keys below it");
         check_keys(*table, target_keys);
         const std::string here = at(element.source());
         ManifestTarget target;
         target.name = text_of(*table, "name").value_or("");
         target.directory = text_of(*table, "directory").value_or("");
         target.pool = text_of(*table, "pool").value_or("");
-        if (target.name.empty()) fail("a target without a name", "[[target]]" + here, "add a line such as name = \"t0\"");
+        if (target.name.empty())
+            fail("a target without a name", "[[target]]" + here, "add a line such as name = \"t0\"");
         const bool right = manifest.cephfs ? !target.pool.empty() && target.directory.empty()
                                            : !target.directory.empty() && target.pool.empty();
         if (!right) {
-            fail(manifest.cephfs ? "a target of a CephFS is a pool" : "a target is a directory", "'" + target.name + "'" + here,
+            fail(manifest.cephfs ? "a target of a CephFS is a pool" : "a target is a directory",
+                 "'" + target.name + "'" + here,
                  manifest.cephfs ? "write pool = \"NAME\" and no directory" : "write directory = \"PATH\" and no pool");
         }
         read_rate(*table, target, manifest);
         if (const toml::node* node = table->get("mounted")) {
             if (node->as_boolean() == nullptr || manifest.cephfs) {
-                fail("not a yes or no about a directory", "mounted" + at(node->source()), "write mounted = true or leave it out");
+                fail("not a yes or no about a directory", "mounted" + at(node->source()),
+                     "write mounted = true or leave it out");
             } else {
                 target.mounted = node->as_boolean()->get();
             }
         }
         for (const ManifestTarget& other : manifest.targets) {
-            if (other.name == target.name) fail("two targets of one name", "'" + target.name + "'" + here, "give each its own");
+            if (other.name == target.name)
+                fail("two targets of one name", "'" + target.name + "'" + here, "give each its own");
             if (other.directory == target.directory && other.pool == target.pool) {
                 fail("a place that is two targets", "'" + other.name + "' and '" + target.name + "'" + here,
                      "targets do not share a directory or a pool");
@@ -122,12 +129,14 @@ private:
         const toml::node* node = table.get("rate");
         if (node == nullptr || !ok()) return;
         const auto* text = node->as_string();
-        const auto parsed = text == nullptr ? Result<std::int64_t>(Error{"not a rate", "", ""}) : parse_size(text->get());
+        const auto parsed =
+            text == nullptr ? Result<std::int64_t>(Error{"not a rate", "", ""}) : parse_size(text->get());
         if (!parsed || parsed.value() < 1) {
             fail("not a rate", "rate" + at(node->source()), "write what moves in a second, such as rate = \"25 MB\"");
         } else if (manifest.state.empty()) {
             fail("a rate without a state", "rate" + at(node->source()),
-                 "add state = \"/dev/shm/NAME\" above the targets: all processes share the token buckets through that file");
+                 "add state = \"/dev/shm/NAME\" above the targets: all processes share the token buckets through that "
+                 "file");
         } else {
             target.rate = parsed.value();
         }
@@ -183,8 +192,9 @@ Result<std::optional<FoundManifest>> find_manifest(const std::string& path) {
         struct stat info{}, above{};
         if (::stat(file.c_str(), &info) == 0 && ::stat(at.c_str(), &above) == 0) {
             if (!is_trusted(info, above)) {
-                return Error{"a manifest of storage targets belongs to somebody else", file,
-                             "it has to belong to you, to root, or to the owner of its directory if only they may write there"};
+                return Error{
+                    "a manifest of storage targets belongs to somebody else", file,
+                    "it has to belong to you, to root, or to the owner of its directory if only they may write there"};
             }
             const auto text = read_text(file);
             if (!text) return text.error();

@@ -17,8 +17,9 @@ inline constexpr const char* manifest_name = ".ioweir-targets.toml";
 
 struct ManifestTarget {
     std::string name;
-    std::string directory;  ///< as written; a relative one counts from the manifest's own directory. kind = "directories"
-    std::string pool;       ///< kind = "cephfs"
+    std::string
+        directory;     ///< as written; a relative one counts from the manifest's own directory. kind = "directories"
+    std::string pool;  ///< kind = "cephfs"
     std::int64_t rate = 0;  ///< bytes a second of its token bucket; 0: as fast as its device is
     bool mounted = false;   ///< the directory has to be a mount point: else the device is not there
 

@@ -27,7 +27,7 @@ struct Target {
 
 /// What a driver can do, for those who have to choose another way otherwise.
 struct Abilities {
-    bool stripes = false;   ///< one file over several targets of one's choice
+    bool stripes = false;    ///< one file over several targets of one's choice
     bool sets_size = false;  ///< of stripes (or of a CephFS's objects)
     bool reads_back = true;  ///< placement_of() tells all targets of a file
     std::string limits;      ///< what it cannot do and what to do instead, in a sentence; empty: nothing is missing

@@ -63,22 +63,34 @@ TEST(Manifest, MistakesNameTheLine) {
     EXPECT_EQ(message("[[target]]\nname='a'\ndirectory='a'\nrat='1 MB'"),
               "unknown key: 'rat' (m.toml:4); did you mean 'rate'? known: name, directory, pool, rate, mounted");
     EXPECT_EQ(message("kind='nfs'\n[[target]]\nname='a'\ndirectory='a'"),
-              "unknown kind of storage targets: 'nfs' (m.toml:1); write \"directories\" or \"cephfs\"; Lustre needs no manifest");
-    EXPECT_NE(message("[[target]]\nname='a'\npool='a'").find("a target is a directory: 'a' (m.toml:1)"), std::string::npos);
-    EXPECT_NE(message("kind='cephfs'\n[[target]]\nname='a'\ndirectory='a'").find("is a pool: 'a' (m.toml:2)"), std::string::npos);
+              "unknown kind of storage targets: 'nfs' (m.toml:1); write \"directories\" or \"cephfs\"; Lustre needs no "
+              "manifest");
+    EXPECT_NE(message("[[target]]\nname='a'\npool='a'").find("a target is a directory: 'a' (m.toml:1)"),
+              std::string::npos);
+    EXPECT_NE(message("kind='cephfs'\n[[target]]\nname='a'\ndirectory='a'").find("is a pool: 'a' (m.toml:2)"),
+              std::string::npos);
     EXPECT_NE(message("[[target]]\ndirectory='a'").find("a target without a name"), std::string::npos);
-    EXPECT_NE(message("[[target]]\nname='a'\ndirectory='a'\nrate='1 MB'").find("a rate without a state"), std::string::npos);
+    EXPECT_NE(message("[[target]]\nname='a'\ndirectory='a'\nrate='1 MB'").find("a rate without a state"),
+              std::string::npos);
     for (const char* rate : {"0", "'1M'", "5", "''", "true"}) {
-        EXPECT_NE(message("state='/x'\n[[target]]\nname='a'\ndirectory='a'\nrate=" + std::string(rate)).find("not a rate: rate (m.toml:5)"),
-                  std::string::npos) << rate;
+        EXPECT_NE(message("state='/x'\n[[target]]\nname='a'\ndirectory='a'\nrate=" + std::string(rate))
+                      .find("not a rate: rate (m.toml:5)"),
+                  std::string::npos)
+            << rate;
     }
-    EXPECT_NE(message("state='x'\n[[target]]\nname='a'\ndirectory='a'").find("not an absolute path"), std::string::npos);
-    EXPECT_NE(message("[[target]]\nname='a'\ndirectory='a'\n[[target]]\nname='a'\ndirectory='b'").find("two targets of one name"), std::string::npos);
-    EXPECT_NE(message("[[target]]\nname='a'\ndirectory='a'\n[[target]]\nname='b'\ndirectory='a'").find("a place that is two targets"), std::string::npos);
+    EXPECT_NE(message("state='x'\n[[target]]\nname='a'\ndirectory='a'").find("not an absolute path"),
+              std::string::npos);
+    EXPECT_NE(message("[[target]]\nname='a'\ndirectory='a'\n[[target]]\nname='a'\ndirectory='b'")
+                  .find("two targets of one name"),
+              std::string::npos);
+    EXPECT_NE(message("[[target]]\nname='a'\ndirectory='a'\n[[target]]\nname='b'\ndirectory='a'")
+                  .find("a place that is two targets"),
+              std::string::npos);
     EXPECT_NE(message("target = 5").find("a manifest without targets"), std::string::npos);
     EXPECT_NE(message("target = [5]").find("not a table"), std::string::npos);
     EXPECT_NE(message("[[target").find("a manifest is not valid TOML: m.toml:1:"), std::string::npos);
-    EXPECT_NE(message("kind=7\n[[target]]\nname='a'\ndirectory='a'").find("not a text: kind (m.toml:1)"), std::string::npos);
+    EXPECT_NE(message("kind=7\n[[target]]\nname='a'\ndirectory='a'").find("not a text: kind (m.toml:1)"),
+              std::string::npos);
 }
 
 /// Three directories that are targets: a, b, and c, which is missing.
@@ -123,7 +135,8 @@ TEST_F(Directories, AFileIsPlacedAndFoundAgain) {
     ::close(made.descriptor);
     EXPECT_TRUE(fs::exists(folder_.file("b/out.3")));
     EXPECT_FALSE(fs::exists(folder_.file("data/out.3")));
-    EXPECT_EQ(targets->path_on("data/out.3", StripeLayout::unstriped(1)), fs::canonical(folder_.file("b/out.3")).string());
+    EXPECT_EQ(targets->path_on("data/out.3", StripeLayout::unstriped(1)),
+              fs::canonical(folder_.file("b/out.3")).string());
     EXPECT_EQ(targets->placement_of(folder_.file("b/out.3")).value(), StripeLayout::unstriped(1));
     EXPECT_EQ(targets->placement_of(folder_.file("data")).error().what, "a file lies on none of the targets");
     EXPECT_EQ(targets->placement_of(folder_.file("none")).error().what, "cannot tell where a file lies");
@@ -159,7 +172,9 @@ TEST_F(Directories, AnUnnamedFileIsNeverSeen) {
 }
 
 TEST_F(Directories, WhatShouldBeMountedAndIsNotIsUnusable) {
-    write_manifest(folder_.path(), "[[target]]\nname='A'\ndirectory='a'\nmounted=true\n[[target]]\nname='P'\ndirectory='/proc'\nmounted=true\n");
+    write_manifest(
+        folder_.path(),
+        "[[target]]\nname='A'\ndirectory='a'\nmounted=true\n[[target]]\nname='P'\ndirectory='/proc'\nmounted=true\n");
     const auto targets = find(folder_.path());
     EXPECT_EQ(targets->list()[0].unusable, "nothing is mounted at " + fs::canonical(folder_.file("a")).string());
     EXPECT_EQ(targets->list()[1].unusable, "");
@@ -184,8 +199,9 @@ public:
 };
 
 TEST_F(Directories, ARateIsKeptAndCanBeChanged) {
-    write_manifest(folder_.path(), "state='" + folder_.file("state") + "'\n[[target]]\nname='A'\ndirectory='a'\nrate='10 MB'\n"
-                                   "[[target]]\nname='B'\ndirectory='b'\n");
+    write_manifest(folder_.path(), "state='" + folder_.file("state") +
+                                       "'\n[[target]]\nname='A'\ndirectory='a'\nrate='10 MB'\n"
+                                       "[[target]]\nname='B'\ndirectory='b'\n");
     const auto targets = find(folder_.path());
     FakeClock clock;
     const auto seconds = [&](std::int32_t target, std::int64_t bytes) {
@@ -203,14 +219,16 @@ TEST_F(Directories, ARateIsKeptAndCanBeChanged) {
 }
 
 TEST_F(Directories, ABackendWaitsForTheTargetsOfItsFilesOnly) {
-    write_manifest(folder_.path(), "state='" + folder_.file("state") + "'\n[[target]]\nname='A'\ndirectory='a'\nrate='10 MB'\n"
-                                   "[[target]]\nname='B'\ndirectory='b'\nrate='1 MB'\n");
+    write_manifest(folder_.path(), "state='" + folder_.file("state") +
+                                       "'\n[[target]]\nname='A'\ndirectory='a'\nrate='10 MB'\n"
+                                       "[[target]]\nname='B'\ndirectory='b'\nrate='1 MB'\n");
     PosixBackend posix;
     FakeClock clock;
     PacedBackend backend(posix, find(folder_.path()), clock);
     const std::vector<char> bytes(1'000'000, 'x');
     std::vector<char> read(1'000'000);
-    for (const auto& [name, seconds] : std::map<std::string, double>{{"a/x", 0.1}, {"b/x", 1}, {"data/x", 0}, {"b/y", 1}}) {
+    for (const auto& [name, seconds] :
+         std::map<std::string, double>{{"a/x", 0.1}, {"b/x", 1}, {"data/x", 0}, {"b/y", 1}}) {
         const Opened opened = backend.open(folder_.file(name).c_str(), O_RDWR | O_CREAT);
         ASSERT_EQ(opened.error, 0);
         for (const bool writing : {true, false}) {
@@ -249,10 +267,13 @@ struct FakeCeph {
                     auto& all = attributes[info.st_ino];
                     const std::string text(static_cast<const char*>(value), bytes);
                     all[name] = text;
-                    if (std::strcmp(name, "ceph.file.layout") == 0) {  // "stripe_unit=65536 stripe_count=1 object_size=65536"
+                    if (std::strcmp(name, "ceph.file.layout") ==
+                        0) {  // "stripe_unit=65536 stripe_count=1 object_size=65536"
                         for (std::size_t at = 0; at < text.size();) {
-                            const std::size_t equals = text.find('=', at), end = std::min(text.find(' ', at), text.size());
-                            all[std::string(name) + "." + text.substr(at, equals - at)] = text.substr(equals + 1, end - equals - 1);
+                            const std::size_t equals = text.find('=', at),
+                                              end = std::min(text.find(' ', at), text.size());
+                            all[std::string(name) + "." + text.substr(at, equals - at)] =
+                                text.substr(equals + 1, end - equals - 1);
                             at = end + 1;
                         }
                     }

@@ -195,7 +195,17 @@ def test_token_buckets_of_a_manifest_are_kept_and_named(tmp_path: Path) -> None:
     (tmp_path / ".ioweir-targets.toml").write_text(
         f'state = "{tmp_path}/state"\n[[target]]\nname = "t0"\ndirectory = "t0"\nrate = "4194304 B"\n'
     )
-    words = ["kernel", "lattice", "local=4,4,4,4", "--ranks", "2", "--mpi", "openmpi", "--directory", tmp_path / "t0"]
+    words = [
+        "kernel",
+        "lattice",
+        "local=4,4,4,4",
+        "--ranks",
+        "2",
+        "--mpi",
+        "openmpi",
+        "--directory",
+        str(tmp_path / "t0"),
+    ]
     done = subprocess.run(
         [*IOWEIR, "run", "-q", "--plan", plan, "-o", tmp_path / "trace", "--", *IOWEIR, *words, "--verify", "--json"],
         env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_THROTTLE": f"targets={tmp_path}"},

@@ -27,7 +27,10 @@ def test_every_command_and_option_is_described() -> None:
     for name, command in commands.items():
         section = text.split(f"## ioweir {name}\n")[1].split("\n## ")[0]
         # A group such as lab: its commands' options are in its section.
-        for parameter in [*command.params, *(p for part in getattr(command, "commands", {}).values() for p in part.params)]:
+        for parameter in [
+            *command.params,
+            *(p for part in getattr(command, "commands", {}).values() for p in part.params),
+        ]:
             options = [option for option in parameter.opts if option.startswith("-")]
             if options and "--help" not in options:
                 assert any(f"{option}{end}" in section for option in options for end in " ]`"), (name, options)

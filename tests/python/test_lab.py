@@ -1,4 +1,6 @@
-"""`ioweir lab`: token buckets everywhere, loop devices where this machine has them; what a crash leaves; both cgroup versions."""
+"""`ioweir lab`: token buckets everywhere, loop devices where this machine has them; what a crash leaves; both cgroup
+versions.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,8 @@ def test_what_was_made_in_part_is_cleared_away(lab: Lab, tmp_path: Path) -> None
     # Killed by the program that it calls for its second target; a bucket lab calls none, and has its state set back.
     script = tools / "mkfs.ext4"
     script.write_text(
-        f'#!/bin/sh\n[ -e {tmp_path}/once ] && {{ rm {tmp_path}/once; kill -9 $PPID; exit 1; }}\ntouch {tmp_path}/once\n'
+        f"#!/bin/sh\n[ -e {tmp_path}/once ] && {{ rm {tmp_path}/once; kill -9 $PPID; exit 1; }}\n"
+        f"touch {tmp_path}/once\n"
         f'exec {shutil.which("mkfs.ext4", path="/usr/sbin:/sbin:/usr/bin")} "$@"\n'
     )
     script.chmod(0o755)

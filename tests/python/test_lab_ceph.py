@@ -51,7 +51,21 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def up(folder: Path) -> None:
-    ioweir("lab", "up", "--ceph", "--name", NAME, "--directory", folder, "--targets", "3", "--rate", "24MB", "--size", "1GiB")
+    ioweir(
+        "lab",
+        "up",
+        "--ceph",
+        "--name",
+        NAME,
+        "--directory",
+        folder,
+        "--targets",
+        "3",
+        "--rate",
+        "24MB",
+        "--size",
+        "1GiB",
+    )
 
 
 def test_pools_are_targets_and_the_slow_one_is_left_out(folder: Path) -> None:
@@ -61,7 +75,9 @@ def test_pools_are_targets_and_the_slow_one_is_left_out(folder: Path) -> None:
         assert [row["problem"] for row in status["targets"]] == ["", "", ""]
         assert [row["rate_now"] for row in status["targets"]] == [24_000_000] * 3
         ioweir("lab", "slow", "1", "1/9", "--name", NAME)
-        found: dict[str, Any] = json.loads(ioweir("probe", folder / "mnt" / "file-to-be", "--json", "--window", "1s").stdout)
+        found: dict[str, Any] = json.loads(
+            ioweir("probe", folder / "mnt" / "file-to-be", "--json", "--window", "1s").stdout
+        )
         assert found["kind"] == "cephfs"
         assert found["excluded"] == ["t1"]
         assert 0 < found["targets"][1]["bytes_per_second"] < 2 * 24_000_000 / 9
@@ -76,7 +92,9 @@ def test_its_files_are_of_this_lab_only(tmp_path: Path) -> None:
     """What is written for the daemons: no two labs share a name, and every pool has a rule with one device."""
     made = []
     for identity in ("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"):
-        lab = Lab("x", identity, "ceph", str(tmp_path), 1, [1, 1, 1], 1 << 30, facts=dict(lab_ceph_files.names(identity)))
+        lab = Lab(
+            "x", identity, "ceph", str(tmp_path), 1, [1, 1, 1], 1 << 30, facts=dict(lab_ceph_files.names(identity))
+        )
         made.append(lab)
         assert max(len(lab_ceph_files.link(lab, 63)), len(lab_ceph_files.bridge(lab))) <= 15
         assert f"fsid = {lab.facts['fsid']}" in lab_ceph_files.configuration(lab)

@@ -22,9 +22,7 @@ BRIEF = ("--window", "150ms", "--discard", "20ms")
 
 def ioweir(*words: str | Path, cache: Path | None = None, code: int = 0) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **({"XDG_CACHE_HOME": str(cache)} if cache else {})}
-    done = subprocess.run(
-        [IOWEIR, *words], capture_output=True, text=True, check=False, timeout=120, env=environment
-    )
+    done = subprocess.run([IOWEIR, *words], capture_output=True, text=True, check=False, timeout=120, env=environment)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -104,7 +102,10 @@ def test_results_are_kept_for_the_time_asked_for_only(four: Path, tmp_path: Path
     assert again["targets"] == first["targets"]
     assert probe(four, *BRIEF, cache=cache)["probed_at"] != first["probed_at"]  # without being asked to
     assert probe(four, *BRIEF, "--cache", "1ms", cache=cache)["probed_at"] != first["probed_at"]  # too old
-    assert probe(four, "--window", "151ms", "--discard", "20ms", "--cache", "10m", cache=cache)["method"]["window_s"] == 0.151
+    assert (
+        probe(four, "--window", "151ms", "--discard", "20ms", "--cache", "10m", cache=cache)["method"]["window_s"]
+        == 0.151
+    )
     (file, *_) = sorted((cache / "ioweir").iterdir())
     for other in (cache / "ioweir").iterdir():
         other.write_text("{cut sho")
@@ -135,7 +136,9 @@ def test_mistakes_are_said(tmp_path: Path) -> None:
 
 def test_killed_it_leaves_nothing(tmp_path: Path) -> None:
     folder = make(tmp_path, [1 * MB, 1 * MB])
-    process = subprocess.Popen([IOWEIR, "probe", folder, "--window", "60s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [IOWEIR, "probe", folder, "--window", "60s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     try:
         deadline = time.monotonic() + 60
         while not _has_open(process.pid, folder / "d1"):
@@ -151,7 +154,7 @@ def test_killed_it_leaves_nothing(tmp_path: Path) -> None:
 def _has_open(pid: int, directory: Path) -> bool:
     """A file in the directory, which has no name there."""
     try:
-        links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
+        links = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
     except OSError:
         return False
     return any(link.startswith(f"{directory}/") for link in links)

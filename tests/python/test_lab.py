@@ -150,11 +150,12 @@ def test_only_what_it_made_is_touched(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_target_in_use_is_named(lab: Lab) -> None:
-    if lab.kind == "bucket":
-        pytest.skip("directories can be removed while they are in use")
     lab.up()
     with subprocess.Popen(["sleep", "60"], cwd=lab.folder / "t1") as user:
         try:
+            if lab.kind == "bucket":  # directories can be removed while they are in use
+                lab.do("down")
+                return
             error = lab.do("down", code=1).stderr
             assert f"process {user.pid} (sleep)" in error
             assert "--force" in error

@@ -75,7 +75,7 @@ def test_the_text_says_how_it_was_found(four: Path) -> None:
     assert "limited by a token bucket, not by a device" in text
     assert "O_DIRECT" in text or "flushed after every write" in text
     assert "use 3 of 4: d0 d1 d3\nnot: d2\n" in text
-    assert "64.0 KiB written to each" in ioweir("probe", four, "--size", "64 KiB").stdout
+    assert "64.00 KiB written to each" in ioweir("probe", four, "--size", "64 KiB").stdout
 
 
 def test_a_threshold_of_everything_keeps_all(four: Path) -> None:

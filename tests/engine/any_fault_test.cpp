@@ -1,6 +1,7 @@
 // Any fault of the storage, of writing, flushing and reading, at any operation of any rank, with each strategy: the rank that it struck
 // returns its class at once, every other rank in that call or at the next sync or close, what a call says it moved is where it belongs,
-// and nothing else is changed. Then the checks themselves: what goes wrong in silence is seen by comparing and by --verify.
+// and nothing else is changed. Written behind or in groups, an error may come later: at a later call, sync or close, once on every rank.
+// Then the checks themselves: what goes wrong in silence is seen by comparing and by --verify.
 //
 // IOWEIR_TEST_RANKS_PER_NODE makes several nodes of the ranks. A hang is a failure by the test's time limit.
 #include <gtest/gtest.h>
@@ -72,9 +73,45 @@ domains = "cooperative"
 order = "contention-free"
 buffer = 48
 stripe = { size = 24, count = 2 }
+
+[[file]]
+match = "*.behind"
+writers = "behind:1"
+visibility = "sync"
+
+[[file]]
+match = "*.behind2"
+writers = "behind:2"
+visibility = "sync"
+
+[[file]]
+match = "*.grouped"
+mapping = "grouped:2"
+visibility = "sync"
+
+[[file]]
+match = "*.gathered"
+mapping = "grouped:2"
+writers = "aggregators:1"
+buffer = 64
+visibility = "sync"
 )";
 
 const char* const ways[] = {"direct", "even", "all", "aligned", "cyclic", "groups", "ordered", "exact"};
+/// With these a write may fail after the call that made it has returned.
+const char* const later_ways[] = {"behind", "grouped", "behind2", "gathered"};
+const char* const reading_ways[] = {"direct", "even",    "all",   "aligned", "cyclic",
+                                    "groups", "ordered", "exact", "grouped", "gathered"};
+const char* const every_way[] = {"direct", "even",  "all",    "aligned", "cyclic",  "groups",
+                                 "ordered", "exact", "behind", "grouped", "behind2", "gathered"};
+
+bool is_behind(const std::string& way) { return way.starts_with("behind"); }
+bool is_in_groups(const std::string& way) { return way == "grouped" || way == "gathered"; }
+/// grouped:2; "everyone" writes for itself, aggregators:1 for its group.
+bool writes_for(const std::string& way, int writer, int rank) {
+    const auto group = [](int one) { return one * 2 / world->ranks; };
+    return way == "gathered" ? group(writer) == group(rank) : writer == rank;
+}
 
 [[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
 
@@ -112,16 +149,17 @@ protected:
     const std::vector<std::int64_t>& attempts(const std::string& way, bool reading, Attempts which) {
         auto& counts = counts_[way + (reading ? "r" : "w")];
         if (counts.empty()) {
-            open_file("dry." + way, reading);
+            open_file("dry." + way, reading, is_in_groups(way));
             const auto take_all = [] {
                 SwitchedBackend& backend = world->backend;
                 return std::vector<std::int64_t>{backend.take_writes(), backend.take_reads(), backend.take_flushes()};
             };
             take_all();
             run(reading);
+            if (!reading) world->hooks.File_sync(file_);  // what waits is written, and the index
             const std::vector<std::int64_t> mine = take_all();
             world->hooks.File_close(&file_);
-            remove(path_);
+            remove_file();
             counts.assign(3, std::vector<std::int64_t>(static_cast<std::size_t>(world->ranks)));
             for (std::size_t i = 0; i < 3; ++i)
                 PMPI_Allgather(&mine[i], 1, MPI_INT64_T, counts[i].data(), 1, MPI_INT64_T, MPI_COMM_WORLD);
@@ -176,6 +214,64 @@ protected:
         return gathered(answers);
     }
 
+    /// The same where the error may come later: once on every rank, by whichever call. Returns what this rank's calls said.
+    std::vector<Answer> judge_later(const Chosen& chosen, const Kind& kind, bool at_close) {
+        const bool victim = world->rank == chosen.victim;
+        world->backend.arm(victim ? chosen.fault : Fault{});
+        const std::vector<Answer> answers = run(false);
+        int told = 0;
+        const auto hear = [&](int error_class) {
+            EXPECT_TRUE(error_class == MPI_SUCCESS || error_class == kind.error_class) << error_class;
+            told += error_class != MPI_SUCCESS ? 1 : 0;
+        };
+        for (const Answer& answer : answers) {
+            hear(answer.error_class);
+            if (answer.error_class == MPI_SUCCESS) {
+                EXPECT_EQ(answer.bytes, bytes_a_call);
+            }
+        }
+        if (!at_close) {
+            hear(class_of(world->hooks.File_sync(file_)));
+            EXPECT_EQ(told, kind.error_class != MPI_SUCCESS ? 1 : 0) << "at sync at the latest, on every rank";
+            EXPECT_EQ(world->hooks.File_sync(file_), MPI_SUCCESS) << "said once";
+        }
+        hear(class_of(world->hooks.File_close(&file_)));
+        EXPECT_EQ(told, kind.error_class != MPI_SUCCESS ? 1 : 0) << "on every rank, once";
+        EXPECT_EQ(handler_calls, told);
+        if (victim) {
+            EXPECT_GT(world->backend.struck(), 0);
+        }
+        world->backend.arm({});
+        return answers;
+    }
+
+    /// Which bytes may be missing after a fault that came later or not: of whom, and of how many calls.
+    void expect_missing(const std::string& way, const Chosen& chosen, const Kind& kind, bool at_close,
+                        const std::vector<Answer>& all) const {
+        const std::vector<std::vector<int>> missing = missing_bytes();
+        const bool any_failed = std::any_of(all.begin(), all.end(),
+                                            [](const Answer& answer) { return answer.error_class != MPI_SUCCESS; });
+        int incomplete = 0;
+        for (int r = 0; r < world->ranks; ++r) {
+            for (int call = 0; call < calls; ++call) {
+                if (missing[static_cast<std::size_t>(r)][static_cast<std::size_t>(call)] == 0) continue;
+                ++incomplete;
+                if (!is_in_groups(way)) continue;
+                // Bytes that could not be written are those of a call that says so. An index that could not be written is written
+                // by the next sync or close, if there is one.
+                const Answer& answer = all[static_cast<std::size_t>(r * calls + call)];
+                EXPECT_TRUE(any_failed ? answer.error_class != MPI_SUCCESS
+                                       : at_close && writes_for(way, chosen.victim, r))
+                    << "rank " << r << ", call " << call;
+            }
+        }
+        if (kind.error_class == MPI_SUCCESS) {
+            EXPECT_EQ(incomplete, 0);
+        } else if (is_behind(way)) {
+            EXPECT_EQ(incomplete, 1) << "the rest of one call is dropped, all others are written";
+        }
+    }
+
     std::string back_;
 
 private:
@@ -201,7 +297,7 @@ TEST_F(AnyFault, OfWritingIsToldAndChangesNothingElse) {
         open_file(std::string("write.") + way);
         const std::vector<Answer> all = judge(chosen, kind, false, random.one_in(2));
         expect_nothing_else(all);
-        remove(path_);
+        remove_file();
         ++struck;
         if (on_any_rank(HasFailure())) return;
     }
@@ -209,15 +305,36 @@ TEST_F(AnyFault, OfWritingIsToldAndChangesNothingElse) {
     EXPECT_EQ(world->count(format::NoteCode::passed_through), 0);
 }
 
+TEST_F(AnyFault, OfWritingBehindOrInGroupsIsToldOnceByThenAndChangesNothingElse) {
+    std::map<std::string, std::int64_t> struck;
+    for (std::uint64_t i = 0; i < world->cases; ++i) {
+        cases::Random random(44, i);
+        const std::string way = later_ways[i % std::size(later_ways)];
+        const Kind& kind = writing_kinds[i / std::size(later_ways) % std::size(writing_kinds)];
+        const Chosen chosen = choose(way, false, kind, random);
+        if (chosen.victim < 0) continue;
+        const bool at_close = random.one_in(2);
+        SCOPED_TRACE(words(i, way.c_str(), chosen.victim, chosen.fault) + (at_close ? ", close" : ", sync"));
+        open_file("later." + way, false, is_in_groups(way));
+        const std::vector<Answer> all = gathered(judge_later(chosen, kind, at_close));
+        expect_missing(way, chosen, kind, at_close, all);
+        remove_file();
+        ++struck[way];
+        if (on_any_rank(HasFailure())) return;
+    }
+    for (const char* const way : later_ways) EXPECT_GT(struck[way], 0) << way;
+    EXPECT_EQ(world->count(format::NoteCode::passed_through), 0);
+}
+
 TEST_F(AnyFault, OfReadingIsToldAndChangesNothing) {
     for (std::uint64_t i = 0; i < world->cases; ++i) {
         cases::Random random(42, i);
-        const char* const way = ways[i % std::size(ways)];
-        const Kind& kind = reading_kinds[i / std::size(ways) % std::size(reading_kinds)];
+        const char* const way = reading_ways[i % std::size(reading_ways)];
+        const Kind& kind = reading_kinds[i / std::size(reading_ways) % std::size(reading_kinds)];
         const Chosen chosen = choose(way, true, kind, random);
         ASSERT_GE(chosen.victim, 0) << way;
         SCOPED_TRACE(words(i, way, chosen.victim, chosen.fault));
-        open_file(std::string("read.") + way, true);
+        open_file(std::string("read.") + way, true, is_in_groups(way));
         const std::vector<Answer> all = judge(chosen, kind, true, random.one_in(2));
         int wrong = 0;
         for (int byte = 0; byte < bytes_a_rank; ++byte) {
@@ -227,9 +344,8 @@ TEST_F(AnyFault, OfReadingIsToldAndChangesNothing) {
             wrong += there != value_of(world->rank, byte) && !(failed && there == '?');
         }
         EXPECT_EQ(wrong, 0) << "bytes that are not the file's";
-        const std::vector<unsigned char> there = contents(path_);
-        EXPECT_EQ(std::string(there.begin(), there.end()), whole_file());
-        remove(path_);
+        EXPECT_EQ(file_bytes(), whole_file());
+        remove_file();
         if (on_any_rank(HasFailure())) return;
     }
     EXPECT_EQ(world->count(format::NoteCode::passed_through), 0);
@@ -238,24 +354,23 @@ TEST_F(AnyFault, OfReadingIsToldAndChangesNothing) {
 // A flipped bit, a lost write, two writes with each other's bytes, at any write of any rank.
 TEST_F(AnyFault, InSilenceIsSeenByComparingAndByVerify) {
     std::map<FaultKind, std::int64_t> tried, seen;
-    const std::uint64_t tries = std::max<std::uint64_t>(2 * world->cases, std::size(ways) * std::size(silent_kinds));
+    const std::uint64_t tries = std::max<std::uint64_t>(2 * world->cases, std::size(every_way) * std::size(silent_kinds));
     for (std::uint64_t i = 0; i < tries; ++i) {
         cases::Random random(43, i);
-        const char* const way = ways[i % std::size(ways)];
-        const Kind& kind = silent_kinds[i / std::size(ways) % std::size(silent_kinds)];
+        const char* const way = every_way[i % std::size(every_way)];
+        const Kind& kind = silent_kinds[i / std::size(every_way) % std::size(silent_kinds)];
         const Chosen chosen = choose(way, false, kind, random);
         ASSERT_GE(chosen.victim, 0) << way;
         SCOPED_TRACE(words(i, way, chosen.victim, chosen.fault));
         world->notes.clear();
-        open_file(std::string("silent.") + way);
+        open_file(std::string("silent.") + way, false, is_in_groups(way));
         world->backend.arm(world->rank == chosen.victim ? chosen.fault : Fault{});
         for (const Answer& answer : write_all_calls()) EXPECT_EQ(answer.error_class, MPI_SUCCESS);
+        EXPECT_EQ(world->hooks.File_close(&file_), MPI_SUCCESS);
         const bool struck = on_any_rank(world->backend.struck() > 0);
         EXPECT_TRUE(struck);
         world->backend.arm({});
-        EXPECT_EQ(world->hooks.File_close(&file_), MPI_SUCCESS);
-        const std::vector<unsigned char> there = contents(path_);
-        const bool differs = std::string(there.begin(), there.end()) != whole_file();
+        const bool differs = file_bytes() != whole_file();
         ++tried[kind.kind];
         seen[kind.kind] += differs ? 1 : 0;
         // Two writes may have the same bytes by chance; then nothing is wrong.
@@ -264,7 +379,7 @@ TEST_F(AnyFault, InSilenceIsSeenByComparingAndByVerify) {
             EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), differs ? 1 : 0);
             EXPECT_EQ(world->count(format::NoteCode::verify_ok), differs ? 0 : 1);
         }
-        remove(path_);
+        remove_file();
         if (on_any_rank(HasFailure())) return;
     }
     EXPECT_GE(seen[FaultKind::swap], tried[FaultKind::swap] * 9 / 10) << "of " << tried[FaultKind::swap];

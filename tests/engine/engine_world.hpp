@@ -8,10 +8,12 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,16 +25,19 @@
 
 namespace ioweir {
 
-/// A backend whose fault can be changed between cases; counts attempts.
+/// A backend whose fault can be changed between cases, while nothing is moved; counts attempts, of threads that write behind too.
 class SwitchedBackend final : public storage::Backend {
 public:
     void arm(storage::Fault fault) { now_ = std::make_unique<storage::FaultBackend>(posix_, fault); }
     [[nodiscard]] std::int64_t struck() const { return now_->struck(); }
-    std::vector<std::int64_t> take_offsets() { return std::exchange(offsets_, {}); }  ///< of those attempts
+    std::vector<std::int64_t> take_offsets() {  ///< of those attempts
+        const std::lock_guard guard(lock_);
+        return std::exchange(offsets_, {});
+    }
     std::map<std::string, std::string> attributes;  ///< of every file: what a file system would say
-    std::int64_t take_writes() { return std::exchange(writes_, 0); }
-    std::int64_t take_reads() { return std::exchange(reads_, 0); }
-    std::int64_t take_flushes() { return std::exchange(flushes_, 0); }
+    std::int64_t take_writes() { return writes_.exchange(0); }
+    std::int64_t take_reads() { return reads_.exchange(0); }
+    std::int64_t take_flushes() { return flushes_.exchange(0); }
 
     storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
         return now_->attempt_open(path, flags, mode);
@@ -40,7 +45,10 @@ public:
     int attempt_close(int descriptor) override { return now_->attempt_close(descriptor); }
     std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
         ++writes_;
-        offsets_.push_back(offset);
+        {
+            const std::lock_guard guard(lock_);
+            offsets_.push_back(offset);
+        }
         return now_->attempt_write(descriptor, pieces, count, offset);
     }
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
@@ -71,7 +79,8 @@ public:
 private:
     storage::PosixBackend posix_;
     std::unique_ptr<storage::FaultBackend> now_ = std::make_unique<storage::FaultBackend>(posix_, storage::Fault{});
-    std::int64_t writes_ = 0, reads_ = 0, flushes_ = 0;
+    std::atomic<std::int64_t> writes_{0}, reads_{0}, flushes_{0};
+    std::mutex lock_;
     std::vector<std::int64_t> offsets_;
 };
 

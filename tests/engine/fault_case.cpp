@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "container/merge.hpp"
 #include "mpi_cases/random.hpp"
 
 namespace ioweir {
@@ -56,9 +57,52 @@ std::string FaultTest::whole_file() {
     return text;
 }
 
-void FaultTest::open_file(const std::string& name, bool filled) {
-    path_ = world->directory + "/" + name;
+namespace {
+
+bool is_container(const std::string& path) {
+    const auto stub = container::read_stub(path);
+    return stub.ok() && stub.value().has_value();
+}
+
+void write_through_the_engine(const std::string& path, const std::string& text) {
+    MPI_File file = MPI_FILE_NULL;
+    ASSERT_EQ(world->engine.open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file),
+              MPI_SUCCESS);
     if (world->rank == 0) {
+        EXPECT_EQ(world->hooks.File_write_at(file, 0, text.data(), static_cast<int>(text.size()), MPI_BYTE,
+                                             MPI_STATUS_IGNORE),
+                  MPI_SUCCESS);
+    }
+    EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_TRUE(is_container(path));
+}
+
+}  // namespace
+
+std::string FaultTest::file_bytes() const {
+    std::string path = path_;
+    const bool merges = is_container(path_);
+    if (merges) path += ".merged";
+    PMPI_Barrier(MPI_COMM_WORLD);
+    storage::PosixBackend posix;
+    if (merges && world->rank == 0) (void)container::merge(posix, path_, path);
+    const std::vector<unsigned char> there = contents(path);
+    if (merges) remove(path);
+    return {there.begin(), there.end()};
+}
+
+void FaultTest::remove_file() const {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (world->rank == 0) world->hooks.File_delete(path_.c_str(), MPI_INFO_NULL);
+    PMPI_Barrier(MPI_COMM_WORLD);
+}
+
+void FaultTest::open_file(const std::string& name, bool filled, bool in_groups) {
+    path_ = world->directory + "/" + name;
+    if (in_groups) {
+        ASSERT_NO_FATAL_FAILURE(write_through_the_engine(path_, filled ? whole_file() : empty_file()));
+    } else if (world->rank == 0) {
         const std::string before = filled ? whole_file() : empty_file();
         const int fd = ::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
         ASSERT_EQ(::write(fd, before.data(), before.size()), std::ssize(before));
@@ -148,12 +192,11 @@ void FaultTest::expect_file(const std::vector<Answer>& all) const {
             if (i % bytes_a_call < answer.bytes) expected[static_cast<std::size_t>(place_of(r, i))] = value_of(r, i);
         }
     }
-    const std::vector<unsigned char> there = contents(path_);
-    EXPECT_EQ(std::string(there.begin(), there.end()), expected);
+    EXPECT_EQ(file_bytes(), expected);
 }
 
 void FaultTest::expect_nothing_else(const std::vector<Answer>& all) const {
-    const std::vector<unsigned char> there = contents(path_);
+    const std::string there = file_bytes();
     std::string expected = empty_file();
     ASSERT_EQ(there.size(), expected.size());
     for (int r = 0; r < world->ranks; ++r) {
@@ -163,7 +206,25 @@ void FaultTest::expect_nothing_else(const std::vector<Answer>& all) const {
             if (!failed || there[at] != '.') expected[at] = value_of(r, i);
         }
     }
-    EXPECT_EQ(std::string(there.begin(), there.end()), expected);
+    EXPECT_EQ(there, expected);
+}
+
+std::vector<std::vector<int>> FaultTest::missing_bytes() const {
+    const std::string there = file_bytes();
+    std::string expected = empty_file();
+    std::vector<std::vector<int>> missing(static_cast<std::size_t>(world->ranks), std::vector<int>(calls, 0));
+    EXPECT_EQ(there.size(), expected.size());
+    if (there.size() != expected.size()) return missing;
+    for (int r = 0; r < world->ranks; ++r) {
+        for (int i = 0; i < bytes_a_rank; ++i) {
+            const auto at = static_cast<std::size_t>(place_of(r, i));
+            const bool lost = there[at] == '.';
+            missing[static_cast<std::size_t>(r)][static_cast<std::size_t>(i / bytes_a_call)] += lost ? 1 : 0;
+            if (!lost) expected[at] = value_of(r, i);
+        }
+    }
+    EXPECT_EQ(there, expected) << "neither as it was nor as it was written";
+    return missing;
 }
 
 }  // namespace ioweir

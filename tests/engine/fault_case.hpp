@@ -31,8 +31,12 @@ protected:
         int bytes = bytes_a_call;
     };
 
-    /// A new file, of '.' or of every rank's values, open with the engine and with this rank's view.
-    void open_file(const std::string& name = "fault.engine", bool filled = false);
+    /// A new file, of '.' or of every rank's values, open with the engine and with this rank's view. `in_groups`: the engine writes what
+    /// is in it before, and the name's rule makes a container of it.
+    void open_file(const std::string& name = "fault.engine", bool filled = false, bool in_groups = false);
+    /// The file's bytes, on every rank; of a container those of the logical file, and nothing where it cannot be read.
+    [[nodiscard]] std::string file_bytes() const;
+    void remove_file() const;
     /// This rank's bytes, by another function in each call: at, individual pointer, non-blocking, split, independent.
     std::vector<Answer> write_all_calls();
     /// The same for reading; `back` is what came, '?' where nothing did.
@@ -44,6 +48,8 @@ protected:
     void expect_file(const std::vector<Answer>& all) const;
     /// The bytes of calls that say they moved them are there; those of the others are there or as they were; nothing else changes.
     void expect_nothing_else(const std::vector<Answer>& all) const;
+    /// How many bytes of each rank's calls are still as they were before. What is neither so nor as it was written is a failure.
+    [[nodiscard]] std::vector<std::vector<int>> missing_bytes() const;
     /// The file as it is with every rank's values.
     [[nodiscard]] static std::string whole_file();
 

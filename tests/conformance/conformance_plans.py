@@ -23,6 +23,8 @@ RULES: Final[dict[str, tuple[str, ...]]] = {
     "contention-free": (
         'writers = "aggregators:3"', 'domains = "even"', 'order = "contention-free"', _BUFFER, _STRIPES,
     ),
+    "behind": ('writers = "behind:1"', 'visibility = "sync"', _BUFFER),
+    "grouped": ('mapping = "grouped:2"', 'visibility = "sync"'),
 }  # fmt: skip
 
 

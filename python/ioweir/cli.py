@@ -385,6 +385,9 @@ def probe(
     ] = None,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="How often; the median counts.")] = 1,
     at_once: Annotated[int, typer.Option("--at-once", metavar="N", help="Targets probed at a time.")] = 64,
+    confirm: Annotated[
+        int, typer.Option("--confirm", metavar="N", help="Probe slow targets again, at most so often.")
+    ] = 2,
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -401,7 +404,7 @@ def probe(
     """Measure how fast the storage targets at a path are, and say which to use."""
     from ioweir import probe as probing  # noqa: PLC0415
 
-    options = probing.options_of(window, discard, amount, repeats, at_once)
+    options = probing.options_of(window, discard, amount, repeats, at_once, confirm)
     result = probing.probe(path, options, threshold, cache)
     if plot is not None:
         from ioweir import probe_picture  # noqa: PLC0415

@@ -36,9 +36,12 @@ class Options:
     bytes: int = 0
     repetitions: int = 1
     at_once: int = 64
+    confirmations: int = 2
 
 
-def options_of(window: str | None, discard: str | None, amount: str | None, repeats: int, at_once: int) -> Options:
+def options_of(
+    window: str | None, discard: str | None, amount: str | None, repeats: int, at_once: int, confirmations: int
+) -> Options:
     """From the command line's texts; refuses what is no time or size."""
     plain = Options()
     try:
@@ -48,6 +51,7 @@ def options_of(window: str | None, discard: str | None, amount: str | None, repe
             0 if amount is None else compiled().parse_size(amount),
             repeats,
             at_once,
+            confirmations,
         )
     except ValueError as error:
         raise IoweirError(str(error), EXIT_USAGE) from error
@@ -59,10 +63,10 @@ def probe(path: Path, options: Options, threshold: float | None, cache: str | No
         described = compiled().describe_targets(str(path))
         share = compiled().default_threshold if threshold is None else threshold
         keep_s = 0.0 if cache is None else duration(cache)
-        stored = _cache_file(described, options)
+        stored = _cache_file(described, options, share)
         found = _cached(stored, keep_s)
         if found is None:
-            found = _measure(path, options)
+            found = _measure(path, options, share)
             if keep_s > 0:
                 _keep(stored, found)
         return _chosen(described, found, options, share, path)
@@ -70,10 +74,10 @@ def probe(path: Path, options: Options, threshold: float | None, cache: str | No
         raise IoweirError(str(error)) from error
 
 
-def _measure(path: Path, options: Options) -> dict[str, Any]:
+def _measure(path: Path, options: Options, threshold: float) -> dict[str, Any]:
     begin = time.monotonic()
     probed_at = time.time()
-    rows = compiled().probe_targets(str(path), **asdict(options))
+    rows = compiled().probe_targets(str(path), **asdict(options), threshold=threshold)
     return {"probed_at": probed_at, "seconds": time.monotonic() - begin, "targets": rows}
 
 
@@ -113,10 +117,10 @@ def _chosen(
 # ------------------------------------------------------------------------------------------------------------ cache
 
 
-def _cache_file(described: Mapping[str, Any], options: Options) -> Path:
+def _cache_file(described: Mapping[str, Any], options: Options, threshold: float) -> Path:
     """One file for these targets, probed in this way from this machine."""
     places = [(row["name"], row["directory"]) for row in described["targets"]]
-    key = json.dumps([CACHE_VERSION, platform.node(), described["kind"], places, asdict(options)])
+    key = json.dumps([CACHE_VERSION, platform.node(), described["kind"], places, asdict(options), threshold])
     directory = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ioweir"
     return directory / f"probe-{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
@@ -155,6 +159,8 @@ def how(result: Mapping[str, Any]) -> str:
     )
     if method["repetitions"] > 1:
         way += f", median of {method['repetitions']}"
+    if any(len(row["each"]) > method["repetitions"] for row in result["targets"]):
+        way += ", what would be left out probed again"
     written = [row for row in result["targets"] if not row["problem"]]
     flushed = [row["name"] for row in written if not row["direct"]]
     way += ", O_DIRECT" if not flushed else ", flushed after every write"

@@ -45,19 +45,20 @@ nb::dict describe_targets(const std::string& path) {
 }
 
 nb::list probe_targets(const std::string& path, double discard_s, double window_s, std::int64_t bytes, int repetitions,
-                       int at_once) {
+                       int at_once, int confirmations, double threshold) {
     ioweir::probe::Options options;
     options.discard_ns = static_cast<std::int64_t>(discard_s * 1e9);
     options.window_ns = static_cast<std::int64_t>(window_s * 1e9);
     options.bytes = bytes;
     options.repetitions = repetitions;
     options.at_once = at_once;
+    options.confirmations = confirmations;
     if (const auto error = ioweir::probe::check(options)) throw nb::value_error(error->message().c_str());
     const auto targets = taken(ioweir::storage::find_targets(path));
     std::vector<ioweir::probe::Measured> measured;
     {
         const nb::gil_scoped_release released;
-        measured = ioweir::probe::measure_all(*targets, options);
+        measured = ioweir::probe::probe_all(*targets, options, threshold);
     }
     nb::list rows;
     for (const ioweir::probe::Measured& one : measured) {
@@ -67,6 +68,7 @@ nb::list probe_targets(const std::string& path, double discard_s, double window_
         row["bytes"] = one.bytes;
         row["elapsed_ns"] = one.elapsed_ns;
         row["token_bucket_rate"] = one.token_bucket_rate;
+        row["confirmed"] = one.confirmed;
         row["direct"] = one.direct;
         row["alone"] = one.alone;
         row["problem"] = one.problem;
@@ -105,8 +107,9 @@ void bind_probe(nb::module_& m) {
           "The storage targets in effect at a path, and what their driver can do. Raises ValueError where there are "
           "none.");
     m.def("probe_targets", &probe_targets, nb::arg("path"), nb::arg("discard_s"), nb::arg("window_s"), nb::arg("bytes"),
-          nb::arg("repetitions"), nb::arg("at_once"),
-          "Measures all targets in effect at a path (src/probe/measure.hpp), a thread each, and returns a dict for "
+          nb::arg("repetitions"), nb::arg("at_once"), nb::arg("confirmations"), nb::arg("threshold"),
+          "Measures all targets in effect at a path (src/probe/measure.hpp), a thread each, those again that the "
+          "threshold would leave out, and returns a dict for "
           "each.");
     m.def(
         "select_targets", &select_targets, nb::arg("bytes_per_second"), nb::arg("threshold"),

@@ -9,10 +9,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
+#include <numeric>
 #include <thread>
 
 namespace ioweir::probe {
@@ -133,6 +134,23 @@ std::string repeat(storage::Targets& targets, std::int32_t target, int descripto
     return {};
 }
 
+/// A thread for each of these targets, `at_once` at a time.
+std::vector<Measured> measure_some(storage::Targets& targets, const std::vector<std::int32_t>& wanted,
+                                   const Options& options) {
+    std::vector<Measured> results(wanted.size());
+    std::atomic<std::size_t> next{0};
+    const auto work = [&] {
+        storage::MonotonicClock clock;
+        for (std::size_t i = next++; i < results.size(); i = next++)
+            results[i] = measure(targets, wanted[i], options, clock);
+    };
+    std::vector<std::thread> threads;
+    const std::size_t count = std::min(results.size(), static_cast<std::size_t>(options.at_once));
+    for (std::size_t i = 0; i < count; ++i) threads.emplace_back(work);
+    for (std::thread& thread : threads) thread.join();
+    return results;
+}
+
 }  // namespace
 
 std::optional<Error> check(const Options& options) {
@@ -151,6 +169,8 @@ std::optional<Error> check(const Options& options) {
         options.largest_write > span)
         return wrong("a size of writes that cannot be used", options.largest_write,
                      "64 KiB to 256 MiB, a multiple of 4 KiB");
+    if (options.confirmations < 0 || options.confirmations > 100)
+        return wrong("a number of confirmations that makes no sense", options.confirmations, "0 to 100");
     if (options.at_once < 1) return wrong("no target at a time", options.at_once, "1 or more");
     return std::nullopt;
 }
@@ -216,19 +236,40 @@ Measured measure(storage::Targets& targets, std::int32_t target, const Options& 
     return result;
 }
 
-std::vector<Measured> measure_all(storage::Targets& targets, const Options& options) {
-    std::vector<Measured> results(targets.list().size());
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-        storage::MonotonicClock clock;
-        for (std::size_t i = next++; i < results.size(); i = next++)
-            results[i] = measure(targets, static_cast<std::int32_t>(i), options, clock);
-    };
-    std::vector<std::thread> threads;
-    const std::size_t count = std::min(results.size(), static_cast<std::size_t>(options.at_once));
-    for (std::size_t i = 0; i < count; ++i) threads.emplace_back(work);
-    for (std::thread& thread : threads) thread.join();
-    return results;
+std::vector<std::int32_t> doubtful(const std::vector<Measured>& all, const Selection& selection) {
+    std::vector<std::int32_t> again;
+    for (std::size_t i = selection.chosen; i < selection.curve.size(); ++i) {
+        const std::int32_t target = selection.curve[i].target;
+        if (!all[static_cast<std::size_t>(target)].confirmed) again.push_back(target);
+    }
+    return again;
+}
+
+void add(Measured& known, const Measured& again) {
+    const double better = std::max(known.bytes_per_second, again.bytes_per_second);
+    known.confirmed = std::abs(known.bytes_per_second - again.bytes_per_second) <= better / 4;
+    known.bytes_per_second = better;
+    known.each.insert(known.each.end(), again.each.begin(), again.each.end());
+    known.bytes += again.bytes;
+    known.elapsed_ns += again.elapsed_ns;
+    known.direct = known.direct && again.direct;
+    known.alone = known.alone && again.alone;
+    if (known.problem.empty()) known.problem = again.problem;
+    if (!known.problem.empty()) known.bytes_per_second = 0;
+}
+
+std::vector<Measured> probe_all(storage::Targets& targets, const Options& options, double threshold) {
+    std::vector<std::int32_t> wanted(targets.list().size());
+    std::iota(wanted.begin(), wanted.end(), 0);
+    std::vector<Measured> all = measure_some(targets, wanted, options);
+    for (std::int32_t round = 0; round < options.confirmations; ++round) {
+        const auto selection = select(rates_of(all), threshold);
+        if (!selection) break;  // none can be used: their problems say why
+        wanted = doubtful(all, selection.value());
+        const std::vector<Measured> again = measure_some(targets, wanted, options);
+        for (std::size_t i = 0; i < wanted.size(); ++i) add(all[static_cast<std::size_t>(wanted[i])], again[i]);
+    }
+    return all;
 }
 
 std::vector<double> rates_of(const std::vector<Measured>& all) {

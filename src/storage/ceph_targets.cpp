@@ -73,6 +73,15 @@ Opened CephTargets::create(const std::string& path, const layout::StripeLayout& 
     return {-1, error};
 }
 
+Opened CephTargets::create_unnamed(std::int32_t target, int flags) {
+    constexpr off_t room = off_t{256} << 20;
+    const Opened made = Targets::create_unnamed(target, flags);
+    if (made.error != 0 || ::ftruncate(made.descriptor, room) == 0) return made;
+    const int error = errno;
+    ::close(made.descriptor);
+    return {-1, error};
+}
+
 Result<layout::StripeLayout> CephTargets::placement_of(const std::string& path) {
     std::array<char, 256> name{};
     const std::int64_t length = attributes_.read(path.c_str(), "ceph.file.layout.pool", name.data(), name.size());

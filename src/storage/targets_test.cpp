@@ -305,6 +305,10 @@ TEST(CephPools, AFileIsPlacedInAPoolAndFoundAgain) {
     ceph.refuse = 0;
     const Opened unnamed = targets->create_unnamed(0, O_RDWR);
     ASSERT_EQ(unnamed.error, 0);
+    struct stat long_already{};
+    ASSERT_EQ(::fstat(unnamed.descriptor, &long_already), 0);
+    EXPECT_EQ(long_already.st_nlink, 0U);
+    EXPECT_GE(long_already.st_size, 100 << 20);
     ::close(unnamed.descriptor);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
     ceph.attributes[info.st_ino]["ceph.file.layout.pool"] = "other";

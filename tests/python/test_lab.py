@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from ioweir import lab_limits, lab_loop
+from ioweir.lab import pointers
 
 IOWEIR = Path(sys.executable).with_name("ioweir")
 KINDS = ("bucket", "loop")
@@ -133,6 +134,37 @@ def test_what_was_made_in_part_is_cleared_away(lab: Lab, tmp_path: Path) -> None
             assert "removed what was left of a lab" in lab.up().stdout
             assert lab.status()["complete"]
             lab.do("down")
+
+
+def test_a_restart_of_the_machine_is_survived(lab: Lab) -> None:
+    """What the kernel forgets is taken away by hand: the pointer in /run, mounts, devices, what was in memory."""
+
+    def forget() -> None:
+        (pointers() / f"{lab.name}.json").unlink()
+        if lab.kind == "loop":
+            devices = [row["device"] for row in json.loads(status().stdout)["targets"]]
+            for number, device in enumerate(devices):
+                subprocess.run(["umount", lab.folder / f"t{number}"], check=True)
+                subprocess.run(["losetup", "--detach", device], check=True)
+        else:
+            Path(json.loads((lab.folder / ".ioweir-lab.json").read_text())["facts"]["state"]).unlink()
+
+    def status(code: int = 0) -> subprocess.CompletedProcess[str]:
+        return ioweir("lab", "status", "--json", "--directory", lab.folder, code=code)
+
+    lab.up()
+    forget()
+    assert "no lab named" in lab.do("status", code=1).stderr
+    if lab.kind == "loop":
+        assert "its loop device is gone" in status(code=1).stdout
+        assert "removed what was left of a lab" in lab.up().stdout
+    else:
+        assert json.loads(status().stdout)["targets"][0]["rate_now"] == 8_000_000  # directories stay, and so do rates
+        assert "a lab is up in" in lab.up(code=1).stderr
+        (pointers() / f"{lab.name}.json").write_text(json.dumps({"directory": str(lab.folder)}))
+    forget()
+    ioweir("lab", "down", "--directory", lab.folder)
+    assert not lab.folder.exists()
 
 
 def test_only_what_it_made_is_touched(lab: Lab, tmp_path: Path) -> None:

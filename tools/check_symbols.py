@@ -28,6 +28,7 @@ else:
 
 TOOLS = Path(__file__).resolve().parent
 PRELOAD = "libioweir_preload.so"
+CONTAINERS = "libioweir_container.so"
 BACK_ENDS = ("libioweir_openmpi.so", "libioweir_mpich.so", "libioweir_mpi_abi.so")
 # Written by hand: where MPI starts, how programs look functions up, what moves a FILE inline, what makes processes.
 HAND_WRITTEN = frozenset(
@@ -38,6 +39,7 @@ HAND_WRITTEN = frozenset(
     | {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}
 )
 BACK_END_EXPORTS = frozenset({"ioweir_back_end_start"})
+CONTAINER_EXPORTS = frozenset({"ioweir_container_calls"})
 
 # libstdc++ and libgcc are linked statically: a program may bring older ones of its own.
 ALLOWED_NEEDED = ("libc.so.", "libm.so.", "libdl.so.", "libpthread.so.", "librt.so.", "ld-linux")
@@ -173,10 +175,11 @@ def main(arguments: list[str] | None = None) -> int:
             faults.append(f"{directory}: {PRELOAD} is not there; build it first")
         if not any((directory / name).is_file() for name in BACK_ENDS):
             faults.append(f"{directory}: there is no MPI back end; install an MPI library's headers and build again")
-        for name in (PRELOAD, *BACK_ENDS):
+        for name, exports in (
+            (PRELOAD, hooks), (CONTAINERS, CONTAINER_EXPORTS), *((name, BACK_END_EXPORTS) for name in BACK_ENDS),
+        ):  # fmt: skip
             path = directory / name
             if path.is_file():
-                exports = hooks if name == PRELOAD else BACK_END_EXPORTS
                 faults += [f"{path}: {fault}" for fault in judge(read_library(path), exports)]
                 checked += 1
     for fault in faults:

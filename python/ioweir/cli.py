@@ -499,6 +499,27 @@ def lab_run(command: Command, name: LabName = "lab", directory: LabDirectory = N
     lab.run(name, directory, command)
 
 
+@app.command()
+def gc(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Where to look, with all below it.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Remove them. [only list them]")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the parts of divided files whose file is gone. Not while a job writes there."""
+    from ioweir import container  # noqa: PLC0415
+
+    rows = container.orphans(directory)
+    if yes:
+        container.remove(rows)
+    if as_json:
+        _print_json(rows)
+    else:
+        print("\n".join(container.orphans_to_text(rows, yes)))
+    sys.exit(EXIT_FAILED if yes and any(row["problem"] for row in rows) else 0)
+
+
 def compiler() -> None:
     """Entry point of ioweir-mpicc and its relatives: the compiler they are named after, with ioweir linked in."""
     from ioweir import linking  # noqa: PLC0415

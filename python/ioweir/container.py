@@ -1,18 +1,20 @@
-"""`ioweir merge`, `ls`, `check`: files whose bytes lie in several (docs/reference/containers.md), seen from outside.
+"""`ioweir merge`, `ls`, `check`, `gc`: files whose bytes lie in several (docs/reference/containers.md), from outside.
 
 Everything about the format is the compiled part's (src/container).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
 
 from ioweir.compiled import compiled
 from ioweir.errors import IoweirError
-from ioweir.units import size
+from ioweir.units import plural, size
 
-if TYPE_CHECKING:
-    from pathlib import Path
+_DIRECTORY: Final = re.compile(r"\.ioweir-[0-9a-f]{32}")
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -58,3 +60,47 @@ def verdict(row: dict[str, Any]) -> list[str]:
     if not row["problems"]:
         return [f"{row['path']}: whole, {size(row['bytes'])}"]
     return [f"{row['path']}: NOT whole", *(f"  {problem}" for problem in row["problems"])]
+
+
+def orphans(directory: Path) -> list[dict[str, Any]]:
+    """Directories of containers in a tree whose file is not beside them; symbolic links are not followed."""
+    found: list[dict[str, Any]] = []
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for folder, inside, _ in os.walk(directory, onerror=fail):
+        here = [name for name in inside if _DIRECTORY.fullmatch(name)]
+        inside[:] = sorted(name for name in inside if name not in here)
+        if here:
+            try:
+                found += compiled().find_orphans(folder)
+            except ValueError as error:
+                raise IoweirError(str(error)) from error
+    return found
+
+
+def remove(rows: list[dict[str, Any]]) -> None:
+    """Removes them; a row of one that is still there says why in `problem`."""
+    for row in rows:
+        if row["problem"]:
+            continue
+        try:
+            compiled().remove_orphan(row["directory"])
+        except ValueError as error:
+            row["problem"] = str(error)
+
+
+def orphans_to_text(rows: list[dict[str, Any]], removed: bool) -> list[str]:
+    """For a person."""
+    lines = []
+    for row in rows:
+        of = f" of {row['file']}" if row["file"] else ""
+        lines.append(f"{row['directory']}: {size(row['bytes'])}{of}")
+        if row["problem"]:
+            lines.append(f"  {row['problem']}")
+    gone = [row for row in rows if not row["problem"]]
+    sum_of = f"{len(gone)} {plural('orphan', len(gone))}, {size(sum(row['bytes'] for row in gone))}"
+    if not gone:
+        return [*lines, "no orphans" if not rows else "none of them can be removed"]
+    return [*lines, f"{sum_of}, removed" if removed else f"{sum_of}; nothing was removed, --yes removes them"]

@@ -7,6 +7,7 @@
 
 #include "bindings/planner.hpp"
 #include "container/merge.hpp"
+#include "container/orphans.hpp"
 #include "storage/posix.hpp"
 
 namespace nb = nanobind;
@@ -41,6 +42,26 @@ std::int64_t merge_container(const std::string& path, const std::string& output)
     return merged.value();
 }
 
+nb::list find_orphans(const std::string& folder) {
+    const auto found = ioweir::container::find_orphans(folder);
+    if (!found) throw nb::value_error(found.error().message().c_str());
+    nb::list rows;
+    for (const ioweir::container::Orphan& orphan : found.value()) {
+        nb::dict row;
+        row["directory"] = orphan.directory;
+        row["file"] = orphan.file;
+        row["bytes"] = orphan.bytes;
+        row["problem"] = orphan.problem;
+        rows.append(row);
+    }
+    return rows;
+}
+
+void remove_orphan(const std::string& directory) {
+    const auto removed = ioweir::container::remove_orphan(directory);
+    if (!removed) throw nb::value_error(removed.error().message().c_str());
+}
+
 }  // namespace
 
 void bind_container(nb::module_& m) {
@@ -50,4 +71,9 @@ void bind_container(nb::module_& m) {
           "Writes the logical file to `output` (the stub's own path: in its place) and returns its length in bytes. "
           "Raises "
           "ValueError, and leaves everything as it was, when that cannot be done.");
+    m.def("find_orphans", &find_orphans, nb::arg("folder"),
+          "The directories of containers in a folder whose stub is not there. Raises ValueError where it cannot be "
+          "read.");
+    m.def("remove_orphan", &remove_orphan, nb::arg("directory"),
+          "Removes such a directory. Raises ValueError when it is none, or holds what is not a container's.");
 }

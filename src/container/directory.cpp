@@ -128,7 +128,7 @@ int remove(const Directory& directory) {
         note(::rmdir(path.c_str()));
     }
     for (const std::string& name : names_in(directory.path).names) {
-        if (name == "about" || number_after(name, open_prefix) || number_after(name, closed_prefix))
+        if (name == "about" || name == "whole" || number_after(name, open_prefix) || number_after(name, closed_prefix))
             note(::unlink((directory.path + "/" + name).c_str()));
     }
     note(::rmdir(directory.path.c_str()));

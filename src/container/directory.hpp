@@ -2,6 +2,7 @@
 //
 //   .ioweir-ID/about                        for a person, and for whoever looks for orphans: the stub's text and its name
 //   .ioweir-ID/open.G, closed.G             generation G of writing is under way (or its job has died), or is complete
+//   .ioweir-ID/whole                        the ordinary file that is to take the stub's place (merge.hpp)
 //   .ioweir-ID/group.N/data                 the bytes of group N, each at its logical offset
 //   .ioweir-ID/group.N/index.G.R            who wrote what of it: rank R in generation G (index.hpp)
 //

@@ -27,7 +27,22 @@ struct Description {
 [[nodiscard]] Result<Description> describe(const std::string& path);
 
 /// Writes the logical file to `output`, which appears whole or not at all; holes stay holes. `output` may be the stub's own path: then
-/// the directory is removed afterwards. An output that exists and is not that stub is refused. Returns the file's length.
-[[nodiscard]] Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, const std::string& output);
+/// the directory is removed afterwards, and several processes may ask for it at once. An output that exists and is not that stub is
+/// refused. Returns the file's length. `number`: gets the errno value of an Error, EIO where there is none.
+[[nodiscard]] Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, const std::string& output,
+                                         int* number = nullptr);
+
+/// The inode that merge() in its place will give the file, which it makes now for that; 0: it cannot be told. A program may compare the
+/// file that it asks about with the one that it opens.
+[[nodiscard]] std::uint64_t inode_to_be(const std::string& path);
+
+/// Why a container was not made an ordinary file.
+struct Refused {
+    int error = 0;    ///< an errno value; 0: it is an ordinary file now
+    std::string why;  ///< for a person, and what to do
+};
+/// merge() in its place, for a program that is about to use the file as an ordinary one: not if a job writes it (EBUSY) or it has more
+/// than `most_bytes` (EFBIG). An ordinary file stays one.
+[[nodiscard]] Refused make_ordinary(storage::Backend& backend, const std::string& path, std::int64_t most_bytes);
 
 }  // namespace ioweir::container

@@ -16,7 +16,6 @@ namespace ioweir::container {
 namespace {
 
 constexpr std::string_view first_line = "ioweir container 1\n";
-constexpr std::string_view any_version = "ioweir container ";
 constexpr std::size_t id_digits = 32;
 constexpr std::int64_t most_groups = 1'000'000;
 
@@ -67,12 +66,12 @@ std::string to_text(const Stub& stub) {
            "FILE\n";
 }
 
-bool looks_like_stub(std::string_view beginning) { return beginning.starts_with(any_version); }
+bool looks_like_stub(std::string_view beginning) { return beginning.starts_with(stub_beginning); }
 
 Result<Stub> parse_stub(std::string_view text) {
     if (!text.starts_with(first_line)) {
         if (!looks_like_stub(text)) return damaged("its first line is missing");
-        const std::string version(text.substr(any_version.size(), text.find('\n') - any_version.size()));
+        const std::string version(text.substr(stub_beginning.size(), text.find('\n') - stub_beginning.size()));
         return Error{"an ioweir container of another version", version, "this ioweir knows version 1"};
     }
     Stub stub;

@@ -26,6 +26,11 @@ struct Stub {
 /// No stub is longer. Short on purpose: a program without ioweir meets the end of the file instead of zeros.
 inline constexpr std::int64_t most_stub_bytes = 512;
 
+/// None is shorter: what can be told without reading it.
+inline constexpr std::int64_t least_stub_bytes = 256;
+/// How every version's begins.
+inline constexpr std::string_view stub_beginning = "ioweir container ";
+
 /// The id comes from getrandom(2).
 [[nodiscard]] Result<Stub> new_stub(Shape shape);
 [[nodiscard]] std::string to_text(const Stub& stub);

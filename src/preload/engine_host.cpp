@@ -198,6 +198,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     // What comes in as PMPI_X goes to the same engine, which passes on to what lies below MPI_X.
     tables.next_mpi = hooks;
     tables.next_pmpi = hooks;
+    process_tracer->has_engine = true;
     installed = true;
 }
 

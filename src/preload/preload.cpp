@@ -12,6 +12,7 @@
 
 #include "preload/back_end_loader.hpp"
 #include "preload/library_symbols.hpp"
+#include "preload/named_files.hpp"
 #include "preload/real_symbols.hpp"
 #include "preload/services.hpp"
 #include "preload/unwinder.hpp"
@@ -165,6 +166,9 @@ __attribute__((constructor)) void load() {
     else if (trace_directory[0] != '\0')
         tracer::complain("not tracing: IOWEIR_DIR is not an absolute path:", trace_directory, 0);
     enabled = trace_directory[0] != '\0' || plan_path[0] != '\0';
+#if !defined(IOWEIR_LINKED)
+    if (enabled) watch_named_files(size_setting("IOWEIR_MERGE_LIMIT", 0, default_merge_limit_bytes));
+#endif
 }
 
 __attribute__((destructor)) void unload() { tracer::stop(); }

@@ -8,7 +8,7 @@
 
 namespace ioweir::preload {
 
-inline constexpr std::uint32_t services_version = 2;
+inline constexpr std::uint32_t services_version = 3;
 
 struct Services {
     std::uint32_t version = services_version;

@@ -102,7 +102,7 @@ const char* const ways[] = {"direct", "even", "all", "aligned", "cyclic", "group
 const char* const later_ways[] = {"behind", "grouped", "behind2", "gathered"};
 const char* const reading_ways[] = {"direct", "even",    "all",   "aligned", "cyclic",
                                     "groups", "ordered", "exact", "grouped", "gathered"};
-const char* const every_way[] = {"direct", "even",  "all",    "aligned", "cyclic",  "groups",
+const char* const every_way[] = {"direct",  "even",  "all",    "aligned", "cyclic",  "groups",
                                  "ordered", "exact", "behind", "grouped", "behind2", "gathered"};
 
 bool is_behind(const std::string& way) { return way.starts_with("behind"); }
@@ -249,8 +249,8 @@ protected:
     void expect_missing(const std::string& way, const Chosen& chosen, const Kind& kind, bool at_close,
                         const std::vector<Answer>& all) const {
         const std::vector<std::vector<int>> missing = missing_bytes();
-        const bool any_failed = std::any_of(all.begin(), all.end(),
-                                            [](const Answer& answer) { return answer.error_class != MPI_SUCCESS; });
+        const bool any_failed =
+            std::any_of(all.begin(), all.end(), [](const Answer& answer) { return answer.error_class != MPI_SUCCESS; });
         int incomplete = 0;
         for (int r = 0; r < world->ranks; ++r) {
             for (int call = 0; call < calls; ++call) {
@@ -354,7 +354,8 @@ TEST_F(AnyFault, OfReadingIsToldAndChangesNothing) {
 // A flipped bit, a lost write, two writes with each other's bytes, at any write of any rank.
 TEST_F(AnyFault, InSilenceIsSeenByComparingAndByVerify) {
     std::map<FaultKind, std::int64_t> tried, seen;
-    const std::uint64_t tries = std::max<std::uint64_t>(2 * world->cases, std::size(every_way) * std::size(silent_kinds));
+    const std::uint64_t tries =
+        std::max<std::uint64_t>(2 * world->cases, std::size(every_way) * std::size(silent_kinds));
     for (std::uint64_t i = 0; i < tries; ++i) {
         cases::Random random(43, i);
         const char* const way = every_way[i % std::size(every_way)];
@@ -362,8 +363,8 @@ TEST_F(AnyFault, InSilenceIsSeenByComparingAndByVerify) {
         const Chosen chosen = choose(way, false, kind, random);
         ASSERT_GE(chosen.victim, 0) << way;
         SCOPED_TRACE(words(i, way, chosen.victim, chosen.fault));
-        world->notes.clear();
         open_file(std::string("silent.") + way, false, is_in_groups(way));
+        world->notes.clear();  // of a file whose beginning the engine has written, too
         world->backend.arm(world->rank == chosen.victim ? chosen.fault : Fault{});
         for (const Answer& answer : write_all_calls()) EXPECT_EQ(answer.error_class, MPI_SUCCESS);
         EXPECT_EQ(world->hooks.File_close(&file_), MPI_SUCCESS);

@@ -74,8 +74,13 @@ int traced_fstat(Function function, Call&& call, int, int fd, Status*) {
 
 // ------------------------------------------------------------------------------------------------------- by name
 template <typename Call>
-int traced_question(Function function, Call&& call, int directory, const char* path, const auto* status) {
+int traced_question(Function function, Call&& answer, int directory, const char* path, auto* status) {
     before_path(directory, path);
+    const auto call = [&] {
+        const int result = answer();
+        if (result == 0 && status != nullptr) correct_answer(directory, path, *status);
+        return result;
+    };
     if (!posix_is_traced()) return call();
     const auto done = timed(call);
     if (done.result == 0 && S_ISREG(status->st_mode))
@@ -106,19 +111,28 @@ int traced_statat(Function function, Call&& call, int, int directory, const char
 }
 template <typename Call>
 int traced_statx(Function function, Call&& call, int directory, const char* path, int flags, unsigned,
-                 const struct statx* status) {
+                 struct statx* status) {
     if (means_descriptor(path, flags)) return traced_plain(function, call, directory);
-    struct Mode {
+    struct Answer {
         mode_t st_mode;
-    } mode{};
+        std::int64_t st_size, st_blocks;
+        std::uint64_t st_ino;
+    } answer{};
     return traced_question(
         function,
         [&] {
             const int result = call();
-            if (result == 0 && status != nullptr) mode.st_mode = status->stx_mode;
+            if (result != 0 || status == nullptr) return result;
+            answer = {status->stx_mode, static_cast<std::int64_t>(status->stx_size),
+                      static_cast<std::int64_t>(status->stx_blocks), status->stx_ino};
+            correct_answer(directory, path, answer);
+            status->stx_size = static_cast<std::uint64_t>(answer.st_size);
+            status->stx_blocks = static_cast<std::uint64_t>(answer.st_blocks);
+            status->stx_ino = answer.st_ino;
+            answer.st_size = 0;  // put right
             return result;
         },
-        directory, path, &mode);
+        directory, path, &answer);
 }
 /// A call that changes a name; it may have failed. `offset` as told.
 template <typename Call>
@@ -132,21 +146,28 @@ int traced_at(Function function, Call&& call, int directory, const char* path, s
     return done.result;
 }
 template <typename Call>
+int traced_removal(Function function, Call&& call, int directory, const char* path) {
+    return traced_at(function, [&] { return with_name({NameUse::remove, directory, path}, call); }, directory, path);
+}
+/// unlink and remove.
+template <typename Call>
 int traced_path(Function function, Call&& call, const char* path) {
-    return traced_at(function, call, AT_FDCWD, path);
+    return traced_removal(function, call, AT_FDCWD, path);
 }
 template <typename Call>
 int traced_path_size(Function function, Call&& call, const char* path, off_t size) {
-    return traced_at(function, call, AT_FDCWD, path, size);
+    const NameUse use = size == 0 ? NameUse::empty : NameUse::change;
+    return traced_at(function, [&] { return with_name({use, AT_FDCWD, path}, call); }, AT_FDCWD, path, size);
 }
 template <typename Call>
 int traced_unlinkat(Function function, Call&& call, int directory, const char* path, int flags) {
-    return (flags & AT_REMOVEDIR) != 0 ? call() : traced_at(function, call, directory, path);
+    return (flags & AT_REMOVEDIR) != 0 ? call() : traced_removal(function, call, directory, path);
 }
 template <typename Call>
-int traced_names(Function from_function, Function to_function, Call&& call, int from_directory, const char* from,
-                 int to_directory, const char* to) {
+int traced_names(Function from_function, Function to_function, Call&& renames, int from_directory, const char* from,
+                 int to_directory, const char* to, NameUse use = NameUse::rename) {
     before_path(from_directory, from);
+    const auto call = [&] { return with_name({use, from_directory, from, to_directory, to}, renames); };
     if (!posix_is_traced()) return call();
     // A relative name is looked up before: the call may move the directory.
     const std::uint32_t old_file = file_of_path(from_directory, from);
@@ -167,16 +188,22 @@ int traced_rename(Call&& call, int from_directory, const char* from, int to_dire
     return traced_names(Function::renameat, Function::renameat_to, call, from_directory, from, to_directory, to);
 }
 template <typename Call>
-int traced_rename(Call&& call, int from_directory, const char* from, int to_directory, const char* to, unsigned) {
-    return traced_names(Function::renameat2, Function::renameat2_to, call, from_directory, from, to_directory, to);
+int traced_rename(Call&& call, int from_directory, const char* from, int to_directory, const char* to, unsigned flags) {
+    constexpr unsigned exchange = 2;  // RENAME_EXCHANGE
+    return traced_names(Function::renameat2, Function::renameat2_to, call, from_directory, from, to_directory, to,
+                        (flags & exchange) != 0 ? NameUse::exchange : NameUse::rename);
+}
+/// link and symlink: a symbolic link needs nothing of what it names.
+template <typename Call>
+int traced_link(Function function, Call&& call, const char* from, const char* to) {
+    if (function != Function::link) return traced_at(function, call, AT_FDCWD, to);
+    return traced_at(function, [&] { return with_name({NameUse::change, AT_FDCWD, from}, call); }, AT_FDCWD, to);
 }
 template <typename Call>
-int traced_link(Function function, Call&& call, const char*, const char* to) {
-    return traced_at(function, call, AT_FDCWD, to);
-}
-template <typename Call>
-int traced_link(Function function, Call&& call, int, const char*, int to_directory, const char* to, int) {
-    return traced_at(function, call, to_directory, to);
+int traced_link(Function function, Call&& call, int from_directory, const char* from, int to_directory, const char* to,
+                int) {
+    return traced_at(
+        function, [&] { return with_name({NameUse::change, from_directory, from}, call); }, to_directory, to);
 }
 template <typename Call>
 int traced_symlinkat(Function function, Call&& call, const char*, int to_directory, const char* to) {

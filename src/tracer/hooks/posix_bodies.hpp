@@ -163,12 +163,12 @@ template <typename Call>
 int traced_openat(Function function, Call&& call, int directory, const char* path, int flags) {
     before_path(directory, path);
     if (!process_tracer.traces(LayerBit::posix)) {
-        const int fd = call();
+        const int fd = with_open(directory, path, flags, call);
         mark_engine_descriptor(fd, engine_is_opening());
         return fd;
     }
     const std::uint64_t start = ticks(process_tracer.use_tsc);
-    const int fd = call();
+    const int fd = with_open(directory, path, flags, call);
     const std::uint64_t stop = ticks(process_tracer.use_tsc);
     mark_engine_descriptor(fd, engine_is_opening());
     record_open(function, directory, path, flags, fd, start, stop);
@@ -182,7 +182,7 @@ int traced_open(Function function, Call&& call, const char* path, int flags) {
 
 template <typename Call>
 int traced_creat(Function function, Call&& call, const char* path, mode_t) {
-    return traced_openat(function, call, AT_FDCWD, path, O_CREAT);
+    return traced_openat(function, call, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC);
 }
 
 template <typename Call>

@@ -677,23 +677,25 @@ void complain(const char* text, const char* detail, int error_number) {
     if (!process.complained.exchange(true)) say(text, detail, error_number);
 }
 
-void say(const char* text, const char* detail, int error_number) {
+void say_line(const char* line, std::size_t length) {
     // A program that closed standard error may have any file of its own there: not a byte of ours goes into it.
     struct stat status{};
     if (raw::fstat(2, &status) != 0) return;
     if (process.started && (status.st_dev != process.stderr_device || status.st_ino != process.stderr_inode)) return;
+    const ssize_t written = raw::write(2, line, length);
+    (void)written;
+}
+
+void say(const char* text, const char* detail, int error_number) {
     char line[512];
     char words[128];
     const char* reason = error_number != 0 ? ::strerror_r(error_number, words, sizeof words) : nullptr;
     const int length =
         std::snprintf(line, sizeof line, "ioweir: process %d: %s %s%s%s; the program goes on unharmed\n",
                       raw::process_id(), text, detail, reason != nullptr ? ": " : "", reason != nullptr ? reason : "");
-    if (length > 0) {
-        const ssize_t written = raw::write(
-            2, line,
-            static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1);
-        (void)written;
-    }
+    if (length > 0)
+        say_line(line,
+                 static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1);
 }
 
 bool is_system_path(const char* path) {

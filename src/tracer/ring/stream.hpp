@@ -17,6 +17,7 @@
 #include "format/event_codec.hpp"
 #include "ioweir_generated/functions.hpp"
 #include "ioweir_generated/records.hpp"
+#include "tracer/ring/named_files.hpp"
 
 namespace ioweir::tracer {
 
@@ -111,6 +112,10 @@ struct alignas(64) Tracer {
     /// Bytes of the `index`th of the MPI datatypes at `types`; -1 when they cannot be told (MPI_DATATYPE_NULL). Null until a
     /// back end is there.
     std::int64_t (*mpi_type_bytes)(const void* types, std::size_t index) = nullptr;
+    /// Asked around calls that name files; null where no name stands for anything else than its file. Set before the program runs.
+    const NamedFiles* named_files = nullptr;
+    /// The engine moves the bytes of MPI files: what the MPI library does with a name is meant as it is.
+    bool has_engine = false;
 
     /// The calling thread's stream, without a call.
     [[nodiscard]] ThreadStream* thread() const {

@@ -1,0 +1,148 @@
+// The library with the containers, for programs that use POSIX calls (container_calls.hpp). Runs inside of the program's own calls: no
+// exception leaves it, and its own file operations are marked by its caller as none of the program's.
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+
+#include "container/merge.hpp"
+#include "preload/container_calls.hpp"
+#include "storage/posix.hpp"
+
+namespace ioweir::preload {
+namespace {
+
+/// Of leave() or move(), until end().
+struct Pending {
+    std::optional<container::Directory> left;  ///< to be removed
+    std::string from, to;                      ///< of a directory that was moved
+};
+
+void say(Words words, const std::string& text) { std::snprintf(words.text, words.capacity, "%s", text.c_str()); }
+
+/// Runs `work`, which returns 0 or an errno value.
+template <typename Work>
+int guarded(Words words, Work&& work) {
+    try {
+        return work();
+    } catch (const std::bad_alloc&) {
+        say(words, "no memory to look at a file whose bytes lie in several");
+        return ENOMEM;
+    } catch (const std::exception& error) {
+        say(words, error.what());
+        return EIO;
+    }
+}
+
+/// The stub at a path, if its directory belongs to it alone.
+std::optional<container::Stub> only_stub(const std::string& path) {
+    struct stat status{};
+    const auto stub = container::read_stub(path);
+    if (!stub || !stub.value() || ::stat(path.c_str(), &status) != 0 || status.st_nlink > 1) return std::nullopt;
+    return stub.value();
+}
+
+bool is_being_written(const container::Directory& directory) {
+    const auto open = container::open_generations(directory);
+    return open.ok() && !open.value().empty();
+}
+
+std::string busy(const std::string& path) {
+    return path +
+           ": its bytes lie in several files, and a job still writes them, or has died; `ioweir check` says more";
+}
+
+bool ask(const char* path, std::int64_t& bytes, std::uint64_t& inode) {
+    try {
+        const auto stub = container::read_stub(path);
+        if (!stub || !stub.value()) return false;
+        const auto length = container::length(container::directory_of(path, *stub.value()));
+        if (!length) return false;
+        bytes = length.value();
+        inode = container::inode_to_be(path);
+        return true;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+int make_ordinary(const char* path, std::int64_t most_bytes, Words words) {
+    return guarded(words, [&] {
+        storage::PosixBackend posix;
+        const container::Refused refused = container::make_ordinary(posix, path, most_bytes);
+        if (refused.error != 0) say(words, refused.why);
+        return refused.error;
+    });
+}
+
+int leave(const char* path, bool busy_is_an_error, void** pending, Words words) {
+    return guarded(words, [&] {
+        const auto stub = only_stub(path);
+        if (!stub) return 0;  // damaged, or with another name: nothing to remove
+        auto leaving = std::make_unique<Pending>();
+        leaving->left = container::directory_of(path, *stub);
+        if (busy_is_an_error && is_being_written(*leaving->left)) {
+            say(words, busy(path));
+            return EBUSY;
+        }
+        *pending = leaving.release();
+        return 0;
+    });
+}
+
+int move(const char* path, const char* directory, void** pending, Words words) {
+    return guarded(words, [&] {
+        const auto stub = container::read_stub(path);
+        if (!stub || !stub.value()) return 0;
+        const container::Directory bytes = container::directory_of(path, *stub.value());
+        if (is_being_written(bytes)) {
+            say(words, busy(path));
+            return EBUSY;
+        }
+        auto moving = std::make_unique<Pending>();
+        moving->from = bytes.path;
+        moving->to = container::directory_of(std::string(directory) + "/file", *stub.value()).path;
+        if (::rename(moving->from.c_str(), moving->to.c_str()) != 0) {
+            // To another file system the stub cannot be moved either, and without its directory there is nothing to move.
+            if (errno == EXDEV || errno == ENOENT) return 0;
+            const int error = errno;
+            say(words, moving->from + " cannot be moved to " + moving->to + ": " + std::strerror(error));
+            return error;
+        }
+        *pending = moving.release();
+        return 0;
+    });
+}
+
+int end(void* pending, bool happened, Words words) {
+    const std::unique_ptr<Pending> owned(static_cast<Pending*>(pending));
+    return guarded(words, [&] {
+        int error = 0;
+        if (happened && owned->left) {
+            error = container::remove(*owned->left);
+            if (error != 0)
+                say(words, owned->left->path + " is left behind: " + std::strerror(error) +
+                               "; `ioweir gc` finds such directories");
+        } else if (!happened && !owned->to.empty() && ::rename(owned->to.c_str(), owned->from.c_str()) != 0) {
+            error = errno;
+            say(words,
+                owned->to + " belongs at " + owned->from + ", and cannot be moved back: " + std::strerror(error));
+        }
+        return error;
+    });
+}
+
+constexpr ContainerCalls calls{container_calls_version, ask, make_ordinary, leave, move, end};
+
+}  // namespace
+}  // namespace ioweir::preload
+
+extern "C" __attribute__((visibility("default"))) const ioweir::preload::ContainerCalls* ioweir_container_calls() {
+    return &ioweir::preload::calls;
+}

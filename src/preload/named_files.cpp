@@ -1,0 +1,362 @@
+// Sees which names are stubs, by their size and their first bytes, and calls the library that knows containers.
+// Free of the C++ library, as all of the preload. What happens to containers: container_host.cpp.
+#include "preload/named_files.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/raw_syscall.hpp"
+#include "container/stub.hpp"
+#include "preload/container_calls.hpp"
+#include "preload/real_symbols.hpp"
+#include "tracer/ring/process.hpp"
+#include "tracer/ring/scratch.hpp"
+
+namespace ioweir::preload {
+namespace {
+
+using tracer::KeepErrno;
+using tracer::NameCall;
+using tracer::NameUse;
+using tracer::process_tracer;
+using tracer::Scratch;
+using tracer::thread_stream;
+
+std::int64_t merge_limit = 0;
+
+// --------------------------------------------------------------------------------------------------- the library
+
+/// Null when it cannot be had; said once.
+const ContainerCalls* open_library() {
+    Dl_info self{};
+    ::dladdr(reinterpret_cast<void*>(&watch_named_files), &self);
+    char path[4096];
+    const char* const slash = self.dli_fname != nullptr ? std::strrchr(self.dli_fname, '/') : nullptr;
+    const int directory = slash != nullptr ? static_cast<int>(slash - self.dli_fname + 1) : 0;
+    std::snprintf(path, sizeof path, "%.*slibioweir_container.so", directory, self.dli_fname);
+    void* const handle = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+        tracer::complain("files in several cannot be read as one: cannot open", path, 0);
+        return nullptr;
+    }
+    const auto give = reinterpret_cast<GiveContainerCalls>(real_dlsym()(handle, give_container_calls_name));
+    const ContainerCalls* const calls = give != nullptr ? give() : nullptr;
+    if (calls != nullptr && calls->version == container_calls_version) return calls;
+    tracer::complain("files in several cannot be read as one: another version than the preload:", path, 0);
+    return nullptr;
+}
+
+const ContainerCalls* library() {
+    static const ContainerCalls* calls = nullptr;
+    const ContainerCalls* known = __atomic_load_n(&calls, __ATOMIC_ACQUIRE);
+    if (known != nullptr) return known;
+    known = open_library();  // the same, whichever thread is first
+    __atomic_store_n(&calls, known, __ATOMIC_RELEASE);
+    return known;
+}
+
+/// Room for an error's words, and saying them.
+class Complaint {
+public:
+    [[nodiscard]] Words words() { return {text_ + lead, sizeof text_ - lead - 1}; }
+    void say() {
+        std::memcpy(text_, "ioweir: ", lead);
+        std::size_t length = lead + ::strnlen(text_ + lead, sizeof text_ - lead - 1);
+        text_[length++] = '\n';
+        tracer::say_line(text_, length);
+    }
+
+private:
+    static constexpr std::size_t lead = 8;
+    char text_[1024] = {};
+};
+
+// ------------------------------------------------------------------------------------------------- is it a stub?
+
+/// Whose call is it? The engine's and, beneath the engine, the MPI library's mean the stub itself.
+bool means_the_stub() {
+    if (thread_stream.depth == 0) [[likely]]
+        return false;
+    const format::Origin origin = tracer::context_of(thread_stream, __builtin_frame_address(0)).origin;
+    return origin == format::Origin::engine || (origin == format::Origin::mpi_library && process_tracer.has_engine);
+}
+
+bool may_be_stub(const struct stat& status) {
+    return S_ISREG(status.st_mode) && status.st_size >= container::least_stub_bytes &&
+           status.st_size <= container::most_stub_bytes;
+}
+
+enum class Beginning { stub, other, unreadable };
+Beginning beginning_of(int fd) {
+    char text[container::stub_beginning.size()];
+    if (raw::pread(fd, text, sizeof text, 0) != static_cast<ssize_t>(sizeof text)) return Beginning::unreadable;
+    return std::memcmp(text, container::stub_beginning.data(), sizeof text) == 0 ? Beginning::stub : Beginning::other;
+}
+
+/// By a descriptor that this process has of the file already, other than `except`: -1 when it has none.
+/// Opening and closing it again would drop the program's fcntl locks on the file.
+int open_elsewhere(const struct stat& wanted, int except, Beginning& beginning) {
+    const int list = raw::openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (list < 0) return -1;
+    struct Entry {  // linux_dirent64
+        std::uint64_t inode;
+        std::int64_t next;
+        std::uint16_t bytes;
+        unsigned char type;
+        char name[1];
+    };
+    alignas(8) char buffer[1024];
+    int found = -1;
+    for (;;) {
+        const long got = raw::call(SYS_getdents64, list, raw::word(buffer), sizeof buffer);
+        if (got <= 0) break;
+        for (long at = 0; at < got;) {
+            const auto* const entry = reinterpret_cast<const Entry*>(buffer + at);
+            at += entry->bytes;
+            if (entry->name[0] < '0' || entry->name[0] > '9') continue;
+            const int fd = std::atoi(entry->name);
+            struct stat status{};
+            if (fd == list || fd == except || raw::fstat(fd, &status) != 0 || status.st_dev != wanted.st_dev ||
+                status.st_ino != wanted.st_ino)
+                continue;
+            found = fd;
+            beginning = beginning_of(fd);
+            if (beginning != Beginning::unreadable) {
+                raw::close(list);
+                return found;
+            }
+        }
+    }
+    raw::close(list);
+    return found;
+}
+
+/// Of a file that may be one. `path` relative to `directory`; `except`: a descriptor of it that cannot be read.
+bool is_stub(const struct stat& status, int directory, const char* path, int except) {
+    Beginning beginning = Beginning::unreadable;
+    if (open_elsewhere(status, except, beginning) >= 0) return beginning == Beginning::stub;
+    const int fd = raw::openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
+    if (fd < 0) return false;  // who may not read it finds out by its own call
+    beginning = beginning_of(fd);
+    raw::close(fd);
+    return beginning == Beginning::stub;
+}
+
+bool stub_at(int directory, const char* path, bool follows) {
+    struct stat status{};
+    if (path == nullptr || raw::call(SYS_newfstatat, directory, raw::word(path), raw::word(&status),
+                                     follows ? 0 : AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    return may_be_stub(status) && is_stub(status, directory, path, -1);
+}
+
+/// The name that the kernel gives an open file. False when it has none.
+bool name_of(int fd, char* out) {
+    char link[40];
+    std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const long length = raw::call(SYS_readlinkat, AT_FDCWD, raw::word(link), raw::word(out), Scratch::path_bytes - 1);
+    if (length <= 0 || out[0] != '/') return false;
+    out[length] = '\0';
+    return true;
+}
+
+/// Absolute and without symbolic links. `flags`: of open(2), besides O_PATH.
+bool real_path(int directory, const char* path, int flags, char* out) {
+    const int fd = raw::openat(directory, path, O_PATH | O_CLOEXEC | flags, 0);
+    if (fd < 0) return false;
+    const bool known = name_of(fd, out);
+    raw::close(fd);
+    return known;
+}
+
+/// The directory in which a name lies.
+bool real_directory(int directory, const char* path, char* out) {
+    const char* const slash = std::strrchr(path, '/');
+    if (slash == nullptr) return real_path(directory, ".", O_DIRECTORY, out);
+    char parent[Scratch::path_bytes];
+    const std::size_t length = slash == path ? 1 : static_cast<std::size_t>(slash - path);
+    if (length >= sizeof parent) return false;
+    std::memcpy(parent, path, length);
+    parent[length] = '\0';
+    return real_path(directory, parent, O_DIRECTORY, out);
+}
+
+/// Is `path` in this directory itself? Both absolute.
+bool lies_in(const char* path, const char* directory) {
+    const std::size_t length = static_cast<std::size_t>(std::strrchr(path, '/') - path);
+    if (length == 0) return std::strcmp(directory, "/") == 0;
+    return std::strlen(directory) == length && std::strncmp(path, directory, length) == 0;
+}
+
+// ------------------------------------------------------------------------------------------------ around the calls
+
+int make_ordinary(const ContainerCalls& calls, const char* path) {
+    Complaint complaint;
+    const int error = calls.make_ordinary(path, merge_limit, complaint.words());
+    if (error != 0) complaint.say();
+    return error;
+}
+
+/// What ends with the call; a rename may have both.
+struct Pending {
+    void* moved = nullptr;
+    void* replaced = nullptr;
+};
+
+int end(const ContainerCalls& calls, void* pending, bool happened) {
+    if (pending == nullptr) return 0;
+    Complaint complaint;
+    const int error = calls.end(pending, happened, complaint.words());
+    if (error != 0) complaint.say();
+    return error;
+}
+
+bool same_file(int directory, const char* path, int other_directory, const char* other) {
+    struct stat one{}, two{};
+    return raw::call(SYS_newfstatat, directory, raw::word(path), raw::word(&one), AT_SYMLINK_NOFOLLOW) == 0 &&
+           raw::call(SYS_newfstatat, other_directory, raw::word(other), raw::word(&two), AT_SYMLINK_NOFOLLOW) == 0 &&
+           one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
+/// What is there is a container, or gets the place of one.
+int before_rename(const NameCall& call, bool from_stub, bool to_stub, Pending& pending) {
+    const ContainerCalls* const calls = library();
+    if (calls == nullptr) return EIO;
+    const Scratch scratch;
+    char* const path = scratch.text();
+    if (path == nullptr) return ENOMEM;
+    char* const other = path + Scratch::path_bytes;
+    if (same_file(call.directory, call.path, call.to_directory, call.to)) return 0;  // nothing happens
+    Complaint complaint;
+    if (from_stub && real_path(call.directory, call.path, O_NOFOLLOW, path) &&
+        real_directory(call.to_directory, call.to, other) && !lies_in(path, other)) {
+        if (call.use == NameUse::exchange) {
+            if (const int error = make_ordinary(*calls, path); error != 0) return error;
+        } else if (const int error = calls->move(path, other, &pending.moved, complaint.words()); error != 0) {
+            complaint.say();
+            return error;
+        }
+    }
+    if (!to_stub || !real_path(call.to_directory, call.to, O_NOFOLLOW, path)) return 0;
+    if (call.use == NameUse::exchange) {
+        if (!real_directory(call.directory, call.path, other) || lies_in(path, other)) return 0;
+        return make_ordinary(*calls, path);
+    }
+    const int error = calls->leave(path, false, &pending.replaced, complaint.words());
+    if (error == 0) return 0;
+    complaint.say();
+    (void)end(*calls, pending.moved, false);
+    return error;
+}
+
+int before_of_stub(const NameCall& call, bool from_stub, bool to_stub, Pending& pending) {
+    const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
+    if (call.use == NameUse::rename || call.use == NameUse::exchange)
+        return before_rename(call, from_stub, to_stub, pending);
+    const ContainerCalls* const calls = library();
+    if (calls == nullptr) return EIO;
+    const Scratch scratch;
+    char* const path = scratch.text();
+    if (path == nullptr) return ENOMEM;
+    if (!real_path(call.directory, call.path, call.use == NameUse::remove ? O_NOFOLLOW : 0, path)) return 0;
+    if (call.use == NameUse::change) return make_ordinary(*calls, path);
+    Complaint complaint;
+    const int error = calls->leave(path, call.use == NameUse::empty, &pending.replaced, complaint.words());
+    if (error != 0) complaint.say();
+    return error;
+}
+
+int before(const NameCall& call, void** out) {
+    if (means_the_stub()) return 0;
+    const bool renames = call.use == NameUse::rename || call.use == NameUse::exchange;
+    const bool from_stub = stub_at(call.directory, call.path, !renames && call.use != NameUse::remove);
+    const bool to_stub = renames && stub_at(call.to_directory, call.to, false);
+    if (!from_stub && !to_stub) [[likely]]
+        return 0;
+    Pending pending;
+    const int error = before_of_stub(call, from_stub, to_stub, pending);
+    if (error != 0 || (pending.moved == nullptr && pending.replaced == nullptr)) return error;
+    auto* const kept = static_cast<Pending*>(std::malloc(sizeof(Pending)));
+    if (kept == nullptr) {
+        const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
+        (void)end(*library(), pending.moved, false);
+        (void)end(*library(), pending.replaced, false);
+        return ENOMEM;
+    }
+    *kept = pending;
+    *out = kept;
+    return 0;
+}
+
+void after(void* pending, bool succeeded) {
+    const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
+    auto* const kept = static_cast<Pending*>(pending);
+    (void)end(*library(), kept->replaced, succeeded);
+    (void)end(*library(), kept->moved, succeeded);
+    std::free(kept);
+}
+
+/// The descriptor becomes one of what is at the path now.
+int reopen(int fd, const char* path, int flags) {
+    const long descriptor_flags = raw::fcntl(fd, F_GETFD, nullptr);
+    const int close_on_exec = descriptor_flags > 0 && (descriptor_flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
+    const int again = raw::openat(AT_FDCWD, path, (flags & ~(O_CREAT | O_EXCL)) | close_on_exec, 0);
+    if (again < 0) return errno;
+    if ((flags & O_APPEND) != 0) raw::lseek(again, 0, SEEK_END);  // where a stream's opening has gone
+    const int error = raw::dup3(again, fd, close_on_exec) < 0 ? errno : 0;
+    raw::close(again);
+    return error;
+}
+
+int opened(int fd) {
+    struct stat status{};
+    if (raw::fstat(fd, &status) != 0 || !may_be_stub(status)) [[likely]]
+        return 0;
+    if (means_the_stub()) return 0;
+    const int flags = raw::fcntl(fd, F_GETFL, nullptr);
+    char link[40];
+    std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const bool stub =
+        (flags & O_ACCMODE) == O_WRONLY ? is_stub(status, AT_FDCWD, link, fd) : beginning_of(fd) == Beginning::stub;
+    if (!stub) return 0;
+    const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
+    const ContainerCalls* const calls = library();
+    const Scratch scratch;
+    char* const path = scratch.text();
+    if (calls == nullptr || path == nullptr) return EIO;
+    if (!name_of(fd, path)) return ENOENT;
+    if (const int error = make_ordinary(*calls, path); error != 0) return error;
+    return reopen(fd, path, flags);
+}
+
+void asked(int directory, const char* path, tracer::NameAnswer& answer) {
+    constexpr std::int64_t block_bytes = 512;
+    if (means_the_stub() || !stub_at(directory, path, true)) return;
+    const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
+    const ContainerCalls* const calls = library();
+    const Scratch scratch;
+    if (calls == nullptr || scratch.text() == nullptr || !real_path(directory, path, 0, scratch.text())) return;
+    std::int64_t bytes = 0;
+    std::uint64_t inode = 0;
+    if (!calls->ask(scratch.text(), bytes, inode)) return;
+    // cp and others look whether the file that they have opened is the one that they have asked about.
+    answer = {bytes, (bytes + block_bytes - 1) / block_bytes, inode != 0 ? inode : answer.inode};
+}
+
+constexpr tracer::NamedFiles named_files{
+    container::least_stub_bytes, container::most_stub_bytes, before, after, opened, asked};
+
+}  // namespace
+
+void watch_named_files(std::uint64_t merge_limit_bytes) {
+    merge_limit = static_cast<std::int64_t>(merge_limit_bytes);
+    process_tracer.named_files = &named_files;
+}
+
+}  // namespace ioweir::preload

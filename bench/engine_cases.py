@@ -24,9 +24,11 @@ ALONE = "library alone"
 BY_HAND = ("posix", "exchange", "fpp")
 DIRECT = "direct"
 AGGREGATED = ("even", "aligned", "cyclic", "group-cyclic", "cooperative", "contention-free")
+AUTO = "auto"
+"""Which of the two it is, the engine finds in each call."""
 GROUPED = "grouped"
 """A file for each rank beneath the one that the program sees."""
-STRATEGIES = (DIRECT, *AGGREGATED, GROUPED)
+STRATEGIES = (AUTO, DIRECT, *AGGREGATED, GROUPED)
 ROUNDS_OF_A_PROCESS = 5
 LIBRARY_TITLES = {"mpich": "ROMIO", "openmpi": "OMPIO"}
 
@@ -83,7 +85,10 @@ def plan_text(ranks: int) -> str:
     """
     aggregators = aggregators_of(ranks)
     stripe = f'stripe = {{ size = "1 MiB", count = {aggregators} }}'
-    rules = [f'[[file]]\nmatch = "{DIRECT}.data"\nwriters = "everyone"\n']
+    rules = [
+        f'[[file]]\nmatch = "{AUTO}.data"\nwriters = "auto"\n',
+        f'[[file]]\nmatch = "{DIRECT}.data"\nwriters = "everyone"\n',
+    ]
     for domains in AGGREGATED:
         free = domains == "contention-free"
         rules.append(
@@ -168,7 +173,7 @@ def run_ways(
 
 def count_calls(measured: Measured, case: Case, scratch: Path, plan: Path) -> None:
     """One round with every layer traced and nothing timed: how many system calls move the bytes of each way."""
-    processes: list[tuple[Sequence[str], dict[str, str]]] = [((LIBRARY, DIRECT), {})]
+    processes: list[tuple[Sequence[str], dict[str, str]]] = [((LIBRARY, AUTO), {})]
     if measured.mpi == "openmpi":
         processes.append(((ROMIO,), {"OMPI_MCA_io": "romio321"}))
     for ways, environment in processes:
@@ -196,8 +201,7 @@ def departures(report: Mapping[str, Any], ways: Iterable[str]) -> dict[str, str]
         passed = [row for row in plan["passed_through"] if os.path.basename(row["path"]) == name]  # noqa: PTH119
         moved = [row for row in plan["engine"] if os.path.basename(row["path"]) == name]  # noqa: PTH119
         wanted = "writers aggregators" if way in AGGREGATED else "writers everyone"
-        if way == GROUPED:
-            wanted = "mapping grouped"
+        wanted = {GROUPED: "mapping grouped", AUTO: "writers auto"}.get(way, wanted)
         if passed:
             wrong[way] = "; ".join(dict.fromkeys(str(row["text"]) for row in passed))
         elif not applied:

@@ -95,6 +95,7 @@ def _signal_name(number: int) -> str:
 _ENGINE_FIGURES: Final = {
     "calls": ("calls", 1),
     "storage operations": ("operations", 1),
+    "each rank alone by choice": ("alone_by_choice", 1),
     "exchanges": ("exchanges", 1),
     "rounds": ("rounds", 1),
     "exchange": ("exchange_s", 1e-9),

@@ -166,6 +166,10 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     if (!writes) settle_size(engine, *handle.file);  // an aggregator must not meet the end too soon
     const TogetherOutcome together = transfer_together(*handle.team, planner::within_group(handle.strategy), writes,
                                                        errand, handle.surveys, handle.subgroup[writes ? 1 : 0]);
+    if (together.each_alone) {
+        ++handle.totals.each_alone;
+        return std::nullopt;
+    }
     if (!together.done) {
         handle.passed.count("no exchange, each rank alone: " + together.refusal);
         return std::nullopt;

@@ -30,12 +30,14 @@ Survey Survey::of(const FileRange& range, std::int64_t bytes) {
         survey.seam += mark(piece.offset) - mark(piece.end());
         survey.offsets |= static_cast<std::uint64_t>(piece.offset) | static_cast<std::uint64_t>(piece.end());
         survey.hull.length = piece.end() - survey.hull.offset;
+        ++survey.pieces;
     }
     return survey;
 }
 
 Contribution Survey::contribution() const {
-    return {{hull.offset, hull.length, bytes, static_cast<std::int64_t>(seam), static_cast<std::int64_t>(offsets)}};
+    return {
+        {hull.offset, hull.length, bytes, static_cast<std::int64_t>(seam), static_cast<std::int64_t>(offsets), pieces}};
 }
 
 Census Census::of(std::span<const Contribution> ranks) {
@@ -47,6 +49,7 @@ Census Census::of(std::span<const Contribution> ranks) {
         if (said.words[2] == 0) continue;
         census.region = layout::hull(census.region, {said.words[0], said.words[1]});
         census.bytes += said.words[2];
+        census.pieces += said.words[5];
         seam += static_cast<std::uint64_t>(said.words[3]);
         offsets |= static_cast<std::uint64_t>(said.words[4]);
     }

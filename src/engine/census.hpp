@@ -17,6 +17,7 @@ struct Survey {
     std::int64_t bytes = 0;
     std::uint64_t seam = 0;     ///< sum over its pieces of mark(begin) - mark(end), see Census::dense
     std::uint64_t offsets = 0;  ///< all begins and ends, or-ed
+    std::int64_t pieces = 0;    ///< that lie together in the file
 
     /// Of the view's data [first_byte, first_byte + bytes). Looks at every piece: some nanoseconds each.
     [[nodiscard]] static Survey of(const FileRange& range, std::int64_t bytes);
@@ -24,8 +25,9 @@ struct Survey {
 };
 
 struct Census {
-    layout::Extent region;   ///< the smallest extent that holds all bytes of all ranks
-    std::int64_t bytes = 0;  ///< sum over ranks
+    layout::Extent region;    ///< the smallest extent that holds all bytes of all ranks
+    std::int64_t bytes = 0;   ///< sum over ranks
+    std::int64_t pieces = 0;  ///< the same
     /// Every byte of the region is wanted exactly once. Known without comparing lists: with a random 64-bit mark for each offset, a
     /// piece adds mark(begin) - mark(end); the sum over all pieces is mark(region begin) - mark(region end) if they form one chain
     /// from end to end, for then inner marks cancel; and as pieces only go up, a sum in which all inner marks cancel is one such

@@ -67,6 +67,7 @@ public:
             case HintSets::mapping:
                 return parse(hint, text, planner::parse_mapping, given_.mapping, strategy.mapping);
             case HintSets::domains:
+                domains_named_ = true;
                 return parse(hint, text, planner::parse_domains, given_.domains, strategy.domains);
             case HintSets::order:
                 return parse(hint, text, planner::parse_order, given_.order, strategy.order);
@@ -98,6 +99,8 @@ public:
             Writers& writers = chosen_.strategy.writers;
             if (named_) {
                 writers = *named_;
+                if (writers.kind == WritersKind::automatic && !given_.domains && !domains_named_)
+                    chosen_.strategy.domains = planner::Domains::cyclic;  // its default
             } else if (collective_ == false) {
                 writers = {};
             } else if (collective_ == true || nodes_ > 0) {
@@ -143,6 +146,7 @@ private:
     std::optional<bool> collective_;
     std::int64_t nodes_ = 0;
     std::optional<Writers> named_;
+    bool domains_named_ = false;
 };
 
 void put(MPI_Info info, const char* key, const std::string& value) { PMPI_Info_set(info, key, value.c_str()); }
@@ -199,6 +203,9 @@ void show_hints(const Handle& handle, MPI_Info info) {
         if (strategy.buffer_bytes > 0) put(info, "cb_buffer_size", std::to_string(strategy.buffer_bytes));
         put(info, "romio_cb_write", "enable");
         put(info, "romio_cb_read", effects.reads_together ? "enable" : "disable");
+    } else if (strategy.writers.kind == WritersKind::automatic) {
+        put(info, "romio_cb_write", "automatic");
+        put(info, "romio_cb_read", effects.reads_together ? "automatic" : "disable");
     } else if (effects.writers_chosen) {
         put(info, "romio_cb_write", "disable");
     }

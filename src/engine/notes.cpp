@@ -41,9 +41,10 @@ void note_end(const Engine& engine, Handle& handle) {
                       static_cast<long long>(totals.in_subgroups));
     }
     std::string more;
+    if (totals.each_alone > 0) more = "; each rank alone by choice " + std::to_string(totals.each_alone);
     if (totals.sizes_deferred > 0) {
-        more = "; set_size deferred " + std::to_string(totals.sizes_deferred) + ", file grown " +
-               std::to_string(totals.sizes_grown);
+        more += "; set_size deferred " + std::to_string(totals.sizes_deferred) + ", file grown " +
+                std::to_string(totals.sizes_grown);
     }
     if (totals.handed_bytes > 0 || totals.too_large > 0) {
         more += "; handed over " + std::to_string(totals.handed_bytes) + " bytes, handing over " +

@@ -159,7 +159,7 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
         if (failure != MPI_SUCCESS) return failure;
     }
     if (handle.size > 1) {
-        if (handle.strategy.writers.kind == planner::WritersKind::aggregators) {
+        if (may_aggregate(handle.strategy)) {
             const std::string why = make_team(engine, handle, comm);
             if (!handle.team && !handle.container) {
                 handle.refusal = why;
@@ -174,8 +174,7 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
     handle.file = engine.file(handle.descriptor.identity);
     handle.view = {0, 1, layout::flatten(MPI_BYTE).value()};
     const planner::Stripe& stripe = handle.strategy.stripe;
-    if (handle.strategy.writers.kind == planner::WritersKind::aggregators || stripe.size_bytes > 0 || stripe.count > 0)
-        adopt_striping(engine, handle);
+    if (may_aggregate(handle.strategy) || stripe.size_bytes > 0 || stripe.count > 0) adopt_striping(engine, handle);
     if (handle.strategy.writers.kind == planner::WritersKind::behind)
         begin_behind(engine, handle, comm, rule != nullptr && rule->visible_at_sync);
     if (handle.rank == 0) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "planner/plan.hpp"
+
 namespace ioweir::engine {
 namespace {
 
@@ -151,9 +153,16 @@ void regroup(Team& team, const planner::Strategy& strategy, Subgroup& subgroup, 
     subgroup.part->take_said(team, division, mine);
 }
 
+/// For the call whose ranks have said what they want.
+planner::Strategy choose(const planner::Strategy& asked, const Team& team) {
+    if (asked.writers.kind != planner::WritersKind::automatic) return asked;
+    const Census census = Census::of(team.said);
+    return planner::chosen_for(asked, {team.group->size(), census.bytes, census.pieces, census.region});
+}
+
 }  // namespace
 
-TogetherOutcome transfer_together(Team& team, const planner::Strategy& strategy, bool writes, const Errand& errand,
+TogetherOutcome transfer_together(Team& team, const planner::Strategy& asked, bool writes, const Errand& errand,
                                   SurveyMemory& surveys, Subgroup& subgroup) {
     TogetherOutcome result;
     const Survey mine = errand.memory != nullptr ? surveys.survey(errand.range, errand.memory->bytes) : Survey{};
@@ -161,9 +170,13 @@ TogetherOutcome transfer_together(Team& team, const planner::Strategy& strategy,
     Team& first = alone ? *subgroup.part : team;
     const std::span<const Contribution> table = first.group->meet(mine.contribution());
     std::copy(table.begin(), table.end(), first.said.begin());  // prepare() may meet again
-    if (alone) {
-        --subgroup.calls_left;
-    } else {
+    if (alone) --subgroup.calls_left;
+    const planner::Strategy strategy = choose(asked, first);
+    if (strategy.writers.kind == planner::WritersKind::everyone) {
+        result.each_alone = true;
+        return result;
+    }
+    if (!alone) {
         regroup(team, strategy, subgroup, std::exchange(subgroup.part, nullptr));
     }
     if (subgroup.part) {

@@ -80,7 +80,8 @@ struct Subgroup {
 };
 
 struct TogetherOutcome {
-    bool done = false;  ///< false on every rank: no exchange is possible for this call, `refusal` says why
+    bool done = false;        ///< false on every rank: no exchange takes place in this call
+    bool each_alone = false;  ///< because the planner chose so; else `refusal` says why none is possible
     std::string refusal;
     Outcome outcome;
     ExchangeFigures figures;

@@ -94,6 +94,17 @@ struct Plan {
 /// Can plan() make plans of this strategy? Nothing when it can, else the error that plan() would give.
 [[nodiscard]] std::optional<Error> why_not_executable(const Strategy& strategy);
 
+/// What all ranks together ask for in one collective call, in the numbers that writers = "auto" goes by.
+struct Demand {
+    int ranks = 0;
+    std::int64_t bytes = 0;   ///< sum over ranks
+    std::int64_t pieces = 0;  ///< that lie together in the file, sum over ranks
+    layout::Extent region;    ///< the smallest extent that holds them all
+};
+/// writers = "auto" for one call: aggregators where many small pieces fill their region, else everyone. Half as many aggregators as ranks,
+/// two at least and sixteen at most, where no stripes are known, else one a target. Other strategies stay as they are.
+[[nodiscard]] Strategy chosen_for(const Strategy& strategy, const Demand& demand);
+
 /// With mapping = grouped: the first rank of a group (of `groups` after the last), and the group of a rank. Groups are neighbours, as
 /// equal as can be; with more groups than ranks some have none.
 [[nodiscard]] int first_rank_of_group(std::int64_t group, std::int64_t groups, int ranks);

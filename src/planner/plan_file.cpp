@@ -108,6 +108,8 @@ private:
                       table.contains("order"), table.contains("buffer")};
         read_choice(table, "mapping", parse_mapping, rule.strategy.mapping);
         read_choice(table, "writers", parse_writers, rule.strategy.writers);
+        if (rule.strategy.writers.kind == WritersKind::automatic)
+            rule.strategy.domains = Domains::cyclic;  // its default
         read_choice(table, "domains", parse_domains, rule.strategy.domains);
         read_choice(table, "order", parse_order, rule.strategy.order);
         read_size(table, "buffer", rule.strategy.buffer_bytes);

@@ -422,10 +422,11 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
         ASSERT_FALSE(made.ok()) << to_text(strategy);
         EXPECT_EQ(made.error().what, "a legal strategy that this version cannot execute yet");
         EXPECT_EQ(made.error().value, to_text(strategy));
-        EXPECT_EQ(made.error().remedy,
-                  "these can be, with mapping shared: everyone; aggregators with even, aligned, cyclic, group-cyclic "
-                  "or cooperative domains, sequential or contention-free; behind; mapping grouped with everyone or "
-                  "aggregators in each group");
+        EXPECT_EQ(
+            made.error().remedy,
+            "these can be, with mapping shared: everyone; aggregators with even, aligned, cyclic, group-cyclic "
+            "or cooperative domains, sequential or contention-free; behind; auto: everyone, or aggregators as above; "
+            "mapping grouped with everyone or aggregators in each group");
         EXPECT_TRUE(why_not_executable(strategy).has_value());
     }
 }

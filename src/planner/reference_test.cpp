@@ -89,7 +89,7 @@ TEST(ReferencePage, MarksWhatCanBePlanned) {
         ++rows[key];
     }
     EXPECT_EQ(rows["mapping"], 4);
-    EXPECT_EQ(rows["writers"], 5);
+    EXPECT_EQ(rows["writers"], 6);
     EXPECT_EQ(rows["domains"], 7);
     EXPECT_EQ(rows["order"], 3);
 }

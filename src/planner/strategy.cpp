@@ -31,11 +31,12 @@ constexpr std::array<Name<MappingKind>, 4> mapping_names{{
     {MappingKind::log, "log", CountForm::none},
 }};
 
-constexpr std::array<Name<WritersKind>, 4> writers_names{{
+constexpr std::array<Name<WritersKind>, 5> writers_names{{
     {WritersKind::everyone, "everyone", CountForm::none},
     {WritersKind::aggregators, "aggregators", CountForm::number_or_auto},
     {WritersKind::delegates, "delegates", CountForm::one_in},
     {WritersKind::behind, "behind", CountForm::number},
+    {WritersKind::automatic, "auto", CountForm::none},
 }};
 
 constexpr std::array<Name<Domains>, 7> domains_names{{

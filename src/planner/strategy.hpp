@@ -33,6 +33,7 @@ enum class WritersKind : std::uint8_t {
     aggregators,  ///< `count` ranks, in step with the others; 0 = auto
     delegates,    ///< one dedicated rank in `count`, which writes while the others compute on (rbIO)
     behind,       ///< threads of `count` ranks a node, under unmodified programs
+    automatic,    ///< everyone or aggregators, call by call, as chosen_for() in plan.hpp says
 };
 
 struct Writers {
@@ -80,9 +81,14 @@ struct Strategy {
     friend bool operator==(const Strategy&, const Strategy&) = default;
 };
 
-/// Are the bytes of each rank moved by themselves, so that bytes that several ranks write are moved for each of them?
+/// May the bytes of each rank be moved by themselves, so that bytes that several ranks write are moved for each of them?
 [[nodiscard]] constexpr bool each_rank_by_itself(const Strategy& strategy) {
-    return strategy.writers.kind == WritersKind::everyone || strategy.writers.kind == WritersKind::behind;
+    return strategy.writers.kind != WritersKind::aggregators && strategy.writers.kind != WritersKind::delegates;
+}
+
+/// May bytes go through aggregators?
+[[nodiscard]] constexpr bool may_aggregate(const Strategy& strategy) {
+    return strategy.writers.kind == WritersKind::aggregators || strategy.writers.kind == WritersKind::automatic;
 }
 
 /// Each reads exactly what the to_text of its type gives: "subfiles:auto", "aggregators:8", "delegates:1/16", "group-cyclic".

@@ -47,7 +47,8 @@ TEST(StrategyText, WholeStrategyInOneLine) {
 TEST(StrategyText, MistakesAreAnsweredWithWhatWasMeant) {
     EXPECT_EQ(
         message(parse_writers("agregators:4").error()),
-        "unknown writers: 'agregators:4'; did you mean 'aggregators'? known: everyone, aggregators, delegates, behind");
+        "unknown writers: 'agregators:4'; did you mean 'aggregators'? known: everyone, aggregators, delegates, behind, "
+        "auto");
     EXPECT_EQ(message(parse_order("contention_free").error()),
               "unknown order: 'contention_free'; did you mean 'contention-free'? known: sequential, contention-free, "
               "arrival");
@@ -71,8 +72,8 @@ TEST(StrategyText, CountsMustBeThereAndBePositive) {
 TEST(StrategyText, FormsListEveryValue) {
     const auto forms = choice_forms();
     EXPECT_EQ(forms.mapping, (std::vector<std::string>{"shared", "grouped:N", "subfiles:N or subfiles:auto", "log"}));
-    EXPECT_EQ(forms.writers,
-              (std::vector<std::string>{"everyone", "aggregators:N or aggregators:auto", "delegates:1/N", "behind:N"}));
+    EXPECT_EQ(forms.writers, (std::vector<std::string>{"everyone", "aggregators:N or aggregators:auto", "delegates:1/N",
+                                                       "behind:N", "auto"}));
     EXPECT_EQ(forms.domains.size(), 7U);
     EXPECT_EQ(forms.order.size(), 3U);
 }

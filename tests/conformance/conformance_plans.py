@@ -25,6 +25,7 @@ RULES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "behind": ('writers = "behind:1"', 'visibility = "sync"', _BUFFER),
     "grouped": ('mapping = "grouped:2"', 'visibility = "sync"'),
+    "auto": ('writers = "auto"', _BUFFER, _STRIPES),
 }  # fmt: skip
 
 

@@ -77,9 +77,14 @@ buffer = "256 KiB"
 [[file]]
 match = "*.large"
 writers = "aggregators:1"
+
+[[file]]
+match = "*.auto"
+writers = "auto"
+buffer = 128
 )";
 
-const char* const strategies[] = {"even", "all", "aligned", "cyclic", "groups", "ordered", "exact", "large"};
+const char* const strategies[] = {"even", "all", "aligned", "cyclic", "groups", "ordered", "exact", "large", "auto"};
 
 [[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
 
@@ -262,6 +267,35 @@ std::int64_t summed(const std::string& name) {
             sum += std::atoll(note.text.c_str() + at + name.size());
     }
     return sum;
+}
+
+TEST_F(EngineTest, AutoGoesByWhatTheRanksAskForInEachCall) {
+    const std::string path = path_for("auto");
+    const IoCalls& io = world->engine;
+    const std::int64_t rank = world->rank, ranks = world->ranks;
+    MPI_File file = open(io, path);
+    const auto write_and_read = [&](std::int64_t displacement, MPI_Datatype pieces, int bytes) {
+        native_view(io, file, displacement, MPI_BYTE, pieces);
+        const std::vector<unsigned char> data(static_cast<std::size_t>(bytes), static_cast<unsigned char>(rank + 1));
+        std::vector<unsigned char> back(data.size(), 0);
+        EXPECT_EQ(io.write_at_all(file, 0, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(io.read_at_all(file, 0, back.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(back, data);
+    };
+    MPI_Datatype small = interleaved(16, 60), large = interleaved(1 << 16, 4), sparse;
+    MPI_Type_vector(60, 16, 16 * 60, MPI_BYTE, &sparse);
+    MPI_Type_commit(&sparse);
+    write_and_read(16 * rank, small, 16 * 60);                      // many small pieces that fill their region
+    write_and_read(rank << 16, large, 4 << 16);                     // large ones
+    write_and_read(16 * rank, sparse, 16 * 60);                     // small ones far from each other
+    write_and_read(1000 * rank, MPI_BYTE, 1000);                    // one for each rank
+    write_and_read((1 << 20) * ranks + 16 * rank, small, 16 * 60);  // as at first
+    for (MPI_Datatype* type : {&small, &large, &sparse}) MPI_Type_free(type);
+    io.close(&file);
+    EXPECT_EQ(summed("; exchanges "), ranks > 1 ? 4 : 0) << "two calls to write, two to read";
+    EXPECT_EQ(summed("; each rank alone by choice "), ranks > 1 ? 6 : 0);
+    EXPECT_EQ(world->count(format::NoteCode::passed_through), 0);
+    remove(path);
 }
 
 TEST_F(EngineTest, LittleMoreCrossesBetweenNodesThanMust) {

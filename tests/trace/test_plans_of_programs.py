@@ -45,6 +45,7 @@ STRATEGIES: Final[dict[str, tuple[str, ...]]] = {
     "contention-free": (*TWO, 'domains = "even"', 'order = "contention-free"'),
     "behind": ('writers = "behind:1"', AT_SYNC),
     "grouped": ('mapping = "grouped:2"', AT_SYNC),
+    "auto": ('writers = "auto"', f"buffer = {BUFFER}", f"stripe = {{ size = {STRIPE}, count = 3 }}"),
 }
 
 
@@ -233,6 +234,7 @@ APPLIED: Final = {
     "contention-free": f"mapping shared, writers aggregators:2, domains even, order contention-free, {TOGETHER}",
     "behind": "mapping shared, writers behind:1, domains even, order sequential",
     "grouped": "mapping grouped:2, writers everyone, order sequential",
+    "auto": f"mapping shared, writers auto, domains cyclic, order sequential, {TOGETHER}",
 }
 """What the report says of each."""
 
@@ -244,7 +246,10 @@ def expect_strategy(traced: Traced, path: Path, strategy: str, alone: int) -> No
     (applied,) = {row["text"].split(": ", 1)[1] for row in plan["applied"] if row["path"] == str(path)}
     assert applied == APPLIED[strategy]
     (row,) = [row for row in plan["engine"] if row["path"] == str(path)]
-    assert bool(row["exchanges"]) == ("aggregators:2" in applied)
+    if strategy == "auto":
+        assert row["exchanges"] + row["alone_by_choice"] > 0
+    else:
+        assert bool(row["exchanges"]) == ("aggregators:2" in applied)
 
     calls = [e for e in traced.trace.of(path) if e.layer == "MPI-IO" and e.op in {"read", "write"}]
     wanted = bytes_of_ranks(e for e in calls if e.op == "write")

@@ -112,7 +112,7 @@ private:
 };
 
 const StrategyEntry* entry_within(const Strategy& strategy) {
-    for (const StrategyEntry* entry : {&everyone_strategy, &aggregators_strategy}) {
+    for (const StrategyEntry* entry : {&everyone_strategy, &aggregators_strategy, &automatic_strategy}) {
         if (entry->serves(within_group(strategy))) return entry;
     }
     return nullptr;

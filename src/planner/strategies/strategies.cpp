@@ -6,8 +6,8 @@
 namespace ioweir::planner {
 
 std::span<const StrategyEntry* const> executable_strategies() {
-    static constexpr std::array<const StrategyEntry*, 4> table{&everyone_strategy, &aggregators_strategy,
-                                                               &behind_strategy, &grouped_strategy};
+    static constexpr std::array<const StrategyEntry*, 5> table{
+        &everyone_strategy, &aggregators_strategy, &behind_strategy, &automatic_strategy, &grouped_strategy};
     return table;
 }
 

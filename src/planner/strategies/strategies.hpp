@@ -29,6 +29,7 @@ struct StrategyEntry {
 extern const StrategyEntry everyone_strategy;     // everyone.cpp
 extern const StrategyEntry aggregators_strategy;  // aggregators.cpp
 extern const StrategyEntry behind_strategy;       // behind.cpp
+extern const StrategyEntry automatic_strategy;    // automatic.cpp
 extern const StrategyEntry grouped_strategy;      // grouped.cpp
 
 }  // namespace ioweir::planner

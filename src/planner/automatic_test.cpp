@@ -1,0 +1,108 @@
+// writers auto: which calls go through aggregators.
+#include <gtest/gtest.h>
+
+#include "planner/plan.hpp"
+#include "planner/plan_file.hpp"
+#include "planner/testing.hpp"
+
+namespace ioweir::planner {
+namespace {
+
+using layout::StripeLayout;
+using layout::testing::lists_of_ranks;
+using layout::testing::pattern_of;
+using testing::ExtentList;
+using testing::must_plan;
+
+Strategy automatic() {
+    Strategy strategy;
+    strategy.writers = {WritersKind::automatic, 0};
+    strategy.domains = Domains::cyclic;
+    return strategy;
+}
+
+/// 8 ranks, 64 pieces each, side by side.
+Demand dense(std::int64_t piece_bytes) { return {8, 512 * piece_bytes, 512, {100, 512 * piece_bytes}}; }
+
+TEST(Automatic, SmallPiecesThatFillTheirRegionGoThroughAggregators) {
+    EXPECT_EQ(chosen_for(automatic(), dense(4096)).writers, (Writers{WritersKind::aggregators, 4}));
+    EXPECT_EQ(chosen_for(automatic(), dense(65536)).writers, (Writers{WritersKind::everyone, 0}));
+    Demand sparse = dense(4096);
+    sparse.region.length *= 10;
+    EXPECT_EQ(chosen_for(automatic(), sparse).writers.kind, WritersKind::everyone);
+    const Demand few{8, 8 * 4096, 8, {0, 8 * 4096}};
+    EXPECT_EQ(chosen_for(automatic(), few).writers.kind, WritersKind::everyone) << "nothing to save";
+    Demand alone = dense(4096);
+    alone.ranks = 1;
+    EXPECT_EQ(chosen_for(automatic(), alone).writers.kind, WritersKind::everyone);
+    EXPECT_EQ(chosen_for(automatic(), {8, 0, 0, {}}).writers.kind, WritersKind::everyone) << "nobody wants anything";
+}
+
+TEST(Automatic, AggregatorsAreHalfOfTheRanksOrOneATarget) {
+    const std::pair<int, std::int64_t> counts[] = {{2, 2}, {3, 2}, {4, 2}, {9, 4}, {32, 16}, {1000, 16}};
+    for (const auto& [ranks, wanted] : counts) {
+        Demand demand{ranks, ranks * 6400, ranks * 64, {0, ranks * 6400}};
+        EXPECT_EQ(chosen_for(automatic(), demand).writers.count, wanted) << ranks;
+        Strategy striped = automatic();
+        striped.stripe = {1 << 20, 5, -1};
+        EXPECT_EQ(chosen_for(striped, demand).writers.count, 0) << "one a target: the aggregators' own rule";
+    }
+}
+
+TEST(Automatic, KeepsWhatThePlanSays) {
+    Strategy given = automatic();
+    given.domains = Domains::aligned;
+    given.order = Order::contention_free;
+    given.buffer_bytes = 12345;
+    given.stripe = {4096, 3, 1};
+    Strategy wanted = given;
+    for (const Demand& demand : {dense(100), dense(1 << 20)}) {
+        const Strategy chosen = chosen_for(given, demand);
+        wanted.writers = chosen.writers;
+        EXPECT_EQ(chosen, wanted);
+    }
+    Strategy other = given;
+    other.writers = {WritersKind::behind, 2};
+    EXPECT_EQ(chosen_for(other, dense(100)), other);
+}
+
+TEST(Automatic, ReadsAsAutoAndHasCyclicDomainsIfThePlanNamesNone) {
+    EXPECT_EQ(to_text(Writers{WritersKind::automatic, 0}), "auto");
+    const auto file = parse_plan_file(
+        "[[file]]\nmatch = \"a\"\nwriters = \"auto\"\n"
+        "[[file]]\nmatch = \"b\"\nwriters = \"auto\"\ndomains = \"even\"\n",
+        "plan.toml");
+    ASSERT_TRUE(file.ok()) << file.error().message();
+    EXPECT_EQ(file.value().files.at(0).strategy.domains, Domains::cyclic);
+    EXPECT_EQ(file.value().files.at(1).strategy.domains, Domains::even);
+}
+
+RC_GTEST_PROP(Automatic, MakesThePlanOfWhatItChooses, ()) {
+    const int ranks = *rc::gen::element(1, 2, 5, 12);
+    const auto pattern = pattern_of(*lists_of_ranks(ranks, *rc::gen::arbitrary<bool>()));
+    const StripeLayout layout =
+        *rc::gen::arbitrary<bool>() ? StripeLayout::make(8, {0, 1, 2}).take() : StripeLayout::unstriped();
+    Strategy strategy = automatic();
+    strategy.buffer_bytes = *rc::gen::element<std::int64_t>(0, 3, 1000);
+    strategy.domains = *rc::gen::element(Domains::even, Domains::cyclic, Domains::cooperative);
+    const Plan made = must_plan(pattern, strategy, layout);
+    const auto verified = verify(made, pattern);
+    if (!verified) RC_FAIL(verified.error().message());
+    std::int64_t bytes = 0, pieces = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        pattern.visit(rank, layout::whole_file, [&](layout::Extent piece) {
+            ++pieces;
+            bytes += piece.length;
+        });
+    }
+    Strategy asked = strategy;
+    asked.stripe = {layout.stripe_bytes(), layout.stripe_count(), -1};
+    const Strategy chosen = chosen_for(asked, {ranks, bytes, pieces, pattern.bounds()});
+    RC_TAG(to_text(chosen.writers));
+    RC_ASSERT(made.strategy == chosen);
+    RC_ASSERT(testing::table_of(made, pattern).cells ==
+              testing::table_of(must_plan(pattern, chosen, layout), pattern).cells);
+}
+
+}  // namespace
+}  // namespace ioweir::planner

@@ -1,0 +1,98 @@
+// mapping shared, writers auto: everyone or aggregators, whichever suits what the ranks ask for in a call.
+//
+// By measurement (docs/results/engine.md): pieces of 4 KiB and less cost more in system calls and in the kernel's lock of the file than in
+// an exchange, on every file system and under both MPI libraries; from 64 KiB on it is the other way round. What does not fill its region
+// is as many operations for an aggregator as for everyone.
+#include <algorithm>
+
+#include "planner/strategies/strategies.hpp"
+
+namespace ioweir::planner {
+
+namespace {
+
+constexpr std::int64_t small_piece_bytes = 32 * 1024;
+/// With fewer there is nothing to save.
+constexpr std::int64_t many_pieces_a_rank = 4;
+/// Where no stripe is known: large enough for storage, small enough to stay in a processor's cache.
+constexpr std::int64_t unstriped_buffer_bytes = 1 << 20;
+constexpr std::int64_t least_aggregators = 2;
+constexpr std::int64_t most_aggregators = 16;
+
+bool cyclic(const Strategy& strategy) {
+    return strategy.domains == Domains::cyclic || strategy.domains == Domains::group_cyclic;
+}
+
+bool suits_aggregators(const Demand& demand) {
+    return demand.ranks > 1 && demand.pieces >= many_pieces_a_rank * demand.ranks &&
+           demand.bytes / demand.pieces < small_piece_bytes && demand.bytes >= demand.region.length / 2;
+}
+
+Strategy with(const Strategy& strategy, Writers writers) {
+    Strategy chosen = strategy;
+    chosen.writers = writers;
+    return chosen;
+}
+
+Demand demand_of(const layout::AccessPattern& pattern) {
+    Demand demand{pattern.ranks(), 0, 0, pattern.bounds()};
+    for (int rank = 0; rank < demand.ranks; ++rank) {
+        demand.bytes += pattern.rank_bytes(rank);
+        pattern.visit(rank, demand.region, [&](layout::Extent) { ++demand.pieces; });
+    }
+    return demand;
+}
+
+const StrategyEntry* entry_for(const Strategy& strategy, Writers writers) {
+    const Strategy chosen = with(strategy, writers);
+    for (const StrategyEntry* entry : {&everyone_strategy, &aggregators_strategy}) {
+        if (entry->serves(chosen)) return entry;
+    }
+    return nullptr;
+}
+
+/// Whatever is chosen must be possible.
+bool serves(const Strategy& strategy) {
+    return strategy.mapping.kind == MappingKind::shared && strategy.writers.kind == WritersKind::automatic &&
+           entry_for(strategy, {WritersKind::everyone, 0}) != nullptr &&
+           entry_for(strategy, {WritersKind::aggregators, 0}) != nullptr;
+}
+
+Result<Plan> make(const PlanRequest& request) {
+    Strategy asked = request.strategy;
+    if (asked.stripe.size_bytes == 0) {
+        asked.stripe.size_bytes = request.layout.stripe_bytes();
+        asked.stripe.count = request.layout.stripe_count();
+    }
+    const Demand demand = demand_of(request.pattern);
+    const Strategy chosen = chosen_for(asked, demand);
+    auto plan = entry_for(chosen, chosen.writers)->make({request.pattern, request.layout, request.targets, chosen});
+    if (plan) {
+        plan.value().remarks.insert(plan.value().remarks.begin(), "auto: " + to_text(chosen.writers) + " for " +
+                                                                      std::to_string(demand.pieces) + " pieces of " +
+                                                                      std::to_string(demand.bytes) + " bytes together");
+    }
+    return plan;
+}
+
+}  // namespace
+
+Strategy chosen_for(const Strategy& strategy, const Demand& demand) {
+    if (strategy.writers.kind != WritersKind::automatic) return strategy;
+    if (!suits_aggregators(demand)) return with(strategy, {WritersKind::everyone, 0});
+    Strategy chosen = with(strategy, {WritersKind::aggregators, 0});
+    const bool striped = chosen.stripe.size_bytes > 0 && chosen.stripe.count > 0;
+    if (!striped) {
+        chosen.writers.count = std::clamp<std::int64_t>(
+            demand.ranks / 2, std::min<std::int64_t>(least_aggregators, demand.ranks), most_aggregators);
+    }
+    if (chosen.stripe.size_bytes == 0 && chosen.buffer_bytes == 0 && cyclic(chosen))
+        chosen.buffer_bytes = unstriped_buffer_bytes;
+    return chosen;
+}
+
+constinit const StrategyEntry automatic_strategy{
+    "auto: everyone, or aggregators as above",
+    "small pieces that fill their region go through aggregators, all else does not", serves, make};
+
+}  // namespace ioweir::planner

@@ -62,5 +62,6 @@ def test_strategy_names_are_those_that_a_plan_file_takes() -> None:
         "everyone",
         "aggregators with even, aligned, cyclic, group-cyclic or cooperative domains, sequential or contention-free",
         "behind",
+        "auto: everyone, or aggregators as above",
         "mapping grouped with everyone or aggregators in each group",
     ]

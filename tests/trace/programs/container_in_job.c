@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 
 /* That holds on every rank, or the job ends. */
-#define CHECK(condition)                                                       \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
+#define CHECK(condition)                                                        \
+    do {                                                                        \
+        if (!(condition)) {                                                     \
             fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #condition); \
-            MPI_Abort(MPI_COMM_WORLD, 9);                                      \
-        }                                                                      \
+            MPI_Abort(MPI_COMM_WORLD, 9);                                       \
+        }                                                                       \
     } while (0)
 
 enum { block = 40000 };
@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < block; ++i) mine[i] = value_of(rank, i);
     MPI_File file;
     CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) == MPI_SUCCESS);
-    CHECK(MPI_File_write_at_all(file, (MPI_Offset)block * rank, mine, block, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(MPI_File_write_at_all(file, (MPI_Offset)block * rank, mine, block, MPI_BYTE, MPI_STATUS_IGNORE) ==
+          MPI_SUCCESS);
     MPI_Barrier(MPI_COMM_WORLD);
     if (divided) {
         errno = 0;

@@ -69,7 +69,8 @@ static int locks(const char* path) {
     struct stat status;
     int fd = open(path, O_RDWR);
     if (fd < 0 || fcntl(fd, F_SETLK, &lock) != 0) return failed();
-    if (stat(path, &status) != 0 || truncate(path, status.st_size) != 0 || link(path, "second-name") != 0) return failed();
+    if (stat(path, &status) != 0 || truncate(path, status.st_size) != 0 || link(path, "second-name") != 0)
+        return failed();
     pid_t child = fork();
     if (child == 0) {
         lock.l_type = F_WRLCK;

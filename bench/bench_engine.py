@@ -53,8 +53,8 @@ has no figure.
   exchange;
 - Alltoallv + pwrite: what a hand-written writer with an exchange does, to as many even parts as there are ranks;
 - file per process: one `pwrite` a call into a file of its own: nothing that shares a file can pass it;
-- ioweir auto: `writers = "auto"`, nothing else; direct: `writers = "everyone"`; the others: half as many aggregators as ranks, two at least, with domains of
-  that name in sequential order, and even domains in contention-free order;
+- ioweir auto: `writers = "auto"`, nothing else; direct: `writers = "everyone"`; the others: half as many aggregators
+  as ranks, two at least, with domains of that name in sequential order, and even domains in contention-free order;
 - grouped: `mapping = "grouped:RANKS"`, each rank's bytes go to a file of its own, and the reader sees one file.
 
 The MPI-IO layer is traced (`--layers mpiio`), for the library too; what tracing every layer costs is on the

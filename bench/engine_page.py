@@ -146,7 +146,7 @@ def departures(results: Sequence[Measured]) -> list[str]:
 
 
 def bars(results: Sequence[Measured]) -> list[str]:
-    """Where `writers = "auto"` stands to its bars: held or missed by its median, and where the interval leaves it open."""
+    """Where `writers = "auto"` stands to its bars: held or missed by its median, or left open."""
     lines = [
         "## Bars",
         "",
@@ -206,7 +206,8 @@ _ROW = 20
 _LEFT = 330
 _WIDTH = 520
 _LOW, _HIGH = 0.125, 32.0
-_COLORS = {AUTO: "#111111", DIRECT: "#1a66b3", "even": "#b35a1a", "aligned": "#b38f1a", "cyclic": "#3f8f3f", "group-cyclic": "#1a9e9e",
+_COLORS = {AUTO: "#111111", DIRECT: "#1a66b3", "even": "#b35a1a", "aligned": "#b38f1a", "cyclic": "#3f8f3f",
+           "group-cyclic": "#1a9e9e",
            "cooperative": "#8f3f8f", "contention-free": "#b31a4d", "grouped": "#555555"}  # fmt: skip
 
 

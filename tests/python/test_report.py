@@ -417,7 +417,8 @@ def test_what_verification_reads_back_is_no_io_of_the_program() -> None:
 def test_the_engines_summaries_are_added_by_file() -> None:
     builder = two_writers()
     text = "calls {}, read 0 bytes, wrote 10 bytes, storage operations 2, elapsed 9 ns"
-    exchanged = "; each rank alone by choice 7; exchanges 3, rounds 6, exchange 500000000 ns, storage 250000000 ns, messages 4, sent 99 bytes"
+    exchanged = "; each rank alone by choice 7"
+    exchanged += "; exchanges 3, rounds 6, exchange 500000000 ns, storage 250000000 ns, messages 4, sent 99 bytes"
     exchanged += ", in subgroups 2"
     texts = [text.format(p) + (exchanged if p == 1 else "") for p in (0, 1)]
     builder.notes += [Note(p, "engine_summary", "dump", 10 + p, texts[p]) for p in (0, 1)]

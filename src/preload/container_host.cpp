@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "container/merge.hpp"
 #include "preload/container_calls.hpp"
@@ -72,8 +73,17 @@ bool ask(const char* path, std::int64_t& bytes, std::uint64_t& inode) {
     }
 }
 
+/// The copy of a stub in its container's directory, which is a text and no more.
+bool is_about(const std::string& path) {
+    constexpr std::string_view name = "/about";
+    if (!path.ends_with(name)) return false;
+    const std::size_t slash = path.rfind('/', path.size() - name.size() - 1);
+    return slash != std::string::npos && path.compare(slash + 1, 8, ".ioweir-") == 0;
+}
+
 int make_ordinary(const char* path, std::int64_t most_bytes, Words words) {
     return guarded(words, [&] {
+        if (is_about(path)) return 0;
         storage::PosixBackend posix;
         const container::Refused refused = container::make_ordinary(posix, path, most_bytes);
         if (refused.error != 0) say(words, refused.why);

@@ -281,6 +281,12 @@ def test_what_a_merge_that_died_has_left_is_written_anew(place: Path) -> None:
     assert sorted(path.name for path in place.iterdir()) == ["file"]
 
 
+def test_the_containers_own_copy_of_its_stub_is_a_text(place: Path) -> None:
+    (about,) = place.glob(".ioweir-*/about")
+    assert command(place, "cat", about) == about.read_bytes()
+    assert command(place, "cat", "file") == expected()
+
+
 def test_many_processes_at_a_time_all_read_it(place: Path) -> None:
     (place.parent / "trace").mkdir()
     variables = {"LD_PRELOAD": str(preload_library()), "IOWEIR_DIR": str(place.parent / "trace")}

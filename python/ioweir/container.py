@@ -51,7 +51,15 @@ def to_text(row: dict[str, Any]) -> list[str]:
         f"{row['path']}: {size(row['bytes'])}, {row['mapping']} in {row['directory']}"
         + (f", of it {size(holes)} never written" if holes else "")
     ]
-    lines += [f"  group {group}: {size(held)}" for group, held in enumerate(row["group_bytes"])]
+    parts = row["part_bytes"]
+    if row["mapping"] == "log":
+        entries = f"{row['index_entries']} entries in their indexes"
+        if parts:
+            lines.append(f"  {len(parts)} logs, each {size(min(parts))} to {size(max(parts))} of the file, {entries}")
+    elif row["mapping"].startswith("subfiles"):
+        lines += [f"  {path}: {size(held)}" for path, held in zip(row["part_paths"], parts, strict=True)]
+    else:
+        lines += [f"  group {group}: {size(held)}" for group, held in enumerate(parts)]
     return [*lines, *(f"  {problem}" for problem in row["problems"])]
 
 

@@ -21,12 +21,14 @@ nb::dict describe_container(const std::string& path) {
     nb::dict row;
     row["path"] = path;
     row["id"] = what.stub.id;
-    row["mapping"] = "grouped:" + std::to_string(what.stub.shape.groups);
+    row["mapping"] = to_text(what.stub.shape);
     row["directory"] = what.directory;
     row["bytes"] = what.bytes;
     row["held_bytes"] = what.held_bytes;
-    row["group_bytes"] = what.group_bytes;
+    row["part_bytes"] = what.part_bytes;
+    row["part_paths"] = what.part_paths;
     row["segments"] = what.segments;
+    row["index_entries"] = what.entries;
     row["open_generations"] = what.open;
     row["problems"] = what.problems;
     return row;

@@ -1,89 +1,81 @@
-// Container: a logical file whose bytes lie in several, as one rank of a job sees it. To the engine it is a storage backend: offsets
-// are those of the logical file, and descriptors have no meaning.
+// Container: a logical file whose bytes lie in several, as one process sees it through all of its handles. To the engine it is a storage
+// backend: offsets are those of the logical file, and descriptors have no meaning.
 //
 // Promises:
-// - What this process has written through it, it reads. What others have written, from its own flush() after theirs on.
+// - What this process has written through it, it reads, in the order of its calls. What others have written, from its own flush()
+//   after theirs on.
+// - Of two processes' writes to a byte the one holds that was flushed later, where the later process was told of the earlier one's
+//   stamps before its own flush (adopt(), look_around()); else by the time of day.
 // - A process that dies leaves what was flushed.
+// How: by an index (indexed.hpp), or by arithmetic (striped.hpp), where writes are seen at once and last as in one file.
 // What does not live here: which ranks are a group, and when all ranks have flushed (engine), the files' names (directory.hpp).
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
+#include "container/clock.hpp"
 #include "container/directory.hpp"
+#include "container/generations.hpp"
 #include "storage/backend.hpp"
 
 namespace ioweir::container {
 
-/// What a process does with a container.
+/// What a process does with a container through one handle.
 struct Role {
     bool reads = false;
     bool writes = false;
-    std::int32_t group = 0;        ///< whose file its bytes go to
-    std::uint32_t rank = 0;        ///< among those who opened it together
+    std::int32_t group = 0;  ///< grouped: whose file its bytes go to, if it is the first of the process that writes
+    std::uint32_t rank = 0;  ///< among those who opened it together
     std::uint32_t generation = 0;  ///< of theirs, if they write
 };
 
-class Container final : public storage::Backend {
+class Container : public storage::Backend {
 public:
-    /// `below` must outlive it: it moves the bytes of the container's files.
-    [[nodiscard]] static Result<std::unique_ptr<Container>> open(storage::Backend& below, Directory directory,
-                                                                 Role role);
-    ~Container() override;
+    /// `below` and `clock` must outlive it: the one moves the bytes of the container's files, the other is the process's.
+    [[nodiscard]] static Result<std::unique_ptr<Container>> open(storage::Backend& below, Clock& clock,
+                                                                 Directory directory, Role role);
 
-    /// Puts what has been written so far into the index, for good if `durable`. Begins a new epoch; the next read looks at all indexes
-    /// anew. An errno value.
-    int flush(bool durable);
-    /// Of the logical file now, whoever wrote it. -1: cannot be told.
-    [[nodiscard]] std::int64_t length() const;
-    /// The file is that long from now on, after all have flushed: one rank `records` it, for the others it begins a new epoch only.
-    /// An errno value.
-    int set_length(std::int64_t bytes, bool records);
+    /// Another handle of this process. Nothing, or why not.
+    [[nodiscard]] virtual std::optional<Error> join(const Role& role) = 0;
+    /// A handle is about to be closed: flushes; nothing is put into the index under its generation any more. An errno value; `left`, where
+    /// there is an index, is what this process leaves of its generation's.
+    virtual int leave(const Role& role, Left* left) = 0;
+    int leave(const Role& role) { return leave(role, nullptr); }
+
+    /// Puts what has been written so far, through whichever handle, into the index, for good if `durable`. The next read looks at all
+    /// indexes anew. An errno value.
+    virtual int flush(bool durable) = 0;
+    /// Others have stamps up to this one: what is written from now on comes later. The next read looks at all indexes anew.
+    virtual void adopt(Stamp known) = 0;
+    /// The same, by asking the directory for what jobs and handles have left of whose stamps nobody tells us. An errno value.
+    virtual int look_around() = 0;
+
+    /// Of the logical file now, as far as this process can know. -1: cannot be told.
+    [[nodiscard]] virtual std::int64_t length() = 0;
+    /// The file is that long from now on, after all have flushed: one rank records it, and the others adopt its stamp afterwards. An errno
+    /// value.
+    virtual int set_length(std::int64_t bytes) = 0;
+    /// Why a read failed with EIO, if the container was the reason.
+    [[nodiscard]] virtual std::string problem() const = 0;
     [[nodiscard]] const Directory& directory() const { return directory_; }
-    [[nodiscard]] std::uint32_t generation() const { return role_.generation; }
-    /// Why a read failed with EIO, if the index was the reason.
-    [[nodiscard]] std::string problem() const;
+    [[nodiscard]] Stamp last_stamp() const { return clock_.last(); }
 
-    // As a backend.
-    [[nodiscard]] storage::Opened attempt_open(const char* path, int flags, mode_t mode) override;
-    int attempt_close(int descriptor) override;
-    std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
-    std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
-    int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override;
-    int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) override;
+    // As a backend, what no container does.
+    [[nodiscard]] storage::Opened attempt_open(const char* path, int flags, mode_t mode) final;
+    int attempt_close(int descriptor) final;
+    int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) final;
 
-private:
-    Container(storage::Backend& below, Directory directory, Role role);
-    void record(layout::Extent written);
-    /// Memory for what is not in the index is bounded: sorts it, and if that does not help, appends it. An errno value.
-    int make_room();
-    int load();
-    /// The part of the logical file from `offset` on that lies together, in a file or in none (`source` -1).
-    Segment locate(std::int64_t offset) const;
-    /// A descriptor or a negative errno value.
-    int data_of(std::int32_t group);
-    int append(const Batch& batch, bool durable);
-    [[nodiscard]] Time now() const { return {role_.generation, epoch_, role_.rank}; }
+protected:
+    Container(storage::Backend& below, Clock& clock, Directory directory)
+        : below_(below), clock_(clock), directory_(std::move(directory)) {}
 
     storage::Backend& below_;
+    Clock& clock_;
     const Directory directory_;
-    const Role role_;
-    mutable std::mutex lock_;  ///< for everything below; not held while data are moved
-    std::vector<int> data_;    ///< a descriptor a group, -1: not yet open
-    int index_ = -1;
-    std::int64_t index_bytes_ = 0;
-    std::uint32_t epoch_ = 0;
-    std::vector<Segment> fresh_;  ///< written and not in the index, in order
-    std::size_t room_;            ///< how many of them there may be before make_room()
-    std::map<std::int64_t, Segment>
-        own_;  ///< for reading: all that was written since the last flush; hides what is known
-    bool loaded_ = false;
-    Segments known_;  ///< as the indexes had it when last loaded
-    std::string problem_;
 };
 
 }  // namespace ioweir::container

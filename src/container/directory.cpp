@@ -14,48 +14,19 @@
 #include <optional>
 #include <string_view>
 
+#include "container/generations.hpp"
+#include "container/map.hpp"
+#include "container/subfiles.hpp"
+
 namespace ioweir::container {
 namespace {
 
-constexpr std::string_view open_prefix = "open.", closed_prefix = "closed.", index_prefix = "index.";
+constexpr std::string_view index_prefix = "index.", data_prefix = "data.", logs_prefix = "logs.";
+constexpr std::uint32_t log_folders = 64;
 
 struct DirectoryCloser {
     void operator()(DIR* stream) const { ::closedir(stream); }
 };
-
-/// Names in a directory, or an errno value.
-struct Names {
-    std::vector<std::string> names;
-    int error = 0;
-};
-
-Names names_in(const std::string& path) {
-    Names found;
-    const std::unique_ptr<DIR, DirectoryCloser> stream(::opendir(path.c_str()));
-    if (!stream) return {{}, errno};
-    for (;;) {
-        errno = 0;
-        const dirent* const entry = ::readdir(stream.get());
-        if (entry == nullptr) break;
-        const std::string_view name = entry->d_name;
-        if (name != "." && name != "..") found.names.emplace_back(name);
-    }
-    found.error = errno;
-    return found;
-}
-
-std::optional<std::uint32_t> number_after(std::string_view name, std::string_view prefix) {
-    if (!name.starts_with(prefix)) return std::nullopt;
-    std::uint32_t number = 0;
-    const auto [rest, code] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
-    if (code != std::errc{} || rest != name.data() + name.size()) return std::nullopt;
-    return number;
-}
-
-Error missing(const std::string& path, int error) {
-    return {"a part of an ioweir container cannot be read", path + ": " + std::strerror(error),
-            "the directory belongs beside the file of which it holds the bytes; was one of them moved or removed?"};
-}
 
 /// A new file with this text. An errno value.
 int write_new(const std::string& path, const std::string& text) {
@@ -91,25 +62,130 @@ Result<std::string> read_whole(const std::string& path) {
     return text;
 }
 
-int make_groups(const Directory& directory, const std::string& stub_path, const Stub& stub) {
+/// "7.3" of "index.7.3".
+struct Writer {
+    std::uint32_t generation = 0;
+    std::uint32_t rank = 0;
+};
+std::optional<Writer> writer_after(std::string_view name, std::string_view prefix) {
+    if (!name.starts_with(prefix)) return std::nullopt;
+    const std::string_view digits = name.substr(prefix.size());
+    const std::size_t dot = digits.find('.');
+    if (dot == std::string_view::npos) return std::nullopt;
+    const auto generation = number_after(digits.substr(0, dot), "");
+    const auto rank = number_after(digits.substr(dot + 1), "");
+    if (!generation || !rank) return std::nullopt;
+    return Writer{*generation, *rank};
+}
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+/// Folders of data and indexes that should be there.
+std::vector<std::string> folders(const Directory& directory) {
+    std::vector<std::string> all;
+    if (!directory.has_index()) return all;
+    const std::int64_t count = directory.is_log() ? log_folders : directory.shape.count;
+    for (std::int64_t source = 0; source < count; ++source) all.push_back(directory.folder(source));
+    return all;
+}
+
+int make_folders(const Directory& directory, const std::string& stub_path, const Stub& stub) {
     if (const int error = write_new(directory.path + "/about", to_text(stub) + "file " + stub_path + "\n"); error != 0)
         return error;
-    for (std::int64_t group = 0; group < directory.groups; ++group) {
-        if (::mkdir(directory.group(group).c_str(), 0777) != 0) return errno;
-        if (const int error = write_new(directory.data(group), ""); error != 0) return error;
+    for (const std::string& folder : folders(directory)) {
+        if (::mkdir(folder.c_str(), 0777) != 0) return errno;
+        if (directory.is_log()) continue;
+        if (const int error = write_new(folder + "/data", ""); error != 0) return error;
     }
     return 0;
 }
 
+Error damaged(const std::string& path, const std::string& what) {
+    return {"a damaged index of an ioweir container", path + ": " + what,
+            "what was written since the sync or close before it is lost; restore it from a copy"};
+}
+
+/// Whether nothing changed meanwhile is for the caller to find out.
+Result<Indexes> read_once(const Directory& directory, const Generations& then) {
+    Indexes all;
+    all.open = then.open;
+    const auto files = index_files(directory);
+    if (!files) return files.error();
+    Left left;
+    for (const IndexFile& file : files.value()) {
+        const auto text = read_whole(file.path);
+        if (!text) return text.error();
+        Decoded decoded = decode(text.value());
+        for (const Batch& batch : decoded.batches) {
+            if (directory.folder(batch.source) != folder_of(file.path))
+                return damaged(file.path, "it is of another file (source " + std::to_string(batch.source) + ")");
+        }
+        const bool unfinished = std::binary_search(then.open.begin(), then.open.end(), file.generation);
+        if (!decoded.damage.empty() && !unfinished) return damaged(file.path, decoded.damage);
+        if (!decoded.damage.empty()) all.torn.push_back(file.path + ": " + decoded.damage);
+        if (!unfinished) {
+            ++left.files;
+            left.bytes += std::ssize(text.value());
+        }
+        std::move(decoded.batches.begin(), decoded.batches.end(), std::back_inserter(all.batches));
+    }
+    if (left.files < then.left.files)
+        return damaged(directory.path, std::to_string(then.left.files - left.files) + " of " +
+                                           std::to_string(then.left.files) + " index files are not there");
+    if (left.files == then.left.files && left.bytes < then.left.bytes)
+        return damaged(directory.path, "its index files are " + std::to_string(then.left.bytes - left.bytes) +
+                                           " bytes shorter than they were at close");
+    return all;
+}
+
 }  // namespace
 
+Names names_in(const std::string& path) {
+    Names found;
+    const std::unique_ptr<DIR, DirectoryCloser> stream(::opendir(path.c_str()));
+    if (!stream) return {{}, errno};
+    for (;;) {
+        errno = 0;
+        const dirent* const entry = ::readdir(stream.get());
+        if (entry == nullptr) break;
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != "..") found.names.emplace_back(name);
+    }
+    found.error = errno;
+    return found;
+}
+
+std::optional<std::uint32_t> number_after(std::string_view name, std::string_view prefix) {
+    if (!name.starts_with(prefix)) return std::nullopt;
+    std::uint32_t number = 0;
+    const auto [rest, code] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
+    if (code != std::errc{} || rest != name.data() + name.size()) return std::nullopt;
+    return number;
+}
+
+Error missing(const std::string& path, int error) {
+    return {"a part of an ioweir container cannot be read", path + ": " + std::strerror(error),
+            "the directory belongs beside the file of which it holds the bytes; was one of them moved or removed?"};
+}
+
+std::string Directory::folder(std::int64_t source) const {
+    if (!is_log()) return path + "/group." + std::to_string(source);
+    return path + "/" + std::string(logs_prefix) + std::to_string(static_cast<std::uint32_t>(source) % log_folders);
+}
+
+std::string Directory::data(std::int64_t source) const {
+    if (!is_log()) return folder(source) + "/data";
+    return folder(source) + "/" + std::string(data_prefix) + std::to_string(source >> 32) + "." +
+           std::to_string(static_cast<std::uint32_t>(source));
+}
+
 Directory directory_of(const std::string& stub_path, const Stub& stub) {
-    return {directory_of(stub_path, stub.id), stub.shape.groups};
+    return {directory_of(stub_path, stub.id), stub.shape};
 }
 
 int make(const Directory& directory, const std::string& stub_path, const Stub& stub) {
     if (::mkdir(directory.path.c_str(), 0777) != 0) return errno;
-    const int error = make_groups(directory, stub_path, stub);
+    const int error = make_folders(directory, stub_path, stub);
     if (error != 0) remove(directory);
     return error;
 }
@@ -120,93 +196,63 @@ int remove(const Directory& directory) {
         if (result != 0 && errno != ENOENT && first == 0) first = errno;
     };
     // Only what a container has, and no other tree that may have come there.
-    for (std::int64_t group = 0; group < directory.groups; ++group) {
-        const std::string path = directory.group(group);
-        for (const std::string& name : names_in(path).names) {
-            if (name == "data" || name.starts_with(index_prefix)) note(::unlink((path + "/" + name).c_str()));
+    if (!directory.has_index()) {
+        if (const int error = remove_subfiles(directory); error != 0) first = error;
+    }
+    for (const std::string& folder : folders(directory)) {
+        for (const std::string& name : names_in(folder).names) {
+            const bool data = directory.is_log() ? writer_after(name, data_prefix).has_value() : name == "data";
+            if (data || writer_after(name, index_prefix)) note(::unlink((folder + "/" + name).c_str()));
         }
-        note(::rmdir(path.c_str()));
+        note(::rmdir(folder.c_str()));
     }
     for (const std::string& name : names_in(directory.path).names) {
-        if (name == "about" || name == "whole" || number_after(name, open_prefix) || number_after(name, closed_prefix))
+        if (name == "about" || name == "whole" || number_after(name, "open.") || number_after(name, "closed."))
             note(::unlink((directory.path + "/" + name).c_str()));
     }
     note(::rmdir(directory.path.c_str()));
     return first;
 }
 
-Result<std::uint32_t> begin_generation(const Directory& directory) {
-    const Names there = names_in(directory.path);
-    if (there.error != 0) return missing(directory.path, there.error);
-    std::uint32_t last = 0;
-    for (const std::string& name : there.names) {
-        last = std::max(last, number_after(name, open_prefix).value_or(0));
-        last = std::max(last, number_after(name, closed_prefix).value_or(0));
+Result<std::vector<IndexFile>> index_files(const Directory& directory) {
+    std::vector<IndexFile> files;
+    for (const std::string& folder : folders(directory)) {
+        const Names there = names_in(folder);
+        if (there.error != 0) return missing(folder, there.error);
+        for (const std::string& name : there.names) {
+            if (const auto writer = writer_after(name, index_prefix))
+                files.push_back({folder + "/" + name, writer->generation, writer->rank});
+        }
     }
-    for (;;) {
-        const int error = write_new(directory.path + "/" + std::string(open_prefix) + std::to_string(++last), "");
-        if (error == 0) return last;
-        if (error != EEXIST) return missing(directory.path, error);
-    }
-}
-
-int end_generation(const Directory& directory, std::uint32_t generation) {
-    const auto path = [&](std::string_view prefix, std::uint32_t number) {
-        return directory.path + "/" + std::string(prefix) + std::to_string(number);
-    };
-    if (::rename(path(open_prefix, generation).c_str(), path(closed_prefix, generation).c_str()) != 0) return errno;
-    // The last one says which number comes next; those before it say nothing.
-    for (const std::string& name : names_in(directory.path).names) {
-        const auto number = number_after(name, closed_prefix);
-        if (number && *number < generation) ::unlink(path(closed_prefix, *number).c_str());
-    }
-    return 0;
-}
-
-Result<std::vector<std::uint32_t>> open_generations(const Directory& directory) {
-    const Names there = names_in(directory.path);
-    if (there.error != 0) return missing(directory.path, there.error);
-    std::vector<std::uint32_t> open;
-    for (const std::string& name : there.names) {
-        if (const auto number = number_after(name, open_prefix)) open.push_back(*number);
-    }
-    std::sort(open.begin(), open.end());
-    return open;
+    return files;
 }
 
 Result<Indexes> read_indexes(const Directory& directory) {
-    Indexes all;
-    auto open = open_generations(directory);
-    if (!open) return open.error();
-    all.open = open.take();
-    for (std::int64_t group = 0; group < directory.groups; ++group) {
-        const Names there = names_in(directory.group(group));
-        if (there.error != 0) return missing(directory.group(group), there.error);
-        for (const std::string& name : there.names) {
-            if (!name.starts_with(index_prefix)) continue;
-            const std::string path = directory.group(group) + "/" + name;
-            const auto text = read_whole(path);
-            if (!text) return text.error();
-            Decoded decoded = decode(text.value(), static_cast<std::int32_t>(group));
-            // "index.G.R"
-            const std::string_view digits = std::string_view(name).substr(index_prefix.size());
-            const auto generation = number_after(digits.substr(0, digits.find('.')), "");
-            const bool unfinished = generation && std::binary_search(all.open.begin(), all.open.end(), *generation);
-            if (!decoded.damage.empty() && unfinished) {
-                all.torn.push_back(path + ": " + decoded.damage);
-            } else if (!decoded.damage.empty()) {
-                return Error{"a damaged index of an ioweir container", path + ": " + decoded.damage,
-                             "what was written since the sync or close before it is lost; restore it from a copy"};
-            }
-            std::move(decoded.batches.begin(), decoded.batches.end(), std::back_inserter(all.batches));
-        }
+    for (int attempt = 0;; ++attempt) {
+        const auto before = generations_in(directory);
+        if (!before) return before.error();
+        auto read = read_once(directory, before.value());
+        if (read || attempt == 10) return read;
+        // Another job or handle may have begun or ended meanwhile, and left what could not be understood.
+        const auto after = generations_in(directory);
+        if (!after) return after.error();
+        if (after.value() == before.value()) return read;
     }
-    return all;
 }
 
 Result<std::int64_t> length(const Directory& directory) {
+    if (!directory.has_index()) {
+        const auto subfiles = read_subfiles(directory);
+        if (!subfiles) return subfiles.error();
+        return length(directory, subfiles.value());
+    }
+    if (directory.is_log()) {
+        auto indexes = read_indexes(directory);
+        if (!indexes) return indexes.error();
+        return LogicalMap(std::move(indexes.value().batches)).length();
+    }
     std::int64_t longest = 0;
-    for (std::int64_t group = 0; group < directory.groups; ++group) {
+    for (std::int64_t group = 0; group < directory.shape.count; ++group) {
         struct stat info{};
         if (::stat(directory.data(group).c_str(), &info) != 0) return missing(directory.data(group), errno);
         longest = std::max<std::int64_t>(longest, info.st_size);
@@ -215,7 +261,7 @@ Result<std::int64_t> length(const Directory& directory) {
 }
 
 int set_length(const Directory& directory, std::int64_t bytes, bool grow) {
-    for (std::int64_t group = 0; group < (grow ? 1 : directory.groups); ++group) {
+    for (std::int64_t group = 0; group < (grow ? 1 : directory.shape.count); ++group) {
         struct stat info{};
         if (::stat(directory.data(group).c_str(), &info) != 0) return errno;
         if (grow ? info.st_size >= bytes : info.st_size <= bytes) continue;

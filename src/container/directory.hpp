@@ -3,14 +3,18 @@
 //   .ioweir-ID/about                        for a person, and for whoever looks for orphans: the stub's text and its name
 //   .ioweir-ID/open.G, closed.G             generation G of writing is under way (or its job has died), or is complete
 //   .ioweir-ID/whole                        the ordinary file that is to take the stub's place (merge.hpp)
-//   .ioweir-ID/group.N/data                 the bytes of group N, each at its logical offset
+//   .ioweir-ID/group.N/data                 grouped: the bytes of group N, each at its logical offset
 //   .ioweir-ID/group.N/index.G.R            who wrote what of it: rank R in generation G (index.hpp)
+//   .ioweir-ID/logs.F/data.G.R, index.G.R   log: the same of each writer, in folder F = R modulo 64
 //
-// What does not live here: what the records mean (index.hpp), moving bytes (container.hpp).
+// and of subfiles what subfiles.hpp says.
+// What does not live here: what the entries mean (index.hpp), moving bytes (container.hpp), begin and end of writing (generations.hpp).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -19,30 +23,52 @@
 
 namespace ioweir::container {
 
+/// In a log container: the file of a writer.
+[[nodiscard]] constexpr std::int64_t log_source(std::uint32_t generation, std::uint32_t rank) {
+    return static_cast<std::int64_t>(generation) << 32 | rank;
+}
+
 struct Directory {
     std::string path;
-    std::int64_t groups = 1;
+    Shape shape;
 
-    [[nodiscard]] std::string group(std::int64_t number) const { return path + "/group." + std::to_string(number); }
-    [[nodiscard]] std::string data(std::int64_t number) const { return group(number) + "/data"; }
-    [[nodiscard]] std::string index(std::int64_t number, Time time) const {
-        return group(number) + "/index." + std::to_string(time.generation) + "." + std::to_string(time.rank);
+    /// Of a source's data and its indexes.
+    [[nodiscard]] std::string folder(std::int64_t source) const;
+    [[nodiscard]] std::string data(std::int64_t source) const;
+    [[nodiscard]] std::string index(std::int64_t source, std::uint32_t generation, std::uint32_t rank) const {
+        return folder(source) + "/index." + std::to_string(generation) + "." + std::to_string(rank);
     }
+    [[nodiscard]] bool is_log() const { return shape.kind == Shape::Kind::log; }
+    [[nodiscard]] bool has_index() const { return shape.kind != Shape::Kind::subfiles; }
 };
 
 [[nodiscard]] Directory directory_of(const std::string& stub_path, const Stub& stub);
 
-/// Makes the directory with its groups, all empty. Returns an errno value; what it has made is removed again after an error.
+/// Makes the directory with its folders, all empty. Returns an errno value; what it has made is removed again after an error.
 [[nodiscard]] int make(const Directory& directory, const std::string& stub_path, const Stub& stub);
 /// Removes the directory with all that a container has in it. An errno value.
 int remove(const Directory& directory);
 
-/// The next generation of writing, for this caller alone, also when several processes ask at once.
-[[nodiscard]] Result<std::uint32_t> begin_generation(const Directory& directory);
-/// All of its indexes are written. An errno value.
-int end_generation(const Directory& directory, std::uint32_t generation);
-/// Generations that were begun and not ended: jobs that still write, or that have died.
+/// Generations that were begun and not ended: jobs that still write, or that have died (generations.hpp).
 [[nodiscard]] Result<std::vector<std::uint32_t>> open_generations(const Directory& directory);
+
+/// Names in a directory, or an errno value.
+struct Names {
+    std::vector<std::string> names;
+    int error = 0;
+};
+[[nodiscard]] Names names_in(const std::string& path);
+/// The number that a name ends with, if `prefix` and a number is all of it.
+[[nodiscard]] std::optional<std::uint32_t> number_after(std::string_view name, std::string_view prefix);
+
+/// An index file by its place.
+struct IndexFile {
+    std::string path;
+    std::uint32_t generation = 0;
+    std::uint32_t rank = 0;
+};
+/// All of them. An Error names the folder that cannot be read.
+[[nodiscard]] Result<std::vector<IndexFile>> index_files(const Directory& directory);
 
 struct Indexes {
     std::vector<Batch> batches;
@@ -51,12 +77,16 @@ struct Indexes {
     std::vector<std::string>
         torn;  ///< files of those in which the last batch is torn: what came before it is in `batches`
 };
-/// All indexes of all groups. Damage to what was complete is an Error that names the file; the directory or a group missing, too.
+/// All indexes. Damage to what was complete is an Error that names the file; the directory or a folder missing, too.
 [[nodiscard]] Result<Indexes> read_indexes(const Directory& directory);
 
-/// Of the logical file: the longest of the groups' files. An Error names the one that is missing.
+/// Of the logical file: with groups the longest of their files. An Error names the one that is missing.
+/// With logs all indexes are read.
 [[nodiscard]] Result<std::int64_t> length(const Directory& directory);
-/// Makes every group's file at most (`grow`: the first group's at least) so long. An errno value.
+/// Grouped: makes every group's file at most (`grow`: the first group's at least) so long. An errno value.
 int set_length(const Directory& directory, std::int64_t bytes, bool grow);
+
+/// A part that should be there is not.
+[[nodiscard]] Error missing(const std::string& path, int error);
 
 }  // namespace ioweir::container

@@ -1,6 +1,6 @@
 // Index: who wrote which bytes, as a writer appends it to a file of its own. Batches with a checksum each, so that a damaged or
 // half-written one is seen. The format, byte by byte: docs/reference/containers.md.
-// What does not live here: reading and writing the files (directory.hpp, container.hpp).
+// What does not live here: reading and writing the files (directory.hpp, container.hpp), which write holds (map.hpp).
 #pragma once
 
 #include <cstdint>
@@ -8,32 +8,28 @@
 #include <string_view>
 #include <vector>
 
-#include "container/segments.hpp"
+#include "container/clock.hpp"
+#include "container/runs.hpp"
 
 namespace ioweir::container {
 
-/// When something was written: what comes later hides what came before. Between ranks only sync, close and set_size of all
-/// ranks order writes (MPI 4.0, section 14.6.1); each of them begins a new epoch.
+/// When something was put into an index: what comes later hides what came before. Writes that sync, close or set_size order
+/// (MPI 4.0, section 14.6.1) have different stamps; writer and generation are only there to have one order.
 struct Time {
+    Stamp stamp = 0;
     std::uint32_t generation = 0;  ///< of opening the file for writing, from 1
-    std::uint32_t epoch = 0;       ///< in a generation, from 0
-    std::uint32_t rank = 0;        ///< only to have one order
+    std::uint32_t rank = 0;        ///< among those who opened it together
     friend auto operator<=>(const Time&, const Time&) = default;
 };
 
-/// Bytes written, or, with `place` cut_here, the length to which the logical file was cut: its `logical.offset`.
-struct Record {
-    layout::Extent logical;
-    std::int64_t place = 0;
-    friend bool operator==(const Record&, const Record&) = default;
-};
+/// Entries whose place is one of these are no bytes but say of the length, which is their offset: cut to it; at least that.
 inline constexpr std::int64_t cut_here = -1;
+inline constexpr std::int64_t grown_here = -2;
 
 struct Batch {
     Time time;
-    std::int32_t source =
-        0;  ///< number of the file whose bytes these are; not in the batch: the index file's place says it
-    std::vector<Record> records;
+    std::int64_t source = 0;  ///< number of the file whose bytes these are
+    std::vector<Run> entries;
     friend bool operator==(const Batch&, const Batch&) = default;
 };
 
@@ -43,9 +39,14 @@ struct Decoded {
     std::vector<Batch> batches;  ///< up to the damage
     std::string damage;          ///< what is wrong, and where; empty: nothing
 };
-[[nodiscard]] Decoded decode(std::string_view bytes, std::int32_t source);
+[[nodiscard]] Decoded decode(std::string_view bytes);
 
-/// The logical file that all batches together make.
-[[nodiscard]] Segments replay(std::vector<Batch> batches);
+/// The first bytes of a batch, which tell its stamp and its length without the rest.
+inline constexpr std::int64_t batch_header_bytes = 40;
+struct BatchHead {
+    Stamp stamp = 0;
+    std::int64_t bytes = 0;  ///< of the whole batch; 0: these are not the first bytes of one
+};
+[[nodiscard]] BatchHead read_head(std::string_view header);
 
 }  // namespace ioweir::container

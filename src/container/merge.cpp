@@ -9,10 +9,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "base/size_text.hpp"
+#include "container/data_files.hpp"
+#include "container/generations.hpp"
+#include "container/map.hpp"
+#include "container/subfiles.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -22,9 +27,33 @@ constexpr std::int64_t copy_bytes = 4 << 20;
 struct Whole {
     Stub stub;
     Directory directory;
-    Indexes indexes;
+    std::vector<std::uint32_t> open;
+    std::vector<std::string> torn;
+    LogicalMap map;     ///< where there is an index
+    Subfiles subfiles;  ///< where there is none
     std::int64_t length = 0;
+
+    [[nodiscard]] std::string part(std::int64_t source) const {
+        return directory.has_index() ? directory.data(source) : subfiles.path(source);
+    }
 };
+
+Result<Whole> load_subfiles(Whole whole) {
+    auto generations = generations_in(whole.directory);
+    if (!generations) return generations.error();
+    whole.open = std::move(generations.value().open);
+    auto subfiles = read_subfiles(whole.directory);
+    if (!subfiles) return subfiles.error();
+    whole.subfiles = subfiles.take();
+    const auto problems = problems_of(whole.directory, whole.subfiles, whole.open.empty());
+    if (!problems.empty())
+        return Error{"a damaged ioweir container", problems.front(),
+                     "was one of its files moved, shortened or written by something else?"};
+    auto bytes = length(whole.directory, whole.subfiles);
+    if (!bytes) return bytes.error();
+    whole.length = bytes.value();
+    return whole;
+}
 
 Result<Whole> load(const std::string& path) {
     auto stub = read_stub(path);
@@ -35,12 +64,19 @@ Result<Whole> load(const std::string& path) {
     Whole whole;
     whole.stub = *stub.take();
     whole.directory = directory_of(path, whole.stub);
+    if (!whole.directory.has_index()) return load_subfiles(std::move(whole));
     auto indexes = read_indexes(whole.directory);
     if (!indexes) return indexes.error();
-    whole.indexes = indexes.take();
-    auto bytes = length(whole.directory);
-    if (!bytes) return bytes.error();
-    whole.length = bytes.value();
+    Indexes read = indexes.take();
+    whole.open = std::move(read.open);
+    whole.torn = std::move(read.torn);
+    whole.map = LogicalMap(std::move(read.batches));
+    whole.length = whole.map.length();
+    if (!whole.directory.is_log()) {
+        auto bytes = length(whole.directory);
+        if (!bytes) return bytes.error();
+        whole.length = bytes.value();
+    }
     return whole;
 }
 
@@ -116,7 +152,7 @@ int flush_names(const std::string& file) {
     return error == EINVAL ? 0 : error;  // not every file system has that
 }
 
-Error cannot(const std::string& what, const std::string& path, int error, int* number) {
+Error cannot(const std::string& what, const std::string& path, int error, int* number = nullptr) {
     if (number != nullptr) *number = error;
     return {"cannot " + what, path + ": " + std::strerror(error), "nothing was changed"};
 }
@@ -124,33 +160,110 @@ Error cannot(const std::string& what, const std::string& path, int error, int* n
 /// Where a file that takes the place of its stub is written.
 std::string place_of_whole(const Directory& directory) { return directory.path + "/whole"; }
 
-/// The bytes of one group into the new file.
-Result<bool> copy_group(storage::Backend& backend, const std::string& from, const Segments& segments,
-                        std::int32_t group, const NewFile& to, std::vector<char>& buffer, int* number) {
-    const storage::Opened data = backend.open(from.c_str(), O_RDONLY);
-    if (data.descriptor < 0) return cannot("open", from, data.error, number);
-    Error problem;
-    for (const Segment& segment : segments) {
-        for (std::int64_t done = 0; segment.source == group && done < segment.logical.length;) {
+/// The bytes of a subfile that are no hole, by stripes.
+int visit_subfile(const Whole& whole, std::int64_t number, FunctionRef<void(const Segment&)> visitor) {
+    const int descriptor = ::open(whole.subfiles.path(number).c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return errno;
+    const Shape& shape = whole.directory.shape;
+    off_t at = subfile_header_bytes;
+    int error = 0;
+    for (;;) {
+        const off_t begin = ::lseek(descriptor, at, SEEK_DATA);
+        const off_t end = begin < 0 ? begin : ::lseek(descriptor, begin, SEEK_HOLE);
+        if (end < 0) {
+            error = errno == ENXIO ? 0 : errno;  // nothing but holes is left
+            break;
+        }
+        for (at = begin; at < end;) {
+            const std::int64_t place = at - subfile_header_bytes;
+            const std::int64_t bytes =
+                std::min<std::int64_t>(end - at, shape.stripe_bytes - place % shape.stripe_bytes);
+            visitor({{reach_of(shape, number, place + 1) - 1, bytes}, at, number});
+            at += bytes;
+        }
+    }
+    ::close(descriptor);
+    return error;
+}
+
+/// Everything that somebody wrote. An errno value.
+int visit_bytes(const Whole& whole, FunctionRef<void(const Segment&)> visitor) {
+    if (whole.directory.has_index()) {
+        whole.map.visit(visitor);
+        return 0;
+    }
+    for (std::int64_t number = 0; number < whole.directory.shape.count; ++number) {
+        if (const int error = visit_subfile(whole, number, visitor); error != 0) return error;
+    }
+    return 0;
+}
+
+/// Copies bytes from where they lie into the new file, some at a time, so that each file is opened a few times only.
+class Copier {
+public:
+    Copier(storage::Backend& backend, const Whole& whole, const NewFile& to)
+        : backend_(backend),
+          whole_(whole),
+          to_(to),
+          files_(
+              backend, [this](std::int64_t source) { return whole_.part(source); }, O_RDONLY),
+          buffer_(static_cast<std::size_t>(copy_bytes)) {}
+
+    void add(const Segment& segment) {
+        waiting_.push_back(segment);
+        if (waiting_.size() == most_waiting) copy_all();
+    }
+    /// What went wrong, if anything did.
+    [[nodiscard]] std::optional<Error> finish(int* number) {
+        copy_all();
+        if (problem_ && number != nullptr) *number = number_;
+        return problem_;
+    }
+
+private:
+    static constexpr std::size_t most_waiting = std::size_t{1} << 16;
+
+    void copy_all() {
+        std::sort(waiting_.begin(), waiting_.end(), [](const Segment& a, const Segment& b) {
+            return a.source != b.source ? a.source < b.source : a.place < b.place;
+        });
+        for (const Segment& segment : waiting_) {
+            if (!problem_) copy(segment);
+        }
+        waiting_.clear();
+    }
+    void copy(const Segment& segment) {
+        const std::string from = whole_.part(segment.source);
+        const DataFiles::Got data = files_.get(segment.source);
+        if (!data.file) {
+            problem_ = cannot("open", from, data.error, &number_);
+            return;
+        }
+        for (std::int64_t done = 0; done < segment.logical.length;) {
             const std::int64_t bytes = std::min(segment.logical.length - done, copy_bytes);
-            const auto got = backend.read_at(data.descriptor, buffer.data(), bytes, segment.place + done);
+            const auto got = backend_.read_at(data.file->descriptor(), buffer_.data(), bytes, segment.place + done);
             if (got.error != 0 || got.bytes < bytes) {
-                problem = cannot("read", from, got.error != 0 ? got.error : ENODATA, number);
-                break;
+                problem_ = cannot("read", from, got.error != 0 ? got.error : ENODATA, &number_);
+                return;
             }
-            const auto put = backend.write_at(to.descriptor(), buffer.data(), bytes, segment.logical.offset + done);
+            const auto put = backend_.write_at(to_.descriptor(), buffer_.data(), bytes, segment.logical.offset + done);
             if (put.error != 0) {
-                problem = cannot("write", to.path(), put.error, number);
-                break;
+                problem_ = cannot("write", to_.path(), put.error, &number_);
+                return;
             }
             done += bytes;
         }
-        if (!problem.what.empty()) break;
     }
-    backend.close(data.descriptor);
-    if (!problem.what.empty()) return problem;
-    return true;
-}
+
+    storage::Backend& backend_;
+    const Whole& whole_;
+    const NewFile& to_;
+    DataFiles files_;
+    std::vector<char> buffer_;
+    std::vector<Segment> waiting_;
+    std::optional<Error> problem_;
+    int number_ = 0;  ///< an errno value
+};
 
 }  // namespace
 
@@ -162,27 +275,42 @@ Result<Description> describe(const std::string& path) {
     description.stub = whole.stub;
     description.directory = whole.directory.path;
     description.bytes = whole.length;
-    description.open = whole.indexes.open;
-    description.problems = whole.indexes.torn;
-    for (const std::uint32_t generation : whole.indexes.open) {
+    description.open = whole.open;
+    description.problems = whole.torn;
+    for (const std::uint32_t generation : whole.open) {
         description.problems.push_back(
             "writing was begun and not ended (generation " + std::to_string(generation) +
             "): a job still writes, or has died; what it wrote after its last sync is not there");
     }
-    const Segments segments = replay(std::move(whole.indexes.batches));
-    description.segments = std::ssize(segments);
-    description.group_bytes.assign(static_cast<std::size_t>(whole.directory.groups), 0);
-    std::vector<std::int64_t> needed(description.group_bytes);
-    for (const Segment& segment : segments) {
-        const auto group = static_cast<std::size_t>(segment.source);
-        description.held_bytes += segment.logical.length;
-        description.group_bytes[group] += segment.logical.length;
-        needed[group] = std::max(needed[group], segment.place + segment.logical.length);
+    struct Part {
+        std::int64_t bytes = 0;
+        std::int64_t needed = 0;  ///< length of its file
+    };
+    std::map<std::int64_t, Part> parts;
+    if (whole.directory.shape.kind != Shape::Kind::log) {
+        for (std::int64_t group = 0; group < whole.directory.shape.count; ++group) parts[group] = {};
     }
-    for (std::size_t group = 0; group < needed.size(); ++group) {
-        const std::string data = whole.directory.data(static_cast<std::int64_t>(group));
+    Segment last{{0, 0}, 0, -1};
+    const auto count = [&](const Segment& segment) {
+        const bool goes_on = last.source == segment.source && last.logical.end() == segment.logical.offset &&
+                             last.place + last.logical.length == segment.place;
+        if (!goes_on) ++description.segments;
+        last = segment;
+        description.held_bytes += segment.logical.length;
+        Part& part = parts[segment.source];
+        part.bytes += segment.logical.length;
+        part.needed = std::max(part.needed, segment.place + segment.logical.length);
+    };
+    if (const int error = visit_bytes(whole, count); error != 0) return cannot("read", whole.directory.path, error);
+    description.entries = whole.map.runs();
+    for (const auto& [source, part] : parts) {
+        description.part_bytes.push_back(part.bytes);
+        const std::string data = whole.part(source);
+        description.part_paths.push_back(data);
         struct stat info{};
-        if (::stat(data.c_str(), &info) != 0 || info.st_size < needed[group])
+        if (::stat(data.c_str(), &info) != 0)
+            description.problems.push_back(data + ": " + std::strerror(errno));
+        else if (info.st_size < part.needed)
             description.problems.push_back(data + " is shorter than its indexes say");
     }
     return description;
@@ -200,25 +328,23 @@ Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, c
     const bool exists = ::stat(output.c_str(), &there) == 0;
     const bool replaces = exists && there.st_dev == stub.st_dev && there.st_ino == stub.st_ino;
     if (exists && !replaces) return Error{"the output exists", output, "remove it, or name another"};
-    if (replaces && !whole.indexes.open.empty())
+    if (replaces && !whole.open.empty())
         return Error{"the container was not closed", path,
                      "a job still writes it, or has died; to keep what is there, name an output, look at it, and "
                      "remove the container"};
     if (replaces && stub.st_nlink > 1)
         return Error{"the container has several names (hard links)", path,
                      "the others would be left without their bytes; name an output"};
-    const Segments segments = replay(std::move(whole.indexes.batches));
     // With the lock nobody else is at it, and what somebody has left who has died is written over.
     const bool alone = replaces && lock && lock->held();
     NewFile made(backend, alone ? place_of_whole(whole.directory) : output + ".ioweir-" + whole.stub.id.substr(0, 8),
                  stub.st_mode & 0777, alone ? O_TRUNC : O_EXCL);
     if (made.error() != 0) return cannot("make", made.path(), made.error(), number);
-    std::vector<char> buffer(static_cast<std::size_t>(copy_bytes));
-    for (std::int64_t group = 0; group < whole.directory.groups; ++group) {
-        const auto copied = copy_group(backend, whole.directory.data(group), segments, static_cast<std::int32_t>(group),
-                                       made, buffer, number);
-        if (!copied) return copied.error();
-    }
+    Copier copier(backend, whole, made);
+    const auto copy = [&](const Segment& segment) { copier.add(segment); };
+    if (const int error = visit_bytes(whole, copy); error != 0)
+        return cannot("read", whole.directory.path, error, number);
+    if (const auto problem = copier.finish(number)) return *problem;
     if (::ftruncate(made.descriptor(), whole.length) != 0) return cannot("write", made.path(), errno, number);
     if (::fsync(made.descriptor()) != 0) return cannot("write", made.path(), errno, number);
     if (const int error = made.keep_as(output); error != 0) return cannot("rename", made.path(), error, number);

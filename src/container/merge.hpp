@@ -15,12 +15,14 @@ namespace ioweir::container {
 struct Description {
     Stub stub;
     std::string directory;
-    std::int64_t bytes = 0;                 ///< length of the logical file
-    std::int64_t held_bytes = 0;            ///< of them, bytes that somebody wrote; the rest are holes
-    std::vector<std::int64_t> group_bytes;  ///< of each group's file, those that are the logical file's
-    std::int64_t segments = 0;              ///< stretches that lie together
-    std::vector<std::uint32_t> open;        ///< generations that were never ended
-    std::vector<std::string> problems;      ///< what is wrong with it, for a person; empty: nothing
+    std::int64_t bytes = 0;                ///< length of the logical file
+    std::int64_t held_bytes = 0;           ///< of them, bytes that somebody wrote; the rest are holes
+    std::vector<std::int64_t> part_bytes;  ///< of each group's file, log or subfile, those that are the logical file's
+    std::vector<std::string> part_paths;   ///< where these are
+    std::int64_t segments = 0;             ///< stretches that lie together
+    std::int64_t entries = 0;              ///< of all indexes, those that say of bytes
+    std::vector<std::uint32_t> open;       ///< generations that were never ended
+    std::vector<std::string> problems;     ///< what is wrong with it, for a person; empty: nothing
 };
 
 /// What a container holds. An Error: the path is no stub, or the container cannot be read. `problems` has what can be lived with.

@@ -56,12 +56,6 @@ Segments overlay(const std::vector<Segment>& writes) {
     return result;
 }
 
-void cut(Segments& segments, std::int64_t length) {
-    while (!segments.empty() && segments.back().logical.offset >= length) segments.pop_back();
-    if (!segments.empty() && segments.back().logical.end() > length)
-        segments.back() = part(segments.back(), segments.back().logical.offset, length);
-}
-
 Segments::const_iterator find(const Segments& segments, std::int64_t offset) {
     return std::upper_bound(segments.begin(), segments.end(), offset,
                             [](std::int64_t wanted, const Segment& segment) { return wanted < segment.logical.end(); });

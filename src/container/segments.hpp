@@ -13,7 +13,7 @@ namespace ioweir::container {
 struct Segment {
     layout::Extent logical;
     std::int64_t place = 0;   ///< offset in its file of the first byte
-    std::int32_t source = 0;  ///< number of the file
+    std::int64_t source = 0;  ///< number of the file
     friend bool operator==(const Segment&, const Segment&) = default;
 };
 
@@ -22,9 +22,6 @@ using Segments = std::vector<Segment>;
 
 /// What was written, in this order: later ones hide what lies under them. n log n.
 [[nodiscard]] Segments overlay(const std::vector<Segment>& writes);
-
-/// Drops what lies at `length` and beyond.
-void cut(Segments& segments, std::int64_t length);
 
 /// The first segment that ends after `offset`; end() when there is none.
 [[nodiscard]] Segments::const_iterator find(const Segments& segments, std::int64_t offset);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 
@@ -15,9 +14,9 @@
 namespace ioweir::container {
 namespace {
 
-constexpr std::string_view first_line = "ioweir container 1\n";
+constexpr std::string_view first_line = "ioweir container 2\n";
 constexpr std::size_t id_digits = 32;
-constexpr std::int64_t most_groups = 1'000'000;
+constexpr std::int64_t most_files = 1'000'000;
 
 bool is_id(std::string_view text) {
     return text.size() == id_digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -41,6 +40,29 @@ std::optional<std::string_view> value_of(std::string_view text, std::string_view
 
 }  // namespace
 
+std::string to_text(const Shape& shape) {
+    if (shape.kind == Shape::Kind::log) return "log";
+    if (shape.kind == Shape::Kind::grouped) return "grouped:" + std::to_string(shape.count);
+    return "subfiles:" + std::to_string(shape.count) + " stripe " + std::to_string(shape.stripe_bytes);
+}
+
+std::optional<Shape> parse_shape(std::string_view text) {
+    Shape shape;
+    const std::string copy(text);
+    long long count = 0, stripe = 0;
+    if (text == "log") {
+        shape = {0, Shape::Kind::log};
+    } else if (std::sscanf(copy.c_str(), "grouped:%lld", &count) == 1) {
+        shape = {count, Shape::Kind::grouped};
+    } else if (std::sscanf(copy.c_str(), "subfiles:%lld stripe %lld", &count, &stripe) == 2) {
+        shape = {count, Shape::Kind::subfiles, stripe};
+        if (stripe < 1) return std::nullopt;
+    }
+    if (to_text(shape) != text) return std::nullopt;
+    if (shape.kind != Shape::Kind::log && (shape.count < 1 || shape.count > most_files)) return std::nullopt;
+    return shape;
+}
+
 Result<Stub> new_stub(Shape shape) {
     unsigned char random[id_digits / 2];
     if (::getrandom(random, sizeof random, 0) != static_cast<ssize_t>(sizeof random))
@@ -56,7 +78,7 @@ Result<Stub> new_stub(Shape shape) {
 }
 
 std::string to_text(const Stub& stub) {
-    std::string facts = "id " + stub.id + "\nmapping grouped:" + std::to_string(stub.shape.groups) + "\n";
+    std::string facts = "id " + stub.id + "\nmapping " + to_text(stub.shape) + "\n";
     char check[32];
     std::snprintf(check, sizeof check, "check %016llx\n",
                   static_cast<unsigned long long>(checksum(facts.data(), facts.size())));
@@ -72,19 +94,16 @@ Result<Stub> parse_stub(std::string_view text) {
     if (!text.starts_with(first_line)) {
         if (!looks_like_stub(text)) return damaged("its first line is missing");
         const std::string version(text.substr(stub_beginning.size(), text.find('\n') - stub_beginning.size()));
-        return Error{"an ioweir container of another version", version, "this ioweir knows version 1"};
+        return Error{"an ioweir container of another version", version, "this ioweir knows version 2"};
     }
     Stub stub;
     const auto id = value_of(text, "id");
     if (!id || !is_id(*id)) return damaged("no id of 32 hexadecimal digits");
     stub.id = *id;
-    constexpr std::string_view grouped = "grouped:";
     const auto mapping = value_of(text, "mapping");
-    if (!mapping || !mapping->starts_with(grouped)) return damaged("no mapping that this ioweir knows");
-    const char* const end = mapping->data() + mapping->size();
-    const auto [rest, code] = std::from_chars(mapping->data() + grouped.size(), end, stub.shape.groups);
-    if (code != std::errc{} || rest != end || stub.shape.groups < 1 || stub.shape.groups > most_groups)
-        return damaged("mapping " + std::string(*mapping));
+    const auto shape = mapping ? parse_shape(*mapping) : std::nullopt;
+    if (!shape) return damaged("no mapping that this ioweir knows");
+    stub.shape = *shape;
     if (text != to_text(stub)) return damaged("its text is not as ioweir writes it");
     return stub;
 }

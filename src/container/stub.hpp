@@ -11,11 +11,22 @@
 
 namespace ioweir::container {
 
-/// How a logical file's bytes are divided: today by groups of ranks only.
+/// How a logical file's bytes are divided.
 struct Shape {
-    std::int64_t groups = 1;
+    enum class Kind : std::int64_t {
+        grouped,   ///< `count` groups of ranks have a file each, in which their bytes lie at their logical offsets
+        subfiles,  ///< stripes are dealt round over `count` files
+        log,       ///< each writer has a file in which its bytes lie one behind the other; `count` is 0
+    };
+    std::int64_t count = 1;
+    Kind kind = Kind::grouped;
+    std::int64_t stripe_bytes = 0;  ///< subfiles only
     friend bool operator==(const Shape&, const Shape&) = default;
 };
+
+/// As a plan file and a stub have it: "grouped:4", "log"; "subfiles:8 stripe 1048576" in a stub.
+[[nodiscard]] std::string to_text(const Shape& shape);
+[[nodiscard]] std::optional<Shape> parse_shape(std::string_view text);
 
 struct Stub {
     std::string id;  ///< 32 hexadecimal digits, drawn at random

@@ -1,12 +1,14 @@
 // Reads and writes: what is to be done with one call, then having it done, then what MPI must know about it.
 // What does not live here: moving the bytes (direct.cpp).
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <new>
 #include <optional>
 #include <string>
 
+#include "engine/mapped.hpp"
 #include "engine/parts.hpp"
 #include "engine/scratch.hpp"
 #include "layout/mpi/flatten.hpp"
@@ -229,6 +231,7 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
         outcome = decision.type ? move_bytes(engine, handle, call.direction, memory, decision.first_byte)
                                 : move_packed(engine, handle, call, decision);
     }
+    if (outcome->error == EIO) say_container_problem(engine, handle);
     count(handle, call.direction, *outcome, started);
     return finish(handle, call, decision, *outcome);
 }

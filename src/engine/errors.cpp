@@ -53,8 +53,11 @@ int agree_on_errors(Engine& engine, Handle& handle) {
     const int told = handle.failed.exchange(MPI_SUCCESS);
     const int owed = handle.owed.exchange(MPI_SUCCESS);
     const WaitingSize size = waiting_size(engine, handle);
-    std::array<std::int64_t, 3> largest{owed != MPI_SUCCESS ? owed : told, size.said, size.there};
-    if (handle.size > 1) PMPI_Allreduce(MPI_IN_PLACE, largest.data(), 3, MPI_INT64_T, MPI_MAX, handle.comm);
+    std::array<std::int64_t, 4> largest{owed != MPI_SUCCESS ? owed : told, size.said, size.there, 0};
+    if (handle.container) largest[3] = handle.container->last_stamp();
+    const int numbers = handle.container ? 4 : 3;
+    if (handle.size > 1) PMPI_Allreduce(MPI_IN_PLACE, largest.data(), numbers, MPI_INT64_T, MPI_MAX, handle.comm);
+    if (handle.container) handle.container->adopt(largest[3]);
     handle.clean = largest[0] == MPI_SUCCESS;
     // Every rank's writes are done by now, and all see the same figures: either all are here or none.
     if (largest[1] > largest[2]) {

@@ -26,10 +26,16 @@ struct Found {
 /// it and the file is new. Afterwards handle.container is there, or the mapping is shared. MPI's class of an error, on every rank,
 /// of which rank 0 or the rank concerned has told the user.
 [[nodiscard]] int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found,
-                                   bool visible_at_sync);
+                                   const planner::FileRule* rule);
 
-/// Of this rank's bytes; a failure is owed to the program. Does nothing without a container.
+/// Of this rank's bytes, by whichever handle; a failure is owed to the program. Does nothing without a container. `durable`: the first
+/// rank also looks for what others than this handle's ranks have put there, which the next agreement tells them.
 void flush_container(Engine& engine, Handle& handle, bool durable);
+/// Before the agreement of a close: flushes, and nothing that this process writes by other handles belongs to this one any more.
+void leave_container(Engine& engine, Handle& handle);
+
+/// A call has failed with EIO: if the container was the reason, says so, once.
+void say_container_problem(Engine& engine, Handle& handle);
 
 /// Collective, after the real close: rank 0 says that the generation is complete if `complete`, or removes a container whose file is
 /// deleted on close.

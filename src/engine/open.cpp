@@ -134,10 +134,10 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
     return {least[0] == 1 && least[1] == ~least[2] && least[3] == ~least[4], least[5] == ~least[6]};
 }
 
-/// Those who exchange bytes with each other: all ranks of the file, or with a container those of one group.
+/// Those who exchange bytes with each other: all ranks of the file, or where groups have a file each those of one group.
 std::string make_team(Engine& engine, Handle& handle, MPI_Comm comm) {
     std::string why;
-    if (handle.container) {
+    if (handle.container && handle.strategy.mapping.kind == planner::MappingKind::grouped) {
         const int groups = static_cast<int>(handle.strategy.mapping.count);
         MPI_Comm group = MPI_COMM_NULL;
         PMPI_Comm_split(comm, planner::group_of_rank(handle.rank, groups, handle.size), handle.rank, &group);
@@ -153,9 +153,8 @@ std::string make_team(Engine& engine, Handle& handle, MPI_Comm comm) {
 int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found,
            const planner::FileRule* rule) {
     handle.storage = &engine.backend;
-    if (found.kind == Found::Kind::stub || handle.strategy.mapping.kind == planner::MappingKind::grouped) {
-        const int failure =
-            attach_container(engine, handle, comm, amode, found, rule != nullptr && rule->visible_at_sync);
+    if (found.kind == Found::Kind::stub || handle.strategy.mapping.kind != planner::MappingKind::shared) {
+        const int failure = attach_container(engine, handle, comm, amode, found, rule);
         if (failure != MPI_SUCCESS) return failure;
     }
     if (handle.size > 1) {
@@ -174,7 +173,9 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
     handle.file = engine.file(handle.descriptor.identity);
     handle.view = {0, 1, layout::flatten(MPI_BYTE).value()};
     const planner::Stripe& stripe = handle.strategy.stripe;
-    if (may_aggregate(handle.strategy) || stripe.size_bytes > 0 || stripe.count > 0) adopt_striping(engine, handle);
+    const bool asks = may_aggregate(handle.strategy) || stripe.size_bytes > 0 || stripe.count > 0;
+    if (asks && handle.strategy.mapping.kind != planner::MappingKind::subfiles)  // whose stripes are its own
+        adopt_striping(engine, handle);
     if (handle.strategy.writers.kind == planner::WritersKind::behind)
         begin_behind(engine, handle, comm, rule != nullptr && rule->visible_at_sync);
     if (handle.rank == 0) {
@@ -281,7 +282,7 @@ int close_file(Engine& engine, MPI_File* fh) {
     int others = MPI_SUCCESS;
     if (handle->engaged) {
         if (handle->split.kind != SplitCollective::Kind::none) owe_error(*handle, handle->split.result);  // never ended
-        flush_container(engine, *handle, false);
+        leave_container(engine, *handle);
         others = raise(*fh, agree_on_errors(engine, *handle));
     }
     int result = engine.below.File_close(fh);

@@ -39,8 +39,10 @@ struct FileState {
     std::shared_ptr<Handle> deferring;            ///< that handle; null where there is none
     std::optional<bool> grows;                    ///< can the file system do it? unknown until first needed
 
-    std::atomic<int> container_writers{0};  ///< handles of this process through which its container is written
-    std::atomic<int> behind_handles{0};     ///< how many of this process write behind; for what follows: behind.cpp
+    std::mutex container_lock;
+    std::weak_ptr<container::Container> container;  ///< one for all handles of this process, as long as there are any
+
+    std::atomic<int> behind_handles{0};  ///< how many of this process write behind; for what follows: behind.cpp
     std::mutex behind_lock;
     std::vector<std::shared_ptr<BehindDesk>> desks;  ///< where their bytes may wait
 };
@@ -118,7 +120,10 @@ struct Handle {
     std::mutex descriptor_lock;  ///< for its replacement
 
     storage::Backend* storage = nullptr;  ///< how its bytes are reached: the engine's backend, or the container
-    std::unique_ptr<container::Container> container;  ///< where the bytes lie in several files; null: in one
+    std::shared_ptr<container::Container> container;  ///< where the bytes lie in several files; null: in one
+    container::Role role;                             ///< of this handle, in it
+    container::Left left;                             ///< of its index, by this process, once it was left
+    std::atomic<bool> said_problem{false};            ///< the user knows why it cannot be read
     bool deletes_on_close = false;                    ///< the container too
     bool clean = true;                                ///< no rank had an error at the last agreement
 
@@ -166,6 +171,7 @@ public:
     [[nodiscard]] std::vector<std::shared_ptr<FileState>> files() const;  ///< all that a handle is open for
     [[nodiscard]] std::uint32_t next_id() { return ++last_id_; }
 
+    container::Clock clock;  ///< of all containers
     Teams teams;
     BehindDesks desks;
     std::atomic<int> behind_handles{0};  ///< open ones whose bytes are handed over

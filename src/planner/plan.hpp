@@ -51,7 +51,7 @@ public:
     /// The rank that acts as this writer. Writers are on different ranks.
     [[nodiscard]] virtual int writer_rank(std::int64_t writer) const = 0;
     [[nodiscard]] virtual std::int64_t rounds(std::int64_t writer) const = 0;
-    /// The number of the file that a writer's bytes go to: several with mapping = grouped.
+    /// The number of the file that a writer's bytes go to: several with mapping = grouped or log.
     [[nodiscard]] virtual std::int64_t file(std::int64_t /*writer*/) const { return 0; }
 
     /// The part of the file that a writer covers in a round, whatever the ranks have there: a normal list. With a rank's own bytes
@@ -109,7 +109,7 @@ struct Demand {
 /// equal as can be; with more groups than ranks some have none.
 [[nodiscard]] int first_rank_of_group(std::int64_t group, std::int64_t groups, int ranks);
 [[nodiscard]] int group_of_rank(int rank, std::int64_t groups, int ranks);
-/// The strategy by which a group moves its bytes into its own file.
+/// The strategy by which a group moves its bytes into its own file; with mapping = log, by which all ranks move theirs.
 [[nodiscard]] Strategy within_group(const Strategy& strategy);
 
 /// What a verified plan does, in numbers.

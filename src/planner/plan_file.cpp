@@ -19,8 +19,9 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 constexpr std::array<std::string_view, 1> top_level_keys{"file"};
-constexpr std::array<std::string_view, 10> rule_keys{"match",  "mapping",   "writers", "domains",  "order",
-                                                     "buffer", "threshold", "stripe",  "set_size", "visibility"};
+constexpr std::array<std::string_view, 11> rule_keys{"match",    "mapping",    "writers",   "domains",
+                                                     "order",    "buffer",     "threshold", "stripe",
+                                                     "set_size", "visibility", "targets"};
 constexpr std::array<std::string_view, 3> stripe_keys{"size", "count", "start"};
 
 /// One parse: knows the file's name and keeps the first error.
@@ -117,6 +118,24 @@ private:
         read_either(table, "set_size", "at-once", "deferred", rule.defers_set_size);
         read_either(table, "visibility", "call", "sync", rule.visible_at_sync);
         if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok()) read_stripe(*stripe, rule);
+        if (const toml::node* targets = table.get("targets"); targets != nullptr && ok()) read_targets(*targets, rule);
+    }
+
+    void read_targets(const toml::node& node, FileRule& rule) {
+        const toml::array* all = node.as_array();
+        bool texts = all != nullptr && !all->empty();
+        for (std::size_t i = 0; texts && i < all->size(); ++i) {
+            const auto* text = all->get(i)->as_string();
+            texts = text != nullptr && !text->get().empty();
+            if (texts) rule.targets.push_back(text->get());
+        }
+        if (!texts) {
+            fail("not a list of directories", "targets" + at(node.source()),
+                 "write targets = [\"/fast/a\", \"/fast/b\"]");
+        } else if (rule.strategy.mapping.kind != MappingKind::subfiles) {
+            fail("targets without subfiles", "targets" + at(node.source()),
+                 "write mapping = \"subfiles:N\" beside it, or leave the targets out");
+        }
     }
 
     /// One of two words.
@@ -294,6 +313,11 @@ std::string to_toml(const PlanFile& plan) {
         if (strategy.threshold) text += "threshold = " + share_text(*strategy.threshold) + "\n";
         if (!rule.defers_set_size) text += "set_size = \"at-once\"\n";
         if (rule.visible_at_sync) text += "visibility = \"sync\"\n";
+        if (!rule.targets.empty()) {
+            std::string list;
+            for (const std::string& target : rule.targets) list += (list.empty() ? "" : ", ") + toml_string(target);
+            text += "targets = [" + list + "]\n";
+        }
         std::string stripe;
         if (strategy.stripe.size_bytes > 0)
             stripe = "size = " + toml_string(exact_size_text(strategy.stripe.size_bytes));

@@ -29,6 +29,8 @@ struct FileRule {
     bool visible_at_sync =
         false;  ///< nobody reads what is written before MPI_File_sync or MPI_File_close: write-behind needs it
                 ///< where a file is open for reading too
+    std::vector<std::string> targets =
+        {};                       ///< mapping subfiles: directories for them, dealt round; none: beside the file
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
 };
 

@@ -78,14 +78,14 @@ TEST(PlanFile, KnowsWhichKeysStandInARule) {
 TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nwritrs = \"everyone\"\n"),
               "unknown key: 'writrs' (plan.toml:3); did you mean 'writers'? known: match, mapping, writers, domains, "
-              "order, buffer, threshold, stripe, set_size, visibility");
+              "order, buffer, threshold, stripe, set_size, visibility, targets");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { sise = 4 }\n"),
               "unknown key: 'sise' (plan.toml:3); did you mean 'size'? known: size, count, start");
     EXPECT_EQ(refusal("[[files]]\nmatch = \"*\"\n"),
               "unknown key: 'files' (plan.toml:1); a plan file has [[file]] tables only");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ncolour = 1\n"),
               "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, threshold, "
-              "stripe, set_size, visibility");
+              "stripe, set_size, visibility, targets");
 }
 
 TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {
@@ -186,6 +186,8 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
     for (int i = 0; i < rules; ++i) {
         const auto odd = *rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127));
         plan.files.push_back({std::to_string(i) + odd, *any_strategy(), 0, {}, i % 2 == 0});
+        if (plan.files.back().strategy.mapping.kind == MappingKind::subfiles && *rc::gen::arbitrary<bool>())
+            plan.files.back().targets = {"/a", odd + "b"};
     }
     const auto parsed = parse_plan_file(to_toml(plan), "plan.toml");
     if (!parsed) RC_FAIL(parsed.error().message() + "\n" + to_toml(plan));
@@ -194,6 +196,7 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
         RC_ASSERT(parsed.value().files[i].match == plan.files[i].match);
         RC_ASSERT((parsed.value().files[i].strategy == plan.files[i].strategy));
         RC_ASSERT(parsed.value().files[i].defers_set_size == plan.files[i].defers_set_size);
+        RC_ASSERT(parsed.value().files[i].targets == plan.files[i].targets);
     }
 }
 
@@ -221,6 +224,19 @@ TEST(PlanFileMatch, PatternsWithSlashAreForTheWholePathOrATail) {
     EXPECT_FALSE(matches("out/*.chk", "/scratch/layout/a.chk"));
     EXPECT_TRUE(matches("/scratch/*", "/scratch/out/a.chk"));
     EXPECT_FALSE(matches("/out/*", "/scratch/out/a.chk"));
+}
+
+TEST(PlanFile, TargetsAreDirectoriesForSubfiles) {
+    const std::string rule = "[[file]]\nmatch = \"*\"\nmapping = \"subfiles:4\"\n";
+    EXPECT_EQ(must_parse(rule + "targets = [\"/a\", \"b\"]\n").files[0].targets, (std::vector<std::string>{"/a", "b"}));
+    EXPECT_TRUE(must_parse(rule).files[0].targets.empty());
+    for (const char* const wrong : {"[]", "\"/a\"", "[1]", "[\"\"]", "[\"/a\", 2]"}) {
+        EXPECT_EQ(refusal(rule + "targets = " + wrong + "\n"),
+                  "not a list of directories: targets (plan.toml:4); write targets = [\"/fast/a\", \"/fast/b\"]");
+    }
+    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ntargets = [\"/a\"]\n"),
+              "targets without subfiles: targets (plan.toml:3); write mapping = \"subfiles:N\" beside it, or leave the "
+              "targets out");
 }
 
 TEST(PlanFileMatch, FirstMatchWins) {

@@ -88,7 +88,7 @@ TEST(ReferencePage, MarksWhatCanBePlanned) {
         EXPECT_EQ(cells[3] == "yes", !why_not_executable(*strategy).has_value()) << line;
         ++rows[key];
     }
-    EXPECT_EQ(rows["mapping"], 4);
+    EXPECT_EQ(rows["mapping"], 5);
     EXPECT_EQ(rows["writers"], 6);
     EXPECT_EQ(rows["domains"], 7);
     EXPECT_EQ(rows["order"], 3);

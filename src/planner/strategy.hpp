@@ -17,7 +17,7 @@ namespace ioweir::planner {
 enum class MappingKind : std::uint8_t {
     shared,    ///< one file, as the program named it
     grouped,   ///< `count` groups of ranks, a file each (syncIO; with as many groups as ranks: one file per process)
-    subfiles,  ///< `count` subfiles along an array dimension; 0 = auto, from the target profile (Son et al.)
+    subfiles,  ///< stripes dealt over `count` files; 0 = auto, from the target profile (Son et al.)
     log,       ///< a log per writer and an index (PLFS)
 };
 

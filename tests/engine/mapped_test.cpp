@@ -14,6 +14,7 @@
 
 #include "container/merge.hpp"
 #include "engine_world.hpp"
+#include "mapped_world.hpp"
 
 namespace ioweir {
 namespace {
@@ -53,36 +54,38 @@ stripe = { size = 64, count = 2 }
 visibility = "sync"
 
 [[file]]
+match = "*.log"
+mapping = "log"
+order = "arrival"
+visibility = "sync"
+
+[[file]]
+match = "*.collected"
+mapping = "log"
+writers = "aggregators:2"
+buffer = 96
+visibility = "sync"
+
+[[file]]
+match = "*.dealt"
+mapping = "subfiles:3"
+stripe = { size = 64 }
+
+[[file]]
+match = "*.striped"
+mapping = "subfiles:2"
+writers = "aggregators:2"
+domains = "cyclic"
+stripe = { size = 96 }
+
+[[file]]
 match = "*.usual"
 mapping = "grouped:2"
 )";
 
-const char* const strategies[] = {"two", "each", "gathered", "ordered"};
+const char* const strategies[] = {"two", "log", "each", "gathered", "collected", "ordered", "dealt", "striped"};
 
 [[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
-
-bool is_container(const std::string& path) {
-    const auto stub = container::read_stub(path);
-    return stub.ok() && stub.value().has_value();
-}
-
-/// Directories of containers, whole or not.
-std::int64_t directories() {
-    std::int64_t count = 0;
-    for (const auto& entry : fs::directory_iterator(world->directory))
-        count += entry.path().filename().string().starts_with(".ioweir-") ? 1 : 0;
-    return count;
-}
-
-void merge_here(const std::string& path) {
-    PMPI_Barrier(MPI_COMM_WORLD);
-    if (world->rank == 0) {
-        storage::PosixBackend posix;
-        const auto merged = container::merge(posix, path, path);
-        EXPECT_TRUE(merged.ok()) << (merged.ok() ? "" : merged.error().message());
-    }
-    PMPI_Barrier(MPI_COMM_WORLD);
-}
 
 /// The engine's calls; what the last close of a case leaves is merged, so that the case can judge the file.
 struct Merging {
@@ -129,58 +132,6 @@ TEST_F(EngineTest, LeavesTheSameBytesAsTheMpiLibrary) {
     EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), 0);
     EXPECT_EQ(directories(), 0) << "nothing is left behind";
 }
-
-class MappedTest : public EngineTest {
-protected:
-    const mpi::FileCalls& calls_ = world->hooks;
-    const int last_ = world->ranks - 1;
-
-    /// Ten bytes a rank, in the order of ranks.
-    std::string ten_each() const {
-        std::string all;
-        for (int rank = 0; rank < world->ranks; ++rank) all += std::string(10, static_cast<char>('a' + rank % 26));
-        return all;
-    }
-    void write_ten(MPI_File file) const {
-        const std::string data = ten_each().substr(static_cast<std::size_t>(10 * world->rank), 10);
-        EXPECT_EQ(calls_.File_write_at_all(file, 10 * world->rank, data.data(), 10, MPI_BYTE, MPI_STATUS_IGNORE),
-                  MPI_SUCCESS);
-    }
-    /// A closed container with those.
-    void make(const std::string& path) const {
-        MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
-        write_ten(file);
-        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
-        PMPI_Barrier(MPI_COMM_WORLD);
-        EXPECT_TRUE(is_container(path));
-        PMPI_Barrier(MPI_COMM_WORLD);
-    }
-    std::string read_all(MPI_File file, MPI_Offset from = 0) const {
-        std::string text(4096, '?');
-        MPI_Status status;
-        EXPECT_EQ(calls_.File_read_at(file, from, text.data(), 4096, MPI_BYTE, &status), MPI_SUCCESS);
-        int bytes = -1;
-        PMPI_Get_count(&status, MPI_BYTE, &bytes);
-        text.resize(static_cast<std::size_t>(bytes));
-        return text;
-    }
-    std::string read_file(const std::string& path, MPI_Comm comm = MPI_COMM_WORLD) const {
-        MPI_File file = open(world->engine, path, MPI_MODE_RDONLY, comm);
-        if (file == MPI_FILE_NULL) return "cannot be opened";
-        const std::string text = read_all(file);
-        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
-        return text;
-    }
-    void remove_container(const std::string& path) const {
-        PMPI_Barrier(MPI_COMM_WORLD);
-        if (world->rank == 0) {
-            EXPECT_EQ(calls_.File_delete(path.c_str(), MPI_INFO_NULL), MPI_SUCCESS);
-            EXPECT_FALSE(fs::exists(path));
-            EXPECT_EQ(directories(), 0);
-        }
-        PMPI_Barrier(MPI_COMM_WORLD);
-    }
-};
 
 TEST_F(MappedTest, AnyNumberOfRanksReadsItAndNoRuleIsNeeded) {
     const std::string path = world->path("file.each");
@@ -362,34 +313,6 @@ TEST_F(MappedTest, AFailureReachesTheRankAtOnceAndTheOthersAtClose) {
             remove_container(path);
         }
     }
-}
-
-TEST_F(MappedTest, WrittenThroughTwoHandlesAtATimeItIsRefusedAndReadThroughTwoItIsNot) {
-    const std::string path = world->path("file.two");
-    MPI_File first = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
-    write_ten(first);
-    EXPECT_EQ(calls_.File_sync(first), MPI_SUCCESS);
-    for (MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF}) {
-        MPI_File second = MPI_FILE_NULL;
-        EXPECT_EQ(world->engine.open(comm, path.c_str(), MPI_MODE_RDWR, MPI_INFO_NULL, &second), MPI_ERR_IO);
-        EXPECT_EQ(second, MPI_FILE_NULL);
-        PMPI_Barrier(MPI_COMM_WORLD);
-        EXPECT_EQ(read_file(path, comm), ten_each()) << "what was synced";
-        PMPI_Barrier(MPI_COMM_WORLD);
-    }
-    EXPECT_TRUE(world->noted(format::NoteCode::message, "through another handle already"));
-    EXPECT_EQ(calls_.File_close(&first), MPI_SUCCESS);
-    PMPI_Barrier(MPI_COMM_WORLD);
-    // One after the other: the later one wins.
-    MPI_File again = open(world->engine, path, MPI_MODE_WRONLY);
-    if (world->rank == 0) {
-        EXPECT_EQ(calls_.File_write_at(again, 0, "S", 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
-    }
-    EXPECT_EQ(calls_.File_close(&again), MPI_SUCCESS);
-    EXPECT_EQ(read_file(path), "S" + ten_each().substr(1));
-    PMPI_Barrier(MPI_COMM_WORLD);
-    EXPECT_TRUE(container::describe(path).value().problems.empty());
-    remove_container(path);
 }
 
 }  // namespace

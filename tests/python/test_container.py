@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-PLAN = '[[file]]\nmatch = "*.data"\nmapping = "grouped:2"\n'
+PLAN = '[[file]]\nmatch = "*.data"\nmapping = "%s"\n'
 MPI_KINDS = ("openmpi", "mpich")
 
 
@@ -28,9 +28,9 @@ def ioweir(*words: str | Path, cwd: Path, code: int = 0) -> subprocess.Completed
     return done
 
 
-def kernel(folder: Path, kind: str, name: str) -> bytes:
+def kernel(folder: Path, kind: str, name: str, mapping: str = "grouped:2", more: str = "") -> bytes:
     """Runs a kernel twice in the same place, without and with the plan, and returns the plain file's bytes."""
-    (folder / "plan.toml").write_text(PLAN)
+    (folder / "plan.toml").write_text(PLAN % mapping + more)
     words = ["kernel", "ior-strided", "data=64KiB", "transfer=64KiB", "piece=4KiB", "--ranks", "3", "--mpi", kind,
              "--keep"]  # fmt: skip
     ioweir(*words, "--directory", str(folder), cwd=folder)
@@ -58,11 +58,11 @@ def directory(folder: Path) -> Path:
 def test_merged_it_is_what_the_program_writes_without_ioweir(place: tuple[Path, bytes]) -> None:
     folder, plain = place
     assert len(plain) == 3 * 65536
-    assert (folder / "file").read_bytes().startswith(b"ioweir container 1\n")
+    assert (folder / "file").read_bytes().startswith(b"ioweir container 2\n")
     (row,) = json.loads(ioweir("ls", "file", "--json", cwd=folder).stdout)
     assert row["mapping"] == "grouped:2"
     assert row["bytes"] == row["held_bytes"] == len(plain)
-    assert sorted(row["group_bytes"]) == [65536, 2 * 65536]  # one rank, and two
+    assert sorted(row["part_bytes"]) == [65536, 2 * 65536]  # one rank, and two
     assert (row["problems"], row["open_generations"]) == ([], [])
     assert ioweir("check", "file", cwd=folder).stdout == "file: whole, 192 KiB\n"
     text = ioweir("ls", "file", cwd=folder).stdout
@@ -91,6 +91,9 @@ def test_mistakes_and_damage_are_said(place: tuple[Path, bytes]) -> None:
     assert str(index.relative_to(folder)) in checked
     ioweir("merge", "file", cwd=folder, code=1)
     index.write_bytes(whole)
+    index.unlink()
+    assert "1 of 3 index files are not there" in ioweir("check", "file", cwd=folder, code=1).stdout
+    index.write_bytes(whole)
     next(directory(folder).glob("closed.*")).rename(directory(folder) / "open.1")
     assert "begun and not ended" in ioweir("check", "file", cwd=folder, code=1).stdout
     assert "was not closed" in ioweir("merge", "file", cwd=folder, code=1).stderr
@@ -98,3 +101,71 @@ def test_mistakes_and_damage_are_said(place: tuple[Path, bytes]) -> None:
     assert (folder / "rescued").read_bytes() == plain
     shutil.rmtree(directory(folder))
     assert "belongs beside the file" in ioweir("check", "file", cwd=folder, code=1).stdout
+
+
+@pytest.mark.parametrize("kind", MPI_KINDS)
+def test_logs(kind: str, tmp_path: Path) -> None:
+    if shutil.which(f"mpirun.{kind}") is None:
+        pytest.skip(f"mpirun.{kind} is not installed")
+    plain = kernel(tmp_path, kind, "file", "log")
+    (row,) = json.loads(ioweir("ls", "file", "--json", cwd=tmp_path).stdout)
+    assert row["mapping"] == "log"
+    assert row["part_bytes"] == [65536] * 3
+    assert row["segments"] == 3 * 16
+    assert row["index_entries"] == 3, "16 pieces at equal distances are one entry"
+    assert "3 logs, each 64.00 KiB to 64.00 KiB of the file, 3 entries" in ioweir("ls", "file", cwd=tmp_path).stdout
+    assert ioweir("check", "file", cwd=tmp_path).stdout == "file: whole, 192 KiB\n"
+    # A log that is gone, or too short, is named.
+    log = next(directory(tmp_path).glob("logs.1/data.*"))
+    whole = log.read_bytes()
+    assert len(whole) == 65536
+    log.write_bytes(whole[:-1])
+    assert f"{log.relative_to(tmp_path)} is shorter" in ioweir("check", "file", cwd=tmp_path, code=1).stdout
+    assert "cannot read" in ioweir("merge", "file", cwd=tmp_path, code=1).stderr
+    log.unlink()
+    assert f"{log.relative_to(tmp_path)}: No such file" in ioweir("check", "file", cwd=tmp_path, code=1).stdout
+    assert str(log.relative_to(tmp_path)) in ioweir("merge", "file", cwd=tmp_path, code=1).stderr
+    log.write_bytes(whole)
+    # So is the index of one log in the place of another's.
+    index, other = (next(directory(tmp_path).glob(f"logs.{rank}/index.*")) for rank in (1, 2))
+    kept = index.read_bytes()
+    index.write_bytes(other.read_bytes())
+    assert "it is of another file" in ioweir("check", "file", cwd=tmp_path, code=1).stdout
+    index.write_bytes(kept)
+    ioweir("merge", "file", cwd=tmp_path)
+    assert (tmp_path / "file").read_bytes() == plain
+    assert not list(tmp_path.glob(".ioweir-*"))
+
+
+@pytest.mark.parametrize("kind", MPI_KINDS)
+def test_subfiles(kind: str, tmp_path: Path) -> None:
+    if shutil.which(f"mpirun.{kind}") is None:
+        pytest.skip(f"mpirun.{kind} is not installed")
+    folder = tmp_path / "here"
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for each in (folder, *folders):
+        each.mkdir()
+    targets = ", ".join(json.dumps(str(each)) for each in folders)
+    more = f'stripe = {{ size = "16 KiB" }}\ntargets = [{targets}]\n'
+    plain = kernel(folder, kind, "file", "subfiles:3", more)
+    (row,) = json.loads(ioweir("ls", "file", "--json", cwd=folder).stdout)
+    assert row["mapping"] == "subfiles:3 stripe 16384"
+    assert row["part_bytes"] == [65536] * 3
+    parts = [Path(path) for path in row["part_paths"]]
+    assert [part.parent for part in parts] == [folders[0], folders[1], folders[0]]
+    for number, part in enumerate(parts):
+        stripes = [plain[at : at + 16384] for at in range(number * 16384, len(plain), 3 * 16384)]
+        assert part.read_bytes()[4096:] == b"".join(stripes)
+    assert ioweir("check", "file", cwd=folder).stdout == "file: whole, 192 KiB\n"
+    whole = parts[1].read_bytes()
+    parts[1].write_bytes(parts[2].read_bytes())
+    assert f"{parts[1]}: it is subfile 2" in ioweir("check", "file", cwd=folder, code=1).stdout
+    parts[1].write_bytes(whole[:-1])
+    assert f"{parts[1]}: it has" in ioweir("check", "file", cwd=folder, code=1).stdout
+    assert str(parts[1]) in ioweir("merge", "file", cwd=folder, code=1).stderr
+    parts[1].unlink()
+    assert f"{parts[1]}: No such file" in ioweir("check", "file", cwd=folder, code=1).stdout
+    parts[1].write_bytes(whole)
+    ioweir("merge", "file", cwd=folder)
+    assert (folder / "file").read_bytes() == plain
+    assert not [path for each in (folder, *folders) for path in each.glob(".ioweir-*")]

@@ -34,6 +34,8 @@ BUFFER: Final = 1024
 LONGEST_STUB: Final = 512
 TWO: Final = ('writers = "aggregators:2"', f"buffer = {BUFFER}", f"stripe = {{ size = {STRIPE}, count = 3 }}")
 AT_SYNC: Final = 'visibility = "sync"'
+SUBFILE_HEADER: Final = 4096
+IN_PARTS: Final = ("grouped", "log", "subfiles")
 
 # Buffers and stripes are small, so that the programs' small files take several rounds and parts. Not smaller: PnetCDF
 # begins its first variable at a multiple of the stripe, and without a plan at one of 512 bytes.
@@ -46,6 +48,8 @@ STRATEGIES: Final[dict[str, tuple[str, ...]]] = {
     "behind": ('writers = "behind:1"', AT_SYNC),
     "grouped": ('mapping = "grouped:2"', AT_SYNC),
     "auto": ('writers = "auto"', f"buffer = {BUFFER}", f"stripe = {{ size = {STRIPE}, count = 3 }}"),
+    "log": ('mapping = "log"', AT_SYNC),
+    "subfiles": ('mapping = "subfiles:2"', f"stripe = {{ size = {STRIPE} }}"),
 }
 
 
@@ -119,29 +123,27 @@ CASES: Final = {
 }  # fmt: skip
 ONLY_OPEN_MPI: Final = ("pnetcdf", "pnetcdf-fortran", "netcdf", "h5py")
 """Those whose library Debian builds for Open MPI alone."""
-TWO_HANDLES: Final = {("pnetcdf", "grouped")}
-"""Independent data mode opens the file again for writing, which is refused of a container."""
 
 ALL: Final = [
     (mpi, name, strategy)
     for mpi in (OPEN_MPI, MPICH)
     for name in CASES
     for strategy in STRATEGIES
-    if (mpi is OPEN_MPI or name not in ONLY_OPEN_MPI) and (name, strategy) not in TWO_HANDLES
+    if mpi is OPEN_MPI or name not in ONLY_OPEN_MPI
 ]
 EVERY_STRATEGY: Final = {("openmpi", "hdf5"), ("openmpi", "pnetcdf")}
 SOME: Final = {
     ("openmpi", "hdf5-fortran"): ("behind",),
     ("openmpi", "pnetcdf-fortran"): ("grouped",),
-    ("openmpi", "netcdf"): ("cyclic", "grouped"),
-    ("openmpi", "mpif"): ("everyone",),
-    ("openmpi", "use-mpi"): ("contention-free",),
+    ("openmpi", "netcdf"): ("cyclic", "grouped", "log"),
+    ("openmpi", "mpif"): ("everyone", "subfiles"),
+    ("openmpi", "use-mpi"): ("contention-free", "log"),
     ("openmpi", "mpi-f08"): ("grouped",),
     ("openmpi", "mpi4py"): ("cooperative", "behind"),
     ("openmpi", "h5py"): ("even", "grouped"),
     ("mpich", "hdf5"): ("cyclic", "behind", "grouped"),
-    ("mpich", "mpi-f08"): ("cooperative",),
-    ("mpich", "mpi4py"): ("contention-free",),
+    ("mpich", "mpi-f08"): ("cooperative", "subfiles"),
+    ("mpich", "mpi4py"): ("contention-free", "log"),
 }
 
 
@@ -205,7 +207,7 @@ def test_program_under_a_plan_does_what_it_does_without(mpi: Mpi, name: str, str
     one = CASES[name](mpi, data, tmp_path)
     command = mpi.launch(RANKS, *one.command)
     traced = ioweir_run(tmp_path / "trace", command, options=["--plan", plan], env=one.environment, code=None)
-    if strategy == "grouped":
+    if strategy in IN_PARTS:
         merge_all(data, one.shared)
     assert ending(traced.code, traced.out, traced.err, data) == plain
     expect_strategy(traced, data / one.shared, strategy, one.alone)
@@ -235,6 +237,8 @@ APPLIED: Final = {
     "behind": "mapping shared, writers behind:1, domains even, order sequential",
     "grouped": "mapping grouped:2, writers everyone, order sequential",
     "auto": f"mapping shared, writers auto, domains cyclic, order sequential, {TOGETHER}",
+    "log": "mapping log, writers everyone, order sequential",
+    "subfiles": f"mapping subfiles:2, writers everyone, order sequential, stripe size {STRIPE} B, stripe count 2",
 }
 """What the report says of each."""
 
@@ -257,8 +261,8 @@ def expect_strategy(traced: Traced, path: Path, strategy: str, alone: int) -> No
     assert row["bytes"] == sum(e.bytes for e in calls)
     written = [e for e in traced.trace.events if (e.origin, e.layer, e.op) == ("engine", "POSIX", "write")]
     there = [e for e in written if e.path == str(path)]
-    if strategy == "grouped":
-        expect_groups(path, written, wanted)
+    if strategy in IN_PARTS:
+        {"grouped": expect_groups, "log": expect_logs, "subfiles": expect_subfiles}[strategy](path, written, wanted)
         assert sum(e.bytes for e in there) <= LONGEST_STUB
         return
     assert sum(e.bytes for e in there) == wanted.total()
@@ -290,6 +294,34 @@ def expect_groups(path: Path, written: list[Event], wanted: Counter[int]) -> Non
             moved[match[1], int(match[2]), event.rank] += event.bytes
     shared = {(group, rank): moved[at, group, rank] for at, group, rank in moved if (at, 1, RANKS - 1) in moved}
     assert shared == {(rank * 2 // RANKS, rank): wanted[rank] for rank in range(RANKS)}
+
+
+def expect_logs(path: Path, written: list[Event], wanted: Counter[int]) -> None:
+    """Each rank has written all of its bytes to a log of its own."""
+    log = re.compile(re.escape(str(path.parent)) + r"/\.ioweir-([0-9a-f]{32})/logs\.\d+/data\.(\d+)\.(\d+)")
+    moved: dict[str, Counter[int]] = defaultdict(Counter)
+    names: dict[str, set[str]] = defaultdict(set)
+    for event in written:
+        if match := log.fullmatch(event.path):
+            moved[match[1]][event.rank] += event.bytes
+            names[match[1]].add(event.path)
+    (shared,) = [at for at in moved if len(moved[at]) == RANKS]
+    assert moved[shared] == wanted
+    assert len(names[shared]) == RANKS
+
+
+def expect_subfiles(path: Path, written: list[Event], wanted: Counter[int]) -> None:
+    """Each rank has written its bytes to them, behind the 4096 that say which one it is."""
+    subfile = re.compile(re.escape(str(path.parent)) + r"/\.ioweir-([0-9a-f]{32})/subfile\.\d+")
+    moved: dict[str, Counter[int]] = defaultdict(Counter)
+    names: dict[str, set[str]] = defaultdict(set)
+    for event in written:
+        if (match := subfile.fullmatch(event.path)) and event.offset >= SUBFILE_HEADER:
+            moved[match[1]][event.rank] += event.bytes
+            names[match[1]].add(event.path)
+    (shared,) = [at for at in moved if moved[at] == wanted]
+    stripes = -(-path.stat().st_size // STRIPE)  # the merged file's
+    assert len(names[shared]) == min(2, stripes)
 
 
 def expect_aggregators(traced: Traced, path: Path, written: list[Event], strategy: str) -> None:

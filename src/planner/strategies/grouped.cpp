@@ -157,6 +157,8 @@ Result<Plan> make(const PlanRequest& request) {
 Strategy within_group(const Strategy& strategy) {
     Strategy inner = strategy;
     inner.mapping = {MappingKind::shared, 0};
+    // A log takes bytes as they come.
+    if (strategy.mapping.kind == MappingKind::log && inner.order == Order::arrival) inner.order = Order::sequential;
     return inner;
 }
 

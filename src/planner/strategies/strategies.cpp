@@ -6,8 +6,9 @@
 namespace ioweir::planner {
 
 std::span<const StrategyEntry* const> executable_strategies() {
-    static constexpr std::array<const StrategyEntry*, 5> table{
-        &everyone_strategy, &aggregators_strategy, &behind_strategy, &automatic_strategy, &grouped_strategy};
+    static constexpr std::array<const StrategyEntry*, 7> table{
+        &everyone_strategy, &aggregators_strategy, &behind_strategy,  &automatic_strategy,
+        &grouped_strategy,  &log_strategy,         &subfiles_strategy};
     return table;
 }
 

@@ -1,0 +1,60 @@
+// DataFiles: the open files of a container's bytes. A reader of ten thousand logs has as many to open, and not as many descriptors.
+// What does not live here: which file holds which bytes (map.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "storage/backend.hpp"
+
+namespace ioweir::container {
+
+/// Closed when the last one who uses it has done so.
+class DataFile {
+public:
+    DataFile(storage::Backend& below, int descriptor) : below_(below), descriptor_(descriptor) {}
+    ~DataFile() { below_.close(descriptor_); }
+    DataFile(const DataFile&) = delete;
+    DataFile& operator=(const DataFile&) = delete;
+    [[nodiscard]] int descriptor() const { return descriptor_; }
+
+private:
+    storage::Backend& below_;
+    const int descriptor_;
+};
+
+/// Not thread safe; files that it gives may be used without it.
+class DataFiles {
+public:
+    /// `path_of` says where a file is, by its number.
+    DataFiles(storage::Backend& below, std::function<std::string(std::int64_t)> path_of, int flags)
+        : below_(below), path_of_(std::move(path_of)), flags_(flags) {}
+
+    struct Got {
+        std::shared_ptr<DataFile> file;
+        int error = 0;        ///< an errno value, where there is none
+        bool is_new = false;  ///< it has just been opened
+    };
+    /// The least recently used one beyond `most` is let go.
+    [[nodiscard]] Got get(std::int64_t source);
+    void forget(std::int64_t source);
+
+    static constexpr std::size_t most = 64;
+
+private:
+    struct Entry {
+        std::int64_t source;
+        std::shared_ptr<DataFile> file;
+    };
+    storage::Backend& below_;
+    const std::function<std::string(std::int64_t)> path_of_;
+    const int flags_;
+    std::list<Entry> open_;  ///< the last used first
+};
+
+}  // namespace ioweir::container

@@ -1,0 +1,266 @@
+#include "container/generations.hpp"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/checksum.hpp"
+
+namespace ioweir::container {
+namespace {
+
+constexpr std::string_view open_prefix = "open.", closed_prefix = "closed.";
+
+std::string file_of(const Directory& directory, std::string_view prefix, std::uint32_t number) {
+    return directory.path + "/" + std::string(prefix) + std::to_string(number);
+}
+
+struct Numbers {
+    std::vector<std::uint32_t> open, closed;
+};
+
+Result<Numbers> numbers_in(const Directory& directory) {
+    const Names there = names_in(directory.path);
+    if (there.error != 0) return missing(directory.path, there.error);
+    Numbers numbers;
+    for (const std::string& name : there.names) {
+        if (const auto number = number_after(name, open_prefix)) numbers.open.push_back(*number);
+        if (const auto number = number_after(name, closed_prefix)) numbers.closed.push_back(*number);
+    }
+    std::sort(numbers.open.begin(), numbers.open.end());
+    return numbers;
+}
+
+/// A file's beginning; shorter than asked for at its end.
+std::string begin_of(int descriptor, std::int64_t offset, std::size_t bytes) {
+    std::string text(bytes, '\0');
+    ssize_t got = 0;
+    do {
+        got = ::pread(descriptor, text.data(), bytes, offset);
+    } while (got < 0 && errno == EINTR);
+    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return text;
+}
+
+/// What an ended generation says, for itself and those before it whose files it has replaced.
+struct Said {
+    Stamp stamp = 0;
+    Left left;
+};
+
+constexpr std::size_t most_closed_bytes = 200;
+
+std::string closed_text(const Said& said) {
+    std::array<char, most_closed_bytes> text{};
+    std::snprintf(text.data(), text.size(), "stamp %016llx\nindexes %lld\nbytes %lld\n",
+                  static_cast<unsigned long long>(said.stamp), static_cast<long long>(said.left.files),
+                  static_cast<long long>(said.left.bytes));
+    std::string facts = text.data();
+    std::snprintf(text.data(), text.size(), "check %016llx\n",
+                  static_cast<unsigned long long>(checksum(facts.data(), facts.size())));
+    return facts + text.data();
+}
+
+struct Read {
+    std::optional<Said> said;  ///< nothing where the file is not whole
+    int error = 0;             ///< an errno value, where it cannot be read
+};
+
+Read read_closed(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return {std::nullopt, errno};
+    const std::string text = begin_of(descriptor, 0, most_closed_bytes);
+    ::close(descriptor);
+    Said said;
+    unsigned long long stamp = 0;
+    long long files = 0, bytes = 0;
+    if (std::sscanf(text.c_str(), "stamp %16llx\nindexes %lld\nbytes %lld\n", &stamp, &files, &bytes) != 3) return {};
+    said = {static_cast<Stamp>(stamp), {files, bytes}};
+    if (text != closed_text(said) || said.stamp < 0) return {};
+    return {said, 0};
+}
+
+std::optional<Stamp> stamp_of_closed(const std::string& path) {
+    const Read read = read_closed(path);
+    return read.said ? std::optional(read.said->stamp) : std::nullopt;
+}
+
+/// Of the last batch that is whole enough to be read; batches of one index have rising stamps.
+Stamp stamp_of_index(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return 0;
+    Stamp last = 0;
+    for (std::int64_t at = 0;;) {
+        const BatchHead head = read_head(begin_of(descriptor, at, batch_header_bytes));
+        if (head.bytes == 0) break;
+        last = std::max(last, head.stamp);
+        at += head.bytes;
+    }
+    ::close(descriptor);
+    return last;
+}
+
+int write_file(const std::string& path, int flags, std::string_view text) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
+    if (descriptor < 0) return errno;
+    int error = 0;
+    ssize_t written = 0;
+    do {
+        written = text.empty() ? 0 : ::pwrite(descriptor, text.data(), text.size(), 0);
+    } while (written < 0 && errno == EINTR);
+    if (written < 0) error = errno;
+    if (written >= 0 && written < std::ssize(text)) error = ENOSPC;
+    if (::close(descriptor) != 0 && error == 0 && errno != EINTR) error = errno;
+    return error;
+}
+
+/// From 1 to `most`.
+std::uint32_t random_step(std::uint32_t most) {
+    std::uint32_t random = 0;
+    if (::getrandom(&random, sizeof random, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof random)) return 1;
+    return 1 + random % most;
+}
+
+}  // namespace
+
+Result<Generation> begin_generation(const Directory& directory) {
+    auto there = numbers_in(directory);
+    if (!there) return there.error();
+    std::uint32_t last = 0;
+    for (const auto* list : {&there.value().open, &there.value().closed}) {
+        for (const std::uint32_t number : *list) last = std::max(last, number);
+    }
+    // Where many begin at once, each with a handle of its own, they keep out of each other's way: numbers may be left out.
+    for (std::uint32_t step = 1;; step = std::min<std::uint32_t>(2 * step, 1U << 16)) {
+        last += random_step(step);
+        const int error = write_file(file_of(directory, open_prefix, last), O_CREAT | O_EXCL, "");
+        if (error == EEXIST) continue;
+        if (error != 0) return missing(directory.path, error);
+        const std::array<std::uint32_t, 1> own{last};
+        auto stamp = largest_stamp(directory, own);
+        if (stamp) return Generation{last, stamp.value()};
+        ::unlink(file_of(directory, open_prefix, last).c_str());
+        return stamp.error();
+    }
+}
+
+namespace {
+
+/// So that no two at a time take over what an ended generation says. Nobody waits: whoever does not get it leaves that to a later one.
+class TakingOver {
+public:
+    explicit TakingOver(const Directory& directory)
+        : descriptor_(::open((directory.path + "/about").c_str(), O_RDWR | O_CLOEXEC)) {
+        struct flock whole{};
+        whole.l_type = F_WRLCK;
+        whole.l_whence = SEEK_SET;
+        allowed_ = descriptor_ >= 0 && ::fcntl(descriptor_, F_OFD_SETLK, &whole) == 0;
+    }
+    ~TakingOver() {
+        if (descriptor_ >= 0) ::close(descriptor_);
+    }
+    TakingOver(const TakingOver&) = delete;
+    TakingOver& operator=(const TakingOver&) = delete;
+    [[nodiscard]] bool allowed() const { return allowed_; }
+
+private:
+    const int descriptor_;
+    bool allowed_ = false;
+};
+
+}  // namespace
+
+int end_generation(const Directory& directory, std::uint32_t generation, Stamp last, Left left) {
+    const TakingOver over(directory);
+    const auto there = numbers_in(directory);
+    if (!there) return EIO;
+    // The last one says which number comes next; for those before it, it says what they said.
+    Said said{last, left};
+    std::vector<std::uint32_t> before;
+    for (const std::uint32_t number : there.value().closed) {
+        if (number > generation || !over.allowed()) continue;
+        const Read read = read_closed(file_of(directory, closed_prefix, number));
+        if (!read.said) continue;
+        before.push_back(number);
+        said.stamp = std::max(said.stamp, read.said->stamp);
+        said.left.files += read.said->left.files;
+        said.left.bytes += read.said->left.bytes;
+    }
+    const std::string open = file_of(directory, open_prefix, generation);
+    if (const int error = write_file(open, 0, closed_text(said)); error != 0) return error;
+    // In this order nothing is ever counted twice.
+    for (const std::uint32_t number : before) ::unlink(file_of(directory, closed_prefix, number).c_str());
+    return ::rename(open.c_str(), file_of(directory, closed_prefix, generation).c_str()) == 0 ? 0 : errno;
+}
+
+Result<Generations> generations_in(const Directory& directory) {
+    for (int attempt = 0;; ++attempt) {
+        auto there = numbers_in(directory);
+        if (!there) return there.error();
+        Generations all{std::move(there.value().open), {}};
+        bool gone = false;
+        for (const std::uint32_t number : there.value().closed) {
+            const std::string path = file_of(directory, closed_prefix, number);
+            const Read read = read_closed(path);
+            if (read.error == ENOENT && attempt < 10) {
+                gone = true;  // replaced by another one since
+                break;
+            }
+            if (!read.said)
+                return Error{
+                    "a damaged part of an ioweir container",
+                    path + ": " + (read.error != 0 ? std::strerror(read.error) : "it is not as ioweir writes it"),
+                    "restore it from a copy"};
+            all.left.files += read.said->left.files;
+            all.left.bytes += read.said->left.bytes;
+        }
+        if (!gone) return all;
+    }
+}
+
+Result<std::vector<std::uint32_t>> open_generations(const Directory& directory) {
+    auto there = numbers_in(directory);
+    if (!there) return there.error();
+    return there.take().open;
+}
+
+Result<Stamp> largest_stamp(const Directory& directory, std::span<const std::uint32_t> own) {
+    const auto there = numbers_in(directory);
+    if (!there) return there.error();
+    const auto is_own = [&](std::uint32_t number) { return std::find(own.begin(), own.end(), number) != own.end(); };
+    std::vector<std::uint32_t> unsaid;  // generations of which only their indexes tell
+    for (const std::uint32_t number : there.value().open) {
+        if (!is_own(number)) unsaid.push_back(number);
+    }
+    Stamp largest = 0;
+    bool all_said = true;
+    for (const std::uint32_t number : there.value().closed) {
+        const auto stamp = stamp_of_closed(file_of(directory, closed_prefix, number));
+        largest = std::max(largest, stamp.value_or(0));
+        // It may stand for others that were ended before it. One that is gone by now was ended by another that is here or comes.
+        if (!stamp) all_said = false;
+    }
+    if (unsaid.empty() && all_said) return largest;
+    auto files = index_files(directory);
+    if (!files) return files.error();
+    for (const IndexFile& file : files.value()) {
+        if (is_own(file.generation)) continue;
+        if (all_said && std::find(unsaid.begin(), unsaid.end(), file.generation) == unsaid.end()) continue;
+        largest = std::max(largest, stamp_of_index(file.path));
+    }
+    return largest;
+}
+
+}  // namespace ioweir::container

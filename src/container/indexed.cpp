@@ -1,0 +1,342 @@
+#include "container/indexed.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "container/pieces.hpp"
+
+namespace ioweir::container {
+namespace {
+
+using layout::Extent;
+
+constexpr std::size_t first_room = 4096;
+/// Runs of 48 bytes that are kept in memory at most: 24 MiB.
+constexpr std::size_t most_room = std::size_t{1} << 19;
+
+/// `later` hides what it covers of the map.
+void lay_over(std::map<std::int64_t, Segment>& map, Segment later) {
+    auto at = map.upper_bound(later.logical.offset);
+    if (at != map.begin()) --at;
+    while (at != map.end() && at->second.logical.offset < later.logical.end()) {
+        const Segment old = at->second;
+        if (old.logical.end() <= later.logical.offset) {
+            ++at;
+            continue;
+        }
+        at = map.erase(at);
+        if (old.logical.offset < later.logical.offset)
+            map[old.logical.offset] = {
+                {old.logical.offset, later.logical.offset - old.logical.offset}, old.place, old.source};
+        if (old.logical.end() > later.logical.end()) {
+            const std::int64_t skipped = later.logical.end() - old.logical.offset;
+            map[later.logical.end()] = {
+                {later.logical.end(), old.logical.end() - later.logical.end()}, old.place + skipped, old.source};
+        }
+    }
+    // Programs write from front to back: one segment grows.
+    if (const auto next = map.lower_bound(later.logical.offset); next != map.begin()) {
+        Segment& before = std::prev(next)->second;
+        if (before.logical.end() == later.logical.offset && before.source == later.source &&
+            before.place + before.logical.length == later.place) {
+            before.logical.length += later.logical.length;
+            return;
+        }
+    }
+    map[later.logical.offset] = later;
+}
+
+}  // namespace
+
+IndexedContainer::IndexedContainer(storage::Backend& below, Clock& clock, Directory directory)
+    : Container(below, clock, std::move(directory)),
+      room_(first_room),
+      files_(below_, [this](std::int64_t source) { return directory_.data(source); }, O_RDONLY) {}
+
+IndexedContainer::~IndexedContainer() {
+    if (index_ >= 0) below_.close(index_);
+}
+
+Result<std::unique_ptr<Container>> IndexedContainer::open(storage::Backend& below, Clock& clock, Directory directory,
+                                                          Role role) {
+    std::unique_ptr<Container> made(new IndexedContainer(below, clock, std::move(directory)));
+    if (auto problem = made->join(role)) return *problem;
+    return made;
+}
+
+std::optional<Error> IndexedContainer::join(const Role& role) {
+    const std::lock_guard guard(lock_);
+    // Now rather than at the first read or write: an error of MPI_File_open is one that programs expect.
+    if (role.writes && !data_) {
+        if (const int error = open_own(role); error != 0) {
+            return Error{"a part of an ioweir container cannot be opened",
+                         directory_.data(own_source_) + ": " + std::strerror(error),
+                         "the directory belongs beside the file of which it holds the bytes"};
+        }
+    }
+    if (role.reads && !reads_) {
+        // What was written before anybody wanted to read it can be read like others' bytes.
+        if (const int error = flush_now(false); error != 0)
+            return Error{"the index of an ioweir container cannot be written",
+                         directory_.path + ": " + std::strerror(error), "is there room on its file system?"};
+        if (load() != 0) return Error{problem_, "", ""};
+        reads_ = true;
+    }
+    if (role.writes) writers_.push_back({role.generation, role.rank});
+    return std::nullopt;
+}
+
+int IndexedContainer::leave(const Role& role, Left* left) {
+    const std::lock_guard guard(lock_);
+    const int error = flush_now(false);
+    const auto writer = std::find(writers_.begin(), writers_.end(), Writer{role.generation, role.rank});
+    if (!role.writes || writer == writers_.end()) return error;
+    if (writer == writers_.begin() && index_ >= 0) {
+        if (left != nullptr) *left = {1, index_bytes_};
+        below_.close(std::exchange(index_, -1));
+        index_bytes_ = 0;
+    }
+    writers_.erase(writer);
+    if (writers_.empty()) fresh_.clear();  // after an error, which is told: nobody could put it into an index any more
+    return error;
+}
+
+int IndexedContainer::open_own(const Role& role) {
+    own_source_ = directory_.is_log() ? log_source(role.generation, role.rank) : role.group;
+    const std::string path = directory_.data(own_source_);
+    const int flags = directory_.is_log() ? O_CREAT | O_EXCL : 0;
+    storage::Opened opened = below_.open(path.c_str(), O_RDWR | flags);
+    if (opened.descriptor < 0 && opened.error == EACCES) opened = below_.open(path.c_str(), O_WRONLY | flags);
+    if (opened.descriptor < 0) return opened.error;
+    data_ = std::make_shared<DataFile>(below_, opened.descriptor);
+    return 0;
+}
+
+int IndexedContainer::load() {
+    known_ = {};
+    auto indexes = read_indexes(directory_);
+    if (!indexes) {
+        problem_ = indexes.error().message();
+        return EIO;
+    }
+    for (const Batch& batch : indexes.value().batches) clock_.adopt(batch.time.stamp);
+    known_ = LogicalMap(std::move(indexes.value().batches));
+    loaded_ = true;
+    return 0;
+}
+
+std::string IndexedContainer::problem() const {
+    const std::lock_guard guard(lock_);
+    return problem_;
+}
+
+void IndexedContainer::record(Extent written, std::int64_t place) {
+    fresh_.add(written, place);
+    fresh_end_ = std::max(fresh_end_, written.end());
+    if (reads_) lay_over(own_, {written, place, own_source_});
+}
+
+int IndexedContainer::make_room() {
+    if (fresh_.size() < room_) return 0;
+    fresh_.assign(compacted(fresh_.runs()));
+    if (fresh_.size() <= most_room / 2) {
+        room_ = std::max(first_room, 2 * fresh_.size());
+        return 0;
+    }
+    const int error = append(fresh_.runs(), false);
+    if (error == 0) {
+        fresh_.clear();
+        room_ = first_room;
+    }
+    return error;
+}
+
+int IndexedContainer::append(std::vector<Run> entries, bool durable) {
+    if (writers_.empty()) return EBADF;
+    const Writer& writer = writers_.front();
+    if (index_ < 0) {
+        const std::string path = directory_.index(own_source_, writer.generation, writer.rank);
+        const storage::Opened opened = below_.open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        if (opened.descriptor < 0) return opened.error;
+        index_ = opened.descriptor;
+    }
+    const std::string bytes =
+        encode({{clock_.next(), writer.generation, writer.rank}, own_source_, std::move(entries)});
+    // At a known place: what a failed attempt has left is written over by the next one.
+    const storage::Transfer done = below_.write_at(index_, bytes.data(), std::ssize(bytes), index_bytes_);
+    if (done.error != 0) {
+        (void)!::ftruncate(index_, index_bytes_);  // the next batch may be shorter
+        return done.error;
+    }
+    index_bytes_ += done.bytes;
+    return durable && ::fdatasync(index_) != 0 ? errno : 0;
+}
+
+int IndexedContainer::flush(bool durable) {
+    const std::lock_guard guard(lock_);
+    return flush_now(durable);
+}
+
+int IndexedContainer::flush_now(bool durable) {
+    loaded_ = false;
+    if (!data_) return 0;
+    if (durable && ::fdatasync(data_->descriptor()) != 0) return errno;
+    if (!fresh_.empty()) {
+        if (const int error = append(compacted(fresh_.runs()), durable); error != 0) return error;
+    }
+    fresh_.clear();
+    fresh_end_ = 0;
+    room_ = first_room;
+    own_.clear();
+    return 0;
+}
+
+void IndexedContainer::adopt(Stamp known) {
+    clock_.adopt(known);
+    const std::lock_guard guard(lock_);
+    loaded_ = false;
+}
+
+int IndexedContainer::look_around() {
+    std::vector<std::uint32_t> own;
+    {
+        const std::lock_guard guard(lock_);
+        for (const Writer& writer : writers_) own.push_back(writer.generation);
+    }
+    const auto largest = largest_stamp(directory_, own);
+    if (!largest) return EIO;
+    clock_.adopt(largest.value());
+    return 0;
+}
+
+std::int64_t IndexedContainer::length() {
+    const std::lock_guard guard(lock_);
+    return length_now();
+}
+
+std::int64_t IndexedContainer::length_now() {
+    if (directory_.is_log()) {
+        if (!loaded_ && load() != 0) return -1;
+        return std::max(known_.length(), fresh_end_);
+    }
+    const auto found = container::length(directory_);
+    return found ? found.value() : -1;
+}
+
+int IndexedContainer::set_length(std::int64_t bytes) {
+    const std::lock_guard guard(lock_);
+    loaded_ = false;
+    const std::int64_t there = length_now();
+    if (there < 0) return EIO;
+    const bool cuts = bytes < there;
+    int error = 0;
+    if (cuts || directory_.is_log()) error = append({{bytes, 0, cuts ? cut_here : grown_here, 0, 0, 1}}, false);
+    if (error == 0 && !directory_.is_log()) error = container::set_length(directory_, bytes, !cuts);
+    loaded_ = false;
+    return error;
+}
+
+Segment IndexedContainer::locate(std::int64_t offset) const {
+    std::int64_t until = INT64_MAX;  // where something else begins
+    auto own = own_.upper_bound(offset);
+    if (own != own_.end()) until = own->first;
+    if (own != own_.begin()) {
+        const Segment& before = std::prev(own)->second;
+        if (before.logical.end() > offset) {
+            const std::int64_t skipped = offset - before.logical.offset;
+            return {{offset, before.logical.length - skipped}, before.place + skipped, before.source};
+        }
+    }
+    Segment known = known_.locate(offset);
+    known.logical.length = std::min(known.logical.end(), until) - offset;
+    return known;
+}
+
+std::int64_t IndexedContainer::attempt_write(int, const iovec* pieces, int count, std::int64_t offset) {
+    std::shared_ptr<DataFile> data;
+    std::int64_t place = offset;
+    const std::int64_t wanted = storage::total_bytes(pieces, count);
+    {
+        const std::lock_guard guard(lock_);
+        if (writers_.empty()) return -EBADF;
+        if (const int error = make_room(); error != 0) return -error;
+        data = data_;
+        if (directory_.is_log()) {
+            place = log_end_;
+            log_end_ += wanted;
+        }
+    }
+    const std::int64_t moved = below_.attempt_write(data->descriptor(), pieces, count, place);
+    const std::lock_guard guard(lock_);
+    // What was not written leaves no hole, unless another thread has gone on meanwhile.
+    if (directory_.is_log() && moved < wanted && log_end_ == place + wanted)
+        log_end_ = place + std::max<std::int64_t>(0, moved);
+    if (moved > 0) record({offset, moved}, place);
+    return moved;
+}
+
+std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count, std::int64_t offset) {
+    Segment segment;
+    std::shared_ptr<DataFile> data;
+    std::int64_t end = 0;
+    {
+        const std::lock_guard guard(lock_);
+        if (!loaded_) {
+            if (const int error = load(); error != 0) return -error;
+        }
+        segment = locate(offset);
+        if (segment.source < 0) {
+            end = length_now();
+        } else {
+            auto got = files_.get(segment.source);
+            if (!got.file) {
+                problem_ = directory_.data(segment.source) + ": " + std::strerror(got.error);
+                return -got.error;
+            }
+            data = std::move(got.file);
+        }
+    }
+    const std::int64_t wanted = storage::total_bytes(pieces, count);
+    if (segment.source < 0) {
+        // A hole reads as zeros up to the end of the file.
+        if (end < 0) return -EIO;
+        const std::int64_t bytes = std::min({wanted, segment.logical.length, std::max<std::int64_t>(0, end - offset)});
+        return Beginning(pieces, count, bytes).clear();
+    }
+    std::int64_t moved = 0;
+    if (segment.logical.length >= wanted) {
+        moved = below_.attempt_read(data->descriptor(), pieces, count, segment.place);
+    } else {
+        const Beginning part(pieces, count, segment.logical.length);
+        moved = below_.attempt_read(data->descriptor(), part.pieces.data(), part.count, segment.place);
+    }
+    if (moved == 0 && wanted > 0) {
+        const std::lock_guard guard(lock_);
+        problem_ = directory_.data(segment.source) + " is shorter than its index says";
+        return -EIO;
+    }
+    return moved;
+}
+
+int IndexedContainer::attempt_flush(int, std::int64_t bytes, std::int64_t offset) {
+    std::shared_ptr<DataFile> data;
+    std::int64_t log_end = 0;
+    {
+        const std::lock_guard guard(lock_);
+        data = data_;
+        log_end = log_end_;
+    }
+    if (!data) return -EBADF;
+    // A log has no bytes at that offset; whatever waits in it goes.
+    return directory_.is_log() ? below_.attempt_flush(data->descriptor(), log_end, 0)
+                               : below_.attempt_flush(data->descriptor(), bytes, offset);
+}
+
+}  // namespace ioweir::container

@@ -1,0 +1,79 @@
+// A container with an index (index.hpp): groups with a file each, and logs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "container/container.hpp"
+#include "container/data_files.hpp"
+#include "container/map.hpp"
+#include "container/runs.hpp"
+
+namespace ioweir::container {
+
+class IndexedContainer final : public Container {
+public:
+    [[nodiscard]] static Result<std::unique_ptr<Container>> open(storage::Backend& below, Clock& clock,
+                                                                 Directory directory, Role role);
+    ~IndexedContainer() override;
+
+    [[nodiscard]] std::optional<Error> join(const Role& role) override;
+    int leave(const Role& role, Left* left) override;
+    int flush(bool durable) override;
+    void adopt(Stamp known) override;
+    int look_around() override;
+    [[nodiscard]] std::int64_t length() override;
+    int set_length(std::int64_t bytes) override;
+    [[nodiscard]] std::string problem() const override;
+
+    std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
+    std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
+    int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override;
+
+private:
+    IndexedContainer(storage::Backend& below, Clock& clock, Directory directory);
+
+    /// A handle that writes.
+    struct Writer {
+        std::uint32_t generation = 0;
+        std::uint32_t rank = 0;
+        friend bool operator==(const Writer&, const Writer&) = default;
+    };
+
+    // With lock_ held:
+    int flush_now(bool durable);
+    [[nodiscard]] int open_own(const Role& role);
+    void record(layout::Extent written, std::int64_t place);
+    /// Memory for what is not in the index is bounded: joins it, and if that does not help, appends it. An errno value.
+    int make_room();
+    int load();
+    /// The part of the logical file from `offset` on that lies together, in a file or in none (`source` -1).
+    [[nodiscard]] Segment locate(std::int64_t offset) const;
+    int append(std::vector<Run> entries, bool durable);
+    [[nodiscard]] std::int64_t length_now();
+
+    mutable std::mutex lock_;  ///< for everything below; not held while data are moved
+    bool reads_ = false;
+    std::vector<Writer> writers_;     ///< the index goes by the first one's name
+    std::int64_t own_source_ = -1;    ///< the file of this process's bytes
+    std::shared_ptr<DataFile> data_;  ///< it; null: this process does not write
+    std::int64_t log_end_ = 0;        ///< log: of this process's file
+    int index_ = -1;
+    std::int64_t index_bytes_ = 0;
+    RunBuilder fresh_;            ///< written and not in the index, in order
+    std::size_t room_;            ///< how many runs of them there may be before make_room()
+    std::int64_t fresh_end_ = 0;  ///< of the furthest
+    std::map<std::int64_t, Segment>
+        own_;  ///< for reading: all that was written since the last flush; hides what is known
+    bool loaded_ = false;
+    LogicalMap known_;  ///< as the indexes had it when last loaded
+    DataFiles files_;
+    std::string problem_;
+};
+
+}  // namespace ioweir::container

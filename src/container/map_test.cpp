@@ -1,0 +1,118 @@
+// Where each byte lies: against an array with one entry a byte, and 100 million pieces in a bounded memory.
+#include "container/map.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ioweir::container {
+namespace {
+
+using Entry = Run;  // in a test, Run is a member of its class
+
+using Byte = std::pair<std::int64_t, std::int64_t>;  // source and place
+constexpr Byte nowhere{-1, 0};
+
+RC_GTEST_PROP(LogicalMap, SaysOfEachByteWhoWroteItLast, ()) {
+    constexpr std::int64_t unit = 512;  // windows have at least 4 KiB
+    constexpr std::int64_t end = 100;
+    std::vector<Byte> model(2 * end, nowhere);
+    std::int64_t length = 0;
+    std::vector<Batch> batches;
+    for (int i = 0; i < *rc::gen::inRange(0, 12); ++i) {
+        Batch batch{{i + 1, 1, 0}, *rc::gen::inRange<std::int64_t>(0, 3), {}};
+        for (int entry = 0; entry < *rc::gen::inRange(0, 4); ++entry) {
+            if (*rc::gen::inRange(0, 8) == 0) {
+                const auto at = *rc::gen::inRange<std::int64_t>(0, end);
+                const bool cuts = *rc::gen::arbitrary<bool>();
+                batch.entries.push_back({at * unit, 0, cuts ? cut_here : grown_here, 0, 0, 1});
+                length = cuts ? at : std::max(length, at);
+                if (cuts) std::fill(model.begin() + at, model.end(), nowhere);
+                continue;
+            }
+            Entry run;
+            run.length = *rc::gen::inRange<std::int64_t>(1, 20);
+            run.offset = *rc::gen::inRange<std::int64_t>(0, end);
+            run.count = *rc::gen::inRange<std::int64_t>(1, 6);
+            run.stride = run.count > 1 ? run.length + *rc::gen::inRange<std::int64_t>(0, 10) : 0;
+            run.place_stride = run.count > 1 ? run.length : 0;
+            run.place = *rc::gen::inRange<std::int64_t>(0, 50);
+            while (run.end() > 2 * end) --run.count;
+            if (run.count < 1) continue;
+            for (std::int64_t piece = 0; piece < run.count; ++piece) {
+                const Segment one = run.piece(piece, batch.source);
+                for (std::int64_t at = 0; at < one.logical.length; ++at)
+                    model[static_cast<std::size_t>(one.logical.offset + at)] = {batch.source, one.place + at};
+            }
+            length = std::max(length, run.end());
+            batch.entries.push_back({run.offset * unit, run.length * unit, run.place * unit, run.stride * unit,
+                                     run.place_stride * unit, run.count});
+        }
+        batches.push_back(std::move(batch));
+    }
+    std::reverse(batches.begin(), batches.end());  // their stamps count
+    const LogicalMap map(std::move(batches), *rc::gen::element<std::int64_t>(1, 40, 1 << 20));
+    RC_ASSERT(map.length() == length * unit);
+    for (std::int64_t at = 0; at < 2 * end; ++at) {
+        const Segment found = map.locate(at * unit);
+        RC_ASSERT(found.logical.offset == at * unit);
+        RC_ASSERT(found.logical.length > 0);
+        for (std::int64_t on = at; on < std::min(2 * end, found.logical.end() / unit); ++on) {
+            const Byte expected = model[static_cast<std::size_t>(on)];
+            RC_ASSERT(expected.first == found.source);
+            if (found.source >= 0) RC_ASSERT(expected.second * unit == found.place + (on - at) * unit);
+        }
+    }
+    std::vector<Byte> seen(2 * end, nowhere);
+    std::int64_t last = 0;
+    map.visit([&](const Segment& segment) {
+        RC_ASSERT(segment.logical.offset >= last);
+        last = segment.logical.end();
+        for (std::int64_t at = 0; at < segment.logical.length / unit; ++at)
+            seen[static_cast<std::size_t>(segment.logical.offset / unit + at)] = {segment.source,
+                                                                                  segment.place / unit + at};
+    });
+    RC_ASSERT(seen == model);
+}
+
+std::int64_t peak_bytes() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+/// 10,000 writers, each with 10,000 pieces that go round: what BT-like programs leave in logs.
+TEST(LogicalMap, AHundredMillionStridedPiecesTakeLittleMemory) {
+    constexpr std::int64_t writers = 10'000, each = 10'000, piece = 1640;
+    const std::int64_t before = peak_bytes();
+    std::vector<Batch> batches;
+    for (std::int64_t writer = 0; writer < writers; ++writer) {
+        RunBuilder builder;
+        for (std::int64_t i = 0; i < each; ++i) builder.add({(i * writers + writer) * piece, piece}, i * piece);
+        ASSERT_EQ(builder.size() - 1, 1U);
+        batches.push_back({{1 + writer, 1, static_cast<std::uint32_t>(writer)}, writer, builder.runs()});
+        ASSERT_EQ(batches.back().entries.size(), 1U);
+    }
+    // The last one writes its first piece again, elsewhere in its log.
+    batches.push_back({{writers + 1, 1, 0}, 0, {{0, piece, each * piece, 0, 0, 1}}});
+    const LogicalMap map(std::move(batches));
+    EXPECT_EQ(map.pieces(), writers * each + 1);
+    EXPECT_EQ(map.runs(), writers + 1);
+    EXPECT_EQ(map.length(), writers * each * piece);
+    EXPECT_EQ(map.locate(5), (Segment{{5, piece - 5}, each * piece + 5, 0}));
+    for (const std::int64_t i : {1L, 77L, 5'000L, 9'999L}) {
+        for (const std::int64_t writer : {0L, 1L, 4'242L, 9'999L}) {
+            const std::int64_t offset = (i * writers + writer) * piece;
+            EXPECT_EQ(map.locate(offset), (Segment{{offset, piece}, i * piece, writer}));
+            EXPECT_EQ(map.locate(offset + 600), (Segment{{offset + 600, piece - 600}, i * piece + 600, writer}));
+        }
+    }
+    EXPECT_EQ(map.locate(map.length()).source, -1);
+    EXPECT_LT(peak_bytes() - before, std::int64_t{200} << 20);
+}
+
+}  // namespace
+}  // namespace ioweir::container

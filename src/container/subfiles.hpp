@@ -1,0 +1,65 @@
+// Subfiles: stripes of the logical file dealt round over N files, each with its stripes one behind the other. Where a byte lies is
+// arithmetic; what each file is, and where, is written down so that none can be taken for another.
+//
+//   .ioweir-ID/places          in which directories they are, dealt round: one a line
+//   .ioweir-ID/sizes           how long each was when writing was last ended
+//   PLACE/.ioweir-ID.subfile.K its first 4096 bytes say which one it is, then its stripes
+//
+// What does not live here: moving bytes (striped.hpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "container/directory.hpp"
+
+namespace ioweir::container {
+
+/// Of each subfile, before its bytes.
+inline constexpr std::int64_t subfile_header_bytes = 4096;
+
+/// Where bytes of the logical file lie.
+struct Spot {
+    std::int64_t file = 0;   ///< number of the subfile
+    std::int64_t place = 0;  ///< in its bytes, after the header
+    std::int64_t bytes = 0;  ///< from there to the end of the stripe
+};
+[[nodiscard]] Spot spot_of(const Shape& shape, std::int64_t offset);
+/// Bytes, after the header, of subfile `file` that a logical file of `bytes` has.
+[[nodiscard]] std::int64_t bytes_in(const Shape& shape, std::int64_t file, std::int64_t bytes);
+/// How long the logical file is at least, when subfile `file` has that many bytes after its header.
+[[nodiscard]] std::int64_t reach_of(const Shape& shape, std::int64_t file, std::int64_t bytes);
+
+/// The subfiles of a container, by number.
+struct Subfiles {
+    std::vector<std::string> paths;
+    [[nodiscard]] const std::string& path(std::int64_t number) const { return paths[static_cast<std::size_t>(number)]; }
+};
+
+/// Makes them, each with its header and no bytes; `places` are directories, none for the container's own. An Error names the place that
+/// cannot be used; what was made is removed again.
+[[nodiscard]] Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std::string>& places);
+/// As make_subfiles() has written them down.
+[[nodiscard]] Result<Subfiles> read_subfiles(const Directory& directory);
+/// Removes them. An errno value.
+int remove_subfiles(const Directory& directory);
+
+/// Does the file behind a descriptor say that it is that subfile? What is wrong, else empty.
+[[nodiscard]] std::string why_not_subfile(const Directory& directory, int descriptor, std::int64_t number);
+
+/// Of the logical file: as long as its subfiles reach. An Error names the one that is missing.
+[[nodiscard]] Result<std::int64_t> length(const Directory& directory, const Subfiles& subfiles);
+/// An errno value.
+int set_length(const Directory& directory, const Subfiles& subfiles, std::int64_t bytes);
+
+/// Writes down how long each is, at the end of a generation. An errno value.
+int keep_sizes(const Directory& directory, const Subfiles& subfiles, std::uint32_t generation);
+/// They are about to become shorter. An errno value.
+int forget_sizes(const Directory& directory);
+/// Every subfile: is it there, the one that it should be, and as long as it was? What is wrong with each.
+/// `closed`: nobody writes, so that none may be shorter than it was.
+[[nodiscard]] std::vector<std::string> problems_of(const Directory& directory, const Subfiles& subfiles, bool closed);
+
+}  // namespace ioweir::container

@@ -1,0 +1,159 @@
+// Subfiles: the arithmetic against stripes dealt one by one, and every way in which one of them can be the wrong one.
+#include "container/subfiles.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "container/merge.hpp"
+#include "container/testing.hpp"
+
+namespace ioweir::container {
+namespace {
+
+namespace fs = std::filesystem;
+
+RC_GTEST_PROP(Subfiles, HoldEachByteOnce, ()) {
+    const Shape shape{*rc::gen::inRange<std::int64_t>(1, 6), Shape::Kind::subfiles,
+                      *rc::gen::inRange<std::int64_t>(1, 8)};
+    const auto bytes = *rc::gen::inRange<std::int64_t>(0, 200);
+    std::map<std::int64_t, std::int64_t> held;  // by subfile: bytes so far
+    for (std::int64_t offset = 0; offset < bytes; ++offset) {
+        const Spot spot = spot_of(shape, offset);
+        RC_ASSERT(spot.file == offset / shape.stripe_bytes % shape.count);
+        RC_ASSERT(spot.place == held[spot.file]);  // densely, in their order
+        RC_ASSERT(spot.bytes == shape.stripe_bytes - offset % shape.stripe_bytes);
+        ++held[spot.file];
+        RC_ASSERT(reach_of(shape, spot.file, held[spot.file]) == offset + 1);
+    }
+    for (std::int64_t file = 0; file < shape.count; ++file) RC_ASSERT(bytes_in(shape, file, bytes) == held[file]);
+}
+
+/// Three subfiles with 10 stripes of 4 bytes, closed.
+struct Written {
+    Written() : place({3, Shape::Kind::subfiles, 4}) {
+        const auto generation = place.begin();
+        const Role role{true, true, 0, 0, generation};
+        auto writer = place.open(role);
+        EXPECT_EQ(writer->write_at(-1, text.data(), std::ssize(text), 0).bytes, std::ssize(text));
+        EXPECT_EQ(writer->flush(true), 0);
+        EXPECT_EQ(writer->leave(role), 0);
+        subfiles = read_subfiles(place.directory).take();
+        EXPECT_EQ(keep_sizes(place.directory, subfiles, generation), 0);
+        EXPECT_EQ(place.end(generation), 0);
+    }
+    /// Nobody gets bytes of it, and whoever asks is told this.
+    void expect_refused(const std::string& why) {
+        const auto opened = Container::open(place.backend, place.clock, place.directory, {true, false, 0, 0, 0});
+        ASSERT_FALSE(opened.ok());
+        EXPECT_NE(opened.error().message().find(why), std::string::npos) << opened.error().message();
+        const auto described = describe(place.path);
+        ASSERT_FALSE(described.ok());
+        EXPECT_NE(described.error().message().find(why), std::string::npos) << described.error().message();
+        EXPECT_FALSE(merge(place.backend, place.path, place.folder + "/merged").ok());
+        EXPECT_FALSE(fs::exists(place.folder + "/merged"));
+    }
+    void expect_whole() {
+        auto reader = place.open({true, false, 0, 0, 0});
+        EXPECT_EQ(read_all(*reader, 100), text);
+        EXPECT_TRUE(describe(place.path).value().problems.empty());
+    }
+
+    Place place;
+    Subfiles subfiles;
+    const std::string text = "aaaabbbbccccddddeeeeffffgggghhhhiiiijjjj";
+};
+
+TEST(Subfiles, HoldTheirStripesBehindTheirNames) {
+    Written written;
+    EXPECT_EQ(slurp(written.subfiles.path(0)).substr(4096), "aaaaddddggggjjjj");
+    EXPECT_EQ(slurp(written.subfiles.path(1)).substr(4096), "bbbbeeeehhhh");
+    EXPECT_EQ(slurp(written.subfiles.path(2)).substr(4096), "ccccffffiiii");
+    EXPECT_TRUE(slurp(written.subfiles.path(1))
+                    .starts_with("ioweir subfile 1\nid " + written.place.stub.id + "\nnumber 1 of 3\nstripe 4\n"));
+    written.expect_whole();
+    const Description described = describe(written.place.path).value();
+    EXPECT_EQ(described.bytes, 40);
+    EXPECT_EQ(described.part_paths, written.subfiles.paths);
+}
+
+TEST(Subfiles, ThatAreMissingShortSwappedOrDamagedAreNamed) {
+    Written written;
+    const std::string one = written.subfiles.path(1), two = written.subfiles.path(2), kept = one + ".kept";
+    fs::rename(one, kept);
+    written.expect_refused(one + ": No such file");
+    fs::copy_file(two, one);
+    written.expect_refused(one + ": it is subfile 2");
+    fs::remove(one);
+    fs::copy_file(kept, one);
+    written.expect_whole();
+    fs::resize_file(one, 4096 + 11);
+    written.expect_refused(one + ": it has 4107 bytes and had 4108");
+    fs::resize_file(one, 100);
+    written.expect_refused(one + ": it is shorter");
+    const std::string whole = slurp(kept);
+    for (const std::size_t at : {0UL, 20UL, 60UL, 80UL, 4095UL}) {
+        std::string damaged = whole;
+        damaged[at] = static_cast<char>(damaged[at] ^ 1);
+        spill(one, damaged);
+        written.expect_refused(one + ": its first 4096 bytes do not say");
+    }
+    spill(one, whole);
+    written.expect_whole();
+    for (const char* const name : {"places", "sizes"}) {
+        const std::string path = written.place.directory.path + "/" + name;
+        const std::string text = slurp(path);
+        for (std::size_t at = 0; at < text.size(); ++at) {
+            std::string damaged = text;
+            damaged[at] = static_cast<char>(damaged[at] ^ 1);
+            spill(path, damaged);
+            written.expect_refused(path);
+        }
+        spill(path, text);
+    }
+    written.expect_whole();
+    fs::remove(kept);
+    EXPECT_EQ(remove(written.place.directory), 0);
+    EXPECT_FALSE(fs::exists(written.place.directory.path));
+}
+
+TEST(Subfiles, ASwappedOneIsSeenByAReaderThatWasThereBefore) {
+    Written written;
+    auto reader = written.place.open({true, false, 0, 1, 0});  // not the first rank: it looks at what it opens
+    fs::copy_file(written.subfiles.path(2), written.subfiles.path(1), fs::copy_options::overwrite_existing);
+    char bytes[8];
+    EXPECT_EQ(reader->read_at(-1, bytes, 8, 0).error, EIO);
+    EXPECT_NE(reader->problem().find("it is subfile 2"), std::string::npos);
+    EXPECT_EQ(std::string(bytes, 4), "aaaa");
+}
+
+TEST(Subfiles, LieInTheDirectoriesThatTheyAreGiven) {
+    Place place({5, Shape::Kind::subfiles, 8});
+    EXPECT_EQ(remove_subfiles(place.directory), 0);
+    EXPECT_FALSE(make_subfiles(place.directory, {place.folder, place.folder + "/none"}).ok());
+    EXPECT_FALSE(make_subfiles(place.directory, {place.path}).ok()) << "a file is no directory";
+    fs::create_directory(place.folder + "/a");
+    fs::create_directory(place.folder + "/b");
+    const auto made = make_subfiles(place.directory, {place.folder + "/a", place.folder + "/b/../b"}).take();
+    EXPECT_EQ(read_subfiles(place.directory).value().paths, made.paths);
+    const std::string name = "/.ioweir-" + place.stub.id + ".subfile.";
+    EXPECT_EQ(made.path(0), place.folder + "/a" + name + "0");
+    EXPECT_EQ(made.path(3), place.folder + "/b" + name + "3");
+    const auto generation = place.begin();
+    const Role role{true, true, 0, 0, generation};
+    auto writer = place.open(role);
+    EXPECT_EQ(writer->write_at(-1, "far", 3, 21).bytes, 3);
+    EXPECT_EQ(writer->length(), 24);
+    EXPECT_EQ(writer->leave(role), 0);
+    writer.reset();
+    EXPECT_EQ(place.end(generation), 0);
+    EXPECT_EQ(describe(place.path).value().bytes, 24);
+    EXPECT_EQ(merge(place.backend, place.path, place.path).value(), 24);
+    EXPECT_EQ(slurp(place.path), std::string(21, '\0') + "far");
+    EXPECT_TRUE(fs::is_empty(place.folder + "/a") && fs::is_empty(place.folder + "/b"));
+}
+
+}  // namespace
+}  // namespace ioweir::container

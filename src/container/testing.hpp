@@ -1,0 +1,76 @@
+// What tests of containers share: one in a folder of its own, and reading it whole.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "container/container.hpp"
+#include "container/generations.hpp"
+#include "container/subfiles.hpp"
+#include "storage/posix.hpp"
+
+namespace ioweir::container {
+
+inline std::string slurp(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline void spill(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+/// A folder that goes away, and in it an empty container at "file".
+struct Place {
+    explicit Place(std::int64_t groups) : Place(Shape{groups}) {}
+    explicit Place(Shape shape) {
+        char name[] = "/tmp/ioweir-container-XXXXXX";
+        folder = ::mkdtemp(name);
+        path = folder + "/file";
+        stub = new_stub(shape).take();
+        directory = directory_of(path, stub);
+        EXPECT_EQ(make(directory, path, stub), 0);
+        if (!directory.has_index()) {
+            EXPECT_TRUE(make_subfiles(directory, {}).ok());
+        }
+        spill(path, to_text(stub));
+    }
+    ~Place() { std::filesystem::remove_all(folder); }
+    Place(const Place&) = delete;
+
+    std::unique_ptr<Container> open(Role role) { return open(role, clock); }
+    std::unique_ptr<Container> open(Role role, Clock& of_process) {
+        auto opened = Container::open(backend, of_process, directory, role);
+        EXPECT_TRUE(opened.ok()) << (opened.ok() ? "" : opened.error().message());
+        return opened ? opened.take() : nullptr;
+    }
+
+    std::uint32_t begin() {
+        const Generation generation = begin_generation(directory).value();
+        clock.adopt(generation.after);
+        return generation.number;
+    }
+    int end(std::uint32_t generation, Left left = {}) {
+        return end_generation(directory, generation, clock.last(), left);
+    }
+
+    storage::PosixBackend backend;
+    Clock clock;
+    std::string folder, path;
+    Stub stub;
+    Directory directory;
+};
+
+inline std::string read_all(Container& container, std::int64_t bytes) {
+    std::string text(static_cast<std::size_t>(bytes), '?');
+    const auto done = container.read_at(-1, text.data(), bytes, 0);
+    EXPECT_EQ(done.error, 0);
+    text.resize(static_cast<std::size_t>(done.bytes));
+    return text;
+}
+
+}  // namespace ioweir::container

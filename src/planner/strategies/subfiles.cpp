@@ -1,0 +1,39 @@
+// mapping subfiles: the bytes are moved as into a shared file, whose stripes are dealt round over several. Where a byte lies is arithmetic,
+// so that plans are those of a striped file.
+// What does not live here: the subfiles (container).
+#include <utility>
+
+#include "planner/strategies/strategies.hpp"
+
+namespace ioweir::planner {
+
+namespace {
+
+const StrategyEntry* entry_within(const Strategy& strategy) {
+    for (const StrategyEntry* entry : {&everyone_strategy, &aggregators_strategy}) {
+        if (entry->serves(within_group(strategy))) return entry;
+    }
+    return nullptr;
+}
+
+bool serves(const Strategy& strategy) {
+    return strategy.mapping.kind == MappingKind::subfiles && strategy.mapping.count > 0 &&
+           entry_within(strategy) != nullptr;
+}
+
+Result<Plan> make(const PlanRequest& request) {
+    const Strategy inner = within_group(request.strategy);
+    auto made = entry_within(request.strategy)->make({request.pattern, request.layout, request.targets, inner});
+    if (!made) return made.error();
+    Plan plan = made.take();
+    plan.strategy = request.strategy;
+    return plan;
+}
+
+}  // namespace
+
+constinit const StrategyEntry subfiles_strategy{
+    "mapping subfiles:N with everyone or aggregators",
+    "stripes of the file are dealt round over several, and the bytes are moved as into one", serves, make};
+
+}  // namespace ioweir::planner

@@ -154,10 +154,10 @@ void regroup(Team& team, const planner::Strategy& strategy, Subgroup& subgroup, 
 }
 
 /// For the call whose ranks have said what they want.
-planner::Strategy choose(const planner::Strategy& asked, const Team& team) {
+planner::Strategy choose(const planner::Strategy& asked, const Team& team, bool writes) {
     if (asked.writers.kind != planner::WritersKind::automatic) return asked;
     const Census census = Census::of(team.said);
-    return planner::chosen_for(asked, {team.group->size(), census.bytes, census.pieces, census.region});
+    return planner::chosen_for(asked, {team.group->size(), census.bytes, census.pieces, census.region, writes});
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ TogetherOutcome transfer_together(Team& team, const planner::Strategy& asked, bo
     const std::span<const Contribution> table = first.group->meet(mine.contribution());
     std::copy(table.begin(), table.end(), first.said.begin());  // prepare() may meet again
     if (alone) --subgroup.calls_left;
-    const planner::Strategy strategy = choose(asked, first);
+    const planner::Strategy strategy = choose(asked, first, writes);
     if (strategy.writers.kind == planner::WritersKind::everyone) {
         result.each_alone = true;
         return result;

@@ -32,6 +32,12 @@ TEST(Automatic, SmallPiecesThatFillTheirRegionGoThroughAggregators) {
     EXPECT_EQ(chosen_for(automatic(), sparse).writers.kind, WritersKind::everyone);
     const Demand few{8, 8 * 4096, 8, {0, 8 * 4096}};
     EXPECT_EQ(chosen_for(automatic(), few).writers.kind, WritersKind::everyone) << "nothing to save";
+    Demand reading = dense(4096);
+    reading.writes = false;
+    EXPECT_EQ(chosen_for(automatic(), reading).writers.kind, WritersKind::everyone) << "no lock";
+    reading = dense(1000);
+    reading.writes = false;
+    EXPECT_EQ(chosen_for(automatic(), reading).writers.kind, WritersKind::aggregators);
     Demand alone = dense(4096);
     alone.ranks = 1;
     EXPECT_EQ(chosen_for(automatic(), alone).writers.kind, WritersKind::everyone);

@@ -100,6 +100,7 @@ struct Demand {
     std::int64_t bytes = 0;   ///< sum over ranks
     std::int64_t pieces = 0;  ///< that lie together in the file, sum over ranks
     layout::Extent region;    ///< the smallest extent that holds them all
+    bool writes = true;       ///< a plan serves both directions, and is made for writing
 };
 /// writers = "auto" for one call: aggregators where many small pieces fill their region, else everyone. Half as many aggregators as ranks,
 /// two at least and sixteen at most, where no stripes are known, else one a target. Other strategies stay as they are.

@@ -1,8 +1,8 @@
 // mapping shared, writers auto: everyone or aggregators, whichever suits what the ranks ask for in a call.
 //
-// By measurement (docs/results/engine.md): pieces of 4 KiB and less cost more in system calls and in the kernel's lock of the file than in
-// an exchange, on every file system and under both MPI libraries; from 64 KiB on it is the other way round. What does not fill its region
-// is as many operations for an aggregator as for everyone.
+// By measurement (docs/results/engine-bars.md): writing pieces of 4 KiB costs more in system calls and in the kernel's lock of the file
+// than in an exchange, on every file system and under both MPI libraries; with 64 KiB it is about even. Reading takes no such lock, and
+// with 4 KiB it is still faster without an exchange. What does not fill its region is as many operations for an aggregator as for everyone.
 #include <algorithm>
 
 #include "planner/strategies/strategies.hpp"
@@ -11,7 +11,8 @@ namespace ioweir::planner {
 
 namespace {
 
-constexpr std::int64_t small_piece_bytes = 32 * 1024;
+constexpr std::int64_t small_written_piece_bytes = 32 * 1024;
+constexpr std::int64_t small_read_piece_bytes = 1024;
 /// With fewer there is nothing to save.
 constexpr std::int64_t many_pieces_a_rank = 4;
 /// Where no stripe is known: large enough for storage, small enough to stay in a processor's cache.
@@ -24,6 +25,7 @@ bool cyclic(const Strategy& strategy) {
 }
 
 bool suits_aggregators(const Demand& demand) {
+    const std::int64_t small_piece_bytes = demand.writes ? small_written_piece_bytes : small_read_piece_bytes;
     return demand.ranks > 1 && demand.pieces >= many_pieces_a_rank * demand.ranks &&
            demand.bytes / demand.pieces < small_piece_bytes && demand.bytes >= demand.region.length / 2;
 }

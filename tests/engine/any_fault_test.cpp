@@ -179,7 +179,9 @@ protected:
             if (counts[static_cast<std::size_t>(rank)] > 0) able.push_back(rank);
         if (able.empty()) return {};
         const int victim = able[static_cast<std::size_t>(random.between(0, std::ssize(able) - 1))];
-        return {victim, {kind.kind, random.between(1, counts[static_cast<std::size_t>(victim)]), kind.error}};
+        // How many operations a writer's thread joins into one depends on how soon it comes: only the first is there in any case.
+        const std::int64_t most = is_behind(way) ? 1 : counts[static_cast<std::size_t>(victim)];
+        return {victim, {kind.kind, random.between(1, most), kind.error}};
     }
 
     /// Runs with the fault and judges who returns what. The answers of all ranks, and this rank's bytes in back_.

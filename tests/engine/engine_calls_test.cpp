@@ -25,7 +25,7 @@ match = "*.engine"
 
 [[file]]
 match = "*.left"
-mapping = "log"
+writers = "delegates:1/2"
 )";
 
 [[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);

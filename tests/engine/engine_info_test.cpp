@@ -23,7 +23,7 @@ match = "*.engine"
 
 [[file]]
 match = "*.left"
-mapping = "log"
+writers = "delegates:1/2"
 )";
 
 [[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
@@ -153,8 +153,8 @@ TEST_F(InfoTest, WrongValuesAreNotedAndNoErrors) {
 
 TEST_F(InfoTest, HintsForWhatIsNotExecutedAreNotUsed) {
     const std::string path = world->path("d.engine");
-    const MPI_File file = open_with(path, {{"ioweir_mapping", "log"}});
-    EXPECT_EQ(hint(file, "ioweir_mapping"), "shared");
+    const MPI_File file = open_with(path, {{"ioweir_writers", "delegates:1/2"}});
+    EXPECT_EQ(hint(file, "ioweir_writers"), "everyone");
     EXPECT_EQ(world->count(format::NoteCode::message), world->rank == 0 ? 1 : 0);
     EXPECT_EQ(world->count(format::NoteCode::plan_applied), world->rank == 0 ? 1 : 0);
     write_and_close(file, path);

@@ -373,12 +373,15 @@ TEST_F(AnyFault, InSilenceIsSeenByComparingAndByVerify) {
         const bool struck = on_any_rank(world->backend.struck() > 0);
         EXPECT_TRUE(struck);
         world->backend.arm({});
-        const bool differs = file_bytes() != whole_file();
+        const auto there = file_bytes();
+        const bool differs = there != whole_file();
+        // A damaged index is an error for whoever opens the file next; --verify, which is before the end of the job, may not see it.
+        const bool refused = is_in_groups(way) && there.empty();
         ++tried[kind.kind];
         seen[kind.kind] += differs ? 1 : 0;
         // Two writes may have the same bytes by chance; then nothing is wrong.
         EXPECT_TRUE(differs || kind.kind == FaultKind::swap);
-        if (world->rank == 0) {
+        if (world->rank == 0 && !refused) {
             EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), differs ? 1 : 0);
             EXPECT_EQ(world->count(format::NoteCode::verify_ok), differs ? 0 : 1);
         }

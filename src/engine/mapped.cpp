@@ -1,16 +1,13 @@
 #include "engine/mapped.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "container/generations.hpp"
 #include "container/subfiles.hpp"
+#include "engine/mapped_make.hpp"
 #include "engine/parts.hpp"
 #include "planner/plan.hpp"
 
@@ -24,173 +21,12 @@ void say(const Engine& engine, const std::string& path, const std::string& text)
     note(engine, format::NoteCode::message, path, 0, text);
 }
 
-/// What rank 0 tells the others.
-struct Told {
-    std::int64_t kind = 0;  ///< Found::Kind, or an MPI error class
-    std::int64_t shape_kind = 0;
-    std::int64_t count = 0;
-    std::int64_t stripe_bytes = 0;
-    std::int64_t generation = 0;
-    std::int64_t stamp = 0;  ///< the largest that is there
-    std::array<char, 32> id{};
-};
-
 void tell(MPI_Comm comm, Told& told) { PMPI_Bcast(&told, sizeof told, MPI_BYTE, 0, comm); }
-
-void put(Told& told, const container::Stub& stub) {
-    told.kind = static_cast<std::int64_t>(Found::Kind::stub);
-    told.shape_kind = static_cast<std::int64_t>(stub.shape.kind);
-    told.count = stub.shape.count;
-    told.stripe_bytes = stub.shape.stripe_bytes;
-    std::copy(stub.id.begin(), stub.id.end(), told.id.begin());
-}
-
-container::Stub stub_of(const Told& told) {
-    return {std::string(told.id.begin(), told.id.end()),
-            {told.count, static_cast<container::Shape::Kind>(told.shape_kind), told.stripe_bytes}};
-}
-
-container::Shape shape_of(const planner::Strategy& strategy) {
-    constexpr std::int64_t usual_stripe_bytes = 1 << 20;
-    const planner::Mapping& mapping = strategy.mapping;
-    if (mapping.kind == MappingKind::subfiles) {
-        const std::int64_t stripe = strategy.stripe.size_bytes;
-        return {mapping.count, container::Shape::Kind::subfiles, stripe > 0 ? stripe : usual_stripe_bytes};
-    }
-    if (mapping.kind == MappingKind::log) return {0, container::Shape::Kind::log};
-    return {mapping.count, container::Shape::Kind::grouped};
-}
 
 planner::Mapping mapping_of(const container::Shape& shape) {
     if (shape.kind == container::Shape::Kind::log) return {MappingKind::log, 0};
     if (shape.kind == container::Shape::Kind::subfiles) return {MappingKind::subfiles, shape.count};
     return {MappingKind::grouped, shape.count};
-}
-
-/// Of the stub, among those who make a container of it, as several jobs may at once; goes with the descriptor or at the end.
-class StubLock {
-public:
-    explicit StubLock(int descriptor) : descriptor_(descriptor) { set(F_WRLCK); }
-    ~StubLock() { set(F_UNLCK); }
-    StubLock(const StubLock&) = delete;
-    StubLock& operator=(const StubLock&) = delete;
-
-private:
-    /// Where a file system has no locks, jobs that begin at once are on their own.
-    void set(short type) const {
-        struct flock whole{};
-        whole.l_type = type;
-        whole.l_whence = SEEK_SET;
-        while (::fcntl(descriptor_, F_OFD_SETLKW, &whole) != 0 && errno == EINTR) {
-        }
-    }
-    const int descriptor_;
-};
-
-/// Why a file that asks for groups is shared; empty: it is not.
-std::string why_shared(const Handle& handle, const planner::FileRule* rule) {
-    if (!handle.writable) return "it is open for reading only and no container";
-    const bool at_sync = handle.strategy.mapping.kind != MappingKind::subfiles;  // else at once, as in one file
-    if (handle.readable && at_sync && (rule == nullptr || !rule->visible_at_sync))
-        return "it is open for reading and writing, and the rule has no visibility = \"sync\"";
-    struct stat info{};
-    if (::fstat(handle.descriptor.number, &info) != 0) return std::string("fstat: ") + std::strerror(errno);
-    if (info.st_size != 0) return "an ordinary file is there already";
-    return {};
-}
-
-/// Rank 0: the directory, then the stub.
-Result<container::Stub> make_container(Engine& engine, const Handle& handle, const planner::FileRule* rule,
-                                       int& error) {
-    error = EIO;
-    const StorageScope scope(engine);
-    auto stub = container::new_stub(shape_of(handle.strategy));
-    if (!stub) return stub.error();
-    const auto cannot = [&](int number) {
-        error = number;
-        return Error{"no container can be made", handle.path + ": " + std::strerror(number),
-                     "its directory must be writable and have room"};
-    };
-    const container::Directory directory = container::directory_of(handle.path, stub.value());
-    if (const int made = container::make(directory, handle.path, stub.value()); made != 0) return cannot(made);
-    std::optional<Error> problem;
-    if (!directory.has_index()) {
-        const auto made =
-            container::make_subfiles(directory, rule != nullptr ? rule->targets : std::vector<std::string>{});
-        if (!made) problem = made.error();
-    }
-    if (!problem) {
-        const std::string text = container::to_text(stub.value());
-        const auto written = engine.backend.write_at(handle.descriptor.number, text.data(), std::ssize(text), 0);
-        if (written.error != 0) problem = cannot(written.error);
-    }
-    if (!problem) return stub.take();
-    (void)container::remove(directory);
-    return *problem;
-}
-
-/// The container that is there, or a new one, or why the file is shared: rank 0.
-Told find_or_make(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule) {
-    Told told;
-    if (found.kind == Found::Kind::stub) {
-        put(told, found.stub);
-        return told;
-    }
-    std::string why;
-    std::optional<container::Stub> stub;
-    std::string problem;
-    int error = 0;
-    {
-        std::optional<StubLock> lock;
-        {
-            const StorageScope scope(engine);
-            if (handle.writable) lock.emplace(handle.descriptor.number);
-            why = why_shared(handle, rule);
-            // Another job may have made it since we looked.
-            if (!why.empty()) {
-                auto there = container::read_stub(handle.path);
-                if (there) stub = there.take();
-            }
-        }
-        if (why.empty()) {
-            auto made = make_container(engine, handle, rule, error);
-            if (made)
-                stub = made.take();
-            else
-                problem = made.error().message();
-        }
-        const StorageScope scope(engine);
-        lock.reset();
-    }
-    if (stub) {
-        put(told, *stub);
-    } else if (!why.empty()) {
-        note(engine, format::NoteCode::message, handle.path, 0,
-             "mapping " + planner::to_text(handle.strategy.mapping) + " is not used, the file is shared: " + why);
-    } else {
-        complain(problem);
-        note(engine, format::NoteCode::message, handle.path, 0, problem);
-        told.kind = -error_class(error);
-    }
-    return told;
-}
-
-/// Rank 0's part of attach_container().
-Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule) {
-    Told told = find_or_make(engine, handle, found, rule);
-    if (told.kind != static_cast<std::int64_t>(Found::Kind::stub)) return told;
-    const StorageScope scope(engine);
-    const container::Directory directory = container::directory_of(handle.path, stub_of(told));
-    if (!handle.writable) return told;
-    const auto generation = container::begin_generation(directory);
-    if (generation) {
-        told.generation = generation.value().number;
-        told.stamp = generation.value().after;
-    } else {
-        complain(generation.error().message());
-        told.kind = -MPI_ERR_IO;
-    }
-    return told;
 }
 
 /// This process's container of the file, for one more handle. Why there is none; empty: handle.container is there.

@@ -1,0 +1,31 @@
+// Rank 0's part of opening a file whose bytes lie in several: finds its container, or makes one where the strategy asks for it, and what
+// the other ranks are told of it.
+// What does not live here: what every rank does with it (mapped.cpp), the container itself (src/container).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "engine/mapped.hpp"
+
+namespace ioweir::engine {
+
+/// What rank 0 tells the others.
+struct Told {
+    std::int64_t kind = 0;  ///< Found::Kind, or an MPI error class
+    std::int64_t shape_kind = 0;
+    std::int64_t count = 0;
+    std::int64_t stripe_bytes = 0;
+    std::int64_t generation = 0;
+    std::int64_t stamp = 0;  ///< the largest that is there
+    std::array<char, 32> id{};
+};
+
+void put(Told& told, const container::Stub& stub);
+[[nodiscard]] container::Stub stub_of(const Told& told);
+
+/// Rank 0's part of attach_container(): the container that is there, or a new one, or why the file is shared; where it is written, with
+/// a generation of its own.
+[[nodiscard]] Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule);
+
+}  // namespace ioweir::engine

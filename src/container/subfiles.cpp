@@ -105,6 +105,18 @@ Subfiles subfiles_in(const Directory& directory, const std::vector<std::string>&
     return subfiles;
 }
 
+/// An errno value; none is left then.
+int make_subfile(const Directory& directory, const std::string& path, std::int64_t number, const SubfileMaker& make) {
+    if (make) {
+        const storage::Opened made = make(number, path);
+        if (made.error != 0) return made.error;
+        ::close(made.descriptor);
+    }
+    const int error = write_file(path, make ? 0 : O_EXCL, header_text(directory, number));
+    if (error != 0 && error != EEXIST) ::unlink(path.c_str());
+    return error;
+}
+
 }  // namespace
 
 Spot spot_of(const Shape& shape, std::int64_t offset) {
@@ -124,7 +136,8 @@ std::int64_t reach_of(const Shape& shape, std::int64_t file, std::int64_t bytes)
     return (last / shape.stripe_bytes * shape.count + file) * shape.stripe_bytes + last % shape.stripe_bytes + 1;
 }
 
-Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std::string>& places) {
+Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std::string>& places,
+                               const SubfileMaker& make) {
     std::vector<std::string> absolute;
     std::string text = "ioweir places 1\n";
     for (const std::string& place : places) {
@@ -141,7 +154,7 @@ Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std
     if (const int error = write_file(places_file(directory), O_EXCL, with_check(text)); error != 0)
         return missing(places_file(directory), error);
     for (std::int64_t number = 0; number < directory.shape.count; ++number) {
-        const int error = write_file(subfiles.path(number), O_EXCL, header_text(directory, number));
+        const int error = make_subfile(directory, subfiles.path(number), number, make);
         if (error == 0) continue;
         for (std::int64_t made = 0; made < number; ++made) ::unlink(subfiles.path(made).c_str());
         ::unlink(places_file(directory).c_str());

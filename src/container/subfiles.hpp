@@ -9,11 +9,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "container/directory.hpp"
+#include "storage/backend.hpp"
 
 namespace ioweir::container {
 
@@ -38,9 +40,13 @@ struct Subfiles {
     [[nodiscard]] const std::string& path(std::int64_t number) const { return paths[static_cast<std::size_t>(number)]; }
 };
 
-/// Makes them, each with its header and no bytes; `places` are directories, none for the container's own. An Error names the place that
-/// cannot be used; what was made is removed again.
-[[nodiscard]] Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std::string>& places);
+/// Makes a new file at the path of a subfile, where storage has to be told on which target: a descriptor, or an errno value.
+using SubfileMaker = std::function<storage::Opened(std::int64_t number, const std::string& path)>;
+
+/// Makes them, each with its header and no bytes; `places` are directories, none for the container's own. `make`: how the files are made,
+/// if not just by opening them. An Error names the place that cannot be used; what was made is removed again.
+[[nodiscard]] Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std::string>& places,
+                                             const SubfileMaker& make = {});
 /// As make_subfiles() has written them down.
 [[nodiscard]] Result<Subfiles> read_subfiles(const Directory& directory);
 /// Removes them. An errno value.

@@ -86,8 +86,17 @@ Found look(Engine& engine, MPI_Comm comm, const std::string& path, bool opened) 
 
 int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found,
                      const planner::FileRule* rule) {
+    Placing placing;
+    if (found.kind == Found::Kind::ordinary && asks_for_targets(handle.strategy, rule)) {
+        bool may_make = false;
+        if (handle.rank == 0) {
+            const StorageScope scope(engine);
+            may_make = why_shared(handle, rule).empty();
+        }
+        placing = find_places(engine, handle, comm, *rule, may_make);
+    }
     Told told;
-    if (handle.rank == 0) told = prepare(engine, handle, found, rule);
+    if (handle.rank == 0) told = prepare(engine, handle, found, rule, placing);
     tell(comm, told);
     if (told.kind < 0) return static_cast<int>(-told.kind);
     if (told.kind == static_cast<std::int64_t>(Found::Kind::ordinary)) {

@@ -18,12 +18,13 @@ namespace {
 
 using planner::MappingKind;
 
-container::Shape shape_of(const planner::Strategy& strategy) {
+container::Shape shape_of(const planner::Strategy& strategy, const Placing& placing) {
     constexpr std::int64_t usual_stripe_bytes = 1 << 20;
     const planner::Mapping& mapping = strategy.mapping;
     if (mapping.kind == MappingKind::subfiles) {
         const std::int64_t stripe = strategy.stripe.size_bytes;
-        return {mapping.count, container::Shape::Kind::subfiles, stripe > 0 ? stripe : usual_stripe_bytes};
+        const std::int64_t count = placing.count > 0 ? placing.count : mapping.count;
+        return {count, container::Shape::Kind::subfiles, stripe > 0 ? stripe : usual_stripe_bytes};
     }
     if (mapping.kind == MappingKind::log) return {0, container::Shape::Kind::log};
     return {mapping.count, container::Shape::Kind::grouped};
@@ -49,24 +50,26 @@ private:
     const int descriptor_;
 };
 
-/// Why a file that asks for groups is shared; empty: it is not.
-std::string why_shared(const Handle& handle, const planner::FileRule* rule) {
-    if (!handle.writable) return "it is open for reading only and no container";
-    const bool at_sync = handle.strategy.mapping.kind != MappingKind::subfiles;  // else at once, as in one file
-    if (handle.readable && at_sync && (rule == nullptr || !rule->visible_at_sync))
-        return "it is open for reading and writing, and the rule has no visibility = \"sync\"";
-    struct stat info{};
-    if (::fstat(handle.descriptor.number, &info) != 0) return std::string("fstat: ") + std::strerror(errno);
-    if (info.st_size != 0) return "an ordinary file is there already";
-    return {};
+/// Where they go: to the targets that were chosen, else to the plan's directories, else beside the file.
+Result<container::Subfiles> make_subfiles(const container::Directory& directory, const planner::FileRule* rule,
+                                          const Placing& placing) {
+    if (placing.targets) {
+        const auto make = [&](std::int64_t number, const std::string& path) {
+            const std::int32_t target = placing.chosen[static_cast<std::size_t>(number) % placing.chosen.size()];
+            return placing.targets->create(path, layout::StripeLayout::unstriped(target), O_WRONLY, 0666);
+        };
+        return container::make_subfiles(directory, {}, make);
+    }
+    if (!placing.directories.empty()) return container::make_subfiles(directory, placing.directories);
+    return container::make_subfiles(directory, rule != nullptr ? rule->targets : std::vector<std::string>{});
 }
 
 /// Rank 0: the directory, then the stub.
 Result<container::Stub> make_container(Engine& engine, const Handle& handle, const planner::FileRule* rule,
-                                       int& error) {
+                                       const Placing& placing, int& error) {
     error = EIO;
     const StorageScope scope(engine);
-    auto stub = container::new_stub(shape_of(handle.strategy));
+    auto stub = container::new_stub(shape_of(handle.strategy, placing));
     if (!stub) return stub.error();
     const auto cannot = [&](int number) {
         error = number;
@@ -77,8 +80,7 @@ Result<container::Stub> make_container(Engine& engine, const Handle& handle, con
     if (const int made = container::make(directory, handle.path, stub.value()); made != 0) return cannot(made);
     std::optional<Error> problem;
     if (!directory.has_index()) {
-        const auto made =
-            container::make_subfiles(directory, rule != nullptr ? rule->targets : std::vector<std::string>{});
+        const auto made = make_subfiles(directory, rule, placing);
         if (!made) problem = made.error();
     }
     if (!problem) {
@@ -91,8 +93,21 @@ Result<container::Stub> make_container(Engine& engine, const Handle& handle, con
     return *problem;
 }
 
+/// subfiles:auto without an answer: how many should there be? Empty: there is one.
+std::string why_no_targets(const Handle& handle, const Placing& placing) {
+    const bool nobody_says = handle.strategy.mapping.count == 0 && handle.strategy.mapping.kind == MappingKind::subfiles;
+    return nobody_says && placing.count == 0 ? placing.why_not : std::string();
+}
+
+void note_places(const Engine& engine, const Handle& handle, const Placing& placing) {
+    std::string text = placing.said;
+    if (!placing.why_not.empty()) text = "subfiles lie beside the file: " + placing.why_not;
+    if (!text.empty()) note(engine, format::NoteCode::message, handle.path, 0, text);
+}
+
 /// The container that is there, or a new one, or why the file is shared: rank 0.
-Told find_or_make(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule) {
+Told find_or_make(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule,
+                  const Placing& placing) {
     Told told;
     if (found.kind == Found::Kind::stub) {
         put(told, found.stub);
@@ -115,11 +130,17 @@ Told find_or_make(Engine& engine, Handle& handle, const Found& found, const plan
             }
         }
         if (why.empty()) {
-            auto made = make_container(engine, handle, rule, error);
-            if (made)
+            why = why_no_targets(handle, placing);
+            if (!why.empty()) complain(handle.path + ": it is shared, not divided into subfiles: " + why);
+        }
+        if (why.empty()) {
+            auto made = make_container(engine, handle, rule, placing, error);
+            if (made) {
                 stub = made.take();
-            else
+                note_places(engine, handle, placing);
+            } else {
                 problem = made.error().message();
+            }
         }
         const StorageScope scope(engine);
         lock.reset();
@@ -139,6 +160,17 @@ Told find_or_make(Engine& engine, Handle& handle, const Found& found, const plan
 
 }  // namespace
 
+std::string why_shared(const Handle& handle, const planner::FileRule* rule) {
+    if (!handle.writable) return "it is open for reading only and no container";
+    const bool at_sync = handle.strategy.mapping.kind != MappingKind::subfiles;  // else at once, as in one file
+    if (handle.readable && at_sync && (rule == nullptr || !rule->visible_at_sync))
+        return "it is open for reading and writing, and the rule has no visibility = \"sync\"";
+    struct stat info{};
+    if (::fstat(handle.descriptor.number, &info) != 0) return std::string("fstat: ") + std::strerror(errno);
+    if (info.st_size != 0) return "an ordinary file is there already";
+    return {};
+}
+
 void put(Told& told, const container::Stub& stub) {
     told.kind = static_cast<std::int64_t>(Found::Kind::stub);
     told.shape_kind = static_cast<std::int64_t>(stub.shape.kind);
@@ -152,8 +184,9 @@ container::Stub stub_of(const Told& told) {
             {told.count, static_cast<container::Shape::Kind>(told.shape_kind), told.stripe_bytes}};
 }
 
-Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule) {
-    Told told = find_or_make(engine, handle, found, rule);
+Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule,
+             const Placing& placing) {
+    Told told = find_or_make(engine, handle, found, rule, placing);
     if (told.kind != static_cast<std::int64_t>(Found::Kind::stub)) return told;
     const StorageScope scope(engine);
     const container::Directory directory = container::directory_of(handle.path, stub_of(told));

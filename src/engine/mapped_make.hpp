@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "engine/mapped.hpp"
+#include "engine/probing.hpp"
 
 namespace ioweir::engine {
 
@@ -24,8 +25,12 @@ struct Told {
 void put(Told& told, const container::Stub& stub);
 [[nodiscard]] container::Stub stub_of(const Told& told);
 
+/// Why a file that asks for several is shared; empty: it is not.
+[[nodiscard]] std::string why_shared(const Handle& handle, const planner::FileRule* rule);
+
 /// Rank 0's part of attach_container(): the container that is there, or a new one, or why the file is shared; where it is written, with
-/// a generation of its own.
-[[nodiscard]] Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule);
+/// a generation of its own. `placing`: where subfiles go, if anybody has asked for targets (asks_for_targets()).
+[[nodiscard]] Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule,
+                           const Placing& placing);
 
 }  // namespace ioweir::engine

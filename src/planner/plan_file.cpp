@@ -1,4 +1,4 @@
-// Reading and writing plan files (see plan_file.hpp).
+// Reading plan files, and which rule is for a path (see plan_file.hpp). Writing them: plan_file_text.cpp.
 #include <fnmatch.h>
 
 #include <array>
@@ -19,10 +19,15 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 constexpr std::array<std::string_view, 1> top_level_keys{"file"};
-constexpr std::array<std::string_view, 11> rule_keys{"match",    "mapping",    "writers",   "domains",
-                                                     "order",    "buffer",     "threshold", "stripe",
-                                                     "set_size", "visibility", "targets"};
+constexpr std::array<std::string_view, 13> rule_keys{
+    "match",  "mapping",  "writers",    "domains", "order", "buffer",     "threshold",
+    "stripe", "set_size", "visibility", "targets", "probe", "probe_cache"};
 constexpr std::array<std::string_view, 3> stripe_keys{"size", "count", "start"};
+constexpr std::array<std::string_view, 4> probe_keys{"discard_ms", "window_ms", "size", "threshold"};
+
+constexpr std::int64_t least_probe_bytes = 64 << 10;
+constexpr std::int64_t most_probe_bytes = std::int64_t{1} << 40;
+constexpr std::int64_t most_probe_ms = 600'000;
 
 /// One parse: knows the file's name and keeps the first error.
 class Reader {
@@ -114,11 +119,53 @@ private:
         read_choice(table, "domains", parse_domains, rule.strategy.domains);
         read_choice(table, "order", parse_order, rule.strategy.order);
         read_size(table, "buffer", rule.strategy.buffer_bytes);
-        read_threshold(table, rule.strategy.threshold);
+        read_share(table, "of a buffer", rule.strategy.threshold);
         read_either(table, "set_size", "at-once", "deferred", rule.defers_set_size);
         read_either(table, "visibility", "call", "sync", rule.visible_at_sync);
         if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok()) read_stripe(*stripe, rule);
         if (const toml::node* targets = table.get("targets"); targets != nullptr && ok()) read_targets(*targets, rule);
+        read_probe(table, rule);
+    }
+
+    void read_probe(const toml::table& table, FileRule& rule) {
+        for (const std::string_view key : {"probe", "probe_cache"}) {
+            const toml::node* node = table.get(key);
+            if (node == nullptr || rule.strategy.mapping.kind == MappingKind::subfiles) continue;
+            fail(std::string(key) + " without subfiles", std::string(key) + at(node->source()),
+                 "write mapping = \"subfiles:auto\" beside it, or leave it out");
+        }
+        ProbeWish& wish = rule.probe;
+        if (ok()) read_number(table, "probe_cache", "not a number of seconds", 0, wish.cache_s);
+        const toml::node* node = table.get("probe");
+        if (node == nullptr || !ok()) return;
+        const toml::table* how = node->as_table();
+        if (how == nullptr) {
+            fail("not a table", "probe" + at(node->source()), "write probe = { window_ms = 300, threshold = 0.05 }");
+            return;
+        }
+        check_keys(*how, probe_keys, "");
+        read_probe_number(*how, "discard_ms", 0, wish.discard_ms);
+        read_probe_number(*how, "window_ms", 1, wish.window_ms);
+        if (const toml::node* size = how->get("size"); size != nullptr && ok()) {
+            std::int64_t bytes = 0;
+            read_size(*how, "size", bytes);
+            if (ok() && (bytes < least_probe_bytes || bytes > most_probe_bytes))
+                fail("a size that no probe can be made with", "size = " + std::to_string(bytes) + at(size->source()),
+                     "64 KiB to 1 TiB, as Son et al. 16 MB and more");
+            wish.size_bytes = bytes;
+        }
+        read_share(*how, "of what the targets are worth together", wish.threshold);
+    }
+
+    void read_probe_number(const toml::table& table, std::string_view key, std::int64_t least,
+                           std::optional<std::int64_t>& result) {
+        if (!table.contains(key) || !ok()) return;
+        std::int64_t number = 0;
+        read_number(table, key, "not a number of milliseconds", least, number);
+        if (ok() && number > most_probe_ms)
+            fail("a probe that takes too long", std::string(key) + at(table.get(key)->source()),
+                 "write 600000 (ten minutes) at most");
+        result = number;
     }
 
     void read_targets(const toml::node& node, FileRule& rule) {
@@ -134,7 +181,7 @@ private:
                  "write targets = [\"/fast/a\", \"/fast/b\"]");
         } else if (rule.strategy.mapping.kind != MappingKind::subfiles) {
             fail("targets without subfiles", "targets" + at(node.source()),
-                 "write mapping = \"subfiles:N\" beside it, or leave the targets out");
+                 "write mapping = \"subfiles:N\" or \"subfiles:auto\" beside it, or leave the targets out");
         }
     }
 
@@ -196,12 +243,12 @@ private:
         }
     }
 
-    void read_threshold(const toml::table& table, std::optional<double>& threshold) {
+    void read_share(const toml::table& table, const char* of_what, std::optional<double>& threshold) {
         const toml::node* node = table.get("threshold");
         if (node == nullptr || !ok()) return;
         const std::optional<double> value = node->value<double>();
         if (!node->is_number() || !value || !(*value >= 0 && *value <= 1)) {
-            fail("not a share of a buffer", "threshold" + at(node->source()),
+            fail(std::string("not a share ") + of_what, "threshold" + at(node->source()),
                  "write a number from 0 to 1, or leave the key out for the default");
             return;
         }
@@ -241,25 +288,6 @@ private:
     Error error_;
 };
 
-std::string toml_string(std::string_view text) {
-    constexpr std::string_view hex = "0123456789abcdef";
-    std::string out = "\"";
-    for (const char letter : text) {
-        const auto code = static_cast<unsigned char>(letter);
-        if (letter == '"' || letter == '\\') {
-            out += '\\';
-            out += letter;
-        } else if (code < 0x20 || code == 0x7f) {
-            out += "\\u00";
-            out += hex[code >> 4];
-            out += hex[code & 15];
-        } else {
-            out += letter;
-        }
-    }
-    return out + "\"";
-}
-
 }  // namespace
 
 Result<PlanFile> parse_plan_file(std::string_view toml_text, std::string_view name) {
@@ -295,43 +323,6 @@ const FileRule* PlanFile::match(std::string_view path) const {
         }
     }
     return nullptr;
-}
-
-std::string to_toml(const PlanFile& plan) {
-    std::string text;
-    for (const FileRule& rule : plan.files) {
-        const Strategy& strategy = rule.strategy;
-        if (!text.empty()) text += "\n";
-        text += "[[file]]\n";
-        text += "match   = " + toml_string(rule.match) + "\n";
-        text += "mapping = " + toml_string(to_text(strategy.mapping)) + "\n";
-        text += "writers = " + toml_string(to_text(strategy.writers)) + "\n";
-        text += "domains = " + toml_string(to_text(strategy.domains)) + "\n";
-        text += "order   = " + toml_string(to_text(strategy.order)) + "\n";
-        if (strategy.buffer_bytes > 0)
-            text += "buffer  = " + toml_string(exact_size_text(strategy.buffer_bytes)) + "\n";
-        if (strategy.threshold) text += "threshold = " + share_text(*strategy.threshold) + "\n";
-        if (!rule.defers_set_size) text += "set_size = \"at-once\"\n";
-        if (rule.visible_at_sync) text += "visibility = \"sync\"\n";
-        if (!rule.targets.empty()) {
-            std::string list;
-            for (const std::string& target : rule.targets) list += (list.empty() ? "" : ", ") + toml_string(target);
-            text += "targets = [" + list + "]\n";
-        }
-        std::string stripe;
-        if (strategy.stripe.size_bytes > 0)
-            stripe = "size = " + toml_string(exact_size_text(strategy.stripe.size_bytes));
-        if (strategy.stripe.count > 0) {
-            if (!stripe.empty()) stripe += ", ";
-            stripe += "count = " + std::to_string(strategy.stripe.count);
-        }
-        if (strategy.stripe.start >= 0) {
-            if (!stripe.empty()) stripe += ", ";
-            stripe += "start = " + std::to_string(strategy.stripe.start);
-        }
-        if (!stripe.empty()) text += "stripe  = { " + stripe + " }\n";
-    }
-    return text;
 }
 
 }  // namespace ioweir::planner

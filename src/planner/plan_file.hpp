@@ -5,6 +5,8 @@
 // constructors, no streams.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,17 @@ struct GivenKeys {
     bool stripe_size = false, stripe_count = false, stripe_start = false;
 };
 
+/// How the storage targets of a new file are probed; what is left out is as in probe::Options.
+struct ProbeWish {
+    std::optional<std::int64_t> discard_ms = std::nullopt;  ///< milliseconds written and not counted
+    std::optional<std::int64_t> window_ms = std::nullopt;   ///< milliseconds counted
+    std::optional<std::int64_t> size_bytes = std::nullopt;  ///< bytes to each target instead of for a time
+    /// The fall in what the targets are worth together that is accepted for another one, as a share of that; 0 to 1.
+    std::optional<double> threshold = std::nullopt;
+    std::int64_t cache_s = 0;  ///< what was found at most so many seconds ago counts, too; 0: each new file is probed for
+    friend bool operator==(const ProbeWish&, const ProbeWish&) = default;
+};
+
 /// One [[file]] table.
 struct FileRule {
     std::string match;  ///< an fnmatch pattern, see PlanFile::match
@@ -30,7 +43,8 @@ struct FileRule {
         false;  ///< nobody reads what is written before MPI_File_sync or MPI_File_close: write-behind needs it
                 ///< where a file is open for reading too
     std::vector<std::string> targets =
-        {};                       ///< mapping subfiles: directories for them, dealt round; none: beside the file
+        {};  ///< mapping subfiles: directories for them, dealt round, or to choose from; none: the path's storage targets
+    ProbeWish probe = {};         ///< mapping subfiles
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
 };
 

@@ -78,14 +78,14 @@ TEST(PlanFile, KnowsWhichKeysStandInARule) {
 TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nwritrs = \"everyone\"\n"),
               "unknown key: 'writrs' (plan.toml:3); did you mean 'writers'? known: match, mapping, writers, domains, "
-              "order, buffer, threshold, stripe, set_size, visibility, targets");
+              "order, buffer, threshold, stripe, set_size, visibility, targets, probe, probe_cache");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { sise = 4 }\n"),
               "unknown key: 'sise' (plan.toml:3); did you mean 'size'? known: size, count, start");
     EXPECT_EQ(refusal("[[files]]\nmatch = \"*\"\n"),
               "unknown key: 'files' (plan.toml:1); a plan file has [[file]] tables only");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ncolour = 1\n"),
               "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, threshold, "
-              "stripe, set_size, visibility, targets");
+              "stripe, set_size, visibility, targets, probe, probe_cache");
 }
 
 TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {
@@ -180,6 +180,22 @@ rc::Gen<Strategy> any_strategy() {
                                                                rc::gen::set(&Stripe::start, count(-1)))));
 }
 
+rc::Gen<ProbeWish> any_wish() {
+    const auto maybe = [](std::int64_t least, std::int64_t most) {
+        return rc::gen::oneOf(rc::gen::just(std::optional<std::int64_t>()),
+                              rc::gen::map(rc::gen::inRange<std::int64_t>(least, most),
+                                           [](std::int64_t n) { return std::optional<std::int64_t>(n); }));
+    };
+    return rc::gen::build<ProbeWish>(
+        rc::gen::set(&ProbeWish::discard_ms, maybe(0, 600'001)),
+        rc::gen::set(&ProbeWish::window_ms, maybe(1, 600'001)),
+        rc::gen::set(&ProbeWish::size_bytes, maybe(64 << 10, std::int64_t{1} << 40)),
+        rc::gen::set(&ProbeWish::threshold,
+                     rc::gen::map(rc::gen::inRange(0, 21),
+                                  [](int n) { return n == 0 ? std::nullopt : std::optional<double>((n - 1) / 20.0); })),
+        rc::gen::set(&ProbeWish::cache_s, rc::gen::inRange<std::int64_t>(0, 100'000)));
+}
+
 RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
     PlanFile plan{"plan.toml", {}};
     const auto rules = *rc::gen::inRange(1, 5);
@@ -188,6 +204,7 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
         plan.files.push_back({std::to_string(i) + odd, *any_strategy(), 0, {}, i % 2 == 0});
         if (plan.files.back().strategy.mapping.kind == MappingKind::subfiles && *rc::gen::arbitrary<bool>())
             plan.files.back().targets = {"/a", odd + "b"};
+        if (plan.files.back().strategy.mapping.kind == MappingKind::subfiles) plan.files.back().probe = *any_wish();
     }
     const auto parsed = parse_plan_file(to_toml(plan), "plan.toml");
     if (!parsed) RC_FAIL(parsed.error().message() + "\n" + to_toml(plan));
@@ -197,6 +214,7 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
         RC_ASSERT((parsed.value().files[i].strategy == plan.files[i].strategy));
         RC_ASSERT(parsed.value().files[i].defers_set_size == plan.files[i].defers_set_size);
         RC_ASSERT(parsed.value().files[i].targets == plan.files[i].targets);
+        RC_ASSERT((parsed.value().files[i].probe == plan.files[i].probe));
     }
 }
 
@@ -235,8 +253,40 @@ TEST(PlanFile, TargetsAreDirectoriesForSubfiles) {
                   "not a list of directories: targets (plan.toml:4); write targets = [\"/fast/a\", \"/fast/b\"]");
     }
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ntargets = [\"/a\"]\n"),
-              "targets without subfiles: targets (plan.toml:3); write mapping = \"subfiles:N\" beside it, or leave the "
-              "targets out");
+              "targets without subfiles: targets (plan.toml:3); write mapping = \"subfiles:N\" or \"subfiles:auto\" "
+              "beside it, or leave the targets out");
+}
+
+TEST(PlanFile, HowTargetsAreProbedCanBeSaid) {
+    const std::string rule = "[[file]]\nmatch = \"*\"\nmapping = \"subfiles:auto\"\n";
+    EXPECT_EQ(must_parse(rule).files[0].probe, ProbeWish{});
+    const ProbeWish wish =
+        must_parse(rule + "probe = { discard_ms = 0, window_ms = 50, size = \"16 MiB\", threshold = 0 }\nprobe_cache = 60\n")
+            .files[0]
+            .probe;
+    EXPECT_EQ(wish, (ProbeWish{0, 50, 16 << 20, 0.0, 60}));
+    const std::pair<const char*, const char*> refused[] = {
+        {"probe = 3", "not a table: probe (plan.toml:4); write probe = { window_ms = 300, threshold = 0.05 }"},
+        {"probe = { window = 3 }",
+         "unknown key: 'window' (plan.toml:4); did you mean 'window_ms'? known: discard_ms, window_ms, size, threshold"},
+        {"probe = { window_ms = 0 }",
+         "not a number of milliseconds: window_ms (plan.toml:4); write a whole number from 1, or leave the key out for "
+         "the default"},
+        {"probe = { discard_ms = 600001 }",
+         "a probe that takes too long: discard_ms (plan.toml:4); write 600000 (ten minutes) at most"},
+        {"probe = { size = \"1 KiB\" }",
+         "a size that no probe can be made with: size = 1024 (plan.toml:4); 64 KiB to 1 TiB, as Son et al. 16 MB and "
+         "more"},
+        {"probe = { threshold = 2 }",
+         "not a share of what the targets are worth together: threshold (plan.toml:4); write a number from 0 to 1, or "
+         "leave the key out for the default"},
+        {"probe_cache = -1",
+         "not a number of seconds: probe_cache (plan.toml:4); write a whole number from 0, or leave the key out for the "
+         "default"}};
+    for (const auto& [line, why] : refused) EXPECT_EQ(refusal(rule + line + "\n"), why);
+    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nprobe_cache = 5\n"),
+              "probe_cache without subfiles: probe_cache (plan.toml:3); write mapping = \"subfiles:auto\" beside it, or "
+              "leave it out");
 }
 
 TEST(PlanFileMatch, FirstMatchWins) {

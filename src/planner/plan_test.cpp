@@ -409,6 +409,7 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
     const auto pattern = pattern_of({{{0, 8}}});
     std::vector<Strategy> others(6);
     others[0].mapping = {MappingKind::subfiles, 0};
+    others[0].writers = {WritersKind::behind, 1};
     others[1].mapping = {MappingKind::log, 0};
     others[1].order = Order::contention_free;
     others[2].writers = {WritersKind::delegates, 8};
@@ -428,7 +429,7 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
             "these can be, with mapping shared: everyone; aggregators with even, aligned, cyclic, group-cyclic "
             "or cooperative domains, sequential or contention-free; behind; auto: everyone, or aggregators as above; "
             "mapping grouped with everyone or aggregators in each group; mapping log with everyone or aggregators, in "
-            "sequential order or as the bytes arrive; mapping subfiles:N with everyone or aggregators");
+            "sequential order or as the bytes arrive; mapping subfiles with everyone or aggregators");
         EXPECT_TRUE(why_not_executable(strategy).has_value());
     }
 }

@@ -67,5 +67,5 @@ def test_strategy_names_are_those_that_a_plan_file_takes() -> None:
         "auto: everyone, or aggregators as above",
         "mapping grouped with everyone or aggregators in each group",
         "mapping log with everyone or aggregators, in sequential order or as the bytes arrive",
-        "mapping subfiles:N with everyone or aggregators",
+        "mapping subfiles with everyone or aggregators",
     ]

@@ -17,8 +17,7 @@ const StrategyEntry* entry_within(const Strategy& strategy) {
 }
 
 bool serves(const Strategy& strategy) {
-    return strategy.mapping.kind == MappingKind::subfiles && strategy.mapping.count > 0 &&
-           entry_within(strategy) != nullptr;
+    return strategy.mapping.kind == MappingKind::subfiles && entry_within(strategy) != nullptr;
 }
 
 Result<Plan> make(const PlanRequest& request) {
@@ -33,7 +32,7 @@ Result<Plan> make(const PlanRequest& request) {
 }  // namespace
 
 constinit const StrategyEntry subfiles_strategy{
-    "mapping subfiles:N with everyone or aggregators",
+    "mapping subfiles with everyone or aggregators",
     "stripes of the file are dealt round over several, and the bytes are moved as into one", serves, make};
 
 }  // namespace ioweir::planner

@@ -1,0 +1,286 @@
+// Files that are divided over the storage targets that are worth it (mapping = subfiles:auto), under real MPI processes: who probes what,
+// probes that fail, where the bytes go, and what happens where there is nothing to choose from. Targets are token buckets.
+#include "engine/probing.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "container/subfiles.hpp"
+#include "engine_world.hpp"
+#include "mapped_world.hpp"
+
+namespace ioweir {
+namespace {
+
+namespace fs = std::filesystem;
+using probe::Measured;
+
+constexpr const char* plan_text = R"(
+[[file]]
+match = "*.auto"
+mapping = "subfiles:auto"
+stripe = { size = 4 }
+probe = { discard_ms = 10, window_ms = 60 }
+
+[[file]]
+match = "*.best"
+mapping = "subfiles:3"
+stripe = { size = 4 }
+writers = "aggregators:2"
+probe = { discard_ms = 10, window_ms = 60 }
+
+[[file]]
+match = "*.kept"
+mapping = "subfiles:auto"
+stripe = { size = 4 }
+probe = { discard_ms = 10, window_ms = 60 }
+probe_cache = 600
+)";
+
+[[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
+
+/// A manifest of token buckets in a folder of its own, made by rank 0. Rates in MB/s; 0: a directory that is not there.
+class Lab {
+public:
+    explicit Lab(const std::string& name, const std::vector<int>& rates) : folder_(world->directory + "/" + name) {
+        if (world->rank == 0) {
+            fs::create_directory(folder_);
+            std::ofstream manifest(folder_ + "/.ioweir-targets.toml");
+            manifest << "state = \"" << folder_ << "/buckets\"\n";
+            for (std::size_t i = 0; i < rates.size(); ++i) {
+                const std::string target = "t" + std::to_string(i);
+                if (rates[i] > 0) fs::create_directory(folder_ + "/" + target);
+                manifest << "[[target]]\nname = \"" << target << "\"\ndirectory = \"" << target << "\"\nrate = \""
+                         << std::max(1, rates[i]) << " MB\"\n";
+            }
+        }
+        PMPI_Barrier(MPI_COMM_WORLD);
+    }
+    ~Lab() {
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (world->rank == 0) fs::remove_all(folder_);
+        PMPI_Barrier(MPI_COMM_WORLD);
+    }
+    Lab(const Lab&) = delete;
+    Lab& operator=(const Lab&) = delete;
+    [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
+    /// Names of targets that hold a file, once for each, and of the folder where it holds a container's own subfiles.
+    [[nodiscard]] std::string used(const std::string& path) const {
+        const auto stub = container::read_stub(path);
+        if (!stub.ok() || !stub.value()) return "no container";
+        const auto subfiles = container::read_subfiles(container::directory_of(path, *stub.value()));
+        if (!subfiles) return subfiles.error().message();
+        std::string names;
+        for (const std::string& subfile : subfiles.value().paths) {
+            EXPECT_TRUE(fs::is_regular_file(subfile)) << subfile;
+            names += fs::path(subfile).parent_path().filename().string().substr(0, 2) + " ";
+        }
+        return names;
+    }
+
+private:
+    const std::string folder_;
+};
+
+class ProbingTest : public MappedTest {
+protected:
+    static std::int64_t notes_with(const std::string& part) {
+        return std::count_if(world->notes.begin(), world->notes.end(), [&](const Note& note) {
+            return note.code == format::NoteCode::message && note.text.find(part) != std::string::npos;
+        });
+    }
+};
+
+/// Ranks that have probed each target, on this rank; and rates as told.
+struct Fake {
+    explicit Fake(std::vector<double> all) : rates(std::move(all)), calls(rates.size()) {}
+    Measured operator()(std::int32_t target) {
+        const auto at = static_cast<std::size_t>(target);
+        ++calls[at];
+        Measured one;
+        one.bytes_per_second = rates[at];
+        one.bytes = 1000;
+        one.elapsed_ns = 7;
+        one.direct = one.alone = true;
+        return one;
+    }
+    std::vector<double> rates;
+    std::vector<std::atomic<int>> calls;
+};
+
+/// How often each target was probed, over all ranks.
+std::vector<int> sum_of(const Fake& fake) {
+    std::vector<int> calls(fake.calls.begin(), fake.calls.end());
+    PMPI_Allreduce(MPI_IN_PLACE, calls.data(), static_cast<int>(calls.size()), MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return calls;
+}
+
+TEST_F(ProbingTest, EachTargetIsProbedByOneRankAndTheSlowOnesAgainByAnother) {
+    Fake fake({100, 101, 10, 102, 103, 104, 105});
+    probe::Options options;
+    options.at_once = 2;
+    const auto all = engine::probe_together({}, MPI_COMM_WORLD, 7, options, 0.05, fake);
+    ASSERT_EQ(all.size(), 7U);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        EXPECT_EQ(all[i].bytes_per_second, fake.rates[i]);
+        EXPECT_EQ(all[i].bytes, i == 2 ? 2000 : 1000);
+        EXPECT_TRUE(all[i].direct && all[i].alone && all[i].problem.empty());
+    }
+    EXPECT_TRUE(all[2].confirmed);
+    EXPECT_EQ(sum_of(fake), (std::vector<int>{1, 1, 2, 1, 1, 1, 1}));
+    int mine = 0;
+    for (const auto& calls : fake.calls) mine += calls;
+    EXPECT_LE(mine, (7 + world->ranks - 1) / world->ranks + 1) << "spread over the ranks";
+    if (world->ranks > 1) EXPECT_LE(fake.calls[2], 1) << "the second time by another rank";
+}
+
+TEST_F(ProbingTest, AProbeThatFailsIsAProblemOfItsTargetOnly) {
+    for (int struck = 0; struck < world->ranks; ++struck) {
+        Fake fake({50, 50, 50, 50, 50});
+        int thrown = 0;
+        std::mutex lock;
+        const auto one = [&](std::int32_t target) -> Measured {
+            if (world->rank == struck && target != 0) {
+                const std::lock_guard guard(lock);
+                ++thrown;
+                if (target % 2 == 0) throw std::bad_alloc();
+                Measured failed;
+                failed.problem = std::string(1000, 'x');  // longer than what is told of it
+                return failed;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            return fake(target);
+        };
+        const auto all = engine::probe_together({}, MPI_COMM_WORLD, 5, {}, 0.05, one);
+        ASSERT_EQ(all.size(), 5U);
+        int bad = 0;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            EXPECT_EQ(all[i].bytes_per_second, all[i].problem.empty() ? 50 : 0);
+            bad += all[i].problem.empty() ? 0 : 1;
+        }
+        PMPI_Bcast(&thrown, 1, MPI_INT, struck, MPI_COMM_WORLD);
+        EXPECT_EQ(bad, thrown) << "told to every rank";
+        if (world->ranks <= 4) EXPECT_GT(thrown, 0);
+    }
+    // All of them: an answer all the same.
+    const auto none = engine::probe_together({}, MPI_COMM_WORLD, 3, {}, 0.05,
+                                             [](std::int32_t) -> Measured { throw std::bad_alloc(); });
+    for (const Measured& one : none) EXPECT_NE(one.problem.find("bad_alloc"), std::string::npos);
+}
+
+TEST_F(ProbingTest, TheGoodTargetsGetASubfileEach) {
+    const Lab lab("lab", {20, 2, 20, 0, 20});
+    const std::string path = lab.path("file.auto");
+    make(path);
+    EXPECT_EQ(lab.used(path), "t0 t2 t4 ");
+    if (world->rank == 0) {
+        EXPECT_TRUE(world->noted(format::NoteCode::message, "5 storage targets (token buckets) probed in "));
+        EXPECT_TRUE(world->noted(format::NoteCode::message, " 3 chosen: t0 "));
+        EXPECT_TRUE(world->noted(format::NoteCode::message, "; left out: t1 "));
+        EXPECT_TRUE(world->noted(format::NoteCode::message, "No such file or directory)"));
+        EXPECT_TRUE(world->noted(format::NoteCode::plan_applied, "mapping subfiles:3"));
+    }
+    world->notes.clear();
+    EXPECT_EQ(read_file(path), ten_each());
+    MPI_File file = open(world->engine, path, MPI_MODE_RDWR);
+    EXPECT_EQ(read_all(file), ten_each());
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    EXPECT_EQ(notes_with("probed"), 0) << "only a new file is probed for";
+    merge_here(path);
+    const auto bytes = contents(path);
+    EXPECT_EQ(std::string(bytes.begin(), bytes.end()), ten_each());
+    file = open(world->engine, path, MPI_MODE_WRONLY);
+    write_ten(file);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    EXPECT_EQ(notes_with("probed"), 0);
+    EXPECT_EQ(notes_with("an ordinary file is there already"), world->rank == 0 ? 1 : 0);
+    remove(path);
+}
+
+TEST_F(ProbingTest, NSubfilesGoToTheNBest) {
+    const Lab lab("lab", {20, 2, 20, 6});
+    const std::string path = lab.path("file.best");
+    make(path);
+    EXPECT_EQ(lab.used(path), "t0 t2 t3 ") << "also one that auto would leave out";
+    EXPECT_EQ(read_file(path), ten_each());
+    remove_container(path);
+    EXPECT_TRUE(fs::is_empty(lab.path("t0")) && fs::is_empty(lab.path("t3")));
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const Lab two("two", {20, 20});
+    const std::string more = two.path("file.best");
+    make(more);
+    EXPECT_EQ(two.used(more), "t0 t1 t0 ") << "more subfiles than targets";
+    remove_container(more);
+}
+
+TEST_F(ProbingTest, WithoutTargetsTheFileIsSharedAndSaysWhy) {
+    const std::string path = world->path("file.auto");
+    testing::internal::CaptureStderr();
+    MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+    const std::string said = testing::internal::GetCapturedStderr();
+    write_ten(file);
+    EXPECT_EQ(read_all(file).size(), ten_each().size());
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    const auto bytes = contents(path);
+    EXPECT_EQ(std::string(bytes.begin(), bytes.end()), ten_each());
+    if (world->rank == 0) {
+        EXPECT_NE(said.find("shared, not divided into subfiles: no storage targets are known here: " + path),
+                  std::string::npos)
+            << said;
+        EXPECT_TRUE(world->noted(format::NoteCode::message, "mapping subfiles:auto is not used"));
+    }
+    remove(path);
+    // So many subfiles were asked for: they lie beside the file.
+    const std::string best = world->path("file.best");
+    make(best);
+    EXPECT_TRUE(world->rank != 0 || world->noted(format::NoteCode::message, "subfiles lie beside the file: no storage"));
+    EXPECT_EQ(read_file(best), ten_each());
+    remove_container(best);
+}
+
+TEST_F(ProbingTest, TargetsNoneOfWhichCanBeUsedAreLikeNone) {
+    const Lab lab("lab", {0, 0});
+    const std::string path = lab.path("file.auto");
+    MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+    write_ten(file);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    const auto bytes = contents(path);
+    EXPECT_EQ(std::string(bytes.begin(), bytes.end()), ten_each());
+    EXPECT_TRUE(world->rank != 0 || world->noted(format::NoteCode::message, "none of the 2 storage targets"));
+    remove(path);
+}
+
+TEST_F(ProbingTest, WhatWasFoundIsKeptOnlyOnRequest) {
+    const Lab lab("lab", {20, 2, 20});
+    ASSERT_EQ(::setenv("XDG_CACHE_HOME", lab.path("cache").c_str(), 1), 0);
+    const std::string first = lab.path("first.kept"), second = lab.path("second.kept"), third = lab.path("third.auto");
+    make(first);
+    EXPECT_EQ(notes_with(" probed in "), world->rank == 0 ? 1 : 0);
+    world->notes.clear();
+    make(second);
+    EXPECT_EQ(notes_with(" as probed "), world->rank == 0 ? 1 : 0);
+    EXPECT_EQ(lab.used(second), lab.used(first));
+    world->notes.clear();
+    make(third);
+    EXPECT_EQ(notes_with(" probed in "), world->rank == 0 ? 1 : 0) << "this rule does not ask for it";
+    for (const std::string& path : {first, second, third}) {
+        EXPECT_EQ(read_file(path), ten_each());
+        remove_container(path);
+    }
+}
+
+}  // namespace
+}  // namespace ioweir

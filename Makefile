@@ -12,8 +12,8 @@
 #   make bench-engine   the engine against the MPI libraries and hand-written I/O, by kernel, MPI library and storage (an hour or two
 #                   on 2 processors, which must be quiet); RECORD=1 writes docs/results/engine.md, QUICK=1 takes five minutes at
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
-#   make bench-targets  storage targets: whether probing chooses the right ones, and what it costs (two minutes); RECORD=1 writes
-#                   docs/results/targets.md, QUICK=1 takes half a minute
+#   make bench-targets  storage targets: whether probing chooses the right ones, what it costs, and what programs have of it (a quarter
+#                   of an hour; devices need root); RECORD=1 writes docs/results/targets.md, QUICK=1 takes two minutes
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
@@ -98,7 +98,7 @@ bench-tracer: package build-bench
 bench-engine: package build-bench
 	@$(PY) bench/bench_engine.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/engine.md) $(ARGS)
 
-bench-targets: package
+bench-targets: package build-bench
 	@$(PY) bench/bench_targets.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/targets.md)
 
 lint: venv

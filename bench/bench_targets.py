@@ -24,6 +24,7 @@ from typing import Any
 
 import launch
 import run
+import targets_runs
 from ioweir import lab, lab_loop, probe, probe_picture
 from ioweir.units import percent, rate, seconds, size
 
@@ -41,11 +42,11 @@ BLOCK = 1 << 20
 INTRODUCTION = """\
 # Results: storage targets
 
-Whether probing finds the targets that are worth using, and what it costs. Repeat with
+Whether probing finds the targets that are worth using, what it costs, and what programs have of it. Repeat with
 
-    make bench-targets              # builds, measures, writes build/bench/targets.{json,md,svg}
+    make bench-targets              # builds, measures (a quarter of an hour), writes build/bench/targets.{json,md,svg}
     make bench-targets RECORD=1     # the same, and into this page
-    make bench-targets QUICK=1      # few labs: to see that it works, not to quote
+    make bench-targets QUICK=1      # few labs and runs: to see that it works, not to quote
 
 Targets are of two kinds ([reference](../reference/targets.md)). *Loop devices*: an ext4 on each, which the kernel
 limits to a rate (`ioweir lab up`, root). *Token buckets*: directories in memory whose rate ioweir itself
@@ -247,6 +248,7 @@ def main() -> int:
     document: dict[str, Any] = {"machine": about, "date": time.strftime("%Y-%m-%d")}
     options.output.mkdir(parents=True, exist_ok=True)
     found: Cost | None = None
+    runs: targets_runs.Runs | None = None
     try:
         print("-- labs of token buckets", flush=True)
         choices = [bucket_labs(10 if options.quick else 100, scratch)]
@@ -264,6 +266,8 @@ def main() -> int:
                     str(made.root), "the lab"
                 )
                 (options.output / "targets.svg").write_text(picture, encoding="utf-8")
+                if launch.available(launch.KERNEL_RUNNER, targets_runs.KIND):
+                    runs = targets_runs.measure(made, scratch, LOOP_RATE, LOOP_TARGETS, options.quick)
             finally:
                 lab.down(made.name, made.root, force=True)
     finally:
@@ -273,7 +277,9 @@ def main() -> int:
         lines += [*cost_lines(found), "![bandwidth of each target, and of all together](targets.svg)", ""]
     else:
         lines += [f"Nothing was measured on devices, for want of: {'; '.join(missing)}.", ""]
-    document |= {"choices": [asdict(one) for one in choices], "cost": found and asdict(found)}
+    if runs is not None:
+        lines += targets_runs.lines_of(runs)
+    document |= {"runs": runs and asdict(runs), "choices": [asdict(one) for one in choices], "cost": found and asdict(found)}
     (options.output / "targets.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
     text = "\n".join([
         INTRODUCTION,
@@ -291,7 +297,10 @@ def main() -> int:
             shutil.copyfile(options.output / "targets.svg", options.record.with_suffix(".svg"))
     print(text.partition("\n## ")[2])
     print(f"written: {options.output}/targets.json, targets.md" + (", targets.svg" if found else ""))
-    return 0 if all(one.right * 100 >= one.labs * 99 for one in choices) else 1
+    missed = targets_runs.missed_bars(runs) if runs is not None else []
+    for line in missed:
+        print(f"missed: {line}")
+    return 0 if all(one.right * 100 >= one.labs * 99 for one in choices) and not missed else 1
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ import re
 import shutil
 import statistics
 import subprocess
+import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,10 @@ TITLES = {
 }
 KERNEL = ("coll_perf", "local=128,128,128", "variables=2")
 KERNEL_MIB = 128
+MOVING, STAYING = "moving.data", "staying.data"
+APPENDED = ("ior-strided", "data=128MiB", "transfer=1MiB", "piece=64KiB")
+APPENDED_MIB = 128 * RANKS
+SLOW_AFTER_S = 4.0
 LOG_KERNEL = ("btio", "class=A", "writes=20")
 LOG_RANKS = 4
 LOG_STATE = "log-buckets"
@@ -73,6 +79,8 @@ class Runs:
     aggregators: dict[str, list[float]] = field(default_factory=dict)
     """File -> seconds that each aggregator spent writing to storage, contention-free order."""
     exchange_share: dict[str, float] = field(default_factory=dict)
+    rebalanced: dict[str, float] = field(default_factory=dict)
+    """Rule's file -> what was written over what the targets could have taken."""
     log_share: float = 0.0
     """Speed through logs over the sum of the targets' rates."""
     log_right: bool = False
@@ -89,6 +97,12 @@ def plan_text(directories: list[Path]) -> str:
         f'[[file]]\nmatch = "{STRIPED}"\nmapping = "subfiles:{count}"\nwriters = "aggregators:4"\n'
         f'domains = "even"\nstripe = {{ size = "1 MiB" }}\n{everywhere}',
     ]
+    for file in (MOVING, STAYING):
+        rules.append(
+            f'[[file]]\nmatch = "{file}"\nmapping = "subfiles:{count}"\nwriters = "aggregators:auto"\n'
+            f'domains = "cyclic"\norder = "contention-free"\nstripe = {{ size = "128 KiB" }}\n{everywhere}'
+            + ("rebalance = true\n" if file == MOVING else "")
+        )
     for file, free in FREE.items():
         rule = rules[0 if file == CHOSEN else 1].replace(file, free)
         rules.append(rule + 'order = "contention-free"\n')
@@ -168,6 +182,41 @@ def varied_labs(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:
         runs.wrong += sum(left_out != {f"t{slow}"} for _, _, left_out in chosen_lines(report))
 
 
+def turning_slow(made: lab.Lab, scratch: Path, runs: Runs) -> None:
+    """A file that grows call by call, and a target that is slowed to a ninth meanwhile."""
+    for file in (MOVING, STAYING):
+        for target in range(runs.targets):
+            lab.slow(made.name, made.root, target, "full")
+        trace = scratch / f"trace-{file}"
+        words = [*APPENDED, "--directory", str(made.root), "--mode", f"mpiio:{file}", "--sync", "1", "--salt", "7"]
+        begun = threading.Event()
+
+        def slow_down(begun: threading.Event = begun, file: str = file) -> None:
+            while not (made.root / file).exists() and not begun.is_set():
+                time.sleep(0.01)
+            time.sleep(SLOW_AFTER_S)
+            lab.slow(made.name, made.root, 3, "1/9")
+
+        thread = threading.Thread(target=slow_down)
+        thread.start()
+        try:
+            lines = launch.run_program(
+                launch.KERNEL_RUNNER, KIND, RANKS, words, launch.Traced(trace, scratch / "plan.toml", "mpiio")
+            )
+        finally:
+            begun.set()
+            thread.join()
+        messages = launch.report(trace)["messages"]
+        shutil.rmtree(trace)
+        if not lines[0]["read_correct"]:
+            raise launch.BenchmarkError(f"what was read is not what was written: {lines}")
+        if (file == MOVING) != any("gets no further stripes" in line for line in messages):
+            raise launch.BenchmarkError(f"not as planned: {file}: {messages}")
+        took = APPENDED_MIB / lines[0]["write_mib_per_s"]
+        able = runs.target_rate / MIB * (runs.targets * took - max(0.0, took - SLOW_AFTER_S))
+        runs.rebalanced[file] = APPENDED_MIB / able
+
+
 def through_logs(scratch: Path, runs: Runs) -> None:
     """BTIO's strided pieces into logs on token buckets, and the merged file against one that the MPI library wrote."""
     rates = ",".join([f"{runs.target_rate} B".replace(" ", "")] * runs.targets)
@@ -200,6 +249,8 @@ def measure(made: lab.Lab, scratch: Path, target_rate: int, targets: int, quick:
     fixed_lab(made, scratch, runs, repeats)
     print("-- coll_perf, another target slow in each run", flush=True)
     varied_labs(made, scratch, runs, repeats)
+    print("-- a target that turns slow", flush=True)
+    turning_slow(made, scratch, runs)
     print("-- BTIO through logs", flush=True)
     through_logs(scratch, runs)
     subprocess.run(["sync"], check=False)
@@ -260,6 +311,19 @@ def lines_of(runs: Runs) -> list[str]:
                 f"| {TITLES[file]} | {len(each)} | {statistics.mean(each):.2f} | {statistics.stdev(each):.2f} | "
                 f"{100 * runs.exchange_share[free]:.1f} % |"
             )
+    lines += [
+        "",
+        "## A target that turns slow",
+        "",
+        f"{RANKS} ranks add {APPENDED_MIB} MiB to a file of subfiles on all {runs.targets} targets, 1 MiB a rank and call, "
+        f"contention-free order. {SLOW_AFTER_S:.0f} s after the file was made one target is slowed to 1/9. Bytes written "
+        "over what the targets could have taken in that time, the slow one counted as nothing from then on (bar: 0.8):",
+        "",
+        "| rule | share |",
+        "|---|---|",
+        f"| `rebalance = true` | {runs.rebalanced[MOVING]:.2f} |",
+        f"| without | {runs.rebalanced[STAYING]:.2f} |",
+    ]
     return [
         *lines,
         "",
@@ -280,6 +344,8 @@ def missed_bars(runs: Runs) -> list[str]:
         missed.append(f"chosen targets: {runs.fixed[CHOSEN].mean / runs.ideal_mib_per_s:.2f} of the ideal, not 0.9")
     if runs.varied[CHOSEN].deviation > runs.varied[SUBFILED].deviation / 3:
         missed.append("chosen targets: deviation above a third")
+    if runs.rebalanced[MOVING] < 0.8:
+        missed.append(f"rebalance: {runs.rebalanced[MOVING]:.2f} of what the targets could take, not 0.8")
     if runs.log_share < 0.95 or not runs.log_right:
         missed.append(f"logs: {runs.log_share:.2f} of the sum, not 0.95, or wrong bytes")
     return missed

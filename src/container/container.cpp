@@ -14,6 +14,12 @@ Result<std::unique_ptr<Container>> Container::open(storage::Backend& below, Cloc
                : IndexedContainer::open(below, clock, std::move(directory), role);
 }
 
+int Container::reload(std::optional<std::int64_t>) { return 0; }
+
+std::optional<Error> Container::redivide(const std::vector<std::int64_t>&) {
+    return Error{"a container without subfiles", directory_.path, "only their stripes can be dealt anew"};
+}
+
 storage::Opened Container::attempt_open(const char*, int, mode_t) { return {-1, ENOTSUP}; }
 int Container::attempt_close(int) { return ENOTSUP; }
 int Container::attempt_allocate(int, int, std::int64_t, std::int64_t) { return -EOPNOTSUPP; }

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "container/clock.hpp"
 #include "container/directory.hpp"
@@ -59,6 +60,25 @@ public:
     /// The file is that long from now on, after all have flushed: one rank records it, and the others adopt its stamp afterwards. An errno
     /// value.
     virtual int set_length(std::int64_t bytes) = 0;
+    /// What this process has written to each subfile since it was last asked; nothing before watch_work() or where there are none.
+    struct Work {
+        std::int64_t bytes = 0;
+        std::int64_t ns = 0;  ///< in writes, and until what waited was on the storage
+    };
+    virtual void watch_work() {}
+    [[nodiscard]] virtual std::vector<Work> take_work() { return {}; }
+    /// One rank, with the stub locked: stripes that nobody has written go to those of these subfiles' targets (numbers as in take_work())
+    /// from now on. All ranks reload() before they write again. An Error: nothing has changed.
+    [[nodiscard]] virtual std::optional<Error> redivide(const std::vector<std::int64_t>& files);
+    /// Looks again where bytes go; `first` (InUse): as it has to be now, where that is known. An errno value; nothing is written then until a
+    /// look succeeds.
+    virtual int reload(std::optional<std::int64_t> first = std::nullopt);
+    /// Subfiles that stripes which nobody has written would go to: a first number, and how many.
+    struct InUse {
+        std::int64_t first = 0, count = 0;
+    };
+    [[nodiscard]] virtual InUse in_use() const { return {}; }
+
     /// Why a read failed with EIO, if the container was the reason.
     [[nodiscard]] virtual std::string problem() const = 0;
     [[nodiscard]] const Directory& directory() const { return directory_; }

@@ -164,7 +164,7 @@ std::string place_of_whole(const Directory& directory) { return directory.path +
 int visit_subfile(const Whole& whole, std::int64_t number, FunctionRef<void(const Segment&)> visitor) {
     const int descriptor = ::open(whole.subfiles.path(number).c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return errno;
-    const Shape& shape = whole.directory.shape;
+    const std::int64_t stripe_bytes = whole.subfiles.stripe_bytes;
     off_t at = subfile_header_bytes;
     int error = 0;
     for (;;) {
@@ -177,8 +177,8 @@ int visit_subfile(const Whole& whole, std::int64_t number, FunctionRef<void(cons
         for (at = begin; at < end;) {
             const std::int64_t place = at - subfile_header_bytes;
             const std::int64_t bytes =
-                std::min<std::int64_t>(end - at, shape.stripe_bytes - place % shape.stripe_bytes);
-            visitor({{reach_of(shape, number, place + 1) - 1, bytes}, at, number});
+                std::min<std::int64_t>(end - at, stripe_bytes - place % stripe_bytes);
+            visitor({{whole.subfiles.reach_of(number, place + 1) - 1, bytes}, at, number});
             at += bytes;
         }
     }
@@ -192,7 +192,7 @@ int visit_bytes(const Whole& whole, FunctionRef<void(const Segment&)> visitor) {
         whole.map.visit(visitor);
         return 0;
     }
-    for (std::int64_t number = 0; number < whole.directory.shape.count; ++number) {
+    for (std::int64_t number = 0; number < whole.subfiles.count(); ++number) {
         if (const int error = visit_subfile(whole, number, visitor); error != 0) return error;
     }
     return 0;
@@ -288,7 +288,8 @@ Result<Description> describe(const std::string& path) {
     };
     std::map<std::int64_t, Part> parts;
     if (whole.directory.shape.kind != Shape::Kind::log) {
-        for (std::int64_t group = 0; group < whole.directory.shape.count; ++group) parts[group] = {};
+        const std::int64_t all = whole.directory.has_index() ? whole.directory.shape.count : whole.subfiles.count();
+        for (std::int64_t group = 0; group < all; ++group) parts[group] = {};
     }
     Segment last{{0, 0}, 0, -1};
     const auto count = [&](const Segment& segment) {

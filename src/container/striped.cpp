@@ -5,33 +5,45 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "container/pieces.hpp"
 
 namespace ioweir::container {
+namespace {
+
+std::int64_t ns_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
 
 StripedContainer::StripedContainer(storage::Backend& below, Clock& clock, Directory directory, Subfiles subfiles)
-    : Container(below, clock, std::move(directory)), subfiles_(std::move(subfiles)) {}
+    : Container(below, clock, std::move(directory)), subfiles_(std::make_shared<const Subfiles>(std::move(subfiles))) {}
 
 Result<std::unique_ptr<Container>> StripedContainer::open(storage::Backend& below, Clock& clock, Directory directory,
                                                           Role role) {
+    const std::uint64_t mark = places_mark(directory);
     auto subfiles = read_subfiles(directory);
     if (!subfiles) return subfiles.error();
-    std::unique_ptr<Container> made(new StripedContainer(below, clock, std::move(directory), subfiles.take()));
+    std::unique_ptr<StripedContainer> made(new StripedContainer(below, clock, std::move(directory), subfiles.take()));
+    made->mark_ = mark;
     if (auto problem = made->join(role)) return *problem;
-    return made;
+    return Result<std::unique_ptr<Container>>(std::move(made));
 }
 
 std::optional<Error> StripedContainer::join(const Role& role) {
+    if (reload() != 0)
+        return Error{"a part of an ioweir container cannot be read", problem(), "was one of its files moved or removed?"};
     if (role.rank == 0) {
         // One for all, and before a byte is believed: while nobody writes, what was closed must all be there.
         const auto generations = generations_in(directory_);
         if (!generations) return generations.error();
         const auto& open = generations.value().open;
         const bool alone = open.empty() || (open.size() == 1 && open.front() == role.generation);
-        const auto problems = problems_of(directory_, subfiles_, alone);
+        const auto problems = problems_of(directory_, *now(), alone);
         if (!problems.empty())
             return Error{"a damaged ioweir container", problems.front(),
                          "was one of its files moved, shortened or written by something else?"};
@@ -40,7 +52,7 @@ std::optional<Error> StripedContainer::join(const Role& role) {
     const bool writes = role.writes || writers_ > 0;
     if (!files_ || (role.writes && writers_ == 0)) {
         files_ = std::make_unique<DataFiles>(
-            below_, [this](std::int64_t number) { return subfiles_.path(number); }, writes ? O_RDWR : O_RDONLY);
+            below_, [this](std::int64_t number) { return subfiles_->path(number); }, writes ? O_RDWR : O_RDONLY);
     }
     if (role.writes) ++writers_;
     return std::nullopt;
@@ -65,31 +77,105 @@ StripedContainer::Got StripedContainer::subfile(std::int64_t number) {
             got = {nullptr, EIO, false};
         }
     }
-    if (!why.empty()) problem_ = subfiles_.path(number) + ": " + why;
+    if (!why.empty()) problem_ = subfiles_->path(number) + ": " + why;
     return {std::move(got.file), got.error};
+}
+
+std::shared_ptr<const Subfiles> StripedContainer::now() const {
+    const std::lock_guard guard(lock_);
+    return subfiles_;
+}
+
+int StripedContainer::reload(std::optional<std::int64_t> first) {
+    const std::lock_guard guard(lock_);
+    if (first) due_ = std::max(due_, *first);
+    const std::uint64_t mark = places_mark(directory_);
+    if (mark == 0 || mark != mark_) {
+        auto read = read_subfiles(directory_);
+        if (!read) {
+            problem_ = read.error().message();
+            stale_ = true;
+            return EIO;
+        }
+        subfiles_ = std::make_shared<const Subfiles>(read.take());
+        mark_ = mark;
+    }
+    stale_ = subfiles_->divisions.back().first_file < due_;
+    if (stale_) problem_ = directory_.path + "/places: it is older than what another rank has written there";
+    return stale_ ? EIO : 0;
+}
+
+Container::InUse StripedContainer::in_use() const {
+    const auto subfiles = now();
+    return {subfiles->divisions.back().first_file, subfiles->divisions.back().count};
+}
+
+std::optional<Error> StripedContainer::redivide(const std::vector<std::int64_t>& files) {
+    const auto subfiles = now();
+    const auto bytes = container::length(directory_, *subfiles);
+    if (!bytes) return bytes.error();
+    const std::int64_t first = (bytes.value() + subfiles->stripe_bytes - 1) / subfiles->stripe_bytes;
+    auto next = container::redivide(directory_, *subfiles, first, files);
+    if (!next) return next.error();
+    // From here on it is so, whatever else may fail.
+    const std::lock_guard guard(lock_);
+    subfiles_ = std::make_shared<const Subfiles>(next.take());
+    mark_ = places_mark(directory_);
+    return std::nullopt;
+}
+
+void StripedContainer::add_work(std::int64_t number, std::int64_t bytes, std::int64_t ns) {
+    const std::lock_guard guard(lock_);
+    if (std::ssize(work_) <= number) work_.resize(static_cast<std::size_t>(number) + 1);
+    work_[static_cast<std::size_t>(number)].bytes += bytes;
+    work_[static_cast<std::size_t>(number)].ns += ns;
+}
+
+std::vector<Container::Work> StripedContainer::take_work() {
+    const std::lock_guard guard(lock_);
+    std::vector<Work> work = std::exchange(work_, {});
+    work.resize(subfiles_->paths.size());
+    return work;
 }
 
 int StripedContainer::flush(bool durable) {
     if (!durable) return 0;
-    std::set<std::int64_t> dirty;
+    std::vector<std::int64_t> dirty;
     {
         const std::lock_guard guard(lock_);
-        dirty = std::exchange(dirty_, {});
+        dirty.assign(dirty_.begin(), dirty_.end());
+        dirty_.clear();
+        // Another one first each time: what waits for the first one's target tells nothing of the others'.
+        if (!dirty.empty())
+            std::rotate(dirty.begin(), dirty.begin() + static_cast<std::ptrdiff_t>(flushes_++ % dirty.size()), dirty.end());
     }
     int first = 0;
+    std::vector<Got> files;
     for (const std::int64_t number : dirty) {
-        const Got got = subfile(number);
-        const int error = !got.file ? got.error : ::fdatasync(got.file->descriptor()) != 0 ? errno : 0;
+        files.push_back(subfile(number));
+        // All targets at work, before one is waited for. Where it is not possible the wait below does it.
+        if (files.back().file) (void)::sync_file_range(files.back().file->descriptor(), 0, 0, SYNC_FILE_RANGE_WRITE);
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < dirty.size(); ++i) {
+        const auto before = std::chrono::steady_clock::now();
+        const int error =
+            !files[i].file ? files[i].error : ::fdatasync(files[i].file->descriptor()) != 0 ? errno : 0;
+        const auto after = std::chrono::steady_clock::now();
+        // One that had to be waited for took until now; of the others nobody knows when they were done.
+        if (watches_ && after - before > std::chrono::milliseconds(1))
+            add_work(dirty[i], 0, std::chrono::duration_cast<std::chrono::nanoseconds>(after - begin).count());
         if (error == 0) continue;
         if (first == 0) first = error;
         const std::lock_guard guard(lock_);
-        dirty_.insert(number);
+        dirty_.insert(dirty[i]);
     }
+    if (const int error = reload(); first == 0) first = error;
     return first;
 }
 
 std::int64_t StripedContainer::length() {
-    const auto found = container::length(directory_, subfiles_);
+    const auto found = container::length(directory_, *now());
     if (found) return found.value();
     const std::lock_guard guard(lock_);
     problem_ = found.error().message();
@@ -99,7 +185,7 @@ std::int64_t StripedContainer::length() {
 int StripedContainer::set_length(std::int64_t bytes) {
     // In this order a crash in between leaves nothing that looks like damage.
     if (const int error = forget_sizes(directory_); error != 0) return error;
-    return container::set_length(directory_, subfiles_, bytes);
+    return container::set_length(directory_, *now(), bytes);
 }
 
 std::string StripedContainer::problem() const {
@@ -108,23 +194,30 @@ std::string StripedContainer::problem() const {
 }
 
 std::int64_t StripedContainer::attempt_write(int, const iovec* pieces, int count, std::int64_t offset) {
-    const Spot spot = spot_of(directory_.shape, offset);
+    const Spot spot = now()->spot_of(offset);
     {
         const std::lock_guard guard(lock_);
         if (writers_ == 0) return -EBADF;
+        if (stale_) return -EIO;
         dirty_.insert(spot.file);
     }
     const Got got = subfile(spot.file);
     if (!got.file) return -got.error;
     const std::int64_t place = subfile_header_bytes + spot.place;
-    if (storage::total_bytes(pieces, count) <= spot.bytes)
-        return below_.attempt_write(got.file->descriptor(), pieces, count, place);
-    const Beginning part(pieces, count, spot.bytes);
-    return below_.attempt_write(got.file->descriptor(), part.pieces.data(), part.count, place);
+    const auto begin = watches_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    std::int64_t moved = 0;
+    if (storage::total_bytes(pieces, count) <= spot.bytes) {
+        moved = below_.attempt_write(got.file->descriptor(), pieces, count, place);
+    } else {
+        const Beginning part(pieces, count, spot.bytes);
+        moved = below_.attempt_write(got.file->descriptor(), part.pieces.data(), part.count, place);
+    }
+    if (watches_ && moved > 0) add_work(spot.file, moved, ns_since(begin));
+    return moved;
 }
 
 std::int64_t StripedContainer::attempt_read(int, const iovec* pieces, int count, std::int64_t offset) {
-    const Spot spot = spot_of(directory_.shape, offset);
+    const Spot spot = now()->spot_of(offset);
     const Got got = subfile(spot.file);
     if (!got.file) return -got.error;
     const Beginning part(pieces, count, spot.bytes);
@@ -139,13 +232,15 @@ std::int64_t StripedContainer::attempt_read(int, const iovec* pieces, int count,
 
 int StripedContainer::attempt_flush(int, std::int64_t bytes, std::int64_t offset) {
     for (std::int64_t done = 0; done < bytes;) {
-        const Spot spot = spot_of(directory_.shape, offset + done);
-        const std::int64_t now = std::min(bytes - done, spot.bytes);
+        const Spot spot = now()->spot_of(offset + done);
+        const std::int64_t part = std::min(bytes - done, spot.bytes);
         const Got got = subfile(spot.file);
         if (!got.file) return -got.error;
-        const int result = below_.attempt_flush(got.file->descriptor(), now, subfile_header_bytes + spot.place);
+        const auto begin = std::chrono::steady_clock::now();
+        const int result = below_.attempt_flush(got.file->descriptor(), part, subfile_header_bytes + spot.place);
         if (result != 0) return result;
-        done += now;
+        if (watches_) add_work(spot.file, 0, ns_since(begin));
+        done += part;
     }
     return 0;
 }

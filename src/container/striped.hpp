@@ -1,11 +1,15 @@
 // A container of subfiles (subfiles.hpp): where a byte lies is arithmetic, so that there is no index, and what is written is there at once
-// for all, as in one file.
+// for all, as in one file. Only where stripes go that nobody has written may change (redivide()).
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "container/container.hpp"
 #include "container/data_files.hpp"
@@ -23,6 +27,11 @@ public:
     int flush(bool durable) override;
     void adopt(Stamp known) override { clock_.adopt(known); }
     int look_around() override { return 0; }
+    void watch_work() override { watches_ = true; }
+    [[nodiscard]] std::vector<Work> take_work() override;
+    [[nodiscard]] std::optional<Error> redivide(const std::vector<std::int64_t>& files) override;
+    int reload(std::optional<std::int64_t> first = std::nullopt) override;
+    [[nodiscard]] InUse in_use() const override;
     [[nodiscard]] std::int64_t length() override;
     int set_length(std::int64_t bytes) override;
     [[nodiscard]] std::string problem() const override;
@@ -40,8 +49,17 @@ private:
     /// Opened, and seen to be the one that it should be.
     [[nodiscard]] Got subfile(std::int64_t number);
 
-    const Subfiles subfiles_;
+    [[nodiscard]] std::shared_ptr<const Subfiles> now() const;
+    void add_work(std::int64_t number, std::int64_t bytes, std::int64_t ns);
+
+    std::atomic<bool> watches_{false};
     mutable std::mutex lock_;  ///< for everything below; not held while data are moved
+    std::shared_ptr<const Subfiles> subfiles_;
+    std::uint64_t mark_ = 0;  ///< of the file that says so
+    bool stale_ = false;      ///< it says something else by now
+    std::int64_t due_ = 0;    ///< the first subfile in use must have that number at least
+    std::vector<Work> work_;
+    std::size_t flushes_ = 0;
     int writers_ = 0;          ///< handles
     std::unique_ptr<DataFiles> files_;
     std::set<std::int64_t> dirty_;  ///< numbers of those that were written since the last durable flush

@@ -93,16 +93,69 @@ Error damaged(const std::string& path) {
             "restore it from a copy"};
 }
 
+/// `place` is a directory, or empty for the container's own.
+std::string subfile_in(const Directory& directory, const std::string& place, std::int64_t number) {
+    const std::string file = "subfile." + std::to_string(number);
+    if (place.empty()) return directory.path + "/" + file;
+    return place + "/" + directory.path.substr(directory.path.rfind(".ioweir-")) + "." + file;
+}
+
+/// Where a subfile lies: as subfile_in() takes it.
+std::string place_of(const Directory& directory, const std::string& subfile) {
+    const std::string place = subfile.substr(0, subfile.rfind('/'));
+    return place == directory.path ? std::string() : place;
+}
+
 Subfiles subfiles_in(const Directory& directory, const std::vector<std::string>& places) {
-    Subfiles subfiles;
-    const std::string name = directory.path.substr(directory.path.rfind(".ioweir-"));
+    Subfiles subfiles{{}, {{0, 0, directory.shape.count}}, directory.shape.stripe_bytes};
     for (std::int64_t number = 0; number < directory.shape.count; ++number) {
-        const std::string file = "subfile." + std::to_string(number);
-        subfiles.paths.push_back(places.empty() ? directory.path + "/" + file
-                                                : places[static_cast<std::size_t>(number) % places.size()] + "/" +
-                                                      name + "." + file);
+        const auto at = static_cast<std::size_t>(number);
+        subfiles.paths.push_back(subfile_in(directory, places.empty() ? "" : places[at % places.size()], number));
     }
     return subfiles;
+}
+
+/// `places` of several divisions.
+std::string text_of(const Directory& directory, const Subfiles& subfiles) {
+    std::string text = "ioweir places 2\n";
+    for (const Division& division : subfiles.divisions) {
+        text += "from " + std::to_string(division.first_stripe) + "\n";
+        for (std::int64_t i = 0; i < division.count; ++i) {
+            const std::string place = place_of(directory, subfiles.path(division.first_file + i));
+            text += (place.empty() ? "." : place) + "\n";
+        }
+    }
+    return with_check(text);
+}
+
+/// The same read back, or nothing where it is not as text_of() has it. `lines` without the first.
+std::optional<Subfiles> divided(const Directory& directory, const std::vector<std::string>& lines) {
+    Subfiles subfiles{{}, {}, directory.shape.stripe_bytes};
+    for (const std::string& line : lines) {
+        if (line.starts_with("from ")) {
+            std::int64_t first = -1;
+            const auto [end, code] = std::from_chars(line.data() + 5, line.data() + line.size(), first);
+            const bool rises = subfiles.divisions.empty() ? first == 0 : first > subfiles.divisions.back().first_stripe;
+            if (code != std::errc{} || end != line.data() + line.size() || !rises) return std::nullopt;
+            if (!subfiles.divisions.empty() && subfiles.divisions.back().count == 0) return std::nullopt;
+            subfiles.divisions.push_back({first, subfiles.count(), 0});
+        } else {
+            if (subfiles.divisions.empty()) return std::nullopt;
+            subfiles.paths.push_back(subfile_in(directory, line == "." ? "" : line, subfiles.count()));
+            ++subfiles.divisions.back().count;
+        }
+    }
+    const bool good = !subfiles.divisions.empty() && subfiles.divisions.back().count > 0 &&
+                      subfiles.divisions.front().count == directory.shape.count;
+    return good ? std::optional(std::move(subfiles)) : std::nullopt;
+}
+
+int make_durable(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return errno;
+    const int error = ::fsync(descriptor) != 0 ? errno : 0;
+    ::close(descriptor);
+    return error;
 }
 
 /// An errno value; none is left then.
@@ -134,6 +187,42 @@ std::int64_t reach_of(const Shape& shape, std::int64_t file, std::int64_t bytes)
     if (bytes <= 0) return 0;
     const std::int64_t last = bytes - 1;
     return (last / shape.stripe_bytes * shape.count + file) * shape.stripe_bytes + last % shape.stripe_bytes + 1;
+}
+
+Subfiles::Part Subfiles::part(std::size_t division) const {
+    const Division& one = divisions[division];
+    const bool last = division + 1 == divisions.size();
+    return {{one.count, Shape::Kind::subfiles, stripe_bytes},
+            one.first_stripe * stripe_bytes,
+            last ? INT64_MAX : divisions[division + 1].first_stripe * stripe_bytes,
+            one.first_file};
+}
+
+Subfiles::Part Subfiles::part_of(std::int64_t file) const {
+    std::size_t division = divisions.size() - 1;
+    while (file < divisions[division].first_file) --division;
+    return part(division);
+}
+
+Spot Subfiles::spot_of(std::int64_t offset) const {
+    std::size_t division = divisions.size() - 1;
+    while (offset / stripe_bytes < divisions[division].first_stripe) --division;
+    const Part here = part(division);
+    Spot spot = container::spot_of(here.shape, offset - here.begin);
+    spot.file += here.first_file;
+    return spot;
+}
+
+std::int64_t Subfiles::bytes_in(std::int64_t file, std::int64_t bytes) const {
+    const Part here = part_of(file);
+    const std::int64_t local = std::clamp(bytes, here.begin, here.end) - here.begin;
+    return container::bytes_in(here.shape, file - here.first_file, local);
+}
+
+std::int64_t Subfiles::reach_of(std::int64_t file, std::int64_t bytes) const {
+    if (bytes <= 0) return 0;
+    const Part here = part_of(file);
+    return here.begin + container::reach_of(here.shape, file - here.first_file, bytes);
 }
 
 Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std::string>& places,
@@ -168,9 +257,53 @@ Result<Subfiles> read_subfiles(const Directory& directory) {
     const auto text = read_text(places_file(directory), std::size_t{1} << 24);
     if (!text) return text.error();
     auto lines = lines_of(text.value());
-    if (!lines || lines->empty() || lines->front() != "ioweir places 1") return damaged(places_file(directory));
+    const bool several = lines && !lines->empty() && lines->front() == "ioweir places 2";
+    if (!several && (!lines || lines->empty() || lines->front() != "ioweir places 1"))
+        return damaged(places_file(directory));
     lines->erase(lines->begin());
-    return subfiles_in(directory, *lines);
+    if (!several) return subfiles_in(directory, *lines);
+    auto read = divided(directory, *lines);
+    if (!read) return damaged(places_file(directory));
+    return std::move(*read);
+}
+
+Result<Subfiles> redivide(const Directory& directory, const Subfiles& now, std::int64_t first_stripe,
+                          const std::vector<std::int64_t>& files) {
+    Subfiles next = now;
+    if (first_stripe <= now.divisions.back().first_stripe)
+        return Error{"the stripes that are still to be written cannot be dealt anew",
+                     "from stripe " + std::to_string(first_stripe), "nothing was written since they were dealt"};
+    next.divisions.push_back({first_stripe, now.count(), std::ssize(files)});
+    std::int64_t made = 0;
+    int error = 0;
+    for (const std::int64_t file : files) {
+        next.paths.push_back(subfile_in(directory, place_of(directory, now.path(file)), next.count()));
+        error = make_subfile(directory, next.paths.back(), next.count() - 1, {});
+        if (error != 0) break;
+        ++made;
+    }
+    std::string where = next.paths.back();
+    if (error == 0) {
+        where = places_file(directory);
+        const std::string draft = where + ".next";
+        error = write_file(draft, O_TRUNC, text_of(directory, next));
+        if (error == 0) error = make_durable(draft);
+        if (error == 0 && ::rename(draft.c_str(), where.c_str()) != 0) error = errno;
+        if (error != 0) ::unlink(draft.c_str());
+    }
+    if (error == 0) {
+        (void)make_durable(directory.path);  // before bytes that only the new text finds; a file system that cannot do it has said so before
+        return next;
+    }
+    for (std::int64_t i = 0; i < made; ++i) ::unlink(next.path(now.count() + i).c_str());
+    return Error{"the stripes that are still to be written cannot be dealt anew", where + ": " + std::strerror(error),
+                 "they go on as before"};
+}
+
+std::uint64_t places_mark(const Directory& directory) {
+    struct stat info{};
+    if (::stat(places_file(directory).c_str(), &info) != 0) return 0;
+    return info.st_ino * 1'000'003 + static_cast<std::uint64_t>(info.st_size) + 1;
 }
 
 int remove_subfiles(const Directory& directory) {
@@ -183,7 +316,7 @@ int remove_subfiles(const Directory& directory) {
     }
     note(::unlink(sizes_file(directory).c_str()));
     for (const std::string& name : names_in(directory.path).names) {
-        if (number_after(name, "sizes.")) note(::unlink((directory.path + "/" + name).c_str()));
+        if (number_after(name, "sizes.") || name == "places.next") note(::unlink((directory.path + "/" + name).c_str()));
     }
     note(::unlink(places_file(directory).c_str()));
     return first;
@@ -205,21 +338,21 @@ std::string why_not_subfile(const Directory& directory, int descriptor, std::int
     return "its first 4096 bytes do not say that it is this subfile of this container";
 }
 
-Result<std::int64_t> length(const Directory& directory, const Subfiles& subfiles) {
+Result<std::int64_t> length(const Directory&, const Subfiles& subfiles) {
     std::int64_t longest = 0;
-    for (std::int64_t number = 0; number < directory.shape.count; ++number) {
+    for (std::int64_t number = 0; number < subfiles.count(); ++number) {
         struct stat info{};
         if (::stat(subfiles.path(number).c_str(), &info) != 0) return missing(subfiles.path(number), errno);
-        longest = std::max(longest, reach_of(directory.shape, number, info.st_size - subfile_header_bytes));
+        longest = std::max(longest, subfiles.reach_of(number, info.st_size - subfile_header_bytes));
     }
     return longest;
 }
 
-int set_length(const Directory& directory, const Subfiles& subfiles, std::int64_t bytes) {
-    const std::int64_t last = bytes > 0 ? spot_of(directory.shape, bytes - 1).file : -1;
-    for (std::int64_t number = 0; number < directory.shape.count; ++number) {
+int set_length(const Directory&, const Subfiles& subfiles, std::int64_t bytes) {
+    const std::int64_t last = bytes > 0 ? subfiles.spot_of(bytes - 1).file : -1;
+    for (std::int64_t number = 0; number < subfiles.count(); ++number) {
         const char* const path = subfiles.path(number).c_str();
-        const std::int64_t wanted = subfile_header_bytes + bytes_in(directory.shape, number, bytes);
+        const std::int64_t wanted = subfile_header_bytes + subfiles.bytes_in(number, bytes);
         struct stat info{};
         if (::stat(path, &info) != 0) return errno;
         const bool too_long = info.st_size > wanted;
@@ -247,20 +380,23 @@ int forget_sizes(const Directory& directory) {
 
 std::vector<std::string> problems_of(const Directory& directory, const Subfiles& subfiles, bool closed) {
     std::vector<std::string> problems;
-    std::vector<std::int64_t> sizes(static_cast<std::size_t>(directory.shape.count), 0);
+    std::vector<std::int64_t> sizes(subfiles.paths.size(), 0);
+    const auto needed = static_cast<std::size_t>(directory.shape.count);
     if (closed && ::access(sizes_file(directory).c_str(), F_OK) == 0) {
         const auto text = read_text(sizes_file(directory), std::size_t{1} << 24);
         const auto lines = text ? lines_of(text.value()) : std::nullopt;
-        if (!lines || lines->size() != sizes.size() + 1 || lines->front() != "ioweir sizes 1") {
+        // A job that has died may have added subfiles after these were written down.
+        if (!lines || lines->size() > sizes.size() + 1 || lines->size() < needed + 1 ||
+            lines->front() != "ioweir sizes 1") {
             problems.push_back(damaged(sizes_file(directory)).message());
         } else {
-            for (std::size_t i = 0; i < sizes.size(); ++i) {
+            for (std::size_t i = 0; i + 1 < lines->size(); ++i) {
                 const std::string& digits = (*lines)[i + 1];
                 std::from_chars(digits.data(), digits.data() + digits.size(), sizes[i]);
             }
         }
     }
-    for (std::int64_t number = 0; number < directory.shape.count; ++number) {
+    for (std::int64_t number = 0; number < subfiles.count(); ++number) {
         const std::string& path = subfiles.path(number);
         const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
         if (descriptor < 0) {

@@ -1,7 +1,7 @@
 // Subfiles: stripes of the logical file dealt round over N files, each with its stripes one behind the other. Where a byte lies is
 // arithmetic; what each file is, and where, is written down so that none can be taken for another.
 //
-//   .ioweir-ID/places          in which directories they are, dealt round: one a line
+//   .ioweir-ID/places          in which directories they are, dealt round: one a line; and from which stripe on others are
 //   .ioweir-ID/sizes           how long each was when writing was last ended
 //   PLACE/.ioweir-ID.subfile.K its first 4096 bytes say which one it is, then its stripes
 //
@@ -34,10 +34,36 @@ struct Spot {
 /// How long the logical file is at least, when subfile `file` has that many bytes after its header.
 [[nodiscard]] std::int64_t reach_of(const Shape& shape, std::int64_t file, std::int64_t bytes);
 
-/// The subfiles of a container, by number.
+/// Stripes from `first_stripe` on, as far as the next division, are dealt round over `count` subfiles from number `first_file` on.
+struct Division {
+    std::int64_t first_stripe = 0;
+    std::int64_t first_file = 0;
+    std::int64_t count = 1;
+    friend bool operator==(const Division&, const Division&) = default;
+};
+
+/// The subfiles of a container, by number, and which stripes they have. The first division is that of the stub; later ones are of stripes
+/// that nobody had written when they were made, and their subfiles are new: who does not know of them finds nothing there yet.
 struct Subfiles {
     std::vector<std::string> paths;
+    std::vector<Division> divisions = {};  ///< by rising stripe, the first from 0
+    std::int64_t stripe_bytes = 1;
+
+    [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(paths.size()); }
     [[nodiscard]] const std::string& path(std::int64_t number) const { return paths[static_cast<std::size_t>(number)]; }
+    /// As the functions of a shape above, for all divisions.
+    [[nodiscard]] Spot spot_of(std::int64_t offset) const;
+    [[nodiscard]] std::int64_t bytes_in(std::int64_t file, std::int64_t bytes) const;
+    [[nodiscard]] std::int64_t reach_of(std::int64_t file, std::int64_t bytes) const;
+
+private:
+    struct Part {
+        Shape shape;
+        std::int64_t begin = 0, end = 0;  ///< logical bytes
+        std::int64_t first_file = 0;
+    };
+    [[nodiscard]] Part part(std::size_t division) const;
+    [[nodiscard]] Part part_of(std::int64_t file) const;
 };
 
 /// Makes a new file at the path of a subfile, where storage has to be told on which target: a descriptor, or an errno value.
@@ -49,6 +75,13 @@ using SubfileMaker = std::function<storage::Opened(std::int64_t number, const st
                                              const SubfileMaker& make = {});
 /// As make_subfiles() has written them down.
 [[nodiscard]] Result<Subfiles> read_subfiles(const Directory& directory);
+/// From `first_stripe` on, where nobody has written yet, stripes go to new subfiles, one beside each of `files` (numbers of subfiles). For one
+/// caller at a time, who knows that no other handle writes. A crash in between leaves the old division, and a file that nobody knows of. An
+/// Error: nothing has changed.
+[[nodiscard]] Result<Subfiles> redivide(const Directory& directory, const Subfiles& now, std::int64_t first_stripe,
+                                        const std::vector<std::int64_t>& files);
+/// Tells one state of `places` from another, cheaply; 0: it cannot be looked at.
+[[nodiscard]] std::uint64_t places_mark(const Directory& directory);
 /// Removes them. An errno value.
 int remove_subfiles(const Directory& directory);
 

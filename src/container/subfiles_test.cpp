@@ -31,6 +31,33 @@ RC_GTEST_PROP(Subfiles, HoldEachByteOnce, ()) {
     for (std::int64_t file = 0; file < shape.count; ++file) RC_ASSERT(bytes_in(shape, file, bytes) == held[file]);
 }
 
+RC_GTEST_PROP(Subfiles, HoldEachByteOnceAlsoWhenDealtAnew, ()) {
+    Subfiles subfiles{{}, {}, *rc::gen::inRange<std::int64_t>(1, 8)};
+    std::int64_t stripe = 0;
+    for (int i = *rc::gen::inRange(1, 5); i > 0; --i) {
+        const auto count = *rc::gen::inRange<std::int64_t>(1, 5);
+        subfiles.divisions.push_back({stripe, subfiles.count(), count});
+        subfiles.paths.resize(subfiles.paths.size() + static_cast<std::size_t>(count));
+        stripe += *rc::gen::inRange<std::int64_t>(1, 10);
+    }
+    const auto bytes = *rc::gen::inRange<std::int64_t>(0, 250);
+    std::map<std::int64_t, std::int64_t> held;
+    std::size_t division = 0;
+    for (std::int64_t offset = 0; offset < bytes; ++offset) {
+        const std::int64_t number = offset / subfiles.stripe_bytes;
+        if (division + 1 < subfiles.divisions.size() && number == subfiles.divisions[division + 1].first_stripe)
+            ++division;
+        const Division& in = subfiles.divisions[division];
+        const Spot spot = subfiles.spot_of(offset);
+        RC_ASSERT(spot.file == in.first_file + (number - in.first_stripe) % in.count);
+        RC_ASSERT(spot.place == held[spot.file]);
+        ++held[spot.file];
+        RC_ASSERT(subfiles.reach_of(spot.file, held[spot.file]) == offset + 1);
+    }
+    for (std::int64_t file = 0; file < subfiles.count(); ++file)
+        RC_ASSERT(subfiles.bytes_in(file, bytes) == held[file]);
+}
+
 /// Three subfiles with 10 stripes of 4 bytes, closed.
 struct Written {
     Written() : place({3, Shape::Kind::subfiles, 4}) {
@@ -127,6 +154,66 @@ TEST(Subfiles, ASwappedOneIsSeenByAReaderThatWasThereBefore) {
     EXPECT_EQ(reader->read_at(-1, bytes, 8, 0).error, EIO);
     EXPECT_NE(reader->problem().find("it is subfile 2"), std::string::npos);
     EXPECT_EQ(std::string(bytes, 4), "aaaa");
+}
+
+TEST(Subfiles, DealtAnewKeepWhatTheyHave) {
+    Written written;
+    const auto generation = written.place.begin();
+    const Role role{true, true, 0, 0, generation};
+    auto writer = written.place.open(role);
+    auto reader = written.place.open({true, false, 0, 1, 0});
+    EXPECT_EQ(read_all(*reader, 100), written.text);
+    ASSERT_FALSE(writer->redivide({0, 2}).has_value());
+    EXPECT_EQ(writer->in_use().first, 3);
+    EXPECT_EQ(writer->in_use().count, 2);
+    EXPECT_TRUE(writer->redivide({3}).has_value()) << "nothing was written since";
+    const std::string more = "kkkkllllmmmm";
+    EXPECT_EQ(writer->write_at(-1, more.data(), 12, 40).bytes, 12);
+    EXPECT_EQ(writer->write_at(-1, "Z", 1, 5).bytes, 1);
+    EXPECT_EQ(read_all(*writer, 100), "aaaabZbb" + written.text.substr(8) + more);
+    // Who does not know of it finds what was there, and no wrong byte; after sync all of it.
+    EXPECT_EQ(read_all(*reader, 100), "aaaabZbb" + written.text.substr(8));
+    EXPECT_EQ(reader->flush(true), 0);
+    EXPECT_EQ(read_all(*reader, 100), "aaaabZbb" + written.text.substr(8) + more);
+    EXPECT_EQ(writer->set_length(46), 0);
+    EXPECT_EQ(read_all(*writer, 100), "aaaabZbb" + written.text.substr(8) + more.substr(0, 6));
+    EXPECT_EQ(writer->leave(role), 0);
+    writer.reset();
+    const auto now = read_subfiles(written.place.directory).take();
+    EXPECT_EQ(now.divisions, (std::vector<Division>{{0, 0, 3}, {10, 3, 2}}));
+    EXPECT_EQ(slurp(now.path(3)).substr(4096), "kkkk");
+    EXPECT_EQ(slurp(now.path(4)).substr(4096), "ll");
+    EXPECT_EQ(keep_sizes(written.place.directory, now, generation), 0);
+    EXPECT_EQ(written.place.end(generation), 0);
+    EXPECT_TRUE(describe(written.place.path).value().problems.empty());
+    // Damage of any byte of the text that says so is seen; so is a new subfile that is gone.
+    const std::string path = written.place.directory.path + "/places", text = slurp(path);
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        std::string damaged = text;
+        damaged[at] = static_cast<char>(damaged[at] ^ 1);
+        spill(path, damaged);
+        written.expect_refused(path);
+    }
+    spill(path, text);
+    fs::rename(now.path(4), now.path(4) + ".kept");
+    written.expect_refused(now.path(4) + ": No such file");
+    fs::rename(now.path(4) + ".kept", now.path(4));
+    EXPECT_EQ(merge(written.place.backend, written.place.path, written.place.path).value(), 46);
+    EXPECT_EQ(slurp(written.place.path), "aaaabZbb" + written.text.substr(8) + more.substr(0, 6));
+    EXPECT_FALSE(fs::exists(written.place.directory.path));
+}
+
+TEST(Subfiles, ThatCannotBeDealtAnewStayAsTheyAre) {
+    Written written;
+    const auto before = read_subfiles(written.place.directory).take();
+    spill(written.place.directory.path + "/subfile.4", "in the way");
+    const auto next = redivide(written.place.directory, before, 10, {0, 1});
+    ASSERT_FALSE(next.ok());
+    EXPECT_NE(next.error().message().find("subfile.4: File exists"), std::string::npos) << next.error().message();
+    EXPECT_FALSE(fs::exists(written.place.directory.path + "/subfile.3"));
+    written.expect_whole();
+    fs::remove(written.place.directory.path + "/subfile.4");
+    EXPECT_EQ(remove(written.place.directory), 0);
 }
 
 TEST(Subfiles, LieInTheDirectoriesThatTheyAreGiven) {

@@ -10,6 +10,7 @@
 
 #include "engine/mapped.hpp"
 #include "engine/parts.hpp"
+#include "engine/rebalance.hpp"
 #include "engine/scratch.hpp"
 #include "layout/mpi/flatten.hpp"
 #include "planner/plan.hpp"
@@ -217,6 +218,8 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     std::optional<Outcome> outcome;
     const bool together =
         call.collective && handle.team && (call.direction == Direction::write || handle.effects.reads_together);
+    if (decision.by != By::library && call.collective && call.direction == Direction::write && handle.rebalance)
+        rebalance(engine, handle);
     if (decision.by != By::library && together) outcome = move_together(engine, handle, call, decision);
     if (decision.by != By::engine && handle.container && !decision.refused)
         return refuse_container(handle, call, decision.reason);

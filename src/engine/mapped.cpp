@@ -9,6 +9,7 @@
 #include "container/subfiles.hpp"
 #include "engine/mapped_make.hpp"
 #include "engine/parts.hpp"
+#include "engine/rebalance.hpp"
 #include "planner/plan.hpp"
 
 namespace ioweir::engine {
@@ -122,6 +123,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     if (failed == handle.size) {
         handle.deletes_on_close = (amode & MPI_MODE_DELETE_ON_CLOSE) != 0;
         handle.storage = handle.container.get();
+        begin_rebalance(engine, handle, rule);
         return MPI_SUCCESS;
     }
     if (failed == handle.rank) say(engine, handle.path, problem);

@@ -11,6 +11,7 @@
 #include "container/generations.hpp"
 #include "container/subfiles.hpp"
 #include "engine/parts.hpp"
+#include "engine/stub_lock.hpp"
 #include "planner/plan.hpp"
 
 namespace ioweir::engine {
@@ -29,26 +30,6 @@ container::Shape shape_of(const planner::Strategy& strategy, const Placing& plac
     if (mapping.kind == MappingKind::log) return {0, container::Shape::Kind::log};
     return {mapping.count, container::Shape::Kind::grouped};
 }
-
-/// Of the stub, among those who make a container of it, as several jobs may at once; goes with the descriptor or at the end.
-class StubLock {
-public:
-    explicit StubLock(int descriptor) : descriptor_(descriptor) { set(F_WRLCK); }
-    ~StubLock() { set(F_UNLCK); }
-    StubLock(const StubLock&) = delete;
-    StubLock& operator=(const StubLock&) = delete;
-
-private:
-    /// Where a file system has no locks, jobs that begin at once are on their own.
-    void set(short type) const {
-        struct flock whole{};
-        whole.l_type = type;
-        whole.l_whence = SEEK_SET;
-        while (::fcntl(descriptor_, F_OFD_SETLKW, &whole) != 0 && errno == EINTR) {
-        }
-    }
-    const int descriptor_;
-};
 
 /// Where they go: to the targets that were chosen, else to the plan's directories, else beside the file.
 Result<container::Subfiles> make_subfiles(const container::Directory& directory, const planner::FileRule* rule,
@@ -93,10 +74,11 @@ Result<container::Stub> make_container(Engine& engine, const Handle& handle, con
     return *problem;
 }
 
-/// subfiles:auto without an answer: how many should there be? Empty: there is one.
+/// subfiles:auto, and nobody knows on which targets; empty: it is known.
 std::string why_no_targets(const Handle& handle, const Placing& placing) {
     const bool nobody_says = handle.strategy.mapping.count == 0 && handle.strategy.mapping.kind == MappingKind::subfiles;
-    return nobody_says && placing.count == 0 ? placing.why_not : std::string();
+    if (!nobody_says || placing.count > 0) return {};
+    return placing.why_not.empty() ? "it was there when targets would have been probed" : placing.why_not;
 }
 
 void note_places(const Engine& engine, const Handle& handle, const Placing& placing) {
@@ -191,6 +173,8 @@ Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::
     const StorageScope scope(engine);
     const container::Directory directory = container::directory_of(handle.path, stub_of(told));
     if (!handle.writable) return told;
+    // Who deals stripes anew (rebalance.hpp) must not overlook a generation that begins at that moment.
+    const StubLock lock(handle.descriptor.number);
     const auto generation = container::begin_generation(directory);
     if (generation) {
         told.generation = generation.value().number;

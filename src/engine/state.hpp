@@ -24,6 +24,7 @@
 namespace ioweir::engine {
 
 struct Handle;
+struct Rebalance;
 class BehindDesk;
 struct Behind;
 
@@ -125,6 +126,7 @@ struct Handle {
     container::Left left;                             ///< of its index, by this process, once it was left
     std::atomic<bool> said_problem{false};            ///< the user knows why it cannot be read
     bool deletes_on_close = false;                    ///< the container too
+    std::shared_ptr<Rebalance> rebalance;             ///< slow targets are watched for; agreed by all ranks
     bool clean = true;                                ///< no rank had an error at the last agreement
 
     bool defers_set_size = false;

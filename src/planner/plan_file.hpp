@@ -45,6 +45,7 @@ struct FileRule {
     std::vector<std::string> targets =
         {};  ///< mapping subfiles: directories for them, dealt round, or to choose from; none: the path's storage targets
     ProbeWish probe = {};         ///< mapping subfiles
+    bool rebalance = false;       ///< mapping subfiles: a target that turns slow gets no further stripes
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
 };
 

@@ -78,14 +78,16 @@ TEST(PlanFile, KnowsWhichKeysStandInARule) {
 TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nwritrs = \"everyone\"\n"),
               "unknown key: 'writrs' (plan.toml:3); did you mean 'writers'? known: match, mapping, writers, domains, "
-              "order, buffer, threshold, stripe, set_size, visibility, targets, probe, probe_cache");
+              "order, buffer, threshold, stripe, set_size, visibility, targets, probe, probe_cache, "
+              "rebalance");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { sise = 4 }\n"),
               "unknown key: 'sise' (plan.toml:3); did you mean 'size'? known: size, count, start");
     EXPECT_EQ(refusal("[[files]]\nmatch = \"*\"\n"),
               "unknown key: 'files' (plan.toml:1); a plan file has [[file]] tables only");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ncolour = 1\n"),
               "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, threshold, "
-              "stripe, set_size, visibility, targets, probe, probe_cache");
+              "stripe, set_size, visibility, targets, probe, probe_cache, "
+              "rebalance");
 }
 
 TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {
@@ -204,7 +206,10 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
         plan.files.push_back({std::to_string(i) + odd, *any_strategy(), 0, {}, i % 2 == 0});
         if (plan.files.back().strategy.mapping.kind == MappingKind::subfiles && *rc::gen::arbitrary<bool>())
             plan.files.back().targets = {"/a", odd + "b"};
-        if (plan.files.back().strategy.mapping.kind == MappingKind::subfiles) plan.files.back().probe = *any_wish();
+        if (plan.files.back().strategy.mapping.kind == MappingKind::subfiles) {
+            plan.files.back().probe = *any_wish();
+            plan.files.back().rebalance = *rc::gen::arbitrary<bool>();
+        }
     }
     const auto parsed = parse_plan_file(to_toml(plan), "plan.toml");
     if (!parsed) RC_FAIL(parsed.error().message() + "\n" + to_toml(plan));
@@ -215,6 +220,7 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
         RC_ASSERT(parsed.value().files[i].defers_set_size == plan.files[i].defers_set_size);
         RC_ASSERT(parsed.value().files[i].targets == plan.files[i].targets);
         RC_ASSERT((parsed.value().files[i].probe == plan.files[i].probe));
+        RC_ASSERT(parsed.value().files[i].rebalance == plan.files[i].rebalance);
     }
 }
 
@@ -282,7 +288,8 @@ TEST(PlanFile, HowTargetsAreProbedCanBeSaid) {
          "leave the key out for the default"},
         {"probe_cache = -1",
          "not a number of seconds: probe_cache (plan.toml:4); write a whole number from 0, or leave the key out for the "
-         "default"}};
+         "default"},
+        {"rebalance = 1", "neither true nor false: rebalance (plan.toml:4); write rebalance = true"}};
     for (const auto& [line, why] : refused) EXPECT_EQ(refusal(rule + line + "\n"), why);
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nprobe_cache = 5\n"),
               "probe_cache without subfiles: probe_cache (plan.toml:3); write mapping = \"subfiles:auto\" beside it, or "

@@ -66,6 +66,7 @@ std::string to_toml(const PlanFile& plan) {
             text += "targets = [" + list + "]\n";
         }
         text += probe_text(rule.probe);
+        if (rule.rebalance) text += "rebalance = true\n";
         std::string stripe;
         if (strategy.stripe.size_bytes > 0)
             stripe = "size = " + toml_string(exact_size_text(strategy.stripe.size_bytes));

@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,20 +37,40 @@ public:
         return std::exchange(offsets_, {});
     }
     std::map<std::string, std::string> attributes;  ///< of every file: what a file system would say
+    /// Writes to files whose path has this in it take so much longer; empty: none.
+    void slow_down(std::string part_of_path, std::int64_t ns) {
+        const std::lock_guard guard(lock_);
+        slow_part_ = std::move(part_of_path);
+        slow_ns_ = ns;
+    }
     std::int64_t take_writes() { return writes_.exchange(0); }
     std::int64_t take_reads() { return reads_.exchange(0); }
     std::int64_t take_flushes() { return flushes_.exchange(0); }
 
     storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
-        return now_->attempt_open(path, flags, mode);
+        const storage::Opened opened = now_->attempt_open(path, flags, mode);
+        const std::lock_guard guard(lock_);
+        if (opened.error == 0) paths_[opened.descriptor] = path;
+        return opened;
     }
-    int attempt_close(int descriptor) override { return now_->attempt_close(descriptor); }
+    int attempt_close(int descriptor) override {
+        {
+            const std::lock_guard guard(lock_);
+            paths_.erase(descriptor);
+        }
+        return now_->attempt_close(descriptor);
+    }
     std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
         ++writes_;
+        std::int64_t wait_ns = 0;
         {
             const std::lock_guard guard(lock_);
             offsets_.push_back(offset);
+            const auto known = paths_.find(descriptor);
+            if (!slow_part_.empty() && known != paths_.end() && known->second.find(slow_part_) != std::string::npos)
+                wait_ns = slow_ns_;
         }
+        if (wait_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(wait_ns));
         return now_->attempt_write(descriptor, pieces, count, offset);
     }
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
@@ -82,6 +104,9 @@ private:
     std::atomic<std::int64_t> writes_{0}, reads_{0}, flushes_{0};
     std::mutex lock_;
     std::vector<std::int64_t> offsets_;
+    std::map<int, std::string> paths_;
+    std::string slow_part_;
+    std::int64_t slow_ns_ = 0;
 };
 
 struct Note {

@@ -48,6 +48,22 @@ mapping = "subfiles:auto"
 stripe = { size = 4 }
 probe = { discard_ms = 10, window_ms = 60 }
 probe_cache = 600
+
+[[file]]
+match = "*.moving"
+mapping = "subfiles:4"
+stripe = { size = 1024 }
+probe = { discard_ms = 10, window_ms = 60 }
+rebalance = true
+
+[[file]]
+match = "*.gathered"
+mapping = "subfiles:4"
+stripe = { size = 1024 }
+writers = "aggregators:auto"
+domains = "cyclic"
+probe = { discard_ms = 10, window_ms = 60 }
+rebalance = true
 )";
 
 [[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
@@ -261,6 +277,112 @@ TEST_F(ProbingTest, TargetsNoneOfWhichCanBeUsedAreLikeNone) {
     EXPECT_EQ(std::string(bytes.begin(), bytes.end()), ten_each());
     EXPECT_TRUE(world->rank != 0 || world->noted(format::NoteCode::message, "none of the 2 storage targets"));
     remove(path);
+}
+
+/// Files whose third target turns slow after some calls.
+class RebalanceTest : public ProbingTest {
+protected:
+    static constexpr std::int64_t stripe = 1024;
+    static constexpr std::int64_t each = 4 * stripe;  // of a rank in a call
+    const std::int64_t call_bytes_ = each * world->ranks;
+
+    void TearDown() override { world->backend.slow_down("", 0); }
+    static char value(std::int64_t offset) { return static_cast<char>('a' + offset / 7 % 26); }
+    void write_call(MPI_File file, int call) const {
+        std::string data;
+        const std::int64_t from = call * call_bytes_ + world->rank * each;
+        for (std::int64_t i = 0; i < each; ++i) data += value(from + i);
+        EXPECT_EQ(calls_.File_write_at_all(file, from, data.data(), static_cast<int>(each), MPI_BYTE, MPI_STATUS_IGNORE),
+                  MPI_SUCCESS);
+    }
+    [[nodiscard]] std::string expected(int calls) const {
+        std::string data;
+        for (std::int64_t i = 0; i < calls * call_bytes_; ++i) data += value(i);
+        return data;
+    }
+    [[nodiscard]] std::string whole(MPI_File file, int calls) const {
+        std::string text(static_cast<std::size_t>(calls * call_bytes_) + 100, '?');
+        MPI_Status status;
+        EXPECT_EQ(calls_.File_read_at(file, 0, text.data(), static_cast<int>(text.size()), MPI_BYTE, &status),
+                  MPI_SUCCESS);
+        int bytes = -1;
+        PMPI_Get_count(&status, MPI_BYTE, &bytes);
+        text.resize(static_cast<std::size_t>(bytes));
+        return text;
+    }
+};
+
+TEST_F(RebalanceTest, ATargetThatTurnsSlowGetsNoFurtherStripes) {
+    const Lab lab("lab", {20, 20, 20, 20});
+    for (const char* const name : {"file.moving", "file.gathered"}) {
+        SCOPED_TRACE(name);
+        const std::string path = lab.path(name);
+        MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+        constexpr int calls = 12;
+        for (int call = 0; call < calls; ++call) {
+            if (call == 2) world->backend.slow_down("/t2/", 25'000'000);
+            write_call(file, call);
+            if (call == 7) {  // what was written before and after is there for all
+                PMPI_Barrier(MPI_COMM_WORLD);
+                EXPECT_EQ(whole(file, 8), expected(8));
+                PMPI_Barrier(MPI_COMM_WORLD);
+            }
+        }
+        EXPECT_EQ(calls_.File_sync(file), MPI_SUCCESS);
+        EXPECT_EQ(whole(file, calls), expected(calls));
+        // Below the new division and above it, and longer than it was.
+        PMPI_Barrier(MPI_COMM_WORLD);
+        EXPECT_EQ(calls_.File_set_size(file, call_bytes_ + 5), MPI_SUCCESS);
+        EXPECT_EQ(whole(file, calls), expected(calls).substr(0, static_cast<std::size_t>(call_bytes_) + 5));
+        PMPI_Barrier(MPI_COMM_WORLD);
+        EXPECT_EQ(calls_.File_set_size(file, calls * call_bytes_), MPI_SUCCESS);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        for (int call = 0; call < calls; ++call) write_call(file, call);
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        world->backend.slow_down("", 0);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (world->rank == 0) EXPECT_EQ(notes_with("target of subfile 2 ("), 1);
+        EXPECT_EQ(lab.used(path), "t0 t1 t2 t3 t0 t1 t3 ");
+        const auto described = container::describe(path);
+        ASSERT_TRUE(described.ok()) << described.error().message();
+        EXPECT_TRUE(described.value().problems.empty());
+        EXPECT_EQ(described.value().bytes, calls * call_bytes_);
+        // Three calls were needed to see it: the fourth after it turned slow is dealt anew.
+        EXPECT_EQ(described.value().part_bytes[2], 5 * call_bytes_ / 4);
+        // Somebody who knows nothing of all that.
+        file = open(world->engine, path, MPI_MODE_RDONLY, MPI_COMM_SELF);
+        EXPECT_EQ(whole(file, calls), expected(calls));
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        merge_here(path);
+        const auto bytes = contents(path);
+        EXPECT_EQ(std::string(bytes.begin(), bytes.end()), expected(calls));
+        if (world->rank == 0) {
+            for (const char* const target : {"t0", "t1", "t2", "t3"}) EXPECT_TRUE(fs::is_empty(lab.path(target)));
+        }
+        remove(path);
+        world->notes.clear();
+    }
+}
+
+TEST_F(RebalanceTest, WhileAnotherHandleWritesNothingMoves) {
+    const Lab lab("lab", {20, 20, 20, 20});
+    const std::string path = lab.path("file.moving");
+    MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+    MPI_File other = open(world->engine, path, MPI_MODE_WRONLY);
+    world->backend.slow_down("/t2/", 25'000'000);
+    for (int call = 0; call < 8; ++call) write_call(file, call);
+    EXPECT_EQ(calls_.File_close(&other), MPI_SUCCESS);
+    EXPECT_EQ(lab.used(path), "t0 t1 t2 t3 ");
+    if (world->rank == 0) EXPECT_EQ(notes_with("is used all the same: another handle or job"), 1) << "said once";
+    PMPI_Barrier(MPI_COMM_WORLD);
+    for (int call = 8; call < 14; ++call) write_call(file, call);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(lab.used(path), "t0 t1 t2 t3 t0 t1 t3 ") << "now it is alone";
+    file = open(world->engine, path, MPI_MODE_RDONLY);
+    EXPECT_EQ(whole(file, 14), expected(14));
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    remove_container(path);
 }
 
 TEST_F(ProbingTest, WhatWasFoundIsKeptOnlyOnRequest) {

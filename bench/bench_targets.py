@@ -279,7 +279,11 @@ def main() -> int:
         lines += [f"Nothing was measured on devices, for want of: {'; '.join(missing)}.", ""]
     if runs is not None:
         lines += targets_runs.lines_of(runs)
-    document |= {"runs": runs and asdict(runs), "choices": [asdict(one) for one in choices], "cost": found and asdict(found)}
+    document |= {
+        "runs": runs and asdict(runs),
+        "choices": [asdict(one) for one in choices],
+        "cost": found and asdict(found),
+    }
     (options.output / "targets.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
     text = "\n".join([
         INTRODUCTION,

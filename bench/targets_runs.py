@@ -31,7 +31,7 @@ SEED = 20161002
 CHOSEN, SUBFILED, STRIPED = "chosen.data", "subfiled.data", "striped.data"
 FREE = {CHOSEN: "chosen-free.data", SUBFILED: "subfiled-free.data"}
 TITLES = {
-    CHOSEN: '`subfiles:auto`: probed, a subfile on each good target, an aggregator for each',
+    CHOSEN: "`subfiles:auto`: probed, a subfile on each good target, an aggregator for each",
     SUBFILED: "subfiles over all targets, an aggregator for each",
     STRIPED: "one file's stripes over all targets, even domains of 4 aggregators (the shared file)",
 }
@@ -93,7 +93,8 @@ def plan_text(directories: list[Path]) -> str:
     common = 'domains = "cyclic"\nstripe = { size = "1 MiB" }\n'
     rules = [
         f'[[file]]\nmatch = "{CHOSEN}"\nmapping = "subfiles:auto"\nwriters = "aggregators:auto"\n{common}',
-        f'[[file]]\nmatch = "{SUBFILED}"\nmapping = "subfiles:{count}"\nwriters = "aggregators:auto"\n{common}{everywhere}',
+        f'[[file]]\nmatch = "{SUBFILED}"\nmapping = "subfiles:{count}"\nwriters = "aggregators:auto"\n'
+        f"{common}{everywhere}",
         f'[[file]]\nmatch = "{STRIPED}"\nmapping = "subfiles:{count}"\nwriters = "aggregators:4"\n'
         f'domains = "even"\nstripe = {{ size = "1 MiB" }}\n{everywhere}',
     ]
@@ -278,8 +279,9 @@ def lines_of(runs: Runs) -> list[str]:
         "## Programs: coll_perf on the good targets",
         "",
         f"{RANKS} ranks (Open MPI), {KERNEL_MIB} MiB a file in two collective calls and `MPI_File_sync`, whose time is "
-        f"in the figures; opening with its probe is not. {runs.targets} loop devices of {rate(runs.target_rate)}, one at "
-        "1/9. No file system stripes over directories: a subfile on each target stands in for the shared file's stripes. "
+        f"in the figures; opening with its probe is not. {runs.targets} loop devices of {rate(runs.target_rate)}, one "
+        "at 1/9. No file system stripes over directories: a subfile on each target stands in for the shared file's "
+        "stripes. "
         f"Bars: 0.9 of the {runs.ideal_mib_per_s:.1f} MiB/s of the seven others.",
         "",
         *table(fixed, runs.ideal_mib_per_s),
@@ -287,9 +289,10 @@ def lines_of(runs: Runs) -> list[str]:
         f"Probing took {statistics.median(runs.probe_s):.2f} s (median of {len(runs.probe_s)} files); "
         f"other targets than the fast ones were chosen for {runs.wrong} files of this page's runs.",
         "",
-        "This lab's rates are kept by the kernel to the per cent, so that the deviation of the ways without choice says "
-        "little. In the next table another target is slow in each run, by a factor of 2 to 9: what a program meets that "
-        "does not know. Bar: a third of the deviation of writing to all.",
+        "This lab's rates are kept by the kernel to the per cent, so that the deviation of the ways without "
+        "choice says "
+        "little. In the next table another target is slow in each run, by a factor of 2 to 9: what a program meets "
+        "that does not know. Bar: a third of the deviation of writing to all.",
         "",
         *table(varied, None),
         "",
@@ -315,9 +318,10 @@ def lines_of(runs: Runs) -> list[str]:
         "",
         "## A target that turns slow",
         "",
-        f"{RANKS} ranks add {APPENDED_MIB} MiB to a file of subfiles on all {runs.targets} targets, 1 MiB a rank and call, "
-        f"contention-free order. {SLOW_AFTER_S:.0f} s after the file was made one target is slowed to 1/9. Bytes written "
-        "over what the targets could have taken in that time, the slow one counted as nothing from then on (bar: 0.8):",
+        f"{RANKS} ranks add {APPENDED_MIB} MiB to a file of subfiles on all {runs.targets} targets, 1 MiB a rank and "
+        f"call, contention-free order. {SLOW_AFTER_S:.0f} s after the file was made one target is slowed to 1/9. Bytes "
+        "written over what the targets could have taken in that time, the slow one counted as nothing from "
+        "then on (bar: 0.8):",
         "",
         "| rule | share |",
         "|---|---|",
@@ -329,10 +333,15 @@ def lines_of(runs: Runs) -> list[str]:
         "",
         "## Programs: BTIO through logs",
         "",
-        f"BTIO class A, 20 solutions (210 MB), {LOG_RANKS} ranks, `mapping = \"log\"` with as many aggregators, on "
-        f"{runs.targets} token buckets of {rate(runs.target_rate)} over memory (no devices; each log is striped over all of "
-        f"them): {runs.log_share:.2f} of the sum of their rates (bar: 0.95). Merged by one process the file "
-        + ("is the same, byte for byte, as the MPI library's." if runs.log_right else "**differs** from the MPI library's."),
+        f'BTIO class A, 20 solutions (210 MB), {LOG_RANKS} ranks, `mapping = "log"` with as many aggregators, on '
+        f"{runs.targets} token buckets of {rate(runs.target_rate)} over memory (no devices; each log is "
+        "striped over all "
+        f"of them): {runs.log_share:.2f} of the sum of their rates (bar: 0.95). Merged by one process the file "
+        + (
+            "is the same, byte for byte, as the MPI library's."
+            if runs.log_right
+            else "**differs** from the MPI library's."
+        ),
         "",
     ]
 

@@ -176,8 +176,7 @@ int visit_subfile(const Whole& whole, std::int64_t number, FunctionRef<void(cons
         }
         for (at = begin; at < end;) {
             const std::int64_t place = at - subfile_header_bytes;
-            const std::int64_t bytes =
-                std::min<std::int64_t>(end - at, stripe_bytes - place % stripe_bytes);
+            const std::int64_t bytes = std::min<std::int64_t>(end - at, stripe_bytes - place % stripe_bytes);
             visitor({{whole.subfiles.reach_of(number, place + 1) - 1, bytes}, at, number});
             at += bytes;
         }

@@ -36,7 +36,8 @@ Result<std::unique_ptr<Container>> StripedContainer::open(storage::Backend& belo
 
 std::optional<Error> StripedContainer::join(const Role& role) {
     if (reload() != 0)
-        return Error{"a part of an ioweir container cannot be read", problem(), "was one of its files moved or removed?"};
+        return Error{"a part of an ioweir container cannot be read", problem(),
+                     "was one of its files moved or removed?"};
     if (role.rank == 0) {
         // One for all, and before a byte is believed: while nobody writes, what was closed must all be there.
         const auto generations = generations_in(directory_);
@@ -147,7 +148,8 @@ int StripedContainer::flush(bool durable) {
         dirty_.clear();
         // Another one first each time: what waits for the first one's target tells nothing of the others'.
         if (!dirty.empty())
-            std::rotate(dirty.begin(), dirty.begin() + static_cast<std::ptrdiff_t>(flushes_++ % dirty.size()), dirty.end());
+            std::rotate(dirty.begin(), dirty.begin() + static_cast<std::ptrdiff_t>(flushes_++ % dirty.size()),
+                        dirty.end());
     }
     int first = 0;
     std::vector<Got> files;
@@ -159,8 +161,7 @@ int StripedContainer::flush(bool durable) {
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < dirty.size(); ++i) {
         const auto before = std::chrono::steady_clock::now();
-        const int error =
-            !files[i].file ? files[i].error : ::fdatasync(files[i].file->descriptor()) != 0 ? errno : 0;
+        const int error = !files[i].file ? files[i].error : ::fdatasync(files[i].file->descriptor()) != 0 ? errno : 0;
         const auto after = std::chrono::steady_clock::now();
         // One that had to be waited for took until now; of the others nobody knows when they were done.
         if (watches_ && after - before > std::chrono::milliseconds(1))

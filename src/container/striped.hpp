@@ -60,7 +60,7 @@ private:
     std::int64_t due_ = 0;    ///< the first subfile in use must have that number at least
     std::vector<Work> work_;
     std::size_t flushes_ = 0;
-    int writers_ = 0;          ///< handles
+    int writers_ = 0;  ///< handles
     std::unique_ptr<DataFiles> files_;
     std::set<std::int64_t> dirty_;  ///< numbers of those that were written since the last durable flush
     std::string problem_;

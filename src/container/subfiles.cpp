@@ -292,7 +292,9 @@ Result<Subfiles> redivide(const Directory& directory, const Subfiles& now, std::
         if (error != 0) ::unlink(draft.c_str());
     }
     if (error == 0) {
-        (void)make_durable(directory.path);  // before bytes that only the new text finds; a file system that cannot do it has said so before
+        (void)make_durable(
+            directory
+                .path);  // before bytes that only the new text finds; a file system that cannot do it has said so before
         return next;
     }
     for (std::int64_t i = 0; i < made; ++i) ::unlink(next.path(now.count() + i).c_str());
@@ -316,7 +318,8 @@ int remove_subfiles(const Directory& directory) {
     }
     note(::unlink(sizes_file(directory).c_str()));
     for (const std::string& name : names_in(directory.path).names) {
-        if (number_after(name, "sizes.") || name == "places.next") note(::unlink((directory.path + "/" + name).c_str()));
+        if (number_after(name, "sizes.") || name == "places.next")
+            note(::unlink((directory.path + "/" + name).c_str()));
     }
     note(::unlink(places_file(directory).c_str()));
     return first;

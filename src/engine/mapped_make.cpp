@@ -76,7 +76,8 @@ Result<container::Stub> make_container(Engine& engine, const Handle& handle, con
 
 /// subfiles:auto, and nobody knows on which targets; empty: it is known.
 std::string why_no_targets(const Handle& handle, const Placing& placing) {
-    const bool nobody_says = handle.strategy.mapping.count == 0 && handle.strategy.mapping.kind == MappingKind::subfiles;
+    const bool nobody_says =
+        handle.strategy.mapping.count == 0 && handle.strategy.mapping.kind == MappingKind::subfiles;
     if (!nobody_says || placing.count > 0) return {};
     return placing.why_not.empty() ? "it was there when targets would have been probed" : placing.why_not;
 }

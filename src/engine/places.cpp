@@ -183,8 +183,8 @@ Placing choose_places(std::unique_ptr<Targets> targets, const std::vector<Measur
     std::vector<std::int32_t> others;
     std::set_difference(every.begin(), every.end(), placing.chosen.begin(), placing.chosen.end(),
                         std::back_inserter(others));
-    placing.said = how + ", " + std::to_string(placing.chosen.size()) + " chosen: " +
-                   list_of(*targets, all, placing.chosen);
+    placing.said =
+        how + ", " + std::to_string(placing.chosen.size()) + " chosen: " + list_of(*targets, all, placing.chosen);
     if (!others.empty()) placing.said += "; left out: " + list_of(*targets, all, others);
     if (std::strcmp(targets->kind(), "directories") == 0) {
         for (const std::int32_t target : placing.chosen)
@@ -202,8 +202,7 @@ bool asks_for_targets(const planner::Strategy& strategy, const planner::FileRule
     return strategy.mapping.count == 0 || rule->targets.empty();
 }
 
-Placing find_places(Engine& engine, const Handle& handle, MPI_Comm comm, const planner::FileRule& rule,
-                    bool may_make) {
+Placing find_places(Engine& engine, const Handle& handle, MPI_Comm comm, const planner::FileRule& rule, bool may_make) {
     const probe::Options options = options_of(rule.probe);
     const double threshold = rule.probe.threshold.value_or(probe::default_threshold);
     Prepared prepared;

@@ -35,8 +35,8 @@ constexpr std::size_t row_words = sizeof(Row) / sizeof(std::int64_t);
 static_assert(sizeof(Row) % sizeof(std::int64_t) == 0);
 
 Row row_of(const Measured& one) {
-    Row row{one.bytes_per_second,  one.bytes,           one.elapsed_ns, one.token_bucket_rate,
-            one.direct ? 1 : 0, one.alone ? 1 : 0, {}};
+    Row row{one.bytes_per_second, one.bytes, one.elapsed_ns, one.token_bucket_rate, one.direct ? 1 : 0,
+            one.alone ? 1 : 0,    {}};
     one.problem.copy(row.problem.data(), row.problem.size() - 1);
     return row;
 }
@@ -66,9 +66,8 @@ std::vector<int> level_over_nodes(MPI_Comm comm, int rank, int size) {
     PMPI_Comm_free(&node);
     std::vector<std::array<int, 2>> all(order.size());
     PMPI_Allgather(mine.data(), 2, MPI_INT, all.data(), 2, MPI_INT, comm);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-        return all[static_cast<std::size_t>(a)] < all[static_cast<std::size_t>(b)];
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return all[static_cast<std::size_t>(a)] < all[static_cast<std::size_t>(b)]; });
     return order;
 }
 
@@ -196,8 +195,7 @@ std::vector<Measured> probe_together(const Host& host, MPI_Comm comm, std::int32
         wanted = probe::doubtful(all, selection.value());
         if (wanted.empty()) break;
         const std::vector<Measured> again = probers.measure(wanted, static_cast<std::size_t>(round) + 1);
-        for (std::size_t i = 0; i < wanted.size(); ++i)
-            probe::add(all[static_cast<std::size_t>(wanted[i])], again[i]);
+        for (std::size_t i = 0; i < wanted.size(); ++i) probe::add(all[static_cast<std::size_t>(wanted[i])], again[i]);
     }
     return all;
 }

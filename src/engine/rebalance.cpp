@@ -93,7 +93,8 @@ void rebalance(Engine& engine, Handle& handle) {
     if (slow.empty()) return;
     std::vector<std::int64_t> files;
     for (std::int64_t i = 0; i < in_use.count; ++i) {
-        if (!std::binary_search(slow.begin(), slow.end(), static_cast<std::size_t>(i))) files.push_back(in_use.first + i);
+        if (!std::binary_search(slow.begin(), slow.end(), static_cast<std::size_t>(i)))
+            files.push_back(in_use.first + i);
     }
     std::array<std::int64_t, 2> told{};
     std::string why;
@@ -103,9 +104,9 @@ void rebalance(Engine& engine, Handle& handle) {
         if (answer == Answer::changed) told[1] = handle.container->in_use().first;
         if (answer == Answer::changed || !handle.rebalance->said)
             note(engine, format::NoteCode::message, handle.path, 0,
-             "target of subfile " + list_of(slow, work) +
-                 (answer == Answer::changed ? " has fallen behind and gets no further stripes"
-                                            : " has fallen behind, and is used all the same: " + why));
+                 "target of subfile " + list_of(slow, work) +
+                     (answer == Answer::changed ? " has fallen behind and gets no further stripes"
+                                                : " has fallen behind, and is used all the same: " + why));
     }
     if (handle.size > 1) PMPI_Bcast(told.data(), static_cast<int>(told.size()), MPI_INT64_T, 0, handle.comm);
     if (told[0] == static_cast<std::int64_t>(Answer::never)) {

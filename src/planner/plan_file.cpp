@@ -19,9 +19,9 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 constexpr std::array<std::string_view, 1> top_level_keys{"file"};
-constexpr std::array<std::string_view, 14> rule_keys{
-    "match",  "mapping",  "writers",    "domains", "order", "buffer",     "threshold",
-    "stripe", "set_size", "visibility", "targets", "probe", "probe_cache", "rebalance"};
+constexpr std::array<std::string_view, 14> rule_keys{"match",   "mapping",   "writers",     "domains",  "order",
+                                                     "buffer",  "threshold", "stripe",      "set_size", "visibility",
+                                                     "targets", "probe",     "probe_cache", "rebalance"};
 constexpr std::array<std::string_view, 3> stripe_keys{"size", "count", "start"};
 constexpr std::array<std::string_view, 4> probe_keys{"discard_ms", "window_ms", "size", "threshold"};
 
@@ -136,7 +136,8 @@ private:
         }
         if (const toml::node* node = table.get("rebalance"); node != nullptr && ok()) {
             const auto* truth = node->as_boolean();
-            if (truth == nullptr) fail("neither true nor false", "rebalance" + at(node->source()), "write rebalance = true");
+            if (truth == nullptr)
+                fail("neither true nor false", "rebalance" + at(node->source()), "write rebalance = true");
             rule.rebalance = truth != nullptr && truth->get();
         }
         ProbeWish& wish = rule.probe;

@@ -29,7 +29,8 @@ struct ProbeWish {
     std::optional<std::int64_t> size_bytes = std::nullopt;  ///< bytes to each target instead of for a time
     /// The fall in what the targets are worth together that is accepted for another one, as a share of that; 0 to 1.
     std::optional<double> threshold = std::nullopt;
-    std::int64_t cache_s = 0;  ///< what was found at most so many seconds ago counts, too; 0: each new file is probed for
+    std::int64_t cache_s =
+        0;  ///< what was found at most so many seconds ago counts, too; 0: each new file is probed for
     friend bool operator==(const ProbeWish&, const ProbeWish&) = default;
 };
 

@@ -189,8 +189,7 @@ rc::Gen<ProbeWish> any_wish() {
                                            [](std::int64_t n) { return std::optional<std::int64_t>(n); }));
     };
     return rc::gen::build<ProbeWish>(
-        rc::gen::set(&ProbeWish::discard_ms, maybe(0, 600'001)),
-        rc::gen::set(&ProbeWish::window_ms, maybe(1, 600'001)),
+        rc::gen::set(&ProbeWish::discard_ms, maybe(0, 600'001)), rc::gen::set(&ProbeWish::window_ms, maybe(1, 600'001)),
         rc::gen::set(&ProbeWish::size_bytes, maybe(64 << 10, std::int64_t{1} << 40)),
         rc::gen::set(&ProbeWish::threshold,
                      rc::gen::map(rc::gen::inRange(0, 21),
@@ -267,14 +266,16 @@ TEST(PlanFile, HowTargetsAreProbedCanBeSaid) {
     const std::string rule = "[[file]]\nmatch = \"*\"\nmapping = \"subfiles:auto\"\n";
     EXPECT_EQ(must_parse(rule).files[0].probe, ProbeWish{});
     const ProbeWish wish =
-        must_parse(rule + "probe = { discard_ms = 0, window_ms = 50, size = \"16 MiB\", threshold = 0 }\nprobe_cache = 60\n")
+        must_parse(rule +
+                   "probe = { discard_ms = 0, window_ms = 50, size = \"16 MiB\", threshold = 0 }\nprobe_cache = 60\n")
             .files[0]
             .probe;
     EXPECT_EQ(wish, (ProbeWish{0, 50, 16 << 20, 0.0, 60}));
     const std::pair<const char*, const char*> refused[] = {
         {"probe = 3", "not a table: probe (plan.toml:4); write probe = { window_ms = 300, threshold = 0.05 }"},
         {"probe = { window = 3 }",
-         "unknown key: 'window' (plan.toml:4); did you mean 'window_ms'? known: discard_ms, window_ms, size, threshold"},
+         "unknown key: 'window' (plan.toml:4); did you mean 'window_ms'? known: discard_ms, window_ms, size, "
+         "threshold"},
         {"probe = { window_ms = 0 }",
          "not a number of milliseconds: window_ms (plan.toml:4); write a whole number from 1, or leave the key out for "
          "the default"},
@@ -287,13 +288,15 @@ TEST(PlanFile, HowTargetsAreProbedCanBeSaid) {
          "not a share of what the targets are worth together: threshold (plan.toml:4); write a number from 0 to 1, or "
          "leave the key out for the default"},
         {"probe_cache = -1",
-         "not a number of seconds: probe_cache (plan.toml:4); write a whole number from 0, or leave the key out for the "
+         "not a number of seconds: probe_cache (plan.toml:4); write a whole number from 0, or leave the key out for "
+         "the "
          "default"},
         {"rebalance = 1", "neither true nor false: rebalance (plan.toml:4); write rebalance = true"}};
     for (const auto& [line, why] : refused) EXPECT_EQ(refusal(rule + line + "\n"), why);
-    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nprobe_cache = 5\n"),
-              "probe_cache without subfiles: probe_cache (plan.toml:3); write mapping = \"subfiles:auto\" beside it, or "
-              "leave it out");
+    EXPECT_EQ(
+        refusal("[[file]]\nmatch = \"*\"\nprobe_cache = 5\n"),
+        "probe_cache without subfiles: probe_cache (plan.toml:3); write mapping = \"subfiles:auto\" beside it, or "
+        "leave it out");
 }
 
 TEST(PlanFileMatch, FirstMatchWins) {

@@ -7,7 +7,8 @@ namespace ioweir::probe {
 std::vector<std::size_t> Stragglers::add(std::span<const Work> call) {
     std::vector<double> times;  // ns a byte
     for (const Work& work : call) {
-        if (work.bytes > 0 && work.ns > 0) times.push_back(static_cast<double>(work.ns) / static_cast<double>(work.bytes));
+        if (work.bytes > 0 && work.ns > 0)
+            times.push_back(static_cast<double>(work.ns) / static_cast<double>(work.bytes));
     }
     std::vector<std::size_t> behind;
     if (times.size() < 2) return behind;

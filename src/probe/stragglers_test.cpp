@@ -15,7 +15,8 @@ using Calls = std::vector<std::size_t>;
 
 TEST(Stragglers, SlowInSoManyCallsOneAfterTheOther) {
     Stragglers stragglers(4);
-    const std::vector<Work> good(4, {1000, 20 * ms}), bad{{1000, 20 * ms}, {1000, 21 * ms}, {1000, 61 * ms}, {1000, 19 * ms}};
+    const std::vector<Work> good(4, {1000, 20 * ms}),
+        bad{{1000, 20 * ms}, {1000, 21 * ms}, {1000, 61 * ms}, {1000, 19 * ms}};
     for (int i = 0; i < 10; ++i) {
         EXPECT_EQ(stragglers.add(bad), Calls{});
         EXPECT_EQ(stragglers.add(bad), Calls{});
@@ -46,7 +47,8 @@ RC_GTEST_PROP(Stragglers, AtLeastHalfAreNeverBehind, ()) {
         for (std::size_t i = 0; i < targets; ++i)
             works.push_back({*rc::gen::inRange<std::int64_t>(0, 100), *rc::gen::inRange<std::int64_t>(0, 1000 * ms)});
         // Of those that count in this call; a target that had nothing to do is not named.
-        const auto counted = std::count_if(works.begin(), works.end(), [](const Work& w) { return w.bytes > 0 && w.ns > 0; });
+        const auto counted =
+            std::count_if(works.begin(), works.end(), [](const Work& w) { return w.bytes > 0 && w.ns > 0; });
         RC_ASSERT(2 * std::ssize(stragglers.add(works)) <= counted);
     }
 }
@@ -57,7 +59,8 @@ RC_GTEST_PROP(Stragglers, EqualTargetsNeverAre, ()) {
     for (int call = 0; call < 6; ++call) {
         const auto base = *rc::gen::inRange<std::int64_t>(1, 1'000'000'000);
         std::vector<Work> works;
-        for (std::size_t i = 0; i < targets; ++i) works.push_back({1000, *rc::gen::inRange<std::int64_t>(base, 2 * base)});
+        for (std::size_t i = 0; i < targets; ++i)
+            works.push_back({1000, *rc::gen::inRange<std::int64_t>(base, 2 * base)});
         RC_ASSERT(stragglers.add(works).empty());
     }
 }

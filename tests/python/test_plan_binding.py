@@ -30,7 +30,8 @@ def test_rules_come_in_order_with_defaults_filled_in() -> None:
 
 
 def test_a_legal_strategy_that_cannot_be_executed_is_accepted_with_the_reason() -> None:
-    (rule,) = compiled().parse_plan('[[file]]\nmatch = "*"\nmapping = "subfiles:auto"\n', "plan.toml")
+    text = '[[file]]\nmatch = "*"\nmapping = "subfiles:auto"\nwriters = "behind:1"\n'
+    (rule,) = compiled().parse_plan(text, "plan.toml")
     assert rule["not_executable"].startswith(
         "a legal strategy that this version cannot execute yet: mapping subfiles:auto"
     )

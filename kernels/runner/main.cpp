@@ -6,7 +6,8 @@
 // One line of JSON for each repetition and mode, on rank 0: MiB/s written and read, from barrier to barrier around each call, by
 // the slowest rank; open, close and (without --sync) fsync are outside. With several modes they take turns inside a repetition, so
 // that pairs can be compared; the ways are described in modes.hpp. Every read is checked. --verify 1 also reads the file after it
-// was closed, by pread, each rank a share of it, and compares every byte with what its owner had to write. --keep 1 leaves the file.
+// was closed, by pread, each rank a share of it, and compares every byte with what its owner had to write. A file that a plan has divided
+// among several is an ordinary one for this (docs/reference/containers.md), whichever rank opens it first. --keep 1 leaves the file.
 // A mode may name a file of its own (mpiio:even.data), so that several plans can be compared in one run. --warm-up 1 does every mode
 // once with a few KiB before: the first use of a way makes connections and loads libraries. A wrong byte is an exit code of 1. What does not live here: statistics and comparison (bench/).
 #include <fcntl.h>
@@ -140,7 +141,7 @@ Options parse(int argc, char** argv) {
     return options;
 }
 
-/// Reads this rank's share of the file past MPI and the engine. False when a byte is not its owner's, or the size is wrong.
+/// Reads this rank's share of the file by POSIX calls. False when a byte is not its owner's, or the size is wrong.
 bool file_is_right(const Job& job) {
     const std::int64_t bytes = job.kernel->file_bytes();
     const int fd = ::open(job.path.c_str(), O_RDONLY);
@@ -175,17 +176,6 @@ bool file_is_right(const Job& job) {
     return right;
 }
 
-/// Has a plan divided the file among several (docs/reference/containers.md)? Then there is nothing at its path to read past MPI.
-bool is_container(const Job& job) {
-    constexpr std::string_view mark = "ioweir container ";
-    char begins[mark.size()] = {};
-    const int fd = ::open(job.path.c_str(), O_RDONLY);
-    must(fd >= 0, job.path);
-    const ssize_t got = ::pread(fd, begins, sizeof begins, 0);
-    ::close(fd);
-    return std::string_view(begins, static_cast<std::size_t>(std::max<ssize_t>(got, 0))) == mark;
-}
-
 bool all_agree(bool mine) {
     int good = mine ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -215,12 +205,7 @@ bool run_way(Job& job, const Options& options, const Way& way, std::int64_t repe
     MPI_Barrier(MPI_COMM_WORLD);
     const Times times = mode.run(job);
     const bool read_right = all_agree(times.right);
-    // With ioweir to read it, too, the first rank's look makes an ordinary file of it; the others come after that.
-    const bool divided = options.verify && mode.shares_file && !all_agree(job.rank != 0 || !is_container(job));
-    if (divided && job.rank == 0)
-        std::fprintf(stderr, "kernel_runner: %s is not verified past MPI: its bytes lie in several files\n",
-                     job.path.c_str());
-    const bool verified = options.verify && mode.shares_file && !divided;
+    const bool verified = options.verify && mode.shares_file;
     const bool file_right = !verified || all_agree(file_is_right(job));
     if (job.rank == 0) {
         const double mib = static_cast<double>(job.kernel->file_bytes()) / (1 << 20);

@@ -21,6 +21,7 @@
 #include "container/clock.hpp"
 #include "container/directory.hpp"
 #include "container/generations.hpp"
+#include "container/locks.hpp"
 #include "storage/backend.hpp"
 
 namespace ioweir::container {
@@ -91,11 +92,14 @@ public:
 
 protected:
     Container(storage::Backend& below, Clock& clock, Directory directory)
-        : below_(below), clock_(clock), directory_(std::move(directory)) {}
+        : below_(below), clock_(clock), directory_(std::move(directory)), hold_(directory_) {}
 
     storage::Backend& below_;
     Clock& clock_;
     const Directory directory_;
+
+private:
+    const DirectoryHold hold_;  ///< its files stay where they are, also when its stub is made an ordinary file or removed
 };
 
 }  // namespace ioweir::container

@@ -1,7 +1,6 @@
 #include "container/merge.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "base/size_text.hpp"
 #include "container/data_files.hpp"
 #include "container/generations.hpp"
+#include "container/locks.hpp"
 #include "container/map.hpp"
 #include "container/subfiles.hpp"
 
@@ -27,6 +27,7 @@ constexpr std::int64_t copy_bytes = 4 << 20;
 struct Whole {
     Stub stub;
     Directory directory;
+    DirectoryHold hold;  ///< its files stay until they are read
     std::vector<std::uint32_t> open;
     std::vector<std::string> torn;
     LogicalMap map;     ///< where there is an index
@@ -64,6 +65,7 @@ Result<Whole> load(const std::string& path) {
     Whole whole;
     whole.stub = *stub.take();
     whole.directory = directory_of(path, whole.stub);
+    whole.hold = DirectoryHold(whole.directory);
     if (!whole.directory.has_index()) return load_subfiles(std::move(whole));
     auto indexes = read_indexes(whole.directory);
     if (!indexes) return indexes.error();
@@ -110,29 +112,6 @@ private:
     std::string path_;
     storage::Opened opened_;
     bool kept_ = false;
-};
-
-/// Of a stub, so that one process at a time makes it an ordinary file. Where the file system has no locks, a second one meets the first
-/// one's new file instead.
-class StubLock {
-public:
-    explicit StubLock(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-        int result = -1;
-        do {
-            result = descriptor_ >= 0 ? ::flock(descriptor_, LOCK_EX) : -1;
-        } while (result != 0 && descriptor_ >= 0 && errno == EINTR);
-        held_ = result == 0;
-    }
-    ~StubLock() {
-        if (descriptor_ >= 0) ::close(descriptor_);
-    }
-    StubLock(const StubLock&) = delete;
-    StubLock& operator=(const StubLock&) = delete;
-    [[nodiscard]] bool held() const { return held_; }
-
-private:
-    int descriptor_;
-    bool held_ = false;
 };
 
 bool is_same_file(const std::string& one, const std::string& other) {
@@ -316,10 +295,11 @@ Result<Description> describe(const std::string& path) {
     return description;
 }
 
-Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, const std::string& output, int* number) {
-    if (number != nullptr) *number = EIO;
-    std::optional<StubLock> lock;
-    if (is_same_file(path, output)) lock.emplace(path);
+namespace {
+
+/// merge(); `alone`: with the stub's lock, in its place.
+Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& path, const std::string& output,
+                               bool alone, int* number) {
     auto loaded = load(path);
     if (!loaded) return loaded.error();
     Whole whole = loaded.take();
@@ -336,9 +316,9 @@ Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, c
         return Error{"the container has several names (hard links)", path,
                      "the others would be left without their bytes; name an output"};
     // With the lock nobody else is at it, and what somebody has left who has died is written over.
-    const bool alone = replaces && lock && lock->held();
-    NewFile made(backend, alone ? place_of_whole(whole.directory) : output + ".ioweir-" + whole.stub.id.substr(0, 8),
-                 stub.st_mode & 0777, alone ? O_TRUNC : O_EXCL);
+    NewFile made(backend,
+                 replaces && alone ? place_of_whole(whole.directory) : output + ".ioweir-" + whole.stub.id.substr(0, 8),
+                 stub.st_mode & 0777, replaces && alone ? O_TRUNC : O_EXCL);
     if (made.error() != 0) return cannot("make", made.path(), made.error(), number);
     Copier copier(backend, whole, made);
     const auto copy = [&](const Segment& segment) { copier.add(segment); };
@@ -347,11 +327,15 @@ Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, c
     if (const auto problem = copier.finish(number)) return *problem;
     if (::ftruncate(made.descriptor(), whole.length) != 0) return cannot("write", made.path(), errno, number);
     if (::fsync(made.descriptor()) != 0) return cannot("write", made.path(), errno, number);
+    // Programs without ioweir know no locks.
+    if (replaces && (::stat(output.c_str(), &there) != 0 || there.st_ino != stub.st_ino))
+        return cannot("replace", output, ENOENT, number);
     if (const int error = made.keep_as(output); error != 0) return cannot("rename", made.path(), error, number);
     if (replaces) {
         // The bytes are removed only when nothing can bring the stub back.
         int error = flush_names(output);
-        if (error == 0) error = remove(whole.directory);
+        whole.hold = DirectoryHold();
+        if (error == 0) error = let_go(whole.directory);
         if (error != 0)
             return Error{"the file is merged, but its container is still there",
                          whole.directory.path + ": " + std::strerror(error), "remove that directory"};
@@ -359,31 +343,66 @@ Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, c
     return whole.length;
 }
 
-std::uint64_t inode_to_be(const std::string& path) {
-    const auto stub = read_stub(path);
+}  // namespace
+
+Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, const std::string& output, int* number) {
+    if (number != nullptr) *number = EIO;
+    if (!is_same_file(path, output)) return merge_now(backend, path, output, false, number);
+    auto lock = StubLock::take(path, StubLock::Kind::exclusive);
+    if (!lock) return lock.error();
+    return merge_now(backend, path, output, lock.value().held(), number);
+}
+
+namespace {
+
+/// The file that is to take the stub's place: as it is, or made.
+std::uint64_t inode_of_whole(const std::string& path, const Directory& directory, int flags) {
     struct stat status{};
-    if (!stub || !stub.value() || ::stat(path.c_str(), &status) != 0) return 0;
-    const std::string whole = place_of_whole(directory_of(path, *stub.value()));
-    const int descriptor = ::open(whole.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, status.st_mode & 0777);
+    if (::stat(path.c_str(), &status) != 0) return 0;
+    const int descriptor =
+        ::open(place_of_whole(directory).c_str(), O_WRONLY | O_CLOEXEC | flags, status.st_mode & 0777);
     if (descriptor < 0) return 0;
     const bool known = ::fstat(descriptor, &status) == 0;
     ::close(descriptor);
     return known ? status.st_ino : 0;
 }
 
+}  // namespace
+
+std::optional<Answer> ask(const std::string& path) {
+    constexpr int most_tries = 1000;
+    for (int tries = 0;; ++tries) {
+        auto taken = StubLock::take(path, StubLock::Kind::shared, false);
+        if (!taken || !taken.value().stub()) return std::nullopt;
+        const StubLock lock = taken.take();
+        const Directory directory = directory_of(path, *lock.stub());
+        const auto bytes = length(directory);
+        if (!lock.busy()) {
+            if (!bytes) return std::nullopt;
+            return Answer{bytes.value(), inode_of_whole(path, directory, O_CREAT)};
+        }
+        // Somebody puts it together, moves it or removes it, and may have done so by now.
+        const std::uint64_t inode = inode_of_whole(path, directory, 0);
+        const auto still = read_stub(path);
+        const bool same = still && still.value() == lock.stub();
+        if (same && bytes && (inode != 0 || tries >= most_tries)) return Answer{bytes.value(), inode};
+        if (same && tries >= most_tries) return std::nullopt;
+        if (same) ::usleep(1000);
+    }
+}
+
 Refused make_ordinary(storage::Backend& backend, const std::string& path, std::int64_t most_bytes) {
-    const auto is_ordinary = [&] {
-        const auto stub = read_stub(path);
-        return stub.ok() && !stub.value();
-    };
-    // Somebody else may have made it one meanwhile.
+    auto taken = StubLock::take(path, StubLock::Kind::exclusive);
+    if (!taken) return {EIO, taken.error().message()};
+    const StubLock lock = taken.take();
+    if (!lock.stub()) return {};
+    // Without locks somebody else may have made it one meanwhile.
     const auto refuse = [&](int error, const std::string& why) {
-        return is_ordinary() ? Refused{} : Refused{error, why};
+        const auto stub = read_stub(path);
+        const bool ordinary = !lock.held() && stub.ok() && !stub.value();
+        return ordinary ? Refused{} : Refused{error, why};
     };
-    const auto stub = read_stub(path);
-    if (!stub) return {EIO, stub.error().message()};
-    if (!stub.value()) return {};
-    const Directory directory = directory_of(path, *stub.value());
+    const Directory directory = directory_of(path, *lock.stub());
     const auto open = open_generations(directory);
     if (!open) return refuse(EIO, open.error().message());
     if (!open.value().empty())
@@ -397,7 +416,7 @@ Refused make_ordinary(storage::Backend& backend, const std::string& path, std::i
                            " are more than are put together because a program opens it (" +
                            rough_size_text(most_bytes) + "); run `ioweir merge`, or set IOWEIR_MERGE_LIMIT"};
     int number = EIO;
-    const auto merged = merge(backend, path, path, &number);
+    const auto merged = merge_now(backend, path, path, lock.held(), &number);
     return merged ? Refused{} : refuse(number, merged.error().message());
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,13 @@ struct Description {
 [[nodiscard]] Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, const std::string& output,
                                          int* number = nullptr);
 
-/// The inode that merge() in its place will give the file, which it makes now for that; 0: it cannot be told. A program may compare the
-/// file that it asks about with the one that it opens.
-[[nodiscard]] std::uint64_t inode_to_be(const std::string& path);
+/// What a program is told that asks about the file at a stub's path.
+struct Answer {
+    std::int64_t bytes = 0;   ///< of the logical file
+    std::uint64_t inode = 0;  ///< that merge() in its place will give it; 0: it cannot be told
+};
+/// Nothing where it cannot be told, or no container is there any more. Merges nothing, and does not wait for a merge.
+[[nodiscard]] std::optional<Answer> ask(const std::string& path);
 
 /// Why a container was not made an ordinary file.
 struct Refused {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "container/directory.hpp"
+#include "container/locks.hpp"
 #include "container/stub.hpp"
 
 namespace ioweir::container {
@@ -50,6 +51,10 @@ Result<About> read_about(const std::string& directory) {
     return about;
 }
 
+Error in_use(const std::string& directory) {
+    return {"a process has the container open", directory, "try again when it is done"};
+}
+
 std::int64_t disk_bytes(const std::string& directory) {
     std::int64_t bytes = 0;
     std::error_code ignored;
@@ -83,10 +88,12 @@ Result<std::vector<Orphan>> find_orphans(const std::string& folder) {
     for (const std::string& directory : directories) {
         if (ids.contains(fs::path(directory).filename().string().substr(prefix.size()))) continue;
         Orphan orphan{directory, "", disk_bytes(directory), ""};
-        if (const auto about = read_about(directory))
+        if (const auto about = read_about(directory)) {
             orphan.file = about.value().file;
-        else
+            if (is_in_use({directory, about.value().stub.shape})) orphan.problem = in_use(directory).message();
+        } else {
             orphan.problem = about.error().message();
+        }
         orphans.push_back(std::move(orphan));
     }
     return orphans;
@@ -96,7 +103,9 @@ Result<bool> remove_orphan(const std::string& directory) {
     const auto about = read_about(directory);
     if (!about) return about.error();
     const std::string beside = fs::path(directory).parent_path() / "file";
-    if (const int failure = remove(directory_of(beside, about.value().stub)); failure != 0)
+    const Directory known = directory_of(beside, about.value().stub);
+    if (is_in_use(known)) return in_use(directory);
+    if (const int failure = remove(known); failure != 0)
         return Error{"an orphan is not removed, or not wholly", directory + ": " + std::strerror(failure),
                      "what is left is not ioweir's; look at it"};
     return true;

@@ -114,27 +114,36 @@ std::string directory_of(const std::string& stub_path, const std::string& id) {
     return beside + ".ioweir-" + id;
 }
 
+Result<std::optional<Stub>> read_stub(int descriptor, const std::string& path) {
+    struct stat info{};
+    if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0 ||
+        info.st_size > most_stub_bytes) {
+        return std::optional<Stub>();
+    }
+    char text[most_stub_bytes];
+    ssize_t length = 0;
+    do {
+        length = ::pread(descriptor, text, sizeof text, 0);
+    } while (length < 0 && errno == EINTR);
+    if (length < 0) return Error{"cannot read", path, std::strerror(errno)};
+    const std::string_view all(text, static_cast<std::size_t>(length));
+    if (!looks_like_stub(all)) return std::optional<Stub>();
+    auto stub = parse_stub(all);
+    if (!stub) return Error{stub.error().what, path + ": " + stub.error().value, stub.error().remedy};
+    return std::optional<Stub>(stub.take());
+}
+
 Result<std::optional<Stub>> read_stub(const std::string& path) {
     struct stat info{};
     if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0 ||
         info.st_size > most_stub_bytes) {
         return std::optional<Stub>();
     }
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // it may be a pipe by now
     if (descriptor < 0) return std::optional<Stub>();  // whoever may not read it meets the same error at its own open
-    char text[most_stub_bytes];
-    ssize_t length = 0;
-    do {
-        length = ::pread(descriptor, text, sizeof text, 0);
-    } while (length < 0 && errno == EINTR);
-    const int error = errno;
+    auto stub = read_stub(descriptor, path);
     ::close(descriptor);
-    if (length < 0) return Error{"cannot read", path, std::strerror(error)};
-    const std::string_view all(text, static_cast<std::size_t>(length));
-    if (!looks_like_stub(all)) return std::optional<Stub>();
-    auto stub = parse_stub(all);
-    if (!stub) return Error{stub.error().what, path + ": " + stub.error().value, stub.error().remedy};
-    return std::optional<Stub>(stub.take());
+    return stub;
 }
 
 }  // namespace ioweir::container

@@ -56,5 +56,7 @@ inline constexpr std::string_view stub_beginning = "ioweir container ";
 
 /// The stub at a path; nothing when an ordinary file (or none) is there. An Error: a damaged one, or one that cannot be read.
 [[nodiscard]] Result<std::optional<Stub>> read_stub(const std::string& path);
+/// The same of an open file; `path` is for the Error.
+[[nodiscard]] Result<std::optional<Stub>> read_stub(int descriptor, const std::string& path);
 
 }  // namespace ioweir::container

@@ -31,10 +31,7 @@ int hook_set_info(MPI_File fh, MPI_Info info) {
     return the_engine->below.File_set_info(fh, LibraryInfo(info, handle->strategy.stripe).get());
 }
 
-int hook_delete(const char* filename, MPI_Info info) {
-    if (filename != nullptr) delete_file(*the_engine, filename);
-    return the_engine->below.File_delete(filename, info);
-}
+int hook_delete(const char* filename, MPI_Info info) { return delete_file(*the_engine, filename, info); }
 
 int hook_sync(MPI_File fh) { return sync_file(*the_engine, fh); }
 

@@ -1,11 +1,14 @@
 #include "engine/mapped.hpp"
 
+#include <sys/stat.h>
+
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "container/generations.hpp"
+#include "container/locks.hpp"
 #include "container/subfiles.hpp"
 #include "engine/mapped_make.hpp"
 #include "engine/parts.hpp"
@@ -97,9 +100,11 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
         placing = find_places(engine, handle, comm, *rule, may_make);
     }
     Told told;
-    if (handle.rank == 0) told = prepare(engine, handle, found, rule, placing);
+    container::DirectoryHold hold;  // until all ranks have theirs
+    if (handle.rank == 0) told = prepare(engine, handle, found, rule, placing, hold);
     tell(comm, told);
     if (told.kind < 0) return static_cast<int>(-told.kind);
+    if (told.kind == Told::changed) return open_again;
     if (told.kind == static_cast<std::int64_t>(Found::Kind::ordinary)) {
         handle.strategy.mapping = {MappingKind::shared, 0};
         return MPI_SUCCESS;
@@ -155,27 +160,39 @@ void say_container_problem(Engine& engine, Handle& handle) {
     if (!problem.empty() && !handle.said_problem.exchange(true)) say(engine, handle.path, problem);
 }
 
-void close_container(Engine& engine, Handle& handle, bool complete) {
+int end_container(Engine& engine, Handle& handle) {
+    if (!handle.container || !handle.writable || handle.deletes_on_close || !handle.clean) return MPI_SUCCESS;
+    const StorageScope scope(engine);
+    std::array<std::int64_t, 2> left{handle.left.files, handle.left.bytes};
+    if (handle.size > 1)
+        PMPI_Allreduce(MPI_IN_PLACE, left.data(), static_cast<int>(left.size()), MPI_INT64_T, MPI_SUM, handle.comm);
+    int failure = MPI_SUCCESS;
+    if (handle.rank == 0) {
+        const container::Directory& directory = handle.container->directory();
+        const std::uint32_t generation = handle.role.generation;
+        int error = directory.has_index() ? 0 : keep_sizes(directory, generation);
+        if (error == 0)
+            error = container::end_generation(directory, generation, engine.clock.last(), {left[0], left[1]});
+        if (error != 0) say(engine, handle.path, directory.path + ": " + std::strerror(error));
+        failure = error_class(error);
+    }
+    // No rank goes on before it is there for all: the next call may be an open that does not meet the others.
+    if (handle.size > 1) PMPI_Bcast(&failure, 1, MPI_INT, 0, handle.comm);
+    handle.container->adopt(engine.clock.last());  // what is read from now on is read as the next job reads it
+    return failure;
+}
+
+void close_container(Engine& engine, Handle& handle) {
     if (!handle.container) return;
     const StorageScope scope(engine);
     const container::Directory directory = handle.container->directory();
     handle.storage = &engine.backend;
     handle.container = nullptr;
-    std::array<std::int64_t, 2> left{handle.left.files, handle.left.bytes};
-    if (handle.deletes_on_close) {
-        if (handle.size > 1) PMPI_Barrier(handle.comm);  // all have let go of it
-    } else if (handle.writable && handle.size > 1) {
-        PMPI_Allreduce(MPI_IN_PLACE, left.data(), static_cast<int>(left.size()), MPI_INT64_T, MPI_SUM, handle.comm);
-    }
+    if (!handle.deletes_on_close) return;
+    if (handle.size > 1) PMPI_Barrier(handle.comm);  // all have let go of it
     if (handle.rank != 0) return;
-    int error = 0;
-    if (handle.deletes_on_close)
-        error = container::remove(directory);
-    else if (handle.writable && complete && !directory.has_index())
-        error = keep_sizes(directory, handle.role.generation);
-    if (error == 0 && !handle.deletes_on_close && handle.writable && complete)
-        error = container::end_generation(directory, handle.role.generation, engine.clock.last(), {left[0], left[1]});
-    if (error != 0) say(engine, handle.path, directory.path + ": " + std::strerror(error));
+    if (const int error = container::let_go(directory); error != 0)
+        say(engine, handle.path, directory.path + ": " + std::strerror(error));
 }
 
 int set_container_size(Engine& engine, Handle& handle, std::int64_t bytes, bool exact) {
@@ -203,13 +220,22 @@ std::int64_t container_size(Engine& engine, const Handle& handle) {
     return handle.container->length();
 }
 
-void delete_container(Engine& engine, const std::string& path) {
+Deletion begin_deletion(Engine& engine, const std::string& path) {
     const StorageScope scope(engine);
-    const auto stub = container::read_stub(path);
-    if (!stub || !stub.value()) return;
-    const container::Directory directory = container::directory_of(path, *stub.value());
-    if (const int error = container::remove(directory); error != 0)
-        say(engine, path, directory.path + ": " + std::strerror(error));
+    Deletion deletion;
+    auto lock = container::StubLock::take(path, container::StubLock::Kind::exclusive);
+    struct stat info{};
+    if (!lock || !lock.value().stub() || ::stat(path.c_str(), &info) != 0) return deletion;
+    deletion.lock = lock.take();
+    if (info.st_nlink == 1) deletion.left = container::directory_of(path, *deletion.lock.stub());
+    return deletion;
+}
+
+void end_deletion(Engine& engine, const std::string& path, Deletion deletion, bool happened) {
+    const StorageScope scope(engine);
+    if (!happened || !deletion.left) return;
+    if (const int error = container::let_go(*deletion.left); error != 0)
+        say(engine, path, deletion.left->path + ": " + std::strerror(error));
 }
 
 }  // namespace ioweir::engine

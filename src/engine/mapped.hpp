@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "container/container.hpp"
@@ -22,9 +23,12 @@ struct Found {
 /// Collective over `comm`: rank 0 looks. `opened`: its MPI library could open the file.
 [[nodiscard]] Found look(Engine& engine, MPI_Comm comm, const std::string& path, bool opened);
 
+/// No class of MPI's: somebody has put another file there since the MPI library has opened it, and all ranks have to open it anew.
+inline constexpr int open_again = -1;
+
 /// Collective over `comm`, for a handle whose descriptor is open: opens the stub's container, or makes one where the strategy asks for
 /// it and the file is new. Afterwards handle.container is there, or the mapping is shared. MPI's class of an error, on every rank,
-/// of which rank 0 or the rank concerned has told the user.
+/// of which rank 0 or the rank concerned has told the user; or open_again.
 [[nodiscard]] int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found,
                                    const planner::FileRule* rule);
 
@@ -37,9 +41,12 @@ void leave_container(Engine& engine, Handle& handle);
 /// A call has failed with EIO: if the container was the reason, says so, once.
 void say_container_problem(Engine& engine, Handle& handle);
 
-/// Collective, after the real close: rank 0 says that the generation is complete if `complete`, or removes a container whose file is
-/// deleted on close.
-void close_container(Engine& engine, Handle& handle, bool complete);
+/// Collective, after the agreement of a close: rank 0 says that the generation is complete, unless a rank had an error. When it returns on
+/// any rank, every process may open the container. MPI's class of an error, on every rank.
+[[nodiscard]] int end_container(Engine& engine, Handle& handle);
+
+/// Collective, after the real close: lets go of the container, and removes one whose file is deleted on close.
+void close_container(Engine& engine, Handle& handle);
 
 /// MPI_File_set_size (`exact`) or MPI_File_preallocate of a container: collective over the handle's group. MPI's class of an error.
 [[nodiscard]] int set_container_size(Engine& engine, Handle& handle, std::int64_t bytes, bool exact);
@@ -47,7 +54,13 @@ void close_container(Engine& engine, Handle& handle, bool complete);
 /// Of the logical file: negative if it cannot be told.
 [[nodiscard]] std::int64_t container_size(Engine& engine, const Handle& handle);
 
-/// The file at a path is about to be deleted: if it is a stub, so is what it stands for. Needs no other rank.
-void delete_container(Engine& engine, const std::string& path);
+/// The file at a path is about to be deleted: if it is a stub, so is what it stands for, afterwards. In between nobody else makes an
+/// ordinary file of it. Needs no other rank.
+struct Deletion {
+    container::StubLock lock;
+    std::optional<container::Directory> left;
+};
+[[nodiscard]] Deletion begin_deletion(Engine& engine, const std::string& path);
+void end_deletion(Engine& engine, const std::string& path, Deletion deletion, bool happened);
 
 }  // namespace ioweir::engine

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "container/generations.hpp"
+#include "container/locks.hpp"
 #include "container/subfiles.hpp"
 #include "engine/parts.hpp"
 #include "engine/stub_lock.hpp"
@@ -45,9 +46,18 @@ Result<container::Subfiles> make_subfiles(const container::Directory& directory,
     return container::make_subfiles(directory, rule != nullptr ? rule->targets : std::vector<std::string>{});
 }
 
-/// Rank 0: the directory, then the stub.
+/// Rank 0: a generation for these ranks.
+std::optional<Error> begin(const container::Directory& directory, Told& told) {
+    const auto generation = container::begin_generation(directory);
+    if (!generation) return generation.error();
+    told.generation = generation.value().number;
+    told.stamp = generation.value().after;
+    return std::nullopt;
+}
+
+/// Rank 0: the directory with a generation in it, then the stub, so that nobody finds a container that no one uses.
 Result<container::Stub> make_container(Engine& engine, const Handle& handle, const planner::FileRule* rule,
-                                       const Placing& placing, int& error) {
+                                       const Placing& placing, Told& told, container::DirectoryHold& hold, int& error) {
     error = EIO;
     const StorageScope scope(engine);
     auto stub = container::new_stub(shape_of(handle.strategy, placing));
@@ -59,8 +69,9 @@ Result<container::Stub> make_container(Engine& engine, const Handle& handle, con
     };
     const container::Directory directory = container::directory_of(handle.path, stub.value());
     if (const int made = container::make(directory, handle.path, stub.value()); made != 0) return cannot(made);
-    std::optional<Error> problem;
-    if (!directory.has_index()) {
+    hold = container::DirectoryHold(directory);
+    std::optional<Error> problem = begin(directory, told);
+    if (!problem && !directory.has_index()) {
         const auto made = make_subfiles(directory, rule, placing);
         if (!made) problem = made.error();
     }
@@ -90,7 +101,7 @@ void note_places(const Engine& engine, const Handle& handle, const Placing& plac
 
 /// The container that is there, or a new one, or why the file is shared: rank 0.
 Told find_or_make(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule,
-                  const Placing& placing) {
+                  const Placing& placing, container::DirectoryHold& hold) {
     Told told;
     if (found.kind == Found::Kind::stub) {
         put(told, found.stub);
@@ -117,7 +128,7 @@ Told find_or_make(Engine& engine, Handle& handle, const Found& found, const plan
             if (!why.empty()) complain(handle.path + ": it is shared, not divided into subfiles: " + why);
         }
         if (why.empty()) {
-            auto made = make_container(engine, handle, rule, placing, error);
+            auto made = make_container(engine, handle, rule, placing, told, hold, error);
             if (made) {
                 stub = made.take();
                 note_places(engine, handle, placing);
@@ -167,21 +178,25 @@ container::Stub stub_of(const Told& told) {
             {told.count, static_cast<container::Shape::Kind>(told.shape_kind), told.stripe_bytes}};
 }
 
-Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule,
-             const Placing& placing) {
-    Told told = find_or_make(engine, handle, found, rule, placing);
-    if (told.kind != static_cast<std::int64_t>(Found::Kind::stub)) return told;
+Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule, const Placing& placing,
+             container::DirectoryHold& hold) {
+    Told told = find_or_make(engine, handle, found, rule, placing, hold);
+    if (told.kind != static_cast<std::int64_t>(Found::Kind::stub) || told.generation > 0) return told;
     const StorageScope scope(engine);
-    const container::Directory directory = container::directory_of(handle.path, stub_of(told));
+    // Whoever makes an ordinary file of it has done so, or finds afterwards that a generation writes it, or that it is in use.
+    auto lock = container::StubLock::take(handle.path, container::StubLock::Kind::shared);
+    const container::Stub stub = stub_of(told);
+    if (!lock || lock.value().stub() != stub || !lock.value().is_of(handle.descriptor.number)) {
+        told.kind = Told::changed;
+        return told;
+    }
+    const container::Directory directory = container::directory_of(handle.path, stub);
+    hold = container::DirectoryHold(directory);
     if (!handle.writable) return told;
     // Who deals stripes anew (rebalance.hpp) must not overlook a generation that begins at that moment.
-    const StubLock lock(handle.descriptor.number);
-    const auto generation = container::begin_generation(directory);
-    if (generation) {
-        told.generation = generation.value().number;
-        told.stamp = generation.value().after;
-    } else {
-        complain(generation.error().message());
+    const StubLock dealing(handle.descriptor.number);
+    if (const auto problem = begin(directory, told)) {
+        complain(problem->message());
         told.kind = -MPI_ERR_IO;
     }
     return told;

@@ -13,13 +13,15 @@ namespace ioweir::engine {
 
 /// What rank 0 tells the others.
 struct Told {
-    std::int64_t kind = 0;  ///< Found::Kind, or an MPI error class
+    std::int64_t kind = 0;  ///< Found::Kind, `changed`, or an MPI error class, negative
     std::int64_t shape_kind = 0;
     std::int64_t count = 0;
     std::int64_t stripe_bytes = 0;
     std::int64_t generation = 0;
     std::int64_t stamp = 0;  ///< the largest that is there
     std::array<char, 32> id{};
+
+    static constexpr std::int64_t changed = 3;  ///< the stub is not there any more
 };
 
 void put(Told& told, const container::Stub& stub);
@@ -30,7 +32,8 @@ void put(Told& told, const container::Stub& stub);
 
 /// Rank 0's part of attach_container(): the container that is there, or a new one, or why the file is shared; where it is written, with
 /// a generation of its own. `placing`: where subfiles go, if anybody has asked for targets (asks_for_targets()).
+/// What is there when it returns stays for all ranks, as long as rank 0 has `hold`.
 [[nodiscard]] Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule,
-                           const Placing& placing);
+                           const Placing& placing, container::DirectoryHold& hold);
 
 }  // namespace ioweir::engine

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/checksum.hpp"
 #include "engine/hints.hpp"
@@ -116,22 +117,27 @@ std::string open_descriptor(Engine& engine, Handle& handle) {
 struct Agreement {
     bool engaged = false;
     bool same_hints = false;
+    bool again = false;  ///< somebody has put another file there meanwhile: all have opened it, and not all the same
 };
 
 /// Do all ranks want the engine, by the same rule, for the same file, and in the same way? Every rank that has a plan gets here on
 /// every open, whatever it thinks, so that none waits for another.
-Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line) {
+/// `opened`: by the MPI library. `stale`: what it has opened is not what rank 0 has found.
+Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line, bool opened, bool stale,
+                bool is_stub) {
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
-    std::array<std::int64_t, 7> mine{wants ? 1 : 0, inode, ~inode, rule_line,
-                                     ~rule_line,    way,   ~way};  // min(~x) == ~max(x)
-    std::array<std::int64_t, 7> least{};
+    std::array<std::int64_t, 9> mine{wants ? 1 : 0, inode, ~inode,          rule_line,     ~rule_line,
+                                     way,           ~way,  opened ? 1 : 0, stale ? 0 : 1};  // min(~x) == ~max(x)
+    std::array<std::int64_t, 9> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
         MPI_SUCCESS) {
         return {};
     }
-    return {least[0] == 1 && least[1] == ~least[2] && least[3] == ~least[4], least[5] == ~least[6]};
+    const bool same_file = least[1] == ~least[2];
+    const bool again = least[7] == 1 && (least[8] == 0 || (is_stub && !same_file));
+    return {least[0] == 1 && same_file && least[3] == ~least[4] && !again, least[5] == ~least[6], again};
 }
 
 /// Those who exchange bytes with each other: all ranks of the file, or where groups have a file each those of one group.
@@ -201,10 +207,26 @@ int give_up(Engine& engine, Handle& handle, MPI_File* fh, int error_class) {
     return error_class;
 }
 
-}  // namespace
+/// The same, to try once more.
+int leave_open(Engine& engine, Handle& handle, MPI_File* fh) {
+    {
+        const StorageScope scope(engine);
+        engine.descriptors.release(std::exchange(handle.descriptor, {}));
+    }
+    engine.below.File_close(fh);
+    return open_again;
+}
 
-int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
-    if (comm == MPI_COMM_NULL || filename == nullptr) return engine.below.File_open(comm, filename, amode, info, fh);
+/// Is there one at the path now? Nobody is told of a damaged one yet.
+bool finds_stub(Engine& engine, const std::string& path) {
+    const StorageScope scope(engine);
+    const auto stub = container::read_stub(path);
+    return stub.ok() && stub.value().has_value();
+}
+
+/// Collective over `comm`. open_again, on every rank: nothing is open, and all have to try once more; only where `may_repeat`.
+int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh,
+             bool may_repeat) {
     const Candidate candidate = judge(engine, filename, amode, info);
     const bool wanted = candidate.rule != nullptr && candidate.refusal.empty();
     for (const std::shared_ptr<FileState>& file : engine.files()) settle_length(engine, *file);
@@ -214,6 +236,7 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
         const LibraryInfo told(info, candidate.chosen.strategy.stripe);
         return engine.below.File_open(comm, filename, amode, told.get(), fh);
     };
+    const bool was_stub = finds_stub(engine, candidate.path);
     const int result = real_open();
     int error_class = MPI_SUCCESS;
     if (result != MPI_SUCCESS) PMPI_Error_class(result, &error_class);
@@ -244,7 +267,9 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
 
     const bool wants = tries && handle->refusal.empty();
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
-    const Agreement agreement = agree(comm, *handle, wants, rule_line);
+    const bool stale = was_stub && found.kind == Found::Kind::ordinary;
+    const Agreement agreement = agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_stub);
+    if (agreement.again && may_repeat) return leave_open(engine, *handle, fh);
     if (agreement.engaged) {
         std::vector<std::string> unused = candidate.chosen.unused;
         if (!agreement.same_hints && candidate.rule != nullptr) {
@@ -258,7 +283,8 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
         }
         handle->defers_set_size = candidate.rule != nullptr && candidate.rule->defers_set_size;
         const int failure = engage(engine, *handle, comm, amode, found, candidate.rule);
-        if (failure != MPI_SUCCESS) return give_up(engine, *handle, fh, failure);
+        if (failure == open_again && may_repeat) return leave_open(engine, *handle, fh);
+        if (failure != MPI_SUCCESS) return give_up(engine, *handle, fh, failure == open_again ? MPI_ERR_IO : failure);
     } else if (handle->refusal.empty()) {
         handle->refusal = "not possible on another rank";
     }
@@ -275,6 +301,19 @@ int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MP
     return result;
 }
 
+}  // namespace
+
+int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
+    if (comm == MPI_COMM_NULL || filename == nullptr) return engine.below.File_open(comm, filename, amode, info, fh);
+    // Each time somebody else has made an ordinary file of a container, or the reverse. A file that is to be a new one is no such.
+    constexpr int most_tries = 10;
+    const bool repeats = (amode & (MPI_MODE_EXCL | MPI_MODE_DELETE_ON_CLOSE)) == 0;
+    for (int tries = 1;; ++tries) {
+        const int result = try_open(engine, comm, filename, amode, info, fh, repeats && tries < most_tries);
+        if (result != open_again) return result;
+    }
+}
+
 int close_file(Engine& engine, MPI_File* fh) {
     const std::shared_ptr<Handle> handle = fh != nullptr ? engine.find(*fh) : nullptr;
     if (!handle) return engine.below.File_close(fh);
@@ -284,12 +323,14 @@ int close_file(Engine& engine, MPI_File* fh) {
         if (handle->split.kind != SplitCollective::Kind::none) owe_error(*handle, handle->split.result);  // never ended
         leave_container(engine, *handle);
         others = raise(*fh, agree_on_errors(engine, *handle));
+        const int ended = raise(*fh, end_container(engine, *handle));
+        if (others == MPI_SUCCESS) others = ended;
     }
     int result = engine.below.File_close(fh);
     if (result == MPI_SUCCESS) result = others;
     if (handle->engaged && engine.verify) verify_written(engine, *handle);
     end_behind(engine, *handle);
-    close_container(engine, *handle, handle->clean);
+    close_container(engine, *handle);
     note_end(engine, *handle);
     {
         const StorageScope scope(engine);
@@ -303,8 +344,13 @@ int close_file(Engine& engine, MPI_File* fh) {
     return result;
 }
 
-void delete_file(Engine& engine, const char* filename) {
-    delete_container(engine, std::string(without_prefix(filename)));
+int delete_file(Engine& engine, const char* filename, MPI_Info info) {
+    if (filename == nullptr) return engine.below.File_delete(filename, info);
+    const std::string path(without_prefix(filename));
+    Deletion deletion = begin_deletion(engine, path);
+    const int result = engine.below.File_delete(filename, info);
+    end_deletion(engine, path, std::move(deletion), result == MPI_SUCCESS);
+    return result;
 }
 
 }  // namespace ioweir::engine

@@ -11,8 +11,8 @@ namespace ioweir::engine {
 // open.cpp: whose file is it?
 int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh);
 int close_file(Engine& engine, MPI_File* fh);
-/// Before the real MPI_File_delete.
-void delete_file(Engine& engine, const char* filename);
+/// The real MPI_File_delete, and what it takes along.
+[[nodiscard]] int delete_file(Engine& engine, const char* filename, MPI_Info info);
 
 // striping.cpp: asks the file system how the file is striped, and for what the plan or the program wants of a new one. Collective over
 // the handle's group. Where neither says a stripe's size, the file system's is used.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/mapped.hpp"
 #include "engine/parts.hpp"
 
 namespace ioweir::engine {
@@ -121,6 +122,7 @@ void verify_written(Engine& engine, Handle& handle) {
         }
         sound = handle.file->log.written_except(report.wrong);
     }
+    if (!report.wrong.empty()) say_container_problem(engine, handle);
     const Sums sums = add_up(handle, {report.checked_bytes, report.unchecked_bytes, std::ssize(report.wrong),
                                       handle.file->passed_writes.load()});
     ExtentList unexplained;

@@ -7,7 +7,7 @@
 
 namespace ioweir::preload {
 
-inline constexpr std::uint32_t container_calls_version = 1;
+inline constexpr std::uint32_t container_calls_version = 2;
 
 /// Where an error's words for a person go.
 struct Words {
@@ -19,13 +19,19 @@ struct Words {
 struct ContainerCalls {
     std::uint32_t version;
     /// Bytes of the logical file at a stub's path, and the inode that it will have when it is an ordinary file (0: not known). False
-    /// where that cannot be told.
+    /// where that cannot be told, or no stub is there any more.
     bool (*ask)(const char* path, std::int64_t& bytes, std::uint64_t& inode);
-    /// Makes it an ordinary file, unless it has more than `most_bytes` (EFBIG) or is being written (EBUSY).
+    /// Makes it an ordinary file, unless it has more than `most_bytes` (EFBIG) or is being written (EBUSY). 0, too, where no stub is there
+    /// any more. Waits for others who do the same.
     int (*make_ordinary)(const char* path, std::int64_t most_bytes, Words words);
+    /// What is at these paths (`other` may be null) is about to be emptied, removed or renamed: as far as they are stubs, nobody else does
+    /// that, or makes an ordinary file of them, until release(). Waits for those who do. Null: there is nothing to release.
+    void* (*hold)(const char* path, const char* other);
+    void (*release)(void* held);
     /// The stub at `path` is about to be emptied, unless the container is being written, or removed or replaced. `*pending` is for end().
     int (*leave)(const char* path, bool busy_is_an_error, void** pending, Words words);
-    /// The stub at `path` is about to get a name in another directory: its bytes go there first. `*pending` is for end().
+    /// The stub at `path` is about to get a name in another directory: its bytes go there first, unless a job has it open (EBUSY). `*pending`
+    /// is for end().
     int (*move)(const char* path, const char* directory, void** pending, Words words);
     /// What was pending has happened, or has not: the bytes are removed or left, stay where they are or come back.
     int (*end)(void* pending, bool happened, Words words);

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "container/locks.hpp"
 #include "container/merge.hpp"
 #include "preload/container_calls.hpp"
 #include "storage/posix.hpp"
@@ -61,17 +62,25 @@ std::string busy(const std::string& path) {
 
 bool ask(const char* path, std::int64_t& bytes, std::uint64_t& inode) {
     try {
-        const auto stub = container::read_stub(path);
-        if (!stub || !stub.value()) return false;
-        const auto length = container::length(container::directory_of(path, *stub.value()));
-        if (!length) return false;
-        bytes = length.value();
-        inode = container::inode_to_be(path);
+        const auto answer = container::ask(path);
+        if (!answer) return false;
+        bytes = answer->bytes;
+        inode = answer->inode;
         return true;
     } catch (const std::exception&) {
         return false;
     }
 }
+
+void* hold(const char* path, const char* other) {
+    try {
+        return new container::StubLocks(container::take_both(path, other != nullptr ? other : ""));
+    } catch (const std::exception&) {
+        return nullptr;
+    }
+}
+
+void release(void* held) { delete static_cast<container::StubLocks*>(held); }
 
 /// The copy of a stub in its container's directory, which is a text and no more.
 bool is_about(const std::string& path) {
@@ -115,6 +124,12 @@ int move(const char* path, const char* directory, void** pending, Words words) {
             say(words, busy(path));
             return EBUSY;
         }
+        if (container::is_in_use(bytes)) {
+            say(words, std::string(path) +
+                           ": its bytes lie in several files, and a job reads them by their names; to another directory it "
+                           "can be moved when that is done");
+            return EBUSY;
+        }
         auto moving = std::make_unique<Pending>();
         moving->from = bytes.path;
         moving->to = container::directory_of(std::string(directory) + "/file", *stub.value()).path;
@@ -135,7 +150,7 @@ int end(void* pending, bool happened, Words words) {
     return guarded(words, [&] {
         int error = 0;
         if (happened && owned->left) {
-            error = container::remove(*owned->left);
+            error = container::let_go(*owned->left);
             if (error != 0)
                 say(words, owned->left->path + " is left behind: " + std::strerror(error) +
                                "; `ioweir gc` finds such directories");
@@ -148,7 +163,8 @@ int end(void* pending, bool happened, Words words) {
     });
 }
 
-constexpr ContainerCalls calls{container_calls_version, ask, make_ordinary, leave, move, end};
+constexpr ContainerCalls calls{
+    container_calls_version, ask, make_ordinary, hold, release, leave, move, end};
 
 }  // namespace
 }  // namespace ioweir::preload

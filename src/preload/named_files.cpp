@@ -137,23 +137,40 @@ int open_elsewhere(const struct stat& wanted, int except, Beginning& beginning) 
     return found;
 }
 
-/// Of a file that may be one. `path` relative to `directory`; `except`: a descriptor of it that cannot be read.
-bool is_stub(const struct stat& status, int directory, const char* path, int except) {
+bool is_same(const struct stat& one, const struct stat& other) {
+    return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+bool status_of(int directory, const char* path, int flags, struct stat& status) {
+    return raw::call(SYS_newfstatat, directory, raw::word(path), raw::word(&status), flags) == 0;
+}
+
+/// What is at a name whose file is as `status` says. `path` relative to `directory`; `except`: a descriptor of it that cannot be read.
+enum class There { stub, other, changed };
+There look_at(const struct stat& status, int directory, const char* path, int except) {
+    if (!may_be_stub(status)) return There::other;
     Beginning beginning = Beginning::unreadable;
-    if (open_elsewhere(status, except, beginning) >= 0) return beginning == Beginning::stub;
-    const int fd = raw::openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
-    if (fd < 0) return false;  // who may not read it finds out by its own call
+    if (open_elsewhere(status, except, beginning) >= 0)
+        return beginning == Beginning::stub ? There::stub : There::other;
+    const int fd = raw::openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    if (fd < 0) return errno == ENOENT ? There::changed : There::other;  // who may not read it finds out by its own call
+    struct stat now{};
     beginning = beginning_of(fd);
+    const bool same = raw::fstat(fd, &now) == 0 && is_same(now, status);
     raw::close(fd);
-    return beginning == Beginning::stub;
+    if (!same) return There::changed;
+    return beginning == Beginning::stub ? There::stub : There::other;
 }
 
 bool stub_at(int directory, const char* path, bool follows) {
     struct stat status{};
-    if (path == nullptr || raw::call(SYS_newfstatat, directory, raw::word(path), raw::word(&status),
-                                     follows ? 0 : AT_SYMLINK_NOFOLLOW) != 0)
-        return false;
-    return may_be_stub(status) && is_stub(status, directory, path, -1);
+    if (path == nullptr) return false;
+    for (int tries = 0; tries < tracer::NamedFiles::most_tries; ++tries) {
+        if (!status_of(directory, path, follows ? 0 : AT_SYMLINK_NOFOLLOW, status)) return false;
+        const There there = look_at(status, directory, path, -1);
+        if (there != There::changed) return there == There::stub;
+    }
+    return false;
 }
 
 /// The name that the kernel gives an open file. False when it has none.
@@ -203,8 +220,9 @@ int make_ordinary(const ContainerCalls& calls, const char* path) {
     return error;
 }
 
-/// What ends with the call; a rename may have both.
+/// What ends with the call; a rename may have all.
 struct Pending {
+    void* held = nullptr;
     void* moved = nullptr;
     void* replaced = nullptr;
 };
@@ -219,9 +237,8 @@ int end(const ContainerCalls& calls, void* pending, bool happened) {
 
 bool same_file(int directory, const char* path, int other_directory, const char* other) {
     struct stat one{}, two{};
-    return raw::call(SYS_newfstatat, directory, raw::word(path), raw::word(&one), AT_SYMLINK_NOFOLLOW) == 0 &&
-           raw::call(SYS_newfstatat, other_directory, raw::word(other), raw::word(&two), AT_SYMLINK_NOFOLLOW) == 0 &&
-           one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    return status_of(directory, path, AT_SYMLINK_NOFOLLOW, one) &&
+           status_of(other_directory, other, AT_SYMLINK_NOFOLLOW, two) && is_same(one, two);
 }
 
 /// What is there is a container, or gets the place of one.
@@ -249,16 +266,35 @@ int before_rename(const NameCall& call, bool from_stub, bool to_stub, Pending& p
         return make_ordinary(*calls, path);
     }
     const int error = calls->leave(path, false, &pending.replaced, complaint.words());
-    if (error == 0) return 0;
-    complaint.say();
-    (void)end(*calls, pending.moved, false);
+    if (error != 0) complaint.say();
     return error;
+}
+
+/// Nobody else makes ordinary files of what is at both names of a rename, removes or renames it.
+int hold_both(const NameCall& call, Pending& pending) {
+    const ContainerCalls* const calls = library();
+    if (calls == nullptr) return EIO;
+    const Scratch scratch;
+    char* const path = scratch.text();
+    if (path == nullptr) return ENOMEM;
+    char* const other = path + Scratch::path_bytes;
+    if (!real_path(call.directory, call.path, O_NOFOLLOW, path)) return 0;
+    const bool both = real_path(call.to_directory, call.to, O_NOFOLLOW, other);
+    pending.held = calls->hold(path, both ? other : nullptr);
+    return 0;
 }
 
 int before_of_stub(const NameCall& call, bool from_stub, bool to_stub, Pending& pending) {
     const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
-    if (call.use == NameUse::rename || call.use == NameUse::exchange)
+    if (call.use == NameUse::rename) {
+        if (const int error = hold_both(call, pending); error != 0) return error;
         return before_rename(call, from_stub, to_stub, pending);
+    }
+    if (call.use == NameUse::exchange) {
+        // What has to become an ordinary file does so before, and what still is a stub stays one.
+        if (const int error = before_rename(call, from_stub, to_stub, pending); error != 0) return error;
+        return hold_both(call, pending);
+    }
     const ContainerCalls* const calls = library();
     if (calls == nullptr) return EIO;
     const Scratch scratch;
@@ -266,10 +302,19 @@ int before_of_stub(const NameCall& call, bool from_stub, bool to_stub, Pending& 
     if (path == nullptr) return ENOMEM;
     if (!real_path(call.directory, call.path, call.use == NameUse::remove ? O_NOFOLLOW : 0, path)) return 0;
     if (call.use == NameUse::change) return make_ordinary(*calls, path);
+    pending.held = calls->hold(path, nullptr);
     Complaint complaint;
     const int error = calls->leave(path, call.use == NameUse::empty, &pending.replaced, complaint.words());
     if (error != 0) complaint.say();
     return error;
+}
+
+void finish(const Pending& pending, bool succeeded) {
+    const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
+    const ContainerCalls& calls = *library();
+    (void)end(calls, pending.replaced, succeeded);
+    (void)end(calls, pending.moved, succeeded);
+    if (pending.held != nullptr) calls.release(pending.held);
 }
 
 int before(const NameCall& call, void** out) {
@@ -281,13 +326,11 @@ int before(const NameCall& call, void** out) {
         return 0;
     Pending pending;
     const int error = before_of_stub(call, from_stub, to_stub, pending);
-    if (error != 0 || (pending.moved == nullptr && pending.replaced == nullptr)) return error;
-    auto* const kept = static_cast<Pending*>(std::malloc(sizeof(Pending)));
+    if (pending.held == nullptr && pending.moved == nullptr && pending.replaced == nullptr) return error;
+    auto* const kept = static_cast<Pending*>(error == 0 ? std::malloc(sizeof(Pending)) : nullptr);
     if (kept == nullptr) {
-        const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
-        (void)end(*library(), pending.moved, false);
-        (void)end(*library(), pending.replaced, false);
-        return ENOMEM;
+        finish(pending, false);
+        return error != 0 ? error : ENOMEM;
     }
     *kept = pending;
     *out = kept;
@@ -295,23 +338,32 @@ int before(const NameCall& call, void** out) {
 }
 
 void after(void* pending, bool succeeded) {
-    const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
     auto* const kept = static_cast<Pending*>(pending);
-    (void)end(*library(), kept->replaced, succeeded);
-    (void)end(*library(), kept->moved, succeeded);
+    finish(*kept, succeeded);
     std::free(kept);
 }
 
-/// The descriptor becomes one of what is at the path now.
+/// The descriptor becomes one of what is at the path now. 0, an errno value, or again where that is another stub or nothing.
 int reopen(int fd, const char* path, int flags) {
     const long descriptor_flags = raw::fcntl(fd, F_GETFD, nullptr);
     const int close_on_exec = descriptor_flags > 0 && (descriptor_flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
-    const int again = raw::openat(AT_FDCWD, path, (flags & ~(O_CREAT | O_EXCL)) | close_on_exec, 0);
-    if (again < 0) return errno;
-    if ((flags & O_APPEND) != 0) raw::lseek(again, 0, SEEK_END);  // where a stream's opening has gone
-    const int error = raw::dup3(again, fd, close_on_exec) < 0 ? errno : 0;
-    raw::close(again);
+    const int now = raw::openat(AT_FDCWD, path, (flags & ~(O_CREAT | O_EXCL)) | close_on_exec, 0);
+    if (now < 0) return errno == ENOENT ? tracer::NamedFiles::again : errno;
+    struct stat status{};
+    if (raw::fstat(now, &status) == 0 && look_at(status, AT_FDCWD, path, now) != There::other) {
+        raw::close(now);
+        return tracer::NamedFiles::again;
+    }
+    if ((flags & O_APPEND) != 0) raw::lseek(now, 0, SEEK_END);  // where a stream's opening has gone
+    const int error = raw::dup3(now, fd, close_on_exec) < 0 ? errno : 0;
+    raw::close(now);
     return error;
+}
+
+/// Does the name still stand for this file?
+bool is_at(const char* path, const struct stat& status) {
+    struct stat now{};
+    return status_of(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, now) && is_same(now, status);
 }
 
 int opened(int fd) {
@@ -322,31 +374,45 @@ int opened(int fd) {
     const int flags = raw::fcntl(fd, F_GETFL, nullptr);
     char link[40];
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    const bool stub =
-        (flags & O_ACCMODE) == O_WRONLY ? is_stub(status, AT_FDCWD, link, fd) : beginning_of(fd) == Beginning::stub;
+    const bool stub = (flags & O_ACCMODE) == O_WRONLY ? look_at(status, AT_FDCWD, link, fd) == There::stub
+                                                      : beginning_of(fd) == Beginning::stub;
     if (!stub) return 0;
     const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
     const ContainerCalls* const calls = library();
     const Scratch scratch;
     char* const path = scratch.text();
     if (calls == nullptr || path == nullptr) return EIO;
-    if (!name_of(fd, path)) return ENOENT;
-    if (const int error = make_ordinary(*calls, path); error != 0) return error;
-    return reopen(fd, path, flags);
+    // Of a file that somebody has replaced, moved or removed since it was opened, the kernel says "/its/name (deleted)", or another name.
+    if (!name_of(fd, path) || !is_at(path, status)) return tracer::NamedFiles::again;
+    Complaint complaint;
+    const int error = calls->make_ordinary(path, merge_limit, complaint.words());
+    if (error == 0) return reopen(fd, path, flags);
+    if (!is_at(path, status)) return tracer::NamedFiles::again;
+    complaint.say();
+    return error;
 }
 
-void asked(int directory, const char* path, tracer::NameAnswer& answer) {
+bool asked(int directory, const char* path, tracer::NameAnswer& answer) {
     constexpr std::int64_t block_bytes = 512;
-    if (means_the_stub() || !stub_at(directory, path, true)) return;
+    if (means_the_stub()) return true;
+    struct stat status{};
+    const auto is_current = [&] {
+        return status_of(directory, path, 0, status) && status.st_ino == answer.inode && status.st_size == answer.bytes;
+    };
+    if (!is_current()) return false;
+    const There there = look_at(status, directory, path, -1);
+    if (there != There::stub) return there == There::other;
     const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
     const ContainerCalls* const calls = library();
     const Scratch scratch;
-    if (calls == nullptr || scratch.text() == nullptr || !real_path(directory, path, 0, scratch.text())) return;
+    if (calls == nullptr || scratch.text() == nullptr) return true;
+    if (!real_path(directory, path, 0, scratch.text())) return false;
     std::int64_t bytes = 0;
     std::uint64_t inode = 0;
-    if (!calls->ask(scratch.text(), bytes, inode)) return;
+    if (!calls->ask(scratch.text(), bytes, inode)) return is_current();
     // cp and others look whether the file that they have opened is the one that they have asked about.
     answer = {bytes, (bytes + block_bytes - 1) / block_bytes, inode != 0 ? inode : answer.inode};
+    return true;
 }
 
 constexpr tracer::NamedFiles named_files{

@@ -298,6 +298,51 @@ def test_many_processes_at_a_time_all_read_it(place: Path) -> None:
     assert sorted(path.name for path in place.iterdir()) == ["file"]
 
 
+NEW: Final = b"new bytes of another length" * 700
+PLACES: Final = 30
+
+
+def left_by(meddling: str, folder: Path) -> None:
+    """What is in a place of container_hammer.c after all: the meddler's last word holds, and there are no parts of nobody's."""
+    stubs = [path for path in (*folder.iterdir(), *(folder / "away").iterdir()) if path.is_file() and is_stub(path)]
+    assert [*directories(folder), *directories(folder / "away")] == [path.name for path in folder.rglob(".ioweir-*")]
+    assert len(directories(folder)) + len(directories(folder / "away")) == len(stubs)
+    holder = {"rename": "other", "move": "away/file", "exchange": "fresh"}.get(meddling, "file")
+    if meddling in {"replace", "exchange"}:
+        assert (folder / "file").read_bytes() == NEW
+    elif meddling != "nothing":
+        assert not (folder / "file").exists()
+    if meddling in {"unlink", "replace"}:
+        assert stubs == []
+        return
+    if is_stub(folder / holder):
+        assert command(folder, "cat", holder) == expected()
+    assert (folder / holder).read_bytes() == expected()
+    assert directories((folder / holder).parent) == []
+
+
+@pytest.mark.parametrize("meddling", ["nothing", "unlink", "rename", "move", "replace", "exchange"])
+def test_at_the_same_moment_everybody_meets_its_bytes_or_what_another_has_put_there(
+    original: Path, tmp_path: Path, meddling: str
+) -> None:
+    for number in range(PLACES):
+        folder = tmp_path / "places" / str(number)
+        (folder / "away").mkdir(parents=True)
+        shutil.copy(original / "file", folder)
+        for directory in original.glob(".ioweir-*"):
+            shutil.copytree(directory, folder / directory.name)
+    (tmp_path / "old").write_bytes(expected())
+    (tmp_path / "new").write_bytes(NEW)
+    (tmp_path / "trace").mkdir()
+    program = build("container_hammer.c", "cc", "-Wall")
+    words = [program, tmp_path / "places", str(PLACES), "5", meddling, tmp_path / "old", tmp_path / "new"]
+    traced = preloaded(tmp_path / "trace", words)
+    traced.expect(0)
+    assert traced.err == ""
+    for number in range(PLACES):
+        left_by(meddling, tmp_path / "places" / str(number))
+
+
 def test_a_program_keeps_its_locks_on_small_files(place: Path) -> None:
     (place / "locked").write_bytes(b"x" * (place / "file").stat().st_size)
     names(place, "locks", "locked")
@@ -320,6 +365,20 @@ def test_in_the_job_that_writes_it(mpi: Mpi, tmp_path: Path) -> None:
     assert traced.err.count("a job still writes") == RANKS
     assert (tmp_path / "file").read_bytes() == expected()
     assert directories(tmp_path) == []
+
+
+@pytest.mark.parametrize("mode", ["closed", "opened", "reading"])
+@pytest.mark.parametrize("mapping", ["grouped:2", "log", "subfiles:3"])
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_ranks_that_do_not_wait_for_each_other(mpi: Mpi, mapping: str, mode: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(f'[[file]]\nmatch = "*"\nmapping = "{mapping}"\n')
+    (tmp_path / "place").mkdir()
+    program = build("container_rounds.c", mpi.cc)
+    command = mpi.launch(RANKS, program, tmp_path / "place" / "file", "10", mode)
+    traced = ioweir_run(tmp_path / "trace", command, options=["--plan", tmp_path / "plan.toml"])
+    assert traced.out == "done\n"
+    assert traced.err == ""
+    assert list((tmp_path / "place").iterdir()) == []
 
 
 @pytest.mark.parametrize("mpi", MPIS, ids=str)

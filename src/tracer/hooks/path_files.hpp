@@ -48,31 +48,36 @@ template <typename Call>
 int with_open(int directory, const char* path, int flags, Call&& call) {
     const NamedFiles* const files = process_tracer.named_files;
     if (files == nullptr || (flags & O_PATH) != 0) return call();
-    const int fd = (flags & O_TRUNC) != 0 ? with_name({NameUse::empty, directory, path}, call) : call();
-    if (fd < 0 || (flags & O_TRUNC) != 0) return fd;
-    const int saved = errno;
-    const int refused = files->opened(fd);
-    errno = refused != 0 ? refused : saved;
-    if (refused == 0) return fd;
-    raw::close(fd);
-    errno = refused;
-    return -1;
+    if ((flags & O_TRUNC) != 0) return with_name({NameUse::empty, directory, path}, call);
+    for (int tries = 1;; ++tries) {
+        const int fd = call();
+        if (fd < 0) return fd;
+        const int saved = errno;
+        const int refused = files->opened(fd);
+        errno = saved;
+        if (refused == 0) return fd;
+        raw::close(fd);
+        if (refused == NamedFiles::again && tries < NamedFiles::most_tries) continue;
+        errno = refused == NamedFiles::again ? ESTALE : refused;
+        return -1;
+    }
 }
 
-/// Puts the answer of stat and its like right.
+/// The answer of stat and its like, put right. False: the call has to be made again.
 template <typename Status>
-void correct_answer(int directory, const char* path, Status& status) {
+bool correct_answer(int directory, const char* path, Status& status) {
     const NamedFiles* const files = process_tracer.named_files;
     if (files == nullptr || !S_ISREG(status.st_mode) || status.st_size < files->least_bytes ||
         status.st_size > files->most_bytes) [[likely]]
-        return;
+        return true;
     const int saved = errno;
     NameAnswer answer{status.st_size, status.st_blocks, status.st_ino};
-    files->asked(directory, path, answer);
+    const bool settled = files->asked(directory, path, answer);
     status.st_size = answer.bytes;
     status.st_blocks = answer.blocks;
     status.st_ino = answer.inode;
     errno = saved;
+    return settled;
 }
 
 /// The id of what a descriptor stands for, by the name that the kernel gives it. 0: not traced.

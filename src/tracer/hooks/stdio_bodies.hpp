@@ -312,7 +312,8 @@ void record_stream_open(Function function, std::FILE* file, const char* path, co
                         std::uint64_t stop);
 
 /// The opening of a stream that `call` is. As with_open(): a stream has read nothing yet, so that its descriptor may change its file.
-template <typename Call>
+/// `closes`: the call closes the stream that it has opened before by itself (freopen).
+template <bool closes, typename Call>
 std::FILE* with_stream(const char* path, const char* mode, Call&& call) {
     const NamedFiles* const files = process_tracer.named_files;
     if (files == nullptr || path == nullptr || mode == nullptr) return call();
@@ -322,20 +323,26 @@ std::FILE* with_stream(const char* path, const char* mode, Call&& call) {
         return file != nullptr ? 0 : -1;
     };
     if (mode[0] == 'w') return with_name({NameUse::empty, AT_FDCWD, path}, open) == 0 ? file : nullptr;
-    if (open() != 0) return nullptr;
-    const int saved = errno;
-    const int refused = files->opened(file->_fileno);
-    errno = refused != 0 ? refused : saved;
-    if (refused == 0) return file;
-    if (const auto close = reinterpret_cast<int (*)(std::FILE*)>(find_behind_hook("fclose"))) close(file);
-    errno = refused;
-    return nullptr;
+    for (int tries = 1;; ++tries) {
+        if (open() != 0) return nullptr;
+        const int saved = errno;
+        const int refused = files->opened(file->_fileno);
+        errno = saved;
+        if (refused == 0) return file;
+        const bool repeats = refused == NamedFiles::again && tries < NamedFiles::most_tries;
+        if (!repeats || !closes) {
+            if (const auto close = reinterpret_cast<int (*)(std::FILE*)>(find_behind_hook("fclose"))) close(file);
+        }
+        if (repeats) continue;
+        errno = refused == NamedFiles::again ? ESTALE : refused;
+        return nullptr;
+    }
 }
 
 template <typename Call>
 std::FILE* traced_fopen(Function function, Call&& opens, const char* path, const char* mode) {
     before_path(AT_FDCWD, path);
-    const auto call = [&] { return with_stream(path, mode, opens); };
+    const auto call = [&] { return with_stream<false>(path, mode, opens); };
     if (process_tracer.layers == 0) return call();
     const std::uint64_t start = ticks(process_tracer.use_tsc);
     std::FILE* const file = call();
@@ -386,7 +393,7 @@ int traced_fclose(Function function, Call&& call, std::FILE* file) {
 template <typename Call>
 std::FILE* traced_freopen(Call&& opens, const char* path, const char* mode, std::FILE* file) {
     before_path(AT_FDCWD, path);
-    const auto call = [&] { return with_stream(path, mode, opens); };
+    const auto call = [&] { return with_stream<true>(path, mode, opens); };
     if (process_tracer.layers == 0) return call();
     const std::uint32_t old = forget_stream(file);
     const std::uint64_t start = ticks(process_tracer.use_tsc);

@@ -37,11 +37,16 @@ struct NamedFiles {
     /// Before the call: 0, or the errno value with which it fails instead. Where `*pending` is not null then, after() must follow.
     int (*before)(const NameCall& call, void** pending);
     void (*after)(void* pending, bool succeeded);
-    /// After an open without O_TRUNC has given `fd`: 0, or the errno value with which it fails instead. The descriptor may have been made
-    /// one of another file.
+    /// After an open without O_TRUNC has given `fd`: 0, or the errno value with which it fails instead, or `again`. The descriptor may have
+    /// been made one of another file.
     int (*opened)(int fd);
-    /// A question about a regular file has been answered by these; puts right what is not the file's that the program means.
-    void (*asked)(int directory, const char* path, NameAnswer& answer);
+    /// A question about a regular file has been answered by these; puts right what is not the file's that the program means. False: the
+    /// call has to be made again.
+    bool (*asked)(int directory, const char* path, NameAnswer& answer);
+
+    /// The name has got another file in between: the call is made again, `most_tries` times at most.
+    static constexpr int again = -1;
+    static constexpr int most_tries = 1000;
 };
 
 }  // namespace ioweir::tracer

@@ -1,0 +1,163 @@
+#include "container/locks.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace ioweir::container {
+namespace {
+
+constexpr useconds_t pause_us = 1000;
+constexpr int most_tries = 1000;
+
+/// 0 or an errno value.
+int lock_file(int descriptor, int operation) {
+    while (::flock(descriptor, operation) != 0) {
+        if (errno != EINTR) return errno;
+    }
+    return 0;
+}
+
+/// Also where a child of a fork has the descriptor, too.
+void unlock(int descriptor) {
+    (void)lock_file(descriptor, LOCK_UN);
+    ::close(descriptor);
+}
+
+int open_about(const Directory& directory) {
+    return ::open((directory.path + "/about").c_str(), O_RDONLY | O_CLOEXEC);
+}
+
+std::string mark_of(const Directory& directory) { return directory.path + "/gone"; }
+
+/// Removes the directory if nobody has it in use. EWOULDBLOCK: somebody has.
+int remove_unless_used(const Directory& directory) {
+    const int about = open_about(directory);
+    if (about < 0) return remove(directory);
+    int error = lock_file(about, LOCK_EX | LOCK_NB);
+    if (error != EWOULDBLOCK) error = remove(directory);
+    unlock(about);
+    return error;
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------------------- the stub's
+
+StubLock::StubLock(StubLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      state_(std::exchange(other.state_, State::none)),
+      stub_(std::exchange(other.stub_, std::nullopt)) {}
+
+StubLock& StubLock::operator=(StubLock&& other) noexcept {
+    if (this == &other) return *this;
+    release();
+    descriptor_ = std::exchange(other.descriptor_, -1);
+    state_ = std::exchange(other.state_, State::none);
+    stub_ = std::exchange(other.stub_, std::nullopt);
+    return *this;
+}
+
+void StubLock::release() {
+    if (descriptor_ >= 0) unlock(std::exchange(descriptor_, -1));
+    state_ = State::none;
+    stub_.reset();
+}
+
+bool StubLock::is_of(int descriptor) const {
+    struct stat mine{}, theirs{};
+    return descriptor_ >= 0 && ::fstat(descriptor_, &mine) == 0 && ::fstat(descriptor, &theirs) == 0 &&
+           mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
+}
+
+Result<StubLock> StubLock::take(const std::string& path, Kind kind, bool waits) {
+    const int operation = (kind == Kind::exclusive ? LOCK_EX : LOCK_SH) | (waits ? 0 : LOCK_NB);
+    for (;;) {
+        StubLock lock;
+        lock.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (lock.descriptor_ < 0) return StubLock();
+        // Files that are none are left alone: their programs may lock them.
+        auto stub = read_stub(lock.descriptor_, path);
+        if (!stub) return stub.error();
+        if (!stub.value()) return StubLock();
+        const int error = lock_file(lock.descriptor_, operation);
+        lock.state_ = error == 0 ? State::held : error == EWOULDBLOCK ? State::busy : State::unsupported;
+        // Whoever had it may have put another file there, or emptied this one.
+        struct stat mine{}, there{};
+        if (::fstat(lock.descriptor_, &mine) != 0 || ::stat(path.c_str(), &there) != 0 ||
+            mine.st_dev != there.st_dev || mine.st_ino != there.st_ino)
+            continue;
+        stub = read_stub(lock.descriptor_, path);
+        if (!stub) return stub.error();
+        if (!stub.value()) return StubLock();
+        lock.stub_ = stub.take();
+        return lock;
+    }
+}
+
+StubLocks take_both(const std::string& path, const std::string& other) {
+    const auto take = [](const std::string& one, bool waits) {
+        auto taken = StubLock::take(one, StubLock::Kind::exclusive, waits);
+        return taken ? taken.take() : StubLock();
+    };
+    for (;;) {
+        StubLocks locks{take(path, true), {}};
+        if (other.empty() || other == path) return locks;
+        locks.other = take(other, false);
+        if (!locks.other.busy()) return locks;
+        locks = {};
+        ::usleep(pause_us);
+    }
+}
+
+// ------------------------------------------------------------------------------------------------ the directory's
+
+DirectoryHold::DirectoryHold(const Directory& directory) : directory_(directory), descriptor_(open_about(directory)) {
+    // Exclusive it is held for moments only.
+    for (int tries = 0; descriptor_ >= 0 && tries < most_tries; ++tries) {
+        if (lock_file(descriptor_, LOCK_SH | LOCK_NB) != EWOULDBLOCK) break;
+        ::usleep(pause_us);
+    }
+}
+
+DirectoryHold::DirectoryHold(DirectoryHold&& other) noexcept
+    : directory_(std::move(other.directory_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+DirectoryHold& DirectoryHold::operator=(DirectoryHold&& other) noexcept {
+    if (this == &other) return *this;
+    end();
+    directory_ = std::move(other.directory_);
+    descriptor_ = std::exchange(other.descriptor_, -1);
+    return *this;
+}
+
+void DirectoryHold::end() {
+    if (descriptor_ < 0) return;
+    unlock(std::exchange(descriptor_, -1));
+    // Afterwards: of whoever sets the mark and whoever sees it, one comes last.
+    if (::access(mark_of(directory_).c_str(), F_OK) == 0) (void)remove_unless_used(directory_);
+}
+
+bool is_in_use(const Directory& directory) {
+    const int about = open_about(directory);
+    if (about < 0) return false;
+    const bool used = lock_file(about, LOCK_EX | LOCK_NB) == EWOULDBLOCK;
+    unlock(about);
+    return used;
+}
+
+int let_go(const Directory& directory) {
+    const int error = remove_unless_used(directory);
+    if (error != EWOULDBLOCK) return error;
+    const int mark = ::open(mark_of(directory).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (mark < 0) return errno == ENOENT ? 0 : errno;  // the last one has removed it meanwhile
+    ::close(mark);
+    const int again = remove_unless_used(directory);
+    return again == EWOULDBLOCK ? 0 : again;
+}
+
+}  // namespace ioweir::container

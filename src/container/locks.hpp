@@ -1,0 +1,86 @@
+// Locks between processes that use one container: who may change what a path stands for, and whose files have to stay where they are.
+// All are flock(2), which end with the process, however that ends. Where a file system has none, they do nothing.
+// What does not live here: what is done meanwhile (merge.hpp, engine), which generation writes (generations.hpp).
+//
+// Two of them, so that nobody waits for a program:
+// - The stub's (StubLock). Exclusive: whoever puts the container together in its place, and whoever empties, removes or renames the stub.
+//   Shared: whoever begins to use the container and must know that the stub is still there. Held for that only, and never
+//   while another rank is waited for.
+// - That of `about` in the directory (DirectoryHold). Shared: each process that has the container open through MPI-IO, as long as it has.
+//   Nobody ever waits for it: where the directory ought to go and somebody has it in use, a file `gone` says so, and the
+//   last of those removes it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "container/directory.hpp"
+#include "container/stub.hpp"
+
+namespace ioweir::container {
+
+/// Of the stub at a path.
+class StubLock {
+public:
+    enum class Kind { shared, exclusive };
+
+    /// No lock.
+    StubLock() = default;
+    ~StubLock() { release(); }
+    StubLock(StubLock&& other) noexcept;
+    StubLock& operator=(StubLock&& other) noexcept;
+
+    /// Of what is at the path when the lock is given, after a wait if `waits`. Without stub() where no container is there. An Error: a
+    /// damaged stub.
+    [[nodiscard]] static Result<StubLock> take(const std::string& path, Kind kind, bool waits = true);
+
+    [[nodiscard]] const std::optional<Stub>& stub() const { return stub_; }
+    /// Nobody else changes what is at the path.
+    [[nodiscard]] bool held() const { return state_ == State::held; }
+    /// It was not waited for, and somebody else has it.
+    [[nodiscard]] bool busy() const { return state_ == State::busy; }
+    /// Is it the file that `descriptor` has open?
+    [[nodiscard]] bool is_of(int descriptor) const;
+
+private:
+    enum class State { none, held, busy, unsupported };
+    void release();
+
+    int descriptor_ = -1;
+    State state_ = State::none;
+    std::optional<Stub> stub_;
+};
+
+/// Of up to two stubs at a time, exclusive.
+struct StubLocks {
+    StubLock one, other;
+};
+/// `other` may be empty. Paths without a stub, or with a damaged one, are not locked. Two that want the same ones the other way round do
+/// not wait for each other for ever.
+[[nodiscard]] StubLocks take_both(const std::string& path, const std::string& other);
+
+/// A process uses files of a container by their names.
+class DirectoryHold {
+public:
+    DirectoryHold() = default;
+    explicit DirectoryHold(const Directory& directory);
+    /// The last one removes the directory if its stub is gone.
+    ~DirectoryHold() { end(); }
+    DirectoryHold(DirectoryHold&& other) noexcept;
+    DirectoryHold& operator=(DirectoryHold&& other) noexcept;
+
+private:
+    void end();
+
+    Directory directory_;
+    int descriptor_ = -1;
+};
+
+/// Has a process, this one included, the directory in use?
+[[nodiscard]] bool is_in_use(const Directory& directory);
+
+/// The stub is gone: removes the directory, or leaves that to the last of those who have it in use. An errno value.
+int let_go(const Directory& directory);
+
+}  // namespace ioweir::container

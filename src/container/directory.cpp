@@ -9,13 +9,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string_view>
 
+#include "base/function_ref.hpp"
 #include "container/generations.hpp"
-#include "container/map.hpp"
 #include "container/subfiles.hpp"
 
 namespace ioweir::container {
@@ -42,24 +41,45 @@ int write_new(const std::string& path, const std::string& text) {
     return error;
 }
 
-Result<std::string> read_whole(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return missing(path, errno);
-    std::string text;
-    char buffer[65536];
-    for (;;) {
-        const ssize_t got = ::read(descriptor, buffer, sizeof buffer);
+/// A file's bytes from `offset` on: as many as are there, and at most `bytes`.
+Result<std::string> read_part(int descriptor, const std::string& path, std::int64_t offset, std::int64_t bytes) {
+    std::string text(static_cast<std::size_t>(bytes), '\0');
+    std::int64_t done = 0;
+    while (done < bytes) {
+        const ssize_t got = ::pread(descriptor, text.data() + done, static_cast<std::size_t>(bytes - done), offset + done);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) {
-            const int error = errno;
-            ::close(descriptor);
-            return missing(path, error);
-        }
+        if (got < 0) return missing(path, errno);
         if (got == 0) break;
-        text.append(buffer, static_cast<std::size_t>(got));
+        done += got;
     }
-    ::close(descriptor);
+    text.resize(static_cast<std::size_t>(done));
     return text;
+}
+
+/// What an index has, batch by batch: one that a writer has spread over the whole file may be large.
+struct Walked {
+    std::int64_t bytes = 0;
+    std::string damage;  ///< empty: none
+};
+Result<Walked> walk_batches(int descriptor, const std::string& path, FunctionRef<void(Batch)> visitor) {
+    struct stat info{};
+    if (::fstat(descriptor, &info) != 0) return missing(path, errno);
+    Walked walked;
+    while (walked.bytes < info.st_size) {
+        const auto head = read_part(descriptor, path, walked.bytes, batch_header_bytes);
+        if (!head) return head.error();
+        const std::int64_t wanted = read_head(head.value()).bytes;
+        // Nothing that is not there: the number of entries may be damaged.
+        const bool whole = wanted > 0 && wanted <= info.st_size - walked.bytes;
+        const auto text = read_part(descriptor, path, walked.bytes, whole ? wanted : batch_header_bytes);
+        if (!text) return text.error();
+        Decoded decoded = decode(text.value(), walked.bytes);
+        walked.damage = std::move(decoded.damage);
+        if (!walked.damage.empty()) return walked;
+        walked.bytes += std::ssize(text.value());
+        for (Batch& batch : decoded.batches) visitor(std::move(batch));
+    }
+    return walked;
 }
 
 /// "7.3" of "index.7.3".
@@ -113,21 +133,25 @@ Result<Indexes> read_once(const Directory& directory, const Generations& then) {
     if (!files) return files.error();
     Left left;
     for (const IndexFile& file : files.value()) {
-        const auto text = read_whole(file.path);
-        if (!text) return text.error();
-        Decoded decoded = decode(text.value());
-        for (const Batch& batch : decoded.batches) {
-            if (directory.folder(batch.source) != folder_of(file.path))
-                return damaged(file.path, "it is of another file (source " + std::to_string(batch.source) + ")");
-        }
+        std::int64_t other = -1;  // whose bytes it says to have, if they are not in its folder
+        const auto take = [&](Batch batch) {
+            if (directory.folder(batch.source) != folder_of(file.path)) other = batch.source;
+            all.last = std::max(all.last, batch.time.stamp);
+            all.map.add(std::move(batch));
+        };
+        const int descriptor = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+        if (descriptor < 0) return missing(file.path, errno);
+        const auto walked = walk_batches(descriptor, file.path, take);
+        ::close(descriptor);
+        if (!walked) return walked.error();
+        if (other >= 0) return damaged(file.path, "it is of another file (source " + std::to_string(other) + ")");
+        const std::string& damage = walked.value().damage;
         const bool unfinished = std::binary_search(then.open.begin(), then.open.end(), file.generation);
-        if (!decoded.damage.empty() && !unfinished) return damaged(file.path, decoded.damage);
-        if (!decoded.damage.empty()) all.torn.push_back(file.path + ": " + decoded.damage);
-        if (!unfinished) {
-            ++left.files;
-            left.bytes += std::ssize(text.value());
-        }
-        std::move(decoded.batches.begin(), decoded.batches.end(), std::back_inserter(all.batches));
+        if (!damage.empty() && !unfinished) return damaged(file.path, damage);
+        if (!damage.empty()) all.torn.push_back(file.path + ": " + damage);
+        if (unfinished) continue;
+        ++left.files;
+        left.bytes += walked.value().bytes;
     }
     if (left.files < then.left.files)
         return damaged(directory.path, std::to_string(then.left.files - left.files) + " of " +
@@ -135,6 +159,7 @@ Result<Indexes> read_once(const Directory& directory, const Generations& then) {
     if (left.files == then.left.files && left.bytes < then.left.bytes)
         return damaged(directory.path, "its index files are " + std::to_string(then.left.bytes - left.bytes) +
                                            " bytes shorter than they were at close");
+    all.map.settle();
     return all;
 }
 
@@ -249,7 +274,7 @@ Result<std::int64_t> length(const Directory& directory) {
     if (directory.is_log()) {
         auto indexes = read_indexes(directory);
         if (!indexes) return indexes.error();
-        return LogicalMap(std::move(indexes.value().batches)).length();
+        return indexes.value().map.length();
     }
     std::int64_t longest = 0;
     for (std::int64_t group = 0; group < directory.shape.count; ++group) {

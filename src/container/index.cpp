@@ -60,11 +60,11 @@ BatchHead read_head(std::string_view bytes) {
     return {header.stamp, static_cast<std::int64_t>(sizeof header + std::size_t{header.count} * sizeof(Run))};
 }
 
-Decoded decode(std::string_view bytes) {
+Decoded decode(std::string_view bytes, std::int64_t place) {
     Decoded decoded;
     for (std::size_t at = 0; at < bytes.size();) {
         const auto damaged = [&](const std::string& what) {
-            decoded.damage = what + " at byte " + std::to_string(at);
+            decoded.damage = what + " at byte " + std::to_string(place + static_cast<std::int64_t>(at));
             return decoded;
         };
         Header header{};

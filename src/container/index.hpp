@@ -39,7 +39,8 @@ struct Decoded {
     std::vector<Batch> batches;  ///< up to the damage
     std::string damage;          ///< what is wrong, and where; empty: nothing
 };
-[[nodiscard]] Decoded decode(std::string_view bytes);
+/// `place`: of the first of these bytes in the index, for what is said of damage.
+[[nodiscard]] Decoded decode(std::string_view bytes, std::int64_t place = 0);
 
 /// The first bytes of a batch, which tell its stamp and its length without the rest.
 inline constexpr std::int64_t batch_header_bytes = 40;

@@ -126,8 +126,8 @@ int IndexedContainer::load() {
         problem_ = indexes.error().message();
         return EIO;
     }
-    for (const Batch& batch : indexes.value().batches) clock_.adopt(batch.time.stamp);
-    known_ = LogicalMap(std::move(indexes.value().batches));
+    clock_.adopt(indexes.value().last);
+    known_ = std::move(indexes.value().map);
     loaded_ = true;
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "container/map.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace ioweir::container {
@@ -20,41 +21,115 @@ Extent cell(std::int64_t offset, int width) {
 }  // namespace
 
 LogicalMap::LogicalMap(std::vector<Batch> batches, std::int64_t most_pieces) {
-    std::stable_sort(batches.begin(), batches.end(), [](const Batch& a, const Batch& b) { return a.time < b.time; });
-    for (Batch& batch : batches) {
-        for (const Run& entry : batch.entries) {
-            if (entry.place == cut_here) {
-                length_ = entry.offset;
-                held_.push_back({entry, 0, entry.offset});
-            } else if (entry.place == grown_here) {
-                length_ = std::max(length_, entry.offset);
-            } else if (entry.length > 0) {
-                length_ = std::max(length_, entry.end());
-                held_.push_back({entry, batch.source, INT64_MAX});
-            }
+    for (Batch& batch : batches) add(std::move(batch));
+    settle(most_pieces);
+}
+
+void LogicalMap::add(Batch batch) {
+    const std::size_t first = blocks_.size();
+    const std::span<const Run> entries = batch.entries;
+    for (std::size_t begin = 0; begin < entries.size();) {
+        const bool is_length = entries[begin].place < 0;
+        std::size_t end = begin + 1;
+        if (is_length) {
+            Block block;
+            block.range = {entries[begin].offset, 0};
+            block.cuts = entries[begin].place == cut_here;
+            blocks_.push_back(block);
+        } else {
+            while (end < entries.size() && entries[end].place >= 0) ++end;
+            add_runs(entries.subspan(begin, end - begin), batch.source);
         }
-        std::vector<Run>().swap(batch.entries);
+        begin = end;
+    }
+    if (blocks_.size() > first) parts_.push_back({batch.time, first, blocks_.size() - first});
+}
+
+/// What was written anywhere is put in the order of offsets, so that each block covers little of the file.
+void LogicalMap::add_runs(std::span<const Run> runs, std::int64_t source) {
+    std::int64_t all = 0, reach = 0;
+    bool ascends = true;
+    for (const Run& run : runs) {
+        runs_ += run.length > 0 ? 1 : 0;
+        all += run.length > 0 ? run.count : 0;
+        ascends = ascends && run.offset >= reach;
+        reach = run.end();
+    }
+    pieces_ += all;
+    // Strided runs are not spelled out for that.
+    if (ascends || all > 2 * std::ssize(runs)) return pack(runs, source);
+    std::vector<Segment> writes;
+    writes.reserve(static_cast<std::size_t>(all));
+    for (const Run& run : runs) {
+        for (std::int64_t i = 0; i < run.count && run.length > 0; ++i) writes.push_back(run.piece(i, source));
+    }
+    std::vector<Run> sorted;
+    const Segments segments = overlay(writes);
+    std::vector<Segment>().swap(writes);
+    sorted.reserve(segments.size());
+    for (const Segment& segment : segments)
+        sorted.push_back({segment.logical.offset, segment.logical.length, segment.place, 0, 0, 1});
+    pack(sorted, source);
+}
+
+void LogicalMap::pack(std::span<const Run> runs, std::int64_t source) {
+    for (std::size_t begin = 0; begin < runs.size(); begin += PackedRuns::most_runs) {
+        const std::span<const Run> some = runs.subspan(begin, std::min(PackedRuns::most_runs, runs.size() - begin));
+        std::int64_t least = INT64_MAX, most = 0;
+        for (const Run& run : some) {
+            if (run.length == 0) continue;
+            least = std::min(least, run.offset);
+            most = std::max(most, run.end());
+        }
+        if (least >= most) continue;
+        Block block;
+        block.range = {least, most - least};
+        block.source = source;
+        block.spot = packed_.put(some);
+        block.count = static_cast<std::uint32_t>(some.size());
+        blocks_.push_back(block);
+    }
+}
+
+/// By time.
+void LogicalMap::order() {
+    std::stable_sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) { return a.time < b.time; });
+    std::vector<Block> ordered;
+    ordered.reserve(blocks_.size());
+    for (const Part& part : parts_) {
+        const auto first = blocks_.begin() + static_cast<std::ptrdiff_t>(part.first);
+        ordered.insert(ordered.end(), first, first + static_cast<std::ptrdiff_t>(part.count));
+    }
+    blocks_ = std::move(ordered);
+    std::vector<Part>().swap(parts_);
+}
+
+void LogicalMap::settle(std::int64_t most_pieces) {
+    order();
+    for (const Block& block : blocks_) {
+        if (block.count == 0 && block.cuts)
+            length_ = block.range.offset;
+        else
+            length_ = std::max(length_, block.range.end());
     }
     std::int64_t limit = INT64_MAX;
-    for (auto held = held_.rbegin(); held != held_.rend(); ++held) {
-        if (held->run.place == cut_here)
-            limit = std::min(limit, held->limit);
-        else
-            held->limit = limit;
+    for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+        block->limit = limit;
+        if (block->count == 0 && block->cuts) limit = std::min(limit, block->range.offset);
     }
-    std::erase_if(held_, [](const Held& held) { return held.run.place == cut_here || held.run.offset >= held.limit; });
-    for (const Held& held : held_) {
-        pieces_ += held.run.count;
-        end_ = std::max(end_, std::min(held.limit, held.run.end()));
-    }
+    std::erase_if(blocks_, [](const Block& block) { return block.count == 0 || block.range.offset >= block.limit; });
+    for (const Block& block : blocks_) end_ = std::max(end_, std::min(block.limit, block.range.end()));
     // All at once where that is little; else in parts that are spelled out fast.
     window_pieces_ = pieces_ <= most_pieces ? most_pieces : std::max<std::int64_t>(1, most_pieces / 16);
 }
 
 std::int64_t LogicalMap::pieces_in(Extent range) const {
     std::int64_t all = 0;
-    for (const Held& held : held_) {
-        all += pieces_within(held.run, range.offset, std::min(held.limit, range.end())).count;
+    for (const Block& block : blocks_) {
+        if (block.range.offset >= range.end() || block.range.end() <= range.offset) continue;
+        const std::int64_t end = std::min(block.limit, range.end());
+        packed_.get(block.spot, block.count,
+                    [&](const Run& run) { all += pieces_within(run, range.offset, end).count; });
         if (all > window_pieces_) break;
     }
     return all;
@@ -71,17 +146,20 @@ const LogicalMap::Window& LogicalMap::window_at(std::int64_t offset) const {
     while (width_ < most_width && pieces_in(cell(offset, width_ + 1)) <= window_pieces_) ++width_;
     const Extent range = cell(offset, width_);
     std::vector<Segment> writes;
-    for (const Held& held : held_) {
-        const std::int64_t end = std::min(held.limit, range.end());
-        const Pieces within = pieces_within(held.run, range.offset, end);
-        for (std::int64_t i = within.first; i < within.first + within.count; ++i) {
-            Segment piece = held.run.piece(i, held.source);
-            const std::int64_t skipped = std::max<std::int64_t>(0, range.offset - piece.logical.offset);
-            piece.logical = {piece.logical.offset + skipped,
-                             std::min(end, piece.logical.end()) - piece.logical.offset - skipped};
-            piece.place += skipped;
-            writes.push_back(piece);
-        }
+    for (const Block& block : blocks_) {
+        if (block.range.offset >= range.end() || block.range.end() <= range.offset) continue;
+        const std::int64_t end = std::min(block.limit, range.end());
+        packed_.get(block.spot, block.count, [&](const Run& run) {
+            const Pieces within = pieces_within(run, range.offset, end);
+            for (std::int64_t i = within.first; i < within.first + within.count; ++i) {
+                Segment piece = run.piece(i, block.source);
+                const std::int64_t skipped = std::max<std::int64_t>(0, range.offset - piece.logical.offset);
+                piece.logical = {piece.logical.offset + skipped,
+                                 std::min(end, piece.logical.end()) - piece.logical.offset - skipped};
+                piece.place += skipped;
+                writes.push_back(piece);
+            }
+        });
     }
     if (windows_.size() == windows_kept) windows_.pop_back();
     windows_.push_front({range, overlay(writes)});

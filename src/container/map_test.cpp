@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace ioweir::container {
@@ -112,6 +113,78 @@ TEST(LogicalMap, AHundredMillionStridedPiecesTakeLittleMemory) {
     }
     EXPECT_EQ(map.locate(map.length()).source, -1);
     EXPECT_LT(peak_bytes() - before, std::int64_t{200} << 20);
+}
+
+/// Writers whose pieces of any length lie anywhere, and join in no pattern. IOWEIR_TEST_PIECES says how many of each of 1000 writers: with 100000
+/// there are 100 million.
+TEST(LogicalMap, IrregularPiecesTakeAFewBytesEach) {
+    const char* const given = std::getenv("IOWEIR_TEST_PIECES");
+    constexpr std::int64_t writers = 1000, room = 1 << 12;
+    const std::int64_t each = given != nullptr ? std::atoll(given) : 1200, all = writers * each;
+    const auto slot = [&](std::int64_t writer, std::int64_t i) { return (i * writers + writer) * 7'368'787 % all; };
+    const auto bytes_at = [](std::int64_t place) { return 1 + place * 2'654'435'761 % 1000; };
+    LogicalMap map;
+    for (std::int64_t writer = 0; writer < writers; ++writer) {
+        Batch batch{{1 + writer, 1, static_cast<std::uint32_t>(writer)}, writer, {}};
+        std::int64_t place = 0;
+        for (std::int64_t i = 0; i < each; ++i) {
+            const std::int64_t bytes = bytes_at(slot(writer, i));
+            batch.entries.push_back({slot(writer, i) * room, bytes, place, 0, 0, 1});
+            place += bytes;
+        }
+        map.add(std::move(batch));
+    }
+    map.settle();
+    EXPECT_EQ(map.runs(), all);
+    EXPECT_EQ(map.pieces(), all);
+    EXPECT_LT(map.memory_bytes(), 15 * all + (std::int64_t{4} << 20));
+    for (std::int64_t writer = 0; writer < writers; writer += 123) {
+        std::int64_t place = 0;
+        for (std::int64_t i = 0; i < std::min<std::int64_t>(each, 20); ++i) {
+            const std::int64_t at = slot(writer, i), bytes = bytes_at(at);
+            EXPECT_EQ(map.locate(at * room), (Segment{{at * room, bytes}, place, writer}));
+            EXPECT_EQ(map.locate(at * room + bytes).source, -1);
+            place += bytes;
+        }
+    }
+    std::int64_t seen = 0, last = -1;
+    map.visit([&](const Segment& segment) {
+        const std::int64_t at = segment.logical.offset / room;
+        ASSERT_GT(at, last);
+        ASSERT_EQ(segment.logical, (layout::Extent{at * room, bytes_at(at)}));
+        last = at;
+        ++seen;
+    });
+    EXPECT_EQ(seen, all);
+}
+
+/// Any runs come back as they were.
+RC_GTEST_PROP(PackedRuns, AreTheSameUnpacked, ()) {
+    PackedRuns packed;
+    std::vector<std::pair<PackedRuns::Spot, std::vector<Entry>>> kept;
+    for (int time = 0; time < *rc::gen::inRange(1, 5); ++time) {
+        std::vector<Entry> runs;
+        for (int i = 0; i < *rc::gen::inRange(0, static_cast<int>(PackedRuns::most_runs) + 1); ++i) {
+            const int shift = *rc::gen::inRange(0, 40);
+            Entry run;
+            run.offset = *rc::gen::inRange<std::int64_t>(0, 1 << 20) << shift;
+            run.length = *rc::gen::inRange<std::int64_t>(0, 1 << 12);
+            run.place = *rc::gen::inRange<std::int64_t>(0, 1 << 20) << *rc::gen::inRange(0, 40);
+            if (*rc::gen::arbitrary<bool>() && run.length > 0) {
+                run.count = *rc::gen::inRange<std::int64_t>(2, 1000);
+                run.stride = run.length + *rc::gen::inRange<std::int64_t>(0, 1 << 30);
+                run.place_stride = *rc::gen::inRange<std::int64_t>(-1000, 1 << 30);
+            }
+            runs.push_back(run);
+        }
+        const PackedRuns::Spot spot = packed.put(runs);
+        kept.emplace_back(spot, std::move(runs));
+    }
+    for (const auto& [spot, runs] : kept) {
+        std::vector<Entry> back;
+        packed.get(spot, runs.size(), [&](const Entry& run) { back.push_back(run); });
+        RC_ASSERT(back == runs);
+    }
 }
 
 }  // namespace

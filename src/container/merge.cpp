@@ -72,7 +72,7 @@ Result<Whole> load(const std::string& path) {
     Indexes read = indexes.take();
     whole.open = std::move(read.open);
     whole.torn = std::move(read.torn);
-    whole.map = LogicalMap(std::move(read.batches));
+    whole.map = std::move(read.map);
     whole.length = whole.map.length();
     if (!whole.directory.is_log()) {
         auto bytes = length(whole.directory);

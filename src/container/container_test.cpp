@@ -118,12 +118,18 @@ TEST(Container, WhatOneRankWritesItReadsAndOthersAfterFlushing) {
 TEST(Container, ManyScatteredWritesTakeBoundedMemoryAndComeBack) {
     Place place(1);
     const auto generation = place.begin();
-    auto writer = place.open({false, true, 0, 0, generation});
+    auto writer = place.open({true, true, 0, 0, generation});
     constexpr std::int64_t pieces = 1'100'000;  // more than are kept
     const auto where = [](std::int64_t i) { return (i * 7'919 % pieces) * 2; };
     for (std::int64_t i = 0; i < pieces; ++i) {
-        const char byte = static_cast<char>('a' + i % 26);
+        char byte = static_cast<char>('a' + i % 26);
         ASSERT_EQ(writer->write_at(-1, &byte, 1, where(i)).error, 0);
+        if (i % 200'000 != 199'999) continue;
+        // What it has written it reads, in the index or not.
+        for (const std::int64_t earlier : {std::int64_t{0}, i / 2, i}) {
+            ASSERT_EQ(writer->read_at(-1, &byte, 1, where(earlier)).bytes, 1);
+            ASSERT_EQ(byte, static_cast<char>('a' + earlier % 26)) << earlier << " after " << i;
+        }
     }
     ASSERT_EQ(writer->flush(false), 0);
     writer.reset();

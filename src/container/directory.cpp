@@ -73,6 +73,7 @@ Result<Walked> walk_batches(int descriptor, const std::string& path, FunctionRef
         const bool whole = wanted > 0 && wanted <= info.st_size - walked.bytes;
         const auto text = read_part(descriptor, path, walked.bytes, whole ? wanted : batch_header_bytes);
         if (!text) return text.error();
+        if (text.value().empty()) break;  // somebody has cut it meanwhile
         Decoded decoded = decode(text.value(), walked.bytes);
         walked.damage = std::move(decoded.damage);
         if (!walked.damage.empty()) return walked;

@@ -18,7 +18,7 @@ namespace {
 using layout::Extent;
 
 constexpr std::size_t first_room = 4096;
-/// Runs of 48 bytes that are kept in memory at most: 24 MiB.
+/// Runs of 48 bytes that are kept in memory at most: 24 MiB. And pieces of a process that reads, too: twice as much.
 constexpr std::size_t most_room = std::size_t{1} << 19;
 
 /// `later` hides what it covers of the map.
@@ -144,16 +144,21 @@ void IndexedContainer::record(Extent written, std::int64_t place) {
 }
 
 int IndexedContainer::make_room() {
-    if (fresh_.size() < room_) return 0;
-    fresh_.assign(compacted(fresh_.runs()));
-    if (fresh_.size() <= most_room / 2) {
-        room_ = std::max(first_room, 2 * fresh_.size());
-        return 0;
+    if (own_.size() < most_room) {
+        if (fresh_.size() < room_) return 0;
+        fresh_.assign(compacted(fresh_.runs()));
+        if (fresh_.size() <= most_room / 2) {
+            room_ = std::max(first_room, 2 * fresh_.size());
+            return 0;
+        }
     }
     const int error = append(fresh_.runs(), false);
     if (error == 0) {
         fresh_.clear();
         room_ = first_room;
+        // Read from now on like others' bytes.
+        own_.clear();
+        loaded_ = false;
     }
     return error;
 }

@@ -69,7 +69,7 @@ private:
     std::size_t room_;            ///< how many runs of them there may be before make_room()
     std::int64_t fresh_end_ = 0;  ///< of the furthest
     std::map<std::int64_t, Segment>
-        own_;  ///< for reading: all that was written since the last flush; hides what is known
+        own_;  ///< for reading: all that was written and is not in the index; hides what is known
     bool loaded_ = false;
     LogicalMap known_;  ///< as the indexes had it when last loaded
     DataFiles files_;

@@ -33,8 +33,8 @@ std::uint64_t step(std::int64_t from, std::int64_t to) {
     const auto difference = static_cast<std::int64_t>(static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from));
     return static_cast<std::uint64_t>(difference) << 1 ^ static_cast<std::uint64_t>(difference >> 63);
 }
-std::int64_t stepped(std::int64_t from, std::uint64_t step) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(from) + (step >> 1 ^ (0 - (step & 1))));
+std::int64_t stepped(std::int64_t from, std::uint64_t by) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(from) + (by >> 1 ^ (0 - (by & 1))));
 }
 
 /// Where the next run would begin if it went on after this one.

@@ -76,7 +76,7 @@ bool StubLock::is_of(int descriptor) const {
 
 Result<StubLock> StubLock::take(const std::string& path, Kind kind, bool waits) {
     const int operation = (kind == Kind::exclusive ? LOCK_EX : LOCK_SH) | (waits ? 0 : LOCK_NB);
-    for (;;) {
+    for (int tries = 0; tries < most_tries; ++tries) {
         StubLock lock;
         lock.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         if (lock.descriptor_ < 0) return StubLock();
@@ -97,6 +97,7 @@ Result<StubLock> StubLock::take(const std::string& path, Kind kind, bool waits) 
         lock.stub_ = stub.take();
         return lock;
     }
+    return Error{"cannot keep others from a file whose bytes lie in several", path, "others put another one there all the time"};
 }
 
 StubLocks take_both(const std::string& path, const std::string& other) {

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <utility>
 
+#include "container/log_header.hpp"
 #include "container/pieces.hpp"
 
 namespace ioweir::container {
@@ -115,7 +116,17 @@ int IndexedContainer::open_own(const Role& role) {
     storage::Opened opened = below_.open(path.c_str(), O_RDWR | flags);
     if (opened.descriptor < 0 && opened.error == EACCES) opened = below_.open(path.c_str(), O_WRONLY | flags);
     if (opened.descriptor < 0) return opened.error;
-    data_ = std::make_shared<DataFile>(below_, opened.descriptor);
+    auto data = std::make_shared<DataFile>(below_, opened.descriptor);
+    if (directory_.is_log()) {
+        const std::string header = log_header(directory_, own_source_);
+        const storage::Transfer done = below_.write_at(opened.descriptor, header.data(), std::ssize(header), 0);
+        if (done.error != 0) {
+            ::unlink(path.c_str());
+            return done.error;
+        }
+        log_end_ = log_header_bytes;
+    }
+    data_ = std::move(data);
     return 0;
 }
 
@@ -304,6 +315,14 @@ std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count,
             if (!got.file) {
                 problem_ = directory_.data(segment.source) + ": " + std::strerror(got.error);
                 return -got.error;
+            }
+            if (got.is_new && directory_.is_log()) {
+                const std::string why = why_not_log(directory_, got.file->descriptor(), segment.source);
+                if (!why.empty()) {
+                    problem_ = directory_.data(segment.source) + ": " + why;
+                    files_.forget(segment.source);
+                    return -EIO;
+                }
             }
             data = std::move(got.file);
         }

@@ -16,6 +16,7 @@
 #include "container/data_files.hpp"
 #include "container/generations.hpp"
 #include "container/locks.hpp"
+#include "container/log_header.hpp"
 #include "container/map.hpp"
 #include "container/subfiles.hpp"
 
@@ -217,6 +218,16 @@ private:
             problem_ = cannot("open", from, data.error, &number_);
             return;
         }
+        if (data.is_new && whole_.directory.is_log()) {
+            const std::string why = why_not_log(whole_.directory, data.file->descriptor(), segment.source);
+            if (!why.empty()) {
+                files_.forget(segment.source);
+                number_ = EIO;
+                problem_ = Error{"a damaged log of an ioweir container", from + ": " + why,
+                                 "was it moved, shortened or written by something else?"};
+                return;
+            }
+        }
         for (std::int64_t done = 0; done < segment.logical.length;) {
             const std::int64_t bytes = std::min(segment.logical.length - done, copy_bytes);
             const auto got = backend_.read_at(data.file->descriptor(), buffer_.data(), bytes, segment.place + done);
@@ -242,6 +253,26 @@ private:
     std::optional<Error> problem_;
     int number_ = 0;  ///< an errno value
 };
+
+}  // namespace
+
+namespace {
+
+/// What is wrong with a file of bytes, after its name; empty: nothing.
+std::string why_not_part(const Whole& whole, std::int64_t source, std::int64_t needed) {
+    const int descriptor = ::open(whole.part(source).c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return std::string(": ") + std::strerror(errno);
+    struct stat info{};
+    std::string why;
+    if (::fstat(descriptor, &info) != 0)
+        why = std::string(": ") + std::strerror(errno);
+    else if (info.st_size < needed)
+        why = " is shorter than its indexes say";
+    else if (whole.directory.is_log())
+        why = why_not_log(whole.directory, descriptor, source);
+    ::close(descriptor);
+    return why.empty() || why.front() == ' ' || why.front() == ':' ? why : ": " + why;
+}
 
 }  // namespace
 
@@ -286,11 +317,8 @@ Result<Description> describe(const std::string& path) {
         description.part_bytes.push_back(part.bytes);
         const std::string data = whole.part(source);
         description.part_paths.push_back(data);
-        struct stat info{};
-        if (::stat(data.c_str(), &info) != 0)
-            description.problems.push_back(data + ": " + std::strerror(errno));
-        else if (info.st_size < part.needed)
-            description.problems.push_back(data + " is shorter than its indexes say");
+        const std::string why = why_not_part(whole, source, part.needed);
+        if (!why.empty()) description.problems.push_back(data + why);
     }
     return description;
 }

@@ -118,7 +118,7 @@ def test_logs(kind: str, tmp_path: Path) -> None:
     # A log that is gone, or too short, is named.
     log = next(directory(tmp_path).glob("logs.1/data.*"))
     whole = log.read_bytes()
-    assert len(whole) == 65536
+    assert len(whole) == 4096 + 65536
     log.write_bytes(whole[:-1])
     assert f"{log.relative_to(tmp_path)} is shorter" in ioweir("check", "file", cwd=tmp_path, code=1).stdout
     assert "cannot read" in ioweir("merge", "file", cwd=tmp_path, code=1).stderr
@@ -126,6 +126,14 @@ def test_logs(kind: str, tmp_path: Path) -> None:
     assert f"{log.relative_to(tmp_path)}: No such file" in ioweir("check", "file", cwd=tmp_path, code=1).stdout
     assert str(log.relative_to(tmp_path)) in ioweir("merge", "file", cwd=tmp_path, code=1).stderr
     log.write_bytes(whole)
+    # One in the place of another, as long as that.
+    second = next(directory(tmp_path).glob("logs.2/data.*"))
+    kept = second.read_bytes()
+    second.write_bytes(whole)
+    wrong = f"{second.relative_to(tmp_path)}: it is {log.name}"
+    assert wrong in ioweir("check", "file", cwd=tmp_path, code=1).stdout
+    assert wrong in ioweir("merge", "file", cwd=tmp_path, code=1).stderr
+    second.write_bytes(kept)
     # So is the index of one log in the place of another's.
     index, other = (next(directory(tmp_path).glob(f"logs.{rank}/index.*")) for rank in (1, 2))
     kept = index.read_bytes()

@@ -99,7 +99,8 @@ protected:
     const Directory directory_;
 
 private:
-    const DirectoryHold hold_;  ///< its files stay where they are, also when its stub is made an ordinary file or removed
+    const DirectoryHold
+        hold_;  ///< its files stay where they are, also when its stub is made an ordinary file or removed
 };
 
 }  // namespace ioweir::container

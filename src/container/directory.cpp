@@ -46,7 +46,8 @@ Result<std::string> read_part(int descriptor, const std::string& path, std::int6
     std::string text(static_cast<std::size_t>(bytes), '\0');
     std::int64_t done = 0;
     while (done < bytes) {
-        const ssize_t got = ::pread(descriptor, text.data() + done, static_cast<std::size_t>(bytes - done), offset + done);
+        const ssize_t got =
+            ::pread(descriptor, text.data() + done, static_cast<std::size_t>(bytes - done), offset + done);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return missing(path, errno);
         if (got == 0) break;
@@ -233,7 +234,8 @@ int remove(const Directory& directory) {
         note(::rmdir(folder.c_str()));
     }
     for (const std::string& name : names_in(directory.path).names) {
-        if (name == "about" || name == "whole" || name == "gone" || number_after(name, "open.") || number_after(name, "closed."))
+        if (name == "about" || name == "whole" || name == "gone" || number_after(name, "open.") ||
+            number_after(name, "closed."))
             note(::unlink((directory.path + "/" + name).c_str()));
     }
     note(::rmdir(directory.path.c_str()));

@@ -76,8 +76,7 @@ struct Indexes {
     Stamp last = 0;  ///< the largest in them
     std::vector<std::uint32_t>
         open;  ///< generations that were never ended: what they wrote after their last sync is not there
-    std::vector<std::string>
-        torn;  ///< files of those in which the last batch is torn: what came before it is in `map`
+    std::vector<std::string> torn;  ///< files of those in which the last batch is torn: what came before it is in `map`
 };
 /// All indexes. Damage to what was complete is an Error that names the file; the directory or a folder missing, too.
 [[nodiscard]] Result<Indexes> read_indexes(const Directory& directory);

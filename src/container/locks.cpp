@@ -28,9 +28,7 @@ void unlock(int descriptor) {
     ::close(descriptor);
 }
 
-int open_about(const Directory& directory) {
-    return ::open((directory.path + "/about").c_str(), O_RDONLY | O_CLOEXEC);
-}
+int open_about(const Directory& directory) { return ::open((directory.path + "/about").c_str(), O_RDONLY | O_CLOEXEC); }
 
 std::string mark_of(const Directory& directory) { return directory.path + "/gone"; }
 
@@ -88,8 +86,8 @@ Result<StubLock> StubLock::take(const std::string& path, Kind kind, bool waits) 
         lock.state_ = error == 0 ? State::held : error == EWOULDBLOCK ? State::busy : State::unsupported;
         // Whoever had it may have put another file there, or emptied this one.
         struct stat mine{}, there{};
-        if (::fstat(lock.descriptor_, &mine) != 0 || ::stat(path.c_str(), &there) != 0 ||
-            mine.st_dev != there.st_dev || mine.st_ino != there.st_ino)
+        if (::fstat(lock.descriptor_, &mine) != 0 || ::stat(path.c_str(), &there) != 0 || mine.st_dev != there.st_dev ||
+            mine.st_ino != there.st_ino)
             continue;
         stub = read_stub(lock.descriptor_, path);
         if (!stub) return stub.error();
@@ -97,7 +95,8 @@ Result<StubLock> StubLock::take(const std::string& path, Kind kind, bool waits) 
         lock.stub_ = stub.take();
         return lock;
     }
-    return Error{"cannot keep others from a file whose bytes lie in several", path, "others put another one there all the time"};
+    return Error{"cannot keep others from a file whose bytes lie in several", path,
+                 "others put another one there all the time"};
 }
 
 StubLocks take_both(const std::string& path, const std::string& other) {

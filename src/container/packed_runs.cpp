@@ -30,7 +30,8 @@ std::uint64_t get_number(const std::uint8_t*& at) {
 
 /// From `from` to `to`, small ones of either sign as small numbers. Differences wrap around, and so come back.
 std::uint64_t step(std::int64_t from, std::int64_t to) {
-    const auto difference = static_cast<std::int64_t>(static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from));
+    const auto difference =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from));
     return static_cast<std::uint64_t>(difference) << 1 ^ static_cast<std::uint64_t>(difference >> 63);
 }
 std::int64_t stepped(std::int64_t from, std::uint64_t by) {
@@ -66,7 +67,8 @@ PackedRuns::Spot PackedRuns::put(std::span<const Run> runs) {
     const Spot spot{static_cast<std::uint32_t>(chunks_.size() - 1), static_cast<std::uint32_t>(bytes.size())};
     Next next;
     for (const Run& run : runs) {
-        const bool strided = run.count > 1, other_length = run.length != next.length, elsewhere = run.place != next.place;
+        const bool strided = run.count > 1, other_length = run.length != next.length,
+                   elsewhere = run.place != next.place;
         bytes.push_back(static_cast<std::uint8_t>((strided ? is_strided : 0) | (other_length ? has_length : 0) |
                                                   (elsewhere ? has_place : 0)));
         put_number(bytes, step(next.offset, run.offset));

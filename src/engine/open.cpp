@@ -128,7 +128,7 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
-    std::array<std::int64_t, 9> mine{wants ? 1 : 0, inode, ~inode,          rule_line,     ~rule_line,
+    std::array<std::int64_t, 9> mine{wants ? 1 : 0, inode, ~inode,         rule_line,    ~rule_line,
                                      way,           ~way,  opened ? 1 : 0, stale ? 0 : 1};  // min(~x) == ~max(x)
     std::array<std::int64_t, 9> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=

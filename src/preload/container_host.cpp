@@ -125,9 +125,10 @@ int move(const char* path, const char* directory, void** pending, Words words) {
             return EBUSY;
         }
         if (container::is_in_use(bytes)) {
-            say(words, std::string(path) +
-                           ": its bytes lie in several files, and a job reads them by their names; to another directory it "
-                           "can be moved when that is done");
+            say(words,
+                std::string(path) +
+                    ": its bytes lie in several files, and a job reads them by their names; to another directory it "
+                    "can be moved when that is done");
             return EBUSY;
         }
         auto moving = std::make_unique<Pending>();
@@ -163,8 +164,7 @@ int end(void* pending, bool happened, Words words) {
     });
 }
 
-constexpr ContainerCalls calls{
-    container_calls_version, ask, make_ordinary, hold, release, leave, move, end};
+constexpr ContainerCalls calls{container_calls_version, ask, make_ordinary, hold, release, leave, move, end};
 
 }  // namespace
 }  // namespace ioweir::preload

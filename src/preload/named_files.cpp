@@ -153,7 +153,8 @@ There look_at(const struct stat& status, int directory, const char* path, int ex
     if (open_elsewhere(status, except, beginning) >= 0)
         return beginning == Beginning::stub ? There::stub : There::other;
     const int fd = raw::openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
-    if (fd < 0) return errno == ENOENT ? There::changed : There::other;  // who may not read it finds out by its own call
+    if (fd < 0)
+        return errno == ENOENT ? There::changed : There::other;  // who may not read it finds out by its own call
     struct stat now{};
     beginning = beginning_of(fd);
     const bool same = raw::fstat(fd, &now) == 0 && is_same(now, status);

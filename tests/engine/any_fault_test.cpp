@@ -127,10 +127,11 @@ const char* const ways[] = {"direct", "even",    "all",   "aligned", "cyclic",
                             "groups", "ordered", "exact", "dealt",   "striped"};
 /// With these a write may fail after the call that made it has returned.
 const char* const later_ways[] = {"behind", "grouped", "log", "behind2", "gathered", "collected"};
-const char* const reading_ways[] = {"direct", "even",    "all",   "aligned",   "cyclic",  "groups",  "ordered",
-                                    "exact",  "grouped", "dealt", "collected", "striped", "log",     "gathered"};
-const char* const every_way[] = {"direct", "even",   "all",     "aligned",  "cyclic", "groups",    "ordered", "exact",
-                                 "behind", "grouped", "behind2", "gathered", "log",    "collected", "dealt",   "striped"};
+const char* const reading_ways[] = {"direct", "even",    "all",   "aligned",   "cyclic",  "groups", "ordered",
+                                    "exact",  "grouped", "dealt", "collected", "striped", "log",    "gathered"};
+const char* const every_way[] = {"direct",  "even",      "all",    "aligned", "cyclic",  "groups",
+                                 "ordered", "exact",     "behind", "grouped", "behind2", "gathered",
+                                 "log",     "collected", "dealt",  "striped"};
 
 bool is_one_of(const std::string& way, std::initializer_list<const char*> some) {
     return std::find(some.begin(), some.end(), way) != some.end();

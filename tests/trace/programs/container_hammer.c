@@ -117,7 +117,7 @@ static void write_new(const char* path) {
 
 static void meddle(const char* folder, const char* path, int round) {
     char other[4096];
-    usleep((useconds_t)(round % 7 * 150));  /* sooner or later */
+    usleep((useconds_t)(round % 7 * 150)); /* sooner or later */
     if (strcmp(meddling, "unlink") == 0 && unlink(path) != 0) fail(path, "unlink", 0);
     if (strcmp(meddling, "rename") == 0 || strcmp(meddling, "move") == 0) {
         snprintf(other, sizeof other, "%s/%s", folder, meddling[0] == 'r' ? "other" : "away/file");
@@ -162,7 +162,7 @@ int main(int argc, char** argv) {
     for (int number = 0; number <= processes; ++number) {
         if (wait(&status) < 0 || status != 0) {
             failed = 1;
-            atomic_fetch_add(met, 1000000);  /* nobody waits for it */
+            atomic_fetch_add(met, 1000000); /* nobody waits for it */
         }
     }
     return failed;

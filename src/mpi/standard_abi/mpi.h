@@ -70,6 +70,7 @@ enum {
     MPI_ERR_BUFFER = 1,
     MPI_ERR_COMM = 5,
     MPI_MODE_DELETE_ON_CLOSE = 4,
+    MPI_MODE_EXCL = 8,
     MPI_ERR_REQUEST = 7,
     MPI_ORDER_C = 12,
     MPI_ERR_ARG = 13,

@@ -303,9 +303,9 @@ PLACES: Final = 30
 
 
 def left_by(meddling: str, folder: Path) -> None:
-    """What is in a place of container_hammer.c after all: the meddler's last word holds, and there are no parts of nobody's."""
-    stubs = [path for path in (*folder.iterdir(), *(folder / "away").iterdir()) if path.is_file() and is_stub(path)]
-    assert [*directories(folder), *directories(folder / "away")] == [path.name for path in folder.rglob(".ioweir-*")]
+    """A place of container_hammer.c after all: the meddler has the last word, and there are no parts of nobody."""
+    files = [path for path in (*folder.iterdir(), *(folder / "away").iterdir()) if path.is_file()]
+    stubs = [path for path in files if is_stub(path)]
     assert len(directories(folder)) + len(directories(folder / "away")) == len(stubs)
     holder = {"rename": "other", "move": "away/file", "exchange": "fresh"}.get(meddling, "file")
     if meddling in {"replace", "exchange"}:
@@ -335,7 +335,8 @@ def test_at_the_same_moment_everybody_meets_its_bytes_or_what_another_has_put_th
     (tmp_path / "new").write_bytes(NEW)
     (tmp_path / "trace").mkdir()
     program = build("container_hammer.c", "cc", "-Wall")
-    words = [program, tmp_path / "places", str(PLACES), "5", meddling, tmp_path / "old", tmp_path / "new"]
+    words: list[str | Path] = [program, tmp_path / "places", str(PLACES), "5", meddling]
+    words += [tmp_path / "old", tmp_path / "new"]
     traced = preloaded(tmp_path / "trace", words)
     traced.expect(0)
     assert traced.err == ""

@@ -200,6 +200,7 @@ TEST(Subfiles, DealtAnewKeepWhatTheyHave) {
     fs::rename(now.path(4) + ".kept", now.path(4));
     EXPECT_EQ(merge(written.place.backend, written.place.path, written.place.path).value(), 46);
     EXPECT_EQ(slurp(written.place.path), "aaaabZbb" + written.text.substr(8) + more.substr(0, 6));
+    reader.reset();
     EXPECT_FALSE(fs::exists(written.place.directory.path));
 }
 

@@ -6,6 +6,14 @@ include_guard()
 find_program(IOWEIR_MPIEXEC_OPENMPI NAMES mpirun.openmpi)
 find_program(IOWEIR_MPIEXEC_MPICH NAMES mpiexec.mpich)
 
+# What LD_PRELOAD must begin with: a sanitizer's run-time library comes first among those that are preloaded.
+set(IOWEIR_PRELOAD_FIRST "")
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so OUTPUT_VARIABLE IOWEIR_PRELOAD_FIRST
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(APPEND IOWEIR_PRELOAD_FIRST ":")
+endif()
+
 function(ioweir_mpi_test name)
   cmake_parse_arguments(ARG "" "KIND;RANKS;PROGRAM;TIMEOUT_S" "ARGUMENTS;LAUNCH" ${ARGN})
   if(NOT ARG_TIMEOUT_S)
@@ -15,9 +23,8 @@ function(ioweir_mpi_test name)
     set(launcher "${IOWEIR_MPIEXEC_OPENMPI}" --allow-run-as-root --oversubscribe)
   else()
     set(launcher "${IOWEIR_MPIEXEC_MPICH}")
-    # A sanitizer's run-time library has to come first among those that are preloaded.
-    if(TARGET mpich_yields AND ARG_RANKS GREATER 1 AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
-      list(APPEND launcher -genv LD_PRELOAD $<TARGET_FILE:mpich_yields>)
+    if(TARGET mpich_yields AND ARG_RANKS GREATER 1 AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
+      list(APPEND launcher -genv LD_PRELOAD "${IOWEIR_PRELOAD_FIRST}$<TARGET_FILE:mpich_yields>")
     endif()
   endif()
   # The launcher leaves its ranks behind when ctest kills it; timeout(1) ends it in an orderly way a little earlier.

@@ -1,7 +1,7 @@
 // toml++, set up for a library that is preloaded into programs: header-only, without exceptions of its own, and without three
 // defects of its parser that malformed text reaches (found by plan_file_test.cpp; upstream: marzer/tomlplusplus, issues 190 and
 // 295, pull request 301). Include it in source files only, never in a header: it takes seconds to compile.
-// What does not live here: what a file may contain (planner/plan_file.cpp, storage/manifest.cpp).
+// What does not live here: what readers have in common (base/toml_reader.hpp).
 #pragma once
 
 #define TOML_HEADER_ONLY 1

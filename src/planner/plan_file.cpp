@@ -2,14 +2,12 @@
 #include <fnmatch.h>
 
 #include <array>
-#include <exception>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/nearest_name.hpp"
 #include "base/size_text.hpp"
-#include "base/toml_parser.hpp"
+#include "base/toml_reader.hpp"
 #include "planner/plan_file.hpp"
 
 namespace ioweir::planner {
@@ -29,59 +27,35 @@ constexpr std::int64_t least_probe_bytes = 64 << 10;
 constexpr std::int64_t most_probe_bytes = std::int64_t{1} << 40;
 constexpr std::int64_t most_probe_ms = 600'000;
 
-/// One parse: knows the file's name and keeps the first error.
-class Reader {
+class Reader : TomlReader {
 public:
-    explicit Reader(std::string_view name) : name_(name) {}
+    explicit Reader(std::string_view name) : TomlReader(name) {}
 
     Result<PlanFile> read(const toml::table& document) {
-        PlanFile plan{std::string(name_), {}};
+        PlanFile plan{name(), {}};
         check_keys(document, top_level_keys, "a plan file has [[file]] tables only");
         if (const toml::node* files = document.get("file"); files != nullptr && ok()) {
             read_rules(*files, plan);
         } else if (ok()) {
-            fail("a plan file without a [[file]] table", quoted(name_),
+            fail("a plan file without a [[file]] table", quoted(name()),
                  "write one [[file]] table with a match and what differs from the defaults");
         }
-        if (!ok()) return error_;
+        if (!ok()) return error();
         return plan;
     }
 
 private:
-    [[nodiscard]] bool ok() const { return error_.what.empty(); }
-
-    void fail(std::string what, std::string value, std::string remedy) {
-        if (ok()) error_ = Error{std::move(what), std::move(value), std::move(remedy)};
-    }
-
-    [[nodiscard]] std::string at(const toml::source_region& source) const {
-        return " (" + std::string(name_) + ":" + std::to_string(source.begin.line) + ")";
-    }
-
-    void check_keys(const toml::table& table, std::span<const std::string_view> known, std::string_view advice) {
-        for (auto&& [key, node] : table) {
-            bool found = false;
-            for (const std::string_view name : known) found = found || key.str() == name;
-            if (found) continue;
-            const std::string hint = known.size() > 1 ? name_remedy(key.str(), known) : std::string(advice);
-            fail("unknown key", quoted(key.str()) + at(key.source()), hint);
-            return;
-        }
-    }
-
     void read_rules(const toml::node& files, PlanFile& plan) {
         const toml::array* tables = files.as_array();
         if (tables == nullptr) {
-            fail("'file' is not an array of tables",
-                 std::string(name_) + ":" + std::to_string(files.source().begin.line),
+            fail("'file' is not an array of tables", name() + ":" + std::to_string(files.source().begin.line),
                  "write [[file]] with two brackets on either side");
             return;
         }
         for (auto&& element : *tables) {
             const toml::table* table = element.as_table();
             if (table == nullptr) {
-                fail("an element of 'file' is not a table",
-                     std::string(name_) + ":" + std::to_string(element.source().begin.line),
+                fail("an element of 'file' is not a table", name() + ":" + std::to_string(element.source().begin.line),
                      "write [[file]] and the keys below it");
                 return;
             }
@@ -107,7 +81,7 @@ private:
                 fail("an empty pattern", "match" + at(match->source()),
                      "write a file name or a pattern such as \"*.chk\"");
         } else {
-            fail("a [[file]] table without 'match'", std::string(name_) + ":" + std::to_string(rule.line),
+            fail("a [[file]] table without 'match'", name() + ":" + std::to_string(rule.line),
                  "say which files it is for, such as match = \"*.chk\"");
         }
         rule.given = {table.contains("mapping"), table.contains("writers"), table.contains("domains"),
@@ -204,12 +178,6 @@ private:
                  "write \"" + std::string(yes) + "\" or \"" + std::string(no) + "\"");
     }
 
-    std::string text_of(std::string_view key, const toml::node& node) {
-        if (const auto* text = node.as_string()) return text->get();
-        fail("not a text", std::string(key) + at(node.source()), "put the value in double quotes");
-        return {};
-    }
-
     template <typename T>
     void read_choice(const toml::table& table, std::string_view key, Result<T> (*parse)(std::string_view), T& choice) {
         const toml::node* node = table.get(key);
@@ -289,27 +257,13 @@ private:
         fail(complaint, std::string(key) + at(node->source()),
              "write a whole number from " + std::to_string(least) + ", or leave the key out for the default");
     }
-
-    std::string_view name_;
-    Error error_;
 };
 
 }  // namespace
 
 Result<PlanFile> parse_plan_file(std::string_view toml_text, std::string_view name) {
-    try {
-        const toml::parse_result parsed = toml::parse(toml_text, name);
-        if (!parsed) {
-            const toml::parse_error& error = parsed.error();
-            return Error{"a plan file is not valid TOML",
-                         std::string(name) + ":" + std::to_string(error.source().begin.line) + ":" +
-                             std::to_string(error.source().begin.column) + ": " + std::string(error.description()),
-                         "correct that line"};
-        }
-        return Reader(name).read(parsed.table());
-    } catch (const std::exception& problem) {
-        return Error{"a plan file could not be read", std::string(name), problem.what()};
-    }
+    return read_toml<PlanFile>(toml_text, name, "a plan file",
+                               [&](const toml::table& document) { return Reader(name).read(document); });
 }
 
 const FileRule* PlanFile::match(std::string_view path) const {

@@ -428,8 +428,9 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
             made.error().remedy,
             "these can be, with mapping shared: everyone; aggregators with even, aligned, cyclic, group-cyclic "
             "or cooperative domains, sequential or contention-free; behind; auto: everyone, or aggregators as above; "
-            "mapping grouped with everyone or aggregators in each group; mapping log with everyone or aggregators, in "
-            "sequential order or as the bytes arrive; mapping subfiles with everyone or aggregators");
+            "mapping grouped with everyone, aggregators or auto in each group; mapping log with everyone, aggregators "
+            "or auto, in sequential order or as the bytes arrive; mapping subfiles with everyone, aggregators or "
+            "auto");
         EXPECT_TRUE(why_not_executable(strategy).has_value());
     }
 }

@@ -7,15 +7,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
 
-#include "base/nearest_name.hpp"
 #include "base/size_text.hpp"
-#include "base/toml_parser.hpp"
+#include "base/toml_reader.hpp"
 
 namespace ioweir::storage {
 namespace {
@@ -25,10 +23,9 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 3> top_level_keys{"kind", "state", "target"};
 constexpr std::array<std::string_view, 5> target_keys{"name", "directory", "pool", "rate", "mounted"};
 
-/// One parse: knows the file's name and keeps the first error.
-class Reader {
+class Reader : TomlReader {
 public:
-    explicit Reader(std::string_view name) : name_(name) {}
+    explicit Reader(std::string_view name) : TomlReader(name) {}
 
     Result<Manifest> read(const toml::table& document) {
         Manifest manifest;
@@ -48,42 +45,22 @@ public:
         const toml::node* targets = document.get("target");
         const toml::array* tables = targets == nullptr ? nullptr : targets->as_array();
         if (tables == nullptr || tables->empty()) {
-            fail("a manifest without targets", std::string(name_), "write a [[target]] table for each");
+            fail("a manifest without targets", name(), "write a [[target]] table for each");
         } else {
             for (auto&& element : *tables) read_target(element, manifest);
         }
-        if (!ok()) return error_;
+        if (!ok()) return error();
         return manifest;
     }
 
 private:
-    [[nodiscard]] bool ok() const { return error_.what.empty(); }
-
-    void fail(std::string what, std::string value, std::string remedy) {
-        if (ok()) error_ = Error{std::move(what), std::move(value), std::move(remedy)};
-    }
-
-    [[nodiscard]] std::string at(const toml::source_region& source) const {
-        return " (" + std::string(name_) + ":" + std::to_string(source.begin.line) + ")";
-    }
-
-    void check_keys(const toml::table& table, std::span<const std::string_view> known) {
-        for (auto&& [key, node] : table) {
-            bool found = false;
-            for (const std::string_view name : known) found = found || key.str() == name;
-            if (!found)
-                fail("unknown key", "'" + std::string(key.str()) + "'" + at(key.source()),
-                     name_remedy(key.str(), known));
-        }
-    }
-
     std::optional<std::string> text_of(const toml::table& table, std::string_view key) {
         const toml::node* node = table.get(key);
         if (node == nullptr) return std::nullopt;
-        const auto* text = node->as_string();
-        if (text != nullptr && !text->get().empty()) return text->get();
-        fail("not a text", std::string(key) + at(node->source()), "put the value in double quotes");
-        return std::nullopt;
+        std::string text = TomlReader::text_of(key, *node);
+        if (text.empty())
+            fail("an empty text", std::string(key) + at(node->source()), "write a value, or leave it out");
+        return ok() ? std::optional(std::move(text)) : std::nullopt;
     }
 
     void read_target(const toml::node& element, Manifest& manifest) {
@@ -141,9 +118,6 @@ private:
             target.rate = parsed.value();
         }
     }
-
-    std::string_view name_;
-    Error error_;
 };
 
 Result<std::string> read_text(const std::string& path) {
@@ -167,19 +141,8 @@ bool is_trusted(const struct stat& manifest, const struct stat& directory) {
 }  // namespace
 
 Result<Manifest> parse_manifest(std::string_view toml_text, std::string_view name) {
-    try {
-        const toml::parse_result parsed = toml::parse(toml_text, name);
-        if (!parsed) {
-            const toml::parse_error& error = parsed.error();
-            return Error{"a manifest is not valid TOML",
-                         std::string(name) + ":" + std::to_string(error.source().begin.line) + ":" +
-                             std::to_string(error.source().begin.column) + ": " + std::string(error.description()),
-                         "correct that line"};
-        }
-        return Reader(name).read(parsed.table());
-    } catch (const std::exception& problem) {
-        return Error{"a manifest could not be read", std::string(name), problem.what()};
-    }
+    return read_toml<Manifest>(toml_text, name, "a manifest",
+                               [&](const toml::table& document) { return Reader(name).read(document); });
 }
 
 Result<std::optional<FoundManifest>> find_manifest(const std::string& path) {

@@ -79,11 +79,24 @@ domains = "cyclic"
 stripe = { size = 96 }
 
 [[file]]
+match = "*.chosen"
+mapping = "log"
+writers = "auto"
+visibility = "sync"
+
+[[file]]
+match = "*.taken"
+mapping = "subfiles:2"
+writers = "auto"
+stripe = { size = 64 }
+
+[[file]]
 match = "*.usual"
 mapping = "grouped:2"
 )";
 
-const char* const strategies[] = {"two", "log", "each", "gathered", "collected", "ordered", "dealt", "striped"};
+const char* const strategies[] = {"two",     "log",   "each",    "gathered", "collected",
+                                  "ordered", "dealt", "striped", "chosen",   "taken"};
 
 [[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
 

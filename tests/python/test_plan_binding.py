@@ -66,7 +66,7 @@ def test_strategy_names_are_those_that_a_plan_file_takes() -> None:
         "aggregators with even, aligned, cyclic, group-cyclic or cooperative domains, sequential or contention-free",
         "behind",
         "auto: everyone, or aggregators as above",
-        "mapping grouped with everyone or aggregators in each group",
-        "mapping log with everyone or aggregators, in sequential order or as the bytes arrive",
-        "mapping subfiles with everyone or aggregators",
+        "mapping grouped with everyone, aggregators or auto in each group",
+        "mapping log with everyone, aggregators or auto, in sequential order or as the bytes arrive",
+        "mapping subfiles with everyone, aggregators or auto",
     ]

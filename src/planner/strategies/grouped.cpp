@@ -111,13 +111,6 @@ private:
     std::vector<Group> groups_;
 };
 
-const StrategyEntry* entry_within(const Strategy& strategy) {
-    for (const StrategyEntry* entry : {&everyone_strategy, &aggregators_strategy, &automatic_strategy}) {
-        if (entry->serves(within_group(strategy))) return entry;
-    }
-    return nullptr;
-}
-
 bool serves(const Strategy& strategy) {
     return strategy.mapping.kind == MappingKind::grouped && entry_within(strategy) != nullptr;
 }
@@ -169,7 +162,7 @@ int first_rank_of_group(std::int64_t group, std::int64_t groups, int ranks) {
 int group_of_rank(int rank, std::int64_t groups, int ranks) { return static_cast<int>(rank * groups / ranks); }
 
 constinit const StrategyEntry grouped_strategy{
-    "mapping grouped with everyone or aggregators in each group",
+    "mapping grouped with everyone, aggregators or auto in each group",
     "groups of ranks have a file each, and in each the bytes are moved as in a shared one", serves, make};
 
 }  // namespace ioweir::planner

@@ -43,13 +43,6 @@ private:
     std::shared_ptr<const Schedule> inner_;
 };
 
-const StrategyEntry* entry_within(const Strategy& strategy) {
-    for (const StrategyEntry* entry : {&everyone_strategy, &aggregators_strategy}) {
-        if (entry->serves(within_group(strategy))) return entry;
-    }
-    return nullptr;
-}
-
 bool serves(const Strategy& strategy) {
     return strategy.mapping.kind == MappingKind::log && strategy.order != Order::contention_free &&
            entry_within(strategy) != nullptr;
@@ -68,7 +61,7 @@ Result<Plan> make(const PlanRequest& request) {
 }  // namespace
 
 constinit const StrategyEntry log_strategy{
-    "mapping log with everyone or aggregators, in sequential order or as the bytes arrive",
+    "mapping log with everyone, aggregators or auto, in sequential order or as the bytes arrive",
     "each writer appends to a file of its own, and an index says where the bytes belong", serves, make};
 
 }  // namespace ioweir::planner

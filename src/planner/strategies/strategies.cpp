@@ -12,4 +12,11 @@ std::span<const StrategyEntry* const> executable_strategies() {
     return table;
 }
 
+const StrategyEntry* entry_within(const Strategy& strategy) {
+    for (const StrategyEntry* entry : {&everyone_strategy, &aggregators_strategy, &automatic_strategy}) {
+        if (entry->serves(within_group(strategy))) return entry;
+    }
+    return nullptr;
+}
+
 }  // namespace ioweir::planner

@@ -26,6 +26,9 @@ struct StrategyEntry {
 /// The first entry that serves a strategy makes its plans.
 [[nodiscard]] std::span<const StrategyEntry* const> executable_strategies();
 
+/// Of the strategies for one shared file, the one that moves the bytes within a mapping to several; null when none does.
+[[nodiscard]] const StrategyEntry* entry_within(const Strategy& strategy);
+
 extern const StrategyEntry everyone_strategy;     // everyone.cpp
 extern const StrategyEntry aggregators_strategy;  // aggregators.cpp
 extern const StrategyEntry behind_strategy;       // behind.cpp

@@ -9,13 +9,6 @@ namespace ioweir::planner {
 
 namespace {
 
-const StrategyEntry* entry_within(const Strategy& strategy) {
-    for (const StrategyEntry* entry : {&everyone_strategy, &aggregators_strategy}) {
-        if (entry->serves(within_group(strategy))) return entry;
-    }
-    return nullptr;
-}
-
 bool serves(const Strategy& strategy) {
     return strategy.mapping.kind == MappingKind::subfiles && entry_within(strategy) != nullptr;
 }
@@ -32,7 +25,7 @@ Result<Plan> make(const PlanRequest& request) {
 }  // namespace
 
 constinit const StrategyEntry subfiles_strategy{
-    "mapping subfiles with everyone or aggregators",
+    "mapping subfiles with everyone, aggregators or auto",
     "stripes of the file are dealt round over several, and the bytes are moved as into one", serves, make};
 
 }  // namespace ioweir::planner

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/raw_syscall.hpp"
+#include "tracer/ring/paths.hpp"
 #include "tracer/ring/process.hpp"
 #include "tracer/ring/scratch.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "tracer/hooks/mappings.hpp"
 #include "tracer/hooks/posix_bodies.hpp"
+#include "tracer/ring/paths.hpp"
 #include "tracer/ring/scratch.hpp"
 
 #define IOWEIR_EXPORT __attribute__((visibility("default")))

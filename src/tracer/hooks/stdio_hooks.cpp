@@ -9,6 +9,7 @@
 
 #include "tracer/hooks/real.hpp"
 #include "tracer/hooks/stdio_bodies.hpp"
+#include "tracer/ring/paths.hpp"
 
 #undef getc
 #undef putc

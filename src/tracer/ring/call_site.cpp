@@ -14,6 +14,7 @@
 #include <new>
 
 #include "ioweir_generated/records.hpp"
+#include "tracer/ring/paths.hpp"
 #include "tracer/ring/process.hpp"
 
 extern "C" {

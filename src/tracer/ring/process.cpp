@@ -20,6 +20,7 @@
 #include "tracer/ring/call_site.hpp"
 #include "tracer/ring/limits.hpp"
 #include "tracer/ring/node_file.hpp"
+#include "tracer/ring/paths.hpp"
 #include "tracer/ring/scratch.hpp"
 
 namespace ioweir::tracer {
@@ -447,15 +448,6 @@ void thread_ended(void* argument) {
 
 // -- paths ------------------------------------------------------------------------------------------------------------
 
-bool starts_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
-
-/// "ufs:", "lustre:" and the like in front of an MPI file name choose ROMIO's file-system driver.
-const char* without_driver_prefix(const char* path) {
-    const char* c = path;
-    while (*c >= 'a' && *c <= 'z') ++c;
-    return *c == ':' && c - path >= 2 ? c + 1 : path;
-}
-
 std::uint32_t register_path(ThreadStream& of_thread, const char* name) {
     const Scratch scratch;
     char* const path = scratch.text();
@@ -698,14 +690,6 @@ void say(const char* text, const char* detail, int error_number) {
                  static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1);
 }
 
-bool is_system_path(const char* path) {
-    static constexpr const char* prefixes[] = {"/proc/",  "/sys/", "/etc/",  "/usr/",  "/lib/",
-                                               "/lib64/", "/bin/", "/sbin/", "/boot/", "/run/"};
-    for (const char* prefix : prefixes)
-        if (starts_with(path, prefix)) return true;
-    return starts_with(path, "/dev/") && !starts_with(path, "/dev/shm/");
-}
-
 void begin_child() {
     if (thread_stream.writing && *process.alive == 0) cover_chunks();
 }
@@ -757,45 +741,6 @@ void note_high_descriptor(int fd) {
     if (!process.high_descriptor_noted.exchange(true))
         write_note(static_cast<std::uint32_t>(format::NoteCode::untraced), "", fd,
                    "descriptors above 1048575 are not traced");
-}
-
-bool absolute_path(int directory, const char* path, char* out, std::size_t capacity) {
-    const Scratch scratch;
-    char* const joined = scratch.text();
-    if (joined == nullptr) return false;
-    std::size_t length = 0;
-    if (path[0] != '/') {
-        ssize_t base = -1;
-        if (directory == AT_FDCWD) {
-            base = raw::call(SYS_getcwd, reinterpret_cast<long>(joined), path_capacity);
-            if (base > 0) --base;  // the system call counts the terminating zero
-        } else {
-            char link[64];
-            std::snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
-            base = ::readlink(link, joined, path_capacity);
-        }
-        if (base <= 0) return false;
-        length = static_cast<std::size_t>(base);
-        joined[length++] = '/';
-    }
-    const std::size_t tail = std::strlen(path);
-    if (length + tail >= Scratch::bytes) return false;
-    std::memcpy(joined + length, path, tail + 1);
-    std::size_t used = 0;
-    for (const char* from = joined; *from != '\0';) {
-        if (from[0] == '/' && from[1] == '/') {
-            ++from;
-            continue;
-        }
-        if (from[0] == '/' && from[1] == '.' && (from[2] == '/' || from[2] == '\0')) {
-            from += 2;
-            continue;
-        }
-        if (used + 1 >= capacity) return false;
-        out[used++] = *from++;
-    }
-    out[used] = '\0';
-    return used > 0;
 }
 
 }  // namespace ioweir::tracer

@@ -54,9 +54,6 @@ bool write_record(const void* record, std::size_t bytes, std::uint16_t kind, con
 /// When the node's clock was last aligned, shared by its processes; null while there is no trace file.
 std::uint64_t* node_alignment();
 
-/// Files of the system are not the program's data. Stated in docs/explanation/tracing.md.
-bool is_system_path(const char* path);
-
 /// A path as the trace may show it, in place: its name when paths are anonymised, else unchanged. Its length.
 std::size_t shown_path(char* path, std::size_t length, std::size_t capacity);
 
@@ -81,8 +78,5 @@ public:
 private:
     int saved_;
 };
-
-/// Absolute, without "." and doubled slashes; relative to `directory` (AT_FDCWD or a descriptor). False when it does not fit.
-bool absolute_path(int directory, const char* path, char* out, std::size_t capacity);
 
 }  // namespace ioweir::tracer

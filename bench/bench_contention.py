@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Contention-free against sequential order on throttled targets: `make bench-contention`, or --help.
+
+Figures 8 to 11 of Wang et al. 2014 (IBCS), scaled. Lives here: what is varied, and the page. Not here: the strategies
+(src/planner), the targets (src/storage/throttle.hpp), one run (launch.py), statistics (pairs.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import engine_cases
+import launch
+import pairs
+import run
+
+SEQUENTIAL = "even"
+FREE = "contention-free"
+WAYS = {
+    SEQUENTIAL: ("even", "sequential"),
+    FREE: ("even", "contention-free"),
+    "cooperative": ("cooperative", "contention-free"),
+    "cyclic": ("cyclic", "sequential"),
+}
+"""Name -> domains and order. The first is ROMIO's way, the second the paper's, the others go beyond it."""
+MIB_PER_S = 24
+"""Of one target, so that a dozen are slower than what two processors move."""
+PAPER = {"write": 1.63, "read": 1.47}
+"""Gains of its figure 8, section IV-B."""
+
+INTRODUCTION = f"""\
+# Results: contention-free order
+
+The comparisons of Wang et al. 2014 (IBCS), figures 8 to 11: aggregators that work through their parts in ROMIO's order
+(even domains, sequential) against the same domains in contention-free order. Beside them what ioweir has besides:
+cooperative domains (boundaries moved by whole stripes, contention-free) and cyclic ones (a target belongs to one
+aggregator throughout, which costs more exchange). Repeat with
+
+    make bench-contention              # builds, measures, writes build/bench/contention.{{json,md}}
+    make bench-contention RECORD=1     # the same, and into this page
+    make bench-contention QUICK=1      # three rounds of a few cases: to see that it works, not to quote
+
+**Scaled and throttled.** The targets are token buckets of ioweir's engine over memory (`IOWEIR_TEST_THROTTLE`): each
+moves {MIB_PER_S} MiB/s, one transfer after another, stripes of 1 MiB. No device is behind them: writers that meet at a
+target wait for each other while other targets stand idle, and that is all contention costs here; seeks and locks of a
+real file system, from which the paper gains too, are absent. The exchange is within one node. Each rank moves 96 MiB in
+two calls (the paper: 576 MiB in twelve). Open MPI, all ways take turns in one process; medians of ratios within rounds
+with their 95 per cent intervals (order statistics); closed files were compared byte by byte in the first round of each.
+
+Collisions: by the plan, how many of the pairs (round, target) in which anything is written have more than one writer,
+as a share of all; and the rounds of the longest writer.
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point of a figure."""
+
+    figure: int
+    label: str
+    kernel: tuple[str, ...]
+    ranks: int
+    targets: int
+    buffer: str = "4 MiB"
+
+
+@dataclass
+class Result:
+    """What came of it: MiB/s of each round, by way and direction; rounds and collisions, by way."""
+
+    case: Case
+    speeds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    planned: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Way -> rounds, pairs of round and target with more than one writer, all such pairs with a writer."""
+    not_as_planned: dict[str, str] = field(default_factory=dict)
+
+
+def cases(quick: bool) -> Iterator[Case]:
+    """The paper's, scaled."""
+    segmented = ("ior-segmented", "data=96MiB", "transfer=48MiB")
+    yield Case(8, "IOR segmented, 6 ranks", segmented, 6, 6)
+    strided = ("ior-strided", "data=96MiB", "transfer=48MiB", "piece=256KiB")
+    yield Case(8, "IOR strided, pieces of 256 KiB, 6 ranks", strided, 6, 6)
+    for buffer in ("512 KiB", "1 MiB", "8 MiB") if not quick else ("1 MiB",):
+        yield Case(9, f"IOR segmented, buffer {buffer}", segmented, 6, 6, buffer)
+    for targets in (4, 8, 12) if not quick else (4,):
+        yield Case(10, f"IOR segmented, {targets} targets, ranks and aggregators", segmented, targets, targets)
+    for ranks in (9, 16, 25, 36) if not quick else (9,):
+        yield Case(11, f"BTIO class C, {ranks} ranks", ("btio", "class=C", "writes=2"), ranks, 4)
+
+
+def rule(case: Case, way: str) -> str:
+    """The rule of one way, for a file of its own."""
+    domains, order = WAYS[way]
+    buffer = f'buffer = "{case.buffer}"\n' if domains != "cyclic" else ""
+    return (
+        f'[[file]]\nmatch = "{way}.data"\nwriters = "aggregators:{case.targets}"\ndomains = "{domains}"\n'
+        f'order = "{order}"\n{buffer}stripe = {{ size = "1 MiB", count = {case.targets} }}\n'
+    )
+
+
+def collisions(case: Case, way: str, scratch: Path) -> tuple[int, int, int]:
+    """Rounds, collisions and pairs of round and target of the first call, by the plan."""
+    plan = scratch / "explain.toml"
+    plan.write_text(rule(case, way), encoding="utf-8")
+    name, *parameters = case.kernel
+    done = subprocess.run(
+        [launch.IOWEIR, "explain", "--plan", plan, "--kernel", name, "--file", f"{way}.data",
+         "--ranks", str(case.ranks), "--json", "--all", *parameters],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    document = json.loads(done.stdout)
+    if not document["complete"]:
+        raise launch.BenchmarkError(f"ioweir explain left steps out of {case.label}")
+    writers = Counter((step["round"], target) for step in document["steps"] for target in step["targets"])
+    return document["summary"]["rounds"], sum(count > 1 for count in writers.values()), len(writers)
+
+
+def some_rounds(result: Result, number: int, rounds: int, scratch: Path) -> None:
+    """All ways in turn in one process; `number` is that of the first round."""
+    case = result.case
+    plan = scratch / "plan.toml"
+    plan.write_text("\n".join(rule(case, way) for way in WAYS), encoding="utf-8")
+    state, trace = scratch / "targets", scratch / "trace"
+    state.unlink(missing_ok=True)
+    shutil.rmtree(trace, ignore_errors=True)
+    rates = ",".join([f"{MIB_PER_S}MiB"] * case.targets)
+    lines = launch.run_program(
+        launch.KERNEL_RUNNER,
+        "openmpi",
+        case.ranks,
+        [
+            *case.kernel, "--directory", str(scratch), "--mode",
+            engine_cases.modes_of(engine_cases.rotated(list(WAYS), number)),
+            "--verify", str(int(number == 0)), "--repeats", str(rounds), "--salt", str(number),
+        ],
+        launch.Traced(trace, plan, "mpiio"),
+        {"IOWEIR_TEST_THROTTLE": f"stripe=1MiB rates={rates} state={state}"},
+    )  # fmt: skip
+    for line in sorted(lines, key=lambda line: int(line["repetition"])):
+        directions = result.speeds.setdefault(
+            line["file"].removesuffix(".data"), {direction: [] for direction in engine_cases.DIRECTIONS}
+        )
+        for direction in engine_cases.DIRECTIONS:
+            directions[direction].append(line[f"{direction}_mib_per_s"])
+    for way in WAYS:
+        moved = [row for row in launch.report(trace)["plan"]["engine"] if Path(row["path"]).name == f"{way}.data"]
+        if not any("exchanges " in text for row in moved for text in row["texts"]):
+            result.not_as_planned[way] = "no exchange took place"
+    for way in WAYS:
+        (scratch / f"{way}.data").unlink(missing_ok=True)
+
+
+# ------------------------------------------------------------------------------------------------------------- page
+
+
+def share(value: float, whole: float) -> str:
+    """Per cent without decimals."""
+    return f"{100 * value / whole:.0f} %" if whole else "-"
+
+
+def table(results: list[Result], direction: str) -> list[str]:
+    """Speeds, ratios and collisions of the cases of one figure."""
+    lines = [
+        f"### {'Writing' if direction == 'write' else 'Reading'}",
+        "",
+        "| case | targets together, MiB/s | sequential, of that | contention-free, of that | contention-free / "
+        "sequential | cooperative / sequential | cyclic / sequential |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for result in results:
+        nominal = MIB_PER_S * result.case.targets
+        base = result.speeds[SEQUENTIAL][direction]
+        cells = [result.case.label, str(nominal), share(pairs.median(base), nominal)]
+        cells.append(share(pairs.median(result.speeds[FREE][direction]), nominal))
+        for way in (FREE, "cooperative", "cyclic"):
+            speeds = result.speeds[way][direction]
+            ratio = pairs.median_interval([a / b for a, b in zip(speeds, base, strict=True)])
+            cells.append(result.not_as_planned.get(way) or ratio.text(2))
+        lines.append("| " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
+def plan_table(results: list[Result]) -> list[str]:
+    """Rounds and collisions."""
+    lines = [
+        "### Rounds and collisions of a call",
+        "",
+        "| case | " + " | ".join(WAYS) + " |",
+        "|---" * (1 + len(WAYS)) + "|",
+    ]
+    for result in results:
+        cells = [
+            f"{rounds} rounds, {share(met, places)} of {places}" for rounds, met, places in result.planned.values()
+        ]
+        lines.append("| " + " | ".join([result.case.label, *cells]) + " |")
+    return [*lines, ""]
+
+
+def to_page(results: list[Result], heading: str, quick: bool) -> str:
+    """The page of results."""
+    titles = {
+        8: "Figure 8: both strategies",
+        9: "Figure 9: sizes of the buffer",
+        10: "Figure 10: numbers of targets",
+        11: "Figure 11: BTIO, 4 aggregators on 4 targets",
+    }
+    lines = [INTRODUCTION, heading, ""]
+    if quick:
+        lines += ["**A quick run: too few rounds to quote.**", ""]
+    for figure, title in titles.items():
+        rows = [result for result in results if result.case.figure == figure]
+        if not rows:
+            continue
+        lines += [f"## {title}", ""]
+        if figure == 8:
+            lines += [f"The paper measured {PAPER['write']} in writing and {PAPER['read']} in reading.", ""]
+        if figure == 9:
+            rows = [results[0], *rows]
+        for direction in engine_cases.DIRECTIONS:
+            lines += table(rows, direction)
+        lines += plan_table(rows)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def parse() -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a few cases, three rounds")
+    parser.add_argument("--rounds", type=int, help="of each case (default 7)")
+    parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
+    parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the page there")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measures; exit code 1 if something failed."""
+    options = parse()
+    rounds = options.rounds or (3 if options.quick else 7)
+    if not launch.available(launch.KERNEL_RUNNER, "openmpi"):
+        print("Open MPI's kernel runner is not there; run make bench-contention, which builds it", file=sys.stderr)
+        return 1
+    about = run.machine()
+    begin = time.monotonic()
+    results = []
+    for case in cases(options.quick):
+        print(f"-- figure {case.figure}: {case.label}", flush=True)
+        scratch = Path(tempfile.mkdtemp(prefix="ioweir-bench-", dir=run.TMPFS))
+        result = Result(case)
+        try:
+            result.planned = {way: collisions(case, way, scratch) for way in WAYS}
+            some_rounds(result, 0, rounds, scratch)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        results.append(result)
+    heading = (
+        f"{time.strftime('%Y-%m-%d')}: {about['processors']} processors ({about['processor']}), Linux "
+        f"{about['kernel']}, load {about['load_before']:.1f} before and {os.getloadavg()[0]:.1f} after; {rounds} "
+        f"rounds; {time.monotonic() - begin:.0f} s in all."
+    )
+    text = to_page(results, heading, options.quick)
+    options.output.mkdir(parents=True, exist_ok=True)
+    document = {"machine": about, "rounds": rounds, "results": [asdict(result) for result in results]}
+    (options.output / "contention.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+    (options.output / "contention.md").write_text(text, encoding="utf-8")
+    if options.record is not None:
+        options.record.write_text(text, encoding="utf-8")
+    print(text.partition("\n## ")[2])
+    print(f"written: {options.output}/contention.json, contention.md")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

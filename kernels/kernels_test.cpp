@@ -109,6 +109,9 @@ const std::vector<Case>& small_cases() {
         {"btio", {"class=S", "writes=2"}, {1, 4, 9, 16}},
         {"btio", {"class=W", "writes=1"}, {25, 36, 49, 64}},
         {"lattice", {"local=2,1,3,2", "site=3 B", "calls=2"}, {1, 2, 3, 4, 6, 8, 16, 24}},
+        {"flash", {"local=2,1,3", "blocks=2", "variables=3"}, {1, 2, 3, 4, 5, 6, 16}},
+        {"flash", {"local=1,2,1", "blocks=1", "output=corners"}, {1, 2, 3, 7}},
+        {"s3d", {"local=2,1,3", "species=4"}, {1, 2, 3, 4, 6, 8, 12}},
     };
     return cases;
 }
@@ -270,6 +273,35 @@ TEST(Ior, DefaultsAreThoseOfWangEtAl) {
     EXPECT_EQ(strided.offset, (2 * 6 * 48LL + 48) << 20);
 }
 
+TEST(Flash, DefaultsAreThoseOfSonEtAl) {
+    const auto kernel = must_make("flash", 6, {});
+    EXPECT_EQ(kernel->calls(), 24);
+    // 80 + rank mod 3 blocks of 16^3 doubles
+    EXPECT_EQ(CallPattern(kernel, 23).rank_bytes(0), 80 << 15);
+    EXPECT_EQ(CallPattern(kernel, 23).rank_bytes(4), 81 << 15);
+    EXPECT_EQ(CallPattern(kernel, 23).rank_bytes(5), 82 << 15);
+    EXPECT_EQ(kernel->file_bytes(), 24LL * (2 * (80 + 81 + 82)) << 15);
+    EXPECT_EQ(CallPattern(kernel, 0).rank_bounds(4).offset, (80LL + 81 + 82 + 80) << 15);
+    // about 205 MB a rank (Howison et al. 2010)
+    EXPECT_EQ(must_make("flash", 1, {"local=24,24,24"})->file_bytes(), 24LL * 80 * 24 * 24 * 24 * 8);
+    EXPECT_EQ(must_make("flash", 1, {"output=corners"})->file_bytes(), 4LL * 80 * 17 * 17 * 17 * 4);
+    EXPECT_EQ(must_make("flash", 1, {"output=plot", "variables=3"})->file_bytes(), 3LL * 80 * 16 * 16 * 16 * 4);
+}
+
+TEST(S3d, DefaultsAreThoseOfSonEtAl) {
+    const auto kernel = must_make("s3d", 8, {});
+    ASSERT_EQ(kernel->calls(), 4);
+    const std::int64_t block = 50LL * 50 * 50 * 8;
+    const std::int64_t components[] = {11, 1, 1, 3};
+    for (std::int64_t call = 0; call < 4; ++call) {
+        EXPECT_EQ(CallPattern(kernel, call).rank_bytes(7), components[call] * block) << call;
+    }
+    EXPECT_EQ(kernel->file_bytes(), 16 * 8 * block);
+    // rank 7 is the last block of the 2 x 2 x 2 grid; pressure comes after 11 + 1 components
+    EXPECT_EQ(CallPattern(kernel, 2).rank_bounds(7).end(), 13 * 8 * block);
+    EXPECT_EQ(CallPattern(kernel, 2).rank_bounds(0).offset, 12 * 8 * block);
+}
+
 TEST(Grid, IsBalanced) {
     using Grid = std::vector<std::int64_t>;
     EXPECT_EQ(balanced_grid(1, 3), (Grid{1, 1, 1}));
@@ -284,7 +316,7 @@ TEST(Grid, IsBalanced) {
 TEST(Errors, SayWhatAndWhatToDo) {
     EXPECT_EQ(error_of("btoi", 4, {}),
               "unknown kernel: 'btoi'; did you mean 'btio'? known: coll_perf, ior-segmented, "
-              "ior-strided, btio, lattice");
+              "ior-strided, btio, lattice, flash, s3d");
     EXPECT_EQ(error_of("btio", 8, {}), "btio needs a square number of ranks: 8; take 4 or 9");
     EXPECT_EQ(
         error_of("btio", 25, {"class=S"}),
@@ -303,6 +335,14 @@ TEST(Errors, SayWhatAndWhatToDo) {
     EXPECT_EQ(error_of("ior-segmented", 4, {"data=1M"}).substr(0, 22), "kernel parameter data:");
     EXPECT_EQ(error_of("lattice", 4, {"site=8 TiB", "calls=9999999"}),
               "the kernel's file is too large: more than 2^63 - 1 bytes; choose smaller parameters");
+    EXPECT_EQ(error_of("flash", 4, {"output=plots"}),
+              "kernel parameter output: unknown output: 'plots'; known: checkpoint, plot, corners");
+    for (const char* word : {"blocks=9000000000000000000", "local=9000000000000000000,1,1"}) {
+        EXPECT_EQ(error_of("flash", 4, {word}).substr(0, 32), "the kernel's file is too large: ");
+    }
+    for (const char* word : {"species=9223372036854775807", "species=36893488147419103"}) {
+        EXPECT_EQ(error_of("s3d", 4, {word}).substr(0, 32), "the kernel's file is too large: ");
+    }
     EXPECT_EQ(error_of("btio", 0, {}), "a kernel needs ranks: 0; write a number from 1 on");
     EXPECT_EQ(parse_setting("class").error().message(),
               "not a kernel parameter: 'class'; write NAME=VALUE, such as class=A");

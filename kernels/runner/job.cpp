@@ -38,7 +38,7 @@ void must_mpi(int result, const char* what) {
 std::vector<Piece> Job::pieces(std::int64_t call) const {
     const layout::ExtentList file = extents_of(kernel->boxes(rank, call));
     layout::ExtentList memory = extents_of(kernel->memory(rank));
-    if (memory.empty()) memory.push_back({0, CallPattern(kernel, call).rank_bytes(rank)});
+    if (memory.empty()) memory.push_back({0, layout::total_bytes(file)});
     std::vector<Piece> pieces;
     std::size_t m = 0;
     std::int64_t used = 0;  // of memory extent m
@@ -59,7 +59,15 @@ std::vector<Piece> Job::pieces(std::int64_t call) const {
 
 std::int64_t Job::memory_bytes() const {
     const std::vector<Box> memory = kernel->memory(rank);
-    if (memory.empty()) return CallPattern(kernel, 0).rank_bytes(rank);
+    if (memory.empty()) {
+        std::int64_t most = 0;
+        for (std::int64_t call = 0; call < kernel->calls(); ++call) {
+            std::int64_t bytes = 0;
+            for (const Box& box : kernel->boxes(rank, call)) bytes += bytes_of(box);
+            most = std::max(most, bytes);
+        }
+        return most;
+    }
     std::int64_t bytes = memory.front().element_bytes;
     for (const std::int64_t size : memory.front().sizes) bytes *= size;
     return bytes;

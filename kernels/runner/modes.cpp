@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "base/checked.hpp"
 #include "kernels/runner/mpi_types.hpp"
@@ -41,26 +42,32 @@ Times both_ways(Job& job, Open open, Move move, Close close) {
 
 template <bool collective>
 Times run_mpiio(Job& job) {
-    const MpiTypes types(*job.kernel, job.rank);
+    std::optional<MpiTypes> types;
     const bool own_pointer = job.kernel->file_type() == FileType::darray;  // as coll_perf.c
     MPI_File file = MPI_FILE_NULL;
     MPI_Info info;
     MPI_Info_create(&info);
     for (const auto& [name, value] : job.hints) MPI_Info_set(info, name.c_str(), value.c_str());
+    const auto look = [&](std::int64_t call) {
+        types.emplace(*job.kernel, job.rank, call);
+        if (types->default_view) return;
+        must_mpi(MPI_File_set_view(file, types->displacement, types->etype, types->view, "native", info),
+                 "MPI_File_set_view");
+    };
     const Times times = both_ways(
         job,
         [&](bool writing) {
             const int amode = writing ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY;
             must_mpi(MPI_File_open(MPI_COMM_WORLD, job.path.c_str(), amode, info, &file), "MPI_File_open");
-            if (types.default_view) return;
-            must_mpi(MPI_File_set_view(file, types.displacement, types.etype, types.view, "native", info),
-                     "MPI_File_set_view");
+            if (job.kernel->one_view()) look(0);
         },
         [&](std::int64_t call, const std::vector<Piece>& pieces, bool writing, bool sync, Stopwatch& watch) {
-            const MPI_Offset at = types.default_view ? pieces.front().file : call * types.etypes_of_a_call;
+            if (!job.kernel->one_view()) look(call);
+            const MPI_Offset calls_before = job.kernel->one_view() ? call : 0;
+            const MPI_Offset at = types->default_view ? pieces.front().file : calls_before * types->etypes_of_a_call;
             void* data = writing ? job.buffer.data() : job.back.data();
-            const int count = types.memory_count;
-            MPI_Datatype type = types.memory;
+            const int count = types->memory_count;
+            MPI_Datatype type = types->memory;
             MPI_Status status;
             watch.run([&] {
                 int result;

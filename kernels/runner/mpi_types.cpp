@@ -86,8 +86,8 @@ void free_unless_named(MPI_Datatype& type) {
 
 }  // namespace
 
-MpiTypes::MpiTypes(const Kernel& kernel, int rank) {
-    const std::vector<Box> boxes = kernel.boxes(rank, 0);
+MpiTypes::MpiTypes(const Kernel& kernel, int rank, std::int64_t call) {
+    const std::vector<Box> boxes = kernel.boxes(rank, call);
     std::int64_t bytes = 0;
     for (const Box& box : boxes) bytes += bytes_of(box);
     const Box& first = boxes.front();
@@ -100,6 +100,7 @@ MpiTypes::MpiTypes(const Kernel& kernel, int rank) {
             view = blocks(first);
             break;
         case FileType::subarray:
+            displacement = first.base;
             etype = contiguous(first.element_bytes, MPI_BYTE);
             view = committed(subarray(first, MPI_ORDER_C, etype));
             break;

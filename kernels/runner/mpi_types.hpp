@@ -8,11 +8,11 @@
 
 namespace ioweir::kernels {
 
-/// A rank's view of the file and its memory, for all calls. Call c begins at etype `c * etypes_of_a_call` of the view, or, in the
-/// default view, at the byte boxes() says. Freed with its object.
+/// A rank's view of the file and its memory, for all calls, or for one where each has a view of its own (Kernel::one_view). Call c begins
+/// at etype `c * etypes_of_a_call` of the view (its own: at 0), or, in the default view, at the byte boxes() says. Freed with its object.
 class MpiTypes {
 public:
-    MpiTypes(const Kernel& kernel, int rank);
+    MpiTypes(const Kernel& kernel, int rank, std::int64_t call);
     ~MpiTypes();
     MpiTypes(const MpiTypes&) = delete;
     MpiTypes& operator=(const MpiTypes&) = delete;

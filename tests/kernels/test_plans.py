@@ -26,6 +26,7 @@ KERNELS = (
     ("ior-strided", 3, ("data=300 KiB", "transfer=100 KiB", "piece=400 B")),
     ("btio", 4, ("class=S", "writes=3")),
     ("lattice", 3, ("local=8,8,8,8", "site=48 B", "calls=2")),
+    ("s3d", 3, ("local=12,10,8",)),
 )
 
 

@@ -83,6 +83,16 @@ def btio_owners(points: int, ranks: int, writes: int) -> Any:
     return np.tile(np.repeat(cube.ravel(), 40), writes)
 
 
+def flash_owners(ranks: int, blocks: int, block_bytes: int, variables: int) -> Any:
+    shares = [np.full((blocks + rank % 3) * block_bytes, rank) for rank in range(ranks)]
+    return np.tile(np.concatenate(shares), variables)
+
+
+def s3d_owners(local: tuple[int, ...], grid: tuple[int, ...], species: int) -> Any:
+    component = lattice_owners(local, grid, 8, 1)
+    return np.tile(component, species + 1 + 1 + 3)
+
+
 CASES: list[tuple[str, int, list[str], Any]] = [
     ("coll_perf", 6, ["local=4,3,5", "variables=3"], lambda: coll_perf_owners((12, 6, 5), (3, 2, 1), 3)),
     ("coll_perf", 4, ["global=5,7,6", "variables=2"], lambda: coll_perf_owners((5, 7, 6), (2, 2, 1), 2)),
@@ -91,6 +101,10 @@ CASES: list[tuple[str, int, list[str], Any]] = [
     ("btio", 1, ["class=S", "writes=1"], lambda: btio_owners(12, 1, 1)),
     ("btio", 4, ["class=S", "writes=2"], lambda: btio_owners(12, 4, 2)),
     ("btio", 9, ["class=W", "writes=1"], lambda: btio_owners(24, 9, 1)),
+    ("flash", 5, ["local=2,3,2", "blocks=4", "variables=3"], lambda: flash_owners(5, 4, 96, 3)),
+    ("flash", 2, ["local=2,3,2", "blocks=4", "output=corners"], lambda: flash_owners(2, 4, 144, 4)),
+    ("s3d", 4, ["local=3,2,5", "species=2"], lambda: s3d_owners((3, 2, 5), (2, 2, 1), 2)),
+    ("s3d", 3, ["local=2,2,3"], lambda: s3d_owners((2, 2, 3), (3, 1, 1), 11)),
     ("ior-segmented", 3, ["data=6000 B", "transfer=2000 B"], lambda: np.repeat(np.arange(3), 6000)),
     ("ior-strided", 3, ["data=6000 B", "transfer=2000 B"], lambda: np.tile(np.repeat(np.arange(3), 2000), 3)),
     (

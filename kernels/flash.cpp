@@ -1,0 +1,110 @@
+// FLASH-IO: the variables of a block-structured mesh, one after another, every rank's blocks together in each.
+//
+// Source: the FLASH I/O benchmark (Zingale 2001) in the form that PnetCDF and Son et al. 2016, section 5.3.1, run it: 24 variables, 80
+// blocks a rank and rank mod 3 more, blocks of 16^3 points (about 64 MB a rank; Howison et al. 2010 take 24^3, about 205 MB). A variable is
+// an array (blocks of all ranks, z, y, x), written in one collective call; a rank's blocks follow those of the ranks before it.
+//   checkpoint  doubles
+//   plot        floats at the centres of the cells; fewer variables (the benchmark: 4, Son et al.: 3)
+//   corners     floats at their corners: one more point in each direction
+// What the files hold besides (the tree of the mesh, some hundred bytes a block) is left out: it is not what takes the time.
+// Example: blocks=2 on 4 ranks: ranks 0 to 3 have 2, 3, 4 and 2 blocks, of all 11 those from 0, 2, 5 and 9 on.
+#include <array>
+
+#include "kernels/entries.hpp"
+
+namespace ioweir::kernels {
+
+namespace {
+
+struct Output {
+    std::string_view name;
+    std::int64_t point_bytes;
+    std::int64_t more_points;  ///< in each direction
+    std::int64_t variables;
+};
+constexpr std::array<Output, 3> outputs{{{"checkpoint", 8, 0, 24}, {"plot", 4, 0, 4}, {"corners", 4, 1, 4}}};
+
+constexpr std::int64_t unevenness = 3;
+
+/// Blocks of the ranks before this one.
+std::int64_t blocks_before(std::int64_t rank, std::int64_t blocks) {
+    constexpr std::array<std::int64_t, unevenness> of_the_last{0, 0, 1};  // 0, 0 + 1, 0 + 1 + 2 of a whole turn
+    return rank * blocks + rank / unevenness * unevenness + of_the_last[static_cast<std::size_t>(rank % unevenness)];
+}
+
+class Flash final : public Kernel {
+public:
+    Flash(int ranks, std::int64_t blocks, std::int64_t block_bytes, std::int64_t variables)
+        : ranks_(ranks), blocks_(blocks), block_bytes_(block_bytes), variables_(variables) {}
+
+    [[nodiscard]] std::string_view name() const override { return flash_entry.info.name; }
+    [[nodiscard]] int ranks() const override { return ranks_; }
+    [[nodiscard]] std::int64_t calls() const override { return variables_; }
+    [[nodiscard]] std::int64_t file_bytes() const override { return variables_ * variable_bytes(); }
+    [[nodiscard]] FileType file_type() const override { return FileType::offset; }
+
+    [[nodiscard]] std::vector<Box> boxes(int rank, std::int64_t call) const override {
+        const std::int64_t first = blocks_before(rank, blocks_);
+        return {Box{call * variable_bytes(),
+                    block_bytes_,
+                    {all_blocks()},
+                    {blocks_before(rank + 1, blocks_) - first},
+                    {first}}};
+    }
+
+private:
+    [[nodiscard]] std::int64_t all_blocks() const { return blocks_before(ranks_, blocks_); }
+    [[nodiscard]] std::int64_t variable_bytes() const { return all_blocks() * block_bytes_; }
+
+    int ranks_;
+    std::int64_t blocks_;
+    std::int64_t block_bytes_;
+    std::int64_t variables_;
+};
+
+KernelResult make(int ranks, const Values& values) {
+    const std::string& name = values.text("output");
+    const Output* chosen = nullptr;
+    for (const Output& one : outputs) {
+        if (one.name == name) chosen = &one;
+    }
+    if (chosen == nullptr)
+        return Error{"kernel parameter output: unknown output", "'" + name + "'", "known: checkpoint, plot, corners"};
+    const auto local = values.lengths("local", 3);
+    if (!local) return local.error();
+    const auto blocks = values.count("blocks");
+    if (!blocks) return blocks.error();
+    std::int64_t variables = chosen->variables;
+    if (!values.text("variables").empty()) {
+        const auto given = values.count("variables");
+        if (!given) return given.error();
+        variables = given.value();
+    }
+    const auto& n = local.value();
+    constexpr std::int64_t most = std::int64_t{1} << 40;  // so that one more of each cannot overflow
+    for (const std::int64_t length : {n[0], n[1], n[2], blocks.value()}) {
+        if (length > most) return checked_file_bytes({most, most}).error();
+    }
+    const std::int64_t more = chosen->more_points;
+    const auto block_bytes = checked_file_bytes({chosen->point_bytes, n[0] + more, n[1] + more, n[2] + more});
+    if (!block_bytes) return block_bytes.error();
+    const auto bytes =
+        checked_file_bytes({variables, block_bytes.value(), ranks, blocks.value() + unevenness});  // a little more
+    if (!bytes) return bytes.error();
+    return KernelResult(std::make_shared<const Flash>(ranks, blocks.value(), block_bytes.value(), variables));
+}
+
+constexpr Parameter parameters[] = {
+    {"output", "checkpoint", "checkpoint (doubles), plot (floats) or corners (floats, a point more each way)"},
+    {"local", "16,16,16", "points of a block in each dimension, slowest first"},
+    {"blocks", "80", "blocks of a rank; every second and third of three has one and two more"},
+    {"variables", "", "arrays, each moved in one call; 24 in a checkpoint, 4 in a plot if not given"},
+};
+
+}  // namespace
+
+const KernelEntry flash_entry{{"flash", "FLASH-IO: blocks of an adaptive mesh, a little unevenly over the ranks",
+                               "FLASH I/O benchmark; parameters of Son et al. 2016, section 5.3.1", parameters},
+                              make};
+
+}  // namespace ioweir::kernels

@@ -12,6 +12,7 @@
 #   make bench-engine   the engine against the MPI libraries and hand-written I/O, by kernel, MPI library and storage (an hour or two
 #                   on 2 processors, which must be quiet); RECORD=1 writes docs/results/engine.md, QUICK=1 takes five minutes at
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
+#   make bench-pieces  from which size of pieces on aggregators lose (five minutes, a quiet machine); RECORD=1 writes docs/results/pieces.md
 #   make bench-contention  contention-free against sequential order on throttled targets, as in IBCS's figures 8 to 11 (twenty minutes);
 #                   RECORD=1 writes docs/results/contention.md, QUICK=1 takes two minutes
 #   make bench-targets  storage targets: whether probing chooses the right ones, what it costs, and what programs have of it (a quarter
@@ -29,7 +30,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-tracer bench-engine bench-contention bench-targets test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-tracer bench-engine bench-pieces bench-contention bench-targets test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -99,6 +100,9 @@ bench-tracer: package build-bench
 
 bench-engine: package build-bench
 	@$(PY) bench/bench_engine.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/engine.md) $(ARGS)
+
+bench-pieces: package build-bench
+	@$(PY) bench/bench_pieces.py $(if $(RECORD),--record docs/results/pieces.md) $(ARGS)
 
 bench-contention: package build-bench
 	@$(PY) bench/bench_contention.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/contention.md) $(ARGS)

@@ -23,6 +23,7 @@ from pathlib import Path
 import engine_cases
 import launch
 import pairs
+import planned_rounds
 import run
 
 SEQUENTIAL = "even"
@@ -127,39 +128,16 @@ def collisions(case: Case, way: str, scratch: Path) -> tuple[int, int, int]:
     return document["summary"]["rounds"], sum(count > 1 for count in writers.values()), len(writers)
 
 
-def some_rounds(result: Result, number: int, rounds: int, scratch: Path) -> None:
-    """All ways in turn in one process; `number` is that of the first round."""
+def measure(result: Result, rounds: int, scratch: Path) -> None:
+    """All ways in turn in one process."""
     case = result.case
-    plan = scratch / "plan.toml"
-    plan.write_text("\n".join(rule(case, way) for way in WAYS), encoding="utf-8")
-    state, trace = scratch / "targets", scratch / "trace"
-    state.unlink(missing_ok=True)
-    shutil.rmtree(trace, ignore_errors=True)
     rates = ",".join([f"{MIB_PER_S}MiB"] * case.targets)
-    lines = launch.run_program(
-        launch.KERNEL_RUNNER,
-        "openmpi",
-        case.ranks,
-        [
-            *case.kernel, "--directory", str(scratch), "--mode",
-            engine_cases.modes_of(engine_cases.rotated(list(WAYS), number)),
-            "--verify", str(int(number == 0)), "--repeats", str(rounds), "--salt", str(number),
-        ],
-        launch.Traced(trace, plan, "mpiio"),
-        {"IOWEIR_TEST_THROTTLE": f"stripe=1MiB rates={rates} state={state}"},
+    throttle = f"stripe=1MiB rates={rates} state={scratch / 'targets'}"
+    result.speeds, exchanged = planned_rounds.run(
+        scratch, "openmpi", case.ranks, case.kernel, {way: rule(case, way) for way in WAYS}, rounds,
+        {"IOWEIR_TEST_THROTTLE": throttle},
     )  # fmt: skip
-    for line in sorted(lines, key=lambda line: int(line["repetition"])):
-        directions = result.speeds.setdefault(
-            line["file"].removesuffix(".data"), {direction: [] for direction in engine_cases.DIRECTIONS}
-        )
-        for direction in engine_cases.DIRECTIONS:
-            directions[direction].append(line[f"{direction}_mib_per_s"])
-    for way in WAYS:
-        moved = [row for row in launch.report(trace)["plan"]["engine"] if Path(row["path"]).name == f"{way}.data"]
-        if not any("exchanges " in text for row in moved for text in row["texts"]):
-            result.not_as_planned[way] = "no exchange took place"
-    for way in WAYS:
-        (scratch / f"{way}.data").unlink(missing_ok=True)
+    result.not_as_planned = {way: "no exchange took place" for way in WAYS if way not in exchanged}
 
 
 # ------------------------------------------------------------------------------------------------------------- page
@@ -260,7 +238,7 @@ def main() -> int:
         result = Result(case)
         try:
             result.planned = {way: collisions(case, way, scratch) for way in WAYS}
-            some_rounds(result, 0, rounds, scratch)
+            measure(result, rounds, scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         results.append(result)

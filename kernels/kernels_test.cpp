@@ -112,6 +112,7 @@ const std::vector<Case>& small_cases() {
         {"flash", {"local=2,1,3", "blocks=2", "variables=3"}, {1, 2, 3, 4, 5, 6, 16}},
         {"flash", {"local=1,2,1", "blocks=1", "output=corners"}, {1, 2, 3, 7}},
         {"s3d", {"local=2,1,3", "species=4"}, {1, 2, 3, 4, 6, 8, 12}},
+        {"gcrm-pnetcdf", {"level=1", "layers=2", "steps=2"}, {1, 2, 4, 5, 8, 10, 20, 40}},
     };
     return cases;
 }
@@ -302,6 +303,24 @@ TEST(S3d, DefaultsAreThoseOfSonEtAl) {
     EXPECT_EQ(CallPattern(kernel, 2).rank_bounds(0).offset, 12 * 8 * block);
 }
 
+TEST(Gcrm, IsAsLargeAsItsVariables) {
+    // Of level 8: cells, corners, edges; 256 layers.
+    const std::int64_t cells = 655'362, corners = 1'310'720, edges = 1'966'080, layers = 256;
+    const auto kernel = must_make("gcrm-pnetcdf", 640, {});
+    EXPECT_EQ(kernel->calls(), 38);
+    EXPECT_EQ(kernel->file_bytes(),
+              4 * (cells * (26 * layers + 5 * (layers + 1) + 4) + corners * 2 * 2 * layers + edges * layers));
+    EXPECT_EQ(CallPattern(kernel, 0).rank_bytes(0), 1024 * layers * 4);
+    EXPECT_EQ(CallPattern(kernel, 0).rank_bytes(639), 1026 * layers * 4);
+    EXPECT_EQ(CallPattern(kernel, 11).rank_bytes(639), 2048 * 2 * layers * 4);  // u, at the corners
+    EXPECT_EQ(CallPattern(kernel, 13).rank_bytes(5), 3072 * layers * 4);        // wind, at the edges
+    EXPECT_EQ(CallPattern(kernel, 37).rank_bytes(5), 1024 * (layers + 1) * 4);
+    for (const auto& [level, ranks] : {std::pair{9, 2560}, {10, 10240}, {11, 40960}}) {
+        const auto larger = must_make("gcrm-pnetcdf", ranks, {"level=" + std::to_string(level)});
+        EXPECT_EQ(larger->boxes(0, 0).front().lengths.front(), 1024) << level;
+    }
+}
+
 TEST(Grid, IsBalanced) {
     using Grid = std::vector<std::int64_t>;
     EXPECT_EQ(balanced_grid(1, 3), (Grid{1, 1, 1}));
@@ -316,7 +335,7 @@ TEST(Grid, IsBalanced) {
 TEST(Errors, SayWhatAndWhatToDo) {
     EXPECT_EQ(error_of("btoi", 4, {}),
               "unknown kernel: 'btoi'; did you mean 'btio'? known: coll_perf, ior-segmented, "
-              "ior-strided, btio, lattice, flash, s3d");
+              "ior-strided, btio, lattice, flash, s3d, gcrm-pnetcdf");
     EXPECT_EQ(error_of("btio", 8, {}), "btio needs a square number of ranks: 8; take 4 or 9");
     EXPECT_EQ(
         error_of("btio", 25, {"class=S"}),
@@ -340,6 +359,12 @@ TEST(Errors, SayWhatAndWhatToDo) {
     for (const char* word : {"blocks=9000000000000000000", "local=9000000000000000000,1,1"}) {
         EXPECT_EQ(error_of("flash", 4, {word}).substr(0, 32), "the kernel's file is too large: ");
     }
+    EXPECT_EQ(error_of("gcrm-pnetcdf", 3, {"level=2"}),
+              "gcrm-pnetcdf's ranks have to divide the 160 cells of its grid: 3; take 2");
+    EXPECT_EQ(error_of("gcrm-pnetcdf", 4, {"level=25"}),
+              "kernel parameter level: too fine a grid: 25; take 24 at most");
+    EXPECT_EQ(error_of("gcrm-pnetcdf", 1, {"level=24", "steps=9000000"}).substr(0, 32),
+              "the kernel's file is too large: ");
     for (const char* word : {"species=9223372036854775807", "species=36893488147419103"}) {
         EXPECT_EQ(error_of("s3d", 4, {word}).substr(0, 32), "the kernel's file is too large: ");
     }

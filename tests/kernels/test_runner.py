@@ -93,6 +93,21 @@ def s3d_owners(local: tuple[int, ...], grid: tuple[int, ...], species: int) -> A
     return np.tile(component, species + 1 + 1 + 3)
 
 
+def gcrm_owners(ranks: int, level: int, layers: int) -> Any:
+    def shares(lines: int, more: int, line_bytes: int) -> Any:
+        each = np.repeat(np.arange(ranks), lines // ranks)
+        return np.repeat(np.append(each, np.full(more, ranks - 1)), line_bytes)
+
+    faces = 10 * 4**level
+    layer, ifc, ground = shares(faces, 2, 4 * layers), shares(faces, 2, 4 * (layers + 1)), shares(faces, 2, 4)
+    corner, edge = shares(2 * faces, 0, 8 * layers), shares(3 * faces, 0, 4 * layers)
+    five = [layer] * 5
+    return np.concatenate([
+        *five, ifc, layer, layer, ifc, layer, ifc, corner, corner, edge, layer, *five, *five, *five, layer, layer,
+        ground, ground, ground, ground, ifc, ifc,
+    ])  # fmt: skip
+
+
 CASES: list[tuple[str, int, list[str], Any]] = [
     ("coll_perf", 6, ["local=4,3,5", "variables=3"], lambda: coll_perf_owners((12, 6, 5), (3, 2, 1), 3)),
     ("coll_perf", 4, ["global=5,7,6", "variables=2"], lambda: coll_perf_owners((5, 7, 6), (2, 2, 1), 2)),
@@ -104,6 +119,7 @@ CASES: list[tuple[str, int, list[str], Any]] = [
     ("flash", 5, ["local=2,3,2", "blocks=4", "variables=3"], lambda: flash_owners(5, 4, 96, 3)),
     ("flash", 2, ["local=2,3,2", "blocks=4", "output=corners"], lambda: flash_owners(2, 4, 144, 4)),
     ("s3d", 4, ["local=3,2,5", "species=2"], lambda: s3d_owners((3, 2, 5), (2, 2, 1), 2)),
+    ("gcrm-pnetcdf", 4, ["level=1", "layers=3"], lambda: gcrm_owners(4, 1, 3)),
     ("s3d", 3, ["local=2,2,3"], lambda: s3d_owners((2, 2, 3), (3, 1, 1), 11)),
     ("ior-segmented", 3, ["data=6000 B", "transfer=2000 B"], lambda: np.repeat(np.arange(3), 6000)),
     ("ior-strided", 3, ["data=6000 B", "transfer=2000 B"], lambda: np.tile(np.repeat(np.arange(3), 2000), 3)),

@@ -60,6 +60,7 @@ public:
     [[nodiscard]] std::int64_t calls() const override { return steps_ * count_variables(); }
     [[nodiscard]] std::int64_t file_bytes() const override { return steps_ * record_bytes(); }
     [[nodiscard]] FileType file_type() const override { return FileType::offset; }
+    [[nodiscard]] bool one_view() const override { return false; }
 
     [[nodiscard]] std::vector<Box> boxes(int rank, std::int64_t call) const override {
         std::int64_t base = call / count_variables() * record_bytes();

@@ -50,7 +50,7 @@ public:
         return {};
     }
     [[nodiscard]] virtual FileType file_type() const = 0;
-    /// Whether one view serves all calls, each going on where the one before ended; else every call sets one of its own.
+    /// Whether one view and one memory type serve all calls, each going on where the one before ended; else every call has its own.
     [[nodiscard]] virtual bool one_view() const { return true; }
     /// Meaningful with FileType::darray.
     [[nodiscard]] virtual Distribution distribution() const { return {}; }

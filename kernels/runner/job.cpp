@@ -15,6 +15,12 @@ layout::ExtentList extents_of(const std::vector<Box>& boxes) {
     return extents;
 }
 
+std::int64_t bytes_of_all(const std::vector<Box>& boxes) {
+    std::int64_t bytes = 0;
+    for (const Box& box : boxes) bytes += bytes_of(box);
+    return bytes;
+}
+
 }  // namespace
 
 void fail(const std::string& what) {
@@ -38,7 +44,7 @@ void must_mpi(int result, const char* what) {
 std::vector<Piece> Job::pieces(std::int64_t call) const {
     const layout::ExtentList file = extents_of(kernel->boxes(rank, call));
     layout::ExtentList memory = extents_of(kernel->memory(rank));
-    if (memory.empty()) memory.push_back({0, layout::total_bytes(file)});
+    if (memory.empty()) memory.push_back({0, bytes_of_all(kernel->boxes(rank, call))});
     std::vector<Piece> pieces;
     std::size_t m = 0;
     std::int64_t used = 0;  // of memory extent m
@@ -61,11 +67,8 @@ std::int64_t Job::memory_bytes() const {
     const std::vector<Box> memory = kernel->memory(rank);
     if (memory.empty()) {
         std::int64_t most = 0;
-        for (std::int64_t call = 0; call < kernel->calls(); ++call) {
-            std::int64_t bytes = 0;
-            for (const Box& box : kernel->boxes(rank, call)) bytes += bytes_of(box);
-            most = std::max(most, bytes);
-        }
+        for (std::int64_t call = 0; call < kernel->calls(); ++call)
+            most = std::max(most, bytes_of_all(kernel->boxes(rank, call)));
         return most;
     }
     std::int64_t bytes = memory.front().element_bytes;

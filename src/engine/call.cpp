@@ -216,10 +216,13 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
         decision.by = By::library_alone;  // the others may count on this rank for an exchange
     }
     std::optional<Outcome> outcome;
-    const bool together =
-        call.collective && handle.team && (call.direction == Direction::write || handle.effects.reads_together);
-    if (decision.by != By::library && call.collective && call.direction == Direction::write && handle.rebalance)
-        rebalance(engine, handle);
+    const bool writes = call.direction == Direction::write;
+    bool together = call.collective && handle.team && (writes || handle.effects.reads_together);
+    if (together && !planner::may_collect(handle.strategy, handle.view_piece_bytes, writes)) {
+        together = false;
+        ++handle.totals.each_alone;
+    }
+    if (decision.by != By::library && call.collective && writes && handle.rebalance) rebalance(engine, handle);
     if (decision.by != By::library && together) outcome = move_together(engine, handle, call, decision);
     if (decision.by != By::engine && handle.container && !decision.refused)
         return refuse_container(handle, call, decision.reason);

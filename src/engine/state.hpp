@@ -139,7 +139,8 @@ struct Handle {
     HintEffects effects;
 
     layout::FileView view;
-    bool library_sieves = false;  ///< agreed by all ranks, for the present view: see view.cpp
+    std::int64_t view_piece_bytes = INT64_MAX;  ///< least of all ranks: mean size of what lies together in the view
+    bool library_sieves = false;                ///< agreed by all ranks, for the present view: see view.cpp
     std::int64_t view_bytes =
         INT64_MAX;             ///< of the view's data that can be followed; behind them tiles lie in each other
     std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not

@@ -1,6 +1,8 @@
 // MPI_File_set_view: the real one always happens; then all ranks agree whether the engine can follow every rank's view.
 #include <strings.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "engine/hints.hpp"
@@ -45,14 +47,26 @@ bool pointer_is_right(MPI_File fh) {
     return PMPI_File_get_position(fh, &position) == MPI_SUCCESS && position == 0;
 }
 
-/// What a rank says of its view; the least of all ranks counts.
-enum class Verdict : int { wrong_pointer, left, followed };
+/// How many bytes lie together in the file, on average.
+std::int64_t mean_piece(const layout::FileView& view) {
+    const layout::FlatType& type = *view.filetype;
+    return type.contiguous ? INT64_MAX : type.size / std::max<std::int64_t>(type.runs, 1);
+}
 
-Verdict least_of_all(const Handle& handle, Verdict mine) {
-    int verdict = static_cast<int>(mine);
+enum class Verdict : std::int64_t { wrong_pointer, left, followed };
+
+/// What a rank says of its view; the least of all ranks counts.
+struct Said {
+    Verdict verdict;
+    std::int64_t piece_bytes;
+};
+
+Said least_of_all(const Handle& handle, Said mine) {
     if (handle.size == 1) return mine;
-    if (PMPI_Allreduce(MPI_IN_PLACE, &verdict, 1, MPI_INT, MPI_MIN, handle.comm) != MPI_SUCCESS) return Verdict::left;
-    return static_cast<Verdict>(verdict);
+    std::int64_t words[] = {static_cast<std::int64_t>(mine.verdict), mine.piece_bytes};
+    if (PMPI_Allreduce(MPI_IN_PLACE, words, 2, MPI_INT64_T, MPI_MIN, handle.comm) != MPI_SUCCESS)
+        return {Verdict::left, 0};
+    return {static_cast<Verdict>(words[0]), words[1]};
 }
 
 }  // namespace
@@ -80,7 +94,8 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
         refusal = "a view in which the MPI library's file pointer is wrong";
     }
     // A rank on which something failed takes part all the same: the others are on their way here.
-    const Verdict least = least_of_all(*handle, verdict);
+    const auto [least, piece_bytes] =
+        least_of_all(*handle, {verdict, verdict == Verdict::followed ? mean_piece(view) : 0});
     if (least != Verdict::followed && refusal.empty()) refusal = "another rank's view";
     if (least == Verdict::wrong_pointer) {
         // Without data sieving ROMIO writes to other places in such a view. All of this file's calls are the library's now, so that its
@@ -91,6 +106,7 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
     if (refusal.empty()) {
         handle->view = view;
         handle->view_bytes = followed_bytes;
+        handle->view_piece_bytes = piece_bytes;
     }
     for (Subgroup& subgroup : handle->subgroup) subgroup.calls_left = 0;  // all ranks look at their requests again
     handle->view_refusal = refusal;

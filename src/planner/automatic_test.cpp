@@ -44,6 +44,22 @@ TEST(Automatic, SmallPiecesThatFillTheirRegionGoThroughAggregators) {
     EXPECT_EQ(chosen_for(automatic(), {8, 0, 0, {}}).writers.kind, WritersKind::everyone) << "nobody wants anything";
 }
 
+/// Whoever does not ask the others must not miss a call that would have been collected.
+TEST(Automatic, OnlySmallPiecesNeedAMeeting) {
+    for (const bool writes : {false, true}) {
+        for (std::int64_t piece = 1; piece < 200'000; piece = piece * 5 / 4 + 1) {
+            Demand demand = dense(piece);
+            demand.writes = writes;
+            const bool collected = chosen_for(automatic(), demand).writers.kind == WritersKind::aggregators;
+            EXPECT_EQ(may_collect(automatic(), piece, writes), collected) << piece << (writes ? " written" : " read");
+        }
+        EXPECT_FALSE(may_collect(automatic(), INT64_MAX, writes));
+        Strategy fixed;
+        fixed.writers = {WritersKind::aggregators, 2};
+        EXPECT_TRUE(may_collect(fixed, INT64_MAX, writes)) << "is not asked";
+    }
+}
+
 TEST(Automatic, AggregatorsAreHalfOfTheRanksOrOneATarget) {
     const std::pair<int, std::int64_t> counts[] = {{2, 2}, {3, 2}, {4, 2}, {9, 4}, {32, 16}, {1000, 16}};
     for (const auto& [ranks, wanted] : counts) {

@@ -105,6 +105,9 @@ struct Demand {
 /// writers = "auto" for one call: aggregators where many small pieces fill their region, else everyone. Half as many aggregators as ranks,
 /// two at least and sixteen at most, where no stripes are known, else one a target. Other strategies stay as they are.
 [[nodiscard]] Strategy chosen_for(const Strategy& strategy, const Demand& demand);
+/// Whether chosen_for() may choose aggregators at all for ranks whose pieces have `piece_bytes` on average or more: if not, nobody has to
+/// tell the others what they want.
+[[nodiscard]] bool may_collect(const Strategy& strategy, std::int64_t piece_bytes, bool writes);
 
 /// With mapping = grouped: the first rank of a group (of `groups` after the last), and the group of a rank. Groups are neighbours, as
 /// equal as can be; with more groups than ranks some have none.

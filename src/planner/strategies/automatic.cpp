@@ -24,10 +24,11 @@ bool cyclic(const Strategy& strategy) {
     return strategy.domains == Domains::cyclic || strategy.domains == Domains::group_cyclic;
 }
 
+std::int64_t small_piece_bytes(bool writes) { return writes ? small_written_piece_bytes : small_read_piece_bytes; }
+
 bool suits_aggregators(const Demand& demand) {
-    const std::int64_t small_piece_bytes = demand.writes ? small_written_piece_bytes : small_read_piece_bytes;
     return demand.ranks > 1 && demand.pieces >= many_pieces_a_rank * demand.ranks &&
-           demand.bytes / demand.pieces < small_piece_bytes && demand.bytes >= demand.region.length / 2;
+           demand.bytes / demand.pieces < small_piece_bytes(demand.writes) && demand.bytes >= demand.region.length / 2;
 }
 
 Strategy with(const Strategy& strategy, Writers writers) {
@@ -91,6 +92,10 @@ Strategy chosen_for(const Strategy& strategy, const Demand& demand) {
     if (chosen.stripe.size_bytes == 0 && chosen.buffer_bytes == 0 && cyclic(chosen))
         chosen.buffer_bytes = unstriped_buffer_bytes;
     return chosen;
+}
+
+bool may_collect(const Strategy& strategy, std::int64_t piece_bytes, bool writes) {
+    return strategy.writers.kind != WritersKind::automatic || piece_bytes < small_piece_bytes(writes);
 }
 
 constinit const StrategyEntry automatic_strategy{

@@ -387,7 +387,8 @@ int opened(int fd) {
     if (!name_of(fd, path) || !is_at(path, status)) return tracer::NamedFiles::again;
     Complaint complaint;
     const int error = calls->make_ordinary(path, merge_limit, complaint.words());
-    if (error == 0) return reopen(fd, path, flags);
+    // The same file still: it has been emptied, or is only a copy of a stub's text.
+    if (error == 0) return is_at(path, status) ? 0 : reopen(fd, path, flags);
     if (!is_at(path, status)) return tracer::NamedFiles::again;
     complaint.say();
     return error;

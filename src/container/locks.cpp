@@ -75,6 +75,12 @@ bool StubLock::is_of(int descriptor) const {
 Result<StubLock> StubLock::take(const std::string& path, Kind kind, bool waits) {
     const int operation = (kind == Kind::exclusive ? LOCK_EX : LOCK_SH) | (waits ? 0 : LOCK_NB);
     for (int tries = 0; tries < most_tries; ++tries) {
+        struct stat info{};
+        if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < least_stub_bytes ||
+            info.st_size > most_stub_bytes) {
+            // Files that no stub can be are not even opened; a damaged one is told by who reads it.
+            return StubLock();
+        }
         StubLock lock;
         lock.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         if (lock.descriptor_ < 0) return StubLock();

@@ -35,6 +35,7 @@ LONGEST_STUB: Final = 512
 TWO: Final = ('writers = "aggregators:2"', f"buffer = {BUFFER}", f"stripe = {{ size = {STRIPE}, count = 3 }}")
 AT_SYNC: Final = 'visibility = "sync"'
 SUBFILE_HEADER: Final = 4096
+LOG_HEADER: Final = 4096
 IN_PARTS: Final = ("grouped", "log", "subfiles")
 
 # Buffers and stripes are small, so that the programs' small files take several rounds and parts. Not smaller: PnetCDF
@@ -297,12 +298,12 @@ def expect_groups(path: Path, written: list[Event], wanted: Counter[int]) -> Non
 
 
 def expect_logs(path: Path, written: list[Event], wanted: Counter[int]) -> None:
-    """Each rank has written all of its bytes to a log of its own."""
+    """Each rank has written all of its bytes to a log of its own, behind the 4096 that say whose it is."""
     log = re.compile(re.escape(str(path.parent)) + r"/\.ioweir-([0-9a-f]{32})/logs\.\d+/data\.(\d+)\.(\d+)")
     moved: dict[str, Counter[int]] = defaultdict(Counter)
     names: dict[str, set[str]] = defaultdict(set)
     for event in written:
-        if match := log.fullmatch(event.path):
+        if (match := log.fullmatch(event.path)) and event.offset >= LOG_HEADER:
             moved[match[1]][event.rank] += event.bytes
             names[match[1]].add(event.path)
     (shared,) = [at for at in moved if len(moved[at]) == RANKS]

@@ -218,10 +218,16 @@ protected:
         return {victim, {kind.kind, random.between(1, most), kind.error}};
     }
 
+    /// On all ranks before any of them writes: a writer thread of this process may have another rank's bytes.
+    static void arm(const Fault& fault) {
+        world->backend.arm(fault);
+        PMPI_Barrier(MPI_COMM_WORLD);
+    }
+
     /// Runs with the fault and judges who returns what. The answers of all ranks, and this rank's bytes in back_.
     std::vector<Answer> judge(const Chosen& chosen, const Kind& kind, bool reading, bool at_close) {
         const bool victim = world->rank == chosen.victim;
-        world->backend.arm(victim ? chosen.fault : Fault{});
+        arm(victim ? chosen.fault : Fault{});
         const std::vector<Answer> answers = run(reading);
         if (victim) {
             EXPECT_GT(world->backend.struck(), 0);
@@ -253,7 +259,7 @@ protected:
     /// The same where the error may come later: once on every rank, by whichever call. Returns what this rank's calls said.
     std::vector<Answer> judge_later(const Chosen& chosen, const Kind& kind, bool at_close) {
         const bool victim = world->rank == chosen.victim;
-        world->backend.arm(victim ? chosen.fault : Fault{});
+        arm(victim ? chosen.fault : Fault{});
         const std::vector<Answer> answers = run(false);
         int told = 0;
         const auto hear = [&](int error_class) {
@@ -401,7 +407,7 @@ TEST_F(AnyFault, InSilenceIsSeenByComparingAndByVerify) {
         SCOPED_TRACE(words(i, way, chosen.victim, chosen.fault));
         open_file(std::string("silent.") + way, false, is_divided(way));
         world->notes.clear();  // of a file whose beginning the engine has written, too
-        world->backend.arm(world->rank == chosen.victim ? chosen.fault : Fault{});
+        arm(world->rank == chosen.victim ? chosen.fault : Fault{});
         for (const Answer& answer : write_all_calls()) EXPECT_EQ(answer.error_class, MPI_SUCCESS);
         EXPECT_EQ(world->hooks.File_close(&file_), MPI_SUCCESS);
         const bool struck = on_any_rank(world->backend.struck() > 0);

@@ -116,6 +116,21 @@ def plain_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return clean | dict(extra or {})
 
 
+def session(number: int) -> str:
+    """What the processes of a session are waiting for: a line for each."""
+    lines = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            name, _, rest = (place / "stat").read_text().rpartition(")")
+            state, parent, _, of_session = rest.split()[:4]
+            if int(of_session) == number:
+                words = (place / "cmdline").read_text().replace("\0", " ")
+                lines.append(f"{name}) {state}, child of {parent}, in {(place / 'wchan').read_text()}: {words}")
+        except OSError:  # it has ended meanwhile
+            continue
+    return "\n".join(lines)
+
+
 def run(
     command: Sequence[str | Path],
     *,
@@ -135,6 +150,7 @@ def run(
                 started(process)
             out, err = process.communicate(timeout=timeout)
         except BaseException as problem:
+            left = session(process.pid) if isinstance(problem, subprocess.TimeoutExpired) else ""
             # A launcher ends its ranks when asked politely; killed at once, it would leave them behind.
             process.terminate()
             try:
@@ -143,7 +159,7 @@ def run(
                 os.killpg(process.pid, signal.SIGKILL)
                 out, err = process.communicate()
             if isinstance(problem, subprocess.TimeoutExpired):
-                raise AssertionError(f"{' '.join(words)}: not done after {timeout} s\n{out}\n{err}") from None
+                raise AssertionError(f"{' '.join(words)}: not done after {timeout} s\n{out}\n{err}\n{left}") from None
             raise
     return Finished(process.returncode, out, err)
 

@@ -28,7 +28,7 @@ from ioweir.units import size
 COLLECTED, ALONE = "collected", "alone"
 PIECES = {
     "write": (2048, 4096, 8192, 16384, 32768, 65536),
-    "read": (256, 512, 1024, 2048, 4096),
+    "read": (512, 1024, 2048, 4096, 8192, 16384, 32768),
 }
 """Bytes of a piece; each direction has its own list, around where `writers = "auto"` changes its mind."""
 DATA = "4 MiB"
@@ -40,7 +40,8 @@ INTRODUCTION = """\
 `writers = "auto"` lets ranks write many small pieces through aggregators and everything else directly. Where is the
 border? Strided pieces of a size dealt round among the ranks, through aggregators (cyclic domains, half as many as
 ranks and two at least, buffers of 1 MiB: what `auto` takes) over each rank alone: ratios of speeds within rounds, with
-95 per cent intervals (order statistics). Above 1 it is better to collect. Repeat with
+95 per cent intervals (order statistics). Above 1 it is better to collect. Where ranks share processors they wait for
+one in an exchange, so that `auto` has other borders there (src/planner/strategies/automatic.cpp). Repeat with
 
     make bench-pieces              # builds, measures, writes build/bench/pieces.{json,md}
     make bench-pieces RECORD=1     # the same, and into this page

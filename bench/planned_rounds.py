@@ -25,7 +25,7 @@ def run(
     rounds: int,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[Speeds, set[str]]:
-    """Speeds, and the ways in which ranks exchanged bytes (by the trace).
+    """Speeds, and the ways in which ranks exchanged bytes (by the traces of all processes).
 
     `rules`: for each way the rule of a plan, for the file WAY.data. The closed files of the first round are compared
     byte by byte with what was written, and what is read in every round.
@@ -33,7 +33,7 @@ def run(
     plan, trace = scratch / "plan.toml", scratch / "trace"
     speeds: Speeds = {way: {direction: [] for direction in engine_cases.DIRECTIONS} for way in rules}
     plan.write_text("\n".join(rules.values()), encoding="utf-8")
-    shutil.rmtree(trace, ignore_errors=True)
+    exchanged = set(rules)
     done = 0
     while done < rounds:
         some = 1 if done == 0 else rounds - done
@@ -41,15 +41,16 @@ def run(
             *kernel, "--directory", str(scratch), "--mode", engine_cases.modes_of(rules), "--warm-up", "1",
             "--verify", str(int(done == 0)), "--repeats", str(some), "--salt", str(done),
         ]  # fmt: skip
+        shutil.rmtree(trace, ignore_errors=True)
         traced = launch.Traced(trace, plan, "mpiio")
         lines = launch.run_program(launch.KERNEL_RUNNER, mpi, ranks, arguments, traced, environment)
         for line in sorted(lines, key=lambda line: int(line["repetition"])):
             for direction, values in speeds[line["file"].removesuffix(".data")].items():
                 values.append(line[f"{direction}_mib_per_s"])
+        moved = launch.report(trace)["plan"]["engine"]
+        exchanged &= {
+            Path(row["path"]).stem for row in moved if any("exchanges " in text for text in row["texts"])
+        }  # fmt: skip
         done += some
-    moved = launch.report(trace)["plan"]["engine"]
-    exchanged = {
-        Path(row["path"]).stem for row in moved if any("exchanges " in text for text in row["texts"])
-    }  # fmt: skip
     shutil.rmtree(trace, ignore_errors=True)
     return speeds, exchanged

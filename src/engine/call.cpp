@@ -218,7 +218,8 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     std::optional<Outcome> outcome;
     const bool writes = call.direction == Direction::write;
     bool together = call.collective && handle.team && (writes || handle.effects.reads_together);
-    if (together && !planner::may_collect(handle.strategy, handle.view_piece_bytes, writes)) {
+    if (together &&
+        !planner::may_collect(handle.strategy, handle.view_piece_bytes, writes, handle.team->group->crowded())) {
         together = false;
         ++handle.totals.each_alone;
     }

@@ -1,5 +1,7 @@
 #include "engine/group.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -14,6 +16,18 @@ namespace {
 int test_ranks_per_node() {
     const char* text = std::getenv("IOWEIR_TEST_RANKS_PER_NODE");
     return text != nullptr ? std::max(0, std::atoi(text)) : 0;
+}
+
+/// Collective over the ranks of a node: are there more of them than processors that they may run on?
+bool share_processors(MPI_Comm node) {
+    cpu_set_t processors;
+    CPU_ZERO(&processors);
+    sched_getaffinity(0, sizeof processors,
+                      &processors);  // none on error: then it counts as crowded on all of them alike
+    PMPI_Allreduce(MPI_IN_PLACE, &processors, static_cast<int>(sizeof processors), MPI_BYTE, MPI_BOR, node);
+    int ranks = 1;
+    PMPI_Comm_size(node, &ranks);
+    return ranks > CPU_COUNT(&processors);
 }
 
 }  // namespace
@@ -61,6 +75,9 @@ void Group::settle(MPI_Comm comm, int node_number) {
     PMPI_Bcast(&leader, 1, MPI_INT, 0, node_);
     std::vector<int> leader_of(static_cast<std::size_t>(ranks));
     PMPI_Allgather(&leader, 1, MPI_INT, leader_of.data(), 1, MPI_INT, comm);
+    int crowded = share_processors(node_) ? 1 : 0;
+    PMPI_Allreduce(MPI_IN_PLACE, &crowded, 1, MPI_INT, MPI_MAX, comm);
+    crowded_ = crowded != 0;
 
     std::vector<int> order(leader_of.size());
     std::iota(order.begin(), order.end(), 0);

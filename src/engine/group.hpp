@@ -41,6 +41,8 @@ public:
     /// Local ranks are first_local() .. first_local() + locals() - 1.
     [[nodiscard]] int first_local() const { return first_local_; }
     [[nodiscard]] int locals() const { return locals_; }
+    /// Has some node more ranks of the group than processors that they may run on?
+    [[nodiscard]] bool crowded() const { return crowded_; }
 
     /// Returns what every rank said, by rank, when all have come. Valid until this rank's next call of it.
     [[nodiscard]] std::span<const Contribution> meet(const Contribution& mine);
@@ -84,6 +86,7 @@ private:
     int nodes_ = 1;
     int first_local_ = 0;
     int locals_ = 1;
+    bool crowded_ = false;
     std::vector<int> node_of_;
     std::vector<int> counts_, starts_;  // bytes of each node's contributions
     SharedMemory memory_;

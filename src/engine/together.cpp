@@ -157,7 +157,8 @@ void regroup(Team& team, const planner::Strategy& strategy, Subgroup& subgroup, 
 planner::Strategy choose(const planner::Strategy& asked, const Team& team, bool writes) {
     if (asked.writers.kind != planner::WritersKind::automatic) return asked;
     const Census census = Census::of(team.said);
-    return planner::chosen_for(asked, {team.group->size(), census.bytes, census.pieces, census.region, writes});
+    return planner::chosen_for(
+        asked, {team.group->size(), census.bytes, census.pieces, census.region, writes, team.group->crowded()});
 }
 
 }  // namespace

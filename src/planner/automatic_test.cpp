@@ -32,7 +32,7 @@ TEST(Automatic, SmallPiecesThatFillTheirRegionGoThroughAggregators) {
     EXPECT_EQ(chosen_for(automatic(), sparse).writers.kind, WritersKind::everyone);
     const Demand few{8, 8 * 4096, 8, {0, 8 * 4096}};
     EXPECT_EQ(chosen_for(automatic(), few).writers.kind, WritersKind::everyone) << "nothing to save";
-    Demand reading = dense(4096);
+    Demand reading = dense(65536);
     reading.writes = false;
     EXPECT_EQ(chosen_for(automatic(), reading).writers.kind, WritersKind::everyone) << "no lock";
     reading = dense(1000);
@@ -45,18 +45,37 @@ TEST(Automatic, SmallPiecesThatFillTheirRegionGoThroughAggregators) {
 }
 
 /// Whoever does not ask the others must not miss a call that would have been collected.
-TEST(Automatic, OnlySmallPiecesNeedAMeeting) {
+/// Ranks that share processors wait for one once more in each exchange.
+TEST(Automatic, RanksThatShareProcessorsCollectSmallerPiecesOnly) {
     for (const bool writes : {false, true}) {
+        std::int64_t largest[] = {0, 0};
+        for (const bool crowded : {false, true}) {
+            for (std::int64_t piece = 16; piece <= 1 << 20; piece *= 2) {
+                Demand demand = dense(piece);
+                demand.writes = writes;
+                demand.crowded = crowded;
+                if (chosen_for(automatic(), demand).writers.kind == WritersKind::aggregators) largest[crowded] = piece;
+            }
+        }
+        EXPECT_GT(largest[true], 0);
+        EXPECT_LT(largest[true], largest[false]) << (writes ? "written" : "read");
+    }
+}
+
+TEST(Automatic, OnlySmallPiecesNeedAMeeting) {
+    for (const auto& [writes, crowded] : {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
         for (std::int64_t piece = 1; piece < 200'000; piece = piece * 5 / 4 + 1) {
             Demand demand = dense(piece);
             demand.writes = writes;
+            demand.crowded = crowded;
             const bool collected = chosen_for(automatic(), demand).writers.kind == WritersKind::aggregators;
-            EXPECT_EQ(may_collect(automatic(), piece, writes), collected) << piece << (writes ? " written" : " read");
+            EXPECT_EQ(may_collect(automatic(), piece, writes, crowded), collected)
+                << piece << (writes ? " written" : " read");
         }
-        EXPECT_FALSE(may_collect(automatic(), INT64_MAX, writes));
+        EXPECT_FALSE(may_collect(automatic(), INT64_MAX, writes, crowded));
         Strategy fixed;
         fixed.writers = {WritersKind::aggregators, 2};
-        EXPECT_TRUE(may_collect(fixed, INT64_MAX, writes)) << "is not asked";
+        EXPECT_TRUE(may_collect(fixed, INT64_MAX, writes, crowded)) << "is not asked";
     }
 }
 

@@ -101,13 +101,14 @@ struct Demand {
     std::int64_t pieces = 0;  ///< that lie together in the file, sum over ranks
     layout::Extent region;    ///< the smallest extent that holds them all
     bool writes = true;       ///< a plan serves both directions, and is made for writing
+    bool crowded = false;     ///< on some node ranks share processors
 };
 /// writers = "auto" for one call: aggregators where many small pieces fill their region, else everyone. Half as many aggregators as ranks,
 /// two at least and sixteen at most, where no stripes are known, else one a target. Other strategies stay as they are.
 [[nodiscard]] Strategy chosen_for(const Strategy& strategy, const Demand& demand);
 /// Whether chosen_for() may choose aggregators at all for ranks whose pieces have `piece_bytes` on average or more: if not, nobody has to
 /// tell the others what they want.
-[[nodiscard]] bool may_collect(const Strategy& strategy, std::int64_t piece_bytes, bool writes);
+[[nodiscard]] bool may_collect(const Strategy& strategy, std::int64_t piece_bytes, bool writes, bool crowded = false);
 
 /// With mapping = grouped: the first rank of a group (of `groups` after the last), and the group of a rank. Groups are neighbours, as
 /// equal as can be; with more groups than ranks some have none.

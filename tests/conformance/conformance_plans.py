@@ -25,6 +25,8 @@ RULES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "behind": ('writers = "behind:1"', 'visibility = "sync"', _BUFFER),
     "grouped": ('mapping = "grouped:2"', 'visibility = "sync"'),
+    "log": ('mapping = "log"', 'visibility = "sync"'),
+    "subfiles": ('mapping = "subfiles:3"', _STRIPES),
     "auto": ('writers = "auto"', _BUFFER, _STRIPES),
 }  # fmt: skip
 

@@ -40,6 +40,7 @@ typedef struct MPI_ABI_Request* MPI_Request;
 #define MPI_ERRORS_RETURN ((MPI_Errhandler)0x143)
 #define MPI_FILE_NULL ((MPI_File)0x118)
 #define MPI_INFO_NULL ((MPI_Info)0x130)
+#define MPI_BOR ((MPI_Op)0x29)
 #define MPI_MAX ((MPI_Op)0x23)
 #define MPI_MIN ((MPI_Op)0x22)
 #define MPI_SUM ((MPI_Op)0x21)

@@ -1,8 +1,8 @@
 // mapping shared, writers auto: everyone or aggregators, whichever suits what the ranks ask for in a call.
 //
-// By measurement (docs/results/engine-bars.md): writing pieces of 4 KiB costs more in system calls and in the kernel's lock of the file
-// than in an exchange, on every file system and under both MPI libraries; with 64 KiB it is about even. Reading takes no such lock, and
-// with 4 KiB it is still faster without an exchange. What does not fill its region is as many operations for an aggregator as for everyone.
+// By measurement (docs/results/pieces.md): small pieces cost more in system calls and in the kernel's lock of the file than in an exchange.
+// Where each rank has a processor that holds for larger pieces than where ranks wait for one: those wait once more in an exchange.
+// What does not fill its region is as many operations for an aggregator as for everyone.
 #include <algorithm>
 
 #include "planner/strategies/strategies.hpp"
@@ -11,8 +11,12 @@ namespace ioweir::planner {
 
 namespace {
 
-constexpr std::int64_t small_written_piece_bytes = 32 * 1024;
-constexpr std::int64_t small_read_piece_bytes = 1024;
+/// The largest pieces that are collected.
+struct Border {
+    std::int64_t written_bytes, read_bytes;
+};
+constexpr Border border{32 * 1024, 8 * 1024};
+constexpr Border crowded_border{8 * 1024, 1024};
 /// With fewer there is nothing to save.
 constexpr std::int64_t many_pieces_a_rank = 4;
 /// Where no stripe is known: large enough for storage, small enough to stay in a processor's cache.
@@ -24,11 +28,15 @@ bool cyclic(const Strategy& strategy) {
     return strategy.domains == Domains::cyclic || strategy.domains == Domains::group_cyclic;
 }
 
-std::int64_t small_piece_bytes(bool writes) { return writes ? small_written_piece_bytes : small_read_piece_bytes; }
+bool is_small(std::int64_t piece_bytes, bool writes, bool crowded) {
+    const Border& most = crowded ? crowded_border : border;
+    return piece_bytes <= (writes ? most.written_bytes : most.read_bytes);
+}
 
 bool suits_aggregators(const Demand& demand) {
     return demand.ranks > 1 && demand.pieces >= many_pieces_a_rank * demand.ranks &&
-           demand.bytes / demand.pieces < small_piece_bytes(demand.writes) && demand.bytes >= demand.region.length / 2;
+           is_small(demand.bytes / demand.pieces, demand.writes, demand.crowded) &&
+           demand.bytes >= demand.region.length / 2;
 }
 
 Strategy with(const Strategy& strategy, Writers writers) {
@@ -94,8 +102,8 @@ Strategy chosen_for(const Strategy& strategy, const Demand& demand) {
     return chosen;
 }
 
-bool may_collect(const Strategy& strategy, std::int64_t piece_bytes, bool writes) {
-    return strategy.writers.kind != WritersKind::automatic || piece_bytes < small_piece_bytes(writes);
+bool may_collect(const Strategy& strategy, std::int64_t piece_bytes, bool writes, bool crowded) {
+    return strategy.writers.kind != WritersKind::automatic || is_small(piece_bytes, writes, crowded);
 }
 
 constinit const StrategyEntry automatic_strategy{

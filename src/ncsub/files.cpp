@@ -1,0 +1,236 @@
+#include "ncsub/files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "base/raw_syscall.hpp"
+
+namespace ioweir::ncsub {
+namespace {
+
+Error failed(const std::string& what, const std::string& path, int error) {
+    return {what, path + ": " + std::strerror(error), "is it there, with the rights that are needed, and room?"};
+}
+
+/// An open file, closed at the end.
+class Open {
+public:
+    Open(const std::string& path, int flags, mode_t mode = 0)
+        : path_(path), fd_(raw::openat(AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode)), error_(fd_ < 0 ? errno : 0) {}
+    ~Open() {
+        if (fd_ >= 0) raw::close(fd_);
+    }
+    Open(Open&& other) noexcept : path_(std::move(other.path_)), fd_(other.fd_), error_(other.error_) {
+        other.fd_ = -1;
+    }
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+    Open& operator=(Open&&) = delete;
+    [[nodiscard]] int fd() const { return fd_; }
+    [[nodiscard]] int error() const { return error_; }
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+    /// Bytes that were read, less than asked for at the end of the file; -1: errno says why.
+    ssize_t read(char* to, std::size_t bytes, std::int64_t at) const {
+        std::size_t got = 0;
+        while (got < bytes) {
+            const ssize_t length = raw::pread(fd_, to + got, bytes - got, at + static_cast<off_t>(got));
+            if (length < 0 && errno == EINTR) continue;
+            if (length < 0) return -1;
+            if (length == 0) break;
+            got += static_cast<std::size_t>(length);
+        }
+        return static_cast<ssize_t>(got);
+    }
+    /// 0 or an errno value.
+    [[nodiscard]] int write(const char* from, std::size_t bytes, std::int64_t at) const {
+        for (std::size_t done = 0; done < bytes;) {
+            const ssize_t length = raw::pwrite(fd_, from + done, bytes - done, at + static_cast<off_t>(done));
+            if (length < 0 && errno == EINTR) continue;
+            if (length <= 0) return length < 0 ? errno : EIO;
+            done += static_cast<std::size_t>(length);
+        }
+        return 0;
+    }
+
+private:
+    std::string path_;
+    int fd_;
+    int error_;
+};
+
+std::int64_t product(const Header& header, const std::vector<std::int64_t>& ids, std::size_t from, std::size_t to) {
+    std::int64_t result = 1;
+    for (std::size_t i = from; i < to; ++i) result *= header.dimensions[static_cast<std::size_t>(ids[i])].length;
+    return result;
+}
+
+/// Bytes from one record to the next. The records of a variable that is alone are not padded.
+std::int64_t record_bytes(const Header& header) {
+    std::int64_t sum = 0, count = 0, exact = 0;
+    for (const Variable& variable : header.variables) {
+        if (!header.is_record(variable)) continue;
+        ++count;
+        exact = bytes_of(variable.type) * product(header, variable.dimensions, 1, variable.dimensions.size());
+        sum += (exact + 3) / 4 * 4;
+    }
+    return count == 1 ? exact : sum;
+}
+
+/// Copies what is there, and leaves blocks of zeros out.
+class Copier {
+public:
+    explicit Copier(const Open& output) : output_(output), buffer_(block_bytes) {}
+
+    /// The end of the last byte that the source had; -1: it had none. Empty error: all went well.
+    [[nodiscard]] std::optional<Error> copy(const Open& source, const Copy& what) {
+        for (std::int64_t done = 0; done < what.bytes;) {
+            const auto wanted = static_cast<std::size_t>(std::min(block_bytes, what.bytes - done));
+            const ssize_t got = source.read(buffer_.data(), wanted, what.from + done);
+            if (got < 0) return failed("a file cannot be read", source.path(), errno);
+            if (got == 0) break;
+            const std::int64_t at = what.to + done;
+            const bool zeros = std::all_of(buffer_.begin(), buffer_.begin() + got, [](char c) { return c == 0; });
+            if (const int error = zeros ? 0 : output_.write(buffer_.data(), static_cast<std::size_t>(got), at);
+                error != 0)
+                return failed("a file cannot be written", output_.path(), error);
+            end_ = std::max(end_, at + got);
+            done += got;
+            if (static_cast<std::size_t>(got) < wanted) break;  // what follows was never written
+        }
+        return std::nullopt;
+    }
+    [[nodiscard]] std::int64_t end() const { return end_; }
+
+private:
+    static constexpr std::int64_t block_bytes = 1 << 20;
+    const Open& output_;
+    std::vector<char> buffer_;
+    std::int64_t end_ = 0;
+};
+
+/// Everything but the removal of what is not needed any more.
+Result<std::int64_t> write_merged(const std::string& path, const Logical& logical, const Header& master_header,
+                                  const std::vector<Header>& headers, const Open& output) {
+    std::vector<Open> sources;
+    sources.emplace_back(path, O_RDONLY);
+    for (std::int64_t number = 0; number < logical.subfiles; ++number)
+        sources.emplace_back(subfile_path(path, number), O_RDONLY);
+    for (const Open& source : sources)
+        if (source.fd() < 0) return failed("a file cannot be opened", source.path(), source.error());
+    const std::string header = encode(logical.header);
+    if (const int error = output.write(header.data(), header.size(), 0); error != 0)
+        return failed("a file cannot be written", output.path(), error);
+    Copier copier(output);
+    std::optional<Error> problem;
+    for_each_copy(logical, master_header, headers, [&](const Copy& copy) {
+        if (!problem) problem = copier.copy(sources[static_cast<std::size_t>(copy.subfile + 1)], copy);
+    });
+    if (problem) return *problem;
+    const std::int64_t length = std::max(std::ssize(header), static_cast<std::ptrdiff_t>(copier.end()));
+    struct stat status{};
+    if (::ftruncate(output.fd(), length) != 0 || ::fstat(sources.front().fd(), &status) != 0 ||
+        ::fchmod(output.fd(), status.st_mode & 07777) != 0 || ::fsync(output.fd()) != 0)
+        return failed("a file cannot be written", output.path(), errno);
+    return length;
+}
+
+}  // namespace
+
+std::string without_prefix(const std::string& path) {
+    const std::size_t colon = path.find(':');
+    const std::size_t slash = path.find('/');
+    return colon != std::string::npos && colon > 1 && colon < slash ? path.substr(colon + 1) : path;
+}
+
+Result<Header> read_header(const std::string& path) {
+    const Open file(without_prefix(path), O_RDONLY);
+    if (file.fd() < 0) return failed("a file cannot be opened", path, file.error());
+    constexpr std::size_t first_bytes = 64 * 1024;
+    for (std::size_t wanted = first_bytes;; wanted *= 4) {
+        std::string bytes(wanted, '\0');
+        const ssize_t got = file.read(bytes.data(), wanted, 0);
+        if (got < 0) return failed("a file cannot be read", path, errno);
+        bytes.resize(static_cast<std::size_t>(got));
+        auto decoded = decode(bytes, path);
+        if (!decoded) return decoded.error();
+        if (decoded.value().bytes > 0) return std::move(decoded.value().header);
+        if (bytes.size() < wanted)
+            return Error{"the header of a netCDF file is cut off", path + ": after " + std::to_string(got) + " bytes",
+                         "the file was truncated: take a copy of it"};
+    }
+}
+
+void for_each_copy(const Logical& logical, const Header& master, std::span<const Header> subfiles,
+                   FunctionRef<void(const Copy&)> visit) {
+    const std::int64_t record = record_bytes(master);
+    for (std::size_t v = 0; v < logical.header.variables.size(); ++v) {
+        const Variable& variable = logical.header.variables[v];
+        const std::int64_t element = bytes_of(variable.type);
+        const auto& ids = variable.dimensions;
+        if (!logical.divisions[v]) {
+            const bool has_records = logical.header.is_record(variable);
+            const std::int64_t bytes = element * product(logical.header, ids, has_records ? 1 : 0, ids.size());
+            const std::int64_t from = master.variables[v].begin;
+            for (std::int64_t r = 0; r < (has_records ? std::max<std::int64_t>(0, master.records) : 1); ++r)
+                visit({-1, from + r * record, variable.begin + r * record, bytes});
+            continue;
+        }
+        const Division& division = *logical.divisions[v];
+        const auto d = static_cast<std::size_t>(division.dimension);
+        const std::int64_t outer = product(logical.header, ids, 0, d);
+        const std::int64_t inner = element * product(logical.header, ids, d + 1, ids.size());
+        const std::int64_t length = logical.header.dimensions[static_cast<std::size_t>(ids[d])].length;
+        for (std::int64_t k = 0; k < logical.subfiles; ++k) {
+            const auto& theirs = subfiles[static_cast<std::size_t>(k)].variables;
+            const auto part = std::find_if(theirs.begin(), theirs.end(),
+                                           [&](const Variable& other) { return other.name == variable.name; });
+            const std::int64_t first = division.boundaries[static_cast<std::size_t>(k)];
+            const std::int64_t run = (division.boundaries[static_cast<std::size_t>(k) + 1] - first) * inner;
+            for (std::int64_t o = 0; o < outer && run > 0; ++o)
+                visit({k, part->begin + o * run, variable.begin + (o * length + first) * inner, run});
+        }
+    }
+}
+
+Result<std::int64_t> merge(const std::string& path, const std::string& output) {
+    auto master = read_header(path);
+    if (!master) return master.error();
+    if (!is_master(master.value()))
+        return Error{"no arrays of this netCDF file lie in subfiles", path, "there is nothing to put together"};
+    const auto logical = logical_of(master.value(), path);
+    if (!logical) return logical.error();
+    std::vector<Header> headers;
+    for (std::int64_t number = 0; number < logical.value().subfiles; ++number) {
+        const std::string name = subfile_path(path, number);
+        auto header = read_header(name);
+        if (!header) return header.error();
+        if (auto problem = check_subfile(logical.value(), header.value(), number, name)) return *problem;
+        headers.push_back(header.take());
+    }
+    struct stat there{}, ours{};
+    const bool exists = ::lstat(output.c_str(), &there) == 0;
+    const bool in_place =
+        exists && ::lstat(path.c_str(), &ours) == 0 && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
+    if (exists && !in_place) return Error{"the output exists", output, "remove it, or name another one"};
+    const std::string unfinished = output + ".ioweir-merging";
+    const Open file(unfinished, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (file.fd() < 0) return failed("a file cannot be made", unfinished, file.error());
+    auto length = write_merged(path, logical.value(), master.value(), headers, file);
+    if (length && ::rename(unfinished.c_str(), output.c_str()) != 0)
+        length = failed("a file cannot be renamed", unfinished, errno);
+    if (!length)
+        ::unlink(unfinished.c_str());
+    else if (in_place)
+        for (std::int64_t number = 0; number < logical.value().subfiles; ++number)
+            ::unlink(subfile_path(path, number).c_str());
+    return length;
+}
+
+}  // namespace ioweir::ncsub

@@ -1,0 +1,83 @@
+#include "ncsub/partition.hpp"
+
+#include "base/checked.hpp"
+
+namespace ioweir::ncsub {
+namespace {
+
+/// ceil(index * length / parts) without the product, which may not fit.
+std::int64_t begin_of(std::int64_t length, std::int64_t parts, std::int64_t index) {
+    return index * (length / parts) + ceil_divide(index * (length % parts), parts);
+}
+
+std::string text(std::int64_t number) { return std::to_string(number); }
+
+}  // namespace
+
+Part part_of(std::int64_t length, std::int64_t parts, std::int64_t index) {
+    const std::int64_t begin = begin_of(length, parts, index);
+    return {begin, begin_of(length, parts, index + 1) - begin};
+}
+
+std::int64_t part_holding(std::int64_t length, std::int64_t parts, std::int64_t at) {
+    // Parts may be empty, where there are more of them than indices: the last that begins at or before `at` is not.
+    std::int64_t low = 0;
+    std::int64_t high = parts;
+    while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        (begin_of(length, parts, middle) <= at ? low : high) = middle;
+    }
+    return low;
+}
+
+std::vector<std::int64_t> boundaries_of(std::int64_t length, std::int64_t parts) {
+    std::vector<std::int64_t> boundaries;
+    for (std::int64_t index = 0; index <= parts; ++index) boundaries.push_back(begin_of(length, parts, index));
+    return boundaries;
+}
+
+Choice choose_dimension(const Shape& shape, const Wishes& wishes) {
+    const auto dimensions = static_cast<std::int64_t>(shape.lengths.size());
+    const int first = shape.record ? 1 : 0;
+    if (dimensions <= wishes.min_ndims)
+        return {-1, "it has " + text(dimensions) + " dimensions, and arrays are divided that have more than " +
+                        text(wishes.min_ndims)};
+    if (dimensions <= first) return {-1, shape.record ? "it has no dimension but the unlimited one" : "it is a scalar"};
+    Choice choice{first, ""};
+    if (wishes.par_dim_id) {
+        int wished = -1;
+        for (std::size_t i = 0; i < shape.dimension_ids.size() && wished < 0; ++i)
+            if (shape.dimension_ids[i] == *wishes.par_dim_id) wished = static_cast<int>(i);
+        const std::string instead = "par_dim_id is " + text(*wishes.par_dim_id) + ", ";
+        if (wished < 0)
+            choice.why = instead + "which is none of its dimensions: it is divided along its most significant one";
+        else if (wished < first)
+            choice.why = instead + "which is unlimited: it is divided along its second one";
+        else
+            choice.dimension = wished;
+    }
+    const std::int64_t length = shape.lengths[static_cast<std::size_t>(choice.dimension)];
+    if (length < wishes.subfiles)
+        return {-1, "its dimension " + text(choice.dimension) + " is " + text(length) + " long, and there are " +
+                        text(wishes.subfiles) + " subfiles"};
+    return choice;
+}
+
+Part Groups::ranks_of(std::int64_t subfile) const {
+    if (subfiles_ <= ranks_) return part_of(ranks_, subfiles_, subfile);
+    return {part_holding(subfiles_, ranks_, subfile), 1};
+}
+
+Part Groups::subfiles_of(std::int64_t rank) const {
+    if (subfiles_ <= ranks_) return {part_holding(ranks_, subfiles_, rank), 1};
+    return part_of(subfiles_, ranks_, rank);
+}
+
+std::int64_t Groups::delegate_of(std::int64_t source, std::int64_t subfile) const {
+    const Part keepers = ranks_of(subfile);
+    if (keepers.contains(source)) return source;
+    const std::int64_t number = source < keepers.begin ? source : source - keepers.count;  // among the others
+    return keepers.begin + number % keepers.count;
+}
+
+}  // namespace ioweir::ncsub

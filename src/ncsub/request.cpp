@@ -1,0 +1,105 @@
+#include "ncsub/request.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.hpp"
+
+namespace ioweir::ncsub {
+namespace {
+
+/// Calls copy(packed place, memory place) for every element, both counted in elements.
+template <typename Copy>
+void for_each_mapped(std::span<const std::int64_t> count, std::span<const std::int64_t> map, Copy&& copy) {
+    for (const std::int64_t n : count)
+        if (n <= 0) return;
+    std::vector<std::int64_t> at(count.size(), 0);
+    std::int64_t memory = 0;
+    for (std::int64_t packed = 0;; ++packed) {
+        copy(packed, memory);
+        std::size_t d = count.size();
+        for (; d > 0; --d) {
+            memory += map[d - 1];
+            if (++at[d - 1] < count[d - 1]) break;
+            memory -= count[d - 1] * map[d - 1];
+            at[d - 1] = 0;
+        }
+        if (d == 0) return;
+    }
+}
+
+/// Calls copy(place in the whole, place in the piece, bytes) for every contiguous run.
+template <typename Copy>
+void for_each_run(const Request& whole, int dimension, const Piece& piece, std::size_t element_bytes, Copy&& copy) {
+    const auto divided = static_cast<std::size_t>(dimension);
+    std::size_t outer = 1;
+    std::size_t inner = element_bytes;
+    for (std::size_t d = 0; d < whole.count.size(); ++d) {
+        if (d < divided) outer *= static_cast<std::size_t>(whole.count[d]);
+        if (d > divided) inner *= static_cast<std::size_t>(whole.count[d]);
+    }
+    const std::size_t row = static_cast<std::size_t>(whole.count[divided]) * inner;
+    const std::size_t run = static_cast<std::size_t>(piece.request.count[divided]) * inner;
+    const std::size_t first = static_cast<std::size_t>(piece.first) * inner;
+    for (std::size_t i = 0; i < outer; ++i) copy(i * row + first, i * run, run);
+}
+
+}  // namespace
+
+std::int64_t elements_of(const Request& request) {
+    std::int64_t product = 1;
+    for (const std::int64_t n : request.count) product *= n;
+    return product;
+}
+
+std::vector<Piece> split(const Request& request, int dimension, std::span<const std::int64_t> boundaries) {
+    std::vector<Piece> pieces;
+    if (elements_of(request) == 0) return pieces;
+    const auto d = static_cast<std::size_t>(dimension);
+    const std::int64_t stride = request.stride[d];
+    for (std::int64_t done = 0; done < request.count[d];) {
+        const std::int64_t at = request.start[d] + done * stride;
+        const auto next = std::upper_bound(boundaries.begin(), boundaries.end(), at);
+        Piece piece{next - boundaries.begin() - 1, request, done};
+        const std::int64_t fit = ceil_divide(*next - at, stride);
+        piece.request.start[d] = at - *(next - 1);
+        piece.request.count[d] = std::min(fit, request.count[d] - done);
+        done += piece.request.count[d];
+        pieces.push_back(std::move(piece));
+    }
+    return pieces;
+}
+
+void gather(const Request& whole, int dimension, const Piece& piece, std::size_t element_bytes, const std::byte* from,
+            std::byte* to) {
+    for_each_run(whole, dimension, piece, element_bytes,
+                 [&](std::size_t in_whole, std::size_t in_piece, std::size_t bytes) {
+                     std::memcpy(to + in_piece, from + in_whole, bytes);
+                 });
+}
+
+void scatter(const Request& whole, int dimension, const Piece& piece, std::size_t element_bytes, const std::byte* from,
+             std::byte* to) {
+    for_each_run(whole, dimension, piece, element_bytes,
+                 [&](std::size_t in_whole, std::size_t in_piece, std::size_t bytes) {
+                     std::memcpy(to + in_whole, from + in_piece, bytes);
+                 });
+}
+
+void pack_mapped(std::span<const std::int64_t> count, std::span<const std::int64_t> map, std::size_t element_bytes,
+                 const std::byte* from, std::byte* to) {
+    for_each_mapped(count, map, [&](std::int64_t packed, std::int64_t memory) {
+        std::memcpy(to + static_cast<std::size_t>(packed) * element_bytes,
+                    from + memory * static_cast<std::int64_t>(element_bytes), element_bytes);
+    });
+}
+
+void unpack_mapped(std::span<const std::int64_t> count, std::span<const std::int64_t> map, std::size_t element_bytes,
+                   const std::byte* from, std::byte* to) {
+    for_each_mapped(count, map, [&](std::int64_t packed, std::int64_t memory) {
+        std::memcpy(to + memory * static_cast<std::int64_t>(element_bytes),
+                    from + static_cast<std::size_t>(packed) * element_bytes, element_bytes);
+    });
+}
+
+}  // namespace ioweir::ncsub

@@ -1,0 +1,49 @@
+// Accesses to arrays: start, count and stride in each dimension; cut at the boundaries of subfiles, and their elements moved between packed
+// buffers (Son et al. 2016, Algorithm 3). Pure.
+// What does not live here: whether a request is valid and who carries a piece out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ioweir::ncsub {
+
+/// Elements start, start + stride, ... of each dimension. Counts and starts from 0, strides from 1; all of one length.
+struct Request {
+    std::vector<std::int64_t> start;
+    std::vector<std::int64_t> count;
+    std::vector<std::int64_t> stride;
+    friend bool operator==(const Request&, const Request&) = default;
+};
+
+/// Elements of a request; of one without dimensions (a scalar's) 1.
+[[nodiscard]] std::int64_t elements_of(const Request& request);
+
+/// What a request wants of one subfile.
+struct Piece {
+    std::int64_t subfile = 0;
+    Request request;  ///< in the subfile's own indices
+    std::int64_t first =
+        0;  ///< the index, along the divided dimension of the whole request, of the piece's first element
+    friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+/// The pieces of a valid request for an array that is divided along `dimension`, subfile k having the indices from boundaries[k] to before
+/// boundaries[k + 1]: rising, none empty. A stride goes on across boundaries: of 0, 3, 6, 9 over parts of 5, the second has 1 and 4.
+[[nodiscard]] std::vector<Piece> split(const Request& request, int dimension, std::span<const std::int64_t> boundaries);
+
+/// Copies the elements of a piece out of the packed elements of its whole request, or back into them.
+void gather(const Request& whole, int dimension, const Piece& piece, std::size_t element_bytes, const std::byte* from,
+            std::byte* to);
+void scatter(const Request& whole, int dimension, const Piece& piece, std::size_t element_bytes, const std::byte* from,
+             std::byte* to);
+
+/// Packs elements that lie `map[d]` elements apart in memory along dimension d (netCDF's imap), or puts them back.
+void pack_mapped(std::span<const std::int64_t> count, std::span<const std::int64_t> map, std::size_t element_bytes,
+                 const std::byte* from, std::byte* to);
+void unpack_mapped(std::span<const std::int64_t> count, std::span<const std::int64_t> map, std::size_t element_bytes,
+                   const std::byte* from, std::byte* to);
+
+}  // namespace ioweir::ncsub

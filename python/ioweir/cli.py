@@ -517,7 +517,8 @@ def gc(
         _print_json(rows)
     else:
         print("\n".join(container.orphans_to_text(rows, yes)))
-    sys.exit(EXIT_FAILED if yes and any(row["problem"] for row in rows) else 0)
+    # What is in use goes without us, with the last process that has it open.
+    sys.exit(EXIT_FAILED if yes and any(row["problem"] and not row["in_use"] for row in rows) else 0)
 
 
 def compiler() -> None:

@@ -97,6 +97,9 @@ def remove(rows: list[dict[str, Any]]) -> None:
             compiled().remove_orphan(row["directory"])
         except ValueError as error:
             row["problem"] = str(error)
+            # Somebody may have opened it since.
+            there = compiled().find_orphans(str(Path(row["directory"]).parent))
+            row["in_use"] = any(one["in_use"] for one in there if one["directory"] == row["directory"])
 
 
 def orphans_to_text(rows: list[dict[str, Any]], removed: bool) -> list[str]:

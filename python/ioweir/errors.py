@@ -28,7 +28,8 @@ EXIT_CODES: Final[tuple[tuple[str, str], ...]] = (
     (
         "1",
         "could not be done: no trace in the directory, doctor found something that stops tracing; "
-        "kernel: a wrong byte; check: a file is not whole; gc: something is left; lab status: something is missing",
+        "kernel: a wrong byte; check: a file is not whole; gc: something cannot be removed; "
+        "lab status: something is missing",
     ),
     ("2", "the command line or the plan is wrong"),
     ("3", "compare: the runs are of different programs (--force compares them all the same)"),

@@ -21,6 +21,7 @@ nb::dict describe_container(const std::string& path) {
     nb::dict row;
     row["path"] = path;
     row["id"] = what.stub.id;
+    row["version"] = what.stub.version;
     row["mapping"] = to_text(what.stub.shape);
     row["directory"] = what.directory;
     row["bytes"] = what.bytes;
@@ -54,6 +55,7 @@ nb::list find_orphans(const std::string& folder) {
         row["file"] = orphan.file;
         row["bytes"] = orphan.bytes;
         row["problem"] = orphan.problem;
+        row["in_use"] = orphan.in_use;
         rows.append(row);
     }
     return rows;

@@ -29,7 +29,17 @@ TEST(Stub, IsShortTextThatReadsBack) {
 }
 
 TEST(Stub, EveryDamageIsSeen) {
-    const std::string text = to_text(new_stub({3}).take());
+    Stub stub = new_stub({3}).take();
+    const std::string text = to_text(stub);
+    stub.version = 2;
+    const std::string earlier = to_text(stub);
+    EXPECT_TRUE(earlier.starts_with("ioweir container 2\n"));
+    EXPECT_EQ(parse_stub(earlier).value(), stub);
+    for (std::size_t at = 0; at < earlier.size(); ++at) {
+        std::string damaged = earlier;
+        damaged[at] = static_cast<char>(damaged[at] ^ 1);
+        EXPECT_FALSE(parse_stub(damaged).ok()) << "byte " << at << ": " << damaged;
+    }
     for (std::size_t at = 0; at < text.size(); ++at) {
         std::string damaged = text;
         damaged[at] = static_cast<char>(damaged[at] ^ 1);
@@ -37,9 +47,11 @@ TEST(Stub, EveryDamageIsSeen) {
         EXPECT_FALSE(parsed.ok()) << "byte " << at << ": " << damaged;
         EXPECT_FALSE(parse_stub(text.substr(0, at)).ok()) << at;
     }
-    const auto later = parse_stub("ioweir container 3\nid 0\n");
-    ASSERT_FALSE(later.ok());
-    EXPECT_EQ(later.error().value, "3");
+    for (const char* const version : {"1", "4", "22"}) {
+        const auto other = parse_stub("ioweir container " + std::string(version) + "\nid 0\n");
+        ASSERT_FALSE(other.ok());
+        EXPECT_EQ(other.error().value, version);
+    }
 }
 
 TEST(Stub, OrdinaryFilesAreNone) {
@@ -207,9 +219,10 @@ TEST(Container, DamageToWhatWasCompleteIsSaid) {
     EXPECT_FALSE(Container::open(place.backend, place.clock, place.directory, {true, false, 0, 0, 0}).ok());
     // An index that is gone, and one that has lost a whole batch.
     fs::remove(index);
-    EXPECT_NE(describe(place.path).error().message().find("1 of 1 index files"), std::string::npos);
+    EXPECT_NE(describe(place.path).error().message().find("1 of 1 index files are not there (index.1.3)"),
+              std::string::npos);
     spill(index, "");
-    EXPECT_NE(describe(place.path).error().message().find("bytes shorter"), std::string::npos);
+    EXPECT_NE(describe(place.path).error().message().find("index.1.3 is 104 bytes shorter"), std::string::npos);
     const std::string closed = place.directory.path + "/closed." + std::to_string(generation);
     const std::string said = slurp(closed);
     spill(index, complete);

@@ -290,6 +290,7 @@ TEST_P(Crash, OfAReaderLeavesADirectoryThatCanBeRemoved) {
         const auto orphans = find_orphans(place.folder).value();
         ASSERT_EQ(orphans.size(), 1U);
         EXPECT_NE(orphans.front().problem.find("open"), std::string::npos);
+        EXPECT_TRUE(orphans.front().in_use);
         EXPECT_FALSE(remove_orphan(place.directory.path).ok());
         one.end(signal);
         EXPECT_EQ(other.read(after.size()), after);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <string_view>
 
 #include "base/function_ref.hpp"
+#include "container/data_header.hpp"
 #include "container/generations.hpp"
 #include "container/subfiles.hpp"
 
@@ -60,23 +62,26 @@ Result<std::string> read_part(int descriptor, const std::string& path, std::int6
 /// What an index has, batch by batch: one that a writer has spread over the whole file may be large.
 struct Walked {
     std::int64_t bytes = 0;
-    std::string damage;  ///< empty: none
+    std::string damage;    ///< empty: none
+    bool foreign = false;  ///< it is a batch of another container
 };
-Result<Walked> walk_batches(int descriptor, const std::string& path, FunctionRef<void(Batch)> visitor) {
+Result<Walked> walk_batches(const Identity& identity, int descriptor, const std::string& path,
+                            FunctionRef<void(Batch)> visitor) {
     struct stat info{};
     if (::fstat(descriptor, &info) != 0) return missing(path, errno);
     Walked walked;
     while (walked.bytes < info.st_size) {
-        const auto head = read_part(descriptor, path, walked.bytes, batch_header_bytes);
+        const auto head = read_part(descriptor, path, walked.bytes, most_batch_header_bytes);
         if (!head) return head.error();
         const std::int64_t wanted = read_head(head.value()).bytes;
         // Nothing that is not there: the number of entries may be damaged.
         const bool whole = wanted > 0 && wanted <= info.st_size - walked.bytes;
-        const auto text = read_part(descriptor, path, walked.bytes, whole ? wanted : batch_header_bytes);
+        const auto text = read_part(descriptor, path, walked.bytes, whole ? wanted : most_batch_header_bytes);
         if (!text) return text.error();
         if (text.value().empty()) break;  // somebody has cut it meanwhile
-        Decoded decoded = decode(text.value(), walked.bytes);
+        Decoded decoded = decode(text.value(), identity, walked.bytes);
         walked.damage = std::move(decoded.damage);
+        walked.foreign = decoded.foreign;
         if (!walked.damage.empty()) return walked;
         walked.bytes += std::ssize(text.value());
         for (Batch& batch : decoded.batches) visitor(std::move(batch));
@@ -114,10 +119,12 @@ std::vector<std::string> folders(const Directory& directory) {
 int make_folders(const Directory& directory, const std::string& stub_path, const Stub& stub) {
     if (const int error = write_new(directory.path + "/about", to_text(stub) + "file " + stub_path + "\n"); error != 0)
         return error;
+    std::int64_t group = 0;
     for (const std::string& folder : folders(directory)) {
         if (::mkdir(folder.c_str(), 0777) != 0) return errno;
         if (directory.is_log()) continue;
-        if (const int error = write_new(folder + "/data", ""); error != 0) return error;
+        if (const int error = write_new(directory.data(group), data_header(directory, group)); error != 0) return error;
+        ++group;
     }
     return 0;
 }
@@ -127,40 +134,65 @@ Error damaged(const std::string& path, const std::string& what) {
             "what was written since the sync or close before it is lost; restore it from a copy"};
 }
 
+std::string name_of(std::uint32_t generation, std::uint32_t rank) {
+    return std::string(index_prefix) + std::to_string(generation) + "." + std::to_string(rank);
+}
+
+/// What an index has that should not be in it; empty: nothing.
+std::string why_not_its(const Directory& directory, const IndexFile& file, const Batch& batch) {
+    if (batch.time.generation != file.generation || batch.time.rank != file.rank)
+        return "it is " + name_of(batch.time.generation, batch.time.rank);
+    if (directory.folder(batch.source) != folder_of(file.path))
+        return "it is of another file (source " + std::to_string(batch.source) + ")";
+    return {};
+}
+
+/// What was closed and is not there; empty: it all is.
+std::string why_not_all(const Left& closed, const Left& there) {
+    const Left gone = closed - there;
+    const auto writer = gone.only_one();
+    if (gone.files > 0) {
+        const std::string which = writer ? " (" + name_of(writer->generation, writer->rank) + ")" : std::string();
+        return std::to_string(gone.files) + " of " + std::to_string(closed.files) + " index files are not there" +
+               which;
+    }
+    if (gone.files < 0 || gone.bytes <= 0) return {};
+    const std::string which = writer ? name_of(writer->generation, writer->rank) + " is " : "its index files are ";
+    return which + std::to_string(gone.bytes) + " bytes shorter than at close";
+}
+
 /// Whether nothing changed meanwhile is for the caller to find out.
 Result<Indexes> read_once(const Directory& directory, const Generations& then) {
     Indexes all;
     all.open = then.open;
     const auto files = index_files(directory);
     if (!files) return files.error();
+    const Identity identity = directory.identity();
     Left left;
     for (const IndexFile& file : files.value()) {
-        std::int64_t other = -1;  // whose bytes it says to have, if they are not in its folder
+        std::string wrong;
         const auto take = [&](Batch batch) {
-            if (directory.folder(batch.source) != folder_of(file.path)) other = batch.source;
+            if (wrong.empty()) wrong = why_not_its(directory, file, batch);
             all.last = std::max(all.last, batch.time.stamp);
             all.map.add(std::move(batch));
         };
         const int descriptor = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
         if (descriptor < 0) return missing(file.path, errno);
-        const auto walked = walk_batches(descriptor, file.path, take);
+        const auto walked = walk_batches(identity, descriptor, file.path, take);
         ::close(descriptor);
         if (!walked) return walked.error();
-        if (other >= 0) return damaged(file.path, "it is of another file (source " + std::to_string(other) + ")");
+        if (!wrong.empty()) return damaged(file.path, wrong);
         const std::string& damage = walked.value().damage;
         const bool unfinished = std::binary_search(then.open.begin(), then.open.end(), file.generation);
-        if (!damage.empty() && !unfinished) return damaged(file.path, damage);
+        if (!damage.empty() && (!unfinished || walked.value().foreign)) return damaged(file.path, damage);
         if (!damage.empty()) all.torn.push_back(file.path + ": " + damage);
         if (unfinished) continue;
-        ++left.files;
-        left.bytes += walked.value().bytes;
+        if (file.generation > then.last)
+            return damaged(file.path, "nothing says that its generation was closed; closed." +
+                                          std::to_string(file.generation) + " or a later one is not there");
+        left += Left::of(file.generation, file.rank, walked.value().bytes);
     }
-    if (left.files < then.left.files)
-        return damaged(directory.path, std::to_string(then.left.files - left.files) + " of " +
-                                           std::to_string(then.left.files) + " index files are not there");
-    if (left.files == then.left.files && left.bytes < then.left.bytes)
-        return damaged(directory.path, "its index files are " + std::to_string(then.left.bytes - left.bytes) +
-                                           " bytes shorter than they were at close");
+    if (const std::string why = why_not_all(then.left, left); !why.empty()) return damaged(directory.path, why);
     all.map.settle();
     return all;
 }
@@ -206,8 +238,17 @@ std::string Directory::data(std::int64_t source) const {
            std::to_string(static_cast<std::uint32_t>(source));
 }
 
+Identity Directory::identity() const {
+    if (version < 3) return std::nullopt;
+    const std::string digits = id();
+    std::array<std::uint8_t, 16> bytes{};
+    for (std::size_t i = 0; i < bytes.size() && 2 * i + 2 <= digits.size(); ++i)
+        std::from_chars(digits.data() + 2 * i, digits.data() + 2 * i + 2, bytes[i], 16);
+    return bytes;
+}
+
 Directory directory_of(const std::string& stub_path, const Stub& stub) {
-    return {directory_of(stub_path, stub.id), stub.shape};
+    return {directory_of(stub_path, stub.id), stub.shape, stub.version};
 }
 
 int make(const Directory& directory, const std::string& stub_path, const Stub& stub) {
@@ -283,17 +324,19 @@ Result<std::int64_t> length(const Directory& directory) {
     for (std::int64_t group = 0; group < directory.shape.count; ++group) {
         struct stat info{};
         if (::stat(directory.data(group).c_str(), &info) != 0) return missing(directory.data(group), errno);
-        longest = std::max<std::int64_t>(longest, info.st_size);
+        longest = std::max<std::int64_t>(longest, info.st_size - directory.data_begin());
     }
     return longest;
 }
 
 int set_length(const Directory& directory, std::int64_t bytes, bool grow) {
+    if (bytes > INT64_MAX - directory.data_begin()) return EFBIG;
     for (std::int64_t group = 0; group < (grow ? 1 : directory.shape.count); ++group) {
         struct stat info{};
         if (::stat(directory.data(group).c_str(), &info) != 0) return errno;
-        if (grow ? info.st_size >= bytes : info.st_size <= bytes) continue;
-        if (::truncate(directory.data(group).c_str(), bytes) != 0) return errno;
+        const std::int64_t wanted = directory.data_begin() + bytes;
+        if (grow ? info.st_size >= wanted : info.st_size <= wanted) continue;
+        if (::truncate(directory.data(group).c_str(), wanted) != 0) return errno;
     }
     return 0;
 }

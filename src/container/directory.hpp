@@ -3,7 +3,7 @@
 //   .ioweir-ID/about                        for a person, and for whoever looks for orphans: the stub's text and its name
 //   .ioweir-ID/open.G, closed.G             generation G of writing is under way (or its job has died), or is complete
 //   .ioweir-ID/whole                        the ordinary file that is to take the stub's place (merge.hpp)
-//   .ioweir-ID/group.N/data                 grouped: the bytes of group N, each at its logical offset
+//   .ioweir-ID/group.N/data                 grouped: whose they are, and the bytes of group N, in the logical file's order
 //   .ioweir-ID/group.N/index.G.R            who wrote what of it: rank R in generation G (index.hpp)
 //   .ioweir-ID/logs.F/data.G.R, index.G.R   log: the same of each writer, in folder F = R modulo 64
 //
@@ -32,7 +32,17 @@ namespace ioweir::container {
 struct Directory {
     std::string path;
     Shape shape;
+    int version = newest_version;  ///< of the stub, and so of everything in it
 
+    /// Of the container: 32 hexadecimal digits.
+    [[nodiscard]] std::string id() const { return path.substr(path.rfind(".ioweir-") + 8); }
+    /// What each batch of its indexes says to be of.
+    [[nodiscard]] Identity identity() const;
+    /// Place 0 of a group's file lies there: behind its header, and so far behind it that what is aligned in the logical file is so here.
+    /// In a log, places are where bytes lie.
+    [[nodiscard]] std::int64_t data_begin() const {
+        return shape.kind == Shape::Kind::grouped && version >= 3 ? std::int64_t{1} << 20 : 0;
+    }
     /// Of a source's data and its indexes.
     [[nodiscard]] std::string folder(std::int64_t source) const;
     [[nodiscard]] std::string data(std::int64_t source) const;
@@ -81,7 +91,7 @@ struct Indexes {
 /// All indexes. Damage to what was complete is an Error that names the file; the directory or a folder missing, too.
 [[nodiscard]] Result<Indexes> read_indexes(const Directory& directory);
 
-/// Of the logical file: with groups the longest of their files. An Error names the one that is missing.
+/// Of the logical file: with groups as far as the longest of their files goes. An Error names the one that is missing.
 /// With logs all indexes are read.
 [[nodiscard]] Result<std::int64_t> length(const Directory& directory);
 /// Grouped: makes every group's file at most (`grow`: the first group's at least) so long. An errno value.

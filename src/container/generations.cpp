@@ -16,7 +16,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/checksum.hpp"
+#include "container/checked_text.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -60,17 +60,25 @@ struct Said {
     Left left;
 };
 
-constexpr std::size_t most_closed_bytes = 200;
+constexpr std::size_t most_closed_bytes = 400;
 
-std::string closed_text(const Said& said) {
-    std::array<char, most_closed_bytes> text{};
-    std::snprintf(text.data(), text.size(), "stamp %016llx\nindexes %lld\nbytes %lld\n",
-                  static_cast<unsigned long long>(said.stamp), static_cast<long long>(said.left.files),
-                  static_cast<long long>(said.left.bytes));
-    std::string facts = text.data();
-    std::snprintf(text.data(), text.size(), "check %016llx\n",
-                  static_cast<unsigned long long>(checksum(facts.data(), facts.size())));
-    return facts + text.data();
+/// Whose it is; version 2 did not say.
+std::string closed_head(const Directory& directory, std::uint32_t generation) {
+    if (directory.version < 3) return {};
+    return "ioweir closed 3\nid " + directory.id() + "\ngeneration " + std::to_string(generation) + "\n";
+}
+
+std::string closed_text(const Directory& directory, std::uint32_t generation, const Said& said) {
+    const auto number = [](auto value) { return " " + std::to_string(value); };
+    const Left& left = said.left;
+    std::array<char, 32> stamp{};
+    std::snprintf(stamp.data(), stamp.size(), "stamp %016llx\n", static_cast<unsigned long long>(said.stamp));
+    std::string text = closed_head(directory, generation) + stamp.data() + "indexes" + number(left.files) + "\nbytes" +
+                       number(left.bytes) + "\n";
+    if (directory.version >= 3)
+        text += "names" + number(left.generations) + number(left.ranks) + "\nweights" + number(left.generation_bytes) +
+                number(left.rank_bytes) + number(left.mixed) + "\n";
+    return with_check(text);
 }
 
 struct Read {
@@ -78,22 +86,27 @@ struct Read {
     int error = 0;             ///< an errno value, where it cannot be read
 };
 
-Read read_closed(const std::string& path) {
+Read read_closed(const Directory& directory, std::uint32_t generation) {
+    const std::string path = file_of(directory, closed_prefix, generation);
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return {std::nullopt, errno};
     const std::string text = begin_of(descriptor, 0, most_closed_bytes);
     ::close(descriptor);
-    Said said;
-    unsigned long long stamp = 0;
+    const std::string head = closed_head(directory, generation);
+    if (!text.starts_with(head)) return {};
+    unsigned long long stamp = 0, generations = 0, ranks = 0, generation_bytes = 0, rank_bytes = 0, mixed = 0;
     long long files = 0, bytes = 0;
-    if (std::sscanf(text.c_str(), "stamp %16llx\nindexes %lld\nbytes %lld\n", &stamp, &files, &bytes) != 3) return {};
-    said = {static_cast<Stamp>(stamp), {files, bytes}};
-    if (text != closed_text(said) || said.stamp < 0) return {};
+    const int found = std::sscanf(text.c_str() + head.size(),
+                                  "stamp %16llx\nindexes %lld\nbytes %lld\nnames %llu %llu\nweights %llu %llu %llu\n",
+                                  &stamp, &files, &bytes, &generations, &ranks, &generation_bytes, &rank_bytes, &mixed);
+    if (found < 3) return {};
+    const Said said{static_cast<Stamp>(stamp), {files, bytes, generations, ranks, generation_bytes, rank_bytes, mixed}};
+    if (text != closed_text(directory, generation, said) || said.stamp < 0) return {};
     return {said, 0};
 }
 
-std::optional<Stamp> stamp_of_closed(const std::string& path) {
-    const Read read = read_closed(path);
+std::optional<Stamp> stamp_of_closed(const Directory& directory, std::uint32_t generation) {
+    const Read read = read_closed(directory, generation);
     return read.said ? std::optional(read.said->stamp) : std::nullopt;
 }
 
@@ -103,7 +116,7 @@ Stamp stamp_of_index(const std::string& path) {
     if (descriptor < 0) return 0;
     Stamp last = 0;
     for (std::int64_t at = 0;;) {
-        const BatchHead head = read_head(begin_of(descriptor, at, batch_header_bytes));
+        const BatchHead head = read_head(begin_of(descriptor, at, most_batch_header_bytes));
         if (head.bytes == 0) break;
         last = std::max(last, head.stamp);
         at += head.bytes;
@@ -182,6 +195,57 @@ private:
 
 }  // namespace
 
+namespace {
+
+/// The finalizer of SplitMix64 (Steele et al. 2014).
+std::uint64_t mixed_name(std::uint64_t generation, std::uint64_t rank) {
+    std::uint64_t bits = (generation << 32 | rank) + 0x9e3779b97f4a7c15U;
+    bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9U;
+    bits = (bits ^ bits >> 27) * 0x94d049bb133111ebU;
+    return bits ^ bits >> 31;
+}
+
+}  // namespace
+
+Left Left::of(std::uint32_t generation, std::uint32_t rank, std::int64_t bytes) {
+    const auto weight = static_cast<std::uint64_t>(bytes);
+    return {
+        1, bytes, generation, rank, generation * weight, rank * weight, mixed_name(generation, rank) * (weight + 1)};
+}
+
+Left& Left::operator+=(const Left& other) {
+    files += other.files;
+    bytes += other.bytes;
+    generations += other.generations;
+    ranks += other.ranks;
+    generation_bytes += other.generation_bytes;
+    rank_bytes += other.rank_bytes;
+    mixed += other.mixed;
+    return *this;
+}
+
+Left Left::operator-(const Left& other) const {
+    return {files - other.files,
+            bytes - other.bytes,
+            generations - other.generations,
+            ranks - other.ranks,
+            generation_bytes - other.generation_bytes,
+            rank_bytes - other.rank_bytes,
+            mixed - other.mixed};
+}
+
+std::optional<Left::Writer> Left::only_one() const {
+    if (files < 0 || files > 1 || bytes < 0 || files + bytes == 0) return std::nullopt;
+    const auto weight = static_cast<std::uint64_t>(bytes);
+    // A whole file is gone, or the bytes of one alone differ.
+    const std::uint64_t generation = files == 1 ? generations : generation_bytes / weight;
+    const std::uint64_t rank = files == 1 ? ranks : rank_bytes / weight;
+    if (generation == 0 || generation > UINT32_MAX || rank > UINT32_MAX) return std::nullopt;
+    // Two that are shorter look like one between them but for this.
+    if (mixed != mixed_name(generation, rank) * (weight + static_cast<std::uint64_t>(files))) return std::nullopt;
+    return Writer{static_cast<std::uint32_t>(generation), static_cast<std::uint32_t>(rank)};
+}
+
 int end_generation(const Directory& directory, std::uint32_t generation, Stamp last, Left left) {
     const TakingOver over(directory);
     const auto there = numbers_in(directory);
@@ -191,15 +255,14 @@ int end_generation(const Directory& directory, std::uint32_t generation, Stamp l
     std::vector<std::uint32_t> before;
     for (const std::uint32_t number : there.value().closed) {
         if (number > generation || !over.allowed()) continue;
-        const Read read = read_closed(file_of(directory, closed_prefix, number));
+        const Read read = read_closed(directory, number);
         if (!read.said) continue;
         before.push_back(number);
         said.stamp = std::max(said.stamp, read.said->stamp);
-        said.left.files += read.said->left.files;
-        said.left.bytes += read.said->left.bytes;
+        said.left += read.said->left;
     }
     const std::string open = file_of(directory, open_prefix, generation);
-    if (const int error = write_file(open, 0, closed_text(said)); error != 0) return error;
+    if (const int error = write_file(open, 0, closed_text(directory, generation, said)); error != 0) return error;
     // In this order nothing is ever counted twice.
     for (const std::uint32_t number : before) ::unlink(file_of(directory, closed_prefix, number).c_str());
     return ::rename(open.c_str(), file_of(directory, closed_prefix, generation).c_str()) == 0 ? 0 : errno;
@@ -209,11 +272,12 @@ Result<Generations> generations_in(const Directory& directory) {
     for (int attempt = 0;; ++attempt) {
         auto there = numbers_in(directory);
         if (!there) return there.error();
-        Generations all{std::move(there.value().open), {}};
+        Generations all{std::move(there.value().open), {}, 0};
+        if (!all.open.empty()) all.last = all.open.back();
         bool gone = false;
         for (const std::uint32_t number : there.value().closed) {
             const std::string path = file_of(directory, closed_prefix, number);
-            const Read read = read_closed(path);
+            const Read read = read_closed(directory, number);
             if (read.error == ENOENT && attempt < 10) {
                 gone = true;  // replaced by another one since
                 break;
@@ -223,8 +287,8 @@ Result<Generations> generations_in(const Directory& directory) {
                     "a damaged part of an ioweir container",
                     path + ": " + (read.error != 0 ? std::strerror(read.error) : "it is not as ioweir writes it"),
                     "restore it from a copy"};
-            all.left.files += read.said->left.files;
-            all.left.bytes += read.said->left.bytes;
+            all.left += read.said->left;
+            all.last = std::max(all.last, number);
         }
         if (!gone) return all;
     }
@@ -247,7 +311,7 @@ Result<Stamp> largest_stamp(const Directory& directory, std::span<const std::uin
     Stamp largest = 0;
     bool all_said = true;
     for (const std::uint32_t number : there.value().closed) {
-        const auto stamp = stamp_of_closed(file_of(directory, closed_prefix, number));
+        const auto stamp = stamp_of_closed(directory, number);
         largest = std::max(largest, stamp.value_or(0));
         // It may stand for others that were ended before it. One that is gone by now was ended by another that is here or comes.
         if (!stamp) all_said = false;

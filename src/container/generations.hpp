@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,9 +22,24 @@ struct Generation {
 /// The next generation of writing, for this caller alone, also when several processes ask at once.
 [[nodiscard]] Result<Generation> begin_generation(const Directory& directory);
 /// What is left of index files: how many, and their bytes. So that one that is gone later, or shorter, is missed.
+/// Sums only, so that those of ranks and generations add up; the last five (modulo 2^64) tell which one is missed, if it is only one.
 struct Left {
     std::int64_t files = 0;
     std::int64_t bytes = 0;
+    std::uint64_t generations = 0, ranks = 0;            ///< of each file's name
+    std::uint64_t generation_bytes = 0, rank_bytes = 0;  ///< of each file, these times its bytes
+    std::uint64_t mixed = 0;                             ///< of each file, a hash of its name times (its bytes + 1)
+
+    /// What a single file is.
+    [[nodiscard]] static Left of(std::uint32_t generation, std::uint32_t rank, std::int64_t bytes);
+    Left& operator+=(const Left& other);
+    [[nodiscard]] Left operator-(const Left& other) const;
+    struct Writer {
+        std::uint32_t generation = 0;
+        std::uint32_t rank = 0;
+    };
+    /// Of a difference: whose file it is, if one file or bytes of one file are all of it. Version 2 did not say.
+    [[nodiscard]] std::optional<Writer> only_one() const;
     friend bool operator==(const Left&, const Left&) = default;
 };
 
@@ -34,6 +50,7 @@ int end_generation(const Directory& directory, std::uint32_t generation, Stamp l
 struct Generations {
     std::vector<std::uint32_t> open;  ///< begun and not ended: jobs that still write, or that have died; rising
     Left left;                        ///< of all that were ended
+    std::uint32_t last = 0;           ///< the largest number
     friend bool operator==(const Generations&, const Generations&) = default;
 };
 /// An Error: the directory is not there, or what an ended generation has left is damaged.

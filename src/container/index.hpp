@@ -3,7 +3,9 @@
 // What does not live here: reading and writing the files (directory.hpp, container.hpp), which write holds (map.hpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,17 +35,21 @@ struct Batch {
     friend bool operator==(const Batch&, const Batch&) = default;
 };
 
-[[nodiscard]] std::string encode(const Batch& batch);
+/// The id of a batch's container. Nothing: a container of version 2, whose batches ("WIX2") do not say; else "WIX3".
+using Identity = std::optional<std::array<std::uint8_t, 16>>;
+
+[[nodiscard]] std::string encode(const Batch& batch, const Identity& identity = std::nullopt);
 
 struct Decoded {
     std::vector<Batch> batches;  ///< up to the damage
     std::string damage;          ///< what is wrong, and where; empty: nothing
+    bool foreign = false;        ///< it is whole, but of another container
 };
-/// `place`: of the first of these bytes in the index, for what is said of damage.
-[[nodiscard]] Decoded decode(std::string_view bytes, std::int64_t place = 0);
+/// `identity`: that all batches must have. `place`: of the first of these bytes in the index, for what is said of damage.
+[[nodiscard]] Decoded decode(std::string_view bytes, const Identity& identity = std::nullopt, std::int64_t place = 0);
 
-/// The first bytes of a batch, which tell its stamp and its length without the rest.
-inline constexpr std::int64_t batch_header_bytes = 40;
+/// The first bytes of a batch, which tell its stamp and its length without the rest: none has more of them.
+inline constexpr std::int64_t most_batch_header_bytes = 56;
 struct BatchHead {
     Stamp stamp = 0;
     std::int64_t bytes = 0;  ///< of the whole batch; 0: these are not the first bytes of one

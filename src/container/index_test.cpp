@@ -105,7 +105,16 @@ TEST(Runs, OverwritingIsForgotten) {
     EXPECT_EQ(compacted(builder.runs(), 100), builder.runs()) << "not with so many pieces";
 }
 
-TEST(Index, ReadsBackUpToTheDamage) {
+const Identity ours{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
+
+/// Of a container that says its id in each batch, and of an earlier one.
+class Index : public testing::TestWithParam<Identity> {
+protected:
+    static std::string encode(const Batch& batch) { return container::encode(batch, GetParam()); }
+    static Decoded decode(std::string_view bytes) { return container::decode(bytes, GetParam()); }
+};
+
+TEST_P(Index, ReadsBackUpToTheDamage) {
     const Batch first{{17, 1, 2}, 5, {{0, 10, 0, 0, 0, 1}, {100, 1, 100, 8, 8, 40}}};
     const Batch second{{18, 1, 2}, 5, {{7, 0, cut_here, 0, 0, 1}, {9, 0, grown_here, 0, 0, 1}}};
     const std::string bytes = encode(first) + encode(second);
@@ -115,21 +124,40 @@ TEST(Index, ReadsBackUpToTheDamage) {
     EXPECT_EQ(read_head(bytes).stamp, 17);
     EXPECT_EQ(read_head(bytes).bytes, std::ssize(encode(first)));
     EXPECT_EQ(read_head(bytes.substr(1)).bytes, 0);
+    EXPECT_EQ(read_head(bytes).bytes, (GetParam() ? 56 : 40) + 2 * 48);
     EXPECT_EQ(read_head(bytes.substr(0, 39)).bytes, 0);
     for (std::size_t length = 0; length < bytes.size(); ++length) {
         const Decoded part = decode(std::string_view(bytes).substr(0, length));
         const std::size_t complete = length >= encode(first).size() ? 1 : 0;
         EXPECT_EQ(part.batches.size(), complete) << length;
         EXPECT_EQ(part.damage.empty(), length == 0 || length == encode(first).size()) << length;
+        EXPECT_FALSE(part.foreign) << length;
     }
     for (std::size_t at = 0; at < bytes.size(); ++at) {
         std::string damaged = bytes;
-        damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
-        EXPECT_FALSE(decode(damaged).damage.empty()) << at;
+        for (const int bit : {0x10, 1}) {
+            damaged[at] = static_cast<char>(bytes[at] ^ bit);
+            EXPECT_FALSE(decode(damaged).damage.empty()) << at;
+        }
     }
 }
 
-TEST(Index, EntriesThatAreNoneAndEarlierVersionsAreRefused) {
+TEST_P(Index, OfAnotherContainerIsForeign) {
+    const Batch batch{{17, 1, 2}, 5, {{0, 10, 0, 0, 0, 1}}};
+    Identity other = ours;
+    (*other)[15] ^= 1;
+    for (const Identity& writer : {Identity(), ours, other}) {
+        const Decoded decoded = decode(container::encode(batch, writer));
+        EXPECT_EQ(decoded.foreign, writer != GetParam());
+        EXPECT_EQ(decoded.batches.size(), writer == GetParam() ? 1U : 0U);
+        EXPECT_EQ(decoded.damage.empty(), writer == GetParam());
+    }
+    EXPECT_NE(
+        container::decode(container::encode(batch, other), ours).damage.find("(0102030405060708090a0b0c0d0e0f11)"),
+        std::string::npos);
+}
+
+TEST_P(Index, EntriesThatAreNoneAndEarlierVersionsAreRefused) {
     const Entry wrong[] = {{-1, 1, 0, 0, 0, 1},
                            {0, -1, 0, 0, 0, 1},
                            {0, 1, 0, 0, 0, 0},
@@ -149,6 +177,11 @@ TEST(Index, EntriesThatAreNoneAndEarlierVersionsAreRefused) {
     EXPECT_NE(decode(earlier).damage.find("WIX1"), std::string::npos);
     EXPECT_NE(decode(encode({{-1, 1, 0}, 0, {}})).damage, "");
 }
+
+INSTANTIATE_TEST_SUITE_P(Versions, Index, testing::Values(Identity(), ours),
+                         [](const testing::TestParamInfo<Identity>& one) {
+                             return std::string(one.param ? "three" : "two");
+                         });
 
 }  // namespace
 }  // namespace ioweir::container

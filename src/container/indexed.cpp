@@ -10,7 +10,7 @@
 #include <iterator>
 #include <utility>
 
-#include "container/log_header.hpp"
+#include "container/data_header.hpp"
 #include "container/pieces.hpp"
 
 namespace ioweir::container {
@@ -76,11 +76,7 @@ std::optional<Error> IndexedContainer::join(const Role& role) {
     const std::lock_guard guard(lock_);
     // Now rather than at the first read or write: an error of MPI_File_open is one that programs expect.
     if (role.writes && !data_) {
-        if (const int error = open_own(role); error != 0) {
-            return Error{"a part of an ioweir container cannot be opened",
-                         directory_.data(own_source_) + ": " + std::strerror(error),
-                         "the directory belongs beside the file of which it holds the bytes"};
-        }
+        if (auto problem = open_own(role)) return problem;
     }
     if (role.reads && !reads_) {
         // What was written before anybody wanted to read it can be read like others' bytes.
@@ -89,6 +85,9 @@ std::optional<Error> IndexedContainer::join(const Role& role) {
                          directory_.path + ": " + std::strerror(error), "is there room on its file system?"};
         if (load() != 0) return Error{problem_, "", ""};
         reads_ = true;
+    }
+    if (role.rank == 0 && !directory_.is_log()) {
+        if (auto problem = check_groups(role)) return problem;
     }
     if (role.writes) writers_.push_back({role.generation, role.rank});
     return std::nullopt;
@@ -100,7 +99,7 @@ int IndexedContainer::leave(const Role& role, Left* left) {
     const auto writer = std::find(writers_.begin(), writers_.end(), Writer{role.generation, role.rank});
     if (!role.writes || writer == writers_.end()) return error;
     if (writer == writers_.begin() && index_ >= 0) {
-        if (left != nullptr) *left = {1, index_bytes_};
+        if (left != nullptr) *left = Left::of(role.generation, role.rank, index_bytes_);
         below_.close(std::exchange(index_, -1));
         index_bytes_ = 0;
     }
@@ -109,25 +108,53 @@ int IndexedContainer::leave(const Role& role, Left* left) {
     return error;
 }
 
-int IndexedContainer::open_own(const Role& role) {
+std::optional<Error> IndexedContainer::check_groups(const Role& role) const {
+    const auto generations = generations_in(directory_);
+    if (!generations) return generations.error();
+    // Who writes may just be about to shorten it.
+    const auto& open = generations.value().open;
+    const bool alone = open.empty() || (open.size() == 1 && open.front() == role.generation);
+    std::vector<std::int64_t> needed(static_cast<std::size_t>(directory_.shape.count), 0);
+    if (alone && loaded_) needed = known_.ends(directory_.shape.count);
+    for (std::size_t group = 0; group < needed.size(); ++group) {
+        const std::string why = why_not_whole(directory_, static_cast<std::int64_t>(group), needed[group]);
+        if (!why.empty())
+            return Error{"a damaged ioweir container", why,
+                         "was one of its files moved, shortened or written by something else?"};
+    }
+    return std::nullopt;
+}
+
+std::optional<Error> IndexedContainer::open_own(const Role& role) {
     own_source_ = directory_.is_log() ? log_source(role.generation, role.rank) : role.group;
     const std::string path = directory_.data(own_source_);
     const int flags = directory_.is_log() ? O_CREAT | O_EXCL : 0;
+    const auto cannot = [&](const std::string& why) {
+        return Error{"a part of an ioweir container cannot be opened", path + ": " + why,
+                     "the directory belongs beside the file of which it holds the bytes"};
+    };
+    bool readable = true;
     storage::Opened opened = below_.open(path.c_str(), O_RDWR | flags);
-    if (opened.descriptor < 0 && opened.error == EACCES) opened = below_.open(path.c_str(), O_WRONLY | flags);
-    if (opened.descriptor < 0) return opened.error;
+    if (opened.descriptor < 0 && opened.error == EACCES) {
+        opened = below_.open(path.c_str(), O_WRONLY | flags);
+        readable = false;
+    }
+    if (opened.descriptor < 0) return cannot(std::strerror(opened.error));
     auto data = std::make_shared<DataFile>(below_, opened.descriptor);
     if (directory_.is_log()) {
-        const std::string header = log_header(directory_, own_source_);
+        const std::string header = data_header(directory_, own_source_);
         const storage::Transfer done = below_.write_at(opened.descriptor, header.data(), std::ssize(header), 0);
         if (done.error != 0) {
             ::unlink(path.c_str());
-            return done.error;
+            return cannot(std::strerror(done.error));
         }
-        log_end_ = log_header_bytes;
+        log_end_ = data_header_bytes;
+    } else if (readable) {
+        if (const std::string why = why_not_data(directory_, opened.descriptor, own_source_); !why.empty())
+            return cannot(why);
     }
     data_ = std::move(data);
-    return 0;
+    return std::nullopt;
 }
 
 int IndexedContainer::load() {
@@ -183,8 +210,8 @@ int IndexedContainer::append(std::vector<Run> entries, bool durable) {
         if (opened.descriptor < 0) return opened.error;
         index_ = opened.descriptor;
     }
-    const std::string bytes =
-        encode({{clock_.next(), writer.generation, writer.rank}, own_source_, std::move(entries)});
+    const std::string bytes = encode({{clock_.next(), writer.generation, writer.rank}, own_source_, std::move(entries)},
+                                     directory_.identity());
     // At a known place: what a failed attempt has left is written over by the next one.
     const storage::Transfer done = below_.write_at(index_, bytes.data(), std::ssize(bytes), index_bytes_);
     if (done.error != 0) {
@@ -243,7 +270,9 @@ std::int64_t IndexedContainer::length_now() {
         return std::max(known_.length(), fresh_end_);
     }
     const auto found = container::length(directory_);
-    return found ? found.value() : -1;
+    if (!found) return -1;
+    // A group's file that has been shortened by something else does not end the logical file: reading there is an error.
+    return loaded_ ? std::max(found.value(), known_.length()) : found.value();
 }
 
 int IndexedContainer::set_length(std::int64_t bytes) {
@@ -282,6 +311,7 @@ std::int64_t IndexedContainer::attempt_write(int, const iovec* pieces, int count
     {
         const std::lock_guard guard(lock_);
         if (writers_.empty()) return -EBADF;
+        if (offset > INT64_MAX - directory_.data_begin() - wanted) return -EFBIG;
         if (const int error = make_room(); error != 0) return -error;
         data = data_;
         if (directory_.is_log()) {
@@ -289,7 +319,7 @@ std::int64_t IndexedContainer::attempt_write(int, const iovec* pieces, int count
             log_end_ += wanted;
         }
     }
-    const std::int64_t moved = below_.attempt_write(data->descriptor(), pieces, count, place);
+    const std::int64_t moved = below_.attempt_write(data->descriptor(), pieces, count, directory_.data_begin() + place);
     const std::lock_guard guard(lock_);
     // What was not written leaves no hole, unless another thread has gone on meanwhile.
     if (directory_.is_log() && moved < wanted && log_end_ == place + wanted)
@@ -316,8 +346,8 @@ std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count,
                 problem_ = directory_.data(segment.source) + ": " + std::strerror(got.error);
                 return -got.error;
             }
-            if (got.is_new && directory_.is_log()) {
-                const std::string why = why_not_log(directory_, got.file->descriptor(), segment.source);
+            if (got.is_new) {
+                const std::string why = why_not_data(directory_, got.file->descriptor(), segment.source);
                 if (!why.empty()) {
                     problem_ = directory_.data(segment.source) + ": " + why;
                     files_.forget(segment.source);
@@ -336,10 +366,11 @@ std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count,
     }
     std::int64_t moved = 0;
     if (segment.logical.length >= wanted) {
-        moved = below_.attempt_read(data->descriptor(), pieces, count, segment.place);
+        moved = below_.attempt_read(data->descriptor(), pieces, count, directory_.data_begin() + segment.place);
     } else {
         const Beginning part(pieces, count, segment.logical.length);
-        moved = below_.attempt_read(data->descriptor(), part.pieces.data(), part.count, segment.place);
+        moved = below_.attempt_read(data->descriptor(), part.pieces.data(), part.count,
+                                    directory_.data_begin() + segment.place);
     }
     if (moved == 0 && wanted > 0) {
         const std::lock_guard guard(lock_);
@@ -360,7 +391,7 @@ int IndexedContainer::attempt_flush(int, std::int64_t bytes, std::int64_t offset
     if (!data) return -EBADF;
     // A log has no bytes at that offset; whatever waits in it goes.
     return directory_.is_log() ? below_.attempt_flush(data->descriptor(), log_end, 0)
-                               : below_.attempt_flush(data->descriptor(), bytes, offset);
+                               : below_.attempt_flush(data->descriptor(), bytes, directory_.data_begin() + offset);
 }
 
 }  // namespace ioweir::container

@@ -47,7 +47,9 @@ private:
 
     // With lock_ held:
     int flush_now(bool durable);
-    [[nodiscard]] int open_own(const Role& role);
+    [[nodiscard]] std::optional<Error> open_own(const Role& role);
+    /// Before a byte is believed: what is wrong with the groups' files, one for all ranks.
+    [[nodiscard]] std::optional<Error> check_groups(const Role& role) const;
     void record(layout::Extent written, std::int64_t place);
     /// Memory for what is not in the index is bounded: joins it, and if that does not help, appends it. An errno value.
     int make_room();

@@ -176,6 +176,16 @@ Segment LogicalMap::locate(std::int64_t offset) const {
     return {{offset, found->logical.length - skipped}, found->place + skipped, found->source};
 }
 
+std::vector<std::int64_t> LogicalMap::ends(std::int64_t count) const {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(count), 0);
+    for (const Block& block : blocks_) {
+        if (block.count == 0 || block.source < 0 || block.source >= count) continue;
+        std::int64_t& end = all[static_cast<std::size_t>(block.source)];
+        end = std::max(end, std::min(block.limit, block.range.end()));
+    }
+    return all;
+}
+
 void LogicalMap::visit(FunctionRef<void(const Segment&)> visitor) const {
     for (std::int64_t at = 0; at < end_;) {
         const Window& window = window_at(at);

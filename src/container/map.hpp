@@ -35,6 +35,8 @@ public:
     [[nodiscard]] Segment locate(std::int64_t offset) const;
     /// As the indexes say: the furthest byte written, cut and grown in their order.
     [[nodiscard]] std::int64_t length() const { return length_; }
+    /// Of sources 0 to `count` - 1, the end of the furthest byte in the logical file that is theirs, also where others hide it; 0: none is.
+    [[nodiscard]] std::vector<std::int64_t> ends(std::int64_t count) const;
     /// All parts that somebody wrote, by rising offset; neighbours that go on in the same file may come as several.
     void visit(FunctionRef<void(const Segment&)> visitor) const;
     /// Entries that say of bytes, also those that others hide.

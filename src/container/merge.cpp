@@ -14,9 +14,9 @@
 
 #include "base/size_text.hpp"
 #include "container/data_files.hpp"
+#include "container/data_header.hpp"
 #include "container/generations.hpp"
 #include "container/locks.hpp"
-#include "container/log_header.hpp"
 #include "container/map.hpp"
 #include "container/subfiles.hpp"
 
@@ -218,19 +218,20 @@ private:
             problem_ = cannot("open", from, data.error, &number_);
             return;
         }
-        if (data.is_new && whole_.directory.is_log()) {
-            const std::string why = why_not_log(whole_.directory, data.file->descriptor(), segment.source);
+        if (data.is_new && whole_.directory.has_index()) {
+            const std::string why = why_not_data(whole_.directory, data.file->descriptor(), segment.source);
             if (!why.empty()) {
                 files_.forget(segment.source);
                 number_ = EIO;
-                problem_ = Error{"a damaged log of an ioweir container", from + ": " + why,
+                problem_ = Error{"a damaged part of an ioweir container", from + ": " + why,
                                  "was it moved, shortened or written by something else?"};
                 return;
             }
         }
         for (std::int64_t done = 0; done < segment.logical.length;) {
             const std::int64_t bytes = std::min(segment.logical.length - done, copy_bytes);
-            const auto got = backend_.read_at(data.file->descriptor(), buffer_.data(), bytes, segment.place + done);
+            const auto got = backend_.read_at(data.file->descriptor(), buffer_.data(), bytes,
+                                              whole_.directory.data_begin() + segment.place + done);
             if (got.error != 0 || got.bytes < bytes) {
                 problem_ = cannot("read", from, got.error != 0 ? got.error : ENODATA, &number_);
                 return;
@@ -258,20 +259,19 @@ private:
 
 namespace {
 
-/// What is wrong with a file of bytes, after its name; empty: nothing.
-std::string why_not_part(const Whole& whole, std::int64_t source, std::int64_t needed) {
-    const int descriptor = ::open(whole.part(source).c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return std::string(": ") + std::strerror(errno);
-    struct stat info{};
-    std::string why;
-    if (::fstat(descriptor, &info) != 0)
-        why = std::string(": ") + std::strerror(errno);
-    else if (info.st_size < needed)
-        why = " is shorter than its indexes say";
-    else if (whole.directory.is_log())
-        why = why_not_log(whole.directory, descriptor, source);
+/// Whoever comes upon the directory alone, and `ioweir gc`, go by it.
+std::string why_not_about(const Whole& whole) {
+    const std::string path = whole.directory.path + "/about";
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return path + ": " + std::strerror(errno);
+    const std::string wanted = to_text(whole.stub);
+    std::string text(wanted.size(), '\0');
+    ssize_t got = 0;
+    do {
+        got = ::pread(descriptor, text.data(), text.size(), 0);
+    } while (got < 0 && errno == EINTR);
     ::close(descriptor);
-    return why.empty() || why.front() == ' ' || why.front() == ':' ? why : ": " + why;
+    return got == std::ssize(wanted) && text == wanted ? "" : path + ": it is not this container's";
 }
 
 }  // namespace
@@ -315,11 +315,12 @@ Result<Description> describe(const std::string& path) {
     description.entries = whole.map.runs();
     for (const auto& [source, part] : parts) {
         description.part_bytes.push_back(part.bytes);
-        const std::string data = whole.part(source);
-        description.part_paths.push_back(data);
-        const std::string why = why_not_part(whole, source, part.needed);
-        if (!why.empty()) description.problems.push_back(data + why);
+        description.part_paths.push_back(whole.part(source));
+        if (!whole.directory.has_index()) continue;  // load() has looked at them
+        const std::string why = why_not_whole(whole.directory, source, part.needed);
+        if (!why.empty()) description.problems.push_back(why);
     }
+    if (const std::string why = why_not_about(whole); !why.empty()) description.problems.push_back(why);
     return description;
 }
 

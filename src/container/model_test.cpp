@@ -69,8 +69,7 @@ public:
         for (std::size_t i = 0; i < handle.members.size(); ++i) {
             Left left;
             RC_ASSERT(of(handle.members[i]).leave(handle.roles[i], &left) == 0);
-            all.files += left.files;
-            all.bytes += left.bytes;
+            all += left;
         }
         agree(handle);
         RC_ASSERT(end_generation(place_.directory, handle.roles.front().generation,
@@ -111,7 +110,7 @@ std::vector<std::size_t> some_of(std::size_t processes) {
 }
 
 void holds_what_a_plain_file_would(Shape shape) {
-    Place place(shape);
+    Place place(shape, *rc::gen::inRange(oldest_version, newest_version + 1));
     std::string model;
     for (int job = 0; job < *rc::gen::inRange(1, 4); ++job) {
         const auto processes = *rc::gen::inRange<std::size_t>(1, 5);
@@ -261,7 +260,7 @@ TEST(Generations, TheEndedOnesSayTheLargestStampAlsoWhenTheyEndInAnotherOrder) {
     EXPECT_FALSE(std::filesystem::exists(place.directory.path + "/closed.3"));
     // A file that says nothing is no lie: the indexes are read.
     spill(place.directory.path + "/closed.4", "stamp 00000");
-    spill(place.directory.index(0, 4, 9), encode({{790, 4, 9}, 0, {}}));
+    spill(place.directory.index(0, 4, 9), encode({{790, 4, 9}, 0, {}}, place.directory.identity()));
     EXPECT_EQ(largest_stamp(place.directory, {}).value(), 790);
     EXPECT_FALSE(generations_in(place.directory).ok()) << "but a reader must know what is to be there";
 }

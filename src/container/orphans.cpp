@@ -52,7 +52,8 @@ Result<About> read_about(const std::string& directory) {
 }
 
 Error in_use(const std::string& directory) {
-    return {"a process has the container open", directory, "try again when it is done"};
+    return {"a process has the container open", directory,
+            "it removes it at the end; if it dies before, try again then"};
 }
 
 std::int64_t disk_bytes(const std::string& directory) {
@@ -87,10 +88,13 @@ Result<std::vector<Orphan>> find_orphans(const std::string& folder) {
     std::vector<Orphan> orphans;
     for (const std::string& directory : directories) {
         if (ids.contains(fs::path(directory).filename().string().substr(prefix.size()))) continue;
-        Orphan orphan{directory, "", disk_bytes(directory), ""};
+        Orphan orphan{directory, "", disk_bytes(directory), "", false};
         if (const auto about = read_about(directory)) {
             orphan.file = about.value().file;
-            if (is_in_use({directory, about.value().stub.shape})) orphan.problem = in_use(directory).message();
+            if (is_in_use({directory, about.value().stub.shape, about.value().stub.version})) {
+                orphan.problem = in_use(directory).message();
+                orphan.in_use = true;
+            }
         } else {
             orphan.problem = about.error().message();
         }

@@ -15,6 +15,7 @@ struct Orphan {
     std::string file;        ///< as the stub was called when it was made; empty: not told
     std::int64_t bytes = 0;  ///< on disk
     std::string problem;     ///< why remove_orphan() would refuse it; empty: it would not
+    bool in_use = false;     ///< that is why: the last process that has it open removes it
 };
 
 /// Those in `folder` itself, sorted by name. A directory is an orphan if no stub in `folder` has its id. A job that makes a container just

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "container/pieces.hpp"
@@ -116,7 +117,11 @@ std::optional<Error> StripedContainer::redivide(const std::vector<std::int64_t>&
     const auto bytes = container::length(directory_, *subfiles);
     if (!bytes) return bytes.error();
     const std::int64_t first = (bytes.value() + subfiles->stripe_bytes - 1) / subfiles->stripe_bytes;
-    auto next = container::redivide(directory_, *subfiles, first, files);
+    // A directory is a target by itself; elsewhere the storage has to be told.
+    const auto targets = storage::find_targets(directory_.path);
+    const bool told = targets && std::string_view(targets.value()->kind()) != "directories";
+    auto next = container::redivide(directory_, *subfiles, first, files,
+                                    told ? make_beside(*subfiles, files, *targets.value()) : SubfileMaker());
     if (!next) return next.error();
     // From here on it is so, whatever else may fail.
     const std::lock_guard guard(lock_);

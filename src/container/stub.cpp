@@ -9,12 +9,11 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/checksum.hpp"
+#include "container/checked_text.hpp"
 
 namespace ioweir::container {
 namespace {
 
-constexpr std::string_view first_line = "ioweir container 2\n";
 constexpr std::size_t id_digits = 32;
 constexpr std::int64_t most_files = 1'000'000;
 
@@ -26,6 +25,8 @@ Error damaged(const std::string& why) {
     return {"a damaged ioweir stub", why,
             "restore the file from a copy; its bytes are in a directory .ioweir-ID beside it"};
 }
+
+std::string first_line(int version) { return std::string(stub_beginning) + std::to_string(version) + "\n"; }
 
 /// What follows `key` and a blank on a line of its own.
 std::optional<std::string_view> value_of(std::string_view text, std::string_view key) {
@@ -78,11 +79,9 @@ Result<Stub> new_stub(Shape shape) {
 }
 
 std::string to_text(const Stub& stub) {
-    std::string facts = "id " + stub.id + "\nmapping " + to_text(stub.shape) + "\n";
-    char check[32];
-    std::snprintf(check, sizeof check, "check %016llx\n",
-                  static_cast<unsigned long long>(checksum(facts.data(), facts.size())));
-    return std::string(first_line) + facts + check +
+    const std::string first = first_line(stub.version);
+    const std::string facts = "id " + stub.id + "\nmapping " + to_text(stub.shape) + "\n";
+    return (stub.version >= 3 ? with_check(first + facts) : first + with_check(facts)) +
            "\nThis file stands for one whose bytes are in the directory .ioweir-" + stub.id +
            "\nbeside it. Programs under ioweir read it through MPI-IO;\nto make it an ordinary file: ioweir merge "
            "FILE\n";
@@ -91,12 +90,13 @@ std::string to_text(const Stub& stub) {
 bool looks_like_stub(std::string_view beginning) { return beginning.starts_with(stub_beginning); }
 
 Result<Stub> parse_stub(std::string_view text) {
-    if (!text.starts_with(first_line)) {
-        if (!looks_like_stub(text)) return damaged("its first line is missing");
-        const std::string version(text.substr(stub_beginning.size(), text.find('\n') - stub_beginning.size()));
-        return Error{"an ioweir container of another version", version, "this ioweir knows version 2"};
-    }
+    if (!looks_like_stub(text)) return damaged("its first line is missing");
     Stub stub;
+    for (stub.version = newest_version; !text.starts_with(first_line(stub.version)); --stub.version) {
+        if (stub.version > oldest_version) continue;
+        const std::string version(text.substr(stub_beginning.size(), text.find('\n') - stub_beginning.size()));
+        return Error{"an ioweir container of another version", version, "this ioweir knows versions 2 and 3"};
+    }
     const auto id = value_of(text, "id");
     if (!id || !is_id(*id)) return damaged("no id of 32 hexadecimal digits");
     stub.id = *id;

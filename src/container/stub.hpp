@@ -28,9 +28,14 @@ struct Shape {
 [[nodiscard]] std::string to_text(const Shape& shape);
 [[nodiscard]] std::optional<Shape> parse_shape(std::string_view text);
 
+/// Of containers. 3 since everything in one says whose it is; 2 is read, and written where it is there already.
+inline constexpr int newest_version = 3;
+inline constexpr int oldest_version = 2;
+
 struct Stub {
     std::string id;  ///< 32 hexadecimal digits, drawn at random
     Shape shape;
+    int version = newest_version;
     friend bool operator==(const Stub&, const Stub&) = default;
 };
 

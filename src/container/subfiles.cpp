@@ -15,38 +15,14 @@
 #include <optional>
 #include <string_view>
 
-#include "base/checksum.hpp"
+#include "container/checked_text.hpp"
 
 namespace ioweir::container {
 namespace {
 
-std::string with_check(const std::string& facts) {
-    std::array<char, 32> check{};
-    std::snprintf(check.data(), check.size(), "check %016llx\n",
-                  static_cast<unsigned long long>(checksum(facts.data(), facts.size())));
-    return facts + check.data();
-}
-
-/// The lines before the check, where that is right.
-std::optional<std::vector<std::string>> lines_of(const std::string& text) {
-    constexpr std::size_t check_bytes = 23;
-    if (text.size() < check_bytes) return std::nullopt;
-    const std::string facts = text.substr(0, text.size() - check_bytes);
-    if (with_check(facts) != text) return std::nullopt;
-    std::vector<std::string> lines;
-    for (std::size_t at = 0; at < facts.size();) {
-        const std::size_t end = facts.find('\n', at);
-        if (end == std::string::npos) return std::nullopt;
-        lines.push_back(facts.substr(at, end - at));
-        at = end + 1;
-    }
-    return lines;
-}
-
 std::string header_text(const Directory& directory, std::int64_t number) {
-    const std::string id = directory.path.substr(directory.path.rfind(".ioweir-") + 8);
-    std::string text = with_check("ioweir subfile 1\nid " + id + "\nnumber " + std::to_string(number) + " of " +
-                                  std::to_string(directory.shape.count) + "\nstripe " +
+    std::string text = with_check("ioweir subfile 1\nid " + directory.id() + "\nnumber " + std::to_string(number) +
+                                  " of " + std::to_string(directory.shape.count) + "\nstripe " +
                                   std::to_string(directory.shape.stripe_bytes) + "\n");
     text.resize(static_cast<std::size_t>(subfile_header_bytes), '\0');
     return text;
@@ -73,7 +49,9 @@ int write_file(const std::string& path, int flags, const std::string& text) {
 Result<std::string> read_text(const std::string& path, std::size_t most) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return missing(path, errno);
-    std::string text(most, '\0');
+    struct stat info{};
+    const bool known = ::fstat(descriptor, &info) == 0;
+    std::string text(known ? std::min(most, static_cast<std::size_t>(info.st_size)) : most, '\0');
     ssize_t got = 0;
     do {
         got = ::pread(descriptor, text.data(), text.size(), 0);
@@ -84,6 +62,24 @@ Result<std::string> read_text(const std::string& path, std::size_t most) {
     text.resize(static_cast<std::size_t>(got));
     return text;
 }
+
+/// Before the lines of `places` and `sizes`: version 2 did not say whose they are.
+std::string first_lines(const Directory& directory, const char* what, int version) {
+    const std::string first = "ioweir " + std::string(what) + " " + std::to_string(version) + "\n";
+    return directory.version < 3 ? first : first + "id " + directory.id() + "\n";
+}
+
+/// The lines that come after these, where they are right. `text`: with its check.
+std::optional<std::vector<std::string>> lines_after(const std::string& first, const std::string& text) {
+    auto lines = lines_of(text);
+    if (!lines || !text.starts_with(first)) return std::nullopt;
+    lines->erase(lines->begin(), lines->begin() + std::count(first.begin(), first.end(), '\n'));
+    return lines;
+}
+
+/// In version 3 there is one kind of `places`.
+int several_version(const Directory& directory) { return directory.version < 3 ? 2 : 3; }
+int sizes_version(const Directory& directory) { return directory.version < 3 ? 1 : 2; }
 
 std::string places_file(const Directory& directory) { return directory.path + "/places"; }
 std::string sizes_file(const Directory& directory) { return directory.path + "/sizes"; }
@@ -117,7 +113,7 @@ Subfiles subfiles_in(const Directory& directory, const std::vector<std::string>&
 
 /// `places` of several divisions.
 std::string text_of(const Directory& directory, const Subfiles& subfiles) {
-    std::string text = "ioweir places 2\n";
+    std::string text = first_lines(directory, "places", several_version(directory));
     for (const Division& division : subfiles.divisions) {
         text += "from " + std::to_string(division.first_stripe) + "\n";
         for (std::int64_t i = 0; i < division.count; ++i) {
@@ -148,6 +144,14 @@ std::optional<Subfiles> divided(const Directory& directory, const std::vector<st
     const bool good = !subfiles.divisions.empty() && subfiles.divisions.back().count > 0 &&
                       subfiles.divisions.front().count == directory.shape.count;
     return good ? std::optional(std::move(subfiles)) : std::nullopt;
+}
+
+/// `places` of new subfiles.
+std::string new_places(const Directory& directory, const std::vector<std::string>& places, const Subfiles& subfiles) {
+    if (directory.version >= 3) return text_of(directory, subfiles);
+    std::string text = first_lines(directory, "places", 1);
+    for (const std::string& place : places) text += place + "\n";
+    return with_check(text);
 }
 
 int make_durable(const std::string& path) {
@@ -228,7 +232,6 @@ std::int64_t Subfiles::reach_of(std::int64_t file, std::int64_t bytes) const {
 Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std::string>& places,
                                const SubfileMaker& make) {
     std::vector<std::string> absolute;
-    std::string text = "ioweir places 1\n";
     for (const std::string& place : places) {
         std::array<char, PATH_MAX> real{};
         struct stat info{};
@@ -237,10 +240,10 @@ Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std
             return Error{"not a directory for subfiles", place,
                          "name directories that are there, in the plan's targets"};
         absolute.emplace_back(real.data());
-        text += absolute.back() + "\n";
     }
     Subfiles subfiles = subfiles_in(directory, absolute);
-    if (const int error = write_file(places_file(directory), O_EXCL, with_check(text)); error != 0)
+    if (const int error = write_file(places_file(directory), O_EXCL, new_places(directory, absolute, subfiles));
+        error != 0)
         return missing(places_file(directory), error);
     for (std::int64_t number = 0; number < directory.shape.count; ++number) {
         const int error = make_subfile(directory, subfiles.path(number), number, make);
@@ -250,25 +253,29 @@ Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std
         return Error{"a subfile cannot be made", subfiles.path(number) + ": " + std::strerror(error),
                      "the directories of the plan's targets must be writable and have room"};
     }
-    return subfiles;
+    // Bytes that are synced later are found by it only.
+    int error = make_durable(places_file(directory));
+    if (error == 0) error = make_durable(directory.path);
+    if (error == 0 || error == EINVAL) return subfiles;  // not every file system has that
+    (void)remove_subfiles(directory);
+    return missing(places_file(directory), error);
 }
 
 Result<Subfiles> read_subfiles(const Directory& directory) {
-    const auto text = read_text(places_file(directory), std::size_t{1} << 24);
+    const auto text = read_text(places_file(directory), std::size_t{1} << 28);
     if (!text) return text.error();
-    auto lines = lines_of(text.value());
-    const bool several = lines && !lines->empty() && lines->front() == "ioweir places 2";
-    if (!several && (!lines || lines->empty() || lines->front() != "ioweir places 1"))
-        return damaged(places_file(directory));
-    lines->erase(lines->begin());
-    if (!several) return subfiles_in(directory, *lines);
-    auto read = divided(directory, *lines);
+    if (directory.version < 3) {
+        if (const auto places = lines_after(first_lines(directory, "places", 1), text.value()))
+            return subfiles_in(directory, *places);
+    }
+    const auto lines = lines_after(first_lines(directory, "places", several_version(directory)), text.value());
+    auto read = lines ? divided(directory, *lines) : std::nullopt;
     if (!read) return damaged(places_file(directory));
     return std::move(*read);
 }
 
 Result<Subfiles> redivide(const Directory& directory, const Subfiles& now, std::int64_t first_stripe,
-                          const std::vector<std::int64_t>& files) {
+                          const std::vector<std::int64_t>& files, const SubfileMaker& make) {
     Subfiles next = now;
     if (first_stripe <= now.divisions.back().first_stripe)
         return Error{"the stripes that are still to be written cannot be dealt anew",
@@ -278,7 +285,7 @@ Result<Subfiles> redivide(const Directory& directory, const Subfiles& now, std::
     int error = 0;
     for (const std::int64_t file : files) {
         next.paths.push_back(subfile_in(directory, place_of(directory, now.path(file)), next.count()));
-        error = make_subfile(directory, next.paths.back(), next.count() - 1, {});
+        error = make_subfile(directory, next.paths.back(), next.count() - 1, make);
         if (error != 0) break;
         ++made;
     }
@@ -300,6 +307,15 @@ Result<Subfiles> redivide(const Directory& directory, const Subfiles& now, std::
     for (std::int64_t i = 0; i < made; ++i) ::unlink(next.path(now.count() + i).c_str());
     return Error{"the stripes that are still to be written cannot be dealt anew", where + ": " + std::strerror(error),
                  "they go on as before"};
+}
+
+SubfileMaker make_beside(const Subfiles& now, const std::vector<std::int64_t>& files, storage::Targets& targets) {
+    return [&](std::int64_t number, const std::string& path) -> storage::Opened {
+        const std::int64_t like = files[static_cast<std::size_t>(number - now.count())];
+        const auto placement = targets.placement_of(now.path(like));
+        if (!placement) return {-1, EIO};
+        return targets.create(path, placement.value(), O_WRONLY, 0666);
+    };
 }
 
 std::uint64_t places_mark(const Directory& directory) {
@@ -366,7 +382,7 @@ int set_length(const Directory&, const Subfiles& subfiles, std::int64_t bytes) {
 }
 
 int keep_sizes(const Directory& directory, const Subfiles& subfiles, std::uint32_t generation) {
-    std::string text = "ioweir sizes 1\n";
+    std::string text = first_lines(directory, "sizes", sizes_version(directory));
     for (const std::string& path : subfiles.paths) {
         struct stat info{};
         if (::stat(path.c_str(), &info) != 0) return errno;
@@ -387,14 +403,14 @@ std::vector<std::string> problems_of(const Directory& directory, const Subfiles&
     const auto needed = static_cast<std::size_t>(directory.shape.count);
     if (closed && ::access(sizes_file(directory).c_str(), F_OK) == 0) {
         const auto text = read_text(sizes_file(directory), std::size_t{1} << 24);
-        const auto lines = text ? lines_of(text.value()) : std::nullopt;
+        const std::string first = first_lines(directory, "sizes", sizes_version(directory));
+        const auto lines = text ? lines_after(first, text.value()) : std::nullopt;
         // A job that has died may have added subfiles after these were written down.
-        if (!lines || lines->size() > sizes.size() + 1 || lines->size() < needed + 1 ||
-            lines->front() != "ioweir sizes 1") {
+        if (!lines || lines->size() > sizes.size() || lines->size() < needed) {
             problems.push_back(damaged(sizes_file(directory)).message());
         } else {
-            for (std::size_t i = 0; i + 1 < lines->size(); ++i) {
-                const std::string& digits = (*lines)[i + 1];
+            for (std::size_t i = 0; i < lines->size(); ++i) {
+                const std::string& digits = (*lines)[i];
                 std::from_chars(digits.data(), digits.data() + digits.size(), sizes[i]);
             }
         }

@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "container/directory.hpp"
 #include "storage/backend.hpp"
+#include "storage/targets.hpp"
 
 namespace ioweir::container {
 
@@ -79,7 +80,11 @@ using SubfileMaker = std::function<storage::Opened(std::int64_t number, const st
 /// caller at a time, who knows that no other handle writes. A crash in between leaves the old division, and a file that nobody knows of. An
 /// Error: nothing has changed.
 [[nodiscard]] Result<Subfiles> redivide(const Directory& directory, const Subfiles& now, std::int64_t first_stripe,
-                                        const std::vector<std::int64_t>& files);
+                                        const std::vector<std::int64_t>& files, const SubfileMaker& make = {});
+/// For redivide() where storage chooses a target when a file is made: each new subfile on the target of the one of `files` that it goes on
+/// for. All three must outlive it.
+[[nodiscard]] SubfileMaker make_beside(const Subfiles& now, const std::vector<std::int64_t>& files,
+                                       storage::Targets& targets);
 /// Tells one state of `places` from another, cheaply; 0: it cannot be looked at.
 [[nodiscard]] std::uint64_t places_mark(const Directory& directory);
 /// Removes them. An errno value.

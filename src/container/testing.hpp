@@ -27,11 +27,12 @@ inline void spill(const std::string& path, const std::string& text) { std::ofstr
 /// A folder that goes away, and in it an empty container at "file".
 struct Place {
     explicit Place(std::int64_t groups) : Place(Shape{groups}) {}
-    explicit Place(Shape shape) {
+    explicit Place(Shape shape, int version = newest_version) {
         char name[] = "/tmp/ioweir-container-XXXXXX";
         folder = ::mkdtemp(name);
         path = folder + "/file";
         stub = new_stub(shape).take();
+        stub.version = version;
         directory = directory_of(path, stub);
         EXPECT_EQ(make(directory, path, stub), 0);
         if (!directory.has_index()) {

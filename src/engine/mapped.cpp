@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "container/generations.hpp"
@@ -163,16 +164,17 @@ void say_container_problem(Engine& engine, Handle& handle) {
 int end_container(Engine& engine, Handle& handle) {
     if (!handle.container || !handle.writable || handle.deletes_on_close || !handle.clean) return MPI_SUCCESS;
     const StorageScope scope(engine);
-    std::array<std::int64_t, 2> left{handle.left.files, handle.left.bytes};
-    if (handle.size > 1)
-        PMPI_Allreduce(MPI_IN_PLACE, left.data(), static_cast<int>(left.size()), MPI_INT64_T, MPI_SUM, handle.comm);
+    container::Left left = handle.left;
+    // Sums are the same modulo 2^64, signed or not.
+    constexpr int sums = static_cast<int>(sizeof left / sizeof(std::int64_t));
+    static_assert(std::is_trivially_copyable_v<container::Left> && sums * sizeof(std::int64_t) == sizeof left);
+    if (handle.size > 1) PMPI_Allreduce(MPI_IN_PLACE, &left, sums, MPI_INT64_T, MPI_SUM, handle.comm);
     int failure = MPI_SUCCESS;
     if (handle.rank == 0) {
         const container::Directory& directory = handle.container->directory();
         const std::uint32_t generation = handle.role.generation;
         int error = directory.has_index() ? 0 : keep_sizes(directory, generation);
-        if (error == 0)
-            error = container::end_generation(directory, generation, engine.clock.last(), {left[0], left[1]});
+        if (error == 0) error = container::end_generation(directory, generation, engine.clock.last(), left);
         if (error != 0) say(engine, handle.path, directory.path + ": " + std::strerror(error));
         failure = error_class(error);
     }

@@ -170,12 +170,14 @@ void put(Told& told, const container::Stub& stub) {
     told.shape_kind = static_cast<std::int64_t>(stub.shape.kind);
     told.count = stub.shape.count;
     told.stripe_bytes = stub.shape.stripe_bytes;
+    told.version = stub.version;
     std::copy(stub.id.begin(), stub.id.end(), told.id.begin());
 }
 
 container::Stub stub_of(const Told& told) {
     return {std::string(told.id.begin(), told.id.end()),
-            {told.count, static_cast<container::Shape::Kind>(told.shape_kind), told.stripe_bytes}};
+            {told.count, static_cast<container::Shape::Kind>(told.shape_kind), told.stripe_bytes},
+            static_cast<int>(told.version)};
 }
 
 Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule, const Placing& placing,

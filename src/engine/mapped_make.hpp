@@ -17,6 +17,7 @@ struct Told {
     std::int64_t shape_kind = 0;
     std::int64_t count = 0;
     std::int64_t stripe_bytes = 0;
+    std::int64_t version = container::newest_version;
     std::int64_t generation = 0;
     std::int64_t stamp = 0;  ///< the largest that is there
     std::array<char, 32> id{};

@@ -58,9 +58,9 @@ def directory(folder: Path) -> Path:
 def test_merged_it_is_what_the_program_writes_without_ioweir(place: tuple[Path, bytes]) -> None:
     folder, plain = place
     assert len(plain) == 3 * 65536
-    assert (folder / "file").read_bytes().startswith(b"ioweir container 2\n")
+    assert (folder / "file").read_bytes().startswith(b"ioweir container 3\n")
     (row,) = json.loads(ioweir("ls", "file", "--json", cwd=folder).stdout)
-    assert row["mapping"] == "grouped:2"
+    assert (row["mapping"], row["version"]) == ("grouped:2", 3)
     assert row["bytes"] == row["held_bytes"] == len(plain)
     assert sorted(row["part_bytes"]) == [65536, 2 * 65536]  # one rank, and two
     assert (row["problems"], row["open_generations"]) == ([], [])
@@ -92,8 +92,25 @@ def test_mistakes_and_damage_are_said(place: tuple[Path, bytes]) -> None:
     ioweir("merge", "file", cwd=folder, code=1)
     index.write_bytes(whole)
     index.unlink()
-    assert "1 of 3 index files are not there" in ioweir("check", "file", cwd=folder, code=1).stdout
+    gone = f"1 of 3 index files are not there ({index.name})"
+    assert gone in ioweir("check", "file", cwd=folder, code=1).stdout
+    assert gone in ioweir("ls", "file", cwd=folder, code=1).stderr
+    # Another rank's in its place, and a group's bytes in the place of the other's.
+    other = next(path for path in directory(folder).glob("group.*/index.*") if path != index)
+    index.write_bytes(other.read_bytes())
+    wrong = f"{index.relative_to(folder)}: it is {other.name}"
+    for command, stream in (("check", "stdout"), ("ls", "stderr"), ("merge", "stderr")):
+        assert wrong in getattr(ioweir(command, "file", cwd=folder, code=1), stream)
     index.write_bytes(whole)
+    groups = [directory(folder) / f"group.{group}" / "data" for group in (0, 1)]
+    kept = groups[1].read_bytes()
+    groups[1].write_bytes(groups[0].read_bytes())
+    wrong = f"{groups[1].relative_to(folder)}: it is group.0/data"
+    assert wrong in ioweir("check", "file", cwd=folder, code=1).stdout
+    assert wrong in ioweir("ls", "file", cwd=folder).stdout
+    assert wrong in ioweir("merge", "file", cwd=folder, code=1).stderr
+    groups[1].write_bytes(kept)
+    assert ioweir("check", "file", cwd=folder).stdout == "file: whole, 192 KiB\n"
     next(directory(folder).glob("closed.*")).rename(directory(folder) / "open.1")
     assert "begun and not ended" in ioweir("check", "file", cwd=folder, code=1).stdout
     assert "was not closed" in ioweir("merge", "file", cwd=folder, code=1).stderr
@@ -130,7 +147,7 @@ def test_logs(kind: str, tmp_path: Path) -> None:
     second = next(directory(tmp_path).glob("logs.2/data.*"))
     kept = second.read_bytes()
     second.write_bytes(whole)
-    wrong = f"{second.relative_to(tmp_path)}: it is {log.name}"
+    wrong = f"{second.relative_to(tmp_path)}: it is logs.1/{log.name}"
     assert wrong in ioweir("check", "file", cwd=tmp_path, code=1).stdout
     assert wrong in ioweir("merge", "file", cwd=tmp_path, code=1).stderr
     second.write_bytes(kept)
@@ -138,7 +155,7 @@ def test_logs(kind: str, tmp_path: Path) -> None:
     index, other = (next(directory(tmp_path).glob(f"logs.{rank}/index.*")) for rank in (1, 2))
     kept = index.read_bytes()
     index.write_bytes(other.read_bytes())
-    assert "it is of another file" in ioweir("check", "file", cwd=tmp_path, code=1).stdout
+    assert f"it is {other.name}" in ioweir("check", "file", cwd=tmp_path, code=1).stdout
     index.write_bytes(kept)
     ioweir("merge", "file", cwd=tmp_path)
     assert (tmp_path / "file").read_bytes() == plain

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -409,4 +411,15 @@ def test_orphans_are_found_and_removed(place: Path) -> None:
     assert not (deeper / directory.name).exists()
     assert directory.is_dir()
     assert is_stub(place / "file")
+    # What a process has open goes with that one: no failure.
+    (place / (".ioweir-" + "0" * 32)).rmdir()
+    shutil.copytree(directory, deeper / directory.name)
+    with (deeper / directory.name / "about").open() as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        done = subprocess.run([*ioweir, "--yes", "--json"], capture_output=True, text=True, check=True)
+        (row,) = json.loads(done.stdout)
+        assert (row["in_use"], Path(row["directory"])) == (True, deeper / directory.name)
+        assert "open" in row["problem"]
+    subprocess.run([*ioweir, "--yes"], capture_output=True, check=True)
+    assert not (deeper / directory.name).exists()
     assert command(place, "cat", "file") == expected()

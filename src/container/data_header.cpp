@@ -1,0 +1,80 @@
+#include "container/data_header.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "container/checked_text.hpp"
+
+namespace ioweir::container {
+namespace {
+
+/// The number that a header claims to have; -1: none.
+std::int64_t claimed(const Directory& directory, const std::string& text) {
+    unsigned long long generation = 0, rank = 0;
+    long long group = 0;
+    const std::size_t at = text.find('\n', text.find("\nid ") + 1);  // the end of the id's line
+    if (at == std::string::npos) return -1;
+    if (!directory.is_log()) return std::sscanf(text.c_str() + at, "\nnumber %lld of ", &group) == 1 ? group : -1;
+    if (std::sscanf(text.c_str() + at, "\ngeneration %llu\nrank %llu\n", &generation, &rank) != 2) return -1;
+    return log_source(static_cast<std::uint32_t>(generation), static_cast<std::uint32_t>(rank));
+}
+
+}  // namespace
+
+std::string data_header(const Directory& directory, std::int64_t source) {
+    std::string text;
+    if (directory.is_log()) {
+        text = "ioweir log 1\nid " + directory.id() + "\ngeneration " + std::to_string(source >> 32) + "\nrank " +
+               std::to_string(static_cast<std::uint32_t>(source)) + "\n";
+    } else {
+        if (directory.data_begin() == 0) return {};
+        text = "ioweir group 1\nid " + directory.id() + "\nnumber " + std::to_string(source) + " of " +
+               std::to_string(directory.shape.count) + "\n";
+    }
+    text = with_check(text);
+    text.resize(static_cast<std::size_t>(data_header_bytes), '\0');
+    return text;
+}
+
+std::string why_not_data(const Directory& directory, int descriptor, std::int64_t source) {
+    const std::string wanted = data_header(directory, source);
+    if (wanted.empty()) return {};
+    std::string text(wanted.size(), '\0');
+    ssize_t got = 0;
+    do {
+        got = ::pread(descriptor, text.data(), text.size(), 0);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return std::strerror(errno);
+    if (got < std::ssize(text)) return "it is shorter than its first 4096 bytes, which say what it is";
+    if (text == wanted) return {};
+    const std::int64_t other = claimed(directory, text);
+    if (other >= 0 && text == data_header(directory, other)) {
+        const std::string path = directory.data(other);
+        return "it is " + path.substr(directory.path.size() + 1);
+    }
+    return std::string("its first 4096 bytes do not say that it is this ") +
+           (directory.is_log() ? "log" : "group's file") + " of this container";
+}
+
+std::string why_not_whole(const Directory& directory, std::int64_t source, std::int64_t needed) {
+    const std::string path = directory.data(source);
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return path + ": " + std::strerror(errno);
+    struct stat info{};
+    std::string why = why_not_data(directory, descriptor, source);
+    if (!why.empty())
+        why = path + ": " + why;
+    else if (::fstat(descriptor, &info) != 0)
+        why = path + ": " + std::strerror(errno);
+    else if (needed > 0 && info.st_size < directory.data_begin() + needed)
+        why = path + " is shorter than its indexes say";
+    ::close(descriptor);
+    return why;
+}
+
+}  // namespace ioweir::container

@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import clock, json_text, launchers, locate, pnetcdf, sanitizers, shim, wrappers
+from ioweir import clock, json_text, launchers, locate, pnetcdf, sanitizers, shim, stuck, wrappers
 from ioweir.compiled import compiled
 from ioweir.errors import (
     EXIT_NOT_EXECUTABLE,
@@ -51,6 +51,7 @@ _FORWARDED: Final = frozenset(
 _PYTHON_IGNORES: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 # Should a thread swallow the child's end all the same, it is noticed after this time.
 _LOOK_AGAIN_S: Final = 1.0
+_LOOK_AT_LAUNCHER_S: Final = 5.0
 # siginfo's si_code of a signal that the kernel sent, here: a terminal to the whole foreground process group.
 _SI_KERNEL: Final = 0x80
 
@@ -277,8 +278,13 @@ def execute(prepared: Prepared, server: clock.ClockServer | None = None) -> Ende
             threading.Thread(target=server.serve, daemon=True).start()
         begun = time.monotonic()
         child = _spawn(prepared, previous)
+        watch, looked = stuck.Watch(child), begun
         while True:
             caught = signal.sigtimedwait(watched, _LOOK_AGAIN_S)
+            if time.monotonic() - looked >= _LOOK_AT_LAUNCHER_S:
+                looked = time.monotonic()
+                for line in watch.end_stuck():
+                    _say(line)
             if caught is None or caught.si_signo == signal.SIGCHLD:
                 done, status = os.waitpid(child, os.WNOHANG)
                 if done == child:

@@ -15,6 +15,7 @@
 #include "ioweir_generated/records.hpp"
 #include "mpi/mpi.hpp"
 #include "planner/plan_file.hpp"
+#include "preload/all_here.hpp"
 #include "storage/fault.hpp"
 #include "storage/paced.hpp"
 #include "storage/posix.hpp"
@@ -173,7 +174,10 @@ storage::Backend* make_backend(std::string& problem) {
 void install_engine(const Services& services, tracer::MpiTables& tables) {
     process_tracer = services.tracer;
     int rank = 0;
-    if (services.world) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (services.world) {
+        wait_until_all_are_here();
+        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    }
     const Result<std::string> text = plan_text(services.plan_path, services.world);
     if (!text) return refuse(services.plan_path, text.error().message(), rank);
     Result<planner::PlanFile> plan = planner::parse_plan_file(text.value(), services.plan_path);

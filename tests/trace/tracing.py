@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
 from ioweir import locate
 from ioweir.compiled import compiled
 
@@ -28,6 +29,8 @@ HERE: Final = Path(__file__).resolve().parent
 PROGRAMS: Final = HERE / "programs"
 BUILD: Final = HERE.parent.parent / "build" / "trace-tests"
 TIMEOUT_S: Final = 90.0
+STUCK: Final = "it is stuck, and is ended"
+"""What `ioweir run` says of a launcher that hangs."""
 IOWEIR: Final = (sys.executable, "-m", "ioweir")
 SANITIZER: Final = os.environ.get("IOWEIR_TEST_SANITIZER", "")
 """The run-time library of the sanitizer that the preload is built with (tools/sanitize.sh); it is preloaded first."""
@@ -204,6 +207,10 @@ def ioweir_run(
         started=started,
     )
     if code is not None:
+        if finished.code != code and STUCK in finished.err:
+            pytest.skip(
+                "Open MPI's launcher did not end after its ranks had, and its exit code is lost (ioweir/stuck.py)"
+            )
         finished.expect(code)
     return Traced(finished.code, finished.out, finished.err, directory)
 

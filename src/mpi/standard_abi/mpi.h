@@ -117,6 +117,7 @@ enum {
 #ifdef __cplusplus
 extern "C" {
 #endif
+int PMPI_Abort(MPI_Comm comm, int errorcode);
 int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                    MPI_Datatype recvtype, MPI_Comm comm);
 int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],

@@ -7,7 +7,18 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from tracing import Mpi, Recorded, Traced, build, ioweir_run, preload_library, preloaded, run, totals
+from tracing import (
+    Mpi,
+    Recorded,
+    Traced,
+    build,
+    ioweir_run,
+    mount_tmpfs,
+    preload_library,
+    preloaded,
+    run,
+    totals,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,17 +116,6 @@ def test_switched_off_under_mpi(mpi: Mpi, data: Path, tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- full disks
-
-
-def mount_tmpfs(place: Path, options: str) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small tmpfs needs root")
-    place.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", options, "none", str(place)], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        pytest.skip(f"this machine does not allow mounting: {done.stderr.strip()}")
 
 
 @pytest.fixture

@@ -119,6 +119,18 @@ def plain_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return clean | dict(extra or {})
 
 
+def mount_tmpfs(place: Path, options: str) -> None:
+    """A file system in memory at a new directory, with these mount options; the test is skipped where none may be."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    place.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "none", str(place)], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"this machine does not allow mounting: {done.stderr.strip()}")
+
+
 def session(number: int) -> str:
     """What the processes of a session are waiting for: a line for each."""
     lines = []

@@ -184,6 +184,25 @@ def report(
     report_text.write(result, sys.stdout)
 
 
+@app.command()
+def timeline(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
+    op: Annotated[str, typer.Option("--op", metavar="write|read", help="What is shown.")] = "write",
+    by: Annotated[str, typer.Option("--by", metavar="file|target|rank", help="What a row is.")] = "file",
+    bins: Annotated[int, typer.Option("--bins", metavar="N", help="Into so many parts the time is divided.")] = 200,
+    picture: Annotated[Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw it.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show when each file, storage target or rank was written or read in a traced run."""
+    from ioweir import timeline as over_time  # noqa: PLC0415
+
+    result = over_time.timeline(directory, over_time.Options(op, by, bins, picture))
+    if as_json:
+        _print_json(result)
+    else:
+        print("\n".join(over_time.to_text(result)))
+
+
 @app.command("merge-trace")
 def merge_trace(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],

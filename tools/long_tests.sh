@@ -2,7 +2,7 @@
 # The random comparisons of the engine with the MPI library in full: CASES (default 300) random views and memory types under both
 # MPIs, by the direct path at 1 to 16 ranks, through exchanges at 3 to 16 ranks on one or several nodes (as the test may have it),
 # written behind at 1 to 16, in groups at 1 to 16, and the calls of subgroups; a third as many cases at 7 ranks and a sixth at 16, which share
-# the processors; and PLANS (default 100,000) random plans. `make test` runs fewer. KINDS="mpich" leaves out the other library.
+# the processors; PLANS (default 100,000) random plans; and processes killed at each of their system calls. `make test` runs fewer. KINDS="mpich" leaves out the other library.
 # Closes with "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -35,6 +35,11 @@ started=$SECONDS
 IOWEIR_TEST_PLANS=${PLANS:-100000} build/dev/src/planner/test_planner --gtest_filter='RandomPlans.*' >"$work/log" 2>&1
 code=$?
 echo "${PLANS:-100000} random plans: exit $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
+started=$SECONDS
+IOWEIR_TEST_CRASH_STEP=1 timeout -k 5 3000 build/dev/src/container/container_test --gtest_filter='Shapes/Crash.*' >"$work/log" 2>&1
+code=$?
+echo "jobs and merges killed at each of their system calls: exit $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The C++ tests under sanitizers: address and undefined behaviour over all of them, those under MPI and with the preload too,
-# and over the preload under programs of tests/trace; threads over the tests of the tracer. Closes with "N passed, N failed".
+# and over the preload under programs of tests/trace; threads over the tests of the tracer and of probing. Closes with "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export UBSAN_OPTIONS=print_stacktrace=1
@@ -25,5 +25,7 @@ stage "the same, of the preload" env IOWEIR_LIBDIR="$PWD/build/asan/lib" IOWEIR_
     tests/trace/test_{positions,streams,processes,exact,mpi_calls,requests,languages,plan}.py
 tools/build.sh tsan tracer_{stream,handle_table,threads,process,pending_requests}_test || exit 1
 stage "threads" ctest --preset tsan --tests-regex '^(StreamTest|HandleTable|RingThreads|ProcessTest|PendingRequests)'
+tools/build.sh tsan probe_test || exit 1
+stage "threads that probe targets" ctest --preset tsan --tests-regex '^(Measure|Confirmation)'
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

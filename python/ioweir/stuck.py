@@ -1,7 +1,7 @@
 """Sees that a launcher hangs although all that it has started is over, and ends it.
 
-Open MPI 4.1's `mpirun` with PMIx 4.2 (Debian 12) now and then waits for itself after MPI_Abort (ioweir is not in it):
-one of its threads holds a lock in the PMIx server that it wants once more, while the main thread waits for that thread in
+Open MPI 4.1's `mpirun` with PMIx 4.2 (Debian 12) now and then waits for itself after MPI_Abort (ioweir is not in it): a
+thread holds a lock in the PMIx server that it wants once more, while the main thread waits for it in
 PMIx_server_finalize.
 Lives here: how that is told from a launcher that works. Not here: waiting for the program (run.py).
 """

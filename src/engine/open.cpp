@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 
 #include <algorithm>
 #include <array>
@@ -24,7 +25,7 @@ namespace ioweir::engine {
 namespace {
 
 /// File systems on which a second descriptor sees and makes the same bytes at once, by statfs(2). NFS is not one: its clients
-/// corrupt shared files unless every access is locked. FUSE may be anything.
+/// corrupt shared files unless every access is locked. FUSE may be anything (but see is_cephfs()).
 struct FileSystem {
     std::uint64_t magic;
     const char* name;
@@ -34,6 +35,12 @@ constexpr FileSystem coherent_file_systems[] = {
     {0x9123683E, "btrfs"},  {0xF2F52010, "f2fs"},  {0x2FC12FC1, "zfs"},    {0x794C7630, "overlayfs"},
     {0x0BD00BD0, "lustre"}, {0x47504653, "gpfs"},  {0x00C36400, "cephfs"}, {0x19830326, "beegfs"},
 };
+
+/// ceph-fuse: FUSE to statfs(2), but its files tell their layout, and it is as coherent as the kernel's client.
+bool is_cephfs(std::uint64_t magic, int descriptor) {
+    constexpr std::uint64_t fuse = 0x65735546;
+    return magic == fuse && ::fgetxattr(descriptor, "ceph.file.layout.pool", nullptr, 0) > 0;
+}
 
 /// ROMIO's file system prefixes (MPI 4.0, section 14.2.1 leaves names to the implementation). Those that only choose a driver
 /// for a file reachable by POSIX are stripped.
@@ -102,7 +109,8 @@ std::string open_descriptor(Engine& engine, Handle& handle) {
         ::fstatfs(opened.descriptor.number, &system) == 0 && ::fstat(opened.descriptor.number, &info) == 0;
     const auto magic = static_cast<std::uint64_t>(static_cast<unsigned int>(system.f_type));
     const bool coherent = std::any_of(std::begin(coherent_file_systems), std::end(coherent_file_systems),
-                                      [&](const FileSystem& one) { return one.magic == magic; });
+                                      [&](const FileSystem& one) { return one.magic == magic; }) ||
+                          is_cephfs(magic, opened.descriptor.number);
     handle.descriptor = opened.descriptor;
     if (!known || !S_ISREG(info.st_mode)) return "not a regular file";
     if (!coherent) {

@@ -1,9 +1,13 @@
-"""The CephFS lab: pools as targets, found slow where they are slow. Needs root and Debian's Ceph; `make test-ceph`."""
+"""The CephFS lab: pools as targets, found slow where they are slow, and a program's file divided over the others.
+
+Needs root and Debian's Ceph; `make test-ceph`.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,8 +22,20 @@ IOWEIR = Path(sys.executable).with_name("ioweir")
 NAME = f"test-{os.getpid()}-ceph"
 
 
+KERNEL = ("kernel", "coll_perf", "local=64,64,64", "variables=2", "--keep")
+"""1 MiB of each rank in each of two calls."""
+PLAN = (
+    '[[file]]\nmatch = "*.data"\nmapping = "subfiles:auto"\nwriters = "aggregators:auto"\ndomains = "cyclic"\n'
+    'stripe = { size = "256 KiB" }\nprobe = { discard_ms = 300, window_ms = 1000 }\n'
+)
+READ_BACK = Path(__file__).resolve().parents[1] / "trace" / "programs" / "read_back.c"
+
+
 def ioweir(*words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([IOWEIR, *words], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        [IOWEIR, *words], capture_output=True, text=True, check=False, timeout=300,
+        env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+    )  # fmt: skip
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -86,6 +102,51 @@ def test_pools_are_targets_and_the_slow_one_is_left_out(folder: Path) -> None:
         assert not folder.exists()
         assert daemons(folder) == []
         assert str(folder) not in "".join(lab_loop.mounts())
+
+
+def pool_of(path: str) -> str:
+    return os.getxattr(path, "ceph.file.layout.pool").decode()
+
+
+def test_a_program_has_subfiles_in_the_good_pools(folder: Path, tmp_path: Path) -> None:
+    """coll_perf, by both MPIs: the slow pool is left out, and other numbers of ranks read what was written."""
+    kinds = [kind for kind in ("openmpi", "mpich") if shutil.which(f"mpirun.{kind}")]
+    assert kinds
+    up(folder)
+    ioweir("lab", "slow", "1", "1/9", "--name", NAME)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN, encoding="utf-8")
+    for kind in kinds:
+        place, plain = folder / "mnt" / kind, tmp_path / kind
+        place.mkdir()
+        plain.mkdir()
+        ranks = ("--ranks", "4", "--mpi", kind, "--directory")
+        ioweir(*KERNEL, *ranks, plain)
+        trace = plain / "trace"
+        ioweir("run", "-q", "-o", trace, "--plan", plan, "--", IOWEIR, *KERNEL, *ranks, place)
+        (said,) = (
+            line for line in json.loads(ioweir("report", trace, "--json").stdout)["messages"] if " chosen: " in line
+        )
+        assert " 2 chosen: t" in said
+        assert "; left out: t1 " in said
+        file = place / "coll_perf.data"
+        (row,) = json.loads(ioweir("ls", file, "--json").stdout)
+        assert row["mapping"] == "subfiles:2 stripe 262144"
+        assert {pool_of(path) for path in row["part_paths"]} == {"t0", "t2"}
+        wanted = (plain / "coll_perf.data").read_bytes()
+        assert sum(row["part_bytes"]) == len(wanted) == 2 * 4 << 20
+        program = plain / "read_back"
+        subprocess.run([f"mpicc.{kind}", "-o", program, READ_BACK], check=True)
+        oversubscribe = ("--oversubscribe",) if kind == "openmpi" else ()
+        for number in (1, 3):
+            copy = plain / f"copy{number}"
+            ioweir("run", "-q", "-o", plain / f"read{number}", "--plan", plan, "--", f"mpirun.{kind}", *oversubscribe,
+                   "-n", str(number), program, file, copy)  # fmt: skip
+            assert copy.read_bytes() == wanted
+        assert ioweir("check", file).stdout.endswith(": whole, 8.00 MiB\n")
+        ioweir("merge", file)
+        assert file.read_bytes() == wanted
+        assert [path.name for path in place.iterdir()] == ["coll_perf.data"]
 
 
 def test_its_files_are_of_this_lab_only(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
 #   make bench-pieces  from which size of pieces on aggregators lose (five minutes, a quiet machine); RECORD=1 writes docs/results/pieces.md
 #   make bench-contention  contention-free against sequential order on throttled targets, as in IBCS's figures 8 to 11 (twenty minutes);
-#                   RECORD=1 writes docs/results/contention.md, QUICK=1 takes two minutes
+#                   RECORD=1 writes docs/results/contention.md, QUICK=1 takes two minutes; DEVICES=1 on loop devices (root)
 #   make bench-targets  storage targets: whether probing chooses the right ones, what it costs, and what programs have of it (a quarter
 #                   of an hour; devices need root); RECORD=1 writes docs/results/targets.md, QUICK=1 takes two minutes
 #   make lint       formatting, style, types, layers          make format    applies the formatting
@@ -105,7 +105,7 @@ bench-pieces: package build-bench
 	@$(PY) bench/bench_pieces.py $(if $(RECORD),--record docs/results/pieces.md) $(ARGS)
 
 bench-contention: package build-bench
-	@$(PY) bench/bench_contention.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/contention.md) $(ARGS)
+	@$(PY) bench/bench_contention.py $(if $(DEVICES),--devices) $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/contention$(if $(DEVICES),-devices).md) $(ARGS)
 
 bench-targets: package build-bench
 	@$(PY) bench/bench_targets.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/targets.md)

@@ -24,7 +24,9 @@ from typing import Any
 
 import launch
 import run
+import targets_reads
 import targets_runs
+import targets_timeline
 from ioweir import lab, lab_loop, probe, probe_picture
 from ioweir.units import percent, rate, seconds, size
 
@@ -248,7 +250,10 @@ def main() -> int:
     document: dict[str, Any] = {"machine": about, "date": time.strftime("%Y-%m-%d")}
     options.output.mkdir(parents=True, exist_ok=True)
     found: Cost | None = None
+    picture = ""
     runs: targets_runs.Runs | None = None
+    activity: targets_timeline.Activity | None = None
+    reads: targets_reads.Reads | None = None
     try:
         print("-- labs of token buckets", flush=True)
         choices = [bucket_labs(10 if options.quick else 100, scratch)]
@@ -265,11 +270,15 @@ def main() -> int:
                 picture = probe_picture.to_svg(probe.probe(made.root, probe.Options(), None)).replace(
                     str(made.root), "the lab"
                 )
-                (options.output / "targets.svg").write_text(picture, encoding="utf-8")
                 if launch.available(launch.KERNEL_RUNNER, targets_runs.KIND):
                     runs = targets_runs.measure(made, scratch, LOOP_RATE, LOOP_TARGETS, options.quick)
+                    print("-- timelines", flush=True)
+                    activity = targets_timeline.measure(made, scratch)
             finally:
                 lab.down(made.name, made.root, force=True)
+            if runs is not None:
+                print("-- cold reads", flush=True)
+                reads = targets_reads.measure(scratch, LOOP_RATE, LOOP_TARGETS, options.quick)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     lines += choice_lines(choices)
@@ -279,10 +288,21 @@ def main() -> int:
         lines += [f"Nothing was measured on devices, for want of: {'; '.join(missing)}.", ""]
     if runs is not None:
         lines += targets_runs.lines_of(runs)
+    pictures = {"": picture} if found is not None else {}
+    if activity is not None:
+        lines += targets_timeline.lines_of(activity, "targets")
+        pictures |= {f"-{name}": svg for name, svg in activity.pictures.items()}
+    if reads is not None:
+        lines += targets_reads.lines_of(reads, "targets-reads.svg")
+        pictures["-reads"] = targets_reads.to_svg(reads)
+    for name, svg in pictures.items():
+        (options.output / f"targets{name}.svg").write_text(svg, encoding="utf-8")
     document |= {
         "runs": runs and asdict(runs),
         "choices": [asdict(one) for one in choices],
         "cost": found and asdict(found),
+        "activity": activity and asdict(activity),
+        "reads": reads and asdict(reads),
     }
     (options.output / "targets.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
     text = "\n".join([
@@ -297,10 +317,10 @@ def main() -> int:
     (options.output / "targets.md").write_text(text, encoding="utf-8")
     if options.record is not None:
         options.record.write_text(text, encoding="utf-8")
-        if found is not None:
-            shutil.copyfile(options.output / "targets.svg", options.record.with_suffix(".svg"))
+        for name, svg in pictures.items():
+            options.record.with_name(f"targets{name}.svg").write_text(svg, encoding="utf-8")
     print(text.partition("\n## ")[2])
-    print(f"written: {options.output}/targets.json, targets.md" + (", targets.svg" if found else ""))
+    print(f"written: {options.output}/targets.json, targets.md" + "".join(f", targets{name}.svg" for name in pictures))
     missed = targets_runs.missed_bars(runs) if runs is not None else []
     for line in missed:
         print(f"missed: {line}")

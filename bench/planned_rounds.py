@@ -24,11 +24,15 @@ def run(
     rules: Mapping[str, str],
     rounds: int,
     environment: Mapping[str, str] | None = None,
+    *,
+    directory: Path | None = None,
+    options: Sequence[str] = (),
 ) -> tuple[Speeds, set[str]]:
     """Speeds, and the ways in which ranks exchanged bytes (by the traces of all processes).
 
     `rules`: for each way the rule of a plan, for the file WAY.data. The closed files of the first round are compared
-    byte by byte with what was written, and what is read in every round.
+    byte by byte with what was written, and what is read in every round. `directory`: of the files, if not `scratch`.
+    `options`: more of the kernel runner's.
     """
     plan, trace = scratch / "plan.toml", scratch / "trace"
     speeds: Speeds = {way: {direction: [] for direction in engine_cases.DIRECTIONS} for way in rules}
@@ -38,8 +42,8 @@ def run(
     while done < rounds:
         some = 1 if done == 0 else rounds - done
         arguments = [
-            *kernel, "--directory", str(scratch), "--mode", engine_cases.modes_of(rules), "--warm-up", "1",
-            "--verify", str(int(done == 0)), "--repeats", str(some), "--salt", str(done),
+            *kernel, "--directory", str(directory or scratch), "--mode", engine_cases.modes_of(rules), "--warm-up", "1",
+            "--verify", str(int(done == 0)), "--repeats", str(some), "--salt", str(done), *options,
         ]  # fmt: skip
         shutil.rmtree(trace, ignore_errors=True)
         traced = launch.Traced(trace, plan, "mpiio")

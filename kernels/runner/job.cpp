@@ -1,9 +1,13 @@
 #include "kernels/runner/job.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace ioweir::kernels {
 
@@ -22,6 +26,19 @@ std::int64_t bytes_of_all(const std::vector<Box>& boxes) {
 }
 
 }  // namespace
+
+void forget_pages(int rank) {
+    constexpr const char* control = "/proc/sys/vm/drop_caches";
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        ::sync();
+        const int fd = ::open(control, O_WRONLY | O_CLOEXEC);
+        must(fd >= 0, std::string("--cold needs root, who may write to ") + control);
+        must(::write(fd, "3", 1) == 1, control);
+        ::close(fd);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
 
 void fail(const std::string& what) {
     std::fprintf(stderr, "kernel_runner: %s\n", what.c_str());

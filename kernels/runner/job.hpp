@@ -28,6 +28,7 @@ struct Job {
     int ranks = 1;
     std::string path;   ///< of the shared file
     bool sync = false;  ///< the time of writing ends when the bytes are on storage
+    bool cold = false;  ///< what is read is not in the page cache
     std::vector<std::pair<std::string, std::string>> hints;
     Content content;
     std::vector<char> buffer;  ///< of one call, filled before it is written
@@ -41,6 +42,9 @@ struct Job {
     /// Does `back` hold what a read has to give, and nothing more? Leaves it cleared.
     [[nodiscard]] bool back_is_right(const std::vector<Piece>& pieces);
 };
+
+/// Collective over all ranks: what the page cache of this machine holds goes to storage, and is forgotten. Needs root.
+void forget_pages(int rank);
 
 /// Ends all ranks with a message.
 [[noreturn]] void fail(const std::string& what);

@@ -1,13 +1,14 @@
 // Runs a kernel on a real file system: writes its file, reads it back, checks both, and prints how long that took.
 //
 //   mpirun -n R kernel_runner_<mpi> KERNEL [NAME=VALUE...] --directory DIR [--file NAME] [--mode mpiio[:FILE][,posix,...]] [--repeats 1]
-//          [--verify 0|1] [--keep 0|1] [--sync 0|1] [--warm-up 0|1] [--salt 0] [--hint NAME=VALUE]...
+//          [--verify 0|1] [--keep 0|1] [--sync 0|1] [--cold 0|1] [--warm-up 0|1] [--salt 0] [--hint NAME=VALUE]...
 //
 // One line of JSON for each repetition and mode, on rank 0: MiB/s written and read, from barrier to barrier around each call, by
 // the slowest rank; open, close and (without --sync) fsync are outside. With several modes they take turns inside a repetition, so
 // that pairs can be compared; the ways are described in modes.hpp. Every read is checked. --verify 1 also reads the file after it
 // was closed, by pread, each rank a share of it, and compares every byte with what its owner had to write. A file that a plan has divided
 // among several is an ordinary one for this (docs/reference/containers.md), whichever rank opens it first. --keep 1 leaves the file.
+// --cold 1 reads from storage: between writing and reading all that is in this machine's page cache goes there and is forgotten (root).
 // A mode may name a file of its own (mpiio:even.data), so that several plans can be compared in one run. --warm-up 1 does every mode
 // once with a few KiB before: the first use of a way makes connections and loads libraries. A wrong byte is an exit code of 1. What does not live here: statistics and comparison (bench/).
 #include <fcntl.h>
@@ -48,6 +49,7 @@ struct Options {
     bool verify = false;
     bool keep = false;
     bool sync = false;
+    bool cold = false;
     bool warm_up = false;
 };
 
@@ -124,13 +126,16 @@ Options parse(int argc, char** argv) {
             options.warm_up = parse_number(word, value, 0) != 0;
         } else if (word == "--sync") {
             options.sync = parse_number(word, value, 0) != 0;
+        } else if (word == "--cold") {
+            options.cold = parse_number(word, value, 0) != 0;
         } else if (word == "--hint") {
             auto hint = parse_setting(value);
             if (!hint) refuse({"--hint takes NAME=VALUE", "'" + value + "'", ""});
             options.hints.emplace_back(hint.value().name, hint.value().value);
         } else {
-            constexpr std::string_view known[] = {"--directory", "--file", "--mode",    "--repeats", "--verify",
-                                                  "--keep",      "--sync", "--warm-up", "--salt",    "--hint"};
+            constexpr std::string_view known[] = {"--directory", "--file", "--mode", "--repeats",
+                                                  "--verify",    "--keep", "--sync", "--cold",
+                                                  "--warm-up",   "--salt", "--hint"};
             refuse({"unknown option", "'" + word + "'", name_remedy(word, known)});
         }
     }
@@ -259,6 +264,7 @@ int run(int argc, char** argv) {
     if (!kernel) refuse(kernel.error());
     job.kernel = kernel.take();
     job.sync = options.sync;
+    job.cold = options.cold;
     job.hints = options.hints;
     job.buffer.assign(static_cast<std::size_t>(job.memory_bytes()), '\0');
     job.back = job.buffer;

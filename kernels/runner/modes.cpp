@@ -26,6 +26,7 @@ Times both_ways(Job& job, Open open, Move move, Close close) {
     times.right = true;
     for (const bool writing : {true, false}) {
         Stopwatch watch;
+        if (!writing && job.cold) forget_pages(job.rank);
         open(writing);
         for (std::int64_t call = 0; call < job.kernel->calls(); ++call) {
             const std::vector<Piece> pieces = job.pieces(call);

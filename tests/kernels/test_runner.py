@@ -196,6 +196,21 @@ def test_ways_may_have_files_of_their_own_and_warm_up(tmp_path: Path) -> None:
     assert [(tmp_path / row["file"]).stat().st_size for row in rows] == [8192] * 3
 
 
+def test_cold_reads_forget_the_page_cache_or_say_what_they_need(tmp_path: Path) -> None:
+    """That bytes come from a device then is counted in bench/targets_reads.py."""
+    words = kernel.command("lattice", ["local=2,2,2,2"], kernel.Options(2, tmp_path, "openmpi"))
+    done = subprocess.run(
+        [*words, "--sync", "1", "--cold", "1"], env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    if os.access("/proc/sys/vm/drop_caches", os.W_OK):
+        (row,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        assert (row["read_correct"], done.returncode) == (True, 0)
+    else:
+        assert done.returncode != 0
+        assert "--cold needs root" in done.stderr
+
+
 def test_throttled_targets_keep_the_content_and_are_named(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text('[[file]]\nmatch = "lattice.data"\n', encoding="utf-8")

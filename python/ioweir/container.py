@@ -38,10 +38,13 @@ def merge(path: Path, output: Path | None) -> str:
     """Makes the ordinary file and says so."""
     where = output or path
     try:
-        length = compiled().merge_container(str(path), str(where))
+        divided = compiled().netcdf_subfiles(str(path)) > 0
+        put_together = compiled().merge_netcdf if divided else compiled().merge_container
+        length = put_together(str(path), str(where))
     except ValueError as error:
         raise IoweirError(str(error)) from error
-    return f"{where}: {size(length)}" + ("" if output else ", the directory of its parts is removed")
+    removed = "its subfiles are removed" if divided else "the directory of its parts is removed"
+    return f"{where}: {size(length)}" + ("" if output else f", {removed}")
 
 
 def to_text(row: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@
 #include "bindings/planner.hpp"
 #include "container/merge.hpp"
 #include "container/orphans.hpp"
+#include "ncsub/files.hpp"
 #include "storage/posix.hpp"
 
 namespace nb = nanobind;
@@ -45,6 +46,24 @@ std::int64_t merge_container(const std::string& path, const std::string& output)
     return merged.value();
 }
 
+/// 0: no netCDF file, or one whose arrays lie in it.
+std::int64_t netcdf_subfiles(const std::string& path) {
+    const auto header = ioweir::ncsub::read_header(path);
+    if (!header || !ioweir::ncsub::is_master(header.value())) return 0;
+    const auto logical = ioweir::ncsub::logical_of(header.value(), path);
+    if (!logical) throw nb::value_error(logical.error().message().c_str());
+    return logical.value().subfiles;
+}
+
+std::int64_t merge_netcdf(const std::string& path, const std::string& output) {
+    const auto merged = [&] {
+        const nb::gil_scoped_release released;
+        return ioweir::ncsub::merge(path, output);
+    }();
+    if (!merged) throw nb::value_error(merged.error().message().c_str());
+    return merged.value();
+}
+
 nb::list find_orphans(const std::string& folder) {
     const auto found = ioweir::container::find_orphans(folder);
     if (!found) throw nb::value_error(found.error().message().c_str());
@@ -75,6 +94,11 @@ void bind_container(nb::module_& m) {
           "Writes the logical file to `output` (the stub's own path: in its place) and returns its length in bytes. "
           "Raises "
           "ValueError, and leaves everything as it was, when that cannot be done.");
+    m.def("netcdf_subfiles", &netcdf_subfiles, nb::arg("path"),
+          "Over how many subfiles the arrays of a netCDF file are divided; 0: it is no such file. Raises ValueError when "
+          "it contradicts itself.");
+    m.def("merge_netcdf", &merge_netcdf, nb::arg("path"), nb::arg("output"),
+          "The same as merge_container for a netCDF file whose arrays lie in subfiles.");
     m.def("find_orphans", &find_orphans, nb::arg("folder"),
           "The directories of containers in a folder whose stub is not there. Raises ValueError where it cannot be "
           "read.");

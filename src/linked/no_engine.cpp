@@ -15,6 +15,8 @@ void install_engine(const Services& services, tracer::MpiTables&) {
 
 void shut_down_engine() {}
 
+void install_netcdf(const Services&) {}
+
 }  // namespace ioweir::preload
 
 namespace ioweir::mpi {

@@ -1,6 +1,6 @@
 // Accesses to arrays: start, count and stride in each dimension; cut at the boundaries of subfiles, and their elements moved between packed
 // buffers (Son et al. 2016, Algorithm 3). Pure.
-// What does not live here: whether a request is valid and who carries a piece out.
+// What does not live here: whether a request is valid (the library says so, of the logical file), who carries a piece out (exchange.hpp).
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,8 @@ struct Request {
 /// What a request wants of one subfile.
 struct Piece {
     std::int64_t subfile = 0;
-    Request request;  ///< in the subfile's own indices
-    std::int64_t first =
-        0;  ///< the index, along the divided dimension of the whole request, of the piece's first element
+    Request request;         ///< in the subfile's own indices
+    std::int64_t first = 0;  ///< the index, along the divided dimension of the whole request, of the piece's first element
     friend bool operator==(const Piece&, const Piece&) = default;
 };
 

@@ -152,8 +152,7 @@ RC_GTEST_PROP(Mapped, EveryElementLiesWhereTheMapSays, ()) {
                 reinterpret_cast<std::byte*>(packed.data()));
     std::vector<std::int16_t> expected(memory.size(), 0);
     for_each_element(request, [&](const Numbers& at, std::size_t place) {
-        const auto where =
-            static_cast<std::size_t>(std::inner_product(at.begin(), at.end(), map.begin(), std::int64_t{0}));
+        const auto where = static_cast<std::size_t>(std::inner_product(at.begin(), at.end(), map.begin(), std::int64_t{0}));
         RC_ASSERT(packed[place] == memory.at(where));
         expected.at(where) = memory[where];
     });

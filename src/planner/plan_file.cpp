@@ -17,11 +17,13 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 constexpr std::array<std::string_view, 1> top_level_keys{"file"};
-constexpr std::array<std::string_view, 14> rule_keys{"match",   "mapping",   "writers",     "domains",  "order",
+constexpr std::array<std::string_view, 15> rule_keys{"match",   "mapping",   "writers",     "domains",  "order",
                                                      "buffer",  "threshold", "stripe",      "set_size", "visibility",
-                                                     "targets", "probe",     "probe_cache", "rebalance"};
+                                                     "targets", "probe",     "probe_cache", "rebalance", "netcdf"};
 constexpr std::array<std::string_view, 3> stripe_keys{"size", "count", "start"};
 constexpr std::array<std::string_view, 4> probe_keys{"discard_ms", "window_ms", "size", "threshold"};
+constexpr std::array<std::string_view, 3> netcdf_keys{"subfiles", "min_ndims", "par_dim"};
+constexpr std::int64_t most_subfiles = 1 << 20;
 
 constexpr std::int64_t least_probe_bytes = 64 << 10;
 constexpr std::int64_t most_probe_bytes = std::int64_t{1} << 40;
@@ -99,6 +101,32 @@ private:
         if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok()) read_stripe(*stripe, rule);
         if (const toml::node* targets = table.get("targets"); targets != nullptr && ok()) read_targets(*targets, rule);
         read_probe(table, rule);
+        if (const toml::node* netcdf = table.get("netcdf"); netcdf != nullptr && ok()) read_netcdf(*netcdf, rule);
+    }
+
+    void read_netcdf(const toml::node& node, FileRule& rule) {
+        const toml::table* table = node.as_table();
+        if (table == nullptr || !table->contains("subfiles")) {
+            fail("not a table with subfiles", "netcdf" + at(node.source()), "write netcdf = { subfiles = 8 }");
+            return;
+        }
+        if (rule.strategy.mapping.kind != MappingKind::shared) {
+            fail("netcdf with another mapping than shared", "netcdf" + at(node.source()),
+                 "arrays are divided over subfiles or the bytes of one file are: leave out one of the two");
+            return;
+        }
+        check_keys(*table, netcdf_keys, "");
+        NetcdfWish& wish = rule.netcdf;
+        if (ok()) read_number(*table, "subfiles", "not a number of subfiles", 1, wish.subfiles);
+        if (ok() && wish.subfiles > most_subfiles)
+            fail("too many subfiles", "subfiles" + at(table->get("subfiles")->source()),
+                 "write " + std::to_string(most_subfiles) + " at most");
+        if (ok()) read_number(*table, "min_ndims", "not a number of dimensions", 0, wish.min_ndims);
+        if (const toml::node* name = table->get("par_dim"); name != nullptr && ok()) {
+            wish.par_dim = text_of("par_dim", *name);
+            if (ok() && wish.par_dim.empty())
+                fail("an empty name", "par_dim" + at(name->source()), "write the name of a dimension, or leave it out");
+        }
     }
 
     void read_probe(const toml::table& table, FileRule& rule) {

@@ -34,6 +34,14 @@ struct ProbeWish {
     friend bool operator==(const ProbeWish&, const ProbeWish&) = default;
 };
 
+/// How the arrays of a netCDF file are divided over subfiles, beneath PnetCDF.
+struct NetcdfWish {
+    std::int64_t subfiles = 0;   ///< 0: they are not
+    std::int64_t min_ndims = 0;  ///< arrays of so many dimensions or fewer stay whole
+    std::string par_dim = {};    ///< the dimension along which they are divided, by name; empty: the most significant one
+    friend bool operator==(const NetcdfWish&, const NetcdfWish&) = default;
+};
+
 /// One [[file]] table.
 struct FileRule {
     std::string match;  ///< an fnmatch pattern, see PlanFile::match
@@ -46,6 +54,7 @@ struct FileRule {
     std::vector<std::string> targets =
         {};  ///< mapping subfiles: directories for them, dealt round, or to choose from; none: the path's storage targets
     ProbeWish probe = {};         ///< mapping subfiles
+    NetcdfWish netcdf = {};       ///< mapping shared
     bool rebalance = false;       ///< mapping subfiles: a target that turns slow gets no further stripes
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
 };

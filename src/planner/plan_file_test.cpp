@@ -79,7 +79,7 @@ TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nwritrs = \"everyone\"\n"),
               "unknown key: 'writrs' (plan.toml:3); did you mean 'writers'? known: match, mapping, writers, domains, "
               "order, buffer, threshold, stripe, set_size, visibility, targets, probe, probe_cache, "
-              "rebalance");
+              "rebalance, netcdf");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { sise = 4 }\n"),
               "unknown key: 'sise' (plan.toml:3); did you mean 'size'? known: size, count, start");
     EXPECT_EQ(refusal("[[files]]\nmatch = \"*\"\n"),
@@ -87,7 +87,7 @@ TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ncolour = 1\n"),
               "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, threshold, "
               "stripe, set_size, visibility, targets, probe, probe_cache, "
-              "rebalance");
+              "rebalance, netcdf");
 }
 
 TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {
@@ -209,6 +209,9 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
             plan.files.back().probe = *any_wish();
             plan.files.back().rebalance = *rc::gen::arbitrary<bool>();
         }
+        if (plan.files.back().strategy.mapping.kind == MappingKind::shared && *rc::gen::arbitrary<bool>())
+            plan.files.back().netcdf = {*rc::gen::inRange<std::int64_t>(1, 1000), *rc::gen::inRange<std::int64_t>(0, 5),
+                                        *rc::gen::element<std::string>("", "z", odd + "z")};
     }
     const auto parsed = parse_plan_file(to_toml(plan), "plan.toml");
     if (!parsed) RC_FAIL(parsed.error().message() + "\n" + to_toml(plan));
@@ -220,6 +223,7 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
         RC_ASSERT(parsed.value().files[i].targets == plan.files[i].targets);
         RC_ASSERT((parsed.value().files[i].probe == plan.files[i].probe));
         RC_ASSERT(parsed.value().files[i].rebalance == plan.files[i].rebalance);
+        RC_ASSERT((parsed.value().files[i].netcdf == plan.files[i].netcdf));
     }
 }
 
@@ -260,6 +264,29 @@ TEST(PlanFile, TargetsAreDirectoriesForSubfiles) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ntargets = [\"/a\"]\n"),
               "targets without subfiles: targets (plan.toml:3); write mapping = \"subfiles:N\" or \"subfiles:auto\" "
               "beside it, or leave the targets out");
+}
+
+TEST(PlanFile, ArraysOfNetcdfFilesAreDividedOverSubfiles) {
+    const std::string rule = "[[file]]\nmatch = \"*\"\n";
+    EXPECT_EQ(must_parse(rule).files[0].netcdf, NetcdfWish{});
+    EXPECT_EQ(must_parse(rule + "netcdf = { subfiles = 8, min_ndims = 2, par_dim = \"z\" }\n").files[0].netcdf,
+              (NetcdfWish{8, 2, "z"}));
+    const std::pair<const char*, const char*> refused[] = {
+        {"netcdf = 8", "not a table with subfiles: netcdf (plan.toml:3); write netcdf = { subfiles = 8 }"},
+        {"netcdf = { min_ndims = 2 }",
+         "not a table with subfiles: netcdf (plan.toml:3); write netcdf = { subfiles = 8 }"},
+        {"netcdf = { subfiles = 0 }",
+         "not a number of subfiles: subfiles (plan.toml:3); write a whole number from 1, or leave the key out for the "
+         "default"},
+        {"netcdf = { subfiles = 2000000 }", "too many subfiles: subfiles (plan.toml:3); write 1048576 at most"},
+        {"netcdf = { subfiles = 8, min_dims = 2 }",
+         "unknown key: 'min_dims' (plan.toml:3); did you mean 'min_ndims'? known: subfiles, min_ndims, par_dim"},
+        {"netcdf = { subfiles = 8, par_dim = \"\" }",
+         "an empty name: par_dim (plan.toml:3); write the name of a dimension, or leave it out"}};
+    for (const auto& [line, why] : refused) EXPECT_EQ(refusal(rule + line + "\n"), why);
+    EXPECT_EQ(refusal(rule + "mapping = \"log\"\nnetcdf = { subfiles = 8 }\n"),
+              "netcdf with another mapping than shared: netcdf (plan.toml:4); arrays are divided over subfiles or the "
+              "bytes of one file are: leave out one of the two");
 }
 
 TEST(PlanFile, HowTargetsAreProbedCanBeSaid) {

@@ -42,6 +42,14 @@ std::string probe_text(const ProbeWish& wish) {
     return text;
 }
 
+std::string netcdf_text(const NetcdfWish& wish) {
+    if (wish.subfiles == 0) return "";
+    std::string text = "netcdf  = { subfiles = " + std::to_string(wish.subfiles);
+    if (wish.min_ndims > 0) text += ", min_ndims = " + std::to_string(wish.min_ndims);
+    if (!wish.par_dim.empty()) text += ", par_dim = " + toml_string(wish.par_dim);
+    return text + " }\n";
+}
+
 }  // namespace
 
 std::string to_toml(const PlanFile& plan) {
@@ -67,6 +75,7 @@ std::string to_toml(const PlanFile& plan) {
         }
         text += probe_text(rule.probe);
         if (rule.rebalance) text += "rebalance = true\n";
+        text += netcdf_text(rule.netcdf);
         std::string stripe;
         if (strategy.stripe.size_bytes > 0)
             stripe = "size = " + toml_string(exact_size_text(strategy.stripe.size_bytes));

@@ -88,6 +88,7 @@ extern "C" __attribute__((visibility("default"))) int ioweir_back_end_start(cons
         watch_finalize();
     }
     if (services.plan_path != nullptr) install_engine(services, tables);
+    install_netcdf(services);  // unless it is done
     fill_from(request_tables.library, "PMPI_", services.find_in_mpi);
     fill_from(request_tables.next_mpi, "MPI_", services.find_next);
     fill_from(request_tables.next_pmpi, "PMPI_", services.find_next);

@@ -186,6 +186,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     storage::Backend* backend = make_backend(problem);
     if (backend == nullptr) return refuse(services.plan_path, problem, rank);
 
+    install_netcdf(services, plan.value());
     engine::Options options;
     options.plan = plan.take();
     options.verify = services.verify;

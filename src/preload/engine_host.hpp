@@ -4,11 +4,20 @@
 #include "preload/services.hpp"
 #include "tracer/hooks/mpi_hooks.hpp"
 
+namespace ioweir::planner {
+struct PlanFile;
+}
+
 namespace ioweir::preload {
 
 /// Collective over MPI_COMM_WORLD where there is one: rank 0 reads the plan file. A plan that cannot be used is said on
 /// standard error and in the trace, and the program goes on without it.
 void install_engine(const Services& services, tracer::MpiTables& tables);
 void shut_down_engine();
+
+/// Divides the arrays of netCDF files over subfiles where a rule of the plan, the environment or hints wish it, and knows such files again
+/// (netcdf_host.cpp). Without a plan: the second.
+void install_netcdf(const Services& services, const planner::PlanFile& plan);
+void install_netcdf(const Services& services);
 
 }  // namespace ioweir::preload

@@ -362,6 +362,11 @@ void start_library_symbols() {
     resolve = resolve_call;
 }
 
+void* find_beside(const void* function, const char* name) {
+    const link_map* map = object_of(function);
+    return map != nullptr ? LoadedObject(map).define(name, nullptr) : nullptr;
+}
+
 bool is_library_function(const char* name) {
     const bool plausible = std::strncmp(name, "H5", 2) == 0 || std::strncmp(name, "nc", 2) == 0;
     return plausible && function_named(name) >= 0;

@@ -12,6 +12,9 @@ void start_library_symbols();
 /// calls through it will reach the library that was asked; else what was found, and its calls are not traced.
 void* library_symbol_for(const char* name, void* found, void* hook);
 
+/// A function of the loaded object that another function lies in; null: it has none of that name.
+void* find_beside(const void* function, const char* name);
+
 /// True for names of functions that are hooked for these libraries.
 bool is_library_function(const char* name);
 

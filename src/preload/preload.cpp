@@ -197,6 +197,11 @@ void open_back_end(bool world) {
     services.world = world;
     services.plan_path = plan_path[0] != '\0' ? plan_path : nullptr;
     services.verify = verify;
+#if !defined(IOWEIR_LINKED)
+    services.find_beside = find_beside;
+    services.carry_out = &tracer::library::carry_out;
+    services.invoke = tracer::library::invoke;
+#endif
     char message[1024] = "";
     if (start(&services, message, sizeof message) != 0) say_disabled("MPI calls are not traced:", message);
     tracer::align_clock(false);

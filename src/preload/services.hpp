@@ -4,11 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tracer/hooks/library.hpp"
 #include "tracer/ring/stream.hpp"
 
 namespace ioweir::preload {
 
-inline constexpr std::uint32_t services_version = 3;
+inline constexpr std::uint32_t services_version = 4;
 
 struct Services {
     std::uint32_t version = services_version;
@@ -20,6 +21,11 @@ struct Services {
     bool world = false;                                ///< MPI_COMM_WORLD exists (not with sessions)
     const char* plan_path = nullptr;                   ///< null: no plan
     bool verify = false;
+    /// Functions of the library that another one of its functions lies in, and who carries out calls of PnetCDF in its place.
+    /// Null where programs are linked with ioweir.
+    void* (*find_beside)(const void* function, const char* name) = nullptr;
+    tracer::library::CarryOut* carry_out = nullptr;
+    tracer::library::Word (*invoke)(void* function, const tracer::library::Word* arguments, int count) = nullptr;
 };
 
 /// Each back end exports this one function. 0, or nonzero with words for a person in `message`.

@@ -25,7 +25,7 @@ def outputs(spec: Spec) -> dict[str, str]:
     linked = sorted([s.name for f in spec.libc for s in f.symbols] + spec.mpi_symbols() + by_hand)
     exported = sorted(linked + library_symbols)
     return libc.outputs(spec) | libraries.outputs(spec.libraries) | linking.outputs(
-        linked, spec.mpi_symbols(), [(f.symbol, f.api) for f in spec.libraries]
+        linked, spec.mpi_symbols(), [(f.symbol, f.api) for f in spec.libraries if f.body != "plain"]
     ) | {
         "ioweir_generated/functions.hpp": function_ids(spec),
         "ioweir_generated/mpi_file_calls.hpp": mpi_file_calls(spec),

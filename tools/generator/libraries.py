@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HEADER = "// Generated from spec/libraries.toml.\n"
+# Functions that are hooked and not recorded (body "plain") are of no use to programs that ioweir is linked with.
+PRELOAD_ONLY = "#if !defined(IOWEIR_LINKED)"
 LAYERS = {"hdf5": "HDF5", "pnetcdf": "PnetCDF", "netcdf": "netCDF"}
 # Which argument plays a part, by the parameter's name. The field of LibraryFunction that takes its place.
 ROLES = {
@@ -79,6 +81,7 @@ def load(functions: dict[str, Any], next_id: int) -> tuple[list[LibraryFunction]
                 next_id += len(made)
                 events += made
                 result += [_function(api, group["body"], form, tuple(made)) for form in members]
+    result.sort(key=lambda function: function.body == "plain")  # behind those that programs are linked with
     seen: set[str] = set()
     for function in result:
         if function.symbol in seen:
@@ -151,6 +154,8 @@ def table(functions: tuple[LibraryFunction, ...]) -> str:
     """The rows of tracer/hooks/library.hpp's table."""
     out = [HEADER, "// The rows of library_functions: included once, by tracer/hooks/library_hooks.cpp."]
     for function in functions:
+        if function.body == "plain" and PRELOAD_ONLY not in out:
+            out.append(PRELOAD_ONLY)
         ids = [f"format::Function::{enumerator(event.name)}" for event in function.events] or ["format::Function::none"]
         fields = [f'"{function.symbol}"', ids[0], ids[-1], f"Api::{function.api}", f"Body::{function.body}"]
         returns = "integer" if function.returns == "int" else function.returns
@@ -158,13 +163,15 @@ def table(functions: tuple[LibraryFunction, ...]) -> str:
         fields += [str(len(function.parameters)), str(function.element_bytes)]
         fields += [str(function.role(name)) for name in ROLES]
         out.append(f"    {{{', '.join(fields)}}},")
-    return "\n".join([*out, ""])
+    return "\n".join([*out, *_end(out)])
 
 
 def hooks(functions: tuple[LibraryFunction, ...]) -> str:
     """The exported wrappers: every argument is passed on as the register or stack slot that it came in."""
     out = [HEADER, "// Included once, by tracer/hooks/library_hooks.cpp."]
     for number, function in enumerate(functions):
+        if function.body == "plain" and PRELOAD_ONLY not in out:
+            out.append(PRELOAD_ONLY)
         count = len(function.parameters)
         declared = ", ".join(f"Word a{i}" for i in range(count))
         given = ", ".join(f"a{i}" for i in range(count)) or "0"
@@ -172,4 +179,8 @@ def hooks(functions: tuple[LibraryFunction, ...]) -> str:
             f'extern "C" IOWEIR_EXPORT Word {function.symbol}({declared}) {{\n    const Word given[] = {{{given}}};\n'
             f"    return library_call({number}, __builtin_return_address(0), given);\n}}"
         )
-    return "\n".join([*out, ""])
+    return "\n".join([*out, *_end(out)])
+
+
+def _end(out: list[str]) -> list[str]:
+    return ["#endif", ""] if PRELOAD_ONLY in out else [""]

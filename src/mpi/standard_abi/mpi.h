@@ -31,12 +31,27 @@ typedef struct MPI_ABI_Request* MPI_Request;
 #define MPI_COMM_SELF ((MPI_Comm)0x102)
 #define MPI_COMM_WORLD ((MPI_Comm)0x101)
 #define MPI_BYTE ((MPI_Datatype)0x247)
+#define MPI_CHAR ((MPI_Datatype)0x243)
+#define MPI_CHARACTER ((MPI_Datatype)0x21e)
 #define MPI_DATATYPE_NULL ((MPI_Datatype)0x200)
+#define MPI_DOUBLE ((MPI_Datatype)0x214)
+#define MPI_DOUBLE_PRECISION ((MPI_Datatype)0x21c)
+#define MPI_FLOAT ((MPI_Datatype)0x210)
 #define MPI_INT ((MPI_Datatype)0x209)
 #define MPI_INT32_T ((MPI_Datatype)0x250)
 #define MPI_INT64_T ((MPI_Datatype)0x258)
+#define MPI_INTEGER ((MPI_Datatype)0x219)
+#define MPI_LONG ((MPI_Datatype)0x20a)
 #define MPI_LONG_LONG ((MPI_Datatype)0x20b)
+#define MPI_REAL ((MPI_Datatype)0x21a)
+#define MPI_SHORT ((MPI_Datatype)0x208)
 #define MPI_SHORT_INT ((MPI_Datatype)0x22c)
+#define MPI_SIGNED_CHAR ((MPI_Datatype)0x244)
+#define MPI_UNSIGNED ((MPI_Datatype)0x20d)
+#define MPI_UNSIGNED_CHAR ((MPI_Datatype)0x245)
+#define MPI_UNSIGNED_LONG ((MPI_Datatype)0x20e)
+#define MPI_UNSIGNED_LONG_LONG ((MPI_Datatype)0x20f)
+#define MPI_UNSIGNED_SHORT ((MPI_Datatype)0x20c)
 #define MPI_ERRORS_RETURN ((MPI_Errhandler)0x143)
 #define MPI_FILE_NULL ((MPI_File)0x118)
 #define MPI_INFO_NULL ((MPI_Info)0x130)
@@ -123,6 +138,8 @@ int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
                     const int displs[], MPI_Datatype recvtype, MPI_Comm comm);
 int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                  MPI_Datatype recvtype, MPI_Comm comm);
 int PMPI_Barrier(MPI_Comm comm);
 int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
 int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result);
@@ -155,6 +172,7 @@ int PMPI_Info_free(MPI_Info* info);
 int PMPI_Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag);
 int PMPI_Info_set(MPI_Info info, const char* key, const char* value);
 int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status);
+int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request);
 int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                MPI_Request* request);
 int PMPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position,
@@ -186,6 +204,7 @@ int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_v
 int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size);
 int PMPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype,
                 MPI_Comm comm);
+int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]);
 #ifdef __cplusplus
 }
 #endif

@@ -35,6 +35,7 @@ enum class Body : std::uint8_t {
     wait,      ///< completes what was begun before
     cancel,    ///< gives up what was begun before
     forget,    ///< ends every handle
+    plain,     ///< is not recorded
 };
 
 /// What a function returns: the ones of HDF5 are negative when they fail, the others' int is not zero.
@@ -118,6 +119,13 @@ using Resolve = Real (*)(int function, const void* caller, const void* callee);
 /// Set by the preload when it is loaded; of programs that ioweir is linked into (src/linked/library_symbols.cpp) from the start.
 extern Resolve resolve;
 Real linked_library_call(int function, const void* caller, const void* callee);
+
+/// Carries out a call of PnetCDF in the library's place, and gives what it returns; false: the call is for the library as it is.
+using CarryOut = bool (*)(const char* symbol, const Real& real, const Word* arguments, int count, Word* result);
+/// Null: nobody does. Set while one thread runs (MPI is being initialised).
+extern CarryOut carry_out;
+/// A call of any function of `count` such arguments.
+Word invoke(void* function, const Word* arguments, int count);
 
 /// What a call is about, found out before it is made.
 struct Subject {

@@ -22,6 +22,7 @@ Resolve resolve = linked_library_call;
 #else
 Resolve resolve = nullptr;
 #endif
+CarryOut carry_out = nullptr;
 
 namespace {
 
@@ -43,6 +44,8 @@ template <std::size_t... Places>
 Word invoke_with(void* function, const Word* arguments, std::index_sequence<Places...>) {
     return reinterpret_cast<Word (*)(decltype(static_cast<Word>(Places))...)>(function)(arguments[Places]...);
 }
+
+}  // namespace
 
 Word invoke(void* function, const Word* arguments, int count) {
     switch (count) {
@@ -69,6 +72,17 @@ Word invoke(void* function, const Word* arguments, int count) {
         default:
             return invoke_with(function, arguments, std::make_index_sequence<10>{});
     }
+}
+
+namespace {
+
+/// What lies behind the hooks, but for calls that somebody else carries out.
+Word reach(const LibraryFunction& about, const Real& real, const Word* arguments) {
+    Word result = 0;
+    if (about.api == Api::pnetcdf && carry_out != nullptr && real.provider != nullptr &&
+        carry_out(about.symbol, real, arguments, about.arguments, &result))
+        return result;
+    return invoke(real.function, arguments, about.arguments);
 }
 
 Layer layer_of(Api api) {
@@ -107,7 +121,7 @@ Word traced(const LibraryFunction& about, const Real& real, const Word* argument
         // A question may have made the library read what it had put off: then that is part of the call.
         if (stream.sequence == sequence) [[likely]]
             start = ticks(use_tsc);
-        result = invoke(real.function, arguments, about.arguments);
+        result = reach(about, real, arguments);
         stop = ticks(use_tsc);
     }
     const KeepErrno error;
@@ -137,10 +151,10 @@ __attribute__((noinline)) Word library_call(int number, const void* caller, cons
     if (real.function == nullptr) return static_cast<Word>(-1);
     const Running now(real.function);
     const void* frame = __builtin_frame_address(0);
-    if (!process_tracer.traces(bit_of(about.api)) || real.provider == nullptr || !real.provider->traced ||
+    if (about.body == Body::plain || !process_tracer.traces(bit_of(about.api)) || real.provider == nullptr || !real.provider->traced ||
         inside(thread_stream, layer_of(about.api), frame) ||
         (about.body == Body::release && !concerns_hdf5(about, *real.provider, arguments[0])))
-        return invoke(real.function, arguments, about.arguments);
+        return reach(about, real, arguments);
     if (about.body == Body::forget) {
         const Word result = invoke(real.function, arguments, about.arguments);
         Subject none;

@@ -1,0 +1,367 @@
+#include "adapters/pnetcdf/adapter.hpp"
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "adapters/pnetcdf/file.hpp"
+#include "ncsub/call_form.hpp"
+
+namespace ioweir::pnetcdf {
+namespace {
+
+/// What is done with a call that is about an open file.
+enum class Kind : std::uint8_t {
+    create,
+    open,
+    remove,
+    end_define,
+    begin_define,
+    close,
+    abort,
+    access,     ///< to one variable: divided, or the master's
+    several,    ///< to several variables
+    master,     ///< the master's business alone: whatever waits there, its buffers, its sizes
+    both,       ///< the logical file's and the master's, in this order: what changes attributes and names
+    copy,       ///< the same of ncmpi_copy_att
+    mode,       ///< the same, and the subfiles'
+    sync,
+    path_of,
+    dimension,  ///< of the master, but while the file is being defined
+    fill_of,
+    bytes,
+    logical,    ///< the logical file alone answers
+};
+
+const std::unordered_map<std::string_view, Kind>& kinds() {
+    static const auto& all = *new std::unordered_map<std::string_view, Kind>{
+        {"ncmpi_create", Kind::create},
+        {"ncmpi_open", Kind::open},
+        {"ncmpi_delete", Kind::remove},
+        {"ncmpi_enddef", Kind::end_define},
+        {"ncmpi__enddef", Kind::end_define},
+        {"ncmpi_redef", Kind::begin_define},
+        {"ncmpi_close", Kind::close},
+        {"ncmpi_abort", Kind::abort},
+        {"ncmpi_wait", Kind::master},
+        {"ncmpi_wait_all", Kind::master},
+        {"ncmpi_cancel", Kind::master},
+        {"ncmpi_fill_var_rec", Kind::master},
+        {"ncmpi_sync_numrecs", Kind::master},
+        {"ncmpi_buffer_attach", Kind::master},
+        {"ncmpi_buffer_detach", Kind::master},
+        {"ncmpi_inq_buffer_usage", Kind::master},
+        {"ncmpi_inq_buffer_size", Kind::master},
+        {"ncmpi_inq_nreqs", Kind::master},
+        {"ncmpi_inq_file_info", Kind::master},
+        {"ncmpi_get_file_info", Kind::master},
+        {"ncmpi_inq_striping", Kind::master},
+        {"ncmpi_inq_path", Kind::path_of},
+        {"ncmpi_inq_dim", Kind::dimension},
+        {"ncmpi_inq_dimlen", Kind::dimension},
+        {"ncmpi_inq_var_fill", Kind::fill_of},
+        {"ncmpi_inq_put_size", Kind::bytes},
+        {"ncmpi_inq_get_size", Kind::bytes},
+        {"ncmpi_begin_indep_data", Kind::mode},
+        {"ncmpi_end_indep_data", Kind::mode},
+        {"ncmpi_sync", Kind::sync},
+        {"ncmpi_flush", Kind::sync},
+        {"ncmpi_copy_att", Kind::copy},
+        {"ncmpi_rename_att", Kind::both},
+        {"ncmpi_del_att", Kind::both},
+        {"ncmpi_rename_dim", Kind::both},
+        {"ncmpi_rename_var", Kind::both},
+    };
+    return all;
+}
+
+Kind kind_of(std::string_view symbol) {
+    const auto known = kinds().find(symbol);
+    if (known != kinds().end()) return known->second;
+    if (symbol.starts_with("ncmpi_put_att")) return Kind::both;
+    if (const auto form = ncsub::parse_call(symbol)) return form->several() ? Kind::several : Kind::access;
+    return Kind::logical;
+}
+
+struct Adapter {
+    planner::PlanFile plan;
+    Host host;
+    std::mutex mutex;  // guards the tables, never held in a call of the library
+    std::map<std::uint32_t, std::unique_ptr<Library>> libraries;
+    std::map<std::pair<std::uint32_t, int>, std::shared_ptr<File>> files;
+};
+Adapter* adapter = nullptr;
+std::atomic<int> open_files{0};
+thread_local bool inside = false;  // the library's own calls, made for one of ours, go on as they are
+
+class Inside {
+public:
+    Inside() { inside = true; }
+    ~Inside() { inside = false; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+};
+
+int code_of(Word word) { return static_cast<int>(word); }
+Word word_of(int code) { return static_cast<Word>(static_cast<std::int64_t>(code)); }
+
+/// The library that a call is for; null where it lacks functions, which is then left alone.
+const Library* library_of(const Call& call) {
+    const std::lock_guard lock(adapter->mutex);
+    auto& known = adapter->libraries[call.library];
+    if (!known) {
+        known = std::make_unique<Library>();
+        const char* missing =
+            fill(*known, [&](const char* name) { return adapter->host.find(call.real, name); });
+        if (missing != nullptr) {
+            *known = {};
+            if (adapter->host.note != nullptr)
+                adapter->host.note("", (std::string("arrays are not divided over subfiles: the PnetCDF library has no ") +
+                                        missing).c_str());
+        }
+    }
+    return known->create != nullptr ? known.get() : nullptr;
+}
+
+std::shared_ptr<File> file_of(const Call& call, Kind kind) {
+    const int place = kind == Kind::copy ? 3 : 0;
+    if (call.count <= place) return nullptr;
+    const std::lock_guard lock(adapter->mutex);
+    const auto found = adapter->files.find({call.library, static_cast<int>(call.arguments[place])});
+    return found != adapter->files.end() ? found->second : nullptr;
+}
+
+void keep(const Call& call, std::unique_ptr<File> file) {
+    const std::lock_guard lock(adapter->mutex);
+    const int ncid = file->ncid;
+    adapter->files[{call.library, ncid}] = std::move(file);
+    ++open_files;
+}
+
+void forget(const Call& call) {
+    const std::lock_guard lock(adapter->mutex);
+    adapter->files.erase({call.library, static_cast<int>(call.arguments[0])});
+    --open_files;
+}
+
+/// The call with another file in the program's place.
+int same_for(const Call& call, int ncid) {
+    std::array<Word, 16> arguments{};
+    for (int i = 0; i < call.count; ++i) arguments[static_cast<std::size_t>(i)] = call.arguments[i];
+    arguments[0] = static_cast<Word>(ncid);
+    return code_of(call.invoke(call.real, arguments.data(), call.count));
+}
+
+int same(const Call& call) { return code_of(call.invoke(call.real, call.arguments, call.count)); }
+
+/// Sums over the master and this rank's subfiles.
+int bytes_moved(const File& file, const Call& call) {
+    auto* result = __builtin_bit_cast(Offset*, call.arguments[1]);
+    const bool put = std::string_view(call.symbol) == "ncmpi_inq_put_size";
+    const auto ask = put ? file.library->inq_put_size : file.library->inq_get_size;
+    Offset sum = 0, one = 0;
+    int code = ask(file.master, &sum);
+    for (const Subfile& subfile : file.subfiles) {
+        if (code == no_error) code = ask(subfile.ncid, &one);
+        sum += one;
+    }
+    if (code == no_error && result != nullptr) *result = sum;
+    return code;
+}
+
+int fill_of(const File& file, const Call& call) {
+    const int code = same(call);
+    const auto variable = static_cast<int>(call.arguments[1]);
+    auto* none = __builtin_bit_cast(int*, call.arguments[2]);
+    if (code == no_error && none != nullptr && variable >= 0 && variable < static_cast<int>(file.fills.size()) &&
+        file.fills[static_cast<std::size_t>(variable)].known && file.state != File::State::define)
+        *none = file.fills[static_cast<std::size_t>(variable)].wanted ? 0 : 1;
+    return code;
+}
+
+/// In define mode the master follows when that ends.
+int on_both(File& file, const Call& call) {
+    int code = same(call);
+    if (code != no_error || file.state == File::State::define) return code;
+    code = same_for(call, file.master);
+    if (code != no_error || std::string_view(call.symbol) != "ncmpi_rename_var") return code;
+    const auto variable = static_cast<std::size_t>(static_cast<int>(call.arguments[1]));
+    const auto* name = __builtin_bit_cast(const char*, call.arguments[2]);
+    file.logical.header.variables[variable].name = name;
+    for (const Subfile& subfile : file.subfiles)
+        if (file.in_subfile[variable] >= 0 && code == no_error)
+            code = file.library->rename_var(subfile.ncid, file.in_subfile[variable], name);
+    return agree(file, code);
+}
+
+/// ncmpi_copy_att, whose fourth argument is the file that gets the attribute.
+int copy_attribute(const File& file, const Call& call) {
+    const int code = same(call);
+    if (code != no_error || file.state == File::State::define) return code;
+    const auto variable = static_cast<int>(call.arguments[4]);
+    return file.library->copy_att(file.ncid, variable, __builtin_bit_cast(const char*, call.arguments[2]), file.master,
+                                  variable);
+}
+
+int on_all(const File& file, const Call& call) {
+    int code = same(call);
+    if (code == no_error) code = same_for(call, file.master);
+    for (const Subfile& subfile : file.subfiles)
+        if (code == no_error) code = same_for(call, subfile.ncid);
+    return code;
+}
+
+/// Calls that only a file in data mode can get, about one variable.
+int access(File& file, const Call& call) {
+    if (file.is_divided(static_cast<int>(call.arguments[1]))) return access_variable(file, call);
+    return file.state == File::State::define ? same(call) : same_for(call, file.master);
+}
+
+int access_several(const File& file, const Call& call) {
+    const auto count = static_cast<int>(call.arguments[1]);
+    const auto* variables = __builtin_bit_cast(const int*, call.arguments[2]);
+    for (int i = 0; i < count && variables != nullptr; ++i)
+        if (file.is_divided(variables[i])) {
+            complain(file, std::string(call.symbol) + " was refused: variable " +
+                               file.logical.header.variables[static_cast<std::size_t>(variables[i])].name +
+                               " is divided over subfiles, and in this version calls for several variables are not; "
+                               "write the file without subfiles");
+            return error_unsupported;
+        }
+    return same_for(call, file.master);
+}
+
+int end_file(File& file, const Call& call, bool abort) {
+    // A file that is closed while it is being defined is defined first, as the library does it.
+    int code = no_error;
+    if (!abort && file.state == File::State::define && file.broken == no_error) {
+        std::array<Word, 1> arguments{call.arguments[0]};
+        Call end = call;
+        end.symbol = "ncmpi_enddef";
+        end.real = reinterpret_cast<void*>(file.library->enddef);
+        end.arguments = arguments.data();
+        end.count = 1;
+        code = end_define(file, end);
+    }
+    const int closed = close_file(file, abort);
+    forget(call);
+    return code != no_error ? code : closed;
+}
+
+int sync(File& file, const Call& call) {
+    if (file.state == File::State::define) return same(call);
+    int code = same_for(call, file.master);
+    for (const Subfile& subfile : file.subfiles)
+        if (code == no_error) code = same_for(call, subfile.ncid);
+    return file.state == File::State::independent ? code : agree(file, code);
+}
+
+int change_mode(File& file, const Call& call) {
+    const int code = on_all(file, call);
+    if (code == no_error)
+        file.state = std::string_view(call.symbol) == "ncmpi_begin_indep_data" ? File::State::independent
+                                                                              : File::State::data;
+    return code;
+}
+
+int of_file(File& file, Kind kind, const Call& call) {
+    if (file.broken != no_error && kind != Kind::close && kind != Kind::abort && kind != Kind::logical)
+        return file.broken;
+    switch (kind) {
+        case Kind::end_define:
+            return file.state == File::State::define ? end_define(file, call) : same(call);
+        case Kind::begin_define:
+            return begin_define(file, call);
+        case Kind::close:
+        case Kind::abort:
+            return end_file(file, call, kind == Kind::abort);
+        case Kind::access:
+            return access(file, call);
+        case Kind::several:
+            return access_several(file, call);
+        case Kind::master:
+        case Kind::path_of:
+            return same_for(call, file.master);
+        case Kind::both:
+            return on_both(file, call);
+        case Kind::copy:
+            return copy_attribute(file, call);
+        case Kind::mode:
+            return change_mode(file, call);
+        case Kind::sync:
+            return sync(file, call);
+        case Kind::dimension:
+            return file.state == File::State::define ? same(call) : same_for(call, file.master);
+        case Kind::fill_of:
+            return fill_of(file, call);
+        case Kind::bytes:
+            return bytes_moved(file, call);
+        default:
+            return same(call);
+    }
+}
+
+bool create(const Call& call, Word& result) {
+    const Library* library = library_of(call);
+    if (library == nullptr) return false;
+    // What is there may be a master: its subfiles go with it.
+    const auto* path = __builtin_bit_cast(const char*, call.arguments[1]);
+    const std::int64_t old_subfiles = path != nullptr ? subfiles_before(call) : 0;
+    std::unique_ptr<File> file;
+    const auto code = create_file(*library, adapter->host, adapter->plan, call, file);
+    result = word_of(code ? *code : same(call));
+    if (code_of(result) == no_error) remove_subfiles(path, old_subfiles);
+    if (file) keep(call, std::move(file));
+    return true;
+}
+
+bool open(const Call& call, Word& result) {
+    const Library* library = library_of(call);
+    if (library == nullptr) return false;
+    std::unique_ptr<File> file;
+    result = word_of(open_file(*library, adapter->host, call, file));
+    if (file) keep(call, std::move(file));
+    return true;
+}
+
+bool remove(const Call& call, Word& result) {
+    const auto* path = __builtin_bit_cast(const char*, call.arguments[0]);
+    const std::int64_t subfiles = path != nullptr ? subfiles_at(path) : 0;
+    if (subfiles == 0) return false;
+    result = word_of(same(call));
+    if (code_of(result) == no_error) remove_subfiles(path, subfiles);
+    return true;
+}
+
+}  // namespace
+
+void install(planner::PlanFile plan, Host host) {
+    if (adapter != nullptr) return;
+    adapter = new Adapter;
+    adapter->plan = std::move(plan);
+    adapter->host = host;
+}
+
+bool carry_out(const Call& call, Word& result) {
+    if (adapter == nullptr || inside) return false;
+    const Kind kind = kind_of(call.symbol);
+    const bool names_file = kind == Kind::create || kind == Kind::open || kind == Kind::remove;
+    if (!names_file && open_files.load() == 0) return false;
+    if (!names_file) {
+        const std::shared_ptr<File> file = file_of(call, kind);
+        if (!file) return false;
+        const Inside now;
+        result = word_of(of_file(*file, kind, call));
+        return true;
+    }
+    const Inside now;
+    if (kind == Kind::create) return create(call, result);
+    return kind == Kind::open ? open(call, result) : remove(call, result);
+}
+
+}  // namespace ioweir::pnetcdf

@@ -1,0 +1,39 @@
+// netCDF subfiles beneath programs that use PnetCDF: the program has one file, and its arrays lie in several (Son et al. 2016, sections 3.2
+// to 4.2; docs/explanation/netcdf-subfiles.md). Stands between the hooks of PnetCDF's functions and the library.
+// What does not live here: how arrays are divided and what headers say (ncsub), interposing (preload), tracing (tracer).
+#pragma once
+
+#include <cstdint>
+
+#include "planner/plan_file.hpp"
+
+namespace ioweir::pnetcdf {
+
+/// An argument or a result, as the register or stack slot that it came in.
+using Word = std::uint64_t;
+
+/// A call of the program.
+struct Call {
+    const char* symbol = "";      ///< "ncmpi_create"
+    void* real = nullptr;         ///< the library's function
+    std::uint32_t library = 0;    ///< a number for each of the process's PnetCDF libraries
+    const Word* arguments = nullptr;
+    int count = 0;                ///< of them
+    Word (*invoke)(void* function, const Word* arguments, int count) = nullptr;
+};
+
+/// Services of the host.
+struct Host {
+    /// Finds a function in the library that another one of its functions lies in; null: it has none of that name.
+    void* (*find)(const void* function, const char* name) = nullptr;
+    /// Something a report must say about a file; may be null.
+    void (*note)(const char* path, const char* text) = nullptr;
+};
+
+/// `plan`: whose rules have `netcdf`; may be empty. Once a process. Not thread safe.
+void install(planner::PlanFile plan, Host host);
+
+/// True: the call is done, and `result` is what it returns. False: it is for the library as it is. Collective where the call is.
+bool carry_out(const Call& call, Word& result);
+
+}  // namespace ioweir::pnetcdf

@@ -1,0 +1,375 @@
+// The end of definitions: the library ends those of the logical file, and master and subfiles are defined from what it then says (Son et
+// al. 2016, Algorithm 2: when all dimensions of arrays are known, and before data are written).
+#include <fcntl.h>
+
+#include <array>
+#include <set>
+
+#include "adapters/pnetcdf/file.hpp"
+#include "base/raw_syscall.hpp"
+
+namespace ioweir::pnetcdf {
+namespace {
+
+using ncsub::Attribute;
+using ncsub::Header;
+
+/// Stops at the first error.
+class Steps {
+public:
+    template <typename Step>
+    Steps& operator()(Step&& step) {
+        if (error_ == no_error) error_ = step();
+        return *this;
+    }
+    [[nodiscard]] int error() const { return error_; }
+    [[nodiscard]] bool ok() const { return error_ == no_error; }
+
+private:
+    int error_ = no_error;
+};
+
+/// Names and lengths, types and places, as the library answers for the logical file. Without the program's attributes.
+int describe(const File& file, Header& header) {
+    const Library& library = *file.library;
+    int dimensions = 0, variables = 0, attributes = 0, unlimited = -1;
+    Steps step;
+    step([&] { return library.inq_format(file.ncid, &header.version); });
+    step([&] { return library.inq(file.ncid, &dimensions, &variables, &attributes, &unlimited); });
+    std::array<char, longest_name + 1> name{};
+    for (int i = 0; i < dimensions && step.ok(); ++i) {
+        Offset length = 0;
+        step([&] { return library.inq_dim(file.ncid, i, name.data(), &length); });
+        header.dimensions.push_back({name.data(), i == unlimited ? 0 : length});
+    }
+    for (int i = 0; i < variables && step.ok(); ++i) {
+        ncsub::Variable variable;
+        int type = 0, count = 0;
+        step([&] { return library.inq_var(file.ncid, i, name.data(), &type, &count, nullptr, nullptr); });
+        std::vector<int> ids(static_cast<std::size_t>(step.ok() ? count : 0));
+        step([&] { return library.inq_var(file.ncid, i, nullptr, nullptr, nullptr, ids.data(), nullptr); });
+        Offset begin = 0;
+        step([&] { return library.inq_varoffset(file.ncid, i, &begin); });
+        variable.name = name.data();
+        variable.type = static_cast<ncsub::Type>(type);
+        variable.dimensions.assign(ids.begin(), ids.end());
+        variable.begin = begin;
+        header.variables.push_back(std::move(variable));
+    }
+    return step.error();
+}
+
+/// The dimension that the program wishes for a variable: by an attribute of the paper's name or PnetCDF's, else for all.
+std::optional<int> wished_dimension(const File& file, const Header& header, int variable) {
+    for (const char* name : {"par_dim_id", "_PnetCDF_SubFiling.par_dim_id"}) {
+        int type = 0, value = 0;
+        Offset length = 0;
+        if (file.library->inq_att(file.ncid, variable, name, &type, &length) == no_error && length == 1 &&
+            type != type_text && file.library->get_att_int(file.ncid, variable, name, &value) == no_error)
+            return value;
+    }
+    for (std::size_t i = 0; i < header.dimensions.size() && !file.wish.par_dim.empty(); ++i)
+        if (header.dimensions[i].name == file.wish.par_dim) return static_cast<int>(i);
+    return file.wish.par_dim_id;
+}
+
+/// How variables from the `first` on are divided. Those before stay as they are.
+void divide(File& file, ncsub::Logical& logical, std::size_t first) {
+    const Header& header = logical.header;
+    bool any = logical.subfiles > 0;
+    std::string whole;
+    for (std::size_t v = first; v < header.variables.size(); ++v) {
+        const ncsub::Variable& variable = header.variables[v];
+        ncsub::Shape shape;
+        shape.record = header.is_record(variable);
+        for (const std::int64_t id : variable.dimensions) {
+            shape.lengths.push_back(header.dimensions[static_cast<std::size_t>(id)].length);
+            shape.dimension_ids.push_back(static_cast<int>(id));
+        }
+        ncsub::Wishes wishes{file.wish.subfiles, file.wish.min_ndims, std::nullopt};
+        wishes.par_dim_id = wished_dimension(file, header, static_cast<int>(v));
+        ncsub::Choice choice = ncsub::choose_dimension(shape, wishes);
+        if (shape.record && choice.dimension >= 0)
+            choice = {-1, "it has records, which this version does not divide"};
+        std::optional<ncsub::Division> division;
+        if (choice.dimension >= 0) {
+            const std::int64_t length = shape.lengths[static_cast<std::size_t>(choice.dimension)];
+            division = ncsub::Division{choice.dimension, variable.dimensions,
+                                       ncsub::boundaries_of(length, file.wish.subfiles)};
+            any = true;
+        }
+        if (!choice.why.empty() && !variable.dimensions.empty())
+            note(file, "variable " + variable.name + (division ? ": " : " lies in the master: ") + choice.why);
+        logical.divisions.push_back(std::move(division));
+    }
+    if (any)
+        logical.subfiles = file.wish.subfiles;
+    else
+        complain(file, "none of its arrays can be divided over subfiles; it is written as one file");
+}
+
+int put(const Library& library, int ncid, int variable, const Attribute& attribute) {
+    if (attribute.type == ncsub::Type::text)
+        return library.put_att_text(ncid, variable, attribute.name.c_str(), attribute.count, attribute.bytes.data());
+    std::vector<int> values;
+    for (const std::int64_t value : ncsub::integers_of(attribute)) values.push_back(static_cast<int>(value));
+    return library.put_att_int(ncid, variable, attribute.name.c_str(), type_int, std::ssize(values), values.data());
+}
+
+int put_division(const Library& library, int ncid, int variable, const std::vector<Attribute>& attributes) {
+    Steps step;
+    for (const Attribute& attribute : attributes)
+        if (ncsub::says_division(attribute.name)) step([&] { return put(library, ncid, variable, attribute); });
+    return step.error();
+}
+
+/// Defines in `ncid` what `wanted` has and `had` has not, in the order of the ids. `made(v)` for each new variable.
+template <typename Made>
+int define(const Library& library, int ncid, const Header& wanted, std::size_t dimensions, std::size_t variables,
+           Made&& made) {
+    Steps step;
+    int id = 0;
+    for (std::size_t i = dimensions; i < wanted.dimensions.size(); ++i)
+        step([&] { return library.def_dim(ncid, wanted.dimensions[i].name.c_str(), wanted.dimensions[i].length, &id); });
+    for (std::size_t i = variables; i < wanted.variables.size(); ++i) {
+        const ncsub::Variable& variable = wanted.variables[i];
+        const std::vector<int> ids(variable.dimensions.begin(), variable.dimensions.end());
+        step([&] {
+            return library.def_var(ncid, variable.name.c_str(), static_cast<int>(variable.type),
+                                   static_cast<int>(ids.size()), ids.data(), &id);
+        });
+        step([&] { return made(static_cast<int>(i)); });
+    }
+    return step.error();
+}
+
+/// What the program has renamed since.
+int rename(const File& file, const Header& now) {
+    const Library& library = *file.library;
+    const Header& before = file.logical.header;
+    Steps step;
+    for (std::size_t i = 0; i < before.dimensions.size(); ++i)
+        if (before.dimensions[i].name != now.dimensions[i].name)
+            step([&] { return library.rename_dim(file.master, static_cast<int>(i), now.dimensions[i].name.c_str()); });
+    for (std::size_t i = 0; i < before.variables.size(); ++i) {
+        const std::string& name = now.variables[i].name;
+        if (before.variables[i].name == name) continue;
+        step([&] { return library.rename_var(file.master, static_cast<int>(i), name.c_str()); });
+        for (const Subfile& subfile : file.subfiles)
+            if (file.in_subfile[i] >= 0)
+                step([&] { return library.rename_var(subfile.ncid, file.in_subfile[i], name.c_str()); });
+    }
+    return step.error();
+}
+
+int define_master(File& file, const ncsub::Logical& logical, bool first_divided) {
+    const Library& library = *file.library;
+    const Header master = ncsub::master_of(logical);
+    const Header& before = file.logical.header;
+    Steps step;
+    step([&] { return rename(file, logical.header); });
+    step([&] {
+        return define(library, file.master, master, before.dimensions.size(), before.variables.size(), [&](int v) {
+            const Fill& fill = file.fills[static_cast<std::size_t>(v)];
+            const bool whole = !logical.divisions[static_cast<std::size_t>(v)];
+            return library.def_var_fill(file.master, v, fill.wanted && whole ? 0 : 1, nullptr);
+        });
+    });
+    step([&] { return copy_attributes(file); });
+    if (logical.subfiles == 0) return step.error();
+    // The places of variables change with every redefinition.
+    step([&] { return put_division(library, file.master, global, master.attributes); });
+    for (std::size_t v = first_divided ? 0 : before.variables.size(); v < master.variables.size(); ++v)
+        step([&] {
+            return put_division(library, file.master, static_cast<int>(v), master.variables[v].attributes);
+        });
+    return step.error();
+}
+
+/// Striped over one target each (Algorithm 2).
+int create_subfiles(File& file, const ncsub::Logical& logical) {
+    const ncsub::Groups groups(file.ranks, logical.subfiles);
+    const ncsub::Part mine = groups.subfiles_of(file.rank);
+    PMPI_Comm_split(file.comm, static_cast<int>(mine.begin), file.rank, &file.group);
+    PMPI_Comm_set_errhandler(file.group, MPI_ERRORS_RETURN);
+    MPI_Info info{};
+    if (file.has_info)
+        PMPI_Info_dup(file.info, &info);
+    else
+        PMPI_Info_create(&info);
+    PMPI_Info_set(info, "striping_factor", "1");
+    int error = no_error;
+    for (std::int64_t number = mine.begin; number < mine.end(); ++number) {
+        Subfile subfile{number, -1};
+        const std::string path = ncsub::subfile_path(file.path, number);
+        const int code =
+            file.library->create(file.group, path.c_str(), file.mode & ~mode_noclobber, info, &subfile.ncid);
+        if (code != no_error) {
+            error = code;
+            subfile.ncid = -1;
+        }
+        file.subfiles.push_back(subfile);
+    }
+    PMPI_Info_free(&info);
+    return error;
+}
+
+int define_subfiles(File& file, const ncsub::Logical& logical, bool exist) {
+    const Library& library = *file.library;
+    int error = no_error;
+    for (const Subfile& subfile : file.subfiles) {
+        if (subfile.ncid < 0) continue;
+        const Header wanted = ncsub::subfile_of(logical, subfile.number);
+        std::size_t dimensions = 0, variables = 0;
+        for (const auto& division : file.logical.divisions) {
+            if (!division) continue;
+            ++variables;
+            dimensions += division->dimension_ids.size();
+        }
+        std::vector<int> logical_ids;
+        for (std::size_t v = 0; v < logical.divisions.size(); ++v)
+            if (logical.divisions[v]) logical_ids.push_back(static_cast<int>(v));
+        Steps step;
+        if (exist) step([&] { return library.redef(subfile.ncid); });
+        step([&] {
+            return define(library, subfile.ncid, wanted, dimensions, variables, [&](int v) {
+                const Fill& fill = file.fills[static_cast<std::size_t>(logical_ids[static_cast<std::size_t>(v)])];
+                const int code = library.def_var_fill(subfile.ncid, v, fill.wanted ? 0 : 1,
+                                                      fill.wanted ? fill.value : nullptr);
+                if (code != no_error) return code;
+                return put_division(library, subfile.ncid, v, wanted.variables[static_cast<std::size_t>(v)].attributes);
+            });
+        });
+        if (!exist) step([&] { return put_division(library, subfile.ncid, global, wanted.attributes); });
+        step([&] { return library.enddef(subfile.ncid); });
+        if (error == no_error) error = step.error();
+    }
+    return error;
+}
+
+/// Which variables the program wants filled. The logical file has no data: it is not to fill anything.
+int take_fills(File& file) {
+    int variables = 0, dimensions = 0, attributes = 0, unlimited = 0;
+    Steps step;
+    step([&] { return file.library->inq(file.ncid, &dimensions, &variables, &attributes, &unlimited); });
+    for (int v = static_cast<int>(file.fills.size()); v < variables && step.ok(); ++v) {
+        Fill fill;
+        int none = 1;
+        step([&] { return file.library->inq_var_fill(file.ncid, v, &none, fill.value); });
+        fill.known = true;
+        fill.wanted = none == 0;
+        file.fills.push_back(fill);
+    }
+    step([&] { return file.library->set_fill(file.ncid, no_fill, &file.fill_mode); });
+    return step.error();
+}
+
+/// The call with the master for the program's file.
+int same_for_master(const File& file, const Call& call) {
+    std::array<Word, 8> arguments{};
+    for (int i = 0; i < call.count; ++i) arguments[static_cast<std::size_t>(i)] = call.arguments[i];
+    arguments[0] = static_cast<Word>(file.master);
+    return static_cast<int>(call.invoke(call.real, arguments.data(), call.count));
+}
+
+std::string new_id(const File& file) {
+    std::array<unsigned char, 16> bytes{};
+    if (file.rank == 0) {
+        const int random = raw::openat(AT_FDCWD, "/dev/urandom", O_RDONLY | O_CLOEXEC, 0);
+        const ssize_t got = random >= 0 ? raw::read(random, bytes.data(), bytes.size()) : 0;
+        (void)got;
+        if (random >= 0) raw::close(random);
+    }
+    PMPI_Bcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, file.comm);
+    std::string id;
+    for (const unsigned char byte : bytes) {
+        constexpr const char* digits = "0123456789abcdef";
+        id += digits[byte >> 4];
+        id += digits[byte & 15];
+    }
+    return id;
+}
+
+}  // namespace
+
+int copy_attributes(const File& file) {
+    const Library& library = *file.library;
+    int dimensions = 0, variables = 0, attributes = 0, unlimited = 0;
+    Steps step;
+    step([&] { return library.inq(file.ncid, &dimensions, &variables, &attributes, &unlimited); });
+    std::array<char, longest_name + 1> name{};
+    for (int v = global; v < variables && step.ok(); ++v) {
+        const auto names_of = [&](int ncid) {
+            std::vector<std::string> names;
+            int count = 0;
+            if (v == global)
+                step([&] { return library.inq(ncid, nullptr, nullptr, &count, nullptr); });
+            else
+                step([&] { return library.inq_var(ncid, v, nullptr, nullptr, nullptr, nullptr, &count); });
+            for (int i = 0; i < count && step.ok(); ++i) {
+                step([&] { return library.inq_attname(ncid, v, i, name.data()); });
+                names.emplace_back(name.data());
+            }
+            return names;
+        };
+        const std::vector<std::string> wanted = names_of(file.ncid);
+        const std::set<std::string> there(wanted.begin(), wanted.end());
+        for (const std::string& old : names_of(file.master))
+            if (!there.contains(old) && !ncsub::says_division(old))
+                step([&] { return library.del_att(file.master, v, old.c_str()); });
+        for (const std::string& one : wanted)
+            step([&] { return library.copy_att(file.ncid, v, one.c_str(), file.master, v); });
+    }
+    return step.error();
+}
+
+int end_define(File& file, const Call& call) {
+    int error = take_fills(file);
+    if (error == no_error) error = static_cast<int>(call.invoke(call.real, call.arguments, call.count));
+    if (error != no_error) return error;  // the program is told, and still defines
+    ncsub::Logical logical;
+    logical.divisions = file.logical.divisions;
+    logical.subfiles = file.logical.subfiles;
+    logical.id = file.logical.id;
+    const bool exist = file.divided();
+    Steps step;
+    step([&] { return describe(file, logical.header); });
+    if (step.ok()) divide(file, logical, file.logical.divisions.size());
+    const bool divided = logical.subfiles > 0;
+    if (divided && logical.id.empty() && step.ok()) logical.id = new_id(file);
+    step([&] { return define_master(file, logical, divided && !exist); });
+    // From here on other ranks are waited for.
+    error = agree(file, step.error());
+    if (error == no_error && divided && !exist) error = create_subfiles(file, logical);
+    error = agree(file, error);
+    if (error == no_error && divided) error = agree(file, define_subfiles(file, logical, exist));
+    if (error == no_error) error = agree(file, same_for_master(file, call));
+    if (error != no_error) {
+        file.broken = error;
+        complain(file, "its master and subfiles could not be defined");
+        return error;
+    }
+    file.logical = std::move(logical);
+    file.in_subfile.clear();
+    int next = 0;
+    for (const auto& division : file.logical.divisions) file.in_subfile.push_back(division ? next++ : -1);
+    file.state = File::State::data;
+    file.ended = true;
+    return no_error;
+}
+
+int begin_define(File& file, const Call& call) {
+    int error = static_cast<int>(call.invoke(call.real, call.arguments, call.count));
+    if (error != no_error) return error;
+    error = same_for_master(file, call);
+    // What the program wanted of variables that are still to come, take_fills() has changed.
+    int old = 0;
+    if (error == no_error && file.fill_mode != no_fill) error = file.library->set_fill(file.ncid, file.fill_mode, &old);
+    if (error == no_error)
+        file.state = File::State::define;
+    else
+        file.broken = error;
+    return error;
+}
+
+}  // namespace ioweir::pnetcdf

@@ -1,0 +1,28 @@
+// Requests go to the ranks that keep the subfiles, and come back (Son et al. 2016, Algorithm 3).
+// What does not live here: what a call asks for (access.cpp), how a request is cut (ncsub/request.hpp).
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "adapters/pnetcdf/file.hpp"
+#include "ncsub/call_form.hpp"
+#include "ncsub/request.hpp"
+
+namespace ioweir::pnetcdf {
+
+/// What a rank wants of a divided variable. The elements lie packed in memory, in the order of the request.
+struct Wanted {
+    int variable = 0;
+    ncsub::Element element = ncsub::Element::schar;
+    ncsub::Request request;       ///< has been checked
+    const std::byte* from = nullptr;  ///< writing
+    std::byte* to = nullptr;          ///< reading
+    int error = no_error;         ///< afterwards: the library's
+};
+
+/// Carries out what all ranks want, each any number of accesses, of which all write or all read. Collective over the file. Errors are in
+/// `wanted`; the result is an error of the exchange itself, after which nothing is known of the data.
+[[nodiscard]] int exchange(const File& file, std::span<Wanted> wanted, bool writing);
+
+}  // namespace ioweir::pnetcdf

@@ -1,0 +1,107 @@
+// The files that are open: what the program sees as one, and what it consists of.
+// What does not live here: opening and closing (open.cpp), definitions (define.cpp), data (access.cpp, exchange.cpp).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "adapters/pnetcdf/adapter.hpp"
+#include "adapters/pnetcdf/library.hpp"
+#include "ncsub/logical.hpp"
+#include "ncsub/partition.hpp"
+
+namespace ioweir::pnetcdf {
+
+/// What was wished of a new file, by plan, environment or hints.
+struct Wish {
+    std::int64_t subfiles = 0;
+    std::int64_t min_ndims = 0;
+    std::optional<int> par_dim_id = {};  ///< for variables that have no attribute of that name
+    std::string par_dim;                 ///< the same by the dimension's name
+};
+
+/// A subfile that this rank keeps, with the other ranks of its group.
+struct Subfile {
+    std::int64_t number = 0;
+    int ncid = -1;
+};
+
+struct Fill {
+    bool known = false;  ///< the variable was defined since the file was opened
+    bool wanted = false;
+    unsigned char value[8] = {};
+};
+
+/// One file of the program's. Its ncid is that of a file of its own, which has the logical file's header and no data: so whatever the program
+/// asks is answered by the library itself. The data of variables that are not divided are the master's.
+struct File {
+    const Library* library = nullptr;
+    Host host;
+    std::string path;
+    std::string header_path;    ///< of the file with the logical header, where it has a name; rank 0 removes it
+    int header_descriptor = -1;  ///< else, in memory
+    int mode = 0;                ///< as the program gave it
+    bool writable = false;
+    int ncid = -1;    ///< the program's: the logical header's
+    int master = -1;
+    MPI_Comm comm{};
+    MPI_Comm group{};
+    MPI_Info info{};
+    bool has_info = false;
+    int rank = 0;
+    int ranks = 1;
+    Wish wish;
+    enum class State : std::uint8_t { define, data, independent };
+    State state = State::define;
+    bool ended = false;          ///< ncmpi_enddef was called before
+    int broken = no_error;       ///< an error after which nothing is known of the files any more
+    ncsub::Logical logical;      ///< as of the last enddef
+    std::vector<Fill> fills;     ///< of each variable
+    int fill_mode = no_fill;     ///< of the file, as the program has set it
+    std::vector<Subfile> subfiles;
+    std::vector<int> in_subfile;  ///< of each variable: its id in subfiles; -1: it is not divided
+
+    [[nodiscard]] bool divided() const { return logical.subfiles > 0; }
+    [[nodiscard]] bool is_divided(int variable) const {
+        return variable >= 0 && variable < static_cast<int>(in_subfile.size()) &&
+               in_subfile[static_cast<std::size_t>(variable)] >= 0;
+    }
+    [[nodiscard]] ncsub::Groups groups() const { return {ranks, logical.subfiles}; }
+};
+
+/// The least of the ranks' errors, on all of them: 0 where no rank has one. Collective.
+[[nodiscard]] int agree(const File& file, int error);
+
+/// Says it once on standard error, on rank 0, and in the trace.
+void complain(const File& file, const std::string& text);
+void note(const File& file, const std::string& text);
+
+// open.cpp. Results are the library's.
+/// Nothing: the file is to be created as it is. Collective.
+[[nodiscard]] std::optional<int> create_file(const Library& library, const Host& host, const planner::PlanFile& plan,
+                                             const Call& call, std::unique_ptr<File>& file);
+/// Opens it; where it is a master, `file` is set. Collective.
+[[nodiscard]] int open_file(const Library& library, const Host& host, const Call& call, std::unique_ptr<File>& file);
+[[nodiscard]] int close_file(File& file, bool abort);
+/// How many subfiles the file at a path has; 0: it is no master, or not there.
+[[nodiscard]] std::int64_t subfiles_at(const char* path);
+/// The same of the file that a call of ncmpi_create is about to replace, on rank 0; 0 on the others.
+[[nodiscard]] std::int64_t subfiles_before(const Call& call);
+/// Removes them, after their master was.
+void remove_subfiles(const char* path, std::int64_t subfiles);
+
+// define.cpp. Collective.
+/// ncmpi_enddef or ncmpi__enddef: `call`'s arguments but for the file are those of the master, too.
+[[nodiscard]] int end_define(File& file, const Call& call);
+[[nodiscard]] int begin_define(File& file, const Call& call);
+/// Makes the master's names and attributes those of the logical file.
+[[nodiscard]] int copy_attributes(const File& file);
+
+// access.cpp
+/// An access to a divided variable.
+[[nodiscard]] int access_variable(File& file, const Call& call);
+
+}  // namespace ioweir::pnetcdf

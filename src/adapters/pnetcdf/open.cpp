@@ -1,0 +1,267 @@
+// Creating, opening, closing and removing files that are divided.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "adapters/pnetcdf/file.hpp"
+#include "adapters/pnetcdf/wish.hpp"
+#include "base/raw_syscall.hpp"
+#include "ncsub/files.hpp"
+
+namespace ioweir::pnetcdf {
+namespace {
+
+template <typename Type>
+Type argument(const Call& call, int place) {
+    if constexpr (sizeof(Type) == sizeof(Word))
+        return __builtin_bit_cast(Type, call.arguments[place]);
+    else
+        return static_cast<Type>(call.arguments[place]);
+}
+
+void take_communicators(File& file, MPI_Comm comm) {
+    PMPI_Comm_rank(comm, &file.rank);
+    PMPI_Comm_size(comm, &file.ranks);
+    PMPI_Comm_split(comm, 0, file.rank, &file.comm);
+    PMPI_Comm_set_errhandler(file.comm, MPI_ERRORS_RETURN);
+}
+
+/// Rank 0's bytes, on all ranks.
+void broadcast(const File& file, std::string& bytes) {
+    std::int64_t size = std::ssize(bytes);
+    PMPI_Bcast(&size, 1, MPI_INT64_T, 0, file.comm);
+    bytes.resize(static_cast<std::size_t>(size));
+    constexpr std::int64_t most = 1 << 30;
+    for (std::int64_t at = 0; at < size; at += most)
+        PMPI_Bcast(bytes.data() + at, static_cast<int>(std::min(most, size - at)), MPI_BYTE, 0, file.comm);
+}
+
+/// The logical header as a file in memory, opened by this rank alone: nothing has to be written where the data are.
+int open_logical_header(File& file) {
+    const std::string bytes = ncsub::encode(file.logical.header);
+    file.header_descriptor = ::memfd_create("ioweir-logical-header", MFD_CLOEXEC);
+    if (file.header_descriptor < 0) return error_memory;
+    std::int64_t end = std::ssize(bytes);
+    for (const ncsub::Variable& variable : file.logical.header.variables)
+        end = std::max(end, variable.begin + variable.vsize);
+    if (raw::pwrite(file.header_descriptor, bytes.data(), bytes.size(), 0) != std::ssize(bytes) ||
+        ::ftruncate(file.header_descriptor, end) != 0)
+        return error_memory;
+    const std::string name = "/proc/self/fd/" + std::to_string(file.header_descriptor);
+    return file.library->open(MPI_COMM_SELF, name.c_str(), file.mode, MPI_INFO_NULL, &file.ncid);
+}
+
+int open_subfiles(File& file) {
+    const ncsub::Part mine = file.groups().subfiles_of(file.rank);
+    PMPI_Comm_split(file.comm, static_cast<int>(mine.begin), file.rank, &file.group);
+    PMPI_Comm_set_errhandler(file.group, MPI_ERRORS_RETURN);
+    int error = no_error;
+    for (std::int64_t number = mine.begin; number < mine.end(); ++number) {
+        const std::string path = ncsub::subfile_path(file.path, number);
+        if (file.groups().ranks_of(number).begin == file.rank) {
+            const auto header = ncsub::read_header(path);
+            const auto problem = header ? check_subfile(file.logical, header.value(), number, path)
+                                        : std::optional<Error>(header.error());
+            if (problem) {
+                const std::string text = "ioweir: " + problem->message() + "\n";
+                const ssize_t written = raw::write(2, text.data(), text.size());
+                (void)written;
+                note(file, problem->message());
+                error = error_not_netcdf;
+            }
+        }
+    }
+    // Nobody opens a file that others know to be the wrong one.
+    if (const int agreed = agree(file, error); agreed != no_error) return agreed;
+    for (std::int64_t number = mine.begin; number < mine.end(); ++number) {
+        Subfile subfile{number, -1};
+        const std::string path = ncsub::subfile_path(file.path, number);
+        const int code = file.library->open(file.group, path.c_str(), file.mode,
+                                            file.has_info ? file.info : MPI_INFO_NULL, &subfile.ncid);
+        if (code != no_error) {
+            error = code;
+            subfile.ncid = -1;
+        }
+        file.subfiles.push_back(subfile);
+    }
+    int next = 0;
+    for (const auto& division : file.logical.divisions) file.in_subfile.push_back(division ? next++ : -1);
+    return agree(file, error);
+}
+
+void keep_info(File& file, MPI_Info info) {
+    file.has_info = info != MPI_INFO_NULL && PMPI_Info_dup(info, &file.info) == MPI_SUCCESS;
+}
+
+void release(File& file) {
+    if (file.group != MPI_Comm{} && file.group != MPI_COMM_NULL) PMPI_Comm_free(&file.group);
+    if (file.comm != MPI_Comm{} && file.comm != MPI_COMM_NULL) PMPI_Comm_free(&file.comm);
+    if (file.has_info) PMPI_Info_free(&file.info);
+    file.has_info = false;
+    if (file.header_descriptor >= 0) raw::close(file.header_descriptor);
+    file.header_descriptor = -1;
+}
+
+}  // namespace
+
+std::optional<int> create_file(const Library& library, const Host& host, const planner::PlanFile& plan,
+                               const Call& call, std::unique_ptr<File>& result) {
+    const auto comm = argument<MPI_Comm>(call, 0);
+    const auto* path = argument<const char*>(call, 1);
+    const auto mode = argument<int>(call, 2);
+    const auto info = argument<MPI_Info>(call, 3);
+    auto* ncid = argument<int*>(call, 4);
+    if (path == nullptr || ncid == nullptr || (mode & mode_netcdf4) != 0) return std::nullopt;
+    const Wished wished = find_wish(plan, path, comm, info);
+    if (!wished.wish && wished.problem.empty()) return std::nullopt;
+
+    auto file = std::make_unique<File>();
+    file->library = &library;
+    file->host = host;
+    file->path = path;
+    file->mode = mode;
+    file->writable = true;
+    take_communicators(*file, comm);
+    if (!wished.wish) {
+        complain(*file, "its arrays are not divided over subfiles: " + wished.problem);
+        release(*file);
+        return std::nullopt;
+    }
+    file->wish = *wished.wish;
+    keep_info(*file, info);
+    int code = library.create(comm, path, mode, info, &file->master);
+    if (code != no_error) {
+        release(*file);
+        return code;
+    }
+    file->header_path = ncsub::logical_path(path);
+    code = library.create(comm, file->header_path.c_str(), mode & ~mode_noclobber, info, &file->ncid);
+    if (code != no_error) {
+        library.abort(file->master);
+        release(*file);
+        return code;
+    }
+    *ncid = file->ncid;
+    result = std::move(file);
+    return no_error;
+}
+
+int open_file(const Library& library, const Host& host, const Call& call, std::unique_ptr<File>& result) {
+    const auto comm = argument<MPI_Comm>(call, 0);
+    const auto* path = argument<const char*>(call, 1);
+    auto* ncid = argument<int*>(call, 4);
+    int code = static_cast<int>(call.invoke(call.real, call.arguments, call.count));
+    if (code != no_error || path == nullptr) return code;
+    int type = 0;
+    Offset length = 0;
+    if (library.inq_att(*ncid, global, "_PnetCDF_SubFiling.num_subfiles", &type, &length) != no_error) return code;
+
+    auto file = std::make_unique<File>();
+    file->library = &library;
+    file->host = host;
+    file->path = path;
+    file->mode = argument<int>(call, 2);
+    file->writable = (file->mode & mode_write) != 0;
+    file->master = *ncid;
+    file->state = File::State::data;
+    file->ended = true;
+    take_communicators(*file, comm);
+    keep_info(*file, argument<MPI_Info>(call, 3));
+    // Rank 0 reads the header, so that all have the same one.
+    std::string bytes;
+    if (file->rank == 0) {
+        const auto header = ncsub::read_header(file->path);
+        if (header) {
+            bytes = ncsub::encode(header.value());
+        } else {
+            complain(*file, header.error().message());
+        }
+    }
+    broadcast(*file, bytes);
+    code = error_not_netcdf;
+    if (!bytes.empty()) {
+        const auto header = ncsub::decode(bytes, file->path);
+        auto logical = ncsub::logical_of(header.value().header, file->path);
+        if (logical) {
+            file->logical = logical.take();
+            code = agree(*file, open_logical_header(*file));
+            if (code == no_error) code = open_subfiles(*file);
+        } else {
+            complain(*file, logical.error().message());
+        }
+    }
+    if (code != no_error) {
+        (void)close_file(*file, false);
+        return code;
+    }
+    file->fills.resize(file->logical.header.variables.size());
+    *ncid = file->ncid;
+    result = std::move(file);
+    return no_error;
+}
+
+int close_file(File& file, bool abort) {
+    const Library& library = *file.library;
+    int result = no_error;
+    const auto keep = [&](int code) {
+        if (result == no_error) result = code;
+    };
+    if (abort && file.master >= 0) {
+        // A new file that is given up while it is being defined is removed by the library, and its subfiles are not made yet.
+        keep(library.abort(file.master));
+        file.master = -1;
+    }
+    for (Subfile& subfile : file.subfiles)
+        if (subfile.ncid >= 0) keep(library.close(subfile.ncid));
+    if (file.master >= 0) keep(library.close(file.master));
+    // What was defined and not ended is dropped: the file is about to go.
+    if (file.ncid >= 0 && file.state == File::State::define)
+        (void)library.abort(file.ncid);
+    else if (file.ncid >= 0)
+        (void)library.close(file.ncid);
+    if (!file.header_path.empty() && file.rank == 0) ::unlink(ncsub::without_prefix(file.header_path).c_str());
+    const int agreed = agree(file, result);
+    release(file);
+    return result != no_error ? result : agreed;
+}
+
+std::int64_t subfiles_at(const char* path) {
+    const auto header = ncsub::read_header(path);
+    if (!header || !ncsub::is_master(header.value())) return 0;
+    const auto logical = ncsub::logical_of(header.value(), path);
+    return logical ? logical.value().subfiles : 0;
+}
+
+std::int64_t subfiles_before(const Call& call) {
+    int rank = 0;
+    PMPI_Comm_rank(argument<MPI_Comm>(call, 0), &rank);
+    return rank == 0 ? subfiles_at(argument<const char*>(call, 1)) : 0;
+}
+
+void remove_subfiles(const char* path, std::int64_t subfiles) {
+    for (std::int64_t number = 0; number < subfiles; ++number)
+        ::unlink(ncsub::subfile_path(ncsub::without_prefix(path), number).c_str());
+}
+
+int agree(const File& file, int error) {
+    int least = error;
+    if (file.comm != MPI_Comm{} && PMPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, file.comm) != MPI_SUCCESS)
+        return error_file;
+    return least;
+}
+
+void note(const File& file, const std::string& text) {
+    if (file.host.note != nullptr) file.host.note(file.path.c_str(), text.c_str());
+}
+
+void complain(const File& file, const std::string& text) {
+    if (file.rank == 0) {
+        const std::string line = "ioweir: " + file.path + ": " + text + "\n";
+        const ssize_t written = raw::write(2, line.data(), line.size());
+        (void)written;
+    }
+    note(file, text);
+}
+
+}  // namespace ioweir::pnetcdf

@@ -1,0 +1,112 @@
+#include "adapters/pnetcdf/wish.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+namespace ioweir::pnetcdf {
+namespace {
+
+constexpr std::int64_t most_subfiles = 1 << 20;
+
+// The paper's names, its misprint, and PnetCDF's.
+constexpr std::array<const char*, 6> hint_names{"nc_subfiling_enabled", "nc_subfililing_enabled", "pnetcdf_subfiling",
+                                                "nc_num_subfiles",      "par_dim_id",             "min_ndims"};
+
+/// Takes one hint.
+class Reader {
+public:
+    void hint(std::string_view key, std::string_view value) {
+        if (key == "nc_subfiling_enabled" || key == "nc_subfililing_enabled" || key == "pnetcdf_subfiling")
+            enabled_ = enabled_ || value == "true" || value == "enable" || value == "1";
+        else if (key == "nc_num_subfiles")
+            number(key, value, 1, wish_.subfiles);
+        else if (key == "min_ndims")
+            number(key, value, 0, wish_.min_ndims);
+        else if (key == "par_dim_id") {
+            std::int64_t id = 0;
+            if (number(key, value, 0, id)) wish_.par_dim_id = static_cast<int>(id);
+        }
+    }
+    Wished wished() {
+        if (!enabled_) return {};
+        if (!problem_.empty()) return {std::nullopt, problem_};
+        if (wish_.subfiles == 0)
+            return {std::nullopt, "nothing says how many subfiles there shall be: give the hint nc_num_subfiles"};
+        return {wish_, ""};
+    }
+
+private:
+    bool number(std::string_view key, std::string_view value, std::int64_t least, std::int64_t& result) {
+        std::int64_t read = 0;
+        const auto [rest, failure] = std::from_chars(value.data(), value.data() + value.size(), read);
+        if (failure == std::errc{} && rest == value.data() + value.size() && read >= least && read <= most_subfiles) {
+            result = read;
+            return true;
+        }
+        problem_ = "the hint " + std::string(key) + " is '" + std::string(value) + "': write a whole number from " +
+                   std::to_string(least);
+        return false;
+    }
+
+    Wish wish_;
+    bool enabled_ = false;
+    std::string problem_;
+};
+
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+    return text;
+}
+
+Wished wish_of(MPI_Info info) {
+    Reader reader;
+    for (const char* name : hint_names) {
+        std::array<char, 64> value{};
+        int found = 0;
+        if (info != MPI_INFO_NULL &&
+            PMPI_Info_get(info, name, static_cast<int>(value.size()) - 1, value.data(), &found) == MPI_SUCCESS && found != 0)
+            reader.hint(name, value.data());
+    }
+    return reader.wished();
+}
+
+}  // namespace
+
+Wished wish_in(std::string_view hints) {
+    Reader reader;
+    while (!hints.empty()) {
+        const std::size_t end = hints.find(';');
+        const std::string_view hint = hints.substr(0, end);
+        const std::size_t equals = hint.find('=');
+        if (equals != std::string_view::npos)
+            reader.hint(trimmed(hint.substr(0, equals)), trimmed(hint.substr(equals + 1)));
+        hints.remove_prefix(end == std::string_view::npos ? hints.size() : end + 1);
+    }
+    return reader.wished();
+}
+
+Wished find_wish(const planner::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info) {
+    if (const planner::FileRule* rule = plan.match(path); rule != nullptr && rule->netcdf.subfiles > 0)
+        return {Wish{rule->netcdf.subfiles, rule->netcdf.min_ndims, {}, rule->netcdf.par_dim}, ""};
+    if (const char* hints = std::getenv("PNETCDF_HINTS")) {
+        Wished wished = wish_in(hints);
+        if (wished.wish || !wished.problem.empty()) return wished;
+    }
+    Wished wished = wish_of(info);
+    const Wish wish = wished.wish.value_or(Wish{});
+    const std::int64_t id = wish.par_dim_id.value_or(-1);
+    const std::int64_t bad = wished.problem.empty() ? 0 : 1;
+    // The largest, and the least as the largest of their negatives.
+    std::array<std::int64_t, 8> hints{wish.subfiles, wish.min_ndims, id, bad, -wish.subfiles, -wish.min_ndims, -id, -bad};
+    PMPI_Allreduce(MPI_IN_PLACE, hints.data(), static_cast<int>(hints.size()), MPI_INT64_T, MPI_MAX, comm);
+    if (hints[3] != 0)
+        return {std::nullopt, bad != 0 ? wished.problem : "a hint on another rank cannot be read"};
+    for (std::size_t i = 0; i < 4; ++i)
+        if (hints[i] != -hints[i + 4])
+            return {std::nullopt, "the hints about subfiles differ between ranks: give all of them the same"};
+    return wished;
+}
+
+}  // namespace ioweir::pnetcdf

@@ -1,0 +1,22 @@
+// Whether and how a new file is to be divided: by plan, environment (PNETCDF_HINTS) or the program's hints.
+#pragma once
+
+#include <optional>
+
+#include "adapters/pnetcdf/file.hpp"
+
+namespace ioweir::pnetcdf {
+
+struct Wished {
+    std::optional<Wish> wish;
+    std::string problem;  ///< a wish that cannot be followed; the same on all ranks
+};
+
+/// Collective over `comm` where neither a rule of the plan nor the environment says anything: then ranks compare their hints, and those that
+/// differ are a problem.
+[[nodiscard]] Wished find_wish(const planner::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info);
+
+/// What a list of hints "key=value;key=value" says, as PnetCDF reads it. Pure.
+[[nodiscard]] Wished wish_in(std::string_view hints);
+
+}  // namespace ioweir::pnetcdf

@@ -1,0 +1,318 @@
+/* A netCDF file whose values follow from their indices, written and read through PnetCDF in many ways: test_netcdf_subfiles.py runs it with
+ * and without subfiles. What it prints is what the library says of the file. argv:
+ *   write FILE [HINT=VALUE ...]   creates and writes it
+ *   read FILE                     reads all of it and compares
+ *   part FILE FIRST               reads variable cube of one subfile, whose planes begin with FIRST
+ *   refuse FILE                   makes calls on a divided variable that fail, and prints how
+ *   delete FILE                   removes it, on rank 0
+ *   redef FILE                    adds a variable and attributes to a file that is there
+ * Every rank checks every result. */
+#include <mpi.h>
+#include <pnetcdf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { Z = 10, Y = 6, X = 4, THREE = 3, RECORDS = 2 };
+static int rank, ranks;
+
+static void need(int code, int line) {
+    if (code == NC_NOERR) return;
+    fprintf(stderr, "rank %d, line %d: %s\n", rank, line, ncmpi_strerror(code));
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+#define OK(call) need(call, __LINE__)
+
+static void check(double got, double wanted, const char* what, int line) {
+    if (got == wanted) return;
+    fprintf(stderr, "rank %d, line %d: %s is %g, not %g\n", rank, line, what, got, wanted);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+#define SAME(got, wanted, what) check(got, wanted, what, __LINE__)
+
+static double value(int z, int y, int x) { return 10000 * z + 100 * y + x; }
+static double u_value(int k, int z, int y, int x) { return 1e6 * k + value(z, y, x); }
+
+/* What the library says of the file, printed by rank 0; the same on all ranks. */
+static void describe(int file) {
+    char text[20000];
+    size_t used = 0;
+#define SAY(...) used += (size_t)snprintf(text + used, sizeof text - used, __VA_ARGS__)
+    int dims, vars, atts, unlimited, format;
+    OK(ncmpi_inq(file, &dims, &vars, &atts, &unlimited));
+    OK(ncmpi_inq_format(file, &format));
+    SAY("%d dimensions, %d variables, %d attributes, unlimited %d, format %d\n", dims, vars, atts, unlimited, format);
+    for (int i = 0; i < dims; ++i) {
+        char name[NC_MAX_NAME + 1];
+        MPI_Offset length, again;
+        OK(ncmpi_inq_dim(file, i, name, &length));
+        OK(ncmpi_inq_dimlen(file, i, &again));
+        SAY("dimension %s %lld %lld\n", name, (long long)length, (long long)again);
+    }
+    for (int v = NC_GLOBAL; v < vars; ++v) {
+        char name[NC_MAX_NAME + 1] = "the file";
+        int type = 0, n = 0, ids[8], count = atts;
+        if (v >= 0) {
+            int no_fill = -1;
+            double fill = 0;
+            MPI_Offset offset;
+            OK(ncmpi_inq_var(file, v, name, &type, &n, ids, &count));
+            OK(ncmpi_inq_varoffset(file, v, &offset));
+            OK(ncmpi_inq_var_fill(file, v, &no_fill, &fill));
+            SAY("variable %s type %d at %lld no_fill %d:", name, type, (long long)offset, no_fill);
+            for (int d = 0; d < n; ++d) SAY(" %d", ids[d]);
+            SAY("\n");
+        }
+        for (int a = 0; a < count; ++a) {
+            char attribute[NC_MAX_NAME + 1];
+            MPI_Offset length;
+            char chars[200] = "";
+            int ints[20] = {0};
+            OK(ncmpi_inq_attname(file, v, a, attribute));
+            OK(ncmpi_inq_att(file, v, attribute, &type, &length));
+            if (type == NC_CHAR)
+                OK(ncmpi_get_att_text(file, v, attribute, chars));
+            else
+                OK(ncmpi_get_att_int(file, v, attribute, ints));
+            SAY("  %s: %s type %d length %lld '%s' %d\n", name, attribute, type, (long long)length, chars, ints[0]);
+        }
+    }
+    MPI_Offset header, extent, record;
+    OK(ncmpi_inq_header_size(file, &header));
+    OK(ncmpi_inq_header_extent(file, &extent));
+    OK(ncmpi_inq_recsize(file, &record));
+    char path[1000];
+    int length;
+    OK(ncmpi_inq_path(file, &length, path));
+    SAY("header %lld of %lld, record %lld, path %s (%d)\n", (long long)header, (long long)extent, (long long)record,
+        path, length);
+    unsigned long sum = 5381, least, most;
+    for (const char* c = text; *c; ++c) sum = sum * 33 + (unsigned char)*c;
+    MPI_Allreduce(&sum, &least, 1, MPI_UNSIGNED_LONG, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(&sum, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX, MPI_COMM_WORLD);
+    SAME((double)(least == most), 1, "what all ranks are told");
+    if (rank == 0) printf("%s", text);
+}
+
+/* Planes rank, rank + ranks, ...: none of them where there are more ranks than planes. */
+static MPI_Offset planes(void) { return rank < Z ? (Z - 1 - rank) / ranks + 1 : 0; }
+
+static void write_file(const char* path, int hints, char** hint) {
+    MPI_Info info = MPI_INFO_NULL;
+    if (hints > 0) MPI_Info_create(&info);
+    for (int i = 0; i < hints; ++i) {
+        char* equals = strchr(hint[i], '=');
+        *equals = '\0';
+        MPI_Info_set(info, hint[i], equals + 1);
+    }
+    int file, t, z, y, x, three, id, cube, plane, records, u, small, letters;
+    OK(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER | NC_64BIT_DATA, info, &file));
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+    OK(ncmpi_def_dim(file, "t", NC_UNLIMITED, &t));
+    OK(ncmpi_def_dim(file, "z", Z, &z));
+    OK(ncmpi_def_dim(file, "y", Y, &y));
+    OK(ncmpi_def_dim(file, "x", X, &x));
+    OK(ncmpi_def_dim(file, "three", THREE, &three));
+    OK(ncmpi_def_var(file, "cube", NC_DOUBLE, 3, (int[]){z, y, x}, &cube));
+    OK(ncmpi_def_var(file, "plane", NC_INT, 2, (int[]){three, x}, &plane));
+    OK(ncmpi_def_var(file, "records", NC_FLOAT, 2, (int[]){t, x}, &records));
+    OK(ncmpi_def_var(file, "u", NC_FLOAT, 4, (int[]){three, z, y, x}, &u));
+    OK(ncmpi_def_var(file, "scalar", NC_INT, 0, NULL, &small));
+    OK(ncmpi_def_var(file, "letters", NC_CHAR, 2, (int[]){z, three}, &letters));
+    OK(ncmpi_put_att_text(file, NC_GLOBAL, "title", 6, "a test"));
+    OK(ncmpi_put_att_text(file, cube, "units", 1, "K"));
+    OK(ncmpi_put_att_int(file, u, "par_dim_id", NC_INT, 1, &z));
+    id = 7;
+    OK(ncmpi_put_att_int(file, plane, "answer", NC_SHORT, 1, &id));
+    OK(ncmpi_def_var_fill(file, letters, 0, "-"));
+    OK(ncmpi_enddef(file));
+
+    /* cube: every rank's planes by a stride, transposed in memory, the last plane as integers, one element alone. */
+    MPI_Offset n = planes();
+    double* buffer = malloc((size_t)(n * Y * X + 1) * sizeof *buffer);
+    for (int i = 0; i < n; ++i)
+        for (int b = 0; b < Y; ++b)
+            for (int c = 0; c < X; ++c) buffer[(i * X + c) * Y + b] = value(rank + i * ranks, b, c);
+    MPI_Offset start[4] = {n > 0 ? rank : 0, 0, 0}, count[4] = {n, Y, X}, stride[4] = {ranks, 1, 1};
+    OK(ncmpi_put_varm_double_all(file, cube, start, count, stride, (MPI_Offset[]){X * Y, 1, Y}, buffer));
+    int ints[Y * X];
+    for (int i = 0; i < Y * X; ++i) ints[i] = (int)value(Z - 1, i / X, i % X);
+    MPI_Offset last[3] = {Z - 1, 0, 0}, one[3] = {rank == 0, Y, X};
+    OK(ncmpi_put_vara_int_all(file, cube, last, one, ints));
+    double middle = value(Z / 2, 3, 2);
+    OK(ncmpi_put_var1_double_all(file, cube, (MPI_Offset[]){Z / 2, 3, 2}, &middle));
+
+    /* u: whole rows of a derived type with gaps, all ranks the rows (k, z) of their number. */
+    MPI_Datatype spread;
+    MPI_Type_vector(Y * X, 1, 2, MPI_DOUBLE, &spread);
+    MPI_Type_commit(&spread);
+    for (int turn = 0; turn * ranks < THREE * Z; ++turn) {
+        int row = turn * ranks + rank, k = row / Z, plane_of_row = row % Z, any = row < THREE * Z;
+        double wide[2 * Y * X];
+        for (int i = 0; i < Y * X; ++i) wide[2 * i] = u_value(k, plane_of_row, i / X, i % X);
+        MPI_Offset at[4] = {any ? k : 0, any ? plane_of_row : 0, 0, 0}, size[4] = {any, any, Y, X};
+        OK(ncmpi_put_vara_all(file, u, at, size, wide, any, spread));
+    }
+    MPI_Type_free(&spread);
+
+    /* Whole variables. letters: the first two of three, the rest is filled. */
+    char words[Z * 2];
+    for (int i = 0; i < Z * 2; ++i) words[i] = (char)('a' + i);
+    OK(ncmpi_put_vara_text_all(file, letters, (MPI_Offset[]){0, 0}, (MPI_Offset[]){rank == 0 ? Z : 0, 2}, words));
+    int numbers[THREE * X];
+    for (int i = 0; i < THREE * X; ++i) numbers[i] = i;
+    OK(ncmpi_put_var_int_all(file, plane, numbers));
+    OK(ncmpi_put_var_int_all(file, small, &id));
+    float row[X];
+    for (int r = 0; r < RECORDS; ++r) {
+        for (int c = 0; c < X; ++c) row[c] = (float)(100 * r + c);
+        OK(ncmpi_put_vara_float_all(file, records, (MPI_Offset[]){r, 0}, (MPI_Offset[]){rank == 0, X}, row));
+    }
+    OK(ncmpi_sync(file));
+    describe(file);
+    OK(ncmpi_close(file));
+    free(buffer);
+}
+
+static void read_file(const char* path) {
+    int file, cube, plane, records, u, small, letters;
+    OK(ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &file));
+    describe(file);
+    OK(ncmpi_inq_varid(file, "cube", &cube));
+    OK(ncmpi_inq_varid(file, "plane", &plane));
+    OK(ncmpi_inq_varid(file, "records", &records));
+    OK(ncmpi_inq_varid(file, "u", &u));
+    OK(ncmpi_inq_varid(file, "scalar", &small));
+    OK(ncmpi_inq_varid(file, "letters", &letters));
+    double all[Z][Y][X], every[(Z + 2) / 3][Y / 2][X], turned[X][Y];
+    OK(ncmpi_get_var_double_all(file, cube, &all[0][0][0]));
+    for (int a = 0; a < Z; ++a)
+        for (int b = 0; b < Y; ++b)
+            for (int c = 0; c < X; ++c) SAME(all[a][b][c], value(a, b, c), "cube");
+    int n = (Z + 2 - rank % 3) / 3;
+    OK(ncmpi_get_vars_double_all(file, cube, (MPI_Offset[]){rank % 3, 1, 0}, (MPI_Offset[]){n, Y / 2, X},
+                                 (MPI_Offset[]){3, 2, 1}, &every[0][0][0]));
+    for (int a = 0; a < n; ++a)
+        for (int b = 0; b < Y / 2; ++b)
+            for (int c = 0; c < X; ++c) SAME(every[a][b][c], value(rank % 3 + 3 * a, 1 + 2 * b, c), "every third plane");
+    OK(ncmpi_get_varm_double_all(file, cube, (MPI_Offset[]){rank % Z, 0, 0}, (MPI_Offset[]){1, Y, X}, NULL,
+                                 (MPI_Offset[]){X * Y, 1, Y}, &turned[0][0]));
+    for (int b = 0; b < Y; ++b)
+        for (int c = 0; c < X; ++c) SAME(turned[c][b], value(rank % Z, b, c), "the transposed plane");
+    long one;
+    OK(ncmpi_get_var1_long_all(file, cube, (MPI_Offset[]){Z - 1, 2, 3}, &one));
+    SAME((double)one, value(Z - 1, 2, 3), "one element");
+    float four[THREE][Z][Y][X], gaps[2 * X];
+    OK(ncmpi_get_vara_float_all(file, u, (MPI_Offset[]){0, 0, 0, 0}, (MPI_Offset[]){THREE, Z, Y, X}, &four[0][0][0][0]));
+    for (int k = 0; k < THREE; ++k)
+        for (int a = 0; a < Z; ++a)
+            for (int b = 0; b < Y; ++b)
+                for (int c = 0; c < X; ++c) SAME(four[k][a][b][c], (float)u_value(k, a, b, c), "u");
+    MPI_Datatype spread;
+    MPI_Type_vector(X, 1, 2, MPI_FLOAT, &spread);
+    MPI_Type_commit(&spread);
+    for (int i = 0; i < 2 * X; ++i) gaps[i] = -1;
+    OK(ncmpi_get_vara_all(file, u, (MPI_Offset[]){1, rank % Z, 5, 0}, (MPI_Offset[]){1, 1, 1, X}, gaps, 1, spread));
+    MPI_Type_free(&spread);
+    for (int i = 0; i < 2 * X; ++i)
+        SAME(gaps[i], i % 2 ? -1 : (float)u_value(1, rank % Z, 5, i / 2), "u with gaps in memory");
+    char words[Z][THREE];
+    OK(ncmpi_get_var_text_all(file, letters, &words[0][0]));
+    for (int i = 0; i < Z; ++i) {
+        SAME(words[i][0], 'a' + 2 * i, "letters");
+        SAME(words[i][2], '-', "letters that were filled");
+    }
+    int numbers[THREE * X], answer;
+    OK(ncmpi_get_var_int_all(file, plane, numbers));
+    for (int i = 0; i < THREE * X; ++i) SAME(numbers[i], i, "plane");
+    OK(ncmpi_get_var_int_all(file, small, &answer));
+    SAME(answer, 7, "scalar");
+    float row[RECORDS][X];
+    OK(ncmpi_get_var_float_all(file, records, &row[0][0]));
+    for (int r = 0; r < RECORDS; ++r)
+        for (int c = 0; c < X; ++c) SAME(row[r][c], 100 * r + c, "records");
+    OK(ncmpi_close(file));
+}
+
+static void read_part(const char* path, int first) {
+    int file, cube, dims[3];
+    MPI_Offset length[3];
+    OK(ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &file));
+    OK(ncmpi_inq_varid(file, "cube", &cube));
+    OK(ncmpi_inq_vardimid(file, cube, dims));
+    for (int d = 0; d < 3; ++d) OK(ncmpi_inq_dimlen(file, dims[d], &length[d]));
+    double all[Z][Y][X];
+    OK(ncmpi_get_var_double_all(file, cube, &all[0][0][0]));
+    for (int a = 0; a < length[0]; ++a)
+        for (int b = 0; b < Y; ++b)
+            for (int c = 0; c < X; ++c) SAME(all[a][b][c], value(first + a, b, c), "cube of the subfile");
+    if (rank == 0) printf("%lld %lld %lld\n", (long long)length[0], (long long)length[1], (long long)length[2]);
+    OK(ncmpi_close(file));
+}
+
+/* Calls that fail, on every rank or on the last one alone; nobody waits for ever. */
+static void refuse(const char* path) {
+    int file, cube, request;
+    double buffer[Z * Y * X] = {0};
+    OK(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, MPI_INFO_NULL, &file));
+    OK(ncmpi_inq_varid(file, "cube", &cube));
+    MPI_Offset start[3] = {0, 0, 0}, whole[3] = {Z, Y, X}, none[3] = {0, 0, 0}, far[3] = {Z + 1, 0, 0};
+    MPI_Offset negative[3] = {-1, Y, X}, more[3] = {Z, Y, X + 1}, zero[3] = {1, 0, 1};
+    const int last = rank == ranks - 1;
+    int codes[8] = {0};
+    codes[0] = ncmpi_get_vara_double_all(file, cube, last ? far : start, last ? whole : none, buffer);
+    codes[1] = ncmpi_get_vara_double_all(file, cube, start, last ? more : none, buffer);
+    codes[2] = ncmpi_get_vara_double_all(file, cube, start, last ? negative : none, buffer);
+    codes[3] = ncmpi_get_vars_double_all(file, cube, start, whole, last ? zero : NULL, buffer);
+    codes[4] = ncmpi_get_vara_text_all(file, cube, start, last ? whole : none, (char*)buffer);
+    codes[5] = ncmpi_get_vara_double(file, cube, start, whole, buffer);
+    short narrow[Z * Y * X];
+    codes[6] = ncmpi_get_vara_short_all(file, cube, start, last ? whole : none, narrow);
+    if (last) printf("%d %d %d %d %d %d %d\n", codes[0], codes[1], codes[2], codes[3], codes[4], codes[5], codes[6]);
+    codes[7] = ncmpi_iget_vara_double(file, cube, start, whole, buffer, &request);
+    if (last) printf("non-blocking %d\n", codes[7]);
+    if (codes[7] == NC_NOERR) OK(ncmpi_wait_all(file, 1, &request, NULL));
+    OK(ncmpi_close(file));
+}
+
+static void redefine(const char* path) {
+    int file, cube, z, y, added;
+    OK(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, MPI_INFO_NULL, &file));
+    OK(ncmpi_inq_varid(file, "cube", &cube));
+    OK(ncmpi_put_att_text(file, cube, "units", 1, "F")); /* as long as before: allowed at any time */
+    OK(ncmpi_redef(file));
+    OK(ncmpi_inq_dimid(file, "z", &z));
+    OK(ncmpi_inq_dimid(file, "y", &y));
+    OK(ncmpi_def_var(file, "added", NC_INT, 2, (int[]){z, y}, &added));
+    OK(ncmpi_put_att_text(file, NC_GLOBAL, "history", 9, "redefined"));
+    OK(ncmpi_del_att(file, NC_GLOBAL, "title"));
+    OK(ncmpi_enddef(file));
+    int values[Z * Y], back[Z * Y];
+    for (int i = 0; i < Z * Y; ++i) values[i] = 3 * i;
+    OK(ncmpi_put_var_int_all(file, added, values));
+    OK(ncmpi_get_var_int_all(file, added, back));
+    for (int i = 0; i < Z * Y; ++i) SAME(back[i], 3 * i, "added");
+    describe(file);
+    OK(ncmpi_close(file));
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    if (argc < 3) return 2;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (strcmp(argv[1], "write") == 0)
+        write_file(argv[2], argc - 3, argv + 3);
+    else if (strcmp(argv[1], "read") == 0)
+        read_file(argv[2]);
+    else if (strcmp(argv[1], "part") == 0)
+        read_part(argv[2], atoi(argv[3]));
+    else if (strcmp(argv[1], "refuse") == 0)
+        refuse(argv[2]);
+    else if (strcmp(argv[1], "redef") == 0)
+        redefine(argv[2]);
+    else if (strcmp(argv[1], "delete") == 0 && rank == 0)
+        OK(ncmpi_delete(argv[2], MPI_INFO_NULL));
+    MPI_Finalize();
+    return 0;
+}

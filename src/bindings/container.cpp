@@ -94,9 +94,10 @@ void bind_container(nb::module_& m) {
           "Writes the logical file to `output` (the stub's own path: in its place) and returns its length in bytes. "
           "Raises "
           "ValueError, and leaves everything as it was, when that cannot be done.");
-    m.def("netcdf_subfiles", &netcdf_subfiles, nb::arg("path"),
-          "Over how many subfiles the arrays of a netCDF file are divided; 0: it is no such file. Raises ValueError when "
-          "it contradicts itself.");
+    m.def(
+        "netcdf_subfiles", &netcdf_subfiles, nb::arg("path"),
+        "Over how many subfiles the arrays of a netCDF file are divided; 0: it is no such file. Raises ValueError when "
+        "it contradicts itself.");
     m.def("merge_netcdf", &merge_netcdf, nb::arg("path"), nb::arg("output"),
           "The same as merge_container for a netCDF file whose arrays lie in subfiles.");
     m.def("find_orphans", &find_orphans, nb::arg("folder"),

@@ -26,7 +26,9 @@ public:
     ~Open() {
         if (fd_ >= 0) raw::close(fd_);
     }
-    Open(Open&& other) noexcept : path_(std::move(other.path_)), fd_(other.fd_), error_(other.error_) { other.fd_ = -1; }
+    Open(Open&& other) noexcept : path_(std::move(other.path_)), fd_(other.fd_), error_(other.error_) {
+        other.fd_ = -1;
+    }
     Open(const Open&) = delete;
     Open& operator=(const Open&) = delete;
     Open& operator=(Open&&) = delete;
@@ -95,7 +97,8 @@ public:
             if (got == 0) break;
             const std::int64_t at = what.to + done;
             const bool zeros = std::all_of(buffer_.begin(), buffer_.begin() + got, [](char c) { return c == 0; });
-            if (const int error = zeros ? 0 : output_.write(buffer_.data(), static_cast<std::size_t>(got), at); error != 0)
+            if (const int error = zeros ? 0 : output_.write(buffer_.data(), static_cast<std::size_t>(got), at);
+                error != 0)
                 return failed("a file cannot be written", output_.path(), error);
             end_ = std::max(end_, at + got);
             done += got;
@@ -213,8 +216,8 @@ Result<std::int64_t> merge(const std::string& path, const std::string& output) {
     }
     struct stat there{}, ours{};
     const bool exists = ::lstat(output.c_str(), &there) == 0;
-    const bool in_place = exists && ::lstat(path.c_str(), &ours) == 0 && there.st_ino == ours.st_ino &&
-                          there.st_dev == ours.st_dev;
+    const bool in_place =
+        exists && ::lstat(path.c_str(), &ours) == 0 && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
     if (exists && !in_place) return Error{"the output exists", output, "remove it, or name another one"};
     const std::string unfinished = output + ".ioweir-merging";
     const Open file(unfinished, O_RDWR | O_CREAT | O_EXCL, 0600);

@@ -44,7 +44,7 @@ void put(std::string& file, std::int64_t at, char byte) {
 /// A file with one fixed variable of bytes, divided along `dimension`, a whole one, and a whole one with records.
 struct Example {
     Logical logical;
-    std::string one;                 ///< the one file
+    std::string one;  ///< the one file
     std::string master;
     std::vector<std::string> parts;
     std::vector<Header> headers;
@@ -104,7 +104,8 @@ Example random_example() {
         const Part part = part_of(length, logical.subfiles, k);
         std::int64_t place = 0;
         for (std::size_t i = 0; i < dimensions; ++i)
-            place = place * (i == d ? part.count : logical.header.dimensions[i].length) + at[i] - (i == d ? part.begin : 0);
+            place =
+                place * (i == d ? part.count : logical.header.dimensions[i].length) + at[i] - (i == d ? part.begin : 0);
         for (std::int64_t b = 0; b < size; ++b, next = static_cast<char>(next == 127 ? 1 : next + 1)) {
             put(example.one, cube.begin + e * size + b, next);
             put(example.parts[static_cast<std::size_t>(k)], 2000 + 4 * k + place * size + b, next);

@@ -63,8 +63,7 @@ struct Header {
     friend bool operator==(const Header&, const Header&) = default;
 
     [[nodiscard]] bool is_record(const Variable& variable) const {
-        return !variable.dimensions.empty() &&
-               dimensions[static_cast<std::size_t>(variable.dimensions[0])].length == 0;
+        return !variable.dimensions.empty() && dimensions[static_cast<std::size_t>(variable.dimensions[0])].length == 0;
     }
 };
 

@@ -1,5 +1,5 @@
 // Headers: the bytes of the specification's grammar written out by hand, random headers there and back, and damaged ones.
-// That whole files of the libraries come out as they were is tested with real ones (tests/python/test_netcdf_subfiles.py).
+// That whole files of the libraries come out as they were is tested with real ones (tests/trace/test_netcdf_subfiles.py).
 #include "ncsub/header.hpp"
 
 #include <gtest/gtest.h>
@@ -15,16 +15,16 @@ using namespace std::string_literals;
 /// netcdf t { dimensions: x = 2, r = unlimited; variables: short v(r, x); v:u = "mm"; :n = 7; } as CDF-1, with 3 records.
 const std::string by_hand =
     "CDF\1"s +
-    "\0\0\0\3"s                                          // records
-    "\0\0\0\12\0\0\0\2"s                                 // dimensions: tag, number
-    "\0\0\0\1x\0\0\0\0\0\0\2"s                           // x, 2
-    "\0\0\0\1r\0\0\0\0\0\0\0"s                           // r, unlimited
-    "\0\0\0\14\0\0\0\1"s                                 // attributes of the file
-    "\0\0\0\1n\0\0\0\0\0\0\4\0\0\0\1\0\0\0\7"s           // n, int, 1, 7
-    "\0\0\0\13\0\0\0\1"s                                 // variables
-    "\0\0\0\1v\0\0\0\0\0\0\2\0\0\0\1\0\0\0\0"s           // v, 2 dimensions: 1 and 0
+    "\0\0\0\3"s                                                // records
+    "\0\0\0\12\0\0\0\2"s                                       // dimensions: tag, number
+    "\0\0\0\1x\0\0\0\0\0\0\2"s                                 // x, 2
+    "\0\0\0\1r\0\0\0\0\0\0\0"s                                 // r, unlimited
+    "\0\0\0\14\0\0\0\1"s                                       // attributes of the file
+    "\0\0\0\1n\0\0\0\0\0\0\4\0\0\0\1\0\0\0\7"s                 // n, int, 1, 7
+    "\0\0\0\13\0\0\0\1"s                                       // variables
+    "\0\0\0\1v\0\0\0\0\0\0\2\0\0\0\1\0\0\0\0"s                 // v, 2 dimensions: 1 and 0
     "\0\0\0\14\0\0\0\1\0\0\0\1u\0\0\0\0\0\0\2\0\0\0\2mm\0\0"s  // its attributes: u, char, 2, padded
-    "\0\0\0\3\0\0\0\4\0\0\0\200"s;                       // short, 4 bytes a record, from byte 128
+    "\0\0\0\3\0\0\0\4\0\0\0\200"s;                             // short, 4 bytes a record, from byte 128
 
 Header header_by_hand() {
     Header header;
@@ -135,7 +135,8 @@ RC_GTEST_PROP(Header, ThereAndBack, ()) {
 RC_GTEST_PROP(Header, DamageIsAnErrorOrAnotherHeader, ()) {
     std::string bytes = encode(random_header());
     const int changes = *rc::gen::inRange(1, 4);
-    for (int i = 0; i < changes; ++i) bytes[*rc::gen::inRange<std::size_t>(0, bytes.size())] = *rc::gen::arbitrary<char>();
+    for (int i = 0; i < changes; ++i)
+        bytes[*rc::gen::inRange<std::size_t>(0, bytes.size())] = *rc::gen::arbitrary<char>();
     const auto decoded = decode(bytes, "t.nc");
     if (!decoded.ok() || decoded.value().bytes == 0) return;
     // What was accepted is a header: ids name dimensions, and it is written in as many bytes.

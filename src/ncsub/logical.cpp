@@ -100,22 +100,24 @@ Result<Division> division_in(const Header& header, const Variable& variable, std
     if (integer(variable.attributes, number) != std::ssize(*ids))
         return wrong(number, "is not " + std::to_string(ids->size()));
     for (const std::int64_t id : *ids)
-        if (id < 0 || id >= std::ssize(header.dimensions)) return wrong(dimids, "names no dimension " + std::to_string(id));
+        if (id < 0 || id >= std::ssize(header.dimensions))
+            return wrong(dimids, "names no dimension " + std::to_string(id));
     const auto dimension = integer(variable.attributes, index);
     if (!dimension || *dimension < 0 || *dimension >= std::ssize(*ids))
         return wrong(index, "is missing or none of its dimensions");
     const auto subfiles = integer(variable.attributes, count);
-    if (!subfiles || *subfiles < 1 || *subfiles > most_subfiles) return wrong(count, "is missing or no number of files");
+    if (!subfiles || *subfiles < 1 || *subfiles > most_subfiles)
+        return wrong(count, "is missing or no number of files");
     if (!variable.dimensions.empty()) return wrong(dimids, "is there, but the variable has dimensions of its own");
 
-    const Dimension& divided = header.dimensions[static_cast<std::size_t>((*ids)[static_cast<std::size_t>(*dimension)])];
+    const Dimension& divided =
+        header.dimensions[static_cast<std::size_t>((*ids)[static_cast<std::size_t>(*dimension)])];
     auto boundaries = boundaries_in(variable.attributes, divided.name, *subfiles);
     if (!boundaries) return wrong("the range of dimension " + divided.name, "is missing in some subfile, or has gaps");
     if (std::ssize(*boundaries) != *subfiles + 1 || boundaries->front() != 0 || boundaries->back() != divided.length ||
         !std::is_sorted(boundaries->begin(), boundaries->end()))
-        return wrong("the range of dimension " + divided.name,
-                     "is not from 0 to " + std::to_string(divided.length) + " in " + std::to_string(*subfiles) +
-                         " parts");
+        return wrong("the range of dimension " + divided.name, "is not from 0 to " + std::to_string(divided.length) +
+                                                                   " in " + std::to_string(*subfiles) + " parts");
     return Division{static_cast<int>(*dimension), *ids, std::move(*boundaries)};
 }
 
@@ -159,8 +161,8 @@ std::vector<Attribute> subfile_attributes(const Header& logical, const Division&
     add_ranges(logical, division, number, attributes);
     attributes.push_back(int_attribute(name_of(theirs, "subfile_index"), {static_cast<std::int32_t>(number)}));
     const auto at = static_cast<std::size_t>(number);
-    attributes.push_back(text_attribute(name_of(ours, "boundaries"),
-                                        joined({division.boundaries[at], division.boundaries[at + 1]})));
+    attributes.push_back(
+        text_attribute(name_of(ours, "boundaries"), joined({division.boundaries[at], division.boundaries[at + 1]})));
     return attributes;
 }
 
@@ -168,20 +170,19 @@ std::vector<Attribute> attributes_of_master(const Logical& logical) {
     std::vector<std::int64_t> begins;
     for (const Variable& variable : logical.header.variables) begins.push_back(variable.begin);
     return {int_attribute(name_of(theirs, "num_subfiles"), {static_cast<std::int32_t>(logical.subfiles)}),
-            text_attribute(name_of(ours, "id"), logical.id),
-            text_attribute(name_of(ours, "begins"), joined(begins))};
+            text_attribute(name_of(ours, "id"), logical.id), text_attribute(name_of(ours, "begins"), joined(begins))};
 }
 
 std::vector<Attribute> attributes_of_subfile(const Logical& logical, std::int64_t number) {
-    return {text_attribute(name_of(ours, "id"), logical.id),
-            text_attribute(name_of(ours, "subfile"),
-                           std::to_string(number) + " of " + std::to_string(logical.subfiles))};
+    return {
+        text_attribute(name_of(ours, "id"), logical.id),
+        text_attribute(name_of(ours, "subfile"), std::to_string(number) + " of " + std::to_string(logical.subfiles))};
 }
 
 std::string subfile_dimension(const Header& logical, std::int64_t variable, std::size_t index,
                               const Division& division) {
-    const std::string name = dimension_of(logical, division, index).name + "." +
-                             logical.variables[static_cast<std::size_t>(variable)].name;
+    const std::string name =
+        dimension_of(logical, division, index).name + "." + logical.variables[static_cast<std::size_t>(variable)].name;
     if (name.size() <= longest_name && !repeats(division, index)) return name;
     return "d" + std::to_string(index) + ".v" + std::to_string(variable);
 }

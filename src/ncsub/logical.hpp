@@ -16,7 +16,7 @@ namespace ioweir::ncsub {
 
 /// How a variable is divided.
 struct Division {
-    int dimension = 0;                       ///< index into dimension_ids
+    int dimension = 0;                        ///< index into dimension_ids
     std::vector<std::int64_t> dimension_ids;  ///< of the logical variable
     std::vector<std::int64_t> boundaries;     ///< along that dimension: one more than there are subfiles
     friend bool operator==(const Division&, const Division&) = default;
@@ -36,10 +36,11 @@ struct Logical {
 [[nodiscard]] std::string subfile_path(std::string_view master, std::int64_t number);
 [[nodiscard]] std::string logical_path(std::string_view master);
 
-/// The files as they are to be defined. Dimensions and variables have the ids of the logical file in the master; a divided variable is a
-/// scalar there. A subfile has the divided variables alone, in the order of their ids, each with dimensions of its own: `z.cube`, or where
-/// that is longer than names may be or taken (a variable may have a dimension twice), `d0.v7` for variable 7. Attributes that say how the file is divided stand behind those of the program,
-/// which subfiles do not have. Sizes and places (vsize, begin) are not filled in: the library that makes the files does that.
+/// The files as they are to be defined. Dimensions and variables have the ids of the logical file in the master; a divided
+/// variable is a scalar there. A subfile has the divided variables alone, in the order of their ids, each with dimensions of
+/// its own: `z.cube`, or where that is longer than names may be or taken (a variable may have a dimension twice), `d0.v7` for
+/// variable 7. Attributes that say how the file is divided stand behind those of the program, which subfiles do not have.
+/// Sizes and places (vsize, begin) are not filled in: the library that makes the files does that.
 [[nodiscard]] Header master_of(const Logical& logical);
 [[nodiscard]] Header subfile_of(const Logical& logical, std::int64_t number);
 

@@ -38,8 +38,8 @@ struct Shape {
 
 struct Wishes {
     std::int64_t subfiles = 1;
-    std::int64_t min_ndims = 0;             ///< arrays of so many dimensions or fewer stay whole
-    std::optional<int> par_dim_id = {};     ///< the dimension along which the array is to be divided, by its id
+    std::int64_t min_ndims = 0;          ///< arrays of so many dimensions or fewer stay whole
+    std::optional<int> par_dim_id = {};  ///< the dimension along which the array is to be divided, by its id
 };
 
 struct Choice {

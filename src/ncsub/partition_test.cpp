@@ -86,7 +86,7 @@ RC_GTEST_PROP(Groups, EverySubfileHasRanksAndDelegatesAreAmongThem, ()) {
     std::vector<int> kept(static_cast<std::size_t>(subfiles), 0);
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
         const Part mine = groups.subfiles_of(rank);
-        RC_ASSERT(subfiles < ranks ? mine.count == 1 : mine.count >= 1);
+        RC_ASSERT((subfiles < ranks ? mine.count == 1 : mine.count >= 1));
         for (std::int64_t k = mine.begin; k < mine.end(); ++k) {
             ++kept.at(static_cast<std::size_t>(k));
             RC_ASSERT(groups.ranks_of(k).contains(rank));

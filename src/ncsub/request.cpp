@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/checked.hpp"
 
@@ -50,6 +51,21 @@ std::int64_t elements_of(const Request& request) {
     std::int64_t product = 1;
     for (const std::int64_t n : request.count) product *= n;
     return product;
+}
+
+bool may_meet(const Request& one, const Request& other) {
+    for (std::size_t d = 0; d < one.count.size(); ++d) {
+        if (one.count[d] == 0 || other.count[d] == 0) return false;
+        const std::int64_t last = one.start[d] + (one.count[d] - 1) * one.stride[d];
+        const std::int64_t other_last = other.start[d] + (other.count[d] - 1) * other.stride[d];
+        if (last < other.start[d] || other_last < one.start[d]) return false;
+        // Of one element the stride means nothing.
+        const std::int64_t step = one.count[d] > 1 ? one.stride[d] : 0;
+        const std::int64_t other_step = other.count[d] > 1 ? other.stride[d] : 0;
+        const std::int64_t common = std::gcd(step, other_step);
+        if (common > 1 && (other.start[d] - one.start[d]) % common != 0) return false;
+    }
+    return true;
 }
 
 std::vector<Piece> split(const Request& request, int dimension, std::span<const std::int64_t> boundaries) {

@@ -21,11 +21,15 @@ struct Request {
 /// Elements of a request; of one without dimensions (a scalar's) 1.
 [[nodiscard]] std::int64_t elements_of(const Request& request);
 
+/// May two requests for one array have an element in common? Never wrong when it says no.
+[[nodiscard]] bool may_meet(const Request& one, const Request& other);
+
 /// What a request wants of one subfile.
 struct Piece {
     std::int64_t subfile = 0;
-    Request request;         ///< in the subfile's own indices
-    std::int64_t first = 0;  ///< the index, along the divided dimension of the whole request, of the piece's first element
+    Request request;  ///< in the subfile's own indices
+    std::int64_t first =
+        0;  ///< the index, along the divided dimension of the whole request, of the piece's first element
     friend bool operator==(const Piece&, const Piece&) = default;
 };
 

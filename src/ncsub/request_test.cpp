@@ -131,6 +131,32 @@ RC_GTEST_PROP(Split, BytesAreThoseOfTheWholeArray, ()) {
     RC_ASSERT(back == buffer);
 }
 
+RC_GTEST_PROP(Meet, RequestsThatHaveAnElementInCommonMayMeet, ()) {
+    const auto dimensions = *rc::gen::inRange<std::size_t>(1, 4);
+    Request requests[2];
+    for (Request& request : requests)
+        for (std::size_t d = 0; d < dimensions; ++d) {
+            request.start.push_back(*rc::gen::inRange<std::int64_t>(0, 6));
+            request.count.push_back(*rc::gen::inRange<std::int64_t>(0, 4));
+            request.stride.push_back(*rc::gen::inRange<std::int64_t>(1, 4));
+        }
+    std::map<Numbers, int> elements;
+    for_each_element(requests[0], [&](const Numbers& at, std::size_t) { elements[at] = 1; });
+    bool meet = false;
+    for_each_element(requests[1], [&](const Numbers& at, std::size_t) { meet = meet || elements.contains(at); });
+    RC_CLASSIFY(meet);
+    if (meet) RC_ASSERT(may_meet(requests[0], requests[1]));
+    RC_ASSERT(may_meet(requests[0], requests[1]) == may_meet(requests[1], requests[0]));
+}
+
+TEST(Meet, PlanesDealtRoundDoNot) {
+    EXPECT_FALSE(may_meet({{0, 0}, {4, 8}, {3, 1}}, {{1, 0}, {4, 8}, {3, 1}}));
+    EXPECT_FALSE(may_meet({{0, 0}, {4, 4}, {1, 1}}, {{0, 4}, {4, 4}, {1, 1}}));
+    EXPECT_FALSE(may_meet({{0}, {0}, {1}}, {{0}, {4}, {1}}));
+    EXPECT_TRUE(may_meet({{0, 0}, {4, 8}, {3, 1}}, {{6, 7}, {1, 1}, {1, 1}}));
+    EXPECT_TRUE(may_meet({{2}, {1}, {5}}, {{0}, {3}, {2}}));
+}
+
 RC_GTEST_PROP(Mapped, EveryElementLiesWhereTheMapSays, ()) {
     const auto dimensions = *rc::gen::inRange<std::size_t>(0, 4);
     Numbers count, map(dimensions, 0);
@@ -152,7 +178,8 @@ RC_GTEST_PROP(Mapped, EveryElementLiesWhereTheMapSays, ()) {
                 reinterpret_cast<std::byte*>(packed.data()));
     std::vector<std::int16_t> expected(memory.size(), 0);
     for_each_element(request, [&](const Numbers& at, std::size_t place) {
-        const auto where = static_cast<std::size_t>(std::inner_product(at.begin(), at.end(), map.begin(), std::int64_t{0}));
+        const auto where =
+            static_cast<std::size_t>(std::inner_product(at.begin(), at.end(), map.begin(), std::int64_t{0}));
         RC_ASSERT(packed[place] == memory.at(where));
         expected.at(where) = memory[where];
     });

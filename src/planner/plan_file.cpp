@@ -17,8 +17,8 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 constexpr std::array<std::string_view, 1> top_level_keys{"file"};
-constexpr std::array<std::string_view, 15> rule_keys{"match",   "mapping",   "writers",     "domains",  "order",
-                                                     "buffer",  "threshold", "stripe",      "set_size", "visibility",
+constexpr std::array<std::string_view, 15> rule_keys{"match",   "mapping",   "writers",     "domains",   "order",
+                                                     "buffer",  "threshold", "stripe",      "set_size",  "visibility",
                                                      "targets", "probe",     "probe_cache", "rebalance", "netcdf"};
 constexpr std::array<std::string_view, 3> stripe_keys{"size", "count", "start"};
 constexpr std::array<std::string_view, 4> probe_keys{"discard_ms", "window_ms", "size", "threshold"};

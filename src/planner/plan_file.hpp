@@ -38,7 +38,7 @@ struct ProbeWish {
 struct NetcdfWish {
     std::int64_t subfiles = 0;   ///< 0: they are not
     std::int64_t min_ndims = 0;  ///< arrays of so many dimensions or fewer stay whole
-    std::string par_dim = {};    ///< the dimension along which they are divided, by name; empty: the most significant one
+    std::string par_dim = {};  ///< the dimension along which they are divided, by name; empty: the most significant one
     friend bool operator==(const NetcdfWish&, const NetcdfWish&) = default;
 };
 

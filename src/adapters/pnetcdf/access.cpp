@@ -1,38 +1,21 @@
-// An access of the program to a divided variable: what it asks for, and its buffer packed.
-// What does not live here: how it is carried out (exchange.cpp).
+#include "adapters/pnetcdf/access.hpp"
+
+#include <algorithm>
+
+#include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/element_types.hpp"
-#include "adapters/pnetcdf/exchange.hpp"
-#include "adapters/pnetcdf/file.hpp"
 #include "base/checked.hpp"
-#include "ncsub/call_form.hpp"
 
 namespace ioweir::pnetcdf {
 namespace {
 
 using ncsub::CallForm;
 using ncsub::Element;
+using ncsub::Request;
 
 const Offset* offsets(const Call& call, int place) {
-    return place >= 0 ? __builtin_bit_cast(const Offset*, call.arguments[place]) : nullptr;
+    return place >= 0 ? argument<const Offset*>(call, place) : nullptr;
 }
-
-template <typename Type>
-Type argument(const Call& call, int place) {
-    if constexpr (sizeof(Type) == sizeof(Word))
-        return __builtin_bit_cast(Type, call.arguments[place]);
-    else
-        return static_cast<Type>(call.arguments[place]);
-}
-
-/// The program's buffer.
-struct Buffer {
-    std::byte* data = nullptr;
-    MPI_Datatype type{};
-    Offset count = 0;       ///< items of the type
-    Element element = Element::schar;
-    bool plain = true;      ///< elements one behind the other
-    const Offset* map = nullptr;
-};
 
 std::vector<std::int64_t> lengths_of(const File& file, int variable) {
     std::vector<std::int64_t> lengths;
@@ -41,24 +24,42 @@ std::vector<std::int64_t> lengths_of(const File& file, int variable) {
     return lengths;
 }
 
-/// The request in full: where the form leaves something out, it is the whole variable, one element, every element.
-std::optional<ncsub::Request> request_of(const File& file, const Call& call, const CallForm& form, int variable) {
+/// The requests in full: where the form leaves something out, it is the whole variable, one element, every element. Nothing: a list is
+/// missing that must be there.
+std::optional<std::vector<Request>> requests_of(const File& file, const Call& call, const CallForm& form,
+                                                int variable) {
     const std::vector<std::int64_t> lengths = lengths_of(file, variable);
     const std::size_t n = lengths.size();
-    ncsub::Request request{std::vector<std::int64_t>(n, 0), lengths, std::vector<std::int64_t>(n, 1)};
+    const std::vector<std::int64_t> ones(n, 1);
+    Request request{std::vector<std::int64_t>(n, 0), lengths, ones};
+    if (form.access == ncsub::Access::varn) {
+        const auto number = argument<int>(call, 2);
+        const auto* starts = argument<const Offset* const*>(call, 3);
+        const auto* counts = argument<const Offset* const*>(call, 4);
+        std::vector<Request> requests;
+        if (number > 0 && starts == nullptr) return std::nullopt;
+        for (int i = 0; i < number; ++i) {
+            const Offset* count = counts != nullptr ? counts[i] : nullptr;
+            if (starts[i] == nullptr) return std::nullopt;
+            request.start.assign(starts[i], starts[i] + n);
+            request.count = count != nullptr ? std::vector<std::int64_t>(count, count + n) : ones;
+            requests.push_back(request);
+        }
+        return requests;
+    }
     const Offset* start = offsets(call, form.start());
     const Offset* count = offsets(call, form.count());
     const Offset* stride = offsets(call, form.stride());
     if ((form.start() >= 0 && start == nullptr) || (form.count() >= 0 && count == nullptr)) return std::nullopt;
     if (start != nullptr) request.start.assign(start, start + n);
     if (count != nullptr) request.count.assign(count, count + n);
-    if (form.access == ncsub::Access::var1) request.count.assign(n, 1);
+    if (form.access == ncsub::Access::var1) request.count = ones;
     if (stride != nullptr) request.stride.assign(stride, stride + n);
-    return request;
+    return std::vector<Request>{request};
 }
 
 /// Elements of a request whose counts may be anything; 0 where there is no such number.
-std::int64_t elements_asked(const ncsub::Request& request) {
+std::int64_t elements_asked(const Request& request) {
     std::int64_t product = 1;
     for (const std::int64_t n : request.count) {
         const auto next = n < 0 ? std::nullopt : checked_multiply(product, n);
@@ -108,92 +109,77 @@ int ask_library(const File& file, int variable, const ncsub::Request& request, c
     return code;
 }
 
-/// Packs what the program writes, or makes room for what it reads; the buffer itself where it is packed already.
-class Packed {
-public:
-    int open(const Buffer& buffer, const ncsub::Request& request, std::int64_t elements, bool writing) {
-        const auto element_bytes = static_cast<std::size_t>(ncsub::bytes_of(buffer.element));
-        data_ = buffer.data;
-        if (buffer.plain && buffer.map == nullptr) return no_error;
-        own_.resize(static_cast<std::size_t>(elements) * element_bytes);
-        data_ = own_.data();
-        if (buffer.map == nullptr) {
-            const auto bytes = checked_cast<int>(own_.size());
-            const auto count = checked_cast<int>(buffer.count);
-            if (!bytes || !count) return error_overflow;
-            int at = 0;
-            if (writing &&
-                PMPI_Pack(buffer.data, *count, buffer.type, own_.data(), *bytes, &at, MPI_COMM_SELF) != MPI_SUCCESS)
-                return error_element_type;
-            return no_error;
-        }
-        map_.assign(buffer.map, buffer.map + request.count.size());
-        if (writing) ncsub::pack_mapped(request.count, map_, element_bytes, buffer.data, own_.data());
-        return no_error;
-    }
-    int give_back(const Buffer& buffer, const ncsub::Request& request) {
-        if (own_.empty()) return no_error;
-        int at = 0;
-        if (buffer.map != nullptr)
-            ncsub::unpack_mapped(request.count, map_, static_cast<std::size_t>(ncsub::bytes_of(buffer.element)),
-                                 own_.data(), buffer.data);
-        else if (PMPI_Unpack(own_.data(), static_cast<int>(own_.size()), &at, buffer.data,
-                             static_cast<int>(buffer.count), buffer.type, MPI_COMM_SELF) != MPI_SUCCESS)
-            return error_element_type;
-        return no_error;
-    }
-    [[nodiscard]] std::byte* data() { return data_; }
-
-private:
-    std::byte* data_ = nullptr;
-    std::vector<std::byte> own_;
-    std::vector<std::int64_t> map_;
-};
-
-/// Why a call is not carried out in this version; empty: it is.
-std::string why_not(const File& file, const CallForm& form) {
-    if (!form.blocking()) return "non-blocking calls, and those for several variables, are not";
-    if (form.access == ncsub::Access::varn || form.access == ncsub::Access::vard) return "varn and vard calls are not";
-    if (!form.collective && file.state == File::State::independent) return "independent calls are not";
-    return {};
-}
-
 }  // namespace
 
-int access_variable(File& file, const Call& call) {
-    const CallForm form = *ncsub::parse_call(call.symbol);
-    if (const std::string why = why_not(file, form); !why.empty()) {
-        const std::string text = std::string(call.symbol) + " was refused: variable " +
-                                 file.logical.header.variables[argument<std::size_t>(call, 1) & 0xffff'ffffU].name +
-                                 " is divided over subfiles, and in this version " + why +
-                                 "; let it stay whole (min_ndims), or write the file without subfiles";
-        complain(file, text);
-        return error_unsupported;
+int Packed::open(const Buffer& buffer, const Request& first, std::int64_t elements, bool writing, bool copy) {
+    const auto element_bytes = static_cast<std::size_t>(ncsub::bytes_of(buffer.element));
+    data_ = buffer.data;
+    if (buffer.plain && buffer.map == nullptr && !copy) return no_error;
+    own_.resize(static_cast<std::size_t>(elements) * element_bytes);
+    if (buffer.map != nullptr) {
+        map_.assign(buffer.map, buffer.map + first.count.size());
+        if (writing) ncsub::pack_mapped(first.count, map_, element_bytes, buffer.data, own_.data());
+        return no_error;
     }
-    const auto variable = argument<int>(call, 1);
-    if (file.state == File::State::define) return error_in_define;
-    if (!form.collective) return error_collective;
-    if (file.state == File::State::independent) return error_independent;
+    if (buffer.plain) {
+        if (writing) std::copy_n(buffer.data, own_.size(), own_.data());
+        return no_error;
+    }
+    const auto bytes = checked_cast<int>(own_.size());
+    const auto count = checked_cast<int>(buffer.count);
+    if (!bytes || !count) return error_overflow;
+    int at = 0;
+    if (writing && PMPI_Pack(buffer.data, *count, buffer.type, own_.data(), *bytes, &at, MPI_COMM_SELF) != MPI_SUCCESS)
+        return error_element_type;
+    return no_error;
+}
 
-    // A rank whose arguments are wrong takes part all the same, with nothing.
-    int error = form.writes() && !file.writable ? error_permission : no_error;
-    const auto request = request_of(file, call, form, variable);
-    if (error == no_error && !request) error = error_coordinates;
-    const std::int64_t elements = request ? elements_asked(*request) : 0;
-    Buffer buffer;
-    if (error == no_error) error = buffer_of(file, call, form, variable, elements, buffer);
-    if (error == no_error) error = ask_library(file, variable, *request, buffer, elements);
-    Packed packed;
-    if (error == no_error) error = packed.open(buffer, *request, elements, form.writes());
-    std::vector<Wanted> wanted;
-    if (error == no_error && elements > 0)
-        wanted.push_back({variable, buffer.element, *request, packed.data(), packed.data(), no_error});
-    const int failure = exchange(file, wanted, form.writes());
-    if (error != no_error) return error;
-    if (failure != no_error) return failure;
-    const int result = wanted.empty() ? no_error : wanted.front().error;
-    if (!form.writes() && !wanted.empty()) error = packed.give_back(buffer, *request);
-    return result != no_error ? result : error;
+int Packed::give_back(const Buffer& buffer, const Request& first) const {
+    if (own_.empty()) return no_error;
+    int at = 0;
+    if (buffer.map != nullptr)
+        ncsub::unpack_mapped(first.count, map_, static_cast<std::size_t>(ncsub::bytes_of(buffer.element)), own_.data(),
+                             buffer.data);
+    else if (buffer.plain)
+        std::copy_n(own_.data(), own_.size(), buffer.data);
+    else if (PMPI_Unpack(own_.data(), static_cast<int>(own_.size()), &at, buffer.data, static_cast<int>(buffer.count),
+                         buffer.type, MPI_COMM_SELF) != MPI_SUCCESS)
+        return error_element_type;
+    return no_error;
+}
+
+Access::Access(const File& file, const Call& call, const CallForm& form)
+    : writes_(form.writes()), variable_(argument<int>(call, 1)) {
+    const bool buffered = form.verb == ncsub::Verb::bput;
+    if (writes_ && !file.writable) error_ = error_permission;
+    auto requests = requests_of(file, call, form, variable_);
+    if (error_ == no_error && !requests) error_ = error_coordinates;
+    if (requests) requests_ = std::move(*requests);
+    for (const Request& request : requests_) elements_ += elements_asked(request);
+    if (error_ == no_error) error_ = buffer_of(file, call, form, variable_, elements_, buffer_);
+    const bool text = file.logical.header.variables[static_cast<std::size_t>(variable_)].type == ncsub::Type::text;
+    if (error_ == no_error && text != (buffer_.element == Element::text)) error_ = error_text;
+    for (const Request& request : requests_)
+        if (error_ == no_error) error_ = ask_library(file, variable_, request, buffer_, elements_asked(request));
+    Offset attached = 0;
+    if (error_ == no_error && buffered) error_ = file.library->inq_buffer_size(file.master, &attached);
+    if (error_ == no_error && elements_ > 0)
+        error_ = packed_.open(buffer_, requests_.front(), elements_, writes_, buffered);
+    if (error_ != no_error) elements_ = 0;
+}
+
+void Access::add_to(std::vector<Wanted>& wanted) {
+    if (elements_ == 0) return;
+    std::byte* at = packed_.data();
+    for (const Request& request : requests_) {
+        const std::int64_t elements = elements_of(request);
+        if (elements > 0) wanted.push_back({variable_, buffer_.element, request, at, at, no_error});
+        at += elements * ncsub::bytes_of(buffer_.element);
+    }
+}
+
+int Access::finish() const {
+    return writes_ || elements_ == 0 ? no_error : packed_.give_back(buffer_, requests_.front());
 }
 
 }  // namespace ioweir::pnetcdf

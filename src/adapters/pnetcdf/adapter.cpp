@@ -24,18 +24,22 @@ enum class Kind : std::uint8_t {
     begin_define,
     close,
     abort,
-    access,     ///< to one variable: divided, or the master's
-    several,    ///< to several variables
-    master,     ///< the master's business alone: whatever waits there, its buffers, its sizes
-    both,       ///< the logical file's and the master's, in this order: what changes attributes and names
-    copy,       ///< the same of ncmpi_copy_att
-    mode,       ///< the same, and the subfiles'
+    access,   ///< to one variable: divided, or the master's
+    several,  ///< to several variables
+    wait,
+    wait_all,
+    cancel,
+    requests,  ///< how many are begun
+    master,    ///< the master's business alone: whatever waits there, its buffers, its sizes
+    both,      ///< the logical file's and the master's, in this order: what changes attributes and names
+    copy,      ///< the same of ncmpi_copy_att
+    mode,      ///< the same, and the subfiles'
     sync,
     path_of,
     dimension,  ///< of the master, but while the file is being defined
     fill_of,
     bytes,
-    logical,    ///< the logical file alone answers
+    logical,  ///< the logical file alone answers
 };
 
 const std::unordered_map<std::string_view, Kind>& kinds() {
@@ -48,16 +52,16 @@ const std::unordered_map<std::string_view, Kind>& kinds() {
         {"ncmpi_redef", Kind::begin_define},
         {"ncmpi_close", Kind::close},
         {"ncmpi_abort", Kind::abort},
-        {"ncmpi_wait", Kind::master},
-        {"ncmpi_wait_all", Kind::master},
-        {"ncmpi_cancel", Kind::master},
+        {"ncmpi_wait", Kind::wait},
+        {"ncmpi_wait_all", Kind::wait_all},
+        {"ncmpi_cancel", Kind::cancel},
         {"ncmpi_fill_var_rec", Kind::master},
         {"ncmpi_sync_numrecs", Kind::master},
         {"ncmpi_buffer_attach", Kind::master},
         {"ncmpi_buffer_detach", Kind::master},
         {"ncmpi_inq_buffer_usage", Kind::master},
         {"ncmpi_inq_buffer_size", Kind::master},
-        {"ncmpi_inq_nreqs", Kind::master},
+        {"ncmpi_inq_nreqs", Kind::requests},
         {"ncmpi_inq_file_info", Kind::master},
         {"ncmpi_get_file_info", Kind::master},
         {"ncmpi_inq_striping", Kind::master},
@@ -116,13 +120,13 @@ const Library* library_of(const Call& call) {
     auto& known = adapter->libraries[call.library];
     if (!known) {
         known = std::make_unique<Library>();
-        const char* missing =
-            fill(*known, [&](const char* name) { return adapter->host.find(call.real, name); });
+        const char* missing = fill(*known, [&](const char* name) { return adapter->host.find(call.real, name); });
         if (missing != nullptr) {
             *known = {};
             if (adapter->host.note != nullptr)
-                adapter->host.note("", (std::string("arrays are not divided over subfiles: the PnetCDF library has no ") +
-                                        missing).c_str());
+                adapter->host.note(
+                    "", (std::string("arrays are not divided over subfiles: the PnetCDF library has no ") + missing)
+                            .c_str());
         }
     }
     return known->create != nullptr ? known.get() : nullptr;
@@ -171,6 +175,13 @@ int bytes_moved(const File& file, const Call& call) {
         sum += one;
     }
     if (code == no_error && result != nullptr) *result = sum;
+    return code;
+}
+
+int count_requests(const File& file, const Call& call) {
+    const int code = same_for(call, file.master);
+    auto* count = __builtin_bit_cast(int*, call.arguments[1]);
+    if (code == no_error && count != nullptr) *count += static_cast<int>(file.pending.size());
     return code;
 }
 
@@ -248,7 +259,11 @@ int end_file(File& file, const Call& call, bool abort) {
         end.count = 1;
         code = end_define(file, end);
     }
-    const int closed = close_file(file, abort);
+    // What was begun and not waited for is given up.
+    const int left = file.pending.empty() ? no_error : error_pending;
+    file.pending.clear();
+    int closed = close_file(file, abort);
+    if (closed == no_error) closed = left;
     forget(call);
     return code != no_error ? code : closed;
 }
@@ -264,8 +279,8 @@ int sync(File& file, const Call& call) {
 int change_mode(File& file, const Call& call) {
     const int code = on_all(file, call);
     if (code == no_error)
-        file.state = std::string_view(call.symbol) == "ncmpi_begin_indep_data" ? File::State::independent
-                                                                              : File::State::data;
+        file.state =
+            std::string_view(call.symbol) == "ncmpi_begin_indep_data" ? File::State::independent : File::State::data;
     return code;
 }
 
@@ -284,6 +299,14 @@ int of_file(File& file, Kind kind, const Call& call) {
             return access(file, call);
         case Kind::several:
             return access_several(file, call);
+        case Kind::wait:
+            return wait_alone(file, call);
+        case Kind::wait_all:
+            return wait_all(file, call);
+        case Kind::cancel:
+            return cancel(file, call);
+        case Kind::requests:
+            return count_requests(file, call);
         case Kind::master:
         case Kind::path_of:
             return same_for(call, file.master);

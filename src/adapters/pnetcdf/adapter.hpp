@@ -14,11 +14,11 @@ using Word = std::uint64_t;
 
 /// A call of the program.
 struct Call {
-    const char* symbol = "";      ///< "ncmpi_create"
-    void* real = nullptr;         ///< the library's function
-    std::uint32_t library = 0;    ///< a number for each of the process's PnetCDF libraries
+    const char* symbol = "";    ///< "ncmpi_create"
+    void* real = nullptr;       ///< the library's function
+    std::uint32_t library = 0;  ///< a number for each of the process's PnetCDF libraries
     const Word* arguments = nullptr;
-    int count = 0;                ///< of them
+    int count = 0;  ///< of them
     Word (*invoke)(void* function, const Word* arguments, int count) = nullptr;
 };
 

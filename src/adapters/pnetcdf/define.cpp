@@ -89,8 +89,7 @@ void divide(File& file, ncsub::Logical& logical, std::size_t first) {
         ncsub::Wishes wishes{file.wish.subfiles, file.wish.min_ndims, std::nullopt};
         wishes.par_dim_id = wished_dimension(file, header, static_cast<int>(v));
         ncsub::Choice choice = ncsub::choose_dimension(shape, wishes);
-        if (shape.record && choice.dimension >= 0)
-            choice = {-1, "it has records, which this version does not divide"};
+        if (shape.record && choice.dimension >= 0) choice = {-1, "it has records, which this version does not divide"};
         std::optional<ncsub::Division> division;
         if (choice.dimension >= 0) {
             const std::int64_t length = shape.lengths[static_cast<std::size_t>(choice.dimension)];
@@ -130,7 +129,8 @@ int define(const Library& library, int ncid, const Header& wanted, std::size_t d
     Steps step;
     int id = 0;
     for (std::size_t i = dimensions; i < wanted.dimensions.size(); ++i)
-        step([&] { return library.def_dim(ncid, wanted.dimensions[i].name.c_str(), wanted.dimensions[i].length, &id); });
+        step(
+            [&] { return library.def_dim(ncid, wanted.dimensions[i].name.c_str(), wanted.dimensions[i].length, &id); });
     for (std::size_t i = variables; i < wanted.variables.size(); ++i) {
         const ncsub::Variable& variable = wanted.variables[i];
         const std::vector<int> ids(variable.dimensions.begin(), variable.dimensions.end());
@@ -180,9 +180,7 @@ int define_master(File& file, const ncsub::Logical& logical, bool first_divided)
     // The places of variables change with every redefinition.
     step([&] { return put_division(library, file.master, global, master.attributes); });
     for (std::size_t v = first_divided ? 0 : before.variables.size(); v < master.variables.size(); ++v)
-        step([&] {
-            return put_division(library, file.master, static_cast<int>(v), master.variables[v].attributes);
-        });
+        step([&] { return put_division(library, file.master, static_cast<int>(v), master.variables[v].attributes); });
     return step.error();
 }
 
@@ -234,8 +232,8 @@ int define_subfiles(File& file, const ncsub::Logical& logical, bool exist) {
         step([&] {
             return define(library, subfile.ncid, wanted, dimensions, variables, [&](int v) {
                 const Fill& fill = file.fills[static_cast<std::size_t>(logical_ids[static_cast<std::size_t>(v)])];
-                const int code = library.def_var_fill(subfile.ncid, v, fill.wanted ? 0 : 1,
-                                                      fill.wanted ? fill.value : nullptr);
+                const int code =
+                    library.def_var_fill(subfile.ncid, v, fill.wanted ? 0 : 1, fill.wanted ? fill.value : nullptr);
                 if (code != no_error) return code;
                 return put_division(library, subfile.ncid, v, wanted.variables[static_cast<std::size_t>(v)].attributes);
             });

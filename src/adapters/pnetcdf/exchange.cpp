@@ -1,6 +1,7 @@
 #include "adapters/pnetcdf/exchange.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "adapters/pnetcdf/element_types.hpp"
@@ -108,46 +109,96 @@ constexpr int data_tag = 2;
 constexpr int answer_tag = 3;
 constexpr int answer_data_tag = 4;
 
-/// Hands the tasks of each subfile to the library in one batch (non-blocking calls, then one wait for all of them). Collective over the
-/// group, subfile by subfile.
-void carry_out_tasks(const File& file, std::vector<Task>& tasks, bool writing) {
-    const Library& library = *file.library;
-    for (const Subfile& subfile : file.subfiles) {
-        std::vector<int> requests, statuses;
-        std::vector<Task*> asked;
-        for (Task& task : tasks) {
-            if (task.subfile != subfile.number) continue;
-            const int variable = file.in_subfile[static_cast<std::size_t>(task.variable)];
-            const Request& r = task.request;
-            const bool unit = std::all_of(r.stride.begin(), r.stride.end(), [](std::int64_t s) { return s == 1; });
-            const std::vector<Offset> start(r.start.begin(), r.start.end()), count(r.count.begin(), r.count.end()),
-                stride(r.stride.begin(), r.stride.end());
-            const MPI_Datatype type = mpi_type(task.element);
-            const Offset elements = ncsub::elements_of(r);
-            int request = -1;
-            if (writing && unit)
-                task.error = library.iput_vara(subfile.ncid, variable, start.data(), count.data(), task.data, elements,
-                                               type, &request);
-            else if (writing)
-                task.error = library.iput_vars(subfile.ncid, variable, start.data(), count.data(), stride.data(),
-                                               task.data, elements, type, &request);
-            else if (unit)
-                task.error = library.iget_vara(subfile.ncid, variable, start.data(), count.data(), task.data, elements,
-                                               type, &request);
-            else
-                task.error = library.iget_vars(subfile.ncid, variable, start.data(), count.data(), stride.data(),
-                                               task.data, elements, type, &request);
-            if (request < 0) continue;  // refused, as the error says
-            requests.push_back(request);
-            asked.push_back(&task);
+/// Tasks of one subfile, as the library can be handed them.
+struct Batches {
+    std::vector<std::vector<Task*>> rounds;         ///< each for one wait
+    std::vector<std::pair<Task*, Task*>> the_same;  ///< wants what the second reads
+};
+
+/// All that is written goes in one batch. The library (1.12) does not fill two buffers with the same elements of a file in one wait: what
+/// several ranks read is read once, and what meets without being the same, one after the other.
+Batches batches_of(std::vector<Task>& tasks, std::int64_t subfile, bool writing) {
+    Batches batches;
+    batches.rounds.resize(1);
+    for (Task& task : tasks) {
+        if (task.subfile != subfile) continue;
+        if (writing) {
+            batches.rounds[0].push_back(&task);
+            continue;
         }
-        statuses.resize(requests.size(), no_error);
-        const int code =
-            library.wait_all(subfile.ncid, static_cast<int>(requests.size()), requests.data(), statuses.data());
-        // The result is that of some request, or of all together.
-        const bool of_one = std::any_of(statuses.begin(), statuses.end(), [](int status) { return status != no_error; });
-        for (std::size_t i = 0; i < asked.size(); ++i)
-            if (asked[i]->error == no_error) asked[i]->error = of_one ? statuses[i] : code;
+        std::size_t round = 0;
+        Task* same = nullptr;
+        for (; round < batches.rounds.size() && same == nullptr; ++round) {
+            bool meets = false;
+            for (Task* other : batches.rounds[round]) {
+                if (other->variable != task.variable) continue;
+                if (other->element == task.element && other->request == task.request) same = other;
+                meets = meets || ncsub::may_meet(other->request, task.request);
+            }
+            if (!meets) break;
+        }
+        if (same != nullptr) {
+            batches.the_same.emplace_back(&task, same);
+            continue;
+        }
+        if (round == batches.rounds.size()) batches.rounds.emplace_back();
+        batches.rounds[round].push_back(&task);
+    }
+    return batches;
+}
+
+/// Hands tasks to the library as non-blocking calls, and waits for all of them at once. Collective over the group.
+void carry_out_batch(const File& file, const Subfile& subfile, const std::vector<Task*>& tasks, bool writing) {
+    const Library& library = *file.library;
+    std::vector<int> requests, statuses;
+    std::vector<Task*> asked;
+    for (Task* one : tasks) {
+        Task& task = *one;
+        const int variable = file.in_subfile[static_cast<std::size_t>(task.variable)];
+        const Request& r = task.request;
+        const bool unit = std::all_of(r.stride.begin(), r.stride.end(), [](std::int64_t s) { return s == 1; });
+        const std::vector<Offset> start(r.start.begin(), r.start.end()), count(r.count.begin(), r.count.end()),
+            stride(r.stride.begin(), r.stride.end());
+        const MPI_Datatype type = mpi_type(task.element);
+        const Offset elements = ncsub::elements_of(r);
+        int request = -1;
+        if (writing && unit)
+            task.error = library.iput_vara(subfile.ncid, variable, start.data(), count.data(), task.data, elements,
+                                           type, &request);
+        else if (writing)
+            task.error = library.iput_vars(subfile.ncid, variable, start.data(), count.data(), stride.data(), task.data,
+                                           elements, type, &request);
+        else if (unit)
+            task.error = library.iget_vara(subfile.ncid, variable, start.data(), count.data(), task.data, elements,
+                                           type, &request);
+        else
+            task.error = library.iget_vars(subfile.ncid, variable, start.data(), count.data(), stride.data(), task.data,
+                                           elements, type, &request);
+        if (request < 0) continue;  // refused, as the error says
+        requests.push_back(request);
+        asked.push_back(&task);
+    }
+    statuses.resize(requests.size(), no_error);
+    const int code =
+        library.wait_all(subfile.ncid, static_cast<int>(requests.size()), requests.data(), statuses.data());
+    // The result is that of some request, or of all together.
+    const bool of_one = std::any_of(statuses.begin(), statuses.end(), [](int status) { return status != no_error; });
+    for (std::size_t i = 0; i < asked.size(); ++i)
+        if (asked[i]->error == no_error) asked[i]->error = of_one ? statuses[i] : code;
+}
+
+/// Collective over the group, subfile by subfile.
+void carry_out_tasks(const File& file, std::vector<Task>& tasks, bool writing) {
+    for (const Subfile& subfile : file.subfiles) {
+        Batches batches = batches_of(tasks, subfile.number, writing);
+        auto rounds = static_cast<int>(batches.rounds.size());
+        if (!writing) PMPI_Allreduce(MPI_IN_PLACE, &rounds, 1, MPI_INT, MPI_MAX, file.group);
+        batches.rounds.resize(static_cast<std::size_t>(rounds));
+        for (const auto& round : batches.rounds) carry_out_batch(file, subfile, round, writing);
+        for (const auto& [task, read] : batches.the_same) {
+            std::copy_n(read->data, read->bytes, task->data);
+            task->error = read->error;
+        }
     }
 }
 
@@ -258,7 +309,8 @@ private:
         for_each_other([&](std::size_t rank) {
             const auto number = static_cast<std::int64_t>(rank);
             messages.send(errors[rank].data(), std::ssize(errors[rank]) * word, number, answer_tag);
-            if (!writing_) messages.send(their_data_[rank].data(), std::ssize(their_data_[rank]), number, answer_data_tag);
+            if (!writing_)
+                messages.send(their_data_[rank].data(), std::ssize(their_data_[rank]), number, answer_data_tag);
         });
         const auto me = static_cast<std::size_t>(file_.rank);
         our_errors[me] = errors[me];

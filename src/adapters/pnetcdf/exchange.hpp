@@ -15,10 +15,10 @@ namespace ioweir::pnetcdf {
 struct Wanted {
     int variable = 0;
     ncsub::Element element = ncsub::Element::schar;
-    ncsub::Request request;       ///< has been checked
+    ncsub::Request request;           ///< has been checked
     const std::byte* from = nullptr;  ///< writing
     std::byte* to = nullptr;          ///< reading
-    int error = no_error;         ///< afterwards: the library's
+    int error = no_error;             ///< afterwards: the library's
 };
 
 /// Carries out what all ranks want, each any number of accesses, of which all write or all read. Collective over the file. Errors are in

@@ -35,17 +35,19 @@ struct Fill {
     unsigned char value[8] = {};
 };
 
+struct Pending;
+
 /// One file of the program's. Its ncid is that of a file of its own, which has the logical file's header and no data: so whatever the program
 /// asks is answered by the library itself. The data of variables that are not divided are the master's.
 struct File {
     const Library* library = nullptr;
     Host host;
     std::string path;
-    std::string header_path;    ///< of the file with the logical header, where it has a name; rank 0 removes it
+    std::string header_path;     ///< of the file with the logical header, where it has a name; rank 0 removes it
     int header_descriptor = -1;  ///< else, in memory
     int mode = 0;                ///< as the program gave it
     bool writable = false;
-    int ncid = -1;    ///< the program's: the logical header's
+    int ncid = -1;  ///< the program's: the logical header's
     int master = -1;
     MPI_Comm comm{};
     MPI_Comm group{};
@@ -56,13 +58,16 @@ struct File {
     Wish wish;
     enum class State : std::uint8_t { define, data, independent };
     State state = State::define;
-    bool ended = false;          ///< ncmpi_enddef was called before
-    int broken = no_error;       ///< an error after which nothing is known of the files any more
-    ncsub::Logical logical;      ///< as of the last enddef
-    std::vector<Fill> fills;     ///< of each variable
-    int fill_mode = no_fill;     ///< of the file, as the program has set it
+    bool ended = false;       ///< ncmpi_enddef was called before
+    int broken = no_error;    ///< an error after which nothing is known of the files any more
+    ncsub::Logical logical;   ///< as of the last enddef
+    std::vector<Fill> fills;  ///< of each variable
+    int fill_mode = no_fill;  ///< of the file, as the program has set it
     std::vector<Subfile> subfiles;
     std::vector<int> in_subfile;  ///< of each variable: its id in subfiles; -1: it is not divided
+
+    std::vector<std::shared_ptr<Pending>> pending;  ///< non-blocking accesses to divided variables
+    int next_id = 0;
 
     [[nodiscard]] bool divided() const { return logical.subfiles > 0; }
     [[nodiscard]] bool is_divided(int variable) const {
@@ -100,8 +105,12 @@ void remove_subfiles(const char* path, std::int64_t subfiles);
 /// Makes the master's names and attributes those of the logical file.
 [[nodiscard]] int copy_attributes(const File& file);
 
-// access.cpp
-/// An access to a divided variable.
+// data.cpp
+/// An access to a divided variable. Collective where the call is.
 [[nodiscard]] int access_variable(File& file, const Call& call);
+/// ncmpi_wait_all, ncmpi_wait and ncmpi_cancel: the requests of the program are the master's and ours.
+[[nodiscard]] int wait_all(File& file, const Call& call);
+[[nodiscard]] int wait_alone(File& file, const Call& call);
+[[nodiscard]] int cancel(File& file, const Call& call);
 
 }  // namespace ioweir::pnetcdf

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/file.hpp"
 #include "adapters/pnetcdf/wish.hpp"
 #include "base/raw_syscall.hpp"
@@ -11,14 +12,6 @@
 
 namespace ioweir::pnetcdf {
 namespace {
-
-template <typename Type>
-Type argument(const Call& call, int place) {
-    if constexpr (sizeof(Type) == sizeof(Word))
-        return __builtin_bit_cast(Type, call.arguments[place]);
-    else
-        return static_cast<Type>(call.arguments[place]);
-}
 
 void take_communicators(File& file, MPI_Comm comm) {
     PMPI_Comm_rank(comm, &file.rank);
@@ -185,6 +178,7 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
         auto logical = ncsub::logical_of(header.value().header, file->path);
         if (logical) {
             file->logical = logical.take();
+            file->wish.subfiles = file->logical.subfiles;  // for variables that are added
             code = agree(*file, open_logical_header(*file));
             if (code == no_error) code = open_subfiles(*file);
         } else {

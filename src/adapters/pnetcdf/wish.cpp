@@ -10,8 +10,9 @@ namespace {
 constexpr std::int64_t most_subfiles = 1 << 20;
 
 // The paper's names, its misprint, and PnetCDF's.
-constexpr std::array<const char*, 6> hint_names{"nc_subfiling_enabled", "nc_subfililing_enabled", "pnetcdf_subfiling",
-                                                "nc_num_subfiles",      "par_dim_id",             "min_ndims"};
+constexpr std::array<const char*, 6> hint_names{"nc_subfiling_enabled", "nc_subfililing_enabled",
+                                                "pnetcdf_subfiling",    "nc_num_subfiles",
+                                                "par_dim_id",           "min_ndims"};
 
 /// Takes one hint.
 class Reader {
@@ -66,7 +67,8 @@ Wished wish_of(MPI_Info info) {
         std::array<char, 64> value{};
         int found = 0;
         if (info != MPI_INFO_NULL &&
-            PMPI_Info_get(info, name, static_cast<int>(value.size()) - 1, value.data(), &found) == MPI_SUCCESS && found != 0)
+            PMPI_Info_get(info, name, static_cast<int>(value.size()) - 1, value.data(), &found) == MPI_SUCCESS &&
+            found != 0)
             reader.hint(name, value.data());
     }
     return reader.wished();
@@ -99,10 +101,10 @@ Wished find_wish(const planner::PlanFile& plan, const char* path, MPI_Comm comm,
     const std::int64_t id = wish.par_dim_id.value_or(-1);
     const std::int64_t bad = wished.problem.empty() ? 0 : 1;
     // The largest, and the least as the largest of their negatives.
-    std::array<std::int64_t, 8> hints{wish.subfiles, wish.min_ndims, id, bad, -wish.subfiles, -wish.min_ndims, -id, -bad};
+    std::array<std::int64_t, 8> hints{wish.subfiles,  wish.min_ndims,  id,  bad,
+                                      -wish.subfiles, -wish.min_ndims, -id, -bad};
     PMPI_Allreduce(MPI_IN_PLACE, hints.data(), static_cast<int>(hints.size()), MPI_INT64_T, MPI_MAX, comm);
-    if (hints[3] != 0)
-        return {std::nullopt, bad != 0 ? wished.problem : "a hint on another rank cannot be read"};
+    if (hints[3] != 0) return {std::nullopt, bad != 0 ? wished.problem : "a hint on another rank cannot be read"};
     for (std::size_t i = 0; i < 4; ++i)
         if (hints[i] != -hints[i + 4])
             return {std::nullopt, "the hints about subfiles differ between ranks: give all of them the same"};

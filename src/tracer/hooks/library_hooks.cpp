@@ -151,8 +151,8 @@ __attribute__((noinline)) Word library_call(int number, const void* caller, cons
     if (real.function == nullptr) return static_cast<Word>(-1);
     const Running now(real.function);
     const void* frame = __builtin_frame_address(0);
-    if (about.body == Body::plain || !process_tracer.traces(bit_of(about.api)) || real.provider == nullptr || !real.provider->traced ||
-        inside(thread_stream, layer_of(about.api), frame) ||
+    if (about.body == Body::plain || !process_tracer.traces(bit_of(about.api)) || real.provider == nullptr ||
+        !real.provider->traced || inside(thread_stream, layer_of(about.api), frame) ||
         (about.body == Body::release && !concerns_hdf5(about, *real.provider, arguments[0])))
         return reach(about, real, arguments);
     if (about.body == Body::forget) {

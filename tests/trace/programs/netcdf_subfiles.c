@@ -2,6 +2,7 @@
  * and without subfiles. What it prints is what the library says of the file. argv:
  *   write FILE [HINT=VALUE ...]   creates and writes it
  *   read FILE                     reads all of it and compares
+ *   begin FILE                    creates and writes one by non-blocking calls and reads it
  *   part FILE FIRST               reads variable cube of one subfile, whose planes begin with FIRST
  *   refuse FILE                   makes calls on a divided variable that fail, and prints how
  *   delete FILE                   removes it, on rank 0
@@ -174,6 +175,82 @@ static void write_file(const char* path, int hints, char** hint) {
     free(buffer);
 }
 
+/* The same arrays by non-blocking calls and calls of several pieces, to and from whole and divided variables at once. */
+static void begin_file(const char* path) {
+    int file, z, y, x, cube, rows, small, requests[6], statuses[6], count;
+    OK(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER, MPI_INFO_NULL, &file));
+    OK(ncmpi_def_dim(file, "z", Z, &z));
+    OK(ncmpi_def_dim(file, "y", Y, &y));
+    OK(ncmpi_def_dim(file, "x", X, &x));
+    OK(ncmpi_def_var(file, "cube", NC_DOUBLE, 3, (int[]){z, y, x}, &cube));
+    OK(ncmpi_def_var(file, "rows", NC_INT, 2, (int[]){z, x}, &rows));
+    OK(ncmpi_def_var(file, "small", NC_INT, 1, &x, &small));
+    OK(ncmpi_enddef(file));
+
+    /* cube: the upper half of the rows of a rank's planes, then the lower one from a buffer that is changed at once. */
+    MPI_Offset n = planes();
+    const MPI_Offset first = n > 0 ? rank : 0;
+    double upper[Z][Y / 2][X], lower[Z][Y / 2][X];
+    for (int i = 0; i < n; ++i)
+        for (int b = 0; b < Y / 2; ++b)
+            for (int c = 0; c < X; ++c) {
+                upper[i][b][c] = value(rank + i * ranks, b, c);
+                lower[i][b][c] = value(rank + i * ranks, b + Y / 2, c);
+            }
+    MPI_Offset start[3] = {first, 0, 0}, half[3] = {n, Y / 2, X}, stride[3] = {ranks, 1, 1};
+    OK(ncmpi_buffer_attach(file, sizeof lower));
+    OK(ncmpi_iput_vars_double(file, cube, start, half, stride, &upper[0][0][0], &requests[0]));
+    start[1] = Y / 2;
+    OK(ncmpi_bput_vars_double(file, cube, start, half, stride, &lower[0][0][0], &requests[1]));
+    memset(lower, 0, sizeof lower);
+    /* rows: first and last element of each of a rank's rows, then what is between. small: whole, of rank 0. */
+    MPI_Offset places[2 * Z][2], ones[2 * Z][2], *starts[2 * Z], *counts[2 * Z];
+    int ends[2 * Z], inner[Z][X - 2], four[X];
+    for (int i = 0; i < n; ++i) {
+        for (int e = 0; e < 2; ++e) {
+            starts[2 * i + e] = places[2 * i + e];
+            counts[2 * i + e] = ones[2 * i + e];
+            places[2 * i + e][0] = rank + i * ranks;
+            places[2 * i + e][1] = e * (X - 1);
+            ones[2 * i + e][0] = ones[2 * i + e][1] = 1;
+            ends[2 * i + e] = (int)value(rank + i * ranks, 0, e * (X - 1));
+        }
+        for (int c = 1; c < X - 1; ++c) inner[i][c - 1] = (int)value(rank + i * ranks, 0, c);
+    }
+    for (int c = 0; c < X; ++c) four[c] = 7 * c;
+    OK(ncmpi_iput_varn_int(file, rows, (int)(2 * n), starts, counts, ends, &requests[2]));
+    MPI_Offset between[2] = {first, 1}, size[2] = {n, X - 2}, steps[2] = {ranks, 1};
+    OK(ncmpi_iput_vars_int(file, rows, between, size, steps, &inner[0][0], &requests[3]));
+    MPI_Offset zero = 0, some = rank == 0 ? X : 0;
+    OK(ncmpi_iput_vara_int(file, small, &zero, &some, four, &requests[4]));
+    OK(ncmpi_iput_vara_int(file, rows, (MPI_Offset[]){0, 0}, (MPI_Offset[]){Z, X}, four, &requests[5]));
+    OK(ncmpi_inq_nreqs(file, &count));
+    if (n > 0 && rank == 0) SAME(count, 6, "requests that are begun");
+    OK(ncmpi_cancel(file, 1, &requests[5], &statuses[5]));
+    OK(ncmpi_wait_all(file, 5, requests, statuses));
+    for (int i = 0; i < 5; ++i) SAME(statuses[i], NC_NOERR, "a status");
+    OK(ncmpi_inq_nreqs(file, &count));
+    SAME(count, 0, "requests that are left");
+    OK(ncmpi_buffer_detach(file));
+
+    double all[Z][Y][X];
+    int back[Z][X], pieces[2 * Z], again[X];
+    OK(ncmpi_iget_var_double(file, cube, &all[0][0][0], &requests[0]));
+    OK(ncmpi_iget_var_int(file, rows, &back[0][0], &requests[1]));
+    OK(ncmpi_iget_var_int(file, small, again, NULL));
+    OK(ncmpi_wait_all(file, NC_GET_REQ_ALL, NULL, NULL));
+    for (int a = 0; a < Z; ++a)
+        for (int c = 0; c < X; ++c) {
+            for (int b = 0; b < Y; ++b) SAME(all[a][b][c], value(a, b, c), "cube");
+            SAME(back[a][c], value(a, 0, c), "rows");
+            SAME(again[c], 7 * c, "small");
+        }
+    OK(ncmpi_get_varn_int_all(file, rows, (int)(2 * n), starts, NULL, pieces));
+    for (int i = 0; i < 2 * n; ++i) SAME(pieces[i], ends[i], "ends of rows");
+    describe(file);
+    OK(ncmpi_close(file));
+}
+
 static void read_file(const char* path) {
     int file, cube, plane, records, u, small, letters;
     OK(ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &file));
@@ -194,7 +271,8 @@ static void read_file(const char* path) {
                                  (MPI_Offset[]){3, 2, 1}, &every[0][0][0]));
     for (int a = 0; a < n; ++a)
         for (int b = 0; b < Y / 2; ++b)
-            for (int c = 0; c < X; ++c) SAME(every[a][b][c], value(rank % 3 + 3 * a, 1 + 2 * b, c), "every third plane");
+            for (int c = 0; c < X; ++c)
+                SAME(every[a][b][c], value(rank % 3 + 3 * a, 1 + 2 * b, c), "every third plane");
     OK(ncmpi_get_varm_double_all(file, cube, (MPI_Offset[]){rank % Z, 0, 0}, (MPI_Offset[]){1, Y, X}, NULL,
                                  (MPI_Offset[]){X * Y, 1, Y}, &turned[0][0]));
     for (int b = 0; b < Y; ++b)
@@ -203,7 +281,8 @@ static void read_file(const char* path) {
     OK(ncmpi_get_var1_long_all(file, cube, (MPI_Offset[]){Z - 1, 2, 3}, &one));
     SAME((double)one, value(Z - 1, 2, 3), "one element");
     float four[THREE][Z][Y][X], gaps[2 * X];
-    OK(ncmpi_get_vara_float_all(file, u, (MPI_Offset[]){0, 0, 0, 0}, (MPI_Offset[]){THREE, Z, Y, X}, &four[0][0][0][0]));
+    OK(ncmpi_get_vara_float_all(file, u, (MPI_Offset[]){0, 0, 0, 0}, (MPI_Offset[]){THREE, Z, Y, X},
+                                &four[0][0][0][0]));
     for (int k = 0; k < THREE; ++k)
         for (int a = 0; a < Z; ++a)
             for (int b = 0; b < Y; ++b)
@@ -252,7 +331,7 @@ static void read_part(const char* path, int first) {
 
 /* Calls that fail, on every rank or on the last one alone; nobody waits for ever. */
 static void refuse(const char* path) {
-    int file, cube, request;
+    int file, cube;
     double buffer[Z * Y * X] = {0};
     OK(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, MPI_INFO_NULL, &file));
     OK(ncmpi_inq_varid(file, "cube", &cube));
@@ -269,9 +348,13 @@ static void refuse(const char* path) {
     short narrow[Z * Y * X];
     codes[6] = ncmpi_get_vara_short_all(file, cube, start, last ? whole : none, narrow);
     if (last) printf("%d %d %d %d %d %d %d\n", codes[0], codes[1], codes[2], codes[3], codes[4], codes[5], codes[6]);
-    codes[7] = ncmpi_iget_vara_double(file, cube, start, whole, buffer, &request);
-    if (last) printf("non-blocking %d\n", codes[7]);
-    if (codes[7] == NC_NOERR) OK(ncmpi_wait_all(file, 1, &request, NULL));
+    int request = 1 << 30, status = 0;
+    codes[7] = ncmpi_wait_all(file, 1, &request, &status);
+    if (last) printf("no such request %d %d\n", codes[7], status);
+    OK(ncmpi_begin_indep_data(file));
+    codes[7] = ncmpi_get_vara_double(file, cube, start, whole, buffer);
+    if (last) printf("independent %d\n", codes[7]);
+    OK(ncmpi_end_indep_data(file));
     OK(ncmpi_close(file));
 }
 
@@ -303,6 +386,8 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (strcmp(argv[1], "write") == 0)
         write_file(argv[2], argc - 3, argv + 3);
+    else if (strcmp(argv[1], "begin") == 0)
+        begin_file(argv[2]);
     else if (strcmp(argv[1], "read") == 0)
         read_file(argv[2]);
     else if (strcmp(argv[1], "part") == 0)

@@ -1,0 +1,65 @@
+// An access of the program to a divided variable: checked, and its buffer packed.
+// What does not live here: what becomes of it (data.cpp), how it is carried out (exchange.cpp).
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "adapters/pnetcdf/exchange.hpp"
+#include "adapters/pnetcdf/file.hpp"
+#include "ncsub/call_form.hpp"
+
+namespace ioweir::pnetcdf {
+
+/// The program's buffer.
+struct Buffer {
+    std::byte* data = nullptr;
+    MPI_Datatype type{};
+    Offset count = 0;  ///< items of the type
+    ncsub::Element element = ncsub::Element::schar;
+    bool plain = true;  ///< elements one behind the other
+    const Offset* map = nullptr;
+};
+
+/// The elements of a buffer one behind the other: the buffer itself where they are so.
+class Packed {
+public:
+    /// Packs what the program writes, or makes room for what it reads. `copy`: the buffer may change before it is used. 0 or an error.
+    [[nodiscard]] int open(const Buffer& buffer, const ncsub::Request& first, std::int64_t elements, bool writing,
+                           bool copy);
+    /// Puts what was read where it belongs.
+    [[nodiscard]] int give_back(const Buffer& buffer, const ncsub::Request& first) const;
+    [[nodiscard]] std::byte* data() { return own_.empty() ? data_ : own_.data(); }
+
+private:
+    std::byte* data_ = nullptr;
+    std::vector<std::byte> own_;
+    std::vector<std::int64_t> map_;
+};
+
+class Access {
+public:
+    /// What a call asks for. With an error() it asks for nothing.
+    Access(const File& file, const Call& call, const ncsub::CallForm& form);
+    [[nodiscard]] int error() const { return error_; }
+    [[nodiscard]] bool writes() const { return writes_; }
+    [[nodiscard]] std::int64_t elements() const { return elements_; }
+    /// What is read goes through a derived datatype.
+    [[nodiscard]] bool unpacks() const { return !writes_ && !buffer_.plain; }
+
+    /// Adds what it wants, which leads into this object.
+    void add_to(std::vector<Wanted>& wanted);
+    /// After it was carried out: the program's buffer has what was read.
+    [[nodiscard]] int finish() const;
+
+private:
+    int error_ = no_error;
+    bool writes_ = false;
+    int variable_ = 0;
+    std::int64_t elements_ = 0;
+    std::vector<ncsub::Request> requests_;
+    Buffer buffer_;
+    Packed packed_;
+};
+
+}  // namespace ioweir::pnetcdf

@@ -15,14 +15,25 @@
 namespace ioweir::container {
 namespace {
 
+/// Flushes that were begun and are remembered at most.
+constexpr std::size_t most_begun = 4096;
+/// A write of so many bytes is worth sending on to storage by itself; a shorter one may have neighbours in its pages.
+constexpr std::int64_t worth_sending_bytes = 64 << 10;
+
+std::int64_t ns_between(std::chrono::steady_clock::time_point begin, std::chrono::steady_clock::time_point end) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count();
+}
+
 std::int64_t ns_since(std::chrono::steady_clock::time_point begin) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+    return ns_between(begin, std::chrono::steady_clock::now());
 }
 
 }  // namespace
 
 StripedContainer::StripedContainer(storage::Backend& below, Clock& clock, Directory directory, Subfiles subfiles)
-    : Container(below, clock, std::move(directory)), subfiles_(std::make_shared<const Subfiles>(std::move(subfiles))) {}
+    : Container(below, clock, std::move(directory)),
+      on_targets_(subfiles.paths.empty() || !subfiles.paths.front().starts_with(directory_.path + "/")),
+      subfiles_(std::make_shared<const Subfiles>(std::move(subfiles))) {}
 
 Result<std::unique_ptr<Container>> StripedContainer::open(storage::Backend& below, Clock& clock, Directory directory,
                                                           Role role) {
@@ -130,11 +141,35 @@ std::optional<Error> StripedContainer::redivide(const std::vector<std::int64_t>&
     return std::nullopt;
 }
 
+Container::Work& StripedContainer::work_of(std::int64_t number) {
+    if (std::ssize(work_) <= number) work_.resize(static_cast<std::size_t>(number) + 1);
+    return work_[static_cast<std::size_t>(number)];
+}
+
 void StripedContainer::add_work(std::int64_t number, std::int64_t bytes, std::int64_t ns) {
     const std::lock_guard guard(lock_);
-    if (std::ssize(work_) <= number) work_.resize(static_cast<std::size_t>(number) + 1);
-    work_[static_cast<std::size_t>(number)].bytes += bytes;
-    work_[static_cast<std::size_t>(number)].ns += ns;
+    Work& work = work_of(number);
+    work.bytes += bytes;
+    work.ns += ns;
+}
+
+/// A target's own time for bytes whose flush was begun before: from then on, or from when those before them were through. What had not to
+/// be waited for may have been through long ago: it is taken to have been as fast as what was waited for last.
+void StripedContainer::add_flush(const Spot& spot, std::int64_t bytes, Moment started) {
+    constexpr std::chrono::microseconds no_wait(100);
+    const Moment end = std::chrono::steady_clock::now();
+    const std::lock_guard guard(lock_);
+    const auto found = begun_.find({spot.file, spot.place});
+    const Moment begun = found != begun_.end() ? found->second : started;
+    if (found != begun_.end()) begun_.erase(found);
+    Flushed& last = flushed_[spot.file];
+    std::int64_t ns = ns_between(std::max(begun, last.ended), end);
+    if (end - started >= no_wait || begun == started) {
+        last = {end, static_cast<double>(ns) / static_cast<double>(bytes)};
+    } else if (last.ns_a_byte > 0) {
+        ns = std::min(ns, static_cast<std::int64_t>(last.ns_a_byte * static_cast<double>(bytes)));
+    }
+    work_of(spot.file).ns += ns;
 }
 
 std::vector<Container::Work> StripedContainer::take_work() {
@@ -219,7 +254,17 @@ std::int64_t StripedContainer::attempt_write(int, const iovec* pieces, int count
         moved = below_.attempt_write(got.file->descriptor(), part.pieces.data(), part.count, place);
     }
     if (watches_ && moved > 0) add_work(spot.file, moved, ns_since(begin));
+    if (moved > 0) send_on(*got.file, spot, moved);
     return moved;
+}
+
+/// Where subfiles lie on targets of their own, none of these may stand idle while bytes for it lie in the page cache: a stripe goes on its
+/// way when it is complete, or a larger part of it at once.
+void StripedContainer::send_on(const DataFile& file, const Spot& spot, std::int64_t moved) {
+    if (!on_targets_) return;
+    const std::int64_t bytes = moved == spot.bytes ? now()->stripe_bytes : moved;
+    if (bytes < worth_sending_bytes) return;
+    below_.begin_flush(file.descriptor(), bytes, subfile_header_bytes + spot.place + moved - bytes);
 }
 
 std::int64_t StripedContainer::attempt_read(int, const iovec* pieces, int count, std::int64_t offset) {
@@ -245,10 +290,26 @@ int StripedContainer::attempt_flush(int, std::int64_t bytes, std::int64_t offset
         const auto begin = std::chrono::steady_clock::now();
         const int result = below_.attempt_flush(got.file->descriptor(), part, subfile_header_bytes + spot.place);
         if (result != 0) return result;
-        if (watches_) add_work(spot.file, 0, ns_since(begin));
+        if (watches_) add_flush(spot, part, begin);
         done += part;
     }
     return 0;
+}
+
+void StripedContainer::begin_flush(int, std::int64_t bytes, std::int64_t offset) {
+    for (std::int64_t done = 0; done < bytes;) {
+        const Spot spot = now()->spot_of(offset + done);
+        const std::int64_t part = std::min(bytes - done, spot.bytes);
+        done += part;
+        const Got got = subfile(spot.file);
+        if (!got.file) continue;  // whoever waits for it is told
+        if (watches_) {
+            const std::lock_guard guard(lock_);
+            if (begun_.size() >= most_begun) begun_.clear();  // flushes that nobody waits for
+            begun_[{spot.file, spot.place}] = std::chrono::steady_clock::now();
+        }
+        below_.begin_flush(got.file->descriptor(), part, subfile_header_bytes + spot.place);
+    }
 }
 
 }  // namespace ioweir::container

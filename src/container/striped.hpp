@@ -3,12 +3,15 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "container/container.hpp"
@@ -39,6 +42,7 @@ public:
     std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
     int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override;
+    void begin_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override;
 
 private:
     StripedContainer(storage::Backend& below, Clock& clock, Directory directory, Subfiles subfiles);
@@ -50,15 +54,26 @@ private:
     [[nodiscard]] Got subfile(std::int64_t number);
 
     [[nodiscard]] std::shared_ptr<const Subfiles> now() const;
+    [[nodiscard]] Work& work_of(std::int64_t number);  ///< with lock_ held
     void add_work(std::int64_t number, std::int64_t bytes, std::int64_t ns);
+    using Moment = std::chrono::steady_clock::time_point;
+    void add_flush(const Spot& spot, std::int64_t bytes, Moment started);
+    void send_on(const DataFile& file, const Spot& spot, std::int64_t moved);
 
     std::atomic<bool> watches_{false};
+    const bool on_targets_;    ///< the subfiles do not lie beside each other in the container's own directory
     mutable std::mutex lock_;  ///< for everything below; not held while data are moved
     std::shared_ptr<const Subfiles> subfiles_;
     std::uint64_t mark_ = 0;  ///< of the file that says so
     bool stale_ = false;      ///< it says something else by now
     std::int64_t due_ = 0;    ///< the first subfile in use must have that number at least
     std::vector<Work> work_;
+    std::map<std::pair<std::int64_t, std::int64_t>, Moment> begun_;  ///< of flushes, by subfile and place
+    struct Flushed {
+        Moment ended;
+        double ns_a_byte = 0;
+    };
+    std::map<std::int64_t, Flushed> flushed_;  ///< by subfile: what was waited for last
     std::size_t flushes_ = 0;
     int writers_ = 0;  ///< handles
     std::unique_ptr<DataFiles> files_;

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
+#include <thread>
 
 #include "container/merge.hpp"
 #include "container/testing.hpp"
@@ -104,6 +106,113 @@ TEST(Subfiles, HoldTheirStripesBehindTheirNames) {
     const Description described = describe(written.place.path).value();
     EXPECT_EQ(described.bytes, 40);
     EXPECT_EQ(described.part_paths, written.subfiles.paths);
+}
+
+/// Records what is begun, and takes its time where it is waited for.
+class FlushRecorder final : public storage::Backend {
+public:
+    struct Begun {
+        std::int64_t bytes, offset;
+        friend bool operator==(const Begun&, const Begun&) = default;
+    };
+    std::vector<Begun> begun;
+    std::chrono::milliseconds flush_time{0};
+
+    storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
+        return posix_.attempt_open(path, flags, mode);
+    }
+    int attempt_close(int descriptor) override { return posix_.attempt_close(descriptor); }
+    std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
+        return posix_.attempt_write(descriptor, pieces, count, offset);
+    }
+    std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
+        return posix_.attempt_read(descriptor, pieces, count, offset);
+    }
+    int attempt_flush(int, std::int64_t, std::int64_t) override {
+        if (flush_time.count() > 0) std::this_thread::sleep_for(flush_time);
+        return 0;
+    }
+    void begin_flush(int, std::int64_t bytes, std::int64_t offset) override { begun.push_back({bytes, offset}); }
+
+private:
+    storage::PosixBackend posix_;
+};
+
+constexpr std::int64_t large_stripe = 128 << 10;
+
+/// Two subfiles with large stripes, each in a directory of its own or both in the container's.
+struct Sent {
+    explicit Sent(bool on_targets) : place(Shape{1}) {
+        shape = {2, Shape::Kind::subfiles, large_stripe};
+        stub = new_stub(shape).take();
+        directory = directory_of(place.folder + "/large", stub);
+        EXPECT_EQ(make(directory, place.folder + "/large", stub), 0);
+        std::vector<std::string> places;
+        for (const char* name : {"/a", "/b"}) {
+            fs::create_directory(place.folder + name);
+            if (on_targets) places.push_back(place.folder + name);
+        }
+        EXPECT_TRUE(make_subfiles(directory, places).ok());
+        const auto generation = begin_generation(directory);
+        EXPECT_TRUE(generation.ok());
+        auto opened = Container::open(recorder, clock, directory, {true, true, 0, 0, generation.value().number});
+        EXPECT_TRUE(opened.ok());
+        container = opened.take();
+    }
+    void write(std::int64_t offset, std::int64_t bytes) const {
+        const std::string data(static_cast<std::size_t>(bytes), 'x');
+        EXPECT_EQ(container->write_at(-1, data.data(), bytes, offset).bytes, bytes);
+    }
+
+    Place place;  // for its folder
+    Shape shape;
+    Stub stub;
+    Directory directory;
+    FlushRecorder recorder;
+    Clock clock;
+    std::unique_ptr<Container> container;
+};
+
+TEST(Subfiles, OnTargetsAreSentStripesWhenTheyAreComplete) {
+    using Begun = FlushRecorder::Begun;
+    Sent sent(true);
+    sent.write(0, 1000);
+    EXPECT_TRUE(sent.recorder.begun.empty()) << "a small piece, with neighbours to come";
+    sent.write(1000, large_stripe - 1000);
+    EXPECT_EQ(sent.recorder.begun, (std::vector<Begun>{{large_stripe, 4096}}));
+    sent.recorder.begun.clear();
+    sent.write(large_stripe, 64 << 10);
+    EXPECT_EQ(sent.recorder.begun, (std::vector<Begun>{{64 << 10, 4096}})) << "a large part";
+    sent.recorder.begun.clear();
+    sent.write(2 * large_stripe, 2 * large_stripe);  // the second stripe of each
+    EXPECT_EQ(sent.recorder.begun,
+              (std::vector<Begun>{{large_stripe, 4096 + large_stripe}, {large_stripe, 4096 + large_stripe}}));
+    Sent beside(false);
+    beside.write(0, 4 * large_stripe);
+    EXPECT_TRUE(beside.recorder.begun.empty()) << "one file system for all";
+}
+
+TEST(Subfiles, TimeOfATargetIsThatOfWhatWasWaitedFor) {
+    Sent sent(true);
+    sent.container->watch_work();
+    sent.write(0, 2 * large_stripe);
+    sent.container->begin_flush(-1, 2 * large_stripe, 0);
+    sent.recorder.flush_time = std::chrono::milliseconds(20);
+    EXPECT_EQ(sent.container->flush_at(-1, large_stripe, 0), 0);
+    sent.recorder.flush_time = std::chrono::milliseconds(0);
+    auto work = sent.container->take_work();
+    ASSERT_EQ(work.size(), 2U);
+    EXPECT_EQ(work[0].bytes, large_stripe);
+    EXPECT_GE(work[0].ns, 20'000'000);
+    // There before anybody waits for it: as fast as the last one, and not as slow as those who have come late.
+    sent.write(2 * large_stripe, large_stripe);
+    sent.container->begin_flush(-1, large_stripe, 2 * large_stripe);
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    EXPECT_EQ(sent.container->flush_at(-1, large_stripe, 2 * large_stripe), 0);
+    work = sent.container->take_work();
+    EXPECT_EQ(work[0].bytes, large_stripe);
+    EXPECT_GE(work[0].ns, 20'000'000);
+    EXPECT_LT(work[0].ns, 600'000'000);
 }
 
 TEST(Subfiles, ThatAreMissingShortSwappedOrDamagedAreNamed) {

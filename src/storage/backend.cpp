@@ -99,6 +99,8 @@ int Backend::flush_at(int descriptor, std::int64_t bytes, std::int64_t offset) {
     }
 }
 
+void Backend::begin_flush(int, std::int64_t, std::int64_t) {}
+
 int Backend::grow(int descriptor, std::int64_t bytes) {
     int error = 0;
     do {

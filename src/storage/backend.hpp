@@ -57,6 +57,8 @@ public:
     /// Waits until written bytes have reached the storage below the page cache, where there is one. Returns an errno value. Says nothing
     /// about what a crash would leave.
     int flush_at(int descriptor, std::int64_t bytes, std::int64_t offset);
+    /// Begins what flush_at() waits for, and returns at once. Only an aid: flush_at() does what could not be begun, and tells of errors.
+    virtual void begin_flush(int descriptor, std::int64_t bytes, std::int64_t offset);
 
     /// Makes the file `bytes` long if it is shorter, and never shorter, whoever else writes to it. Returns an errno value. Where
     /// can_grow() says no, it fails.

@@ -51,6 +51,9 @@ public:
     int attempt_close(int descriptor) override;
     std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
     int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override;
+    void begin_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
+        below_.begin_flush(descriptor, bytes, offset);
+    }
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
     /// Growing a file counts as a write that can fail.
     int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) override;

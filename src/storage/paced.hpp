@@ -25,6 +25,9 @@ public:
     int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
         return below_.attempt_flush(descriptor, bytes, offset);
     }
+    void begin_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
+        below_.begin_flush(descriptor, bytes, offset);
+    }
     int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) override {
         return below_.attempt_allocate(descriptor, mode, offset, bytes);
     }

@@ -35,4 +35,8 @@ int PosixBackend::attempt_flush(int descriptor, std::int64_t bytes, std::int64_t
     return ::fdatasync(descriptor) == 0 ? 0 : -errno;
 }
 
+void PosixBackend::begin_flush(int descriptor, std::int64_t bytes, std::int64_t offset) {
+    (void)::sync_file_range(descriptor, offset, bytes, SYNC_FILE_RANGE_WRITE);
+}
+
 }  // namespace ioweir::storage

@@ -99,6 +99,9 @@ public:
     int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
         return below_.attempt_flush(descriptor, bytes, offset);
     }
+    void begin_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
+        below_.begin_flush(descriptor, bytes, offset);
+    }
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
 
 private:

@@ -39,6 +39,32 @@ TEST(Stragglers, NeedsOthersToCompareWithAndTimeThatCounts) {
     EXPECT_EQ(stragglers.add(std::vector<Work>{{1000, 90 * ms}, {1000, 10 * ms}}), Calls{0});
 }
 
+TEST(Stragglers, TwoCallsAreEnoughWhereTheyCostTooMuch) {
+    // A target at a ninth: 792 ms in place of 88, 616 ms more than twice as long.
+    const std::vector<Work> ninth{{1 << 20, 88 * ms}, {1 << 20, 792 * ms}, {1 << 20, 88 * ms}, {1 << 20, 89 * ms}};
+    const std::vector<Work> good(4, {1 << 20, 88 * ms});
+    Stragglers stragglers(4);
+    EXPECT_EQ(stragglers.add(ninth), Calls{}) << "once is no rule";
+    EXPECT_EQ(stragglers.add(good), Calls{});
+    EXPECT_EQ(stragglers.add(ninth), Calls{});
+    EXPECT_EQ(stragglers.add(ninth), Calls{1});
+    // At a third it costs 88 ms a call: three.
+    const std::vector<Work> third{{1 << 20, 88 * ms}, {1 << 20, 264 * ms}, {1 << 20, 88 * ms}, {1 << 20, 89 * ms}};
+    Stragglers patient(4);
+    EXPECT_EQ(patient.add(third), Calls{});
+    EXPECT_EQ(patient.add(third), Calls{});
+    EXPECT_EQ(patient.add(third), Calls{1});
+}
+
+TEST(Stragglers, WhatTargetsMoveInATime) {
+    EXPECT_EQ(bytes_in(std::vector<Work>{{1000, 10 * ms}, {1000, 10 * ms}}, 100 * ms), 20000);
+    EXPECT_EQ(bytes_in(std::vector<Work>{{1000, 10 * ms}, {1000, 90 * ms}, {500, 5 * ms}}, 100 * ms), 30000)
+        << "a slow one does not count";
+    EXPECT_EQ(bytes_in(std::vector<Work>{{1000, 10 * ms}, {}}, 100 * ms), 0);
+    EXPECT_EQ(bytes_in(std::vector<Work>{{1000, 10 * ms}, {-1000, 90 * ms}}, 100 * ms), 0) << "unknown for one";
+    EXPECT_EQ(bytes_in(std::vector<Work>{{1'000'000'000, 1}, {1'000'000'000, 1}}, 100 * ms), 1'000'000'000'000'000);
+}
+
 RC_GTEST_PROP(Stragglers, AtLeastHalfAreNeverBehind, ()) {
     const auto targets = *rc::gen::inRange<std::size_t>(1, 12);
     Stragglers stragglers(targets);

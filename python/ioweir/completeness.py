@@ -99,6 +99,7 @@ _ENGINE_FIGURES: Final = {
     "exchanges": ("exchanges", 1),
     "rounds": ("rounds", 1),
     "exchange": ("exchange_s", 1e-9),
+    "exchange processor": ("exchange_processor_s", 1e-9),
     "storage": ("storage_s", 1e-9),
     "messages": ("messages", 1),
     "sent": ("sent_bytes", 1),

@@ -415,11 +415,14 @@ def _exchange_line(rows: list[dict[str, Any]]) -> str:
     calls, rounds = (round(sum(row[key] / row["ranks"] for row in rows)) for key in ("exchanges", "rounds"))
     ranks = max(row["ranks"] for row in rows)
     exchange, storage = (seconds(sum(row[key] for row in rows) / ranks) for key in ("exchange_s", "storage_s"))
+    work = sum(row["exchange_processor_s"] for row in rows) / ranks  # 0: a trace of an earlier version
     packets, sent = (sum(row[key] for row in rows) for key in ("messages", "sent_bytes"))
     apart = round(sum(row["in_subgroups"] / row["ranks"] for row in rows))
     return (
         f"exchange: {calls:,} collective {plural('call', calls)} in {rounds:,} {plural('round', rounds)}; "
-        f"mean of ranks {exchange} exchanging and waiting, {storage} in storage; "
+        f"mean of ranks {exchange} exchanging and waiting"
+        + (f" ({seconds(work)} of it on the processor)" if work > 0 else "")
+        + f", {storage} in storage; "
         f"{packets:,} {plural('packet', packets)} of together {size(sent)} between nodes"
         + (f"; {apart:,} {plural('call', calls)} in subgroups of the ranks" if apart else "")
     )

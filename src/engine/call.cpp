@@ -157,6 +157,7 @@ void count(Handle& handle, Direction direction, const Outcome& outcome, std::chr
 /// What every rank of a collective call through an exchange does with its own bytes. A rank that works alone takes part without any.
 std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call& call, const Decision& decision) {
     const auto started = std::chrono::steady_clock::now();
+    const std::int64_t processor_ns = thread_processor_ns();
     const bool brings = decision.by == By::engine && decision.type && decision.bytes > 0;
     const Memory memory{static_cast<std::byte*>(call.buffer), decision.type.get(), decision.bytes};
     Errand errand{handle.storage,
@@ -167,8 +168,12 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
                   engine.host.leave_storage};
     const bool writes = call.direction == Direction::write;
     if (!writes) settle_size(engine, *handle.file);  // an aggregator must not meet the end too soon
-    const TogetherOutcome together = transfer_together(*handle.team, planner::within_group(handle.strategy), writes,
-                                                       errand, handle.surveys, handle.subgroup[writes ? 1 : 0]);
+    errand.watched = writes && handle.rebalance != nullptr;
+    WatchedParts parts(engine, handle);
+    const TogetherOutcome together =
+        transfer_together(*handle.team, planner::within_group(handle.strategy), writes, errand, handle.surveys,
+                          handle.subgroup[writes ? 1 : 0], errand.watched ? &parts : nullptr);
+    const std::int64_t worked_ns = thread_processor_ns() - processor_ns;
     if (together.each_alone) {
         ++handle.totals.each_alone;
         return std::nullopt;
@@ -187,6 +192,7 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     const auto elapsed = std::chrono::steady_clock::now() - started;
     totals.exchange_ns +=
         std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count() - together.figures.storage_ns;
+    totals.exchange_processor_ns += worked_ns - together.figures.storage_processor_ns;
     if (brings && writes && engine.verify && together.outcome.error == 0) {
         const std::lock_guard guard(handle.file->log_lock);
         handle.file->log.record(handle.id, memory, errand.range);

@@ -83,6 +83,7 @@ const Course* Exchange::prepare(const planner::Strategy& strategy, const Census&
             courses_.reserve(most_courses + 1);
             windows_.reserve(course->most_windows);
             my_windows_.reserve(course->most_windows);
+            in_flight_.reserve(course->most_windows);
             if (last_round_.size() < writers) last_round_.resize(writers);
             if (local_index_.size() < writers) local_index_.resize(writers);
             if (last_turn_.size() < writers) last_turn_.resize(writers);

@@ -5,12 +5,17 @@
 // Promises:
 // - A rank returns when its own bytes are moved (or known not to be): it waits for nobody it has nothing to do with.
 // - Each writer has two buffers: one is filled while the other is moved. Writing touches no byte that no rank has asked for.
-// - A writer that meets an error goes on taking part. Those whose bytes were to pass through it learn of it in this call.
+// - A writer that meets an error goes on taking part. Those whose bytes were to pass through it learn of it in this call; of bytes that
+//   fail on their way from the page cache to the storage the writer itself does, in this call or, where it does not wait for them, in a
+//   sync.
 // - Nothing is allocated after prepare(): no rank leaves the others behind half-way.
 // What does not live here: who should write what when (planner), whether to do it this way (together.cpp).
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,10 +30,18 @@
 
 namespace ioweir::engine {
 
+/// Time of the processor that this thread has had.
+[[nodiscard]] inline std::int64_t thread_processor_ns() {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
 struct ExchangeFigures {
-    std::int64_t storage_ns = 0;  ///< of this rank as a writer
-    std::int64_t messages = 0;    ///< packets sent to other nodes
-    std::int64_t sent_bytes = 0;  ///< all of these packets' bytes
+    std::int64_t storage_ns = 0;            ///< of this rank as a writer
+    std::int64_t storage_processor_ns = 0;  ///< time of the processor in it
+    std::int64_t messages = 0;              ///< packets sent to other nodes
+    std::int64_t sent_bytes = 0;            ///< all of these packets' bytes
 };
 
 /// One rank's side of a collective call.
@@ -39,6 +52,9 @@ struct Errand {
     FileRange range;                    ///< of those
     void (*enter_storage)() = nullptr;  ///< bracket storage operations; may be null
     void (*leave_storage)() = nullptr;
+    bool watched =
+        false;  ///< somebody asks how long storage takes: a writer that others keep waiting looks when its bytes are there
+    bool goes_on = false;  ///< another part of the same call follows (write only)
 };
 
 /// One a group; keeps the shared buffers from call to call. Every function is collective over the group.
@@ -52,7 +68,12 @@ public:
     /// Gives the buffers back until they are needed again. Every rank, between calls; no message.
     void release();
 
-    /// Collective calls of the ranks' own bytes. `bytes` of the outcome: this rank's, as far as they were moved.
+    /// Collective calls of the ranks' own bytes. `bytes` of the outcome: this rank's, as far as they were moved. A call may be made in
+    /// parts, one write() after the other with a census of each; `begin_call()` before the first.
+    void begin_call() {
+        in_flight_.clear();
+        has_waited_ = false;
+    }
     Outcome write(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures);
     Outcome read(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures);
 
@@ -93,6 +114,11 @@ private:
     Mailbox mailbox_;
     // Of the call under way; kept so that it allocates nothing.
     Windows windows_, my_windows_;
+    // Contention-free order: what this rank has written, as a writer, and has not waited for.
+    Windows in_flight_;
+    bool has_waited_ = false;                              // in this call
+    std::chrono::steady_clock::time_point begun_, ended_;  // when the last was begun, when one before it had ended
+    std::chrono::nanoseconds usual_{0};                    // what one takes
     std::vector<std::int64_t> last_round_;   // of each writer: the last in which this rank took part, -1: none
     std::vector<std::int64_t> local_index_;  // of each writer: its station, or -1
     std::vector<char> owes_;                 // of each rank: packets of this round are still to come

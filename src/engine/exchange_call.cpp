@@ -110,6 +110,7 @@ void ExchangeCall::begin_round(std::int64_t round) {
 
 void ExchangeCall::await_turn(std::int64_t round) {
     course_.plan.schedule->visit_before({mine_, round}, [&](planner::Turn turn) {
+        shares_ = true;
         if (is_local(turn.writer)) {
             wait_for(station(turn.writer).done, after_round(turn.writer, turn.round));
             return;

@@ -65,8 +65,16 @@ private:
     }
     /// What `done` of a writer comes to after a round.
     [[nodiscard]] std::uint32_t after_round(std::int64_t writer, std::int64_t round) const;
-    void wait_for(const SharedWord& counter, std::uint32_t wanted) const {
-        group_.wait(counter, [&] { return reached(counter, wanted); });
+    void wait_for(const SharedWord& counter, std::uint32_t wanted) {
+        const auto ready = [&] { return reached(counter, wanted); };
+        if (errand_.watched && is_late(counter, ready)) on_storage([&] { settle(); });
+        group_.wait(counter, ready);
+    }
+    /// Others take longer than this writer's own storage usually does: then it may be idle, and when it was done is worth knowing.
+    template <typename Ready>
+    [[nodiscard]] bool is_late(const SharedWord& counter, Ready ready) const {
+        if (exchange_.in_flight_.empty() || exchange_.usual_.count() == 0) return false;
+        return !group_.wait_until(counter, ready, exchange_.begun_ + exchange_.usual_ * 5 / 4);
     }
     /// Calls work() until it returns true, resting a little in between.
     template <typename Work>
@@ -102,6 +110,8 @@ private:
     void collect(std::int64_t round);
     void store(const Slot& slot);
     void store_range(const Window& window, std::int64_t begin, std::int64_t end, const Slot& slot);
+    void settle();
+    [[nodiscard]] bool is_awaited(std::int64_t round);
     void exchange_receipts(Outcome& outcome);
 
     // Reading (exchange_read.cpp).
@@ -126,6 +136,7 @@ private:
     std::uint32_t participants_ = 0;  // of this node, in my round
     int owing_ = 0;                   // ranks of other nodes that still owe packets of my round
     bool maps_ = false;               // wanted granules are marked
+    bool shares_ = false;             // this writer's turns have to do with other writers'
     std::int64_t turns_due_ = 0;      // messages about turns of writers on other nodes that come in this call
     std::int64_t turns_told_ = 0;     // that have come
     int error_ = 0;                   // this rank's own, as a writer
@@ -140,9 +151,11 @@ template <typename Operation>
 void ExchangeCall::on_storage(Operation operation) {
     if (error_ != 0) return;
     const auto started = std::chrono::steady_clock::now();
+    const std::int64_t processor_ns = thread_processor_ns();
     if (errand_.enter_storage != nullptr) errand_.enter_storage();
     operation();
     if (errand_.leave_storage != nullptr) errand_.leave_storage();
+    figures_.storage_processor_ns += thread_processor_ns() - processor_ns;
     figures_.storage_ns +=
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - started).count();
 }

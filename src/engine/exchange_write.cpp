@@ -2,7 +2,9 @@
 // have, and puts them into the file. No cycle of waiting: the ranks in the earliest round wait for nobody but each other's hand-overs of
 // that round, and those only for rounds before it.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "engine/exchange_call.hpp"
 
@@ -122,27 +124,72 @@ void ExchangeCall::collect(std::int64_t round) {
     wait_for(mine.handed[parity], mine.expected[parity]);
     const Slot slot = this->slot(mine_, round);
     await_turn(round);
-    on_storage([&] { store(slot); });
+    on_storage([&] {
+        store(slot);
+        if (is_awaited(round)) settle();
+    });
     if (maps_) std::memset(static_cast<void*>(slot.map), 0, static_cast<std::size_t>(course_.map_bytes()));
     end_turn(round);
 }
 
 void ExchangeCall::store(const Slot& slot) {
     const std::int64_t granule = course_.granule_bytes;
+    // In the page cache an order of writes is none.
+    const bool sends_on = course_.strategy.order == planner::Order::contention_free;
+    const auto begun = std::chrono::steady_clock::now();
     for (const Window& window : my_windows_) {
         const std::int64_t end = window.at + window.file.length;
         if (!maps_) {
             store_range(window, window.at, end, slot);
-            continue;
+        } else {
+            const std::int64_t last = (end + granule - 1) / granule;
+            for (std::int64_t at = window.at / granule; at < last;) {
+                const std::int64_t begin = find_granule(slot.map, at, last, true);
+                at = find_granule(slot.map, begin, last, false);
+                if (begin < at)
+                    store_range(window, std::max(window.at, begin * granule), std::min(end, at * granule), slot);
+            }
         }
-        const std::int64_t last = (end + granule - 1) / granule;
-        for (std::int64_t at = window.at / granule; at < last;) {
-            const std::int64_t begin = find_granule(slot.map, at, last, true);
-            at = find_granule(slot.map, begin, last, false);
-            if (begin < at)
-                store_range(window, std::max(window.at, begin * granule), std::min(end, at * granule), slot);
-        }
+        if (sends_on && error_ == 0)
+            errand_.backend->begin_flush(errand_.descriptor, window.file.length, window.file.offset);
     }
+    if (!sends_on) return;
+    // With this round's bytes in its queue the storage is not idle while what comes before them is waited for, nor while the next
+    // round's come together.
+    settle();
+    std::swap(exchange_.in_flight_, my_windows_);
+    exchange_.begun_ = begun;
+}
+
+/// Is somebody's turn after this one, or nothing in this call waited for otherwise? Without an end to wait for, a program could fill the
+/// page cache, and nobody would know how fast a target is.
+bool ExchangeCall::is_awaited(std::int64_t round) {
+    bool awaited = false;
+    course_.plan.schedule->visit_after({mine_, round}, [&](planner::Turn) { awaited = true; });
+    shares_ = shares_ || awaited;
+    const bool last = !errand_.goes_on && round + 1 == rounds_of(mine_);
+    return awaited || (last && (shares_ || !exchange_.has_waited_));
+}
+
+/// Waits for what is on its way to storage.
+void ExchangeCall::settle() {
+    if (exchange_.in_flight_.empty()) return;
+    const auto started = std::chrono::steady_clock::now();
+    for (const Window& window : exchange_.in_flight_) {
+        if (error_ != 0) break;
+        if (const int error = errand_.backend->flush_at(errand_.descriptor, window.file.length, window.file.offset);
+            error != 0)
+            fail(error);
+    }
+    const auto now = std::chrono::steady_clock::now();
+    // What had not to be waited for may have been there long ago.
+    constexpr std::chrono::microseconds no_wait(100);
+    if (now - started > no_wait || exchange_.usual_.count() == 0) {
+        exchange_.usual_ = now - std::max(exchange_.begun_, exchange_.ended_);
+        exchange_.ended_ = now;
+    }
+    exchange_.has_waited_ = true;
+    exchange_.in_flight_.clear();
 }
 
 void ExchangeCall::store_range(const Window& window, std::int64_t begin, std::int64_t end, const Slot& slot) {
@@ -150,11 +197,7 @@ void ExchangeCall::store_range(const Window& window, std::int64_t begin, std::in
     const storage::Transfer done = errand_.backend->write_at(errand_.descriptor, slot.data + begin, end - begin,
                                                              window.file.offset + (begin - window.at));
     ++operations_;
-    int error = done.error;
-    // In the page cache an order of writes is none.
-    if (error == 0 && course_.strategy.order == planner::Order::contention_free)
-        error = errand_.backend->flush_at(errand_.descriptor, end - begin, window.file.offset + (begin - window.at));
-    if (error != 0) fail(error);
+    if (done.error != 0) fail(done.error);
 }
 
 /// Writers tell ranks of other nodes that their bytes are in the file, or why not.

@@ -7,6 +7,8 @@
 // need not know what a node is.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -66,6 +68,21 @@ public:
             if (ready()) return;
             make_progress();
         }
+    }
+
+    /// The same until `end` at most; is it so by then?
+    template <typename Ready>
+    bool wait_until(const SharedWord& word, Ready ready, std::chrono::steady_clock::time_point end) const {
+        while (!ready()) {
+            const auto left =
+                std::chrono::duration_cast<std::chrono::microseconds>(end - std::chrono::steady_clock::now());
+            if (left.count() <= 0) return false;
+            const std::uint32_t seen = word.load(std::memory_order_acquire);
+            if (ready()) return true;
+            wait_while(word, seen, std::min<std::int64_t>(left.count(), 4000));
+            make_progress();
+        }
+        return true;
     }
 
 private:

@@ -25,7 +25,7 @@ void note_end(const Engine& engine, Handle& handle) {
     }
     const Totals& totals = handle.totals;
     if (totals.calls == 0 && totals.sizes_deferred == 0) return;
-    char text[400];
+    char text[560];
     int length = std::snprintf(
         text, sizeof text, "calls %lld, read %lld bytes, wrote %lld bytes, storage operations %lld, elapsed %lld ns",
         static_cast<long long>(totals.calls), static_cast<long long>(totals.bytes_read),
@@ -34,11 +34,12 @@ void note_end(const Engine& engine, Handle& handle) {
     if (totals.exchanges > 0) {
         std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length),
                       "; exchanges %lld, rounds %lld, exchange %lld ns, storage %lld ns, messages %lld, sent %lld "
-                      "bytes, in subgroups %lld",
+                      "bytes, in subgroups %lld, exchange processor %lld ns",
                       static_cast<long long>(totals.exchanges), static_cast<long long>(totals.rounds),
                       static_cast<long long>(totals.exchange_ns), static_cast<long long>(totals.storage_ns),
                       static_cast<long long>(totals.messages), static_cast<long long>(totals.sent_bytes),
-                      static_cast<long long>(totals.in_subgroups));
+                      static_cast<long long>(totals.in_subgroups),
+                      static_cast<long long>(totals.exchange_processor_ns));
     }
     std::string more;
     if (totals.each_alone > 0) more = "; each rank alone by choice " + std::to_string(totals.each_alone);

@@ -9,6 +9,7 @@
 #include "container/generations.hpp"
 #include "engine/parts.hpp"
 #include "engine/stub_lock.hpp"
+#include "planner/plan.hpp"
 
 namespace ioweir::engine {
 namespace {
@@ -56,6 +57,21 @@ Answer divide_anew(Engine& engine, Handle& handle, const std::vector<std::int64_
     return Answer::changed;
 }
 
+std::shared_ptr<Rebalance> make_rebalance(const Handle& handle, std::int64_t targets) {
+    const planner::Strategy& strategy = handle.strategy;
+    const std::int64_t round = std::max({std::int64_t{1}, strategy.stripe.size_bytes, strategy.buffer_bytes});
+    return std::make_shared<Rebalance>(static_cast<std::size_t>(targets), round * targets);
+}
+
+/// Where targets are fast, looking costs more than a slow one; where nothing is known of them, it is of no use.
+void choose_part(Rebalance& rebalance, const std::vector<probe::Work>& work) {
+    constexpr std::int64_t storage_ns = 100'000'000;
+    constexpr std::int64_t most = std::int64_t{1} << 50;
+    const std::int64_t bytes = probe::bytes_in(work, storage_ns);
+    const std::int64_t wanted = bytes > 0 ? bytes : std::min(most, 2 * rebalance.part_bytes);
+    rebalance.part_bytes = std::max<std::int64_t>(1, wanted / rebalance.row_bytes) * rebalance.row_bytes;
+}
+
 std::string list_of(const std::vector<std::size_t>& slow, const std::vector<probe::Work>& work) {
     std::string text;
     for (const std::size_t i : slow) {
@@ -82,7 +98,7 @@ void begin_rebalance(const Engine& engine, Handle& handle, const planner::FileRu
         return;
     }
     handle.container->watch_work();
-    handle.rebalance = std::make_shared<Rebalance>(static_cast<std::size_t>(in_use.count));
+    handle.rebalance = make_rebalance(handle, in_use.count);
 }
 
 void rebalance(Engine& engine, Handle& handle) {
@@ -90,7 +106,10 @@ void rebalance(Engine& engine, Handle& handle) {
     const std::vector<probe::Work> work = work_of_all(handle, in_use);
     // The same figures, and so the same answer, on every rank.
     const std::vector<std::size_t> slow = handle.rebalance->stragglers.add(work);
-    if (slow.empty()) return;
+    if (slow.empty()) {
+        choose_part(*handle.rebalance, work);
+        return;
+    }
     std::vector<std::int64_t> files;
     for (std::int64_t i = 0; i < in_use.count; ++i) {
         if (!std::binary_search(slow.begin(), slow.end(), static_cast<std::size_t>(i)))
@@ -114,7 +133,7 @@ void rebalance(Engine& engine, Handle& handle) {
         return;
     }
     if (told[0] != static_cast<std::int64_t>(Answer::changed)) {
-        handle.rebalance = std::make_shared<Rebalance>(static_cast<std::size_t>(in_use.count));
+        handle.rebalance = make_rebalance(handle, in_use.count);
         handle.rebalance->said = true;
         return;
     }
@@ -128,8 +147,14 @@ void rebalance(Engine& engine, Handle& handle) {
     const Container::InUse next = handle.container->in_use();
     // An aggregator for each target, as before: what follows counts the targets that are left.
     if (error == 0) handle.stored.count = handle.strategy.stripe.count = next.count;
-    handle.rebalance =
-        error == 0 && next.count > 1 ? std::make_shared<Rebalance>(static_cast<std::size_t>(next.count)) : nullptr;
+    handle.rebalance = error == 0 && next.count > 1 ? make_rebalance(handle, next.count) : nullptr;
+}
+
+std::int64_t WatchedParts::bytes() const { return handle_.rebalance ? handle_.rebalance->part_bytes : INT64_MAX; }
+
+planner::Strategy WatchedParts::go_on() {
+    if (handle_.rebalance) rebalance(engine_, handle_);
+    return planner::within_group(handle_.strategy);
 }
 
 }  // namespace ioweir::engine

@@ -4,8 +4,9 @@
 //
 // Promises:
 // - Only stripes that nobody has written move: from the first one behind the end of the file on. Bytes that are there stay where they are.
-// - It is decided at the start of a collective write, before any rank writes, from figures of all ranks; all change at once. Ranks cannot be
-//   inside of another write then: with MPI_THREAD_MULTIPLE, where they can, nothing is changed.
+// - It is decided at the start of a collective write, before any rank writes, or between parts of one that goes through aggregators, when no
+//   rank writes, from figures of all ranks; all change at once. Ranks cannot be inside of another write then: with MPI_THREAD_MULTIPLE,
+//   where they can, nothing is changed.
 // - While another handle or job has the file open for writing nothing is changed: it would go on in the old way. Whoever reads finds in
 //   the old way that the new stripes are not there yet, and after its next sync or open, that they are.
 #pragma once
@@ -18,9 +19,11 @@
 namespace ioweir::engine {
 
 struct Rebalance {
-    explicit Rebalance(std::size_t targets) : stragglers(targets) {}
+    Rebalance(std::size_t targets, std::int64_t row) : stragglers(targets), row_bytes(row), part_bytes(row) {}
     probe::Stragglers stragglers;
-    bool said = false;  ///< why nothing is changed
+    const std::int64_t row_bytes;  ///< what all targets together take in a round
+    std::int64_t part_bytes;       ///< of the file, after which it is worth looking again: about 100 ms of storage time
+    bool said = false;             ///< why nothing is changed
 };
 
 /// For a handle whose container has just been opened, on every rank alike: begins to watch, where the rule asks for it and it can be done.
@@ -28,5 +31,17 @@ void begin_rebalance(const Engine& engine, Handle& handle, const planner::FileRu
 
 /// Collective, at the start of a collective write, where handle.rebalance is there.
 void rebalance(Engine& engine, Handle& handle);
+
+/// A collective write through aggregators of a file that is watched: a slow target is left within it.
+class WatchedParts final : public Parts {
+public:
+    WatchedParts(Engine& engine, Handle& handle) : engine_(engine), handle_(handle) {}
+    [[nodiscard]] std::int64_t bytes() const override;
+    [[nodiscard]] planner::Strategy go_on() override;
+
+private:
+    Engine& engine_;
+    Handle& handle_;
+};
 
 }  // namespace ioweir::engine

@@ -112,6 +112,14 @@ void Team::free() {
 
 namespace {
 
+/// For the call whose ranks have said what they want.
+planner::Strategy choose(const planner::Strategy& asked, const Team& team, bool writes) {
+    if (asked.writers.kind != planner::WritersKind::automatic) return asked;
+    const Census census = Census::of(team.said);
+    return planner::chosen_for(
+        asked, {team.group->size(), census.bytes, census.pieces, census.region, writes, team.group->crowded()});
+}
+
 /// Through a team's exchange, by what its ranks have said.
 void exchange_bytes(Team& team, const planner::Strategy& strategy, bool writes, const Errand& errand,
                     TogetherOutcome& result, Subgroup& subgroup) {
@@ -122,11 +130,52 @@ void exchange_bytes(Team& team, const planner::Strategy& strategy, bool writes, 
     }
     const Course* const course = team.exchange->prepare(strategy, census, result.refusal);
     if (course == nullptr) return;
+    team.exchange->begin_call();
     result.outcome = writes ? team.exchange->write(*course, census, errand, result.figures)
                             : team.exchange->read(*course, census, errand, result.figures);
     result.rounds = course->rounds;
     result.done = true;
     if (!subgroup.part) subgroup.all_writers = course->writers();
+}
+
+/// A region with holes may be any number of parts long, and each of them is a meeting of all ranks.
+constexpr std::int64_t most_parts = 256;
+
+/// Of what is left from `at` on: about `bytes`, to the end of a stripe; all of it if the next part would be a short one.
+std::int64_t next_part(std::int64_t at, std::int64_t end, std::int64_t bytes, std::int64_t stripe_bytes) {
+    const std::int64_t left = end - at;
+    if (left / 2 < bytes) return left;
+    const std::int64_t until = (at + bytes) / stripe_bytes * stripe_bytes;
+    return until > at ? until - at : left;
+}
+
+/// The same for writing, part by part.
+void write_in_parts(Team& team, planner::Strategy strategy, Errand errand, TogetherOutcome& result, Subgroup& subgroup,
+                    Parts& parts) {
+    const Census census = Census::of(team.said);
+    const layout::Extent all = census.region;
+    result.done = true;
+    team.exchange->begin_call();
+    for (std::int64_t at = all.offset; at < all.end();) {
+        Census part = census;
+        part.region = {at, next_part(at, all.end(), std::max(parts.bytes(), all.length / most_parts),
+                                     std::max<std::int64_t>(1, strategy.stripe.size_bytes))};
+        at = part.region.end();
+        errand.goes_on = at < all.end();
+        const Course* const course = team.exchange->prepare(strategy, part, result.refusal);
+        if (course == nullptr) {  // on every rank: each moves its bytes by itself, those that are there once more
+            result.done = false;
+            return;
+        }
+        const Outcome outcome = team.exchange->write(*course, part, errand, result.figures);
+        if (outcome.error != 0 && result.outcome.error == 0) result.outcome.error = outcome.error;
+        result.outcome.operations += outcome.operations;
+        result.rounds += course->rounds;
+        subgroup.all_writers = course->writers();
+        if (!errand.goes_on) break;
+        strategy = choose(parts.go_on(), team, true);
+    }
+    if (errand.memory != nullptr && result.outcome.error == 0) result.outcome.bytes = errand.memory->bytes;
 }
 
 planner::Strategy strategy_of_part(const planner::Strategy& strategy, const Subgroup& subgroup) {
@@ -153,18 +202,10 @@ void regroup(Team& team, const planner::Strategy& strategy, Subgroup& subgroup, 
     subgroup.part->take_said(team, division, mine);
 }
 
-/// For the call whose ranks have said what they want.
-planner::Strategy choose(const planner::Strategy& asked, const Team& team, bool writes) {
-    if (asked.writers.kind != planner::WritersKind::automatic) return asked;
-    const Census census = Census::of(team.said);
-    return planner::chosen_for(
-        asked, {team.group->size(), census.bytes, census.pieces, census.region, writes, team.group->crowded()});
-}
-
 }  // namespace
 
 TogetherOutcome transfer_together(Team& team, const planner::Strategy& asked, bool writes, const Errand& errand,
-                                  SurveyMemory& surveys, Subgroup& subgroup) {
+                                  SurveyMemory& surveys, Subgroup& subgroup, Parts* parts) {
     TogetherOutcome result;
     const Survey mine = errand.memory != nullptr ? surveys.survey(errand.range, errand.memory->bytes) : Survey{};
     const bool alone = subgroup.part && subgroup.calls_left > 0;
@@ -184,7 +225,11 @@ TogetherOutcome transfer_together(Team& team, const planner::Strategy& asked, bo
         exchange_bytes(*subgroup.part, strategy_of_part(strategy, subgroup), writes, errand, result, subgroup);
     } else {
         const bool first_call = subgroup.all_writers == 0;
-        exchange_bytes(team, strategy, writes, errand, result, subgroup);
+        if (writes && parts != nullptr && Census::of(team.said).bytes > 0) {
+            write_in_parts(team, strategy, errand, result, subgroup, *parts);
+        } else {
+            exchange_bytes(team, strategy, writes, errand, result, subgroup);
+        }
         if (first_call) regroup(team, strategy, subgroup, nullptr);
     }
     result.in_subgroup = alone;

@@ -79,6 +79,19 @@ struct Subgroup {
     std::int64_t calls_left = 0;   ///< that need no meeting of all ranks
 };
 
+/// A collective write in parts, one behind the other in the file: in between something may change. Every rank alike.
+class Parts {
+public:
+    virtual ~Parts() = default;
+    Parts() = default;
+    Parts(const Parts&) = delete;
+    Parts& operator=(const Parts&) = delete;
+    /// Bytes of the file that the next part takes, at least 1, if as many again are left behind it.
+    [[nodiscard]] virtual std::int64_t bytes() const = 0;
+    /// Collective, after a part that is not the last: by which strategy it goes on.
+    [[nodiscard]] virtual planner::Strategy go_on() = 0;
+};
+
 struct TogetherOutcome {
     bool done = false;        ///< false on every rank: no exchange takes place in this call
     bool each_alone = false;  ///< because the planner chose so; else `refusal` says why none is possible
@@ -90,8 +103,9 @@ struct TogetherOutcome {
 };
 
 /// Collective over the team, or over this rank's part of it: where the ranks' parts of the file lie one behind the other, only every
-/// so many calls bring all of them together. `errand.memory` null: this rank has no bytes, or sees to them itself.
+/// so many calls bring all of them together. `errand.memory` null: this rank has no bytes, or sees to them itself. `parts`: null, or
+/// how the team's writes are divided.
 TogetherOutcome transfer_together(Team& team, const planner::Strategy& strategy, bool writes, const Errand& errand,
-                                  SurveyMemory& surveys, Subgroup& subgroup);
+                                  SurveyMemory& surveys, Subgroup& subgroup, Parts* parts = nullptr);
 
 }  // namespace ioweir::engine

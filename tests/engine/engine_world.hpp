@@ -40,12 +40,18 @@ public:
     /// Writes to files whose path has this in it take so much longer; empty: none.
     void slow_down(std::string part_of_path, std::int64_t ns) {
         const std::lock_guard guard(lock_);
-        slow_part_ = std::move(part_of_path);
-        slow_ns_ = ns;
+        slow_.clear();
+        if (!part_of_path.empty()) slow_.push_back({std::move(part_of_path), ns});
+    }
+    /// Besides; of several that fit a path the first one counts.
+    void slow_down_too(std::string part_of_path, std::int64_t ns) {
+        const std::lock_guard guard(lock_);
+        slow_.push_back({std::move(part_of_path), ns});
     }
     std::int64_t take_writes() { return writes_.exchange(0); }
     std::int64_t take_reads() { return reads_.exchange(0); }
     std::int64_t take_flushes() { return flushes_.exchange(0); }
+    std::int64_t take_begun_flushes() { return begun_flushes_.exchange(0); }
 
     storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
         const storage::Opened opened = now_->attempt_open(path, flags, mode);
@@ -67,8 +73,10 @@ public:
             const std::lock_guard guard(lock_);
             offsets_.push_back(offset);
             const auto known = paths_.find(descriptor);
-            if (!slow_part_.empty() && known != paths_.end() && known->second.find(slow_part_) != std::string::npos)
-                wait_ns = slow_ns_;
+            const auto slow = std::find_if(slow_.begin(), slow_.end(), [&](const auto& one) {
+                return known != paths_.end() && known->second.find(one.first) != std::string::npos;
+            });
+            if (slow != slow_.end()) wait_ns = slow->second;
         }
         if (wait_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(wait_ns));
         return now_->attempt_write(descriptor, pieces, count, offset);
@@ -81,6 +89,10 @@ public:
     int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
         ++flushes_;
         return now_->attempt_flush(descriptor, bytes, offset);
+    }
+    void begin_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
+        ++begun_flushes_;
+        now_->begin_flush(descriptor, bytes, offset);
     }
     int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) override {
         return now_->attempt_allocate(descriptor, mode, offset, bytes);
@@ -101,12 +113,11 @@ public:
 private:
     storage::PosixBackend posix_;
     std::unique_ptr<storage::FaultBackend> now_ = std::make_unique<storage::FaultBackend>(posix_, storage::Fault{});
-    std::atomic<std::int64_t> writes_{0}, reads_{0}, flushes_{0};
+    std::atomic<std::int64_t> writes_{0}, reads_{0}, flushes_{0}, begun_flushes_{0};
     std::mutex lock_;
     std::vector<std::int64_t> offsets_;
     std::map<int, std::string> paths_;
-    std::string slow_part_;
-    std::int64_t slow_ns_ = 0;
+    std::vector<std::pair<std::string, std::int64_t>> slow_;
 };
 
 struct Note {

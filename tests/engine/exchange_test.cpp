@@ -71,6 +71,13 @@ buffer = 96
 stripe = { size = 48, count = 2 }
 
 [[file]]
+match = "*.own"
+writers = "aggregators:2"
+domains = "cyclic"
+order = "contention-free"
+stripe = { size = 400, count = 2 }
+
+[[file]]
 match = "*.traffic"
 writers = "aggregators:2"
 buffer = "256 KiB"
@@ -85,7 +92,8 @@ writers = "auto"
 buffer = 128
 )";
 
-const char* const strategies[] = {"even", "all", "aligned", "cyclic", "groups", "ordered", "exact", "large", "auto"};
+const char* const strategies[] = {"even",    "all",   "aligned", "cyclic", "groups",
+                                  "ordered", "exact", "own",     "large",  "auto"};
 
 [[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
 
@@ -168,6 +176,38 @@ TEST_F(EngineTest, WritesEachByteOfADenseRegionInOneOperationARound) {
         std::int64_t wrong = 0;
         for (std::size_t i = 0; i < there.size(); ++i) wrong += there[i] != value_at(static_cast<std::int64_t>(i));
         EXPECT_EQ(wrong, 0);
+        remove(path);
+    }
+}
+
+/// In contention-free order every round's bytes are sent on to storage. Where nobody's turn comes after a writer's, it goes on while the last
+/// of them are on their way; else they are there before the turn is over.
+TEST_F(EngineTest, OnlyWritersWhoseTurnOthersWaitForWaitForTheStorage) {
+    if (world->ranks == 1) GTEST_SKIP() << "nobody to exchange with";
+    const IoCalls& io = world->engine;
+    constexpr int each = 1200;
+    const std::int64_t total = std::int64_t{each} * world->ranks;
+    for (const char* strategy : {"own", "ordered"}) {
+        SCOPED_TRACE(strategy);
+        const std::string path = path_for(strategy);
+        MPI_File file = open(io, path);
+        const std::vector<unsigned char> data(each, 'x');
+        world->backend.take_flushes();
+        world->backend.take_begun_flushes();
+        EXPECT_EQ(io.write_at_all(file, each * world->rank, data.data(), each, MPI_BYTE, MPI_STATUS_IGNORE),
+                  MPI_SUCCESS);
+        std::int64_t flushes[2] = {world->backend.take_begun_flushes(), world->backend.take_flushes()};
+        PMPI_Allreduce(MPI_IN_PLACE, flushes, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        if (std::string(strategy) == "own") {
+            // A stripe a round, and two writers with a target each.
+            EXPECT_EQ(flushes[0], total / 400);
+            EXPECT_EQ(flushes[1], total / 400 - 2);
+        } else {
+            EXPECT_GE(flushes[0], total / 240) << "160 and half as much again at most";
+            EXPECT_EQ(flushes[1], flushes[0]);
+        }
+        io.close(&file);
+        EXPECT_EQ(contents(path), std::vector<unsigned char>(static_cast<std::size_t>(total), 'x'));
         remove(path);
     }
 }

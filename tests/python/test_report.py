@@ -419,7 +419,7 @@ def test_the_engines_summaries_are_added_by_file() -> None:
     text = "calls {}, read 0 bytes, wrote 10 bytes, storage operations 2, elapsed 9 ns"
     exchanged = "; each rank alone by choice 7"
     exchanged += "; exchanges 3, rounds 6, exchange 500000000 ns, storage 250000000 ns, messages 4, sent 99 bytes"
-    exchanged += ", in subgroups 2"
+    exchanged += ", in subgroups 2, exchange processor 125000000 ns"
     texts = [text.format(p) + (exchanged if p == 1 else "") for p in (0, 1)]
     builder.notes += [Note(p, "engine_summary", "dump", 10 + p, texts[p]) for p in (0, 1)]
     result = report.build(builder.trace())
@@ -428,6 +428,7 @@ def test_the_engines_summaries_are_added_by_file() -> None:
         "path": "/scratch/dump", "ranks": 2, "bytes": 21, "texts": texts, "calls": 1, "operations": 4,
         "alone_by_choice": 7, "exchanges": 3,
         "rounds": 6, "exchange_s": pytest.approx(0.5), "storage_s": pytest.approx(0.25), "messages": 4,
+        "exchange_processor_s": pytest.approx(0.125),
         "sent_bytes": 99, "in_subgroups": 2, "handed_bytes": 0, "hand_s": 0, "room_waits": 0, "room_wait_s": 0,
         "writer_s": 0,
     }  # fmt: skip

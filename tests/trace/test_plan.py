@@ -83,7 +83,7 @@ def test_aggregators_touch_storage_for_the_others_and_the_report_says_how(mpi: M
     (row,) = report["plan"]["engine"]
     assert row["exchanges"] > 0
     assert row["rounds"] >= row["exchanges"]
-    assert row["exchange_s"] > 0
+    assert 0 < row["exchange_processor_s"] <= row["exchange_s"]
     assert row["messages"] == 0
     assert report["plan"]["verify"]["result"] == "ok"
 

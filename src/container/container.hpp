@@ -33,6 +33,7 @@ struct Role {
     std::int32_t group = 0;  ///< grouped: whose file its bytes go to, if it is the first of the process that writes
     std::uint32_t rank = 0;  ///< among those who opened it together
     std::uint32_t generation = 0;  ///< of theirs, if they write
+    std::string place = {};        ///< log: a directory for the bytes that it writes; empty: the container's own
 };
 
 class Container : public storage::Backend {

@@ -5,9 +5,14 @@
 #include <rapidcheck/gtest.h>
 
 #include <filesystem>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "container/data_header.hpp"
 #include "container/merge.hpp"
+#include "container/placed_log.hpp"
 #include "container/testing.hpp"
 #include "storage/fault.hpp"
 
@@ -245,6 +250,66 @@ TEST(Container, DamageToWhatWasCompleteIsSaid) {
     const auto gone = describe(place.path);
     ASSERT_FALSE(gone.ok());
     EXPECT_NE(gone.error().message().find("group.1"), std::string::npos);
+}
+
+TEST(Container, LogsMayLieOnTargetsOfTheirOwn) {
+    Place place(Shape{0, Shape::Kind::log});
+    const auto generation = place.begin();
+    std::vector<std::unique_ptr<Container>> writers;
+    std::string expected;
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+        const std::string target = place.folder + "/t" + std::to_string(rank % 2);
+        fs::create_directory(target);
+        writers.push_back(place.open({rank == 0, true, 0, rank, generation, target}));
+        const std::string text(10, static_cast<char>('a' + rank));
+        ASSERT_EQ(writers.back()->write_at(-1, text.data(), 10, 10 * rank).error, 0);
+        ASSERT_EQ(writers.back()->flush(true), 0);
+        expected += text;
+        const std::int64_t source = log_source(generation, rank);
+        const std::string log = placed_log(place.directory, target, source);
+        EXPECT_TRUE(fs::is_regular_file(log)) << log;
+        EXPECT_EQ(fs::read_symlink(place.directory.data(source)), fs::canonical(target) / fs::path(log).filename());
+        EXPECT_EQ(slurp(log).substr(static_cast<std::size_t>(data_header_bytes)), text);
+    }
+    EXPECT_EQ(read_all(*writers[0], 100), expected);
+    writers.clear();
+    ASSERT_EQ(place.end(generation), 0);
+    EXPECT_TRUE(describe(place.path).value().problems.empty());
+    // One that has got another's place, and one that is gone, are named.
+    const std::string first = placed_log(place.directory, place.folder + "/t0", log_source(generation, 0));
+    const std::string other = placed_log(place.directory, place.folder + "/t0", log_source(generation, 2));
+    const std::string kept = slurp(first);
+    fs::copy_file(other, first, fs::copy_options::overwrite_existing);
+    auto reader = place.open({true, false, 0, 0, 0});
+    char byte = 0;
+    EXPECT_EQ(reader->read_at(-1, &byte, 1, 0).error, EIO);
+    EXPECT_NE(reader->problem().find("it is data." + std::to_string(generation) + ".2"), std::string::npos);
+    fs::remove(first);
+    EXPECT_NE(place.open({true, false, 0, 0, 0})->read_at(-1, &byte, 1, 0).error, 0);
+    EXPECT_FALSE(merge(place.backend, place.path, place.folder + "/merged").ok());
+    spill(first, kept);
+    reader.reset();
+    EXPECT_EQ(merge(place.backend, place.path, place.path).value(), 30);
+    EXPECT_EQ(slurp(place.path), expected);
+    EXPECT_TRUE(fs::is_empty(place.folder + "/t0") && fs::is_empty(place.folder + "/t1"));
+}
+
+TEST(Container, ATargetThatALogCannotLieOnIsNamed) {
+    Place place(Shape{0, Shape::Kind::log});
+    const auto generation = place.begin();
+    const std::string missing = place.folder + "/missing";
+    const auto opened =
+        Container::open(place.backend, place.clock, place.directory, {false, true, 0, 0, generation, missing});
+    ASSERT_FALSE(opened.ok());
+    EXPECT_NE(opened.error().message().find(missing + "/.ioweir-"), std::string::npos) << opened.error().message();
+    EXPECT_NE(opened.error().message().find("No such file or directory"), std::string::npos);
+    EXPECT_FALSE(fs::is_symlink(place.directory.data(log_source(generation, 0))));
+    // A link to something else is not ioweir's to remove.
+    spill(place.folder + "/precious", "precious");
+    fs::create_symlink(place.folder + "/precious", place.directory.data(log_source(generation, 0)));
+    EXPECT_EQ(remove_log(place.directory, log_source(generation, 0)), 0);
+    EXPECT_EQ(slurp(place.folder + "/precious"), "precious");
+    EXPECT_FALSE(fs::is_symlink(place.directory.data(log_source(generation, 0))));
 }
 
 TEST(Container, TheStubMayBeRenamedAndTheOutputIsNeverOverwritten) {

@@ -17,6 +17,7 @@
 #include "base/function_ref.hpp"
 #include "container/data_header.hpp"
 #include "container/generations.hpp"
+#include "container/placed_log.hpp"
 #include "container/subfiles.hpp"
 
 namespace ioweir::container {
@@ -269,8 +270,13 @@ int remove(const Directory& directory) {
     }
     for (const std::string& folder : folders(directory)) {
         for (const std::string& name : names_in(folder).names) {
-            const bool data = directory.is_log() ? writer_after(name, data_prefix).has_value() : name == "data";
-            if (data || writer_after(name, index_prefix)) note(::unlink((folder + "/" + name).c_str()));
+            const auto log = directory.is_log() ? writer_after(name, data_prefix) : std::nullopt;
+            if (log) {
+                const int error = remove_log(directory, log_source(log->generation, log->rank));
+                if (error != 0 && first == 0) first = error;
+            } else if (name == "data" || writer_after(name, index_prefix)) {
+                note(::unlink((folder + "/" + name).c_str()));
+            }
         }
         note(::rmdir(folder.c_str()));
     }

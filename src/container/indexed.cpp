@@ -12,6 +12,7 @@
 
 #include "container/data_header.hpp"
 #include "container/pieces.hpp"
+#include "container/placed_log.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -19,6 +20,8 @@ namespace {
 using layout::Extent;
 
 constexpr std::size_t first_room = 4096;
+/// Appended to a log on a target of its own, before it is sent on to storage.
+constexpr std::int64_t worth_sending_bytes = 1 << 20;
 /// Runs of 48 bytes that are kept in memory at most: 24 MiB. And pieces of a process that reads, too: twice as much.
 constexpr std::size_t most_room = std::size_t{1} << 19;
 
@@ -129,13 +132,17 @@ std::optional<Error> IndexedContainer::open_own(const Role& role) {
     own_source_ = directory_.is_log() ? log_source(role.generation, role.rank) : role.group;
     const std::string path = directory_.data(own_source_);
     const int flags = directory_.is_log() ? O_CREAT | O_EXCL : 0;
+    on_target_ = directory_.is_log() && !role.place.empty();
     const auto cannot = [&](const std::string& why) {
-        return Error{"a part of an ioweir container cannot be opened", path + ": " + why,
-                     "the directory belongs beside the file of which it holds the bytes"};
+        return Error{"a part of an ioweir container cannot be opened",
+                     (on_target_ ? placed_log(directory_, role.place, own_source_) : path) + ": " + why,
+                     on_target_ ? "targets in the plan are directories that are there and may be written"
+                                : "the directory belongs beside the file of which it holds the bytes"};
     };
     bool readable = true;
-    storage::Opened opened = below_.open(path.c_str(), O_RDWR | flags);
-    if (opened.descriptor < 0 && opened.error == EACCES) {
+    storage::Opened opened = on_target_ ? make_placed_log(below_, directory_, role.place, own_source_)
+                                        : below_.open(path.c_str(), O_RDWR | flags);
+    if (opened.descriptor < 0 && opened.error == EACCES && !on_target_) {
         opened = below_.open(path.c_str(), O_WRONLY | flags);
         readable = false;
     }
@@ -145,10 +152,10 @@ std::optional<Error> IndexedContainer::open_own(const Role& role) {
         const std::string header = data_header(directory_, own_source_);
         const storage::Transfer done = below_.write_at(opened.descriptor, header.data(), std::ssize(header), 0);
         if (done.error != 0) {
-            ::unlink(path.c_str());
+            remove_log(directory_, own_source_);
             return cannot(std::strerror(done.error));
         }
-        log_end_ = data_header_bytes;
+        sent_end_ = log_end_ = data_header_bytes;
     } else if (readable) {
         if (const std::string why = why_not_data(directory_, opened.descriptor, own_source_); !why.empty())
             return cannot(why);
@@ -324,7 +331,13 @@ std::int64_t IndexedContainer::attempt_write(int, const iovec* pieces, int count
     // What was not written leaves no hole, unless another thread has gone on meanwhile.
     if (directory_.is_log() && moved < wanted && log_end_ == place + wanted)
         log_end_ = place + std::max<std::int64_t>(0, moved);
-    if (moved > 0) record({offset, moved}, place);
+    if (moved <= 0) return moved;
+    record({offset, moved}, place);
+    // A target of the log's own may not stand idle while bytes for it lie in the page cache.
+    if (on_target_ && place + moved - sent_end_ >= worth_sending_bytes) {
+        below_.begin_flush(data->descriptor(), place + moved - sent_end_, sent_end_);
+        sent_end_ = place + moved;
+    }
     return moved;
 }
 

@@ -65,6 +65,8 @@ private:
     std::int64_t own_source_ = -1;    ///< the file of this process's bytes
     std::shared_ptr<DataFile> data_;  ///< it; null: this process does not write
     std::int64_t log_end_ = 0;        ///< log: of this process's file
+    bool on_target_ = false;          ///< log: it does not lie in the container's directory
+    std::int64_t sent_end_ = 0;       ///< ... and what is on its way to storage
     int index_ = -1;
     std::int64_t index_bytes_ = 0;
     RunBuilder fresh_;            ///< written and not in the index, in order

@@ -58,6 +58,14 @@ int keep_sizes(const container::Directory& directory, std::uint32_t generation) 
     return subfiles ? container::keep_sizes(directory, subfiles.value(), generation) : EIO;
 }
 
+/// The target of a rank's log. With as many aggregators as targets each of them has one of its own: writer w is rank w * ranks / targets,
+/// rounded down. Example: 8 targets, 9 ranks: ranks 0 to 7 write, to targets 0 to 7.
+std::string place_of_log(const std::vector<std::string>& targets, int rank, int ranks) {
+    const auto count = std::ssize(targets);
+    const std::int64_t writer = (std::int64_t{rank} * count + ranks - 1) / ranks;
+    return targets[static_cast<std::size_t>(writer % count)];
+}
+
 /// The lowest rank that failed, or the number of ranks.
 int first_failed(MPI_Comm comm, int rank, int size, bool good) {
     int mine = good ? size : rank;
@@ -121,6 +129,8 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     handle.role.writes = handle.writable;
     if (stub.shape.kind == container::Shape::Kind::grouped)
         handle.role.group = planner::group_of_rank(handle.rank, stub.shape.count, handle.size);
+    if (stub.shape.kind == container::Shape::Kind::log && rule != nullptr && !rule->targets.empty())
+        handle.role.place = place_of_log(rule->targets, handle.rank, handle.size);
     handle.role.rank = static_cast<std::uint32_t>(handle.rank);
     handle.role.generation = static_cast<std::uint32_t>(told.generation);
     engine.clock.adopt(told.stamp);

@@ -90,6 +90,8 @@ private:
                       table.contains("order"), table.contains("buffer")};
         read_choice(table, "mapping", parse_mapping, rule.strategy.mapping);
         read_choice(table, "writers", parse_writers, rule.strategy.writers);
+        if (!rule.given.writers && asks_for_targets(rule.strategy.mapping))
+            rule.strategy.writers = {WritersKind::automatic, 0};
         if (rule.strategy.writers.kind == WritersKind::automatic)
             rule.strategy.domains = Domains::cyclic;  // its default
         read_choice(table, "domains", parse_domains, rule.strategy.domains);
@@ -187,9 +189,10 @@ private:
         if (!texts) {
             fail("not a list of directories", "targets" + at(node.source()),
                  "write targets = [\"/fast/a\", \"/fast/b\"]");
-        } else if (rule.strategy.mapping.kind != MappingKind::subfiles) {
-            fail("targets without subfiles", "targets" + at(node.source()),
-                 "write mapping = \"subfiles:N\" or \"subfiles:auto\" beside it, or leave the targets out");
+        } else if (rule.strategy.mapping.kind != MappingKind::subfiles &&
+                   rule.strategy.mapping.kind != MappingKind::log) {
+            fail("targets without subfiles or logs", "targets" + at(node.source()),
+                 "write mapping = \"subfiles:N\", \"subfiles:auto\" or \"log\" beside it, or leave the targets out");
         }
     }
 

@@ -53,6 +53,7 @@ struct FileRule {
                 ///< where a file is open for reading too
     std::vector<std::string> targets =
         {};  ///< mapping subfiles: directories for them, dealt round, or to choose from; none: the path's storage targets
+             ///< mapping log: directories for the writers' logs; none: the container's own
     ProbeWish probe = {};         ///< mapping subfiles
     NetcdfWish netcdf = {};       ///< mapping shared
     bool rebalance = false;       ///< mapping subfiles: a target that turns slow gets no further stripes

@@ -262,8 +262,10 @@ TEST(PlanFile, TargetsAreDirectoriesForSubfiles) {
                   "not a list of directories: targets (plan.toml:4); write targets = [\"/fast/a\", \"/fast/b\"]");
     }
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ntargets = [\"/a\"]\n"),
-              "targets without subfiles: targets (plan.toml:3); write mapping = \"subfiles:N\" or \"subfiles:auto\" "
-              "beside it, or leave the targets out");
+              "targets without subfiles or logs: targets (plan.toml:3); write mapping = \"subfiles:N\", "
+              "\"subfiles:auto\" or \"log\" beside it, or leave the targets out");
+    EXPECT_EQ(must_parse("[[file]]\nmatch = \"*\"\nmapping = \"log\"\ntargets = [\"/a\"]\n").files[0].targets,
+              std::vector<std::string>{"/a"});
 }
 
 TEST(PlanFile, ArraysOfNetcdfFilesAreDividedOverSubfiles) {

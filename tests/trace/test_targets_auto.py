@@ -75,3 +75,27 @@ def test_ranks_that_are_killed_while_they_probe_leave_nothing(mpi: Mpi, tmp_path
         ".ioweir-targets.toml", "file", "t0", "t1", "t2", "t3",
     ]  # fmt: skip
     assert (tmp_path / "lab" / "file").read_bytes() == b""
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_logs_lie_on_the_targets_of_the_rule_until_the_file_is_an_ordinary_one(mpi: Mpi, tmp_path: Path) -> None:
+    targets = [tmp_path / f"t{i}" for i in range(4)]
+    for target in targets:
+        target.mkdir()
+    plan = tmp_path / "plan.toml"
+    listed = ", ".join(f'"{target}"' for target in targets)
+    plan.write_text(f'[[file]]\nmatch = "file"\nmapping = "log"\ntargets = [{listed}]\n')
+    program = build("container_in_job.c", mpi.cc)
+    command = mpi.launch(RANKS, program, tmp_path / "file", "divided", "leave")
+    ioweir_run(tmp_path / "trace", command, options=["--plan", plan])
+    # Ranks 0, 1 and 2 of 3 on 4 targets: 0, ceil(4/3) and ceil(8/3).
+    names = [[path.name.partition(".log.")[2].partition(".")[2] for path in target.iterdir()] for target in targets]
+    assert names == [["0"], [], ["1"], ["2"]]
+    expected = bytes(1 + (rank * 31 + at) % 251 for rank in range(RANKS) for at in range(BLOCK))
+    for rank, target in ((0, targets[0]), (1, targets[2]), (2, targets[3])):
+        (log,) = target.iterdir()
+        assert log.read_bytes()[4096:] == expected[rank * BLOCK : (rank + 1) * BLOCK]
+    merged = compiled().merge_container(str(tmp_path / "file"), str(tmp_path / "file"))
+    assert merged == len(expected)
+    assert (tmp_path / "file").read_bytes() == expected
+    assert [list(target.iterdir()) for target in targets] == [[], [], [], []]

@@ -1,0 +1,55 @@
+#include "container/placed_log.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+namespace ioweir::container {
+namespace {
+
+std::string name_of(const Directory& directory, std::int64_t source) {
+    return directory.path.substr(directory.path.rfind(".ioweir-")) + ".log." + std::to_string(source >> 32) + "." +
+           std::to_string(static_cast<std::uint32_t>(source));
+}
+
+}  // namespace
+
+std::string placed_log(const Directory& directory, const std::string& place, std::int64_t source) {
+    return place + "/" + name_of(directory, source);
+}
+
+storage::Opened make_placed_log(storage::Backend& below, const Directory& directory, const std::string& place,
+                                std::int64_t source) {
+    // A link has to say where it is from anywhere.
+    std::array<char, PATH_MAX> whole{};
+    if (::realpath(place.c_str(), whole.data()) == nullptr) return {-1, errno};
+    const std::string file = placed_log(directory, whole.data(), source);
+    storage::Opened opened = below.open(file.c_str(), O_RDWR | O_CREAT | O_EXCL);
+    if (opened.descriptor < 0) return opened;
+    if (::symlink(file.c_str(), directory.data(source).c_str()) == 0) return opened;
+    opened.error = errno;
+    below.close(opened.descriptor);
+    ::unlink(file.c_str());
+    return {-1, opened.error};
+}
+
+int remove_log(const Directory& directory, std::int64_t source) {
+    const std::string path = directory.data(source);
+    std::array<char, PATH_MAX> link{};
+    const ssize_t length = ::readlink(path.c_str(), link.data(), link.size());
+    int error = 0;
+    if (length > 0) {
+        const std::string file(link.data(), static_cast<std::size_t>(length));
+        // No other file that somebody has linked there.
+        const bool own = file.substr(file.rfind('/') + 1) == name_of(directory, source);
+        if (own && ::unlink(file.c_str()) != 0 && errno != ENOENT) error = errno;
+    }
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT && error == 0) error = errno;
+    return error;
+}
+
+}  // namespace ioweir::container

@@ -99,13 +99,15 @@ public:
             Writers& writers = chosen_.strategy.writers;
             if (named_) {
                 writers = *named_;
-                if (writers.kind == WritersKind::automatic && !given_.domains && !domains_named_)
-                    chosen_.strategy.domains = planner::Domains::cyclic;  // its default
             } else if (collective_ == false) {
                 writers = {};
             } else if (collective_ == true || nodes_ > 0) {
                 writers = {WritersKind::aggregators, nodes_};
+            } else if (planner::asks_for_targets(chosen_.strategy.mapping)) {
+                writers = {WritersKind::automatic, 0};
             }
+            if (writers.kind == WritersKind::automatic && !given_.domains && !domains_named_)
+                chosen_.strategy.domains = planner::Domains::cyclic;  // its default
         }
         return std::move(chosen_);
     }

@@ -40,6 +40,23 @@ TEST(Hints, SayWhoWritesWhereThePlanDoesNot) {
     EXPECT_EQ(writers("writers = \"aggregators:5\"\n", {{"romio_cb_write", "disable"}}), "aggregators:5");
 }
 
+TEST(Hints, WhoLeavesTheTargetsToIoweirLeavesTheWritersToIt) {
+    const auto strategy = [](const std::string& keys, const Info& info) {
+        return planner::to_text(chosen(keys, info).strategy);
+    };
+    const std::string by_itself = "mapping subfiles:auto, writers auto, domains cyclic, order sequential";
+    EXPECT_EQ(strategy("mapping = \"subfiles:auto\"\n", {}), by_itself);
+    EXPECT_EQ(strategy("", {{"ioweir_mapping", "subfiles:auto"}}), by_itself);
+    EXPECT_EQ(strategy("mapping = \"subfiles:auto\"\n", {{"ioweir_mapping", "shared"}}), by_itself);
+    EXPECT_EQ(strategy("mapping = \"subfiles:auto\"\nwriters = \"everyone\"\n", {}),
+              "mapping subfiles:auto, writers everyone, order sequential");
+    EXPECT_EQ(strategy("mapping = \"subfiles:auto\"\n", {{"romio_cb_write", "disable"}}),
+              "mapping subfiles:auto, writers everyone, order sequential");
+    EXPECT_EQ(strategy("mapping = \"subfiles:auto\"\n", {{"cb_nodes", "3"}}),
+              "mapping subfiles:auto, writers aggregators:3, domains cyclic, order sequential");
+    EXPECT_EQ(strategy("mapping = \"subfiles:2\"\n", {}), "mapping subfiles:2, writers everyone, order sequential");
+}
+
 TEST(Hints, SetWhatIsOpenAndNothingElse) {
     const Info all{{"cb_buffer_size", "4194304"},       {"striping_factor", "8"},
                    {"striping_unit", "1048576"},        {"start_iodevice", "3"},

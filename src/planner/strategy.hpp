@@ -27,6 +27,11 @@ struct Mapping {
     friend bool operator==(const Mapping&, const Mapping&) = default;
 };
 
+/// subfiles:auto: who leaves that to ioweir leaves the writers to it, too, unless they are named.
+[[nodiscard]] constexpr bool asks_for_targets(const Mapping& mapping) {
+    return mapping.kind == MappingKind::subfiles && mapping.count == 0;
+}
+
 /// Who touches storage.
 enum class WritersKind : std::uint8_t {
     everyone,     ///< every rank writes its own bytes

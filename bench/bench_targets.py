@@ -24,6 +24,7 @@ from typing import Any
 
 import launch
 import run
+import targets_page
 import targets_reads
 import targets_runs
 import targets_timeline
@@ -34,8 +35,6 @@ SEED = 20161001
 MB = 1_000_000
 LOOP_TARGETS = 8
 LOOP_RATE = 12 * MB
-SLOW_SHARE = "1/9"
-"""Of one of eight targets, as the slowest of Son et al.'s figure 2."""
 WHOLE_WRITE = 10_000 * MB
 SCALE = 10
 PAPER_SIZE = 16 * MB
@@ -166,7 +165,7 @@ def write_direct(directory: Path, amount: int) -> None:
 def cost(made: lab.Lab, repeats: int) -> Cost:
     """One target at a ninth: the probe, the paper's by size, and a tenth of a 10 GB write to the chosen targets."""
     for i in range(LOOP_TARGETS):
-        lab.slow(made.name, made.root, i, SLOW_SHARE if i == LOOP_TARGETS // 2 else "full")
+        lab.slow(made.name, made.root, i, targets_runs.SLOW_SHARE if i == LOOP_TARGETS // 2 else "full")
     probes = [probe.probe(made.root, probe.Options(), None) for _ in range(repeats)]
     by_size = probe.probe(made.root, probe.Options(bytes=PAPER_SIZE, confirmations=0), None)
     chosen = probes[-1]["chosen"]
@@ -212,9 +211,9 @@ def cost_lines(found: Cost) -> list[str]:
     return [
         "## What probing costs",
         "",
-        f"{LOOP_TARGETS} loop devices of {rate(LOOP_RATE)}, one of them at {SLOW_SHARE} of that. The write is scaled: "
-        f"{size(found.write_bytes)} to the {len(found.chosen)} chosen targets past the page cache took "
-        f"{seconds(found.write_s)}; 10 GB at that speed are {seconds(found.whole_write_s)}. "
+        f"{LOOP_TARGETS} loop devices of {rate(LOOP_RATE)}, one of them at {targets_runs.SLOW_SHARE} of that. The "
+        f"write is scaled: {size(found.write_bytes)} to the {len(found.chosen)} chosen targets past the page cache "
+        f"took {seconds(found.write_s)}; 10 GB at that speed are {seconds(found.whole_write_s)}. "
         "The bar is below 1 per cent.",
         "",
         "| probe | time | share of a 10 GB write |",
@@ -287,7 +286,7 @@ def main() -> int:
     else:
         lines += [f"Nothing was measured on devices, for want of: {'; '.join(missing)}.", ""]
     if runs is not None:
-        lines += targets_runs.lines_of(runs)
+        lines += targets_page.lines_of(runs)
     pictures = {"": picture} if found is not None else {}
     if activity is not None:
         lines += targets_timeline.lines_of(activity, "targets")
@@ -321,7 +320,7 @@ def main() -> int:
             options.record.with_name(f"targets{name}.svg").write_text(svg, encoding="utf-8")
     print(text.partition("\n## ")[2])
     print(f"written: {options.output}/targets.json, targets.md" + "".join(f", targets{name}.svg" for name in pictures))
-    missed = targets_runs.missed_bars(runs) if runs is not None else []
+    missed = targets_page.missed_bars(runs) if runs is not None else []
     for line in missed:
         print(f"missed: {line}")
     return 0 if all(one.right * 100 >= one.labs * 99 for one in choices) and not missed else 1

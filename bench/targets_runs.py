@@ -1,7 +1,7 @@
 """Programs on storage targets, one of them slow: what choosing them at creation is worth. Part of `make bench-targets`.
 
-Lives here: runs of the kernels on labs, and their tables. Not here: whether probing chooses the right targets and what
-it costs (bench_targets.py), labs (python/ioweir/lab.py), what is run (kernels/runner).
+Lives here: runs of the kernels on labs. Not here: their tables (targets_page.py), whether probing chooses the right
+targets and what it costs (bench_targets.py), labs (python/ioweir/lab.py), what is run (kernels/runner).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,31 +22,52 @@ from typing import Any
 import launch
 from ioweir import lab
 from ioweir.compiled import compiled
-from ioweir.units import rate
 
-MB = 1_000_000
 MIB = 1 << 20
 KIND = "openmpi"
+SLOW_SHARE = "1/9"
+"""Of one of eight targets, as the slowest of Son et al.'s figure 2."""
 RANKS = 8
 SEED = 20161002
 CHOSEN, SUBFILED, STRIPED = "chosen.data", "subfiled.data", "striped.data"
 FREE = {CHOSEN: "chosen-free.data", SUBFILED: "subfiled-free.data"}
 TITLES = {
-    CHOSEN: "`subfiles:auto`: probed, a subfile on each good target, an aggregator for each",
+    CHOSEN: "`subfiles:auto`, and nothing else in the rule: probed, a subfile on each good target",
     SUBFILED: "subfiles over all targets, an aggregator for each",
     STRIPED: "one file's stripes over all targets, even domains of 4 aggregators (the shared file)",
 }
-TITLES |= {free: TITLES[file] + "; contention-free order" for file, free in FREE.items()}
+TITLES |= {
+    FREE[CHOSEN]: "`subfiles:auto`, an aggregator for each target, contention-free order",
+    FREE[SUBFILED]: TITLES[SUBFILED] + "; contention-free order",
+}
 KERNEL = ("coll_perf", "local=128,128,128", "variables=2")
 KERNEL_MIB = 128
 MOVING, STAYING = "moving.data", "staying.data"
-APPENDED = ("ior-strided", "transfer=1MiB", "piece=64KiB")
-GROWING = ((MOVING, 128), (MOVING, 256), (STAYING, 128))
-"""Rule's file and MiB that each rank adds to it."""
+APPENDED = ("ior-strided", "transfer=4MiB", "piece=64KiB")
 SLOW_AFTER_S = 4.0
+LOGGED = "logged.data"
 LOG_KERNEL = ("btio", "class=B", "writes=12")
-LOG_RANKS = 4
-LOG_STATE = "log-buckets"
+LOG_RANKS = 9
+"""BTIO's are square numbers; of these one more than there are targets."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A file that grows call by call."""
+
+    title: str
+    file: str
+    each_mib: int
+    """What each rank adds to it."""
+    slowed: bool
+
+
+GROWTHS = (
+    Growth("`rebalance = true`", MOVING, 128, slowed=True),
+    Growth("`rebalance = true`", MOVING, 256, slowed=True),
+    Growth("without", STAYING, 128, slowed=True),
+    Growth("`rebalance = true`, and no target is slowed", MOVING, 128, slowed=False),
+)
 
 
 @dataclass
@@ -53,6 +75,8 @@ class Way:
     """The runs of one way: MiB/s to fsync."""
 
     written: list[float] = field(default_factory=list)
+    spans: list[float] = field(default_factory=list)
+    """The same, the time between the program's calls counted, too."""
 
     @property
     def mean(self) -> float:
@@ -81,8 +105,11 @@ class Runs:
     aggregators: dict[str, list[float]] = field(default_factory=dict)
     """File -> seconds that each aggregator spent writing to storage, contention-free order."""
     exchange_share: dict[str, float] = field(default_factory=dict)
-    rebalanced: dict[str, float] = field(default_factory=dict)
-    """Rule's file and MiB a rank -> what was written over what the targets could have taken."""
+    """Of the time of collective calls, all ranks: outside of storage, waiting for others and a processor included."""
+    work_share: dict[str, float] = field(default_factory=dict)
+    """... and time of the processor in that: copying, and telling each other."""
+    rebalanced: list[float] = field(default_factory=list)
+    """As GROWTHS: what was written over what the targets could have taken."""
     log_share: float = 0.0
     """Speed through logs over the sum of the targets' rates."""
     log_right: bool = False
@@ -90,26 +117,23 @@ class Runs:
 
 def plan_text(directories: list[Path]) -> str:
     """A rule for each way."""
-    everywhere = "targets = [" + ", ".join(f'"{directory}"' for directory in directories) + "]\n"
+    everywhere = "targets = [" + ", ".join(f'"{directory}"' for directory in directories) + "]"
     count = len(directories)
-    common = 'domains = "cyclic"\nstripe = { size = "1 MiB" }\n'
-    rules = [
-        f'[[file]]\nmatch = "{CHOSEN}"\nmapping = "subfiles:auto"\nwriters = "aggregators:auto"\n{common}',
-        f'[[file]]\nmatch = "{SUBFILED}"\nmapping = "subfiles:{count}"\nwriters = "aggregators:auto"\n'
-        f"{common}{everywhere}",
-        f'[[file]]\nmatch = "{STRIPED}"\nmapping = "subfiles:{count}"\nwriters = "aggregators:4"\n'
-        f'domains = "even"\nstripe = {{ size = "1 MiB" }}\n{everywhere}',
-    ]
-    for file in (MOVING, STAYING):
-        rules.append(
-            f'[[file]]\nmatch = "{file}"\nmapping = "subfiles:{count}"\nwriters = "aggregators:auto"\n'
-            f'domains = "cyclic"\norder = "contention-free"\nstripe = {{ size = "128 KiB" }}\n{everywhere}'
-            + ("rebalance = true\n" if file == MOVING else "")
-        )
-    for file, free in FREE.items():
-        rule = rules[0 if file == CHOSEN else 1].replace(file, free)
-        rules.append(rule + 'order = "contention-free"\n')
-    return "\n".join(rules)
+    each_its_own = 'writers = "aggregators:auto"\ndomains = "cyclic"\nstripe = { size = "1 MiB" }'
+    even = 'writers = "aggregators:4"\ndomains = "even"\nstripe = { size = "1 MiB" }'
+    free = 'order = "contention-free"'
+    chosen, everything = 'mapping = "subfiles:auto"', f'mapping = "subfiles:{count}"\n{everywhere}'
+    rules = {
+        CHOSEN: [chosen],
+        SUBFILED: [everything, each_its_own],
+        STRIPED: [everything, even],
+        FREE[CHOSEN]: [chosen, each_its_own, free],
+        FREE[SUBFILED]: [everything, each_its_own, free],
+        MOVING: [everything, each_its_own, free, "rebalance = true"],
+        STAYING: [everything, each_its_own, free],
+        LOGGED: [f'mapping = "log"\nwriters = "aggregators:{count}"', everywhere],
+    }
+    return "\n".join(f'[[file]]\nmatch = "{file}"\n' + "\n".join(keys) + "\n" for file, keys in rules.items())
 
 
 def run_ways(place: Path, scratch: Path, ways: list[str], repeats: int, salt: int) -> tuple[list[Any], Any]:
@@ -132,7 +156,9 @@ def run_ways(place: Path, scratch: Path, ways: list[str], repeats: int, salt: in
 def add_lines(ways: dict[str, Way], lines: list[Any]) -> None:
     """Sorts the runner's lines by their files."""
     for line in lines:
-        ways.setdefault(line["file"], Way()).written.append(line["write_mib_per_s"])
+        way = ways.setdefault(line["file"], Way())
+        way.written.append(line["write_mib_per_s"])
+        way.spans.append(line["mib"] / line["write_span_s"])
 
 
 def chosen_lines(report: Any) -> list[tuple[float, set[str], set[str]]]:
@@ -150,14 +176,14 @@ def fixed_lab(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:
     """One target at a ninth; all ways in turn."""
     slow = runs.targets // 2
     for i in range(runs.targets):
-        lab.slow(made.name, made.root, i, "1/9" if i == slow else "full")
+        lab.slow(made.name, made.root, i, SLOW_SHARE if i == slow else "full")
     lines, report = run_ways(made.root, scratch, [CHOSEN, SUBFILED, STRIPED], repeats, 1)
     add_lines(runs.fixed, lines)
     runs.ideal_mib_per_s = runs.target_rate * (runs.targets - 1) / MIB
     for took, _, left_out in chosen_lines(report):
         runs.probe_s.append(took)
         runs.wrong += left_out != {f"t{slow}"}
-    free_runs(made, scratch, runs, repeats)
+    free_runs(made, scratch, runs, max(2, repeats // 2))
 
 
 def free_runs(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:
@@ -176,6 +202,7 @@ def free_runs(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:
                 runs.aggregators.setdefault(name, []).append(int(storage[1]) / 1e9)
         total = row["exchange_s"] + row["storage_s"]
         runs.exchange_share[name] = row["exchange_s"] / total if total else 0.0
+        runs.work_share[name] = row["exchange_processor_s"] / total if total else 0.0
 
 
 def varied_labs(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:
@@ -191,73 +218,77 @@ def varied_labs(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:
         runs.wrong += sum(left_out != {f"t{slow}"} for _, _, left_out in chosen_lines(report))
 
 
-def turning_slow(made: lab.Lab, scratch: Path, runs: Runs) -> None:
-    """A file that grows call by call, and a target that is slowed to a ninth meanwhile."""
-    for file, each in GROWING:
-        for target in range(runs.targets):
-            lab.slow(made.name, made.root, target, "full")
-        trace = scratch / f"trace-{file}"
+def turning_slow(made: lab.Lab, scratch: Path, runs: Runs, growths: Sequence[Growth]) -> None:
+    """Files that grow call by call, and a target that is slowed to a ninth meanwhile."""
+    for growth in growths:
+        all_full(made, runs)
+        trace = scratch / "trace-growth"
         words = [
-            *APPENDED,
-            f"data={each}MiB",
-            "--directory",
-            str(made.root),
-            "--mode",
-            f"mpiio:{file}",
-            "--sync",
-            "1",
-            "--salt",
-            "7",
-        ]
-        begun = threading.Event()
+            *APPENDED, f"data={growth.each_mib}MiB", "--directory", str(made.root), "--mode", f"mpiio:{growth.file}",
+            "--sync", "1", "--salt", "7",
+        ]  # fmt: skip
+        ended = threading.Event()
 
-        def slow_down(begun: threading.Event = begun, file: str = file) -> None:
-            while not (made.root / file).exists() and not begun.is_set():
+        def slow_down(ended: threading.Event = ended, path: Path = made.root / growth.file) -> None:
+            while not path.exists() and not ended.is_set():
                 time.sleep(0.01)
-            time.sleep(SLOW_AFTER_S)
-            lab.slow(made.name, made.root, 3, "1/9")
+            if not ended.wait(SLOW_AFTER_S):
+                lab.slow(made.name, made.root, 3, SLOW_SHARE)
 
         thread = threading.Thread(target=slow_down)
-        thread.start()
+        if growth.slowed:
+            thread.start()
         try:
             lines = launch.run_program(
                 launch.KERNEL_RUNNER, KIND, RANKS, words, launch.Traced(trace, scratch / "plan.toml", "mpiio")
             )
         finally:
-            begun.set()
-            thread.join()
+            ended.set()
+            if growth.slowed:
+                thread.join()
         messages = launch.report(trace)["messages"]
         shutil.rmtree(trace)
         if not lines[0]["read_correct"]:
             raise launch.BenchmarkError(f"what was read is not what was written: {lines}")
-        if (file == MOVING) != any("gets no further stripes" in line for line in messages):
-            raise launch.BenchmarkError(f"not as planned: {file}: {messages}")
-        took = each * RANKS / lines[0]["write_mib_per_s"]
-        able = runs.target_rate / MIB * (runs.targets * took - max(0.0, took - SLOW_AFTER_S))
-        runs.rebalanced[f"{file} {each}"] = each * RANKS / able
+        left = any("gets no further stripes" in line for line in messages)
+        if left != (growth.file == MOVING and growth.slowed):
+            raise launch.BenchmarkError(f"not as planned: {growth}: {messages}")
+        took = lines[0]["write_span_s"]
+        slow_s = max(0.0, took - SLOW_AFTER_S) if growth.slowed else 0.0
+        able = runs.target_rate / MIB * (runs.targets * took - slow_s)
+        runs.rebalanced.append(growth.each_mib * RANKS / able)
 
 
-def through_logs(scratch: Path, runs: Runs) -> None:
-    """BTIO's strided pieces into logs on token buckets, and the merged file against one that the MPI library wrote."""
-    rates = ",".join([f"{runs.target_rate} B".replace(" ", "")] * runs.targets)
-    throttle = f"stripe=64KiB rates={rates} state={scratch / LOG_STATE}"
-    plan = scratch / "log.toml"
-    plan.write_text(
-        f'[[file]]\nmatch = "log.data"\nmapping = "log"\nwriters = "aggregators:{LOG_RANKS}"\n', encoding="utf-8"
+def all_full(made: lab.Lab, runs: Runs) -> None:
+    """No target is slow."""
+    for target in range(runs.targets):
+        lab.slow(made.name, made.root, target, "full")
+
+
+def through_logs(made: lab.Lab, scratch: Path, runs: Runs) -> None:
+    """BTIO's strided pieces into a log on each target, and the merged file against one that the MPI library wrote."""
+    all_full(made, runs)
+    words = [*LOG_KERNEL, "--keep", "1", "--sync", "1", "--salt", "5"]
+    plain = launch.run_program(
+        launch.KERNEL_RUNNER, KIND, LOG_RANKS, [*words, "--directory", str(scratch), "--mode", "mpiio:plain.data"]
     )
-    words = [*LOG_KERNEL, "--directory", str(scratch), "--keep", "1", "--salt", "5", "--mode"]
-    plain = launch.run_program(launch.KERNEL_RUNNER, KIND, LOG_RANKS, [*words, "mpiio:plain.data"])
-    traced = launch.Traced(scratch / "trace-log", plan, "mpiio")
+    traced = launch.Traced(scratch / "trace-log", scratch / "plan.toml", "mpiio")
     lines = launch.run_program(
-        launch.KERNEL_RUNNER, KIND, LOG_RANKS, [*words, "mpiio:log.data"], traced, {"IOWEIR_TEST_THROTTLE": throttle}
-    )
-    runs.log_share = lines[0]["write_mib_per_s"] * MIB / (runs.target_rate * runs.targets)
-    whole = compiled().merge_container(str(scratch / "log.data"), str(scratch / "merged.data"))
+        launch.KERNEL_RUNNER, KIND, LOG_RANKS,
+        [*words, "--directory", str(made.root), "--mode", f"mpiio:{LOGGED}"], traced,
+    )  # fmt: skip
+    runs.log_share = lines[0]["mib"] / lines[0]["write_span_s"] * MIB / (runs.target_rate * runs.targets)
+    whole = compiled().merge_container(str(made.root / LOGGED), str(scratch / "merged.data"))
     runs.log_right = (
         whole == (scratch / "plain.data").stat().st_size
         and plain[0]["read_correct"]
+        and lines[0]["read_correct"]
         and filecmp.cmp(scratch / "plain.data", scratch / "merged.data", shallow=False)
     )
+    for name in ("plain.data", "merged.data"):
+        (scratch / name).unlink()
+    compiled().merge_container(str(made.root / LOGGED), str(made.root / LOGGED))
+    (made.root / LOGGED).unlink()
 
 
 def measure(made: lab.Lab, scratch: Path, target_rate: int, targets: int, quick: bool) -> Runs:
@@ -270,115 +301,8 @@ def measure(made: lab.Lab, scratch: Path, target_rate: int, targets: int, quick:
     print("-- coll_perf, another target slow in each run", flush=True)
     varied_labs(made, scratch, runs, repeats)
     print("-- a target that turns slow", flush=True)
-    turning_slow(made, scratch, runs)
+    turning_slow(made, scratch, runs, GROWTHS)
     print("-- BTIO through logs", flush=True)
-    through_logs(scratch, runs)
+    through_logs(made, scratch, runs)
     subprocess.run(["sync"], check=False)
     return runs
-
-
-# ------------------------------------------------------------------------------------------------------------- page
-
-
-def table(ways: dict[str, Way], ideal: float | None) -> list[str]:
-    """Mean and deviation of each way."""
-    share = " | of what the good targets can give" if ideal else ""
-    lines = [f"| way | runs | MiB/s, mean | standard deviation{share} |"]
-    lines.append("|---|---|---|---|" + ("---|" if ideal else ""))
-    for name, way in ways.items():
-        of_ideal = f" {way.mean / ideal:.2f} |" if ideal else ""
-        lines.append(f"| {TITLES[name]} | {len(way.written)} | {way.mean:.1f} | {way.deviation:.2f} |{of_ideal}")
-    return lines
-
-
-def lines_of(runs: Runs) -> list[str]:
-    """The page's part."""
-    fixed, varied = runs.fixed, runs.varied
-    lines = [
-        "## Programs: coll_perf on the good targets",
-        "",
-        f"{RANKS} ranks (Open MPI), {KERNEL_MIB} MiB a file in two collective calls and `MPI_File_sync`, whose time is "
-        f"in the figures; opening with its probe is not. {runs.targets} loop devices of {rate(runs.target_rate)}, one "
-        "at 1/9. No file system stripes over directories: a subfile on each target stands in for the shared file's "
-        "stripes. "
-        f"Bars: 0.9 of the {runs.ideal_mib_per_s:.1f} MiB/s of the seven others.",
-        "",
-        *table(fixed, runs.ideal_mib_per_s),
-        "",
-        f"Probing took {statistics.median(runs.probe_s):.2f} s (median of {len(runs.probe_s)} files); "
-        f"other targets than the fast ones were chosen for {runs.wrong} files of this page's runs.",
-        "",
-        "This lab's rates are kept by the kernel to the per cent, so that the deviation of the ways without "
-        "choice says "
-        "little. In the next table another target is slow in each run, by a factor of 2 to 9: what a program meets "
-        "that does not know. Bar: a third of the deviation of writing to all.",
-        "",
-        *table(varied, None),
-        "",
-        f"Deviation: {varied[CHOSEN].deviation / varied[SUBFILED].deviation:.2f} of that of writing to all.",
-        "",
-        "### Aggregators",
-        "",
-        "In contention-free order, where a round ends when its bytes have reached the device: seconds that each "
-        "aggregator spent writing (Son et al., figure 12), and what of the collective calls' time is exchange "
-        "(all ranks' time; waiting for the slowest aggregator counts as exchange).",
-        "",
-        "| way | aggregators, all runs | seconds, mean | standard deviation | exchange and waiting |",
-        "|---|---|---|---|---|",
-    ]
-    for file, free in FREE.items():
-        each = runs.aggregators.get(free, [])
-        if len(each) > 1:
-            lines.append(
-                f"| {TITLES[file]} | {len(each)} | {statistics.mean(each):.2f} | {statistics.stdev(each):.2f} | "
-                f"{100 * runs.exchange_share[free]:.1f} % |"
-            )
-    lines += [
-        "",
-        "## A target that turns slow",
-        "",
-        f"{RANKS} ranks add to a file of subfiles on all {runs.targets} targets, 1 MiB a rank and call, in "
-        f"contention-free order. {SLOW_AFTER_S:.0f} s after the file was made one target is slowed to 1/9. Bytes "
-        "written over what the targets could have taken in that time, the slow one counted as nothing from then on "
-        "(bar: 0.8). Three calls with the slow target pass before it is left:",
-        "",
-        "| rule | MiB in all | share |",
-        "|---|---|---|",
-        *(
-            f"| {'`rebalance = true`' if file == MOVING else 'without'} | {each * RANKS} | "
-            f"{runs.rebalanced[f'{file} {each}']:.2f} |"
-            for file, each in GROWING
-        ),
-    ]
-    return [
-        *lines,
-        "",
-        "## Programs: BTIO through logs",
-        "",
-        f'BTIO class B, 12 solutions (509 MB), {LOG_RANKS} ranks, `mapping = "log"` with as many aggregators, on '
-        f"{runs.targets} token buckets of {rate(runs.target_rate)} over memory (no devices; each log is "
-        "striped over all "
-        f"of them): {runs.log_share:.2f} of the sum of their rates (bar: 0.95). Merged by one process the file "
-        + (
-            "is the same, byte for byte, as the MPI library's."
-            if runs.log_right
-            else "**differs** from the MPI library's."
-        ),
-        "",
-    ]
-
-
-def missed_bars(runs: Runs) -> list[str]:
-    """Bars that were missed, for a person."""
-    missed = []
-    best = max(runs.fixed[way].mean for way in (CHOSEN, FREE[CHOSEN]))
-    if best < 0.9 * runs.ideal_mib_per_s:
-        missed.append(f"chosen targets: {best / runs.ideal_mib_per_s:.2f} of the ideal, not 0.9")
-    if runs.varied[CHOSEN].deviation > runs.varied[SUBFILED].deviation / 3:
-        missed.append("chosen targets: deviation above a third")
-    moved = max(share for file, share in runs.rebalanced.items() if file.startswith(MOVING))
-    if moved < 0.8:
-        missed.append(f"rebalance: {moved:.2f} of what the targets could take, not 0.8")
-    if runs.log_share < 0.95 or not runs.log_right:
-        missed.append(f"logs: {runs.log_share:.2f} of the sum, not 0.95, or wrong bytes")
-    return missed

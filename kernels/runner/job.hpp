@@ -62,16 +62,21 @@ public:
         const double begun = MPI_Wtime();
         work();
         MPI_Barrier(MPI_COMM_WORLD);
-        seconds_ += MPI_Wtime() - begun;
+        ended_ = MPI_Wtime();
+        seconds_ += ended_ - begun;
+        if (first_ == 0) first_ = begun;
     }
-    [[nodiscard]] double slowest() const {
-        double all = 0;
-        MPI_Allreduce(&seconds_, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-        return all;
-    }
+    [[nodiscard]] double slowest() const { return most(seconds_); }
+    /// From the beginning of the first to the end of the last, with whatever the program does in between.
+    [[nodiscard]] double span() const { return most(ended_ - first_); }
 
 private:
-    double seconds_ = 0;
+    static double most(double mine) {
+        double all = 0;
+        MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        return all;
+    }
+    double seconds_ = 0, first_ = 0, ended_ = 0;
 };
 
 }  // namespace ioweir::kernels

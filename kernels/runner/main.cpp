@@ -4,7 +4,8 @@
 //          [--verify 0|1] [--keep 0|1] [--sync 0|1] [--cold 0|1] [--warm-up 0|1] [--salt 0] [--hint NAME=VALUE]...
 //
 // One line of JSON for each repetition and mode, on rank 0: MiB/s written and read, from barrier to barrier around each call, by
-// the slowest rank; open, close and (without --sync) fsync are outside. With several modes they take turns inside a repetition, so
+// the slowest rank; open, close and (without --sync) fsync are outside, and so is what the program does between calls, which write_span_s
+// has in it. With several modes they take turns inside a repetition, so
 // that pairs can be compared; the ways are described in modes.hpp. Every read is checked. --verify 1 also reads the file after it
 // was closed, by pread, each rank a share of it, and compares every byte with what its owner had to write. A file that a plan has divided
 // among several is an ordinary one for this (docs/reference/containers.md), whichever rank opens it first. --keep 1 leaves the file.
@@ -218,11 +219,12 @@ bool run_way(Job& job, const Options& options, const Way& way, std::int64_t repe
             "{\"kernel\": \"%s\", \"mode\": \"%s\", \"file\": \"%s\", \"repetition\": %lld, \"ranks\": %d, \"calls\": "
             "%lld, \"mib\": "
             "%.3f, "
-            "\"mean_piece_bytes\": %lld, \"write_mib_per_s\": %.2f, \"read_mib_per_s\": %.2f, \"read_correct\": %s, "
+            "\"mean_piece_bytes\": %lld, \"write_mib_per_s\": %.2f, \"write_span_s\": %.4f, \"read_mib_per_s\": %.2f, "
+            "\"read_correct\": %s, "
             "\"file_correct\": %s}\n",
             options.kernel.c_str(), std::string(mode.name).c_str(), way.file.c_str(),
             static_cast<long long>(repetition), job.ranks, static_cast<long long>(job.kernel->calls()), mib,
-            static_cast<long long>(figures.bytes), mib / times.write_s, mib / times.read_s,
+            static_cast<long long>(figures.bytes), mib / times.write_s, times.write_span_s, mib / times.read_s,
             read_right ? "true" : "false",
             !verified    ? "null"
             : file_right ? "true"

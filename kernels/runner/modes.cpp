@@ -37,6 +37,7 @@ Times both_ways(Job& job, Open open, Move move, Close close) {
         }
         close();
         (writing ? times.write_s : times.read_s) = watch.slowest();
+        if (writing) times.write_span_s = watch.span();
     }
     return times;
 }

@@ -16,6 +16,7 @@ namespace ioweir::kernels {
 
 struct Times {
     double write_s = 0;
+    double write_span_s = 0;  ///< from the first call to the end of the last one
     double read_s = 0;
     bool right = false;  ///< on this rank: what was read is what was written
 };

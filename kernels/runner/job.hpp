@@ -64,7 +64,8 @@ public:
         MPI_Barrier(MPI_COMM_WORLD);
         ended_ = MPI_Wtime();
         seconds_ += ended_ - begun;
-        if (first_ == 0) first_ = begun;
+        if (!ran_) first_ = begun;
+        ran_ = true;
     }
     [[nodiscard]] double slowest() const { return most(seconds_); }
     /// From the beginning of the first to the end of the last, with whatever the program does in between.
@@ -77,6 +78,7 @@ private:
         return all;
     }
     double seconds_ = 0, first_ = 0, ended_ = 0;
+    bool ran_ = false;
 };
 
 }  // namespace ioweir::kernels

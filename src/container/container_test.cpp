@@ -283,7 +283,7 @@ TEST(Container, LogsMayLieOnTargetsOfTheirOwn) {
     auto reader = place.open({true, false, 0, 0, 0});
     char byte = 0;
     EXPECT_EQ(reader->read_at(-1, &byte, 1, 0).error, EIO);
-    EXPECT_NE(reader->problem().find("it is data." + std::to_string(generation) + ".2"), std::string::npos);
+    EXPECT_NE(reader->problem().find(place.directory.data(log_source(generation, 0))), std::string::npos);
     fs::remove(first);
     EXPECT_NE(place.open({true, false, 0, 0, 0})->read_at(-1, &byte, 1, 0).error, 0);
     EXPECT_FALSE(merge(place.backend, place.path, place.folder + "/merged").ok());

@@ -68,6 +68,8 @@ void choose_part(Rebalance& rebalance, const std::vector<probe::Work>& work) {
     constexpr std::int64_t storage_ns = 100'000'000;
     constexpr std::int64_t most = std::int64_t{1} << 50;
     const std::int64_t bytes = probe::bytes_in(work, storage_ns);
+    if (bytes == 0 && rebalance.knows_rate) return;
+    rebalance.knows_rate = bytes > 0;
     const std::int64_t wanted = bytes > 0 ? bytes : std::min(most, 2 * rebalance.part_bytes);
     rebalance.part_bytes = std::max<std::int64_t>(1, wanted / rebalance.row_bytes) * rebalance.row_bytes;
 }

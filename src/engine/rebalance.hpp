@@ -23,6 +23,7 @@ struct Rebalance {
     probe::Stragglers stragglers;
     const std::int64_t row_bytes;  ///< what all targets together take in a round
     std::int64_t part_bytes;       ///< of the file, after which it is worth looking again: about 100 ms of storage time
+    bool knows_rate = false;       ///< ... of the targets: until then parts grow
     bool said = false;             ///< why nothing is changed
 };
 

@@ -8,6 +8,8 @@ namespace {
 
 bool counts(const Work& work) { return work.bytes > 0 && work.ns > 0; }
 
+bool takes(const Work& work, std::int64_t least_ns) { return counts(work) && work.ns >= least_ns; }
+
 double ns_a_byte(const Work& work) { return static_cast<double>(work.ns) / static_cast<double>(work.bytes); }
 
 /// Of an even number the lower one: of two targets one can be slow. Nothing where there are fewer than two.
@@ -29,8 +31,8 @@ std::vector<std::size_t> Stragglers::add(std::span<const Work> call) {
     const std::optional<double> middle = middle_ns_a_byte(call);
     if (!middle) return behind;
     for (std::size_t i = 0; i < call.size(); ++i) {
-        if (!counts(call[i])) continue;
-        const bool slow = call[i].ns >= options_.least_ns && ns_a_byte(call[i]) > options_.factor * *middle;
+        if (!takes(call[i], options_.least_ns)) continue;
+        const bool slow = ns_a_byte(call[i]) > options_.factor * *middle;
         slow_calls_[i] = slow ? slow_calls_[i] + 1 : 0;
         const double expected = options_.factor * *middle * static_cast<double>(call[i].bytes);
         lost_ns_[i] = slow ? lost_ns_[i] + static_cast<double>(call[i].ns) - expected : 0;
@@ -41,8 +43,9 @@ std::vector<std::size_t> Stragglers::add(std::span<const Work> call) {
 }
 
 std::int64_t bytes_in(std::span<const Work> call, std::int64_t ns) {
+    const auto known = [](const Work& work) { return takes(work, StragglerOptions().least_ns); };
     const std::optional<double> middle = middle_ns_a_byte(call);
-    if (!middle) return 0;
+    if (!middle || 2 * std::count_if(call.begin(), call.end(), known) < std::ssize(call)) return 0;
     // More than any file has is no figure.
     constexpr double most = 1e15;
     return static_cast<std::int64_t>(

@@ -3,7 +3,7 @@
 //
 // A call's figures are noisy: a target counts as slow in a call if it takes `factor` times as long for a byte as the middle one of those in
 // use, and has fallen behind when that was so in `calls` calls one after the other; in two, if by them it has cost `least_lost_ns` more than
-// that. Calls in which it had nothing to do do not count. A call may also be a part of one.
+// that. Calls in which it had nothing to do, or took less than `least_ns`, do not count. A call may also be a part of one.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ private:
     std::vector<double> lost_ns_;           ///< in them
 };
 
-/// How many bytes the targets of a call move together in `ns`, each as fast as the middle one. 0: the figures do not tell.
+/// How many bytes the targets of a call move together in `ns`, each as fast as the middle one. 0: the figures do not tell, for more than
+/// half of the targets had too little to do.
 /// Example: two targets that took 10 ms for 1000 bytes each move 20000 bytes in 100 ms.
 [[nodiscard]] std::int64_t bytes_in(std::span<const Work> call, std::int64_t ns);
 

@@ -48,6 +48,12 @@ TEST(Stragglers, TwoCallsAreEnoughWhereTheyCostTooMuch) {
     EXPECT_EQ(stragglers.add(good), Calls{});
     EXPECT_EQ(stragglers.add(ninth), Calls{});
     EXPECT_EQ(stragglers.add(ninth), Calls{1});
+    // A part of which nobody waited for the end tells nothing, neither for nor against.
+    const std::vector<Work> cached(4, {1 << 20, 1 * ms});
+    Stragglers between(4);
+    EXPECT_EQ(between.add(ninth), Calls{});
+    EXPECT_EQ(between.add(cached), Calls{});
+    EXPECT_EQ(between.add(ninth), Calls{1});
     // At a third it costs 88 ms a call: three.
     const std::vector<Work> third{{1 << 20, 88 * ms}, {1 << 20, 264 * ms}, {1 << 20, 88 * ms}, {1 << 20, 89 * ms}};
     Stragglers patient(4);
@@ -62,7 +68,9 @@ TEST(Stragglers, WhatTargetsMoveInATime) {
         << "a slow one does not count";
     EXPECT_EQ(bytes_in(std::vector<Work>{{1000, 10 * ms}, {}}, 100 * ms), 0);
     EXPECT_EQ(bytes_in(std::vector<Work>{{1000, 10 * ms}, {-1000, 90 * ms}}, 100 * ms), 0) << "unknown for one";
-    EXPECT_EQ(bytes_in(std::vector<Work>{{1'000'000'000, 1}, {1'000'000'000, 1}}, 100 * ms), 1'000'000'000'000'000);
+    EXPECT_EQ(bytes_in(std::vector<Work>{{1000, 9 * ms}, {1000, 9 * ms}}, 100 * ms), 0) << "the page cache's";
+    EXPECT_EQ(bytes_in(std::vector<Work>{{1'000'000'000, 10 * ms}, {1'000'000'000, 10 * ms}}, 1'000'000 * ms),
+              200'000'000'000'000);
 }
 
 RC_GTEST_PROP(Stragglers, AtLeastHalfAreNeverBehind, ()) {

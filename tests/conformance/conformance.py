@@ -6,7 +6,8 @@ Runs ROMIO's tests, MPICH's test/mpi/io, PnetCDF's and HDF5's parallel tests and
 apt and pip into build/conformance) under each MPI library and compares both endings. --strategy forces a strategy of
 the engine on every file (`all`: each in turn, compared with the same runs without ioweir); --plan a plan of one's own.
 Further options of `ioweir run` follow `--`. The last line counts: `N same, M differ`; the exit code is 1 if any
-differs. --write makes the table of docs/results; --save adds the verdicts to a file, --load writes the table from such.
+differs. --write makes the table of docs/results; --save adds the verdicts to a file, --load writes the table from such;
+with --resume too, what is in that file already is not run again.
 """
 
 from __future__ import annotations
@@ -39,10 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--plan", type=Path)
     parser.add_argument("--strategy", action="append", choices=[*RULES, "all"])
     parser.add_argument("--save", type=Path)
+    parser.add_argument("--resume", action="store_true", help="leave out what --save's file has already")
     parser.add_argument("--load", type=Path)
     parser.add_argument("--write", type=Path)
     parser.add_argument("options", nargs="*", help="of `ioweir run`, after --")
     chosen = parser.parse_args(arguments)
+    if chosen.resume and not chosen.save:
+        parser.error("--resume needs --save FILE, the file of the run that was broken off")
     if chosen.load:
         rows = kept(chosen.load)
     else:
@@ -62,7 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(chosen: argparse.Namespace, scratch: Path) -> list[Row]:
     ways = _ways(chosen, scratch)
-    rows: list[Row] = []
+    before = kept(chosen.save) if chosen.resume and chosen.save.exists() else []
+    there = {(row.library, row.suite, row.name, row.ranks, row.way) for row in before}
+    rows = list(before)
     for library in LIBRARIES:
         if chosen.mpi and library.name not in chosen.mpi:
             continue
@@ -72,8 +78,12 @@ def _run(chosen: argparse.Namespace, scratch: Path) -> list[Row]:
             for case in suite(CACHE, library):
                 if chosen.case not in case.name:
                     continue
+                case_is = (library.name, case.suite, case.name, case.ranks)
+                missing = [way for way in ways if (*case_is, way.name) not in there]
+                if not missing:
+                    continue
                 began = time.monotonic()
-                new = [row_of(verdict) for verdict in judge_all(case, scratch / "run", ways)]
+                new = [row_of(verdict) for verdict in judge_all(case, scratch / "run", missing)]
                 for row in new:
                     print(row.line())
                 print(f"[{time.monotonic() - began:.1f} s]", flush=True)

@@ -159,6 +159,18 @@ void flush_container(Engine& engine, Handle& handle, bool durable) {
     if (const int error = handle.container->look_around(); error != 0) owe_error(handle, error_class(error));
 }
 
+void share_container(Engine& engine, Handle& handle) {
+    if (!handle.container || !handle.readable || !handle.writable || handle.size == 1) return;
+    if (!handle.container->directory().has_index()) return;  // all see everything at once
+    flush_container(engine, handle, false);
+    const std::int64_t mine = handle.container->last_stamp();
+    std::array<std::int64_t, 2> largest{mine > handle.shared_stamp ? 1 : 0, mine};
+    PMPI_Allreduce(MPI_IN_PLACE, largest.data(), static_cast<int>(largest.size()), MPI_INT64_T, MPI_MAX, handle.comm);
+    if (largest[0] == 0) return;  // nobody has written since the last time
+    handle.container->adopt(largest[1]);
+    handle.shared_stamp = largest[1];
+}
+
 void leave_container(Engine& engine, Handle& handle) {
     if (!handle.container) return;
     const StorageScope scope(engine);

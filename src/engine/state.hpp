@@ -125,9 +125,10 @@ struct Handle {
     container::Role role;                             ///< of this handle, in it
     container::Left left;                             ///< of its index, by this process, once it was left
     std::atomic<bool> said_problem{false};            ///< the user knows why it cannot be read
-    bool deletes_on_close = false;                    ///< the container too
-    std::shared_ptr<Rebalance> rebalance;             ///< slow targets are watched for; agreed by all ranks
-    bool clean = true;                                ///< no rank had an error at the last agreement
+    std::int64_t shared_stamp = 0;         ///< of what all ranks have told each other before a collective read
+    bool deletes_on_close = false;         ///< the container too
+    std::shared_ptr<Rebalance> rebalance;  ///< slow targets are watched for; agreed by all ranks
+    bool clean = true;                     ///< no rank had an error at the last agreement
 
     bool defers_set_size = false;
     planner::Strategy strategy;      ///< of the rule and the program's hints; agreed by all ranks if engaged

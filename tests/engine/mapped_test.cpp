@@ -262,6 +262,50 @@ TEST_F(MappedTest, ReadAndWriteNeedsThePlansWord) {
     remove(path);
 }
 
+/// What PnetCDF does when a header has grown: from the end, each rank reads a block that any rank may have written, and writes it further
+/// behind, over what another one has put there; with barriers in between, but no sync.
+TEST_F(MappedTest, CollectiveReadsSeeWhatAllHaveWrittenBefore) {
+    const std::int64_t ranks = world->ranks, block = 40, blocks = 3 * ranks, shift = 2 * block + 8;
+    for (const char* const strategy : strategies) {
+        SCOPED_TRACE(strategy);
+        const std::string path = world->path((std::string("file.") + strategy).c_str());
+        MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+        std::string wanted;
+        for (std::int64_t i = 0; i < blocks; ++i) {
+            const std::string mine(static_cast<std::size_t>(block), static_cast<char>('a' + i % 26));
+            wanted += mine;
+            const bool writes = i % ranks == world->rank;
+            EXPECT_EQ(calls_.File_write_at_all(file, i * block, mine.data(), writes ? static_cast<int>(block) : 0,
+                                               MPI_BYTE, MPI_STATUS_IGNORE),
+                      MPI_SUCCESS);
+        }
+        for (std::int64_t i = blocks - 1; i >= 0; --i) {
+            const int bytes =
+                (i + 1) % ranks == world->rank ? static_cast<int>(block) : 0;  // another one than has written it
+            PMPI_Barrier(MPI_COMM_WORLD);                                      // the others' last writes are over
+            std::string moved(static_cast<std::size_t>(block), '-');
+            EXPECT_EQ(calls_.File_read_at_all(file, i * block, moved.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE),
+                      MPI_SUCCESS);
+            if (bytes != 0) {
+                EXPECT_EQ(moved, wanted.substr(static_cast<std::size_t>(i * block), moved.size())) << "block " << i;
+            }
+            EXPECT_EQ(
+                calls_.File_write_at_all(file, i * block + shift, moved.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE),
+                MPI_SUCCESS);
+        }
+        const std::string all = wanted.substr(0, static_cast<std::size_t>(shift)) + wanted;
+        PMPI_Barrier(MPI_COMM_WORLD);
+        std::string whole(all.size(), '-');
+        EXPECT_EQ(
+            calls_.File_read_at_all(file, 0, whole.data(), static_cast<int>(whole.size()), MPI_BYTE, MPI_STATUS_IGNORE),
+            MPI_SUCCESS);
+        EXPECT_EQ(whole, all);
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        EXPECT_EQ(read_file(path), all) << "by the next handle";
+        remove_container(path);
+    }
+}
+
 TEST_F(MappedTest, DeletedOnCloseItIsGone) {
     const std::string path = world->path("file.two");
     MPI_File file =

@@ -59,7 +59,9 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
         if (size > INT_MAX) return alone("the memory datatype: " + flat.error().message());
     }
     MPI_Offset position = call.offset;
-    if (!call.explicit_offset && PMPI_File_get_position(call.fh, &position) != MPI_SUCCESS)
+    // In a view without data the pointer stands still; ROMIO would divide by its size.
+    if (!call.explicit_offset && handle.view_bytes == 0) position = 0;
+    if (!call.explicit_offset && handle.view_bytes > 0 && PMPI_File_get_position(call.fh, &position) != MPI_SUCCESS)
         return alone("no file position");
     decision.position_etypes = position;
     if (__builtin_mul_overflow(size, call.count, &decision.bytes) ||
@@ -68,7 +70,7 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
     }
     if (decision.bytes % handle.view.etype_bytes != 0) return alone("a part of an etype");
     if (decision.bytes > 0 && decision.first_byte > handle.view_bytes - decision.bytes)
-        return alone("a filetype whose tiles do not ascend");
+        return alone(handle.view_bytes == 0 ? "an empty filetype" : "a filetype whose tiles do not ascend");
     const StorageScope scope(engine);
     if (!descriptor_is_usable(engine, handle)) return alone("the engine's descriptor was closed by the program");
     return decision;
@@ -131,7 +133,7 @@ Outcome move_packed(Engine& engine, Handle& handle, const Call& call, const Deci
 
 /// Status, pointer, error handler.
 int finish(Handle& handle, const Call& call, const Decision& decision, const Outcome& outcome) {
-    if (!call.explicit_offset) {
+    if (!call.explicit_offset && handle.view_bytes > 0) {
         // By the amount asked for, also at the end of the file (MPI 4.0, section 14.4.3).
         PMPI_File_seek(call.fh, decision.position_etypes + decision.bytes / handle.view.etype_bytes, MPI_SEEK_SET);
     }

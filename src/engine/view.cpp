@@ -31,8 +31,13 @@ std::string follow(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype fil
     if (etype_bytes <= 0) return "an empty etype";
     const auto flat = layout::flatten(filetype);
     if (!flat.ok()) return "the view's filetype: " + flat.error().message();
-    if (flat.value()->size == 0 || flat.value()->size % etype_bytes != 0)
-        return "a filetype that is not made of etypes";
+    if (flat.value()->size % etype_bytes != 0) return "a filetype that is not made of etypes";
+    if (flat.value()->size == 0) {
+        // What PnetCDF gives to ranks that take part in a collective call without any bytes.
+        view = {displacement, etype_bytes, layout::flatten(MPI_BYTE).value()};
+        followed_bytes = 0;
+        return {};
+    }
     if (!flat.value()->ascending_once) return "a filetype whose displacements do not ascend";
     const bool all_tiles = flat.value()->ascending;
     view = {displacement, etype_bytes, all_tiles ? flat.value() : one_tile(*flat.value())};
@@ -89,7 +94,7 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
     std::string refusal = result == MPI_SUCCESS ? follow(displacement, etype, filetype, datarep, view, followed_bytes)
                                                 : "MPI_File_set_view failed";
     Verdict verdict = refusal.empty() ? Verdict::followed : Verdict::left;
-    if (refusal.empty() && !pointer_is_right(fh)) {
+    if (refusal.empty() && followed_bytes > 0 && !pointer_is_right(fh)) {
         verdict = Verdict::wrong_pointer;
         refusal = "a view in which the MPI library's file pointer is wrong";
     }

@@ -252,6 +252,41 @@ TEST_F(EngineTest, HolesKeepWhatWasThere) {
     }
 }
 
+/// PnetCDF gives a filetype without any bytes to ranks that have nothing to do in a collective call.
+TEST_F(EngineTest, ARankWithAnEmptyViewTakesPart) {
+    for (const char* strategy : strategies) {
+        SCOPED_TRACE(strategy);
+        const std::string path = path_for(strategy);
+        const IoCalls& io = world->engine;
+        MPI_File file = open(io, path);
+        const bool idle = world->ranks > 1 && world->rank == world->ranks - 1;
+        MPI_Datatype nothing;
+        MPI_Type_contiguous(0, MPI_BYTE, &nothing);
+        MPI_Type_commit(&nothing);
+        MPI_Datatype some = interleaved(4, 30);
+        native_view(io, file, idle ? 0 : 4 * world->rank, MPI_BYTE, idle ? nothing : some);
+        const std::vector<unsigned char> data(120, static_cast<unsigned char>(world->rank + 1));
+        std::vector<unsigned char> back(120, 0);
+        MPI_Status status;
+        const int bytes = idle ? 0 : 120;
+        EXPECT_EQ(io.write_at_all(file, 0, data.data(), bytes, MPI_BYTE, &status), MPI_SUCCESS);
+        int count = -1;
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        EXPECT_EQ(count, bytes);
+        EXPECT_EQ(io.read_at_all(file, 0, back.data(), bytes, MPI_BYTE, &status), MPI_SUCCESS);
+        EXPECT_EQ(back, idle ? std::vector<unsigned char>(120, 0) : data);
+        native_view(io, file, 0, MPI_BYTE, MPI_BYTE);  // and the next view is followed, too
+        std::vector<unsigned char> first(4, 0);
+        EXPECT_EQ(io.read_at_all(file, 0, first.data(), 4, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(first, std::vector<unsigned char>(4, 1));
+        MPI_Type_free(&nothing);
+        MPI_Type_free(&some);
+        io.close(&file);
+        remove(path);
+    }
+    EXPECT_EQ(world->count(format::NoteCode::passed_through), 0);
+}
+
 TEST_F(EngineTest, ReadsUpToTheEndOfTheFileAndSaysHowMuch) {
     for (const char* strategy : strategies) {
         SCOPED_TRACE(strategy);

@@ -26,6 +26,8 @@ public:
     [[nodiscard]] Stamp next();
     /// There is such a stamp.
     void adopt(Stamp known);
+    /// The time of day that stamps are made of. Nanoseconds since 1970.
+    [[nodiscard]] std::int64_t time_ns() const { return time_ns_(); }
     /// The largest that was given or adopted, 0 for none.
     [[nodiscard]] Stamp last() const { return last_.load(); }
 

@@ -4,8 +4,9 @@
 // Promises:
 // - What this process has written through it, it reads, in the order of its calls. What others have written, from its own flush()
 //   after theirs on.
-// - Of two processes' writes to a byte the one holds that was flushed later, where the later process was told of the earlier one's
-//   stamps before its own flush (adopt(), look_around()); else by the time of day.
+// - Of two processes' writes to a byte the one holds that was made later, where the later process was told of the earlier one's stamps
+//   before it (adopt(), look_around()), or began anew since the earlier one was made (begin_batch()); of others that which was begun
+//   later by the time of day, as closely as batches of an index are apart.
 // - A process that dies leaves what was flushed.
 // How: by an index (indexed.hpp), or by arithmetic (striped.hpp), where writes are seen at once and last as in one file.
 // What does not live here: which ranks are a group, and when all ranks have flushed (engine), the files' names (directory.hpp).
@@ -52,6 +53,9 @@ public:
     /// Puts what has been written so far, through whichever handle, into the index, for good if `durable`. The next read looks at all
     /// indexes anew. An errno value.
     virtual int flush(bool durable) = 0;
+    /// This process has waited for others, or may have: what it writes from now on comes after what they wrote before, and before what
+    /// they write after their own next call of it. Costs nothing until something is written.
+    virtual void begin_batch() {}
     /// Others have stamps up to this one: what is written from now on comes later. The next read looks at all indexes anew.
     virtual void adopt(Stamp known) = 0;
     /// The same, by asking the directory for what jobs and handles have left of whose stamps nobody tells us. An errno value.

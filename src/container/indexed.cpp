@@ -25,6 +25,12 @@ constexpr std::int64_t worth_sending_bytes = 1 << 20;
 /// Runs of 48 bytes that are kept in memory at most: 24 MiB. And pieces of a process that reads, too: twice as much.
 constexpr std::size_t most_room = std::size_t{1} << 19;
 
+/// Writes of two processes that wait for each other in ways which nobody tells us of are in order if their batches were begun in that
+/// order. So batches are short at first; they become longer, lest an index grow with the time that a program takes: after an hour it has
+/// about 2,500 of them.
+constexpr std::int64_t shortest_batch_ns = 50'000;
+constexpr std::uint32_t batches_of_a_length = 128;
+
 /// `later` hides what it covers of the map.
 void lay_over(std::map<std::int64_t, Segment>& map, Segment later) {
     auto at = map.upper_bound(later.logical.offset);
@@ -61,6 +67,7 @@ void lay_over(std::map<std::int64_t, Segment>& map, Segment later) {
 
 IndexedContainer::IndexedContainer(storage::Backend& below, Clock& clock, Directory directory)
     : Container(below, clock, std::move(directory)),
+      longest_ns_(shortest_batch_ns),
       room_(first_room),
       files_(below_, [this](std::int64_t source) { return directory_.data(source); }, O_RDONLY) {}
 
@@ -89,6 +96,7 @@ std::optional<Error> IndexedContainer::join(const Role& role) {
         if (load() != 0) return Error{problem_, "", ""};
         reads_ = true;
     }
+    seal();  // others have opened it, too
     if (role.rank == 0 && !directory_.is_log()) {
         if (auto problem = check_groups(role)) return problem;
     }
@@ -107,7 +115,11 @@ int IndexedContainer::leave(const Role& role, Left* left) {
         index_bytes_ = 0;
     }
     writers_.erase(writer);
-    if (writers_.empty()) fresh_.clear();  // after an error, which is told: nobody could put it into an index any more
+    if (writers_.empty()) {  // after an error, which is told: nobody could put it into an index any more
+        fresh_.clear();
+        sealed_.clear();
+        sealed_runs_ = 0;
+    }
     return error;
 }
 
@@ -182,7 +194,28 @@ std::string IndexedContainer::problem() const {
     return problem_;
 }
 
+void IndexedContainer::seal() {
+    if (fresh_.empty()) return;
+    sealed_.push_back({fresh_stamp_, compacted(fresh_.runs())});
+    sealed_runs_ += sealed_.back().entries.size();
+    fresh_.clear();
+}
+
+void IndexedContainer::begin_batch() {
+    const std::lock_guard guard(lock_);
+    seal();
+}
+
 void IndexedContainer::record(Extent written, std::int64_t place) {
+    const std::int64_t now = clock_.time_ns();
+    if (!fresh_.empty() && (now < fresh_since_ || now - fresh_since_ > longest_ns_)) {
+        seal();
+        if (++timed_out_ % batches_of_a_length == 0) longest_ns_ *= 2;
+    }
+    if (fresh_.empty()) {
+        fresh_stamp_ = clock_.next();
+        fresh_since_ = now;
+    }
     fresh_.add(written, place);
     fresh_end_ = std::max(fresh_end_, written.end());
     if (reads_) lay_over(own_, {written, place, own_source_});
@@ -190,17 +223,15 @@ void IndexedContainer::record(Extent written, std::int64_t place) {
 
 int IndexedContainer::make_room() {
     if (own_.size() < most_room) {
-        if (fresh_.size() < room_) return 0;
+        if (waiting() < room_) return 0;
         fresh_.assign(compacted(fresh_.runs()));
-        if (fresh_.size() <= most_room / 2) {
-            room_ = std::max(first_room, 2 * fresh_.size());
+        if (waiting() <= most_room / 2) {
+            room_ = std::max(first_room, 2 * waiting());
             return 0;
         }
     }
-    const int error = append(fresh_.runs(), false);
+    const int error = append_all(false);
     if (error == 0) {
-        fresh_.clear();
-        room_ = first_room;
         // Read from now on like others' bytes.
         own_.clear();
         loaded_ = false;
@@ -208,7 +239,17 @@ int IndexedContainer::make_room() {
     return error;
 }
 
-int IndexedContainer::append(std::vector<Run> entries, bool durable) {
+int IndexedContainer::append_all(bool durable) {
+    seal();
+    if (sealed_.empty()) return 0;
+    if (const int error = append(sealed_, durable); error != 0) return error;
+    sealed_.clear();
+    sealed_runs_ = 0;
+    room_ = first_room;
+    return 0;
+}
+
+int IndexedContainer::append(const std::vector<Sealed>& batches, bool durable) {
     if (writers_.empty()) return EBADF;
     const Writer& writer = writers_.front();
     if (index_ < 0) {
@@ -217,12 +258,14 @@ int IndexedContainer::append(std::vector<Run> entries, bool durable) {
         if (opened.descriptor < 0) return opened.error;
         index_ = opened.descriptor;
     }
-    const std::string bytes = encode({{clock_.next(), writer.generation, writer.rank}, own_source_, std::move(entries)},
-                                     directory_.identity());
+    std::string bytes;
+    for (const Sealed& batch : batches)
+        bytes += encode({{batch.stamp, writer.generation, writer.rank}, own_source_, batch.entries},
+                        directory_.identity());
     // At a known place: what a failed attempt has left is written over by the next one.
     const storage::Transfer done = below_.write_at(index_, bytes.data(), std::ssize(bytes), index_bytes_);
     if (done.error != 0) {
-        (void)!::ftruncate(index_, index_bytes_);  // the next batch may be shorter
+        (void)!::ftruncate(index_, index_bytes_);  // the next batches may be shorter
         return done.error;
     }
     index_bytes_ += done.bytes;
@@ -238,12 +281,8 @@ int IndexedContainer::flush_now(bool durable) {
     loaded_ = false;
     if (!data_) return 0;
     if (durable && ::fdatasync(data_->descriptor()) != 0) return errno;
-    if (!fresh_.empty()) {
-        if (const int error = append(compacted(fresh_.runs()), durable); error != 0) return error;
-    }
-    fresh_.clear();
+    if (const int error = append_all(durable); error != 0) return error;
     fresh_end_ = 0;
-    room_ = first_room;
     own_.clear();
     return 0;
 }
@@ -251,6 +290,7 @@ int IndexedContainer::flush_now(bool durable) {
 void IndexedContainer::adopt(Stamp known) {
     clock_.adopt(known);
     const std::lock_guard guard(lock_);
+    seal();
     loaded_ = false;
 }
 
@@ -259,6 +299,7 @@ int IndexedContainer::look_around() {
     {
         const std::lock_guard guard(lock_);
         for (const Writer& writer : writers_) own.push_back(writer.generation);
+        seal();
     }
     const auto largest = largest_stamp(directory_, own);
     if (!largest) return EIO;
@@ -288,8 +329,9 @@ int IndexedContainer::set_length(std::int64_t bytes) {
     const std::int64_t there = length_now();
     if (there < 0) return EIO;
     const bool cuts = bytes < there;
-    int error = 0;
-    if (cuts || directory_.is_log()) error = append({{bytes, 0, cuts ? cut_here : grown_here, 0, 0, 1}}, false);
+    int error = append_all(false);  // before it
+    if (error == 0 && (cuts || directory_.is_log()))
+        error = append({{clock_.next(), {{bytes, 0, cuts ? cut_here : grown_here, 0, 0, 1}}}}, false);
     if (error == 0 && !directory_.is_log()) error = container::set_length(directory_, bytes, !cuts);
     loaded_ = false;
     return error;

@@ -25,6 +25,7 @@ public:
     [[nodiscard]] std::optional<Error> join(const Role& role) override;
     int leave(const Role& role, Left* left) override;
     int flush(bool durable) override;
+    void begin_batch() override;
     void adopt(Stamp known) override;
     int look_around() override;
     [[nodiscard]] std::int64_t length() override;
@@ -45,8 +46,16 @@ private:
         friend bool operator==(const Writer&, const Writer&) = default;
     };
 
+    /// Of the index, with a stamp from when it was begun.
+    struct Sealed {
+        Stamp stamp = 0;
+        std::vector<Run> entries;
+    };
+
     // With lock_ held:
     int flush_now(bool durable);
+    /// What is written from now on gets a stamp of its own.
+    void seal();
     [[nodiscard]] std::optional<Error> open_own(const Role& role);
     /// Before a byte is believed: what is wrong with the groups' files, one for all ranks.
     [[nodiscard]] std::optional<Error> check_groups(const Role& role) const;
@@ -56,7 +65,11 @@ private:
     int load();
     /// The part of the logical file from `offset` on that lies together, in a file or in none (`source` -1).
     [[nodiscard]] Segment locate(std::int64_t offset) const;
-    int append(std::vector<Run> entries, bool durable);
+    /// Of memory, in runs or what takes as much.
+    [[nodiscard]] std::size_t waiting() const { return sealed_runs_ + sealed_.size() + fresh_.size(); }
+    /// Everything that waits; an errno value, and then it waits still.
+    int append_all(bool durable);
+    int append(const std::vector<Sealed>& batches, bool durable);
     [[nodiscard]] std::int64_t length_now();
 
     mutable std::mutex lock_;  ///< for everything below; not held while data are moved
@@ -69,9 +82,16 @@ private:
     std::int64_t sent_end_ = 0;       ///< ... and what is on its way to storage
     int index_ = -1;
     std::int64_t index_bytes_ = 0;
-    RunBuilder fresh_;            ///< written and not in the index, in order
-    std::size_t room_;            ///< how many runs of them there may be before make_room()
-    std::int64_t fresh_end_ = 0;  ///< of the furthest
+    // Written and not in the index, in order:
+    std::vector<Sealed> sealed_;
+    std::size_t sealed_runs_ = 0;
+    RunBuilder fresh_;
+    Stamp fresh_stamp_ = 0;         ///< of fresh_, if there is any
+    std::int64_t fresh_since_ = 0;  ///< by the time of day
+    std::int64_t longest_ns_;       ///< that one batch goes on
+    std::uint32_t timed_out_ = 0;   ///< batches that have gone on as long
+    std::size_t room_;              ///< how many runs there may be before make_room()
+    std::int64_t fresh_end_ = 0;    ///< of the furthest
     std::map<std::int64_t, Segment>
         own_;  ///< for reading: all that was written and is not in the index; hides what is known
     bool loaded_ = false;

@@ -222,6 +222,78 @@ TEST(Container, SyncedLaterHoldsWhateverTheClocksSay) {
     }
 }
 
+/// Processes on one node that take turns without a word to ioweir but "I may have waited" (as in collective calls): nothing is flushed
+/// before the end, and then in any order.
+void turns_are_seen(Shape shape) {
+    Place place(shape);
+    const auto processes = *rc::gen::inRange<std::size_t>(1, 5);
+    std::int64_t time = 1'000'000;
+    std::vector<std::unique_ptr<Container>> all;
+    std::vector<Role> roles;
+    const Generation generation = begin_generation(place.directory).value();
+    const auto groups = std::max<std::int64_t>(1, shape.count);
+    std::vector<std::unique_ptr<Clock>> own;
+    for (std::size_t rank = 0; rank < processes; ++rank) {
+        own.push_back(std::make_unique<Clock>([&] { return time; }));
+        roles.push_back({*rc::gen::arbitrary<bool>(), true,
+                         static_cast<std::int32_t>(rank % static_cast<std::size_t>(groups)),
+                         static_cast<std::uint32_t>(rank), generation.number});
+        all.push_back(place.open(roles.back(), *own.back()));
+    }
+    std::string model;
+    for (int turn = 0; turn < *rc::gen::inRange(1, 60); ++turn) {
+        for (const auto& container : all) container->begin_batch();
+        time += 1000;
+        const std::size_t now = *rc::gen::inRange<std::size_t>(0, processes);
+        for (int i = 0; i < *rc::gen::inRange(1, 4); ++i) {
+            const auto offset = *rc::gen::inRange<std::int64_t>(0, 200);
+            const std::string data(*rc::gen::inRange<std::size_t>(1, 60), static_cast<char>('a' + (3 * turn + i) % 26));
+            RC_ASSERT(all[now]->write_at(-1, data.data(), std::ssize(data), offset).error == 0);
+            model.resize(std::max(model.size(), static_cast<std::size_t>(offset) + data.size()), '\0');
+            model.replace(static_cast<std::size_t>(offset), data.size(), data);
+            time += *rc::gen::element<std::int64_t>(10, 100'000);  // the second is longer than a batch goes on
+        }
+    }
+    Left sum;
+    while (!all.empty()) {
+        Left left;
+        const std::size_t next = *rc::gen::inRange<std::size_t>(0, all.size());
+        const auto at = static_cast<std::ptrdiff_t>(next);
+        RC_ASSERT(all[next]->leave(roles[next], &left) == 0);
+        sum += left;
+        all.erase(all.begin() + at);
+        roles.erase(roles.begin() + at);
+    }
+    RC_ASSERT(end_generation(place.directory, generation.number, time, sum) == 0);
+    auto reader = place.open({true, false, 0, 0, 0});
+    RC_ASSERT(read_all(*reader, 300) == model);
+}
+
+RC_GTEST_PROP(Container, TurnsOfRanksInGroupsAreInOrder, ()) {
+    // A process for each group: two of one group write to one file, where their turns are in order anyway.
+    turns_are_seen({*rc::gen::inRange<std::int64_t>(1, 5), Shape::Kind::grouped});
+}
+
+RC_GTEST_PROP(Container, TurnsOfRanksInLogsAreInOrder, ()) { turns_are_seen({0, Shape::Kind::log}); }
+
+/// An index does not grow with the time that a program takes to write.
+TEST(Container, AnHourOfWritingHasFewBatches) {
+    Place place(Shape{0, Shape::Kind::log});
+    std::int64_t time = 1'000'000;
+    Clock clock([&] { return time; });
+    const Generation generation = begin_generation(place.directory).value();
+    const Role role{false, true, 0, 0, generation.number};
+    auto log = place.open(role, clock);
+    constexpr std::int64_t writes = 100'000, hour = 3'600'000'000'000;
+    for (std::int64_t i = 0; i < writes; ++i) {
+        ASSERT_EQ(log->write_at(-1, "x", 1, 2 * i).error, 0);
+        time += hour / writes;
+    }
+    Left left;
+    ASSERT_EQ(log->leave(role, &left), 0);
+    EXPECT_LT(left.bytes, 2'600 * (56 + 2 * 48)) << "written one by one they would be " << writes * (56 + 48);
+}
+
 /// What a job that died has left is before what the next one writes, though nobody could say so at its end.
 TEST(Container, ADeadJobsStampsAreReadFromItsIndex) {
     Place place(1);

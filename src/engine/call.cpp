@@ -232,6 +232,7 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
         ++handle.totals.each_alone;
     }
     if (decision.by != By::library && call.collective && writes && handle.rebalance) rebalance(engine, handle);
+    if (call.collective && handle.container) handle.container->begin_batch();
     if (decision.by != By::library && call.collective && !writes) share_container(engine, handle);
     if (decision.by != By::library && together) outcome = move_together(engine, handle, call, decision);
     if (decision.by != By::engine && handle.container && !decision.refused)

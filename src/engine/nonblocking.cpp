@@ -32,7 +32,9 @@ int completed_request(MPI_Count bytes, MPI_Request* request) {
     return code == MPI_SUCCESS ? PMPI_Grequest_complete(*request) : code;
 }
 
-int start(Handle& handle, Call call, MPI_Request* request, FunctionRef<int()> same, FunctionRef<int()> alone) {
+int start(Handle& handle, Call call, bool is_independent, MPI_Request* request, FunctionRef<int()> same,
+          FunctionRef<int()> alone) {
+    if (!is_independent && handle.container) handle.container->begin_batch();
     bool passed = false;
     const auto passing = [&](FunctionRef<int()> real) {
         return [&passed, real] {
@@ -71,7 +73,8 @@ struct Hook<same, alone> {
         void* memory = const_cast<void*>(static_cast<const void*>(buffer));
         const auto all = [&] { return real(same); };
         const auto one = [&] { return real(alone); };
-        return start(*handle, {fh, direction, true, offset, memory, count, datatype}, request, all, one);
+        const Call made{fh, direction, true, offset, memory, count, datatype};
+        return start(*handle, made, same == alone, request, all, one);
     }
 };
 
@@ -87,7 +90,8 @@ struct Hook<same, alone> {
         void* memory = const_cast<void*>(static_cast<const void*>(buffer));
         const auto all = [&] { return real(same); };
         const auto one = [&] { return real(alone); };
-        return start(*handle, {fh, direction, false, 0, memory, count, datatype}, request, all, one);
+        const Call made{fh, direction, false, 0, memory, count, datatype};
+        return start(*handle, made, same == alone, request, all, one);
     }
 };
 

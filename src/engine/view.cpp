@@ -87,6 +87,7 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
     const auto real_with = [&](Sieving sieving) {
         return real(LibraryInfo(info, handle->strategy.stripe, sieving).get());
     };
+    if (handle->container) handle->container->begin_batch();
     const int result = info == MPI_INFO_NULL && !handle->library_sieves ? real(info) : real_with(Sieving::off);
     handle->library_sieves = false;
     layout::FileView view;

@@ -306,6 +306,37 @@ TEST_F(MappedTest, CollectiveReadsSeeWhatAllHaveWrittenBefore) {
     }
 }
 
+/// MPI orders such writes only where they are synced in between. In one file they have this order nevertheless, and PnetCDF fills variables
+/// in this way before it writes them.
+TEST_F(MappedTest, ALaterCollectiveCallWritesOverAnEarlierOne) {
+    const std::int64_t ranks = world->ranks, block = 24, calls = 40;
+    for (const char* const strategy : strategies) {
+        SCOPED_TRACE(strategy);
+        const std::string path = world->path((std::string("file.") + strategy).c_str());
+        MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+        std::string model(static_cast<std::size_t>((ranks + 3) * block), '\0');
+        for (std::int64_t call = 0; call < calls; ++call) {
+            // Each time another rank writes what others have written before, and what others will write afterwards.
+            std::string mine;
+            std::int64_t offset = 0;
+            for (std::int64_t rank = 0; rank < ranks; ++rank) {
+                const std::int64_t at = (rank + 3 * call) % ranks * block + call % 4 * block / 2;
+                const std::string text(static_cast<std::size_t>(block), static_cast<char>('a' + (call + 7 * rank) % 26));
+                model.replace(static_cast<std::size_t>(at), text.size(), text);
+                if (rank == world->rank) mine = text, offset = at;
+            }
+            EXPECT_EQ(calls_.File_write_at_all(file, offset, mine.data(), static_cast<int>(block), MPI_BYTE,
+                                               MPI_STATUS_IGNORE),
+                      MPI_SUCCESS);
+            PMPI_Barrier(MPI_COMM_WORLD);
+        }
+        while (model.back() == '\0') model.pop_back();
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        EXPECT_EQ(read_file(path), model);
+        remove_container(path);
+    }
+}
+
 TEST_F(MappedTest, DeletedOnCloseItIsGone) {
     const std::string path = world->path("file.two");
     MPI_File file =

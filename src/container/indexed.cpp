@@ -260,8 +260,8 @@ int IndexedContainer::append(const std::vector<Sealed>& batches, bool durable) {
     }
     std::string bytes;
     for (const Sealed& batch : batches)
-        bytes += encode({{batch.stamp, writer.generation, writer.rank}, own_source_, batch.entries},
-                        directory_.identity());
+        bytes +=
+            encode({{batch.stamp, writer.generation, writer.rank}, own_source_, batch.entries}, directory_.identity());
     // At a known place: what a failed attempt has left is written over by the next one.
     const storage::Transfer done = below_.write_at(index_, bytes.data(), std::ssize(bytes), index_bytes_);
     if (done.error != 0) {

@@ -321,7 +321,8 @@ TEST_F(MappedTest, ALaterCollectiveCallWritesOverAnEarlierOne) {
             std::int64_t offset = 0;
             for (std::int64_t rank = 0; rank < ranks; ++rank) {
                 const std::int64_t at = (rank + 3 * call) % ranks * block + call % 4 * block / 2;
-                const std::string text(static_cast<std::size_t>(block), static_cast<char>('a' + (call + 7 * rank) % 26));
+                const std::string text(static_cast<std::size_t>(block),
+                                       static_cast<char>('a' + (call + 7 * rank) % 26));
                 model.replace(static_cast<std::size_t>(at), text.size(), text);
                 if (rank == world->rank) mine = text, offset = at;
             }

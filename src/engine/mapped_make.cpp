@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "container/generations.hpp"
@@ -112,10 +113,10 @@ Told find_or_make(Engine& engine, Handle& handle, const Found& found, const plan
     std::string problem;
     int error = 0;
     {
-        std::optional<StubLock> lock;
+        std::unique_ptr<StubLock> lock;
         {
             const StorageScope scope(engine);
-            if (handle.writable) lock.emplace(handle.descriptor.number);
+            if (handle.writable) lock = std::make_unique<StubLock>(handle.descriptor.number);
             why = why_shared(handle, rule);
             // Another job may have made it since we looked.
             if (!why.empty()) {

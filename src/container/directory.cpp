@@ -281,8 +281,8 @@ int remove(const Directory& directory) {
         note(::rmdir(folder.c_str()));
     }
     for (const std::string& name : names_in(directory.path).names) {
-        if (name == "about" || name == "whole" || name == "gone" || number_after(name, "open.") ||
-            number_after(name, "closed."))
+        if (name == "about" || name == "whole" || name == "gone" || name == "atomic" || name.starts_with("pointer.") ||
+            number_after(name, "open.") || number_after(name, "closed."))
             note(::unlink((directory.path + "/" + name).c_str()));
     }
     note(::rmdir(directory.path.c_str()));

@@ -3,6 +3,7 @@
 //   .ioweir-ID/about                        for a person, and for whoever looks for orphans: the stub's text and its name
 //   .ioweir-ID/open.G, closed.G             generation G of writing is under way (or its job has died), or is complete
 //   .ioweir-ID/whole                        the ordinary file that is to take the stub's place (merge.hpp)
+//   .ioweir-ID/atomic, pointer.O            the lock of atomic mode; the shared file pointer of one MPI_File_open (locked_file.hpp)
 //   .ioweir-ID/group.N/data                 grouped: whose they are, and the bytes of group N, in the logical file's order
 //   .ioweir-ID/group.N/index.G.R            who wrote what of it: rank R in generation G (index.hpp)
 //   .ioweir-ID/logs.F/data.G.R, index.G.R   log: the same of each writer, in folder F = R modulo 64

@@ -8,10 +8,11 @@
 #include <optional>
 #include <string>
 
+#include "engine/atomic_mode.hpp"
 #include "engine/mapped.hpp"
+#include "engine/packed.hpp"
 #include "engine/parts.hpp"
 #include "engine/rebalance.hpp"
-#include "engine/scratch.hpp"
 #include "layout/mpi/flatten.hpp"
 #include "planner/plan.hpp"
 
@@ -30,17 +31,35 @@ struct Decision {
     std::int64_t first_byte = 0;       ///< of the view's data
     std::int64_t position_etypes = 0;  ///< where an individual pointer stands
     bool refused = false;              ///< the library will refuse the call, and move nothing
+    Packing packing{};                 ///< without `type`
 };
 
 Decision alone(std::string reason) { return {By::library_alone, std::move(reason), nullptr, 0, 0, 0}; }
 Decision refused(std::string reason) { return {By::library_alone, std::move(reason), nullptr, 0, 0, 0, true}; }
 
+/// Gives decision.type and decision.packing, or says why there are none.
+std::string look_at_memory(const Handle& handle, const Call& call, Decision& decision) {
+    const auto flat = layout::flatten(call.datatype);
+    MPI_Count size = 0;
+    if (flat.ok()) {
+        size = flat.value()->size;
+    } else {
+        PMPI_Type_size_x(call.datatype, &size);
+        if (size > INT_MAX) return "the memory datatype: " + flat.error().message();
+    }
+    decision.packing = {size, handle.external32};
+    if (flat.ok() && !handle.external32) decision.type = flat.value();
+    return {};
+}
+
 Decision decide(Engine& engine, Handle& handle, const Call& call) {
     if (!handle.engaged) return {By::library, handle.refusal, nullptr, 0, 0, 0};
     if (!handle.view_refusal.empty()) return {By::library, handle.view_refusal, nullptr, 0, 0, 0};
-    int atomic = 0;
-    PMPI_File_get_atomicity(call.fh, &atomic);
-    if (atomic != 0) return {By::library, "atomic mode", nullptr, 0, 0, 0};
+    if (!handle.container) {  // which has its own
+        int atomic = 0;
+        PMPI_File_get_atomicity(call.fh, &atomic);
+        if (atomic != 0) return {By::library, "atomic mode", nullptr, 0, 0, 0};
+    }
 
     // From here on other ranks may see it differently. Faulty arguments are the library's to complain about.
     if (call.count < 0 || call.datatype == MPI_DATATYPE_NULL || (call.explicit_offset && call.offset < 0)) {
@@ -49,15 +68,8 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
     if (!(call.direction == Direction::read ? handle.readable : handle.writable))
         return refused("against the access mode");
     Decision decision;
-    const auto flat = layout::flatten(call.datatype);
-    MPI_Count size = 0;
-    if (flat.ok()) {
-        decision.type = flat.value();
-        size = decision.type->size;
-    } else {
-        PMPI_Type_size_x(call.datatype, &size);
-        if (size > INT_MAX) return alone("the memory datatype: " + flat.error().message());
-    }
+    if (const std::string why = look_at_memory(handle, call, decision); !why.empty()) return alone(why);
+    const MPI_Count size = decision.packing.bytes;
     MPI_Offset position = call.offset;
     // In a view without data the pointer stands still; ROMIO would divide by its size.
     if (!call.explicit_offset && handle.view_bytes == 0) position = 0;
@@ -102,33 +114,15 @@ Outcome move_bytes(Engine& engine, Handle& handle, Direction direction, const Me
     return outcome;
 }
 
-/// For datatypes that cannot be flattened: MPI packs them into a bounded buffer, a number of instances at a time. Reading packs
-/// first as well, so that what lies behind the end of the file keeps its memory as it was.
-Outcome move_packed(Engine& engine, Handle& handle, const Call& call, const Decision& decision) {
-    constexpr std::int64_t buffer_bytes = 16 << 20;
-    MPI_Count lower = 0, extent = 0;
-    PMPI_Type_get_extent_x(call.datatype, &lower, &extent);
-    const std::int64_t size = decision.bytes / std::max<MPI_Count>(1, call.count);
-    const std::int64_t instances =
-        std::clamp<std::int64_t>(buffer_bytes / std::max<std::int64_t>(1, size), 1, call.count);
-    Scratch packed(std::max(buffer_bytes, size));
-    const auto bytes_type = layout::flatten(MPI_BYTE).value();
-    Outcome sum;
-    for (std::int64_t i = 0; i < call.count && sum.error == 0; i += instances) {
-        const int now = static_cast<int>(std::min<std::int64_t>(instances, call.count - i));
-        auto* memory = reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(call.buffer) + i * extent);
-        int place = 0;
-        PMPI_Pack(memory, now, call.datatype, packed.data(), static_cast<int>(now * size), &place, MPI_COMM_SELF);
-        const Memory chunk{packed.data(), bytes_type.get(), now * size};
-        const Outcome outcome = move_bytes(engine, handle, call.direction, chunk, decision.first_byte + i * size);
-        if (call.direction == Direction::read) {
-            place = 0;
-            PMPI_Unpack(packed.data(), static_cast<int>(now * size), &place, memory, now, call.datatype, MPI_COMM_SELF);
-        }
-        sum = {sum.bytes + outcome.bytes, outcome.error, sum.operations + outcome.operations};
-        if (outcome.bytes < chunk.bytes) break;
+/// This rank's bytes, by itself.
+Outcome move_alone(Engine& engine, Handle& handle, const Call& call, const Decision& decision) {
+    if (decision.type) {
+        const Memory memory{static_cast<std::byte*>(call.buffer), decision.type.get(), decision.bytes};
+        return move_bytes(engine, handle, call.direction, memory, decision.first_byte);
     }
-    return sum;
+    return move_packed(call, decision.packing, [&](const Memory& part, std::int64_t before) {
+        return move_bytes(engine, handle, call.direction, part, decision.first_byte + before);
+    });
 }
 
 /// Status, pointer, error handler.
@@ -225,7 +219,9 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     }
     std::optional<Outcome> outcome;
     const bool writes = call.direction == Direction::write;
-    bool together = call.collective && handle.team && (writes || handle.effects.reads_together);
+    // Aggregators would mix what overlaps.
+    const bool atomic = is_atomic(handle);
+    bool together = call.collective && handle.team && !atomic && (writes || handle.effects.reads_together);
     if (together &&
         !planner::may_collect(handle.strategy, handle.view_piece_bytes, writes, handle.team->group->crowded())) {
         together = false;
@@ -233,7 +229,7 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     }
     if (decision.by != By::library && call.collective && writes && handle.rebalance) rebalance(engine, handle);
     if (call.collective && handle.container) handle.container->begin_batch();
-    if (decision.by != By::library && call.collective && !writes) share_container(engine, handle);
+    if (decision.by != By::library && call.collective && !writes && !atomic) share_container(engine, handle);
     if (decision.by != By::library && together) outcome = move_together(engine, handle, call, decision);
     if (decision.by != By::engine && handle.container && !decision.refused)
         return refuse_container(handle, call, decision.reason);
@@ -244,9 +240,9 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
         return decision.by == By::library ? same() : independent();
     }
     if (!outcome) {
-        const Memory memory{static_cast<std::byte*>(call.buffer), decision.type.get(), decision.bytes};
-        outcome = decision.type ? move_bytes(engine, handle, call.direction, memory, decision.first_byte)
-                                : move_packed(engine, handle, call, decision);
+        const auto move = [&] { return move_alone(engine, handle, call, decision); };
+        const bool locks = atomic && decision.bytes > 0;
+        outcome = locks ? move_atomically(engine, handle, call.direction, move) : move();
     }
     if (outcome->error == EIO) say_container_problem(engine, handle);
     count(handle, call.direction, *outcome, started);
@@ -254,6 +250,17 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
 }
 
 }  // namespace
+
+std::int64_t etypes_wanted(Engine& engine, Handle& handle, Call call) {
+    call.explicit_offset = true;
+    call.offset = 0;
+    try {
+        const Decision decision = decide(engine, handle, call);
+        return decision.by == By::engine ? decision.bytes / handle.view.etype_bytes : -1;
+    } catch (const std::bad_alloc&) {
+        return -1;
+    }
+}
 
 bool descriptor_is_usable(Engine& engine, Handle& handle) {
     const std::lock_guard guard(handle.descriptor_lock);

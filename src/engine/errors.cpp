@@ -28,6 +28,8 @@ int error_class(int error) {
             return MPI_ERR_ACCESS;
         case EFAULT:
             return MPI_ERR_BUFFER;
+        case EOPNOTSUPP:
+            return MPI_ERR_UNSUPPORTED_OPERATION;
         default:
             return MPI_ERR_IO;
     }

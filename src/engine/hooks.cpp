@@ -114,7 +114,7 @@ void install(const FileCalls& below, FileCalls& hooks, Options options, Host hos
     if (below.File_set_info != nullptr) hooks.File_set_info = hook_set_info;
     if (below.File_sync != nullptr) hooks.File_sync = hook_sync;
     if (below.File_delete != nullptr) hooks.File_delete = hook_delete;
-    count_left_calls(below, hooks);
+    hook_shared_calls(below, hooks);
     hook_split_collectives(below, hooks);
     hook_nonblocking_calls(below, hooks);
     hook_sizes(below, hooks);

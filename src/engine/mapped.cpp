@@ -1,6 +1,8 @@
 #include "engine/mapped.hpp"
 
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -11,9 +13,11 @@
 #include "container/generations.hpp"
 #include "container/locks.hpp"
 #include "container/subfiles.hpp"
+#include "engine/atomic_mode.hpp"
 #include "engine/mapped_make.hpp"
 #include "engine/parts.hpp"
 #include "engine/rebalance.hpp"
+#include "engine/shared_pointer.hpp"
 #include "planner/plan.hpp"
 
 namespace ioweir::engine {
@@ -66,6 +70,22 @@ std::string place_of_log(const std::vector<std::string>& targets, int rank, int 
     return targets[static_cast<std::size_t>(writer % count)];
 }
 
+/// Drawn at random.
+std::int64_t number_of_open() {
+    std::int64_t number = 0;
+    if (::getrandom(&number, sizeof number, 0) != sizeof number)
+        number = container::realtime_ns() ^ (std::int64_t{::getpid()} << 32);
+    return number;
+}
+
+/// Where both pointers stand before a view is set: at the end of the logical file with MPI_MODE_APPEND (MPI 4.0, section 14.2.1).
+std::int64_t first_position(Engine& engine, Handle& handle, MPI_Comm comm, int amode) {
+    if ((amode & MPI_MODE_APPEND) == 0) return 0;
+    std::int64_t bytes = handle.rank == 0 ? container_size(engine, handle) : 0;
+    PMPI_Bcast(&bytes, 1, MPI_INT64_T, 0, comm);
+    return bytes < 0 ? 0 : bytes;
+}
+
 /// The lowest rank that failed, or the number of ranks.
 int first_failed(MPI_Comm comm, int rank, int size, bool good) {
     int mine = good ? size : rank;
@@ -110,7 +130,10 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     }
     Told told;
     container::DirectoryHold hold;  // until all ranks have theirs
-    if (handle.rank == 0) told = prepare(engine, handle, found, rule, placing, hold);
+    if (handle.rank == 0) {
+        told = prepare(engine, handle, found, rule, placing, hold);
+        told.open = number_of_open();
+    }
     tell(comm, told);
     if (told.kind < 0) return static_cast<int>(-told.kind);
     if (told.kind == Told::changed) return open_again;
@@ -139,6 +162,10 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     if (failed == handle.size) {
         handle.deletes_on_close = (amode & MPI_MODE_DELETE_ON_CLOSE) != 0;
         handle.storage = handle.container.get();
+        handle.begin = first_position(engine, handle, comm, amode);
+        handle.shared_pointer = std::make_shared<SharedPointer>(engine.backend, directory.path,
+                                                                static_cast<std::uint64_t>(told.open), handle.begin);
+        handle.atomic = std::make_shared<AtomicMode>(engine.backend, directory.path);
         begin_rebalance(engine, handle, rule);
         return MPI_SUCCESS;
     }
@@ -210,6 +237,10 @@ void close_container(Engine& engine, Handle& handle) {
     if (!handle.container) return;
     const StorageScope scope(engine);
     const container::Directory directory = handle.container->directory();
+    // All ranks have agreed since their last call by it; whoever has used it removes it.
+    handle.shared_pointer->remove();
+    handle.shared_pointer = nullptr;
+    handle.atomic = nullptr;
     handle.storage = &engine.backend;
     handle.container = nullptr;
     if (!handle.deletes_on_close) return;
@@ -239,7 +270,8 @@ int set_container_size(Engine& engine, Handle& handle, std::int64_t bytes, bool 
     return static_cast<int>(told[0]);
 }
 
-std::int64_t container_size(Engine& engine, const Handle& handle) {
+std::int64_t container_size(Engine& engine, Handle& handle) {
+    if (look_atomically(engine, handle) != 0) return -1;
     const StorageScope scope(engine);
     return handle.container->length();
 }

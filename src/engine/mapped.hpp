@@ -55,7 +55,7 @@ void close_container(Engine& engine, Handle& handle);
 [[nodiscard]] int set_container_size(Engine& engine, Handle& handle, std::int64_t bytes, bool exact);
 
 /// Of the logical file: negative if it cannot be told.
-[[nodiscard]] std::int64_t container_size(Engine& engine, const Handle& handle);
+[[nodiscard]] std::int64_t container_size(Engine& engine, Handle& handle);
 
 /// The file at a path is about to be deleted: if it is a stub, so is what it stands for, afterwards. In between nobody else makes an
 /// ordinary file of it. Needs no other rank.

@@ -20,6 +20,7 @@ struct Told {
     std::int64_t version = container::newest_version;
     std::int64_t generation = 0;
     std::int64_t stamp = 0;  ///< the largest that is there
+    std::int64_t open = 0;   ///< a number that no other open of the container has
     std::array<char, 32> id{};
 
     static constexpr std::int64_t changed = 3;  ///< the stub is not there any more

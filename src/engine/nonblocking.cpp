@@ -1,6 +1,6 @@
 // Non-blocking calls: the rank moves its own bytes at once by the direct path, also in a collective call, because no operation
 // may need another rank to enter a call after its initiation. What the program gets is a generalised request that is complete.
-// What does not live here: moving the bytes (call.cpp); the forms with a shared pointer (left_calls.cpp).
+// What does not live here: moving the bytes (call.cpp); the forms with a shared pointer (shared_calls.cpp).
 //
 // An error of the storage is returned by the call and goes to the file's error handler there, as ROMIO does with what it finishes
 // at once: an error of a generalised request would go to that of MPI_COMM_WORLD, which ends the program by default. The
@@ -32,28 +32,6 @@ int completed_request(MPI_Count bytes, MPI_Request* request) {
     return code == MPI_SUCCESS ? PMPI_Grequest_complete(*request) : code;
 }
 
-int start(Handle& handle, Call call, bool is_independent, MPI_Request* request, FunctionRef<int()> same,
-          FunctionRef<int()> alone) {
-    if (!is_independent && handle.container) handle.container->begin_batch();
-    bool passed = false;
-    const auto passing = [&](FunctionRef<int()> real) {
-        return [&passed, real] {
-            passed = true;
-            return real();
-        };
-    };
-    const auto all = passing(same);
-    const auto one = passing(alone);
-    MPI_Status status;
-    call.status = &status;
-    const int result = transfer(*engine(), handle, call, all, one);
-    if (passed) return result;
-    MPI_Count bytes = 0;
-    PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
-    const int made = completed_request(bytes, request);
-    return result != MPI_SUCCESS ? result : made;
-}
-
 /// The hook for member `same` of the table, whose form for one rank is member `alone`, by the shape of its parameters.
 template <auto same, auto alone>
 struct Hook;
@@ -73,8 +51,8 @@ struct Hook<same, alone> {
         void* memory = const_cast<void*>(static_cast<const void*>(buffer));
         const auto all = [&] { return real(same); };
         const auto one = [&] { return real(alone); };
-        const Call made{fh, direction, true, offset, memory, count, datatype};
-        return start(*handle, made, same == alone, request, all, one);
+        if (same != alone && handle->container) handle->container->begin_batch();
+        return start_nonblocking(*handle, {fh, direction, true, offset, memory, count, datatype}, request, all, one);
     }
 };
 
@@ -90,8 +68,8 @@ struct Hook<same, alone> {
         void* memory = const_cast<void*>(static_cast<const void*>(buffer));
         const auto all = [&] { return real(same); };
         const auto one = [&] { return real(alone); };
-        const Call made{fh, direction, false, 0, memory, count, datatype};
-        return start(*handle, made, same == alone, request, all, one);
+        if (same != alone && handle->container) handle->container->begin_batch();
+        return start_nonblocking(*handle, {fh, direction, false, 0, memory, count, datatype}, request, all, one);
     }
 };
 
@@ -101,6 +79,27 @@ void put(const FileCalls& below, FileCalls& hooks) {
 }
 
 }  // namespace
+
+int start_nonblocking(Handle& handle, Call call, MPI_Request* request, FunctionRef<int()> same,
+                      FunctionRef<int()> alone) {
+    bool passed = false;
+    const auto passing = [&](FunctionRef<int()> real) {
+        return [&passed, real] {
+            passed = true;
+            return real();
+        };
+    };
+    const auto all = passing(same);
+    const auto one = passing(alone);
+    MPI_Status status;
+    call.status = &status;
+    const int result = transfer(*engine(), handle, call, all, one);
+    if (passed) return result;
+    MPI_Count bytes = 0;
+    PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+    const int made = completed_request(bytes, request);
+    return result != MPI_SUCCESS ? result : made;
+}
 
 void hook_nonblocking_calls(const FileCalls& below, FileCalls& hooks) {
     using F = FileCalls;

@@ -293,6 +293,8 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
         const int failure = engage(engine, *handle, comm, amode, found, candidate.rule);
         if (failure == open_again && may_repeat) return leave_open(engine, *handle, fh);
         if (failure != MPI_SUCCESS) return give_up(engine, *handle, fh, failure == open_again ? MPI_ERR_IO : failure);
+        // With MPI_MODE_APPEND the library's pointer stands at the end of the stub.
+        if (handle->container && (amode & MPI_MODE_APPEND) != 0) PMPI_File_seek(*fh, handle->begin, MPI_SEEK_SET);
     } else if (handle->refusal.empty()) {
         handle->refusal = "not possible on another rank";
     }

@@ -40,10 +40,23 @@ struct Call {
 [[nodiscard]] bool descriptor_is_usable(Engine& engine, Handle& handle);
 /// `same` is the real function, which may be collective; `independent` its form that needs no other rank.
 int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same, FunctionRef<int()> independent);
+/// How many etypes of the view the call would move, whatever its offset; -1: transfer() will not have the engine move it. Needs no other
+/// rank.
+[[nodiscard]] std::int64_t etypes_wanted(Engine& engine, Handle& handle, Call call);
 
 // split.cpp and nonblocking.cpp: put their calls into `hooks`, where the real library has them.
 void hook_split_collectives(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 void hook_nonblocking_calls(const mpi::FileCalls& below, mpi::FileCalls& hooks);
+/// A split collective: the whole of `call`, and what came of it. `alone` is the real blocking form for one rank.
+int begin_split(Handle& handle, SplitCollective::Kind kind, Call call, FunctionRef<int()> real,
+                FunctionRef<int(MPI_Status*)> alone);
+int end_split(Handle& handle, SplitCollective::Kind kind, MPI_File fh, MPI_Status* status, FunctionRef<int()> real);
+/// The whole of `call`, and a request that is complete.
+int start_nonblocking(Handle& handle, Call call, MPI_Request* request, FunctionRef<int()> same,
+                      FunctionRef<int()> alone);
+
+// shared_calls.cpp: calls by the shared file pointer. Those of containers are the engine's, others are the MPI library's and counted.
+void hook_shared_calls(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 
 // errors.cpp: what went wrong, and who has been told.
 [[nodiscard]] int error_class(int error);  ///< MPI's class for an errno value
@@ -96,9 +109,8 @@ struct WaitingSize {
 void forget_size(Handle& handle);
 /// An errno value.
 [[nodiscard]] int grow(Engine& engine, Handle& handle, std::int64_t bytes);
-
-// left_calls.cpp: replaces in `hooks` the data calls that are only counted.
-void count_left_calls(const mpi::FileCalls& below, mpi::FileCalls& hooks);
+/// Of a container: etypes of the view before the end of the logical file of so many bytes, a part counting as one.
+[[nodiscard]] MPI_Offset container_end(const Handle& handle, std::int64_t bytes);
 
 // verify.cpp: does the file hold it? Collective over the handle's group; after the real close.
 void verify_written(Engine& engine, Handle& handle);

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "engine/atomic_mode.hpp"
 #include "engine/mapped.hpp"
 #include "engine/parts.hpp"
 
@@ -122,11 +123,6 @@ void settle(MPI_File fh) {
     if (handle && handle->file) settle_size(*engine(), *handle->file);
 }
 
-/// Etypes of the view before the end of the logical file, a part counting as one.
-MPI_Offset container_end(const Handle& handle, std::int64_t bytes) {
-    return ceil_divide(handle.view.data_before(bytes), handle.view.etype_bytes);
-}
-
 int hook_seek(MPI_File fh, MPI_Offset offset, int whence) {
     if (const std::shared_ptr<Handle> mapped = engine()->find(fh);
         mapped && mapped->container && whence == MPI_SEEK_END) {
@@ -138,11 +134,6 @@ int hook_seek(MPI_File fh, MPI_Offset offset, int whence) {
     return engine()->below.File_seek(fh, offset, whence);
 }
 
-int hook_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
-    if (whence == MPI_SEEK_END) settle(fh);
-    return engine()->below.File_seek_shared(fh, offset, whence);
-}
-
 int hook_preallocate(MPI_File fh, MPI_Offset size) {
     if (const std::shared_ptr<Handle> mapped = engine()->find(fh); mapped && mapped->container)
         return raise(fh, set_container_size(*engine(), *mapped, size, false));
@@ -151,13 +142,17 @@ int hook_preallocate(MPI_File fh, MPI_Offset size) {
 }
 
 int hook_set_atomicity(MPI_File fh, int flag) {
-    if (const std::shared_ptr<Handle> mapped = engine()->find(fh); mapped && mapped->container && flag != 0)
-        return raise(fh, MPI_ERR_UNSUPPORTED_OPERATION);
+    if (const std::shared_ptr<Handle> mapped = engine()->find(fh); mapped && mapped->container)
+        return set_container_atomicity(*engine(), *mapped, fh, flag);
     if (flag != 0) settle(fh);
     return engine()->below.File_set_atomicity(fh, flag);
 }
 
 }  // namespace
+
+MPI_Offset container_end(const Handle& handle, std::int64_t bytes) {
+    return ceil_divide(handle.view.data_before(bytes), handle.view.etype_bytes);
+}
 
 int grow(Engine& engine, Handle& handle, std::int64_t bytes) {
     const std::int64_t now = length(engine, handle);
@@ -201,13 +196,12 @@ void forget_size(Handle& handle) {
 
 void hook_sizes(const FileCalls& below, FileCalls& hooks) {
     if (below.File_set_size == nullptr || below.File_get_size == nullptr || below.File_seek == nullptr ||
-        below.File_seek_shared == nullptr || below.File_preallocate == nullptr || below.File_set_atomicity == nullptr) {
+        below.File_preallocate == nullptr || below.File_set_atomicity == nullptr) {
         return;
     }
     hooks.File_set_size = hook_set_size;
     hooks.File_get_size = hook_get_size;
     hooks.File_seek = hook_seek;
-    hooks.File_seek_shared = hook_seek_shared;
     hooks.File_preallocate = hook_preallocate;
     hooks.File_set_atomicity = hook_set_atomicity;
 }

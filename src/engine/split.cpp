@@ -1,6 +1,6 @@
 // Split collectives: begin does all of it, as a collective call; end hands out what came of it. So that no rank ever waits between
 // the two, and the memory may be used for anything after begin.
-// What does not live here: moving the bytes (call.cpp); the forms with a shared pointer (left_calls.cpp).
+// What does not live here: moving the bytes (call.cpp); the forms with a shared pointer (shared_calls.cpp).
 //
 // An error of the storage belongs to end, which MPI programs check last. Faulty arguments are reported by begin, and nothing is
 // begun then. End does not compare its buffer with begin's: no MPI library does, and Fortran may pass copies.
@@ -14,7 +14,73 @@ namespace {
 using mpi::FileCalls;
 using Kind = SplitCollective::Kind;
 
-int begin(Handle& handle, Kind kind, Call call, FunctionRef<int()> real, FunctionRef<int(MPI_Status*)> alone) {
+/// The hook for member `first`, whose form for one rank that blocks is member `single`, by the shape of its parameters.
+template <Kind kind, auto first, auto single>
+struct Begin;
+
+template <Kind kind, typename Buffer, typename Count,
+          int (*FileCalls::*first)(MPI_File, MPI_Offset, Buffer*, Count, MPI_Datatype),
+          int (*FileCalls::*single)(MPI_File, MPI_Offset, Buffer*, Count, MPI_Datatype, MPI_Status*)>
+struct Begin<kind, first, single> {
+    static int call(MPI_File fh, MPI_Offset offset, Buffer* buffer, Count count, MPI_Datatype datatype) {
+        const FileCalls& below = engine()->below;
+        const auto real = [&] { return (below.*first)(fh, offset, buffer, count, datatype); };
+        const auto alone = [&](MPI_Status* status) {
+            return (below.*single)(fh, offset, buffer, count, datatype, status);
+        };
+        const std::shared_ptr<Handle> handle = engine()->find(fh);
+        if (!handle) return real();
+        const auto direction = std::is_const_v<Buffer> ? Direction::write : Direction::read;
+        void* memory = const_cast<void*>(static_cast<const void*>(buffer));
+        return begin_split(*handle, kind, {fh, direction, true, offset, memory, count, datatype}, real, alone);
+    }
+};
+
+template <Kind kind, typename Buffer, typename Count, int (*FileCalls::*first)(MPI_File, Buffer*, Count, MPI_Datatype),
+          int (*FileCalls::*single)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Status*)>
+struct Begin<kind, first, single> {
+    static int call(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype) {
+        const FileCalls& below = engine()->below;
+        const auto real = [&] { return (below.*first)(fh, buffer, count, datatype); };
+        const auto alone = [&](MPI_Status* status) { return (below.*single)(fh, buffer, count, datatype, status); };
+        const std::shared_ptr<Handle> handle = engine()->find(fh);
+        if (!handle) return real();
+        const auto direction = std::is_const_v<Buffer> ? Direction::write : Direction::read;
+        void* memory = const_cast<void*>(static_cast<const void*>(buffer));
+        return begin_split(*handle, kind, {fh, direction, false, 0, memory, count, datatype}, real, alone);
+    }
+};
+
+template <Kind kind, auto last>
+struct End;
+
+template <Kind kind, typename Buffer, int (*FileCalls::*last)(MPI_File, Buffer*, MPI_Status*)>
+struct End<kind, last> {
+    static int call(MPI_File fh, Buffer* buffer, MPI_Status* status) {
+        const auto real = [&] { return (engine()->below.*last)(fh, buffer, status); };
+        const std::shared_ptr<Handle> handle = engine()->find(fh);
+        return handle ? end_split(*handle, kind, fh, status, real) : real();
+    }
+};
+
+template <Kind kind, auto first, auto single>
+void put_begin(const FileCalls& below, FileCalls& hooks) {
+    if (below.*first != nullptr && below.*single != nullptr) hooks.*first = &Begin<kind, first, single>::call;
+}
+
+/// A kind with its large-count form.
+template <Kind kind, auto first, auto single, auto first_large, auto single_large, auto last>
+void put(const FileCalls& below, FileCalls& hooks) {
+    if (below.*last == nullptr) return;
+    put_begin<kind, first, single>(below, hooks);
+    put_begin<kind, first_large, single_large>(below, hooks);
+    hooks.*last = &End<kind, last>::call;
+}
+
+}  // namespace
+
+int begin_split(Handle& handle, SplitCollective::Kind kind, Call call, FunctionRef<int()> real,
+                FunctionRef<int(MPI_Status*)> alone) {
     if (handle.split.kind != Kind::none && !handle.split.by_library) return raise(call.fh, MPI_ERR_REQUEST);
     SplitCollective begun;
     begun.kind = kind;
@@ -36,7 +102,7 @@ int begin(Handle& handle, Kind kind, Call call, FunctionRef<int()> real, Functio
     return MPI_SUCCESS;
 }
 
-int end(Handle& handle, Kind kind, MPI_File fh, MPI_Status* status, FunctionRef<int()> real) {
+int end_split(Handle& handle, SplitCollective::Kind kind, MPI_File fh, MPI_Status* status, FunctionRef<int()> real) {
     const bool unknown = handle.split.kind == Kind::none && !handle.engaged;
     if (handle.split.by_library || unknown) {
         handle.split = {};
@@ -52,71 +118,6 @@ int end(Handle& handle, Kind kind, MPI_File fh, MPI_Status* status, FunctionRef<
     }
     return raise(fh, done.result);
 }
-
-/// The hook for member `first`, whose form for one rank that blocks is member `single`, by the shape of its parameters.
-template <Kind kind, auto first, auto single>
-struct Begin;
-
-template <Kind kind, typename Buffer, typename Count,
-          int (*FileCalls::*first)(MPI_File, MPI_Offset, Buffer*, Count, MPI_Datatype),
-          int (*FileCalls::*single)(MPI_File, MPI_Offset, Buffer*, Count, MPI_Datatype, MPI_Status*)>
-struct Begin<kind, first, single> {
-    static int call(MPI_File fh, MPI_Offset offset, Buffer* buffer, Count count, MPI_Datatype datatype) {
-        const FileCalls& below = engine()->below;
-        const auto real = [&] { return (below.*first)(fh, offset, buffer, count, datatype); };
-        const auto alone = [&](MPI_Status* status) {
-            return (below.*single)(fh, offset, buffer, count, datatype, status);
-        };
-        const std::shared_ptr<Handle> handle = engine()->find(fh);
-        if (!handle) return real();
-        const auto direction = std::is_const_v<Buffer> ? Direction::write : Direction::read;
-        void* memory = const_cast<void*>(static_cast<const void*>(buffer));
-        return begin(*handle, kind, {fh, direction, true, offset, memory, count, datatype}, real, alone);
-    }
-};
-
-template <Kind kind, typename Buffer, typename Count, int (*FileCalls::*first)(MPI_File, Buffer*, Count, MPI_Datatype),
-          int (*FileCalls::*single)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Status*)>
-struct Begin<kind, first, single> {
-    static int call(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype) {
-        const FileCalls& below = engine()->below;
-        const auto real = [&] { return (below.*first)(fh, buffer, count, datatype); };
-        const auto alone = [&](MPI_Status* status) { return (below.*single)(fh, buffer, count, datatype, status); };
-        const std::shared_ptr<Handle> handle = engine()->find(fh);
-        if (!handle) return real();
-        const auto direction = std::is_const_v<Buffer> ? Direction::write : Direction::read;
-        void* memory = const_cast<void*>(static_cast<const void*>(buffer));
-        return begin(*handle, kind, {fh, direction, false, 0, memory, count, datatype}, real, alone);
-    }
-};
-
-template <Kind kind, auto last>
-struct End;
-
-template <Kind kind, typename Buffer, int (*FileCalls::*last)(MPI_File, Buffer*, MPI_Status*)>
-struct End<kind, last> {
-    static int call(MPI_File fh, Buffer* buffer, MPI_Status* status) {
-        const auto real = [&] { return (engine()->below.*last)(fh, buffer, status); };
-        const std::shared_ptr<Handle> handle = engine()->find(fh);
-        return handle ? end(*handle, kind, fh, status, real) : real();
-    }
-};
-
-template <Kind kind, auto first, auto single>
-void put_begin(const FileCalls& below, FileCalls& hooks) {
-    if (below.*first != nullptr && below.*single != nullptr) hooks.*first = &Begin<kind, first, single>::call;
-}
-
-/// A kind with its large-count form.
-template <Kind kind, auto first, auto single, auto first_large, auto single_large, auto last>
-void put(const FileCalls& below, FileCalls& hooks) {
-    if (below.*last == nullptr) return;
-    put_begin<kind, first, single>(below, hooks);
-    put_begin<kind, first_large, single_large>(below, hooks);
-    hooks.*last = &End<kind, last>::call;
-}
-
-}  // namespace
 
 void hook_split_collectives(const FileCalls& below, FileCalls& hooks) {
     using F = FileCalls;

@@ -25,7 +25,9 @@ namespace ioweir::engine {
 
 struct Handle;
 struct Rebalance;
+struct AtomicMode;
 class BehindDesk;
+class SharedPointer;
 struct Behind;
 
 /// Keyed by the file and not by the handle: PnetCDF has a file open twice.
@@ -86,7 +88,7 @@ struct Totals {
 
 /// A split collective between its begin and its end. A handle has one at a time (MPI 4.0, section 14.4.5).
 struct SplitCollective {
-    enum class Kind { none, read_all, write_all, read_at_all, write_at_all };
+    enum class Kind { none, read_all, write_all, read_at_all, write_at_all, read_ordered, write_ordered };
     Kind kind = Kind::none;
     bool by_library = false;  ///< the real end must be called
     int result = MPI_SUCCESS;
@@ -125,6 +127,9 @@ struct Handle {
     container::Role role;                             ///< of this handle, in it
     container::Left left;                             ///< of its index, by this process, once it was left
     std::atomic<bool> said_problem{false};            ///< the user knows why it cannot be read
+    std::shared_ptr<SharedPointer> shared_pointer;    ///< those of a container; else the MPI library has its own
+    std::shared_ptr<AtomicMode> atomic;               ///< the same
+    std::int64_t begin = 0;                           ///< where its pointers stand at first (MPI_MODE_APPEND)
     std::int64_t shared_stamp = 0;         ///< of what all ranks have told each other before a collective read
     bool deletes_on_close = false;         ///< the container too
     std::shared_ptr<Rebalance> rebalance;  ///< slow targets are watched for; agreed by all ranks
@@ -144,6 +149,7 @@ struct Handle {
     bool library_sieves = false;                ///< agreed by all ranks, for the present view: see view.cpp
     std::int64_t view_bytes =
         INT64_MAX;             ///< of the view's data that can be followed; behind them tiles lie in each other
+    bool external32 = false;   ///< the data representation of the present view; else as in memory; containers only
     std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not
 
     SplitCollective split;

@@ -7,6 +7,7 @@
 
 #include "engine/hints.hpp"
 #include "engine/parts.hpp"
+#include "engine/shared_pointer.hpp"
 #include "layout/mpi/flatten.hpp"
 
 namespace ioweir::engine {
@@ -20,28 +21,54 @@ std::shared_ptr<const layout::FlatType> one_tile(const layout::FlatType& type) {
     return tile;
 }
 
+/// What set_view() was given.
+struct Wanted {
+    MPI_Offset displacement = 0;
+    MPI_Datatype etype{}, filetype{};
+    const char* representation = nullptr;
+};
+
+/// A view that can be followed.
+struct Followed {
+    layout::FileView view;
+    std::int64_t bytes = 0;  ///< of its data
+    bool external32 = false;
+};
+
+/// How the file's bytes are to be understood, or why not. Of shared files only those in `native` are followed.
+std::string understand(const Handle& handle, const Wanted& wanted, Followed& followed) {
+    if (wanted.representation == nullptr) return "no data representation";
+    const auto is = [&](const char* name) { return ::strcasecmp(wanted.representation, name) == 0; };
+    if (is("native")) return {};
+    if (!handle.container) return "a data representation other than native";
+    if (is("internal")) return {};  // as in ROMIO
+    if (!is("external32")) return "a data representation other than native, internal and external32";
+    followed.external32 = true;
+    return {};
+}
+
 /// The view as extents, or why not. Where each tile ascends but reaches into the next one (PnetCDF's first rank has the file's
-/// header before a subarray, whose bounds are the filetype's), the first tile alone is followed: `followed_bytes` of the view's data. MPI requires the rest of filetypes anyway (MPI 4.0, section 14.3).
-std::string follow(MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep,
-                   layout::FileView& view, std::int64_t& followed_bytes) {
-    if (datarep == nullptr || ::strcasecmp(datarep, "native") != 0) return "a data representation other than native";
-    if (displacement < 0) return "a negative displacement";
+/// header before a subarray, whose bounds are the filetype's), the first tile alone is followed. MPI requires the rest of filetypes anyway
+/// (MPI 4.0, section 14.3).
+std::string follow(const Handle& handle, const Wanted& wanted, Followed& followed) {
+    if (std::string why = understand(handle, wanted, followed); !why.empty()) return why;
+    if (wanted.displacement < 0) return "a negative displacement";
     MPI_Count etype_bytes = 0;
-    PMPI_Type_size_x(etype, &etype_bytes);
+    PMPI_Type_size_x(wanted.etype, &etype_bytes);
     if (etype_bytes <= 0) return "an empty etype";
-    const auto flat = layout::flatten(filetype);
+    const auto flat = layout::flatten(wanted.filetype);
     if (!flat.ok()) return "the view's filetype: " + flat.error().message();
-    if (flat.value()->size % etype_bytes != 0) return "a filetype that is not made of etypes";
-    if (flat.value()->size == 0) {
+    const layout::FlatType& filetype = *flat.value();
+    if (filetype.size % etype_bytes != 0) return "a filetype that is not made of etypes";
+    if (filetype.size == 0) {
         // What PnetCDF gives to ranks that take part in a collective call without any bytes.
-        view = {displacement, etype_bytes, layout::flatten(MPI_BYTE).value()};
-        followed_bytes = 0;
+        followed.view = {wanted.displacement, etype_bytes, layout::flatten(MPI_BYTE).value()};
+        followed.bytes = 0;
         return {};
     }
-    if (!flat.value()->ascending_once) return "a filetype whose displacements do not ascend";
-    const bool all_tiles = flat.value()->ascending;
-    view = {displacement, etype_bytes, all_tiles ? flat.value() : one_tile(*flat.value())};
-    followed_bytes = all_tiles ? INT64_MAX : flat.value()->size;
+    if (!filetype.ascending_once) return "a filetype whose displacements do not ascend";
+    followed.view = {wanted.displacement, etype_bytes, filetype.ascending ? flat.value() : one_tile(filetype)};
+    followed.bytes = filetype.ascending ? INT64_MAX : filetype.size;
     return {};
 }
 
@@ -90,18 +117,17 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
     if (handle->container) handle->container->begin_batch();
     const int result = info == MPI_INFO_NULL && !handle->library_sieves ? real(info) : real_with(Sieving::off);
     handle->library_sieves = false;
-    layout::FileView view;
-    std::int64_t followed_bytes = 0;
-    std::string refusal = result == MPI_SUCCESS ? follow(displacement, etype, filetype, datarep, view, followed_bytes)
+    Followed followed;
+    std::string refusal = result == MPI_SUCCESS ? follow(*handle, {displacement, etype, filetype, datarep}, followed)
                                                 : "MPI_File_set_view failed";
     Verdict verdict = refusal.empty() ? Verdict::followed : Verdict::left;
-    if (refusal.empty() && followed_bytes > 0 && !pointer_is_right(fh)) {
+    if (refusal.empty() && followed.bytes > 0 && !pointer_is_right(fh)) {
         verdict = Verdict::wrong_pointer;
         refusal = "a view in which the MPI library's file pointer is wrong";
     }
     // A rank on which something failed takes part all the same: the others are on their way here.
     const auto [least, piece_bytes] =
-        least_of_all(*handle, {verdict, verdict == Verdict::followed ? mean_piece(view) : 0});
+        least_of_all(*handle, {verdict, verdict == Verdict::followed ? mean_piece(followed.view) : 0});
     if (least != Verdict::followed && refusal.empty()) refusal = "another rank's view";
     if (least == Verdict::wrong_pointer) {
         // Without data sieving ROMIO writes to other places in such a view. All of this file's calls are the library's now, so that its
@@ -110,12 +136,14 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
         real_with(Sieving::as_by_default);
     }
     if (refusal.empty()) {
-        handle->view = view;
-        handle->view_bytes = followed_bytes;
+        handle->view = followed.view;
+        handle->view_bytes = followed.bytes;
+        handle->external32 = followed.external32;
         handle->view_piece_bytes = piece_bytes;
     }
     for (Subgroup& subgroup : handle->subgroup) subgroup.calls_left = 0;  // all ranks look at their requests again
     handle->view_refusal = refusal;
+    if (handle->shared_pointer) handle->shared_pointer->begin_view();
     return result;
 }
 

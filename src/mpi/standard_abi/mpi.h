@@ -84,6 +84,7 @@ enum {
     MPI_SUCCESS = 0,
     MPI_THREAD_SINGLE = 0,
     MPI_ERR_BUFFER = 1,
+    MPI_MODE_APPEND = 1,
     MPI_ERR_COMM = 5,
     MPI_MODE_DELETE_ON_CLOSE = 4,
     MPI_MODE_EXCL = 8,
@@ -124,6 +125,7 @@ enum {
     MPI_UNEQUAL = 204,
     MPI_COMM_TYPE_SHARED = 221,
     MPI_MODE_WRONLY = 256,
+    MPI_SEEK_CUR = 401,
     MPI_SEEK_END = 402,
     MPI_SEEK_SET = 403,
     MPI_THREAD_MULTIPLE = 4096,
@@ -154,6 +156,7 @@ int PMPI_Comm_size(MPI_Comm comm, int* size);
 int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm);
 int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm);
 int PMPI_Error_class(int errorcode, int* errorclass);
+int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
 int PMPI_File_call_errhandler(MPI_File fh, int errorcode);
 int PMPI_File_get_atomicity(MPI_File fh, int* flag);
 int PMPI_File_get_position(MPI_File fh, MPI_Offset* offset);
@@ -177,6 +180,8 @@ int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int 
                MPI_Request* request);
 int PMPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position,
               MPI_Comm comm);
+int PMPI_Pack_external(const char datarep[], const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf,
+                       MPI_Aint outsize, MPI_Aint* position);
 int PMPI_Query_thread(int* provided);
 int PMPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status);
 int PMPI_Status_set_cancelled(MPI_Status* status, int flag);
@@ -204,6 +209,8 @@ int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_v
 int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size);
 int PMPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype,
                 MPI_Comm comm);
+int PMPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint insize, MPI_Aint* position, void* outbuf,
+                         int outcount, MPI_Datatype datatype);
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]);
 #ifdef __cplusplus
 }

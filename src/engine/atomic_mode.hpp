@@ -1,0 +1,44 @@
+// Atomic mode (MPI 4.0, section 14.6.1) of a container: what a call has written, the next one sees, on whichever rank; of calls that
+// overlap, each is done as a whole before or after the other. Ranks lock the container around each of their own calls, for as long as they
+// move their own bytes and no longer: nobody who holds the lock waits for another rank.
+// What does not live here: moving the bytes (call.cpp), atomic mode of ordinary files, which is the MPI library's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "base/function_ref.hpp"
+#include "container/locked_file.hpp"
+#include "engine/parts.hpp"
+
+namespace ioweir::engine {
+
+/// Of one handle. The lock is one file in the container's directory, for all who have it open; its first number is the largest stamp that
+/// was written under it, so that an index is read again only after somebody has written.
+struct AtomicMode {
+    AtomicMode(storage::Backend& below, const std::string& directory) : lock(below, directory + "/atomic") {}
+
+    container::LockedFile lock;
+    bool on = false;                    ///< the same on all ranks
+    std::int64_t seen = 0;              ///< the stamp up to which all is known; with `lock` held
+    std::atomic<bool> said_why{false};  ///< the user knows why it cannot be locked
+};
+
+/// Is the handle's file a container in atomic mode?
+[[nodiscard]] bool is_atomic(const Handle& handle);
+
+/// MPI_File_set_atomicity of a container: collective over the handle's group, `flag` the same on all ranks. MPI's class of an error, of
+/// which the file's error handler was told, on every rank: MPI_ERR_ARG where they differ, MPI_ERR_UNSUPPORTED_OPERATION where the file
+/// system has no locks.
+[[nodiscard]] int set_container_atomicity(Engine& engine, Handle& handle, MPI_File fh, int flag);
+
+/// `move` moves bytes of this rank, with the lock. Afterwards what it has written is in the index; before, all that others have written is
+/// known. In a handle that cannot write nobody writes, and nothing is locked (what others write through handles of their own is seen
+/// after a sync, MPI 4.0, section 14.6.1).
+[[nodiscard]] Outcome move_atomically(Engine& engine, Handle& handle, Direction direction, FunctionRef<Outcome()> move);
+
+/// In atomic mode: from now on what all ranks have written so far is known. Else nothing happens. An errno value.
+int look_atomically(Engine& engine, Handle& handle);
+
+}  // namespace ioweir::engine

@@ -71,18 +71,6 @@ std::int64_t product(const Header& header, const std::vector<std::int64_t>& ids,
     return result;
 }
 
-/// Bytes from one record to the next. The records of a variable that is alone are not padded.
-std::int64_t record_bytes(const Header& header) {
-    std::int64_t sum = 0, count = 0, exact = 0;
-    for (const Variable& variable : header.variables) {
-        if (!header.is_record(variable)) continue;
-        ++count;
-        exact = bytes_of(variable.type) * product(header, variable.dimensions, 1, variable.dimensions.size());
-        sum += (exact + 3) / 4 * 4;
-    }
-    return count == 1 ? exact : sum;
-}
-
 /// Copies what is there, and leaves blocks of zeros out.
 class Copier {
 public:
@@ -167,9 +155,16 @@ Result<Header> read_header(const std::string& path) {
     }
 }
 
+std::int64_t records_of(const Header& master, std::span<const Header> subfiles) {
+    std::int64_t records = std::max<std::int64_t>(0, master.records);
+    for (const Header& subfile : subfiles) records = std::max(records, subfile.records);
+    return records;
+}
+
 void for_each_copy(const Logical& logical, const Header& master, std::span<const Header> subfiles,
                    FunctionRef<void(const Copy&)> visit) {
-    const std::int64_t record = record_bytes(master);
+    const std::int64_t master_record = record_bytes(master);
+    const std::int64_t record = record_bytes(logical.header);
     for (std::size_t v = 0; v < logical.header.variables.size(); ++v) {
         const Variable& variable = logical.header.variables[v];
         const std::int64_t element = bytes_of(variable.type);
@@ -179,22 +174,28 @@ void for_each_copy(const Logical& logical, const Header& master, std::span<const
             const std::int64_t bytes = element * product(logical.header, ids, has_records ? 1 : 0, ids.size());
             const std::int64_t from = master.variables[v].begin;
             for (std::int64_t r = 0; r < (has_records ? std::max<std::int64_t>(0, master.records) : 1); ++r)
-                visit({-1, from + r * record, variable.begin + r * record, bytes});
+                visit({-1, from + r * master_record, variable.begin + r * record, bytes});
             continue;
         }
         const Division& division = *logical.divisions[v];
         const auto d = static_cast<std::size_t>(division.dimension);
-        const std::int64_t outer = product(logical.header, ids, 0, d);
+        const bool has_records = logical.header.is_record(variable);
+        const std::int64_t outer = product(logical.header, ids, has_records ? 1 : 0, d);
         const std::int64_t inner = element * product(logical.header, ids, d + 1, ids.size());
         const std::int64_t length = logical.header.dimensions[static_cast<std::size_t>(ids[d])].length;
         for (std::int64_t k = 0; k < logical.subfiles; ++k) {
-            const auto& theirs = subfiles[static_cast<std::size_t>(k)].variables;
+            const Header& subfile = subfiles[static_cast<std::size_t>(k)];
+            const auto& theirs = subfile.variables;
             const auto part = std::find_if(theirs.begin(), theirs.end(),
                                            [&](const Variable& other) { return other.name == variable.name; });
             const std::int64_t first = division.boundaries[static_cast<std::size_t>(k)];
             const std::int64_t run = (division.boundaries[static_cast<std::size_t>(k) + 1] - first) * inner;
-            for (std::int64_t o = 0; o < outer && run > 0; ++o)
-                visit({k, part->begin + o * run, variable.begin + (o * length + first) * inner, run});
+            const std::int64_t their_record = has_records ? record_bytes(subfile) : 0;
+            const std::int64_t records = has_records ? std::max<std::int64_t>(0, subfile.records) : 1;
+            for (std::int64_t r = 0; r < records; ++r)
+                for (std::int64_t o = 0; o < outer && run > 0; ++o)
+                    visit({k, part->begin + r * their_record + o * run,
+                           variable.begin + r * record + (o * length + first) * inner, run});
         }
     }
 }
@@ -204,7 +205,7 @@ Result<std::int64_t> merge(const std::string& path, const std::string& output) {
     if (!master) return master.error();
     if (!is_master(master.value()))
         return Error{"no arrays of this netCDF file lie in subfiles", path, "there is nothing to put together"};
-    const auto logical = logical_of(master.value(), path);
+    auto logical = logical_of(master.value(), path);
     if (!logical) return logical.error();
     std::vector<Header> headers;
     for (std::int64_t number = 0; number < logical.value().subfiles; ++number) {
@@ -214,6 +215,7 @@ Result<std::int64_t> merge(const std::string& path, const std::string& output) {
         if (auto problem = check_subfile(logical.value(), header.value(), number, name)) return *problem;
         headers.push_back(header.take());
     }
+    logical.value().header.records = records_of(master.value(), headers);
     struct stat there{}, ours{};
     const bool exists = ::lstat(output.c_str(), &there) == 0;
     const bool in_place =

@@ -25,6 +25,9 @@ struct Copy {
     friend bool operator==(const Copy&, const Copy&) = default;
 };
 
+/// Records of the one file: the most that one of its files has. An array whose records are fewer in one of them has zeros there.
+[[nodiscard]] std::int64_t records_of(const Header& master, std::span<const Header> subfiles);
+
 /// Where all data of the one file come from, variable by variable. `subfiles`: the header of each. Pure.
 void for_each_copy(const Logical& logical, const Header& master, std::span<const Header> subfiles,
                    FunctionRef<void(const Copy&)> visit);

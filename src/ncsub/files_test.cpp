@@ -5,9 +5,11 @@
 #include <rapidcheck/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,7 +43,7 @@ void put(std::string& file, std::int64_t at, char byte) {
     file[static_cast<std::size_t>(at)] = byte;
 }
 
-/// A file with one fixed variable of bytes, divided along `dimension`, a whole one, and a whole one with records.
+/// A file with a fixed variable that is divided, a whole one, a whole one with records, and often a divided one with records.
 struct Example {
     Logical logical;
     std::string one;  ///< the one file
@@ -51,76 +53,127 @@ struct Example {
     Header master_header;
 };
 
+std::int64_t padded(std::int64_t bytes) { return (bytes + 3) / 4 * 4; }
+
+constexpr std::int64_t part_begin = 2000;    // of the fixed variable in a subfile
+constexpr std::int64_t series_begin = 6000;  // of the one with records
+
+/// Numbers the bytes of a divided array, or of one of its records, one behind the other: in the one file from `begin` on, and in each subfile from
+/// places(k) on.
+template <typename Places>
+void number_bytes(Example& example, const std::vector<std::int64_t>& lengths, std::size_t divided, std::int64_t size,
+                  std::int64_t begin, char& next, Places&& places) {
+    std::int64_t elements = 1;
+    for (const std::int64_t length : lengths) elements *= length;
+    for (std::int64_t e = 0; e < elements; ++e) {
+        std::vector<std::int64_t> at(lengths.size());
+        std::int64_t rest = e;
+        for (std::size_t i = lengths.size(); i-- > 0;) {
+            at[i] = rest % lengths[i];
+            rest /= lengths[i];
+        }
+        const std::int64_t k = part_holding(lengths[divided], example.logical.subfiles, at[divided]);
+        const Part part = part_of(lengths[divided], example.logical.subfiles, k);
+        std::int64_t place = 0;
+        for (std::size_t i = 0; i < lengths.size(); ++i)
+            place = place * (i == divided ? part.count : lengths[i]) + at[i] - (i == divided ? part.begin : 0);
+        const std::optional<std::int64_t> there = places(k, part.count);
+        for (std::int64_t b = 0; there && b < size; ++b, next = static_cast<char>(next == 127 ? 1 : next + 1)) {
+            put(example.one, begin + e * size + b, next);
+            put(example.parts[static_cast<std::size_t>(k)], *there + place * size + b, next);
+        }
+    }
+}
+
+/// Adds a variable with records, divided as the fixed one is; some subfiles have fewer records than others.
+void add_series(Example& example, std::int64_t time) {
+    Logical& logical = example.logical;
+    const Division& cube = *logical.divisions[0];
+    Variable series{"series", {time}, {}, Type::int16, 0, 0};
+    series.dimensions.insert(series.dimensions.end(), cube.dimension_ids.begin(), cube.dimension_ids.end());
+    std::int64_t bytes = 2;
+    for (const std::int64_t id : cube.dimension_ids) bytes *= logical.header.dimensions[static_cast<std::size_t>(id)].length;
+    series.vsize = padded(bytes);
+    const Variable& before = logical.header.variables.back();
+    series.begin = before.begin + before.vsize;
+    logical.divisions.push_back(Division{cube.dimension + 1, series.dimensions, cube.boundaries});
+    logical.header.variables.push_back(std::move(series));
+}
+
 Example random_example() {
     Example example;
     Logical& logical = example.logical;
     const auto dimensions = *rc::gen::inRange<std::size_t>(1, 4);
     logical.header.version = *rc::gen::element(1, 2, 5);
-    logical.header.records = *rc::gen::inRange<std::int64_t>(0, 4);
     Variable cube{"cube", {}, {}, *rc::gen::element(Type::byte, Type::float64), 0, 600};
+    std::vector<std::int64_t> lengths;
     std::int64_t elements = 1;
     for (std::size_t d = 0; d < dimensions; ++d) {
-        const std::int64_t length = *rc::gen::inRange<std::int64_t>(1, 7);
-        logical.header.dimensions.push_back({"d" + std::to_string(d), length});
+        lengths.push_back(*rc::gen::inRange<std::int64_t>(1, 7));
+        logical.header.dimensions.push_back({"d" + std::to_string(d), lengths.back()});
         cube.dimensions.push_back(static_cast<std::int64_t>(d));
-        elements *= length;
+        elements *= lengths.back();
     }
     logical.header.dimensions.push_back({"t", 0});
     const auto time = static_cast<std::int64_t>(dimensions);
     const auto d = *rc::gen::inRange<std::size_t>(0, dimensions);
-    const std::int64_t length = logical.header.dimensions[d].length;
-    logical.subfiles = *rc::gen::inRange<std::int64_t>(1, length + 1);
+    logical.subfiles = *rc::gen::inRange<std::int64_t>(1, lengths[d] + 1);
     logical.id = "an id";
-    cube.vsize = (elements * bytes_of(cube.type) + 3) / 4 * 4;
-    const Variable whole{"whole", {0}, {}, Type::int16, 16, 600 + cube.vsize};
-    const Variable records{"records", {time, 0}, {}, Type::byte, 8, 600 + cube.vsize + 16};
+    const std::int64_t size = bytes_of(cube.type);
+    cube.vsize = padded(elements * size);
+    const std::int64_t x = lengths[0];
+    const Variable whole{"whole", {0}, {}, Type::int16, padded(2 * x), 600 + cube.vsize};
+    const Variable records{"records", {time, 0}, {}, Type::byte, padded(x), whole.begin + whole.vsize};
     logical.header.variables = {cube, whole, records};
-    logical.divisions = {Division{static_cast<int>(d), cube.dimensions, boundaries_of(length, logical.subfiles)},
+    logical.divisions = {Division{static_cast<int>(d), cube.dimensions, boundaries_of(lengths[d], logical.subfiles)},
                          std::nullopt, std::nullopt};
+    const bool with_series = *rc::gen::arbitrary<bool>();
+    if (with_series) add_series(example, time);
 
     example.master_header = master_of(logical);
-    example.master_header.variables[0].begin = 4000;
-    example.master_header.variables[1].begin = 4008;
-    example.master_header.variables[2].begin = 4030;
-    for (std::size_t v = 1; v < 3; ++v) example.master_header.variables[v].vsize = logical.header.variables[v].vsize;
-    example.one = encode(logical.header);
+    example.master_header.records = *rc::gen::inRange<std::int64_t>(0, 4);
+    logical.header.records = example.master_header.records;
+    constexpr std::int64_t begins[] = {9000, 9008, 9030, 9004};
+    for (std::size_t v = 0; v < logical.header.variables.size(); ++v) {
+        example.master_header.variables[v].begin = begins[v];
+        if (!logical.divisions[v]) example.master_header.variables[v].vsize = logical.header.variables[v].vsize;
+    }
     example.master = encode(example.master_header);
     for (std::int64_t k = 0; k < logical.subfiles; ++k) {
         example.headers.push_back(subfile_of(logical, k));
-        example.headers.back().variables[0].begin = 2000 + 4 * k;
-        example.parts.push_back(encode(example.headers.back()));
+        Header& header = example.headers.back();
+        header.variables[0].begin = part_begin + 4 * k;
+        if (with_series) {
+            header.variables[1].begin = series_begin + 4 * k;
+            header.records = *rc::gen::inRange<std::int64_t>(0, 4);
+            logical.header.records = std::max(logical.header.records, header.records);
+        }
+        example.parts.push_back(encode(header));
     }
-    // cube, element by element and byte by byte: 1, 2, 3 ... of a byte's values.
-    const std::int64_t size = bytes_of(cube.type);
+    example.one = encode(logical.header);
+
     char next = 1;
-    for (std::int64_t e = 0; e < elements; ++e) {
-        std::vector<std::int64_t> at(dimensions);
-        std::int64_t rest = e;
-        for (std::size_t i = dimensions; i-- > 0;) {
-            at[i] = rest % logical.header.dimensions[i].length;
-            rest /= logical.header.dimensions[i].length;
-        }
-        const std::int64_t k = part_holding(length, logical.subfiles, at[d]);
-        const Part part = part_of(length, logical.subfiles, k);
-        std::int64_t place = 0;
-        for (std::size_t i = 0; i < dimensions; ++i)
-            place =
-                place * (i == d ? part.count : logical.header.dimensions[i].length) + at[i] - (i == d ? part.begin : 0);
-        for (std::int64_t b = 0; b < size; ++b, next = static_cast<char>(next == 127 ? 1 : next + 1)) {
-            put(example.one, cube.begin + e * size + b, next);
-            put(example.parts[static_cast<std::size_t>(k)], 2000 + 4 * k + place * size + b, next);
-        }
-    }
-    const std::int64_t x = logical.header.dimensions[0].length;
+    number_bytes(example, lengths, d, size, cube.begin, next,
+                 [&](std::int64_t k, std::int64_t) { return std::optional(part_begin + 4 * k); });
     for (std::int64_t b = 0; b < 2 * x; ++b) {
         put(example.one, whole.begin + b, static_cast<char>(b + 1));
-        put(example.master, 4008 + b, static_cast<char>(b + 1));
+        put(example.master, 9008 + b, static_cast<char>(b + 1));
     }
-    // Alone with records: they are not padded.
-    for (std::int64_t b = 0; b < logical.header.records * x; ++b) {
-        put(example.one, records.begin + b, static_cast<char>(b + 1));
-        put(example.master, 4030 + b, static_cast<char>(b + 1));
-    }
+    // Alone with records, as it is in the master, they are not padded.
+    const std::int64_t record = with_series ? padded(x) + padded(2 * elements) : x;
+    for (std::int64_t r = 0; r < example.master_header.records; ++r)
+        for (std::int64_t b = 0; b < x; ++b) {
+            put(example.one, records.begin + r * record + b, static_cast<char>(b + 1));
+            put(example.master, 9030 + r * x + b, static_cast<char>(b + 1));
+        }
+    if (!with_series) return example;
+    const std::int64_t begin = logical.header.variables[3].begin;
+    for (std::int64_t r = 0; r < logical.header.records; ++r)
+        number_bytes(example, lengths, d, 2, begin + r * record, next, [&](std::int64_t k, std::int64_t count) {
+            const std::int64_t bytes = 2 * elements / lengths[d] * count;
+            const bool there = r < example.headers[static_cast<std::size_t>(k)].records;
+            return there ? std::optional(series_begin + 4 * k + r * bytes) : std::nullopt;
+        });
     return example;
 }
 

@@ -263,4 +263,17 @@ const Attribute* find(const std::vector<Attribute>& attributes, std::string_view
     return found != attributes.end() ? &*found : nullptr;
 }
 
+std::int64_t record_bytes(const Header& header) {
+    std::int64_t sum = 0, count = 0, exact = 0;
+    for (const Variable& variable : header.variables) {
+        if (!header.is_record(variable)) continue;
+        ++count;
+        exact = bytes_of(variable.type);
+        for (std::size_t d = 1; d < variable.dimensions.size(); ++d)
+            exact *= header.dimensions[static_cast<std::size_t>(variable.dimensions[d])].length;
+        sum += (exact + 3) / 4 * 4;
+    }
+    return count == 1 ? exact : sum;
+}
+
 }  // namespace ioweir::ncsub

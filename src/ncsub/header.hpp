@@ -75,6 +75,9 @@ struct Decoded {
 /// `name` is for the messages. Every count, id and type has been checked: dimension ids are valid, types known, nothing negative.
 [[nodiscard]] Result<Decoded> decode(std::string_view bytes, std::string_view name);
 
+/// Bytes from one record to the next. The records of a variable that is alone are not padded.
+[[nodiscard]] std::int64_t record_bytes(const Header& header);
+
 /// The bytes that decode() reads as this header, the very ones that the libraries write.
 [[nodiscard]] std::string encode(const Header& header);
 

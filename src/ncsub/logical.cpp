@@ -239,6 +239,7 @@ Header subfile_of(const Logical& logical, std::int64_t number) {
     Header subfile;
     subfile.version = logical.header.version;
     subfile.attributes = attributes_of_subfile(logical, number);
+    std::int64_t unlimited = -1;
     for (std::size_t i = 0; i < logical.divisions.size(); ++i) {
         if (!logical.divisions[i]) continue;
         const Division& division = *logical.divisions[i];
@@ -251,6 +252,12 @@ Header subfile_of(const Logical& logical, std::int64_t number) {
             const std::int64_t length = static_cast<int>(d) == division.dimension
                                             ? division.boundaries[at + 1] - division.boundaries[at]
                                             : dimension_of(logical.header, division, d).length;
+            const bool records = d == 0 && logical.header.is_record(logical.header.variables[i]);
+            if (records && unlimited >= 0) {
+                variable.dimensions.push_back(unlimited);
+                continue;
+            }
+            if (records) unlimited = std::ssize(subfile.dimensions);
             variable.dimensions.push_back(std::ssize(subfile.dimensions));
             subfile.dimensions.push_back(
                 {subfile_dimension(logical.header, static_cast<std::int64_t>(i), d, division), length});

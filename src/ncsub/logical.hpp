@@ -39,7 +39,8 @@ struct Logical {
 /// The files as they are to be defined. Dimensions and variables have the ids of the logical file in the master; a divided
 /// variable is a scalar there. A subfile has the divided variables alone, in the order of their ids, each with dimensions of
 /// its own: `z.cube`, or where that is longer than names may be or taken (a variable may have a dimension twice), `d0.v7` for
-/// variable 7. Attributes that say how the file is divided stand behind those of the program, which subfiles do not have.
+/// variable 7. They have the unlimited dimension in common, of which there can be one, and which the first that has records
+/// names. Attributes that say how the file is divided stand behind those of the program, which subfiles do not have.
 /// Sizes and places (vsize, begin) are not filled in: the library that makes the files does that.
 [[nodiscard]] Header master_of(const Logical& logical);
 [[nodiscard]] Header subfile_of(const Logical& logical, std::int64_t number);

@@ -69,6 +69,27 @@ TEST(Logical, SubfilesAsPnetcdfWritesThem) {
     EXPECT_EQ(subfile_path("run/test.nc", 1), "run/test.nc.subfile_1.nc");
 }
 
+TEST(Logical, RecordsHaveOneDimensionInASubfile) {
+    Logical logical = example();
+    logical.header.dimensions.push_back({"t", 0});
+    logical.header.variables = {{"time", {3}, {}, Type::float64, 8, 512},
+                                {"u", {3, 0, 2}, {}, Type::float32, 40'000, 520},
+                                {"v", {3, 0}, {}, Type::float32, 400, 40'520}};
+    logical.divisions = {std::nullopt, Division{1, {3, 0, 2}, {0, 50, 100}}, Division{1, {3, 0}, {0, 50, 100}}};
+    const Header subfile = subfile_of(logical, 1);
+    EXPECT_EQ(subfile.dimensions, (std::vector<Dimension>{{"t.u", 0}, {"z.u", 50}, {"x.u", 100}, {"z.v", 50}}));
+    ASSERT_EQ(subfile.variables.size(), 2U);
+    EXPECT_EQ(subfile.variables[0].dimensions, (Numbers{0, 1, 2}));
+    EXPECT_EQ(subfile.variables[1].dimensions, (Numbers{0, 3}));
+    EXPECT_FALSE(check_subfile(logical, subfile, 1, "t.nc.subfile_1.nc"));
+    const Header master = master_of(logical);
+    EXPECT_EQ(master.variables[0].dimensions, Numbers{3});
+    EXPECT_TRUE(master.variables[1].dimensions.empty());
+    const auto back = logical_of(master, "t.nc");
+    ASSERT_TRUE(back.ok()) << back.error().message();
+    EXPECT_EQ(back.value().divisions, logical.divisions);
+}
+
 TEST(Logical, RangesBeyond32BitsAreInOurAttributesOnly) {
     Logical logical = example();
     logical.header.version = 5;

@@ -53,6 +53,29 @@ std::int64_t elements_of(const Request& request) {
     return product;
 }
 
+std::int64_t records_of(const Request& request) {
+    if (elements_of(request) == 0) return 0;
+    return request.start[0] + (request.count[0] - 1) * request.stride[0] + 1;
+}
+
+Reach reach_of(const Request& request, std::int64_t records) {
+    const std::int64_t start = request.start[0];
+    const std::int64_t count = request.count[0];
+    if (start > records || (start == records && count > 0)) return Reach::begins_outside;
+    // Counted without the stride as well, as the library does it.
+    const bool fits =
+        count <= records - start && (count == 0 || count - 1 <= (records - 1 - start) / request.stride[0]);
+    return fits ? Reach::inside : Reach::ends_outside;
+}
+
+Request within(const Request& request, std::int64_t records) {
+    Request part = request;
+    const std::int64_t left = records - request.start[0];
+    const std::int64_t fit = left > 0 ? ceil_divide(left, request.stride[0]) : 0;
+    part.count[0] = std::min(part.count[0], fit);
+    return part;
+}
+
 bool may_meet(const Request& one, const Request& other) {
     for (std::size_t d = 0; d < one.count.size(); ++d) {
         if (one.count[d] == 0 || other.count[d] == 0) return false;

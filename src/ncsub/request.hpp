@@ -21,6 +21,17 @@ struct Request {
 /// Elements of a request; of one without dimensions (a scalar's) 1.
 [[nodiscard]] std::int64_t elements_of(const Request& request);
 
+/// Records that an array has at least once this was written: one more than the last of its first dimension; of nothing 0.
+[[nodiscard]] std::int64_t records_of(const Request& request);
+
+/// Where a request for an array of `records` records leads, as netCDF checks what is read: what it wants begins behind the last record, ends
+/// behind it, or is there. For starts, counts and strides that are not negative.
+enum class Reach : std::uint8_t { inside, begins_outside, ends_outside };
+[[nodiscard]] Reach reach_of(const Request& request, std::int64_t records);
+
+/// The part of a request that lies in the first `records` records: its elements are the first of the whole's.
+[[nodiscard]] Request within(const Request& request, std::int64_t records);
+
 /// May two requests for one array have an element in common? Never wrong when it says no.
 [[nodiscard]] bool may_meet(const Request& one, const Request& other);
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <vector>
@@ -129,6 +131,48 @@ RC_GTEST_PROP(Split, BytesAreThoseOfTheWholeArray, ()) {
     for_each_element(c.request, [&](const Numbers& at, std::size_t place) { RC_ASSERT(logical[at] == buffer[place]); });
     RC_ASSERT(logical.size() == all);
     RC_ASSERT(back == buffer);
+}
+
+TEST(Records, WhatAWriteLeavesAndAReadFinds) {
+    EXPECT_EQ(records_of({{3, 0}, {2, 4}, {1, 1}}), 5);
+    EXPECT_EQ(records_of({{3, 0}, {2, 4}, {10, 1}}), 14);
+    EXPECT_EQ(records_of({{3, 0}, {2, 0}, {1, 1}}), 0) << "nothing is written";
+    EXPECT_EQ(reach_of({{0}, {5}, {1}}, 5), Reach::inside);
+    EXPECT_EQ(reach_of({{1}, {3}, {2}}, 6), Reach::inside);
+    EXPECT_EQ(reach_of({{1}, {3}, {2}}, 5), Reach::ends_outside);
+    EXPECT_EQ(reach_of({{5}, {1}, {1}}, 5), Reach::begins_outside);
+    EXPECT_EQ(reach_of({{5}, {0}, {1}}, 5), Reach::inside) << "netCDF allows a start at the end, for nothing";
+    EXPECT_EQ(reach_of({{6}, {0}, {1}}, 5), Reach::begins_outside);
+    EXPECT_EQ(reach_of({{0}, {1}, {1}}, 0), Reach::begins_outside);
+    EXPECT_EQ(reach_of({{0}, {0}, {1}}, 0), Reach::inside);
+    EXPECT_EQ(reach_of({{1}, {std::numeric_limits<std::int64_t>::max()}, {1}}, 5), Reach::ends_outside);
+}
+
+RC_GTEST_PROP(Records, ThePartThatIsThereHasTheFirstElements, ()) {
+    Request request;
+    const auto dimensions = *rc::gen::inRange<std::size_t>(1, 4);
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        request.start.push_back(*rc::gen::inRange<std::int64_t>(0, 6));
+        request.count.push_back(*rc::gen::inRange<std::int64_t>(0, 4));
+        request.stride.push_back(*rc::gen::inRange<std::int64_t>(1, 4));
+    }
+    const auto records = *rc::gen::inRange<std::int64_t>(0, 12);
+    std::vector<Numbers> there, found;
+    std::int64_t last = 0;
+    for_each_element(request, [&](const Numbers& at, std::size_t) {
+        last = std::max(last, at[0] + 1);
+        if (at[0] < records) there.push_back(at);
+    });
+    const Request part = within(request, records);
+    for_each_element(part, [&](const Numbers& at, std::size_t place) {
+        RC_ASSERT(place == found.size());
+        found.push_back(at);
+    });
+    RC_ASSERT(found == there);
+    RC_ASSERT(records_of(request) == last);
+    if (elements_of(request) > 0 && request.stride[0] == 1) {
+        RC_ASSERT((reach_of(request, records) == Reach::inside) == (part == request));
+    }
 }
 
 RC_GTEST_PROP(Meet, RequestsThatHaveAnElementInCommonMayMeet, ()) {

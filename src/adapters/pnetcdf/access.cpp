@@ -4,6 +4,7 @@
 
 #include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/element_types.hpp"
+#include "adapters/pnetcdf/vard.hpp"
 #include "base/checked.hpp"
 
 namespace ioweir::pnetcdf {
@@ -20,7 +21,8 @@ const Offset* offsets(const Call& call, int place) {
 std::vector<std::int64_t> lengths_of(const File& file, int variable) {
     std::vector<std::int64_t> lengths;
     for (const std::int64_t id : file.logical.header.variables[static_cast<std::size_t>(variable)].dimensions)
-        lengths.push_back(file.logical.header.dimensions[static_cast<std::size_t>(id)].length);
+        lengths.push_back(id == file.unlimited ? records_of(file)
+                                               : file.logical.header.dimensions[static_cast<std::size_t>(id)].length);
     return lengths;
 }
 
@@ -93,13 +95,31 @@ int buffer_of(const File& file, const Call& call, const CallForm& form, int vari
     buffer.plain = decoded.plain;
     if (decoded.plain && buffer.count < 0) buffer.count = elements;  // NC_COUNT_IGNORE
     if (buffer.count * decoded.elements != elements) return error_mismatch;
-    // A map leads to elements of a plain buffer; through a derived type as well it would be two maps.
-    return buffer.map != nullptr && !decoded.plain ? error_unsupported : no_error;
+    return no_error;
+}
+
+/// What the library says of a request for records of a file that may get more of them. The logical file has none: it is asked for a write, of no
+/// buffer, and what is to be read is compared here.
+int ask_for_records(const File& file, int variable, const Request& request, const Buffer& buffer, bool writes) {
+    const std::vector<Offset> start(request.start.begin(), request.start.end()),
+        count(request.count.begin(), request.count.end()), stride(request.stride.begin(), request.stride.end());
+    int number = -1;
+    const auto ask = [&] {
+        const char nothing = 0;
+        return file.library->iput_vars(file.ncid, variable, start.data(), count.data(), stride.data(), &nothing, 0,
+                                       mpi_type(buffer.element), &number);
+    };
+    if (writes || start[0] < 0 || count[0] < 0 || stride[0] <= 0) return ask();
+    const ncsub::Reach reach = ncsub::reach_of(request, records_of(file));
+    if (reach == ncsub::Reach::begins_outside) return error_coordinates;
+    const int code = ask();
+    return code == no_error && reach == ncsub::Reach::ends_outside ? error_edge : code;
 }
 
 /// What the library says of this request for the logical file: it is begun and given up there, which moves nothing.
-int ask_library(const File& file, int variable, const ncsub::Request& request, const Buffer& buffer,
-                std::int64_t elements) {
+int ask_library(const File& file, int variable, const Request& request, const Buffer& buffer, std::int64_t elements,
+                bool writes) {
+    if (is_record(file, variable) && file.writable) return ask_for_records(file, variable, request, buffer, writes);
     const std::vector<Offset> start(request.start.begin(), request.start.end()),
         count(request.count.begin(), request.count.end()), stride(request.stride.begin(), request.stride.end());
     int number = -1, status = 0;
@@ -109,15 +129,62 @@ int ask_library(const File& file, int variable, const ncsub::Request& request, c
     return code;
 }
 
+/// Records that there are at least after a write. The library counts them from where a collective one begins, though it has no elements.
+std::int64_t records_after(const Call& call, const CallForm& form, const Request& request) {
+    const bool counts_nothing = form.blocking() && form.collective && form.access != ncsub::Access::varn;
+    if (elements_asked(request) > 0 || !counts_nothing) return ncsub::records_of(request);
+    if (offsets(call, form.stride()) == nullptr) return request.start[0] + request.count[0];
+    return request.start[0] + (request.count[0] - 1) * request.stride[0] + 1;
+}
+
+/// Do all places that a map leads to lie in a buffer of so many elements?
+bool map_fits(std::span<const std::int64_t> count, std::span<const std::int64_t> map, std::int64_t elements) {
+    std::int64_t least = 0, most = 0;
+    for (std::size_t d = 0; d < count.size(); ++d) {
+        const auto far = checked_multiply(count[d] - 1, map[d]);
+        const auto end = far ? checked_add(*far < 0 ? least : most, *far) : std::nullopt;
+        if (!end) return false;
+        (*far < 0 ? least : most) = *end;
+    }
+    return least >= 0 && most < elements;
+}
+
 }  // namespace
+
+int Packed::pack(const Buffer& buffer, std::vector<std::byte>& to) const {
+    const auto bytes = checked_cast<int>(to.size());
+    const auto count = checked_cast<int>(buffer.count);
+    if (!bytes || !count) return error_overflow;
+    int at = 0;
+    return PMPI_Pack(buffer.data, *count, buffer.type, to.data(), *bytes, &at, MPI_COMM_SELF) == MPI_SUCCESS
+               ? no_error
+               : error_element_type;
+}
+
+int Packed::unpack(const Buffer& buffer, const std::vector<std::byte>& from) const {
+    int at = 0;
+    return PMPI_Unpack(from.data(), static_cast<int>(from.size()), &at, buffer.data, static_cast<int>(buffer.count),
+                       buffer.type, MPI_COMM_SELF) == MPI_SUCCESS
+               ? no_error
+               : error_element_type;
+}
 
 int Packed::open(const Buffer& buffer, const Request& first, std::int64_t elements, bool writing, bool copy) {
     const auto element_bytes = static_cast<std::size_t>(ncsub::bytes_of(buffer.element));
     data_ = buffer.data;
     if (buffer.plain && buffer.map == nullptr && !copy) return no_error;
     own_.resize(static_cast<std::size_t>(elements) * element_bytes);
+    if (buffer.map != nullptr) map_.assign(buffer.map, buffer.map + first.count.size());
+    if (buffer.map != nullptr && !buffer.plain) {
+        // The map counts the elements of what the datatype picks.
+        if (!map_fits(first.count, map_, elements)) return error_mismatch;
+        if (!writing) return no_error;
+        std::vector<std::byte> picked(own_.size());
+        const int error = pack(buffer, picked);
+        if (error == no_error) ncsub::pack_mapped(first.count, map_, element_bytes, picked.data(), own_.data());
+        return error;
+    }
     if (buffer.map != nullptr) {
-        map_.assign(buffer.map, buffer.map + first.count.size());
         if (writing) ncsub::pack_mapped(first.count, map_, element_bytes, buffer.data, own_.data());
         return no_error;
     }
@@ -125,26 +192,27 @@ int Packed::open(const Buffer& buffer, const Request& first, std::int64_t elemen
         if (writing) std::copy_n(buffer.data, own_.size(), own_.data());
         return no_error;
     }
-    const auto bytes = checked_cast<int>(own_.size());
-    const auto count = checked_cast<int>(buffer.count);
-    if (!bytes || !count) return error_overflow;
-    int at = 0;
-    if (writing && PMPI_Pack(buffer.data, *count, buffer.type, own_.data(), *bytes, &at, MPI_COMM_SELF) != MPI_SUCCESS)
-        return error_element_type;
-    return no_error;
+    if (writing) return pack(buffer, own_);
+    return checked_cast<int>(own_.size()) && checked_cast<int>(buffer.count) ? no_error : error_overflow;
 }
 
 int Packed::give_back(const Buffer& buffer, const Request& first) const {
     if (own_.empty()) return no_error;
-    int at = 0;
-    if (buffer.map != nullptr)
-        ncsub::unpack_mapped(first.count, map_, static_cast<std::size_t>(ncsub::bytes_of(buffer.element)), own_.data(),
-                             buffer.data);
-    else if (buffer.plain)
+    const auto element_bytes = static_cast<std::size_t>(ncsub::bytes_of(buffer.element));
+    if (buffer.map != nullptr && !buffer.plain) {
+        std::vector<std::byte> picked(own_.size());
+        const int error = pack(buffer, picked);
+        if (error != no_error) return error;
+        ncsub::unpack_mapped(first.count, map_, element_bytes, own_.data(), picked.data());
+        return unpack(buffer, picked);
+    }
+    if (buffer.map != nullptr) {
+        ncsub::unpack_mapped(first.count, map_, element_bytes, own_.data(), buffer.data);
+    } else if (buffer.plain) {
         std::copy_n(own_.data(), own_.size(), buffer.data);
-    else if (PMPI_Unpack(own_.data(), static_cast<int>(own_.size()), &at, buffer.data, static_cast<int>(buffer.count),
-                         buffer.type, MPI_COMM_SELF) != MPI_SUCCESS)
-        return error_element_type;
+    } else {
+        return unpack(buffer, own_);
+    }
     return no_error;
 }
 
@@ -152,20 +220,39 @@ Access::Access(const File& file, const Call& call, const CallForm& form)
     : writes_(form.writes()), variable_(argument<int>(call, 1)) {
     const bool buffered = form.verb == ncsub::Verb::bput;
     if (writes_ && !file.writable) error_ = error_permission;
-    auto requests = requests_of(file, call, form, variable_);
-    if (error_ == no_error && !requests) error_ = error_coordinates;
-    if (requests) requests_ = std::move(*requests);
+    const bool by_type = form.access == ncsub::Access::vard;
+    if (by_type && error_ == no_error) error_ = requests_of_type(file, call, variable_, requests_);
+    if (!by_type) {
+        auto requests = requests_of(file, call, form, variable_);
+        if (error_ == no_error && !requests) error_ = error_coordinates;
+        if (requests) requests_ = std::move(*requests);
+    }
     for (const Request& request : requests_) elements_ += elements_asked(request);
+    if (by_type && requests_.empty()) return;
     if (error_ == no_error) error_ = buffer_of(file, call, form, variable_, elements_, buffer_);
     const bool text = file.logical.header.variables[static_cast<std::size_t>(variable_)].type == ncsub::Type::text;
     if (error_ == no_error && text != (buffer_.element == Element::text)) error_ = error_text;
     for (const Request& request : requests_)
-        if (error_ == no_error) error_ = ask_library(file, variable_, request, buffer_, elements_asked(request));
+        if (error_ == no_error && !by_type)
+            error_ = ask_library(file, variable_, request, buffer_, elements_asked(request), writes_);
     Offset attached = 0;
     if (error_ == no_error && buffered) error_ = file.library->inq_buffer_size(file.master, &attached);
     if (error_ == no_error && elements_ > 0)
         error_ = packed_.open(buffer_, requests_.front(), elements_, writes_, buffered);
-    if (error_ != no_error) elements_ = 0;
+    // The program may free the type before it waits.
+    if (error_ == no_error && elements_ > 0 && !form.blocking() && !writes_ && !buffer_.plain) {
+        kept_ = KeptType(buffer_.type);
+        buffer_.type = kept_.get();
+        if (!kept_.ok()) error_ = error_element_type;
+    }
+    if (error_ != no_error)
+        elements_ = 0;
+    else if (writes_ && is_record(file, variable_))
+        for (const Request& request : requests_) records_ = std::max(records_, records_after(call, form, request));
+}
+
+std::int64_t Access::bytes_in_file(const File& file) const {
+    return elements_ * ncsub::bytes_of(file.logical.header.variables[static_cast<std::size_t>(variable_)].type);
 }
 
 void Access::add_to(std::vector<Wanted>& wanted) {

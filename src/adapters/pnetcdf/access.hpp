@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "adapters/pnetcdf/exchange.hpp"
@@ -10,6 +11,30 @@
 #include "ncsub/call_form.hpp"
 
 namespace ioweir::pnetcdf {
+
+/// A datatype that stays when the program frees its own.
+class KeptType {
+public:
+    KeptType() = default;
+    explicit KeptType(MPI_Datatype type) { kept_ = PMPI_Type_dup(type, &type_) == MPI_SUCCESS; }
+    ~KeptType() {
+        if (kept_) PMPI_Type_free(&type_);
+    }
+    KeptType(KeptType&& other) noexcept : type_(other.type_), kept_(std::exchange(other.kept_, false)) {}
+    KeptType& operator=(KeptType&& other) noexcept {
+        std::swap(type_, other.type_);
+        std::swap(kept_, other.kept_);
+        return *this;
+    }
+    KeptType(const KeptType&) = delete;
+    KeptType& operator=(const KeptType&) = delete;
+    [[nodiscard]] bool ok() const { return kept_; }
+    [[nodiscard]] MPI_Datatype get() const { return type_; }
+
+private:
+    MPI_Datatype type_{};
+    bool kept_ = false;
+};
 
 /// The program's buffer.
 struct Buffer {
@@ -32,6 +57,9 @@ public:
     [[nodiscard]] std::byte* data() { return own_.empty() ? data_ : own_.data(); }
 
 private:
+    [[nodiscard]] int pack(const Buffer& buffer, std::vector<std::byte>& to) const;
+    [[nodiscard]] int unpack(const Buffer& buffer, const std::vector<std::byte>& from) const;
+
     std::byte* data_ = nullptr;
     std::vector<std::byte> own_;
     std::vector<std::int64_t> map_;
@@ -44,8 +72,10 @@ public:
     [[nodiscard]] int error() const { return error_; }
     [[nodiscard]] bool writes() const { return writes_; }
     [[nodiscard]] std::int64_t elements() const { return elements_; }
-    /// What is read goes through a derived datatype.
-    [[nodiscard]] bool unpacks() const { return !writes_ && !buffer_.plain; }
+    /// That the file has at least when it was carried out.
+    [[nodiscard]] std::int64_t records() const { return records_; }
+    /// Bytes that it takes of a buffer for bput: as many as in the file.
+    [[nodiscard]] std::int64_t bytes_in_file(const File& file) const;
 
     /// Adds what it wants, which leads into this object.
     void add_to(std::vector<Wanted>& wanted);
@@ -57,8 +87,10 @@ private:
     bool writes_ = false;
     int variable_ = 0;
     std::int64_t elements_ = 0;
+    std::int64_t records_ = 0;
     std::vector<ncsub::Request> requests_;
     Buffer buffer_;
+    KeptType kept_;
     Packed packed_;
 };
 

@@ -6,91 +6,15 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
+#include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/file.hpp"
-#include "ncsub/call_form.hpp"
+#include "adapters/pnetcdf/kinds.hpp"
+#include "adapters/pnetcdf/vard.hpp"
 
 namespace ioweir::pnetcdf {
 namespace {
-
-/// What is done with a call that is about an open file.
-enum class Kind : std::uint8_t {
-    create,
-    open,
-    remove,
-    end_define,
-    begin_define,
-    close,
-    abort,
-    access,   ///< to one variable: divided, or the master's
-    several,  ///< to several variables
-    wait,
-    wait_all,
-    cancel,
-    requests,  ///< how many are begun
-    master,    ///< the master's business alone: whatever waits there, its buffers, its sizes
-    both,      ///< the logical file's and the master's, in this order: what changes attributes and names
-    copy,      ///< the same of ncmpi_copy_att
-    mode,      ///< the same, and the subfiles'
-    sync,
-    path_of,
-    dimension,  ///< of the master, but while the file is being defined
-    fill_of,
-    bytes,
-    logical,  ///< the logical file alone answers
-};
-
-const std::unordered_map<std::string_view, Kind>& kinds() {
-    static const auto& all = *new std::unordered_map<std::string_view, Kind>{
-        {"ncmpi_create", Kind::create},
-        {"ncmpi_open", Kind::open},
-        {"ncmpi_delete", Kind::remove},
-        {"ncmpi_enddef", Kind::end_define},
-        {"ncmpi__enddef", Kind::end_define},
-        {"ncmpi_redef", Kind::begin_define},
-        {"ncmpi_close", Kind::close},
-        {"ncmpi_abort", Kind::abort},
-        {"ncmpi_wait", Kind::wait},
-        {"ncmpi_wait_all", Kind::wait_all},
-        {"ncmpi_cancel", Kind::cancel},
-        {"ncmpi_fill_var_rec", Kind::master},
-        {"ncmpi_sync_numrecs", Kind::master},
-        {"ncmpi_buffer_attach", Kind::master},
-        {"ncmpi_buffer_detach", Kind::master},
-        {"ncmpi_inq_buffer_usage", Kind::master},
-        {"ncmpi_inq_buffer_size", Kind::master},
-        {"ncmpi_inq_nreqs", Kind::requests},
-        {"ncmpi_inq_file_info", Kind::master},
-        {"ncmpi_get_file_info", Kind::master},
-        {"ncmpi_inq_striping", Kind::master},
-        {"ncmpi_inq_path", Kind::path_of},
-        {"ncmpi_inq_dim", Kind::dimension},
-        {"ncmpi_inq_dimlen", Kind::dimension},
-        {"ncmpi_inq_var_fill", Kind::fill_of},
-        {"ncmpi_inq_put_size", Kind::bytes},
-        {"ncmpi_inq_get_size", Kind::bytes},
-        {"ncmpi_begin_indep_data", Kind::mode},
-        {"ncmpi_end_indep_data", Kind::mode},
-        {"ncmpi_sync", Kind::sync},
-        {"ncmpi_flush", Kind::sync},
-        {"ncmpi_copy_att", Kind::copy},
-        {"ncmpi_rename_att", Kind::both},
-        {"ncmpi_del_att", Kind::both},
-        {"ncmpi_rename_dim", Kind::both},
-        {"ncmpi_rename_var", Kind::both},
-    };
-    return all;
-}
-
-Kind kind_of(std::string_view symbol) {
-    const auto known = kinds().find(symbol);
-    if (known != kinds().end()) return known->second;
-    if (symbol.starts_with("ncmpi_put_att")) return Kind::both;
-    if (const auto form = ncsub::parse_call(symbol)) return form->several() ? Kind::several : Kind::access;
-    return Kind::logical;
-}
 
 struct Adapter {
     planner::PlanFile plan;
@@ -112,7 +36,6 @@ public:
 };
 
 int code_of(Word word) { return static_cast<int>(word); }
-Word word_of(int code) { return static_cast<Word>(static_cast<std::int64_t>(code)); }
 
 /// The library that a call is for; null where it lacks functions, which is then left alone.
 const Library* library_of(const Call& call) {
@@ -170,10 +93,11 @@ int bytes_moved(const File& file, const Call& call) {
     const auto ask = put ? file.library->inq_put_size : file.library->inq_get_size;
     Offset sum = 0, one = 0;
     int code = ask(file.master, &sum);
-    for (const Subfile& subfile : file.subfiles) {
-        if (code == no_error) code = ask(subfile.ncid, &one);
-        sum += one;
-    }
+    for (const auto* subfiles : {&file.subfiles, &file.alone})
+        for (const Subfile& subfile : *subfiles) {
+            if (code == no_error) code = ask(subfile.ncid, &one);
+            sum += one;
+        }
     if (code == no_error && result != nullptr) *result = sum;
     return code;
 }
@@ -219,32 +143,43 @@ int copy_attribute(const File& file, const Call& call) {
                                   variable);
 }
 
-int on_all(const File& file, const Call& call) {
-    int code = same(call);
-    if (code == no_error) code = same_for(call, file.master);
-    for (const Subfile& subfile : file.subfiles)
-        if (code == no_error) code = same_for(call, subfile.ncid);
+/// Calls that only a file in data mode can get, about one variable.
+int access(File& file, const Call& call) {
+    const auto variable = argument<int>(call, 1);
+    if (file.is_divided(variable)) return access_variable(file, call);
+    if (file.state == File::State::define) return same(call);
+    // A file type spans the records of the one file.
+    const bool by_type = std::string_view(call.symbol).find("_vard") != std::string_view::npos;
+    const bool known = variable >= 0 && variable < static_cast<int>(file.in_subfile.size());
+    if (by_type && known && file.divided() && is_record(file, variable)) return access_master_by_type(file, call);
+    return same_for(call, file.master);
+}
+
+int usage(const File& file, const Call& call) {
+    const int code = same_for(call, file.master);
+    auto* bytes = argument<Offset*>(call, 1);
+    if (code == no_error && bytes != nullptr) *bytes += bytes_buffered(file);
     return code;
 }
 
-/// Calls that only a file in data mode can get, about one variable.
-int access(File& file, const Call& call) {
-    if (file.is_divided(static_cast<int>(call.arguments[1]))) return access_variable(file, call);
+/// The master has no records of divided variables, and the logical file none at all.
+int dimension(const File& file, const Call& call) {
+    const int code = file.state == File::State::define ? same(call) : same_for(call, file.master);
+    auto* length = argument<Offset*>(call, call.count - 1);
+    if (code == no_error && length != nullptr && argument<int>(call, 1) == file.unlimited) *length = records_of(file);
+    return code;
+}
+
+int fill(File& file, const Call& call) {
+    if (file.is_divided(argument<int>(call, 1))) return fill_record(file, call);
     return file.state == File::State::define ? same(call) : same_for(call, file.master);
 }
 
-int access_several(const File& file, const Call& call) {
-    const auto count = static_cast<int>(call.arguments[1]);
-    const auto* variables = __builtin_bit_cast(const int*, call.arguments[2]);
-    for (int i = 0; i < count && variables != nullptr; ++i)
-        if (file.is_divided(variables[i])) {
-            complain(file, std::string(call.symbol) + " was refused: variable " +
-                               file.logical.header.variables[static_cast<std::size_t>(variables[i])].name +
-                               " is divided over subfiles, and in this version calls for several variables are not; "
-                               "write the file without subfiles");
-            return error_unsupported;
-        }
-    return same_for(call, file.master);
+/// ncmpi_sync_numrecs. Collective, in either mode.
+int sync_records(File& file, const Call& call) {
+    const int code = file.state == File::State::define ? same(call) : same_for(call, file.master);
+    if (code != no_error || file.state == File::State::define) return code;
+    return settle_records(file);
 }
 
 int end_file(File& file, const Call& call, bool abort) {
@@ -262,6 +197,9 @@ int end_file(File& file, const Call& call, bool abort) {
     // What was begun and not waited for is given up.
     const int left = file.pending.empty() ? no_error : error_pending;
     file.pending.clear();
+    // Data are kept by an abort as well, but for those of a file that is being made.
+    if (file.ended && file.state != File::State::define && file.broken == no_error)
+        if (const int settled = settle_records(file); code == no_error) code = settled;
     int closed = close_file(file, abort);
     if (closed == no_error) closed = left;
     forget(call);
@@ -270,18 +208,22 @@ int end_file(File& file, const Call& call, bool abort) {
 
 int sync(File& file, const Call& call) {
     if (file.state == File::State::define) return same(call);
-    int code = same_for(call, file.master);
+    int code = settle_records(file);
+    if (code == no_error) code = same_for(call, file.master);
     for (const Subfile& subfile : file.subfiles)
         if (code == no_error) code = same_for(call, subfile.ncid);
-    return file.state == File::State::independent ? code : agree(file, code);
+    return agree(file, code);
 }
 
+/// Subfiles are never in independent mode: ranks open them for themselves then.
 int change_mode(File& file, const Call& call) {
-    const int code = on_all(file, call);
-    if (code == no_error)
-        file.state =
-            std::string_view(call.symbol) == "ncmpi_begin_indep_data" ? File::State::independent : File::State::data;
-    return code;
+    int code = same(call);
+    if (code == no_error) code = same_for(call, file.master);
+    if (code != no_error) return code;
+    const auto before = file.state;
+    file.state =
+        std::string_view(call.symbol) == "ncmpi_begin_indep_data" ? File::State::independent : File::State::data;
+    return before == File::State::independent && file.state != before ? settle_records(file) : code;
 }
 
 int of_file(File& file, Kind kind, const Call& call) {
@@ -307,6 +249,14 @@ int of_file(File& file, Kind kind, const Call& call) {
             return cancel(file, call);
         case Kind::requests:
             return count_requests(file, call);
+        case Kind::usage:
+            return usage(file, call);
+        case Kind::detach:
+            return bytes_buffered(file) > 0 ? error_pending_bput : same_for(call, file.master);
+        case Kind::fill_record:
+            return fill(file, call);
+        case Kind::records:
+            return sync_records(file, call);
         case Kind::master:
         case Kind::path_of:
             return same_for(call, file.master);
@@ -319,7 +269,7 @@ int of_file(File& file, Kind kind, const Call& call) {
         case Kind::sync:
             return sync(file, call);
         case Kind::dimension:
-            return file.state == File::State::define ? same(call) : same_for(call, file.master);
+            return dimension(file, call);
         case Kind::fill_of:
             return fill_of(file, call);
         case Kind::bytes:

@@ -14,4 +14,13 @@ Type argument(const Call& call, int place) {
         return static_cast<Type>(call.arguments[place]);
 }
 
+/// An argument for a call of the library.
+template <typename Type>
+Word word_of(Type value) {
+    if constexpr (sizeof(Type) == sizeof(Word))
+        return __builtin_bit_cast(Word, value);
+    else
+        return static_cast<Word>(static_cast<std::int64_t>(value));
+}
+
 }  // namespace ioweir::pnetcdf

@@ -15,6 +15,7 @@ namespace ioweir::pnetcdf {
 struct Pending {
     int id = 0;
     Access access;
+    std::int64_t buffered = 0;  ///< bytes of the attached buffer
 };
 
 namespace {
@@ -23,19 +24,18 @@ constexpr int first_id = 0x4000'0000;  // the library's own count from 0
 
 bool is_ours(int id) { return id >= first_id; }
 
-std::string name_of(const File& file, int variable) {
-    return file.logical.header.variables[static_cast<std::size_t>(variable)].name;
-}
-
-int refuse(const File& file, const Call& call, const std::string& what) {
-    complain(file, std::string(call.symbol) + " was refused: " + what +
-                       "; let such variables stay whole (min_ndims), or write the file without subfiles");
-    return error_unsupported;
-}
-
 /// Keeps the first error.
 void keep(int& error, int code) {
     if (error == no_error) error = code;
+}
+
+/// Is there room in the buffer that the program has attached for bput? The library's own accesses are in it, too.
+int check_room(const File& file, std::int64_t bytes) {
+    Offset size = 0, used = 0;
+    int error = file.library->inq_buffer_size(file.master, &size);
+    if (error == no_error) error = file.library->inq_buffer_usage(file.master, &used);
+    if (error != no_error) return error;
+    return size - used - bytes_buffered(file) < bytes ? error_buffer : no_error;
 }
 
 int begin(File& file, const Call& call, const ncsub::CallForm& form) {
@@ -43,25 +43,32 @@ int begin(File& file, const Call& call, const ncsub::CallForm& form) {
     if (request != nullptr) *request = no_request;
     Pending pending{first_id + file.next_id, Access(file, call, form)};
     if (pending.access.error() != no_error || pending.access.elements() == 0) return pending.access.error();
-    // The type may be gone when it is needed.
-    if (pending.access.unpacks())
-        return refuse(file, call,
-                      "in this version non-blocking calls do not read into derived datatypes from variables that are "
-                      "divided over subfiles");
+    if (form.verb == ncsub::Verb::bput) {
+        pending.buffered = pending.access.bytes_in_file(file);
+        if (const int error = check_room(file, pending.buffered); error != no_error) return error;
+    }
     if (request != nullptr) *request = pending.id;
     ++file.next_id;
     file.pending.push_back(std::make_shared<Pending>(std::move(pending)));
     return no_error;
 }
 
+/// What is wanted of divided variables, by all ranks together or, in independent mode, by this one. `records`: see Access::records().
+int move(File& file, std::vector<Wanted>& wanted, bool writing, std::int64_t records) {
+    if (file.state != File::State::independent) return exchange(file, wanted, writing, records);
+    carry_out_alone(file, wanted, writing);
+    file.records = std::max(file.records, records);
+    return no_error;
+}
+
 int at_once(File& file, const Call& call, const ncsub::CallForm& form) {
-    if (!form.collective) return error_collective;
-    if (file.state == File::State::independent) return error_independent;
+    const bool independent = file.state == File::State::independent;
+    if (form.collective == independent) return independent ? error_independent : error_collective;
     // A rank whose arguments are wrong takes part all the same, with nothing.
     Access access(file, call, form);
     std::vector<Wanted> wanted;
     access.add_to(wanted);
-    const int failure = exchange(file, wanted, form.writes());
+    const int failure = move(file, wanted, form.writes(), access.records());
     int error = access.error();
     keep(error, failure);
     for (const Wanted& one : wanted) keep(error, one.error);
@@ -71,16 +78,18 @@ int at_once(File& file, const Call& call, const ncsub::CallForm& form) {
 
 using Chosen = std::vector<std::shared_ptr<Pending>>;
 
-/// Carries out those of one direction, of all ranks together; `errors`: one for each of `chosen`. Collective.
-int carry_out(const File& file, const Chosen& chosen, std::vector<int>& errors, bool writing) {
+/// Carries out those of one direction; `errors`: one for each of `chosen`. Collective, but in independent mode.
+int carry_out(File& file, const Chosen& chosen, std::vector<int>& errors, bool writing) {
     std::vector<Wanted> wanted;
     std::vector<std::size_t> owner;
+    std::int64_t records = 0;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
         if (chosen[i]->access.writes() != writing) continue;
         chosen[i]->access.add_to(wanted);
+        records = std::max(records, chosen[i]->access.records());
         owner.resize(wanted.size(), i);
     }
-    const int failure = exchange(file, wanted, writing);
+    const int failure = move(file, wanted, writing, records);
     for (std::size_t w = 0; w < wanted.size(); ++w) keep(errors[owner[w]], wanted[w].error);
     for (std::size_t i = 0; i < chosen.size(); ++i)
         if (chosen[i]->access.writes() == writing) keep(errors[i], chosen[i]->access.finish());
@@ -149,40 +158,27 @@ int tell(const Named& named, const std::vector<int>& our_errors, int error, int*
     return error;
 }
 
-}  // namespace
-
-int access_variable(File& file, const Call& call) {
-    const auto form = *ncsub::parse_call(call.symbol);
-    const auto variable = argument<int>(call, 1);
-    const std::string name = "variable " + name_of(file, variable) + " is divided over subfiles, and in this version ";
-    if (form.access == ncsub::Access::vard) return refuse(file, call, name + "vard calls are not carried out for such");
-    if (!form.blocking()) return begin(file, call, form);
-    if (file.state == File::State::define) return error_in_define;
-    if (!form.collective && file.state == File::State::independent)
-        return refuse(file, call, name + "independent calls are not carried out for such");
-    return at_once(file, call, form);
-}
-
-int wait_all(File& file, const Call& call) {
+/// The master's requests first, by `how`, then ours.
+int wait_for(File& file, const Call& call, int (*how)(int, int, int*, int*)) {
     const auto count = argument<int>(call, 1);
     auto* ids = argument<int*>(call, 2);
     auto* statuses = argument<int*>(call, 3);
-    if (file.state != File::State::data || (count > 0 && ids == nullptr))
-        return file.library->wait_all(file.master, count, ids, statuses);  // an error
     Named named;
     int error = no_error;
     if (count < 0) {
         named.ours = taken_by_kind(file, count);
-        error = file.library->wait_all(file.master, count, nullptr, nullptr);
+        error = how(file.master, count, nullptr, nullptr);
     } else {
         named = sorted(file, count, ids);
-        error = file.library->wait_all(file.master, static_cast<int>(named.theirs.size()), named.theirs.data(),
-                                       named.their_statuses.data());
+        error =
+            how(file.master, static_cast<int>(named.theirs.size()), named.theirs.data(), named.their_statuses.data());
     }
     // Which directions there are, on any rank.
     std::array<int, 2> any{};
     for (const auto& pending : named.ours) any[pending->access.writes() ? 0 : 1] = 1;
-    if (PMPI_Allreduce(MPI_IN_PLACE, any.data(), 2, MPI_INT, MPI_MAX, file.comm) != MPI_SUCCESS) return error_file;
+    if (file.state != File::State::independent &&
+        PMPI_Allreduce(MPI_IN_PLACE, any.data(), 2, MPI_INT, MPI_MAX, file.comm) != MPI_SUCCESS)
+        return error_file;
     std::vector<int> errors(named.ours.size(), no_error);
     int failure = no_error;
     if (any[0] != 0) keep(failure, carry_out(file, named.ours, errors, true));
@@ -192,18 +188,29 @@ int wait_all(File& file, const Call& call) {
     return count < 0 ? error : tell(named, errors, error, ids, statuses);
 }
 
+}  // namespace
+
+int access_variable(File& file, const Call& call) {
+    const auto form = *ncsub::parse_call(call.symbol);
+    if (!form.blocking()) return begin(file, call, form);
+    if (file.state == File::State::define) return error_in_define;
+    return at_once(file, call, form);
+}
+
+int wait_all(File& file, const Call& call) {
+    const auto count = argument<int>(call, 1);
+    auto* ids = argument<int*>(call, 2);
+    if (file.state != File::State::data || (count > 0 && ids == nullptr))
+        return file.library->wait_all(file.master, count, ids, argument<int*>(call, 3));  // an error
+    return wait_for(file, call, file.library->wait_all);
+}
+
 int wait_alone(File& file, const Call& call) {
     const auto count = argument<int>(call, 1);
-    const auto* ids = argument<const int*>(call, 2);
-    bool ours = false;
-    for (const auto& pending : file.pending)
-        ours = ours || is_meant(count, *pending) ||
-               (ids != nullptr && std::find(ids, ids + std::max(count, 0), pending->id) != ids + std::max(count, 0));
-    if (ours && file.state == File::State::independent)
-        return refuse(file, call,
-                      "requests are for variables that are divided over subfiles, and in this version only "
-                      "ncmpi_wait_all completes those");
-    return file.library->wait(file.master, count, argument<int*>(call, 2), argument<int*>(call, 3));
+    auto* ids = argument<int*>(call, 2);
+    if (file.state != File::State::independent || (count > 0 && ids == nullptr))
+        return file.library->wait(file.master, count, ids, argument<int*>(call, 3));  // an error
+    return wait_for(file, call, file.library->wait);
 }
 
 int cancel(File& file, const Call& call) {
@@ -221,6 +228,12 @@ int cancel(File& file, const Call& call) {
         error = file.library->cancel(file.master, static_cast<int>(named.theirs.size()), named.theirs.data(),
                                      named.their_statuses.data());
     return tell(named, std::vector<int>(named.ours.size(), no_error), error, ids, statuses);
+}
+
+std::int64_t bytes_buffered(const File& file) {
+    std::int64_t bytes = 0;
+    for (const auto& pending : file.pending) bytes += pending->buffered;
+    return bytes;
 }
 
 }  // namespace ioweir::pnetcdf

@@ -88,8 +88,7 @@ void divide(File& file, ncsub::Logical& logical, std::size_t first) {
         }
         ncsub::Wishes wishes{file.wish.subfiles, file.wish.min_ndims, std::nullopt};
         wishes.par_dim_id = wished_dimension(file, header, static_cast<int>(v));
-        ncsub::Choice choice = ncsub::choose_dimension(shape, wishes);
-        if (shape.record && choice.dimension >= 0) choice = {-1, "it has records, which this version does not divide"};
+        const ncsub::Choice choice = ncsub::choose_dimension(shape, wishes);
         std::optional<ncsub::Division> division;
         if (choice.dimension >= 0) {
             const std::int64_t length = shape.lengths[static_cast<std::size_t>(choice.dimension)];
@@ -218,19 +217,14 @@ int define_subfiles(File& file, const ncsub::Logical& logical, bool exist) {
     for (const Subfile& subfile : file.subfiles) {
         if (subfile.ncid < 0) continue;
         const Header wanted = ncsub::subfile_of(logical, subfile.number);
-        std::size_t dimensions = 0, variables = 0;
-        for (const auto& division : file.logical.divisions) {
-            if (!division) continue;
-            ++variables;
-            dimensions += division->dimension_ids.size();
-        }
+        const Header there = ncsub::subfile_of(file.logical, subfile.number);
         std::vector<int> logical_ids;
         for (std::size_t v = 0; v < logical.divisions.size(); ++v)
             if (logical.divisions[v]) logical_ids.push_back(static_cast<int>(v));
         Steps step;
         if (exist) step([&] { return library.redef(subfile.ncid); });
         step([&] {
-            return define(library, subfile.ncid, wanted, dimensions, variables, [&](int v) {
+            return define(library, subfile.ncid, wanted, there.dimensions.size(), there.variables.size(), [&](int v) {
                 const Fill& fill = file.fills[static_cast<std::size_t>(logical_ids[static_cast<std::size_t>(v)])];
                 const int code =
                     library.def_var_fill(subfile.ncid, v, fill.wanted ? 0 : 1, fill.wanted ? fill.value : nullptr);
@@ -286,6 +280,25 @@ std::string new_id(const File& file) {
         id += digits[byte & 15];
     }
     return id;
+}
+
+/// New variables get the records that the file has. Where the program wants it, the library fills those that a subfile has; this, those that it
+/// has not.
+int fill_old_records(const File& file, std::size_t first) {
+    if (file.record_in_subfiles < 0) return no_error;
+    const std::int64_t all = records_of(file);
+    Steps step;
+    for (const Subfile& subfile : file.subfiles) {
+        Offset there = 0;
+        step([&] { return records_in(file, subfile.ncid, there); });
+        for (std::size_t v = first; v < file.in_subfile.size() && step.ok(); ++v) {
+            const int variable = file.in_subfile[v];
+            if (variable < 0 || !file.fills[v].wanted || !is_record(file, static_cast<int>(v))) continue;
+            for (std::int64_t record = there; record < all; ++record)
+                step([&] { return file.library->fill_var_rec(subfile.ncid, variable, record); });
+        }
+    }
+    return agree(file, step.error());
 }
 
 }  // namespace
@@ -347,16 +360,21 @@ int end_define(File& file, const Call& call) {
         complain(file, "its master and subfiles could not be defined");
         return error;
     }
+    const std::size_t old_variables = file.logical.header.variables.size();
     file.logical = std::move(logical);
     file.in_subfile.clear();
     int next = 0;
     for (const auto& division : file.logical.divisions) file.in_subfile.push_back(division ? next++ : -1);
     file.state = File::State::data;
     file.ended = true;
-    return no_error;
+    find_records(file);
+    return exist ? fill_old_records(file, old_variables) : no_error;
 }
 
 int begin_define(File& file, const Call& call) {
+    // What the library moves then are the records that each file has.
+    if (file.state != File::State::define && file.ended && file.writable)
+        if (const int settled = settle_records(file); settled != no_error) return settled;
     int error = static_cast<int>(call.invoke(call.real, call.arguments, call.count));
     if (error != no_error) return error;
     error = same_for_master(file, call);

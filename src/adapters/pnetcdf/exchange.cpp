@@ -4,25 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/pnetcdf/element_types.hpp"
+#include "adapters/pnetcdf/tasks.hpp"
 
 namespace ioweir::pnetcdf {
 namespace {
 
 using ncsub::Piece;
 using ncsub::Request;
-
-/// A piece of somebody's request, as the rank sees it that carries it out.
-struct Task {
-    std::int64_t source = 0;
-    int variable = 0;
-    ncsub::Element element = ncsub::Element::schar;
-    std::int64_t subfile = 0;
-    Request request;
-    std::byte* data = nullptr;
-    std::int64_t bytes = 0;
-    int error = no_error;
-};
 
 /// Where a piece of ours has gone.
 struct Sent {
@@ -109,106 +97,14 @@ constexpr int data_tag = 2;
 constexpr int answer_tag = 3;
 constexpr int answer_data_tag = 4;
 
-/// Tasks of one subfile, as the library can be handed them.
-struct Batches {
-    std::vector<std::vector<Task*>> rounds;         ///< each for one wait
-    std::vector<std::pair<Task*, Task*>> the_same;  ///< wants what the second reads
-};
-
-/// All that is written goes in one batch. The library (1.12) does not fill two buffers with the same elements of a file in one wait: what
-/// several ranks read is read once, and what meets without being the same, one after the other.
-Batches batches_of(std::vector<Task>& tasks, std::int64_t subfile, bool writing) {
-    Batches batches;
-    batches.rounds.resize(1);
-    for (Task& task : tasks) {
-        if (task.subfile != subfile) continue;
-        if (writing) {
-            batches.rounds[0].push_back(&task);
-            continue;
-        }
-        std::size_t round = 0;
-        Task* same = nullptr;
-        for (; round < batches.rounds.size() && same == nullptr; ++round) {
-            bool meets = false;
-            for (Task* other : batches.rounds[round]) {
-                if (other->variable != task.variable) continue;
-                if (other->element == task.element && other->request == task.request) same = other;
-                meets = meets || ncsub::may_meet(other->request, task.request);
-            }
-            if (!meets) break;
-        }
-        if (same != nullptr) {
-            batches.the_same.emplace_back(&task, same);
-            continue;
-        }
-        if (round == batches.rounds.size()) batches.rounds.emplace_back();
-        batches.rounds[round].push_back(&task);
-    }
-    return batches;
-}
-
-/// Hands tasks to the library as non-blocking calls, and waits for all of them at once. Collective over the group.
-void carry_out_batch(const File& file, const Subfile& subfile, const std::vector<Task*>& tasks, bool writing) {
-    const Library& library = *file.library;
-    std::vector<int> requests, statuses;
-    std::vector<Task*> asked;
-    for (Task* one : tasks) {
-        Task& task = *one;
-        const int variable = file.in_subfile[static_cast<std::size_t>(task.variable)];
-        const Request& r = task.request;
-        const bool unit = std::all_of(r.stride.begin(), r.stride.end(), [](std::int64_t s) { return s == 1; });
-        const std::vector<Offset> start(r.start.begin(), r.start.end()), count(r.count.begin(), r.count.end()),
-            stride(r.stride.begin(), r.stride.end());
-        const MPI_Datatype type = mpi_type(task.element);
-        const Offset elements = ncsub::elements_of(r);
-        int request = -1;
-        if (writing && unit)
-            task.error = library.iput_vara(subfile.ncid, variable, start.data(), count.data(), task.data, elements,
-                                           type, &request);
-        else if (writing)
-            task.error = library.iput_vars(subfile.ncid, variable, start.data(), count.data(), stride.data(), task.data,
-                                           elements, type, &request);
-        else if (unit)
-            task.error = library.iget_vara(subfile.ncid, variable, start.data(), count.data(), task.data, elements,
-                                           type, &request);
-        else
-            task.error = library.iget_vars(subfile.ncid, variable, start.data(), count.data(), stride.data(), task.data,
-                                           elements, type, &request);
-        if (request < 0) continue;  // refused, as the error says
-        requests.push_back(request);
-        asked.push_back(&task);
-    }
-    statuses.resize(requests.size(), no_error);
-    const int code =
-        library.wait_all(subfile.ncid, static_cast<int>(requests.size()), requests.data(), statuses.data());
-    // The result is that of some request, or of all together.
-    const bool of_one = std::any_of(statuses.begin(), statuses.end(), [](int status) { return status != no_error; });
-    for (std::size_t i = 0; i < asked.size(); ++i)
-        if (asked[i]->error == no_error) asked[i]->error = of_one ? statuses[i] : code;
-}
-
-/// Collective over the group, subfile by subfile.
-void carry_out_tasks(const File& file, std::vector<Task>& tasks, bool writing) {
-    for (const Subfile& subfile : file.subfiles) {
-        Batches batches = batches_of(tasks, subfile.number, writing);
-        auto rounds = static_cast<int>(batches.rounds.size());
-        if (!writing) PMPI_Allreduce(MPI_IN_PLACE, &rounds, 1, MPI_INT, MPI_MAX, file.group);
-        batches.rounds.resize(static_cast<std::size_t>(rounds));
-        for (const auto& round : batches.rounds) carry_out_batch(file, subfile, round, writing);
-        for (const auto& [task, read] : batches.the_same) {
-            std::copy_n(read->data, read->bytes, task->data);
-            task->error = read->error;
-        }
-    }
-}
-
 /// One exchange.
 class Exchange {
 public:
-    Exchange(const File& file, std::span<Wanted> wanted, bool writing)
+    Exchange(const File& file, std::span<Wanted> wanted, bool writing, std::int64_t records)
         : file_(file),
           wanted_(wanted),
           writing_(writing),
+          records_(records),
           words_(static_cast<std::size_t>(file.ranks)),
           data_(words_.size()),
           data_bytes_(words_.size(), 0),
@@ -220,9 +116,11 @@ public:
         if (writing_) gather();
         if (!tell() || !deliver()) return error_file;
         std::vector<Task> tasks = all_tasks();
-        carry_out_tasks(file_, tasks, writing_);
+        for (const Subfile& subfile : file_.subfiles) carry_out_tasks(file_, subfile, file_.group, tasks, writing_);
         return answer(tasks) ? no_error : error_file;
     }
+    /// The most of all ranks.
+    [[nodiscard]] std::int64_t records() const { return records_; }
 
 private:
     void add(std::size_t number) {
@@ -248,18 +146,18 @@ private:
         }
     }
 
-    /// How much each rank is about to get from each: the one meeting of all.
+    /// How much each rank is about to get from each, and how many records there will be: the one meeting of all.
     bool tell() {
-        std::vector<std::int64_t> mine, theirs(2 * words_.size());
-        for (std::size_t rank = 0; rank < words_.size(); ++rank) {
-            mine.push_back(std::ssize(words_[rank]));
-            mine.push_back(data_bytes_[rank]);
-        }
-        if (PMPI_Alltoall(mine.data(), 2, MPI_INT64_T, theirs.data(), 2, MPI_INT64_T, file_.comm) != MPI_SUCCESS)
+        std::vector<std::int64_t> mine, theirs(3 * words_.size());
+        const std::int64_t records = records_;
+        for (std::size_t rank = 0; rank < words_.size(); ++rank)
+            mine.insert(mine.end(), {std::ssize(words_[rank]), data_bytes_[rank], records});
+        if (PMPI_Alltoall(mine.data(), 3, MPI_INT64_T, theirs.data(), 3, MPI_INT64_T, file_.comm) != MPI_SUCCESS)
             return false;
         for (std::size_t rank = 0; rank < words_.size(); ++rank) {
-            their_words_[rank].resize(static_cast<std::size_t>(theirs[2 * rank]));
-            their_data_[rank].resize(static_cast<std::size_t>(theirs[2 * rank + 1]));
+            their_words_[rank].resize(static_cast<std::size_t>(theirs[3 * rank]));
+            their_data_[rank].resize(static_cast<std::size_t>(theirs[3 * rank + 1]));
+            records_ = std::max(records_, theirs[3 * rank + 2]);
         }
         return true;
     }
@@ -347,6 +245,7 @@ private:
     const File& file_;
     std::span<Wanted> wanted_;
     const bool writing_;
+    std::int64_t records_;
     std::vector<Sent> sent_;
     std::vector<std::vector<std::int64_t>> words_;  ///< for each rank
     std::vector<Bytes> data_;                       ///< for each rank; reading: from each rank
@@ -357,6 +256,11 @@ private:
 
 }  // namespace
 
-int exchange(const File& file, std::span<Wanted> wanted, bool writing) { return Exchange(file, wanted, writing).run(); }
+int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records) {
+    Exchange exchange(file, wanted, writing, records);
+    const int error = exchange.run();
+    file.records = std::max(file.records, exchange.records());
+    return error == no_error && writing ? keep_records(file) : error;
+}
 
 }  // namespace ioweir::pnetcdf

@@ -22,7 +22,12 @@ struct Wanted {
 };
 
 /// Carries out what all ranks want, each any number of accesses, of which all write or all read. Collective over the file. Errors are in
-/// `wanted`; the result is an error of the exchange itself, after which nothing is known of the data.
-[[nodiscard]] int exchange(const File& file, std::span<Wanted> wanted, bool writing);
+/// `wanted`; the result is an error of the exchange itself, after which nothing is known of the data. `records`: that the file has at
+/// least after what this rank writes.
+[[nodiscard]] int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records);
+
+/// Carries out what this rank wants by itself, in independent mode: each subfile that it reaches is opened by it alone until that mode ends.
+/// Errors are in `wanted`.
+void carry_out_alone(File& file, std::span<Wanted> wanted, bool writing);
 
 }  // namespace ioweir::pnetcdf

@@ -66,6 +66,13 @@ struct File {
     std::vector<Subfile> subfiles;
     std::vector<int> in_subfile;  ///< of each variable: its id in subfiles; -1: it is not divided
 
+    // Records. In independent mode each rank knows of those that it has written itself, as with the library alone.
+    std::int64_t records = 0;     ///< of divided variables
+    int unlimited = -1;           ///< the dimension's id
+    int record_in_master = -1;    ///< a variable of the master's that has records; -1: there is none
+    int record_in_subfiles = -1;  ///< a variable of the subfiles', by its id there
+    std::vector<Subfile> alone;   ///< in independent mode: opened by this rank for itself
+
     std::vector<std::shared_ptr<Pending>> pending;  ///< non-blocking accesses to divided variables
     int next_id = 0;
 
@@ -105,6 +112,30 @@ void remove_subfiles(const char* path, std::int64_t subfiles);
 /// Makes the master's names and attributes those of the logical file.
 [[nodiscard]] int copy_attributes(const File& file);
 
+// records.cpp
+/// Finds the variables that have records, after the logical file was described.
+void find_records(File& file);
+[[nodiscard]] bool is_record(const File& file, int variable);
+/// The records of one of the library's files that has the unlimited dimension, as this rank knows them. 0 or an error.
+[[nodiscard]] int records_in(const File& file, int ncid, Offset& records);
+/// The length of the unlimited dimension: the most that this rank knows any file of it to have.
+[[nodiscard]] std::int64_t records_of(const File& file);
+/// Gives the master the records of divided variables. Collective, in data mode; `records` is the same on all ranks.
+[[nodiscard]] int keep_records(const File& file);
+/// The most records that any rank knows of: on all ranks and in the master. Closes what ranks have opened for themselves, and puts the records
+/// of each subfile right, which may be fewer. Collective, in data mode or independent mode.
+[[nodiscard]] int settle_records(File& file);
+/// ncmpi_fill_var_rec of a divided variable. Collective.
+[[nodiscard]] int fill_record(File& file, const Call& call);
+
+// alone.cpp
+/// Closes the subfiles that this rank has opened for itself. 0 or the first error.
+[[nodiscard]] int close_alone(File& file);
+
+// several.cpp
+/// ncmpi_mput_* and ncmpi_mget_*: accesses to several variables, divided ones or not. Collective where the call is.
+[[nodiscard]] int access_several(File& file, const Call& call);
+
 // data.cpp
 /// An access to a divided variable. Collective where the call is.
 [[nodiscard]] int access_variable(File& file, const Call& call);
@@ -112,5 +143,7 @@ void remove_subfiles(const char* path, std::int64_t subfiles);
 [[nodiscard]] int wait_all(File& file, const Call& call);
 [[nodiscard]] int wait_alone(File& file, const Call& call);
 [[nodiscard]] int cancel(File& file, const Call& call);
+/// Bytes of the attached buffer that accesses to divided variables take (bput).
+[[nodiscard]] std::int64_t bytes_buffered(const File& file);
 
 }  // namespace ioweir::pnetcdf

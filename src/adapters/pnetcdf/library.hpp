@@ -19,6 +19,7 @@ inline constexpr int error_coordinates = -40;    // NC_EINVALCOORDS
 inline constexpr int error_no_attribute = -43;   // NC_ENOTATT
 inline constexpr int error_not_netcdf = -51;     // NC_ENOTNC
 inline constexpr int error_text = -56;           // NC_ECHAR
+inline constexpr int error_edge = -57;           // NC_EEDGE
 inline constexpr int error_memory = -61;         // NC_ENOMEM
 inline constexpr int error_collective = -202;    // NC_ENOTINDEP
 inline constexpr int error_independent = -203;   // NC_EINDEP
@@ -27,8 +28,11 @@ inline constexpr int error_types = -208;         // NC_EMULTITYPES
 inline constexpr int error_mismatch = -209;      // NC_EIOMISMATCH
 inline constexpr int error_element_type = -211;  // NC_EUNSPTETYPE
 inline constexpr int error_request = -212;       // NC_EINVAL_REQUEST
+inline constexpr int error_type_mismatch = -230;  // NC_ETYPE_MISMATCH
 inline constexpr int error_pending = -236;       // NC_EPENDING
 inline constexpr int error_unsupported = -214;   // NC_ENOTSUPPORT
+inline constexpr int error_pending_bput = -218;  // NC_EPENDINGBPUT
+inline constexpr int error_buffer = -219;        // NC_EINSUFFBUF
 inline constexpr int error_overflow = -221;      // NC_EINTOVERFLOW
 
 inline constexpr int global = -1;            // NC_GLOBAL
@@ -38,6 +42,7 @@ inline constexpr int all_gets = -2;          // NC_GET_REQ_ALL
 inline constexpr int all_puts = -3;          // NC_PUT_REQ_ALL
 inline constexpr int mode_write = 0x1;       // NC_WRITE
 inline constexpr int mode_noclobber = 0x4;   // NC_NOCLOBBER
+inline constexpr int mode_share = 0x800;     // NC_SHARE
 inline constexpr int mode_netcdf4 = 0x1000;  // NC_NETCDF4
 inline constexpr int no_fill = 0x100;        // NC_NOFILL
 inline constexpr int longest_name = 256;     // NC_MAX_NAME
@@ -75,12 +80,22 @@ inline constexpr int type_int = 4;           // NC_INT
     X(inq_put_size, (int ncid, Offset* bytes)) \
     X(inq_get_size, (int ncid, Offset* bytes)) \
     X(sync, (int ncid)) \
+    X(sync_numrecs, (int ncid)) \
+    X(begin_indep_data, (int ncid)) \
+    X(end_indep_data, (int ncid)) \
+    X(fill_var_rec, (int ncid, int variable, Offset record)) \
+    X(put_vara_all, (int ncid, int variable, const Offset* start, const Offset* count, const void* buffer, Offset buffer_count, MPI_Datatype type)) \
     X(iget_vara, (int ncid, int variable, const Offset* start, const Offset* count, void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
     X(iput_vara, (int ncid, int variable, const Offset* start, const Offset* count, const void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
     X(iget_vars, (int ncid, int variable, const Offset* start, const Offset* count, const Offset* stride, void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
     X(iput_vars, (int ncid, int variable, const Offset* start, const Offset* count, const Offset* stride, const void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
+    X(put_varn, (int ncid, int variable, int number, Offset* const* starts, Offset* const* counts, const void* buffer, Offset buffer_count, MPI_Datatype type)) \
+    X(put_varn_all, (int ncid, int variable, int number, Offset* const* starts, Offset* const* counts, const void* buffer, Offset buffer_count, MPI_Datatype type)) \
+    X(get_varn, (int ncid, int variable, int number, Offset* const* starts, Offset* const* counts, void* buffer, Offset buffer_count, MPI_Datatype type)) \
+    X(get_varn_all, (int ncid, int variable, int number, Offset* const* starts, Offset* const* counts, void* buffer, Offset buffer_count, MPI_Datatype type)) \
     X(inq_nreqs, (int ncid, int* requests)) \
     X(inq_buffer_size, (int ncid, Offset* bytes)) \
+    X(inq_buffer_usage, (int ncid, Offset* bytes)) \
     X(wait, (int ncid, int count, int* requests, int* statuses)) \
     X(wait_all, (int ncid, int count, int* requests, int* statuses)) \
     X(cancel, (int ncid, int count, int* requests, int* statuses))

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/file.hpp"
@@ -32,7 +33,10 @@ void broadcast(const File& file, std::string& bytes) {
 
 /// The logical header as a file in memory, opened by this rank alone: nothing has to be written where the data are.
 int open_logical_header(File& file) {
-    const std::string bytes = ncsub::encode(file.logical.header);
+    // Where records may be added, they are counted outside of it, and the library has none to move when the header grows.
+    ncsub::Header header = file.logical.header;
+    if (file.writable) header.records = 0;
+    const std::string bytes = ncsub::encode(header);
     file.header_descriptor = ::memfd_create("ioweir-logical-header", MFD_CLOEXEC);
     if (file.header_descriptor < 0) return error_memory;
     std::int64_t end = std::ssize(bytes);
@@ -45,28 +49,36 @@ int open_logical_header(File& file) {
     return file.library->open(MPI_COMM_SELF, name.c_str(), file.mode, MPI_INFO_NULL, &file.ncid);
 }
 
+/// Finds out whether the subfiles are those of this master, and how many records they have; collective. Each is looked at by one rank.
+int check_subfiles(File& file) {
+    const ncsub::Part mine = file.groups().subfiles_of(file.rank);
+    std::array<std::int64_t, 2> most{std::max<std::int64_t>(0, file.logical.header.records), no_error};
+    for (std::int64_t number = mine.begin; number < mine.end(); ++number) {
+        if (file.groups().ranks_of(number).begin != file.rank) continue;
+        const std::string path = ncsub::subfile_path(file.path, number);
+        const auto header = ncsub::read_header(path);
+        const auto problem = header ? check_subfile(file.logical, header.value(), number, path)
+                                    : std::optional<Error>(header.error());
+        if (!problem) {
+            most[0] = std::max(most[0], header.value().records);
+            continue;
+        }
+        const std::string text = "ioweir: " + problem->message() + "\n";
+        const ssize_t written = raw::write(2, text.data(), text.size());
+        (void)written;
+        note(file, problem->message());
+        most[1] = -error_not_netcdf;
+    }
+    if (PMPI_Allreduce(MPI_IN_PLACE, most.data(), 2, MPI_INT64_T, MPI_MAX, file.comm) != MPI_SUCCESS) return error_file;
+    file.records = file.logical.header.records = most[0];
+    return static_cast<int>(-most[1]);
+}
+
 int open_subfiles(File& file) {
     const ncsub::Part mine = file.groups().subfiles_of(file.rank);
     PMPI_Comm_split(file.comm, static_cast<int>(mine.begin), file.rank, &file.group);
     PMPI_Comm_set_errhandler(file.group, MPI_ERRORS_RETURN);
     int error = no_error;
-    for (std::int64_t number = mine.begin; number < mine.end(); ++number) {
-        const std::string path = ncsub::subfile_path(file.path, number);
-        if (file.groups().ranks_of(number).begin == file.rank) {
-            const auto header = ncsub::read_header(path);
-            const auto problem = header ? check_subfile(file.logical, header.value(), number, path)
-                                        : std::optional<Error>(header.error());
-            if (problem) {
-                const std::string text = "ioweir: " + problem->message() + "\n";
-                const ssize_t written = raw::write(2, text.data(), text.size());
-                (void)written;
-                note(file, problem->message());
-                error = error_not_netcdf;
-            }
-        }
-    }
-    // Nobody opens a file that others know to be the wrong one.
-    if (const int agreed = agree(file, error); agreed != no_error) return agreed;
     for (std::int64_t number = mine.begin; number < mine.end(); ++number) {
         Subfile subfile{number, -1};
         const std::string path = ncsub::subfile_path(file.path, number);
@@ -80,6 +92,7 @@ int open_subfiles(File& file) {
     }
     int next = 0;
     for (const auto& division : file.logical.divisions) file.in_subfile.push_back(division ? next++ : -1);
+    find_records(file);
     return agree(file, error);
 }
 
@@ -179,7 +192,9 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
         if (logical) {
             file->logical = logical.take();
             file->wish.subfiles = file->logical.subfiles;  // for variables that are added
-            code = agree(*file, open_logical_header(*file));
+            // Nobody opens a file that others know to be the wrong one.
+            code = check_subfiles(*file);
+            if (code == no_error) code = agree(*file, open_logical_header(*file));
             if (code == no_error) code = open_subfiles(*file);
         } else {
             complain(*file, logical.error().message());
@@ -206,6 +221,7 @@ int close_file(File& file, bool abort) {
         keep(library.abort(file.master));
         file.master = -1;
     }
+    keep(close_alone(file));
     for (Subfile& subfile : file.subfiles)
         if (subfile.ncid >= 0) keep(library.close(subfile.ncid));
     if (file.master >= 0) keep(library.close(file.master));

@@ -190,6 +190,7 @@ int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status);
 int PMPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]);
 int PMPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn,
                             MPI_Type_delete_attr_function* type_delete_attr_fn, int* type_keyval, void* extra_state);
+int PMPI_Type_dup(MPI_Datatype datatype, MPI_Datatype* newtype);
 int PMPI_Type_free(MPI_Datatype* datatype);
 int PMPI_Type_free_keyval(int* type_keyval);
 int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag);

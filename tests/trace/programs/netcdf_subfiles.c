@@ -8,95 +8,9 @@
  *   delete FILE                   removes it, on rank 0
  *   redef FILE                    adds a variable and attributes to a file that is there
  * Every rank checks every result. */
-#include <mpi.h>
-#include <pnetcdf.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "netcdf_subfiles.h"
 
-enum { Z = 10, Y = 6, X = 4, THREE = 3, RECORDS = 2 };
-static int rank, ranks;
-
-static void need(int code, int line) {
-    if (code == NC_NOERR) return;
-    fprintf(stderr, "rank %d, line %d: %s\n", rank, line, ncmpi_strerror(code));
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-#define OK(call) need(call, __LINE__)
-
-static void check(double got, double wanted, const char* what, int line) {
-    if (got == wanted) return;
-    fprintf(stderr, "rank %d, line %d: %s is %g, not %g\n", rank, line, what, got, wanted);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-#define SAME(got, wanted, what) check(got, wanted, what, __LINE__)
-
-static double value(int z, int y, int x) { return 10000 * z + 100 * y + x; }
-static double u_value(int k, int z, int y, int x) { return 1e6 * k + value(z, y, x); }
-
-/* What the library says of the file, printed by rank 0; the same on all ranks. */
-static void describe(int file) {
-    char text[20000];
-    size_t used = 0;
-#define SAY(...) used += (size_t)snprintf(text + used, sizeof text - used, __VA_ARGS__)
-    int dims, vars, atts, unlimited, format;
-    OK(ncmpi_inq(file, &dims, &vars, &atts, &unlimited));
-    OK(ncmpi_inq_format(file, &format));
-    SAY("%d dimensions, %d variables, %d attributes, unlimited %d, format %d\n", dims, vars, atts, unlimited, format);
-    for (int i = 0; i < dims; ++i) {
-        char name[NC_MAX_NAME + 1];
-        MPI_Offset length, again;
-        OK(ncmpi_inq_dim(file, i, name, &length));
-        OK(ncmpi_inq_dimlen(file, i, &again));
-        SAY("dimension %s %lld %lld\n", name, (long long)length, (long long)again);
-    }
-    for (int v = NC_GLOBAL; v < vars; ++v) {
-        char name[NC_MAX_NAME + 1] = "the file";
-        int type = 0, n = 0, ids[8], count = atts;
-        if (v >= 0) {
-            int no_fill = -1;
-            double fill = 0;
-            MPI_Offset offset;
-            OK(ncmpi_inq_var(file, v, name, &type, &n, ids, &count));
-            OK(ncmpi_inq_varoffset(file, v, &offset));
-            OK(ncmpi_inq_var_fill(file, v, &no_fill, &fill));
-            SAY("variable %s type %d at %lld no_fill %d:", name, type, (long long)offset, no_fill);
-            for (int d = 0; d < n; ++d) SAY(" %d", ids[d]);
-            SAY("\n");
-        }
-        for (int a = 0; a < count; ++a) {
-            char attribute[NC_MAX_NAME + 1];
-            MPI_Offset length;
-            char chars[200] = "";
-            int ints[20] = {0};
-            OK(ncmpi_inq_attname(file, v, a, attribute));
-            OK(ncmpi_inq_att(file, v, attribute, &type, &length));
-            if (type == NC_CHAR)
-                OK(ncmpi_get_att_text(file, v, attribute, chars));
-            else
-                OK(ncmpi_get_att_int(file, v, attribute, ints));
-            SAY("  %s: %s type %d length %lld '%s' %d\n", name, attribute, type, (long long)length, chars, ints[0]);
-        }
-    }
-    MPI_Offset header, extent, record;
-    OK(ncmpi_inq_header_size(file, &header));
-    OK(ncmpi_inq_header_extent(file, &extent));
-    OK(ncmpi_inq_recsize(file, &record));
-    char path[1000];
-    int length;
-    OK(ncmpi_inq_path(file, &length, path));
-    SAY("header %lld of %lld, record %lld, path %s (%d)\n", (long long)header, (long long)extent, (long long)record,
-        path, length);
-    unsigned long sum = 5381, least, most;
-    for (const char* c = text; *c; ++c) sum = sum * 33 + (unsigned char)*c;
-    MPI_Allreduce(&sum, &least, 1, MPI_UNSIGNED_LONG, MPI_MIN, MPI_COMM_WORLD);
-    MPI_Allreduce(&sum, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX, MPI_COMM_WORLD);
-    SAME((double)(least == most), 1, "what all ranks are told");
-    if (rank == 0) printf("%s", text);
-}
-
-/* Planes rank, rank + ranks, ...: none of them where there are more ranks than planes. */
-static MPI_Offset planes(void) { return rank < Z ? (Z - 1 - rank) / ranks + 1 : 0; }
+enum { THREE = 3, RECORDS = 2 };
 
 static void write_file(const char* path, int hints, char** hint) {
     MPI_Info info = MPI_INFO_NULL;

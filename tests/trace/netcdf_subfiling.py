@@ -1,0 +1,57 @@
+"""Programs on PnetCDF with and without subfiles, and the files that they leave. Not here: what is tested with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tracing import OPEN_MPI, Traced, build, ioweir_run, run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+FILE: Final = "data.nc"
+SOURCE: Final = "netcdf_subfiles.c"
+
+
+def launch(source: str, ranks: int, *words: str | int) -> list[str]:
+    program = build(source, OPEN_MPI.cc, libraries=["-lpnetcdf"])
+    return OPEN_MPI.launch(ranks, program, *map(str, words))
+
+
+def plan(folder: Path, netcdf: str) -> Path:
+    path = folder / "plan.toml"
+    path.write_text(f'[[file]]\nmatch = "*.nc"\nnetcdf = {{ {netcdf} }}\n')
+    return path
+
+
+def plain(folder: Path, ranks: int, *words: str | int, source: str = SOURCE) -> str:
+    """What the program says without ioweir."""
+    folder.mkdir(exist_ok=True)
+    return run(launch(source, ranks, *words), cwd=folder).expect().out
+
+
+def under(
+    folder: Path, ranks: int, *words: str | int, source: str = SOURCE, netcdf: str = "",
+    env: Mapping[str, str] | None = None, code: int | None = 0,
+) -> Traced:  # fmt: skip
+    """The program under ioweir, in the same folder."""
+    folder.mkdir(exist_ok=True)
+    options: Sequence[str | Path] = ["--plan", plan(folder, netcdf)] if netcdf else []
+    trace = folder / f"trace{len(list(folder.glob('trace*')))}"
+    return ioweir_run(trace, launch(source, ranks, *words), options=options, cwd=folder, env=env, code=code)
+
+
+def files(folder: Path) -> list[str]:
+    """What was written, but for plan and traces."""
+    names = (path.name for path in folder.iterdir())
+    return sorted(name for name in names if not name.endswith(".toml") and not name.startswith("trace"))
+
+
+def parts(count: int) -> list[str]:
+    return [f"{FILE}.subfile_{number}.nc" for number in range(count)]
+
+
+def without_places(text: str) -> str:
+    """Without where variables begin: when a header grows, the library moves what lies behind it as far as it likes."""
+    return "\n".join(line.split(" at ")[0] for line in text.splitlines() if not line.startswith("header"))

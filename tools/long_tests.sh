@@ -41,5 +41,10 @@ IOWEIR_TEST_CRASH_STEP=1 timeout -k 5 3000 build/dev/src/container/container_tes
 code=$?
 echo "jobs and merges killed at each of their system calls: exit $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
+started=$SECONDS
+IOWEIR_TEST_PNETCDF=mpich timeout -k 5 3000 .venv/bin/python -m pytest -q tests/trace/test_netcdf_*.py >"$work/log" 2>&1
+code=$?
+echo "netCDF subfiles with MPICH: exit $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

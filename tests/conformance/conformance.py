@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from conformance_page import DIFFER, NOT_RUN, Row, keep, kept, page, row_of
-from conformance_plans import RULES, plan_text
+from conformance_plans import ONLY, RULES, plan_text
 from conformance_run import Way, judge_all
 from conformance_suites import LIBRARIES, SUITES, build_yields
 
@@ -79,7 +79,9 @@ def _run(chosen: argparse.Namespace, scratch: Path) -> list[Row]:
                 if chosen.case not in case.name:
                     continue
                 case_is = (library.name, case.suite, case.name, case.ranks)
-                missing = [way for way in ways if (*case_is, way.name) not in there]
+                missing = [
+                    way for way in ways if (*case_is, way.name) not in there and ONLY.get(way.name, name) == name
+                ]
                 if not missing:
                     continue
                 began = time.monotonic()

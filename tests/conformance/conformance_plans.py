@@ -28,7 +28,11 @@ RULES: Final[dict[str, tuple[str, ...]]] = {
     "log": ('mapping = "log"', 'visibility = "sync"'),
     "subfiles": ('mapping = "subfiles:3"', _STRIPES),
     "auto": ('writers = "auto"', _BUFFER, _STRIPES),
+    "netcdf": ("netcdf = { subfiles = 2 }",),
 }  # fmt: skip
+
+ONLY: Final = {"netcdf": "pnetcdf"}
+"""Strategies that do something for the programs of one suite alone."""
 
 
 BY_HINTS: Final = ("file_info",)

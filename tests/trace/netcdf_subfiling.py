@@ -1,10 +1,18 @@
-"""Programs on PnetCDF with and without subfiles, and the files that they leave. Not here: what is tested with them."""
+"""Programs on PnetCDF with and without subfiles, and the files that they leave. Not here: what is tested with them.
+
+Open MPI's PnetCDF is Debian's. With IOWEIR_TEST_PNETCDF=mpich the programs are MPICH's, with a PnetCDF that is made for
+it at the first time (`make test-long`).
+"""
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from tracing import OPEN_MPI, Traced, build, ioweir_run, run
+import conformance
+import pnetcdf_library
+from tracing import MPICH, OPEN_MPI, Mpi, Traced, build, ioweir_run, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,9 +22,21 @@ FILE: Final = "data.nc"
 SOURCE: Final = "netcdf_subfiles.c"
 
 
+BY_MPICH: Final = os.environ.get("IOWEIR_TEST_PNETCDF") == MPICH.name
+
+
+@cache
+def library() -> tuple[Mpi, list[str]]:
+    """The MPI library, and what programs on PnetCDF are linked with."""
+    if not BY_MPICH:
+        return OPEN_MPI, ["-lpnetcdf"]
+    folder = pnetcdf_library.build(conformance.CACHE)
+    return MPICH, [f"-L{folder}", f"-Wl,-rpath,{folder}", "-lpnetcdf"]
+
+
 def launch(source: str, ranks: int, *words: str | int) -> list[str]:
-    program = build(source, OPEN_MPI.cc, libraries=["-lpnetcdf"])
-    return OPEN_MPI.launch(ranks, program, *map(str, words))
+    mpi, libraries = library()
+    return mpi.launch(ranks, build(source, mpi.cc, libraries=libraries), *map(str, words))
 
 
 def plan(folder: Path, netcdf: str) -> Path:

@@ -20,7 +20,9 @@ _DIRECTORY: Final = re.compile(r"\.ioweir-[0-9a-f]{32}")
 def describe(path: Path) -> dict[str, Any]:
     """What a container holds, and what is wrong with it that can be lived with."""
     try:
-        row: dict[str, Any] = compiled().describe_container(str(path))
+        divided = compiled().netcdf_subfiles(str(path)) > 0
+        how = compiled().describe_netcdf if divided else compiled().describe_container
+        row: dict[str, Any] = how(str(path))
     except ValueError as error:
         raise IoweirError(str(error)) from error
     return row
@@ -47,8 +49,22 @@ def merge(path: Path, output: Path | None) -> str:
     return f"{where}: {size(length)}" + ("" if output else f", {removed}")
 
 
+def _netcdf_to_text(row: dict[str, Any]) -> list[str]:
+    """The arrays of a netCDF file, and the files that they lie in."""
+    count = len(row["part_paths"]) - 1
+    lines = [f"{row['path']}: {size(row['bytes'])}, netCDF, arrays in {count} {plural('subfile', count)}"]
+    for array in row["arrays"]:
+        *begins, length = array["boundaries"]
+        lines.append(f"  {array['name']}: along {array['dimension']}, at {', '.join(map(str, begins))} of {length}")
+    for path, held in zip(row["part_paths"], row["part_bytes"], strict=True):
+        lines.append(f"  {path}: {size(held) if held >= 0 else 'missing'}")
+    return [*lines, *(f"  {problem}" for problem in row["problems"])]
+
+
 def to_text(row: dict[str, Any]) -> list[str]:
     """For a person."""
+    if row["mapping"].startswith("netcdf-subfiles"):
+        return _netcdf_to_text(row)
     holes = row["bytes"] - row["held_bytes"]
     lines = [
         f"{row['path']}: {size(row['bytes'])}, {row['mapping']} in {row['directory']}"

@@ -55,6 +55,31 @@ std::int64_t netcdf_subfiles(const std::string& path) {
     return logical.value().subfiles;
 }
 
+nb::dict describe_netcdf(const std::string& path) {
+    const auto described = ioweir::ncsub::describe(path);
+    if (!described) throw nb::value_error(described.error().message().c_str());
+    const ioweir::ncsub::Description& what = described.value();
+    nb::list arrays;
+    for (const ioweir::ncsub::Array& array : what.arrays) {
+        nb::dict one;
+        one["name"] = array.name;
+        one["dimension"] = array.dimension;
+        one["boundaries"] = array.boundaries;
+        arrays.append(one);
+    }
+    nb::dict row;
+    row["path"] = path;
+    row["id"] = what.id;
+    row["mapping"] = "netcdf-subfiles:" + std::to_string(what.part_paths.size() - 1);
+    row["bytes"] = what.bytes;
+    row["records"] = what.records;
+    row["arrays"] = arrays;
+    row["part_bytes"] = what.part_bytes;
+    row["part_paths"] = what.part_paths;
+    row["problems"] = what.problems;
+    return row;
+}
+
 std::int64_t merge_netcdf(const std::string& path, const std::string& output) {
     const auto merged = [&] {
         const nb::gil_scoped_release released;
@@ -98,6 +123,10 @@ void bind_container(nb::module_& m) {
         "netcdf_subfiles", &netcdf_subfiles, nb::arg("path"),
         "Over how many subfiles the arrays of a netCDF file are divided; 0: it is no such file. Raises ValueError when "
         "it contradicts itself.");
+    m.def("describe_netcdf", &describe_netcdf, nb::arg("path"),
+          "The same as describe_container for such a file: its arrays, and where their parts begin; the master is its "
+          "first part, "
+          "and the bytes of a part that is missing are -1.");
     m.def("merge_netcdf", &merge_netcdf, nb::arg("path"), nb::arg("output"),
           "The same as merge_container for a netCDF file whose arrays lie in subfiles.");
     m.def("find_orphans", &find_orphans, nb::arg("folder"),

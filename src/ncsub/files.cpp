@@ -103,6 +103,34 @@ private:
     std::int64_t end_ = 0;
 };
 
+/// The headers of all files.
+struct Parts {
+    Logical logical;
+    Header master;
+    std::vector<Header> subfiles;
+};
+
+/// `problems`: of subfiles, whose headers are not to be used then.
+Result<Parts> read_parts(const std::string& path, std::vector<Error>& problems) {
+    auto master = read_header(path);
+    if (!master) return master.error();
+    if (!is_master(master.value()))
+        return Error{"no arrays of this netCDF file lie in subfiles", path, "there is nothing to put together"};
+    auto logical = logical_of(master.value(), path);
+    if (!logical) return logical.error();
+    Parts parts{logical.take(), master.take(), {}};
+    for (std::int64_t number = 0; number < parts.logical.subfiles; ++number) {
+        const std::string name = subfile_path(path, number);
+        auto header = read_header(name);
+        auto problem =
+            header ? check_subfile(parts.logical, header.value(), number, name) : std::optional<Error>(header.error());
+        if (problem) problems.push_back(std::move(*problem));
+        parts.subfiles.push_back(header ? header.take() : Header{});
+    }
+    parts.logical.header.records = records_of(parts.master, parts.subfiles);
+    return parts;
+}
+
 /// Everything but the removal of what is not needed any more.
 Result<std::int64_t> write_merged(const std::string& path, const Logical& logical, const Header& master_header,
                                   const std::vector<Header>& headers, const Open& output) {
@@ -200,22 +228,46 @@ void for_each_copy(const Logical& logical, const Header& master, std::span<const
     }
 }
 
-Result<std::int64_t> merge(const std::string& path, const std::string& output) {
-    auto master = read_header(path);
-    if (!master) return master.error();
-    if (!is_master(master.value()))
-        return Error{"no arrays of this netCDF file lie in subfiles", path, "there is nothing to put together"};
-    auto logical = logical_of(master.value(), path);
-    if (!logical) return logical.error();
-    std::vector<Header> headers;
-    for (std::int64_t number = 0; number < logical.value().subfiles; ++number) {
-        const std::string name = subfile_path(path, number);
-        auto header = read_header(name);
-        if (!header) return header.error();
-        if (auto problem = check_subfile(logical.value(), header.value(), number, name)) return *problem;
-        headers.push_back(header.take());
+Result<Description> describe(const std::string& path) {
+    std::vector<Error> problems;
+    const auto read = read_parts(path, problems);
+    if (!read) return read.error();
+    const Parts& parts = read.value();
+    const Header& header = parts.logical.header;
+    Description result;
+    result.id = parts.logical.id;
+    result.records = header.records;
+    result.part_paths = {path};
+    for (std::int64_t number = 0; number < parts.logical.subfiles; ++number)
+        result.part_paths.push_back(subfile_path(path, number));
+    for (const std::string& part : result.part_paths) {
+        struct stat status{};
+        const bool there = ::stat(part.c_str(), &status) == 0;
+        result.part_bytes.push_back(there ? std::int64_t{status.st_size} : -1);
     }
-    logical.value().header.records = records_of(master.value(), headers);
+    for (const Error& problem : problems) result.problems.push_back(problem.message());
+    for (std::size_t v = 0; v < parts.logical.divisions.size(); ++v) {
+        if (!parts.logical.divisions[v]) continue;
+        const Division& division = *parts.logical.divisions[v];
+        const std::int64_t id = division.dimension_ids[static_cast<std::size_t>(division.dimension)];
+        result.arrays.push_back(
+            {header.variables[v].name, header.dimensions[static_cast<std::size_t>(id)].name, division.boundaries});
+    }
+    result.bytes = std::ssize(encode(header));
+    if (problems.empty())
+        for_each_copy(parts.logical, parts.master, parts.subfiles, [&](const Copy& copy) {
+            const std::int64_t there = result.part_bytes[static_cast<std::size_t>(copy.subfile + 1)] - copy.from;
+            if (there > 0) result.bytes = std::max(result.bytes, copy.to + std::min(there, copy.bytes));
+        });
+    return result;
+}
+
+Result<std::int64_t> merge(const std::string& path, const std::string& output) {
+    std::vector<Error> problems;
+    const auto read = read_parts(path, problems);
+    if (!read) return read.error();
+    if (!problems.empty()) return problems.front();
+    const Parts& parts = read.value();
     struct stat there{}, ours{};
     const bool exists = ::lstat(output.c_str(), &there) == 0;
     const bool in_place =
@@ -224,13 +276,13 @@ Result<std::int64_t> merge(const std::string& path, const std::string& output) {
     const std::string unfinished = output + ".ioweir-merging";
     const Open file(unfinished, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (file.fd() < 0) return failed("a file cannot be made", unfinished, file.error());
-    auto length = write_merged(path, logical.value(), master.value(), headers, file);
+    auto length = write_merged(path, parts.logical, parts.master, parts.subfiles, file);
     if (length && ::rename(unfinished.c_str(), output.c_str()) != 0)
         length = failed("a file cannot be renamed", unfinished, errno);
     if (!length)
         ::unlink(unfinished.c_str());
     else if (in_place)
-        for (std::int64_t number = 0; number < logical.value().subfiles; ++number)
+        for (std::int64_t number = 0; number < parts.logical.subfiles; ++number)
             ::unlink(subfile_path(path, number).c_str());
     return length;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/function_ref.hpp"
 #include "ncsub/logical.hpp"
@@ -31,6 +32,27 @@ struct Copy {
 /// Where all data of the one file come from, variable by variable. `subfiles`: the header of each. Pure.
 void for_each_copy(const Logical& logical, const Header& master, std::span<const Header> subfiles,
                    FunctionRef<void(const Copy&)> visit);
+
+/// A divided array, for people.
+struct Array {
+    std::string name;
+    std::string dimension;                 ///< along which it is divided
+    std::vector<std::int64_t> boundaries;  ///< see Division
+};
+
+/// What the files of a divided netCDF file hold, and what is wrong with them.
+struct Description {
+    std::string id;          ///< empty: PnetCDF has written it
+    std::int64_t bytes = 0;  ///< of the one file
+    std::int64_t records = 0;
+    std::vector<Array> arrays;
+    std::vector<std::string> part_paths;   ///< the master, then subfile by subfile
+    std::vector<std::int64_t> part_bytes;  ///< their lengths; -1: it is not there
+    std::vector<std::string> problems;
+};
+
+/// An error: it is no master, or one that contradicts itself.
+[[nodiscard]] Result<Description> describe(const std::string& path);
 
 /// Writes the one file to `output`, which appears whole or not at all; holes stay holes. With the master's own path it takes the master's
 /// place, and the subfiles are removed. Another output that exists is refused. Returns its length in bytes. Nobody may be writing the file.

@@ -92,7 +92,8 @@ void add_series(Example& example, std::int64_t time) {
     Variable series{"series", {time}, {}, Type::int16, 0, 0};
     series.dimensions.insert(series.dimensions.end(), cube.dimension_ids.begin(), cube.dimension_ids.end());
     std::int64_t bytes = 2;
-    for (const std::int64_t id : cube.dimension_ids) bytes *= logical.header.dimensions[static_cast<std::size_t>(id)].length;
+    for (const std::int64_t id : cube.dimension_ids)
+        bytes *= logical.header.dimensions[static_cast<std::size_t>(id)].length;
     series.vsize = padded(bytes);
     const Variable& before = logical.header.variables.back();
     series.begin = before.begin + before.vsize;
@@ -197,6 +198,30 @@ RC_GTEST_PROP(Merge, EveryByteOfTheOneFile, ()) {
     RC_ASSERT(merge(path, path).ok());
     RC_ASSERT(slurp(path) == example.one);
     RC_ASSERT(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 2);
+}
+
+RC_GTEST_PROP(Describe, LengthsAndPartsAreThoseOfTheOneFile, ()) {
+    const Example example = random_example();
+    const Folder folder;
+    const std::string path = folder.path + "/a.nc";
+    spill(example, path);
+    const auto described = describe(path);
+    if (!described) RC_FAIL(described.error().message());
+    const Description& what = described.value();
+    RC_ASSERT(what.problems.empty());
+    RC_ASSERT(what.bytes == std::ssize(example.one));
+    RC_ASSERT(what.records == example.logical.header.records);
+    RC_ASSERT(what.arrays.front().name == "cube");
+    RC_ASSERT(what.arrays.front().boundaries == example.logical.divisions[0]->boundaries);
+    RC_ASSERT(what.part_bytes.front() == std::ssize(example.master));
+    RC_ASSERT(what.part_paths.size() == example.parts.size() + 1);
+    const std::size_t gone = 1 + *rc::gen::inRange<std::size_t>(0, example.parts.size());
+    fs::remove(what.part_paths[gone]);
+    const auto again = describe(path);
+    RC_ASSERT(again.ok());
+    RC_ASSERT(again.value().part_bytes[gone] == -1);
+    RC_ASSERT(again.value().problems.size() == 1U);
+    RC_ASSERT(again.value().problems[0].find(what.part_paths[gone]) != std::string::npos);
 }
 
 RC_GTEST_PROP(Merge, WhatIsDamagedIsLeftAlone, ()) {

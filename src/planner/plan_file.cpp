@@ -108,6 +108,8 @@ private:
 
     void read_netcdf(const toml::node& node, FileRule& rule) {
         const toml::table* table = node.as_table();
+        if (table != nullptr) check_keys(*table, netcdf_keys, "");
+        if (!ok()) return;
         if (table == nullptr || !table->contains("subfiles")) {
             fail("not a table with subfiles", "netcdf" + at(node.source()), "write netcdf = { subfiles = 8 }");
             return;
@@ -117,7 +119,6 @@ private:
                  "arrays are divided over subfiles or the bytes of one file are: leave out one of the two");
             return;
         }
-        check_keys(*table, netcdf_keys, "");
         NetcdfWish& wish = rule.netcdf;
         if (ok()) read_number(*table, "subfiles", "not a number of subfiles", 1, wish.subfiles);
         if (ok() && wish.subfiles > most_subfiles)

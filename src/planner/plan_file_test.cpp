@@ -277,6 +277,8 @@ TEST(PlanFile, ArraysOfNetcdfFilesAreDividedOverSubfiles) {
         {"netcdf = 8", "not a table with subfiles: netcdf (plan.toml:3); write netcdf = { subfiles = 8 }"},
         {"netcdf = { min_ndims = 2 }",
          "not a table with subfiles: netcdf (plan.toml:3); write netcdf = { subfiles = 8 }"},
+        {"netcdf = { subfile = 2 }",
+         "unknown key: 'subfile' (plan.toml:3); did you mean 'subfiles'? known: subfiles, min_ndims, par_dim"},
         {"netcdf = { subfiles = 0 }",
          "not a number of subfiles: subfiles (plan.toml:3); write a whole number from 1, or leave the key out for the "
          "default"},

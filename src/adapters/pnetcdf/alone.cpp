@@ -76,6 +76,7 @@ void carry_out_alone(File& file, std::span<Wanted> wanted, bool writing) {
         for (Task& task : tasks)
             if (task.subfile == number) task.error = error;
     }
+    (void)failure_in(file, tasks);
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         const Own& own = pieces[i];
         Wanted& one = wanted[own.wanted];

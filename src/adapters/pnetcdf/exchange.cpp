@@ -117,7 +117,8 @@ public:
         if (!tell() || !deliver()) return error_file;
         std::vector<Task> tasks = all_tasks();
         for (const Subfile& subfile : file_.subfiles) carry_out_tasks(file_, subfile, file_.group, tasks, writing_);
-        return answer(tasks) ? no_error : error_file;
+        const int failure = agree(file_, failure_in(file_, tasks));
+        return answer(tasks) ? failure : error_file;
     }
     /// The most of all ranks.
     [[nodiscard]] std::int64_t records() const { return records_; }

@@ -22,8 +22,8 @@ struct Wanted {
 };
 
 /// Carries out what all ranks want, each any number of accesses, of which all write or all read. Collective over the file. Errors are in
-/// `wanted`; the result is an error of the exchange itself, after which nothing is known of the data. `records`: that the file has at
-/// least after what this rank writes.
+/// `wanted`; the result is one that struck a subfile or the exchange itself, the same on all ranks, after which nothing is known of the data.
+/// `records`: that the file has at least after what this rank writes.
 [[nodiscard]] int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records);
 
 /// Carries out what this rank wants by itself, in independent mode: each subfile that it reaches is opened by it alone until that mode ends.

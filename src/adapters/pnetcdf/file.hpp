@@ -89,6 +89,8 @@ struct File {
 
 /// Says it once on standard error, on rank 0, and in the trace.
 void complain(const File& file, const std::string& text);
+/// The same on this rank, whichever it is.
+void complain_here(const File& file, const std::string& text);
 void note(const File& file, const std::string& text);
 
 // open.cpp. Results are the library's.

@@ -27,9 +27,9 @@ enum class Kind : std::uint8_t {
     fill_record,
     records,  ///< ncmpi_sync_numrecs
     master,   ///< the master's business alone: its buffers, its sizes
-    both,      ///< the logical file's and the master's, in this order: what changes attributes and names
-    copy,      ///< the same of ncmpi_copy_att
-    mode,      ///< the same
+    both,     ///< the logical file's and the master's, in this order: what changes attributes and names
+    copy,     ///< the same of ncmpi_copy_att
+    mode,     ///< the same
     sync,
     path_of,
     dimension,  ///< of the master, but while the file is being defined

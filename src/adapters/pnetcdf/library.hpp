@@ -13,27 +13,28 @@ namespace ioweir::pnetcdf {
 using Offset = MPI_Offset;
 
 inline constexpr int no_error = 0;
-inline constexpr int error_permission = -37;     // NC_EPERM
-inline constexpr int error_in_define = -39;      // NC_EINDEFINE
-inline constexpr int error_coordinates = -40;    // NC_EINVALCOORDS
-inline constexpr int error_no_attribute = -43;   // NC_ENOTATT
-inline constexpr int error_not_netcdf = -51;     // NC_ENOTNC
-inline constexpr int error_text = -56;           // NC_ECHAR
-inline constexpr int error_edge = -57;           // NC_EEDGE
-inline constexpr int error_memory = -61;         // NC_ENOMEM
-inline constexpr int error_collective = -202;    // NC_ENOTINDEP
-inline constexpr int error_independent = -203;   // NC_EINDEP
-inline constexpr int error_file = -204;          // NC_EFILE
-inline constexpr int error_types = -208;         // NC_EMULTITYPES
-inline constexpr int error_mismatch = -209;      // NC_EIOMISMATCH
-inline constexpr int error_element_type = -211;  // NC_EUNSPTETYPE
-inline constexpr int error_request = -212;       // NC_EINVAL_REQUEST
+inline constexpr int error_permission = -37;      // NC_EPERM
+inline constexpr int error_in_define = -39;       // NC_EINDEFINE
+inline constexpr int error_coordinates = -40;     // NC_EINVALCOORDS
+inline constexpr int error_no_attribute = -43;    // NC_ENOTATT
+inline constexpr int error_not_netcdf = -51;      // NC_ENOTNC
+inline constexpr int error_text = -56;            // NC_ECHAR
+inline constexpr int error_edge = -57;            // NC_EEDGE
+inline constexpr int error_range = -60;           // NC_ERANGE
+inline constexpr int error_memory = -61;          // NC_ENOMEM
+inline constexpr int error_collective = -202;     // NC_ENOTINDEP
+inline constexpr int error_independent = -203;    // NC_EINDEP
+inline constexpr int error_file = -204;           // NC_EFILE
+inline constexpr int error_types = -208;          // NC_EMULTITYPES
+inline constexpr int error_mismatch = -209;       // NC_EIOMISMATCH
+inline constexpr int error_element_type = -211;   // NC_EUNSPTETYPE
+inline constexpr int error_request = -212;        // NC_EINVAL_REQUEST
 inline constexpr int error_type_mismatch = -230;  // NC_ETYPE_MISMATCH
-inline constexpr int error_pending = -236;       // NC_EPENDING
-inline constexpr int error_unsupported = -214;   // NC_ENOTSUPPORT
-inline constexpr int error_pending_bput = -218;  // NC_EPENDINGBPUT
-inline constexpr int error_buffer = -219;        // NC_EINSUFFBUF
-inline constexpr int error_overflow = -221;      // NC_EINTOVERFLOW
+inline constexpr int error_pending = -236;        // NC_EPENDING
+inline constexpr int error_unsupported = -214;    // NC_ENOTSUPPORT
+inline constexpr int error_pending_bput = -218;   // NC_EPENDINGBPUT
+inline constexpr int error_buffer = -219;         // NC_EINSUFFBUF
+inline constexpr int error_overflow = -221;       // NC_EINTOVERFLOW
 
 inline constexpr int global = -1;            // NC_GLOBAL
 inline constexpr int no_request = -1;        // NC_REQ_NULL
@@ -89,10 +90,6 @@ inline constexpr int type_int = 4;           // NC_INT
     X(iput_vara, (int ncid, int variable, const Offset* start, const Offset* count, const void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
     X(iget_vars, (int ncid, int variable, const Offset* start, const Offset* count, const Offset* stride, void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
     X(iput_vars, (int ncid, int variable, const Offset* start, const Offset* count, const Offset* stride, const void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
-    X(put_varn, (int ncid, int variable, int number, Offset* const* starts, Offset* const* counts, const void* buffer, Offset buffer_count, MPI_Datatype type)) \
-    X(put_varn_all, (int ncid, int variable, int number, Offset* const* starts, Offset* const* counts, const void* buffer, Offset buffer_count, MPI_Datatype type)) \
-    X(get_varn, (int ncid, int variable, int number, Offset* const* starts, Offset* const* counts, void* buffer, Offset buffer_count, MPI_Datatype type)) \
-    X(get_varn_all, (int ncid, int variable, int number, Offset* const* starts, Offset* const* counts, void* buffer, Offset buffer_count, MPI_Datatype type)) \
     X(inq_nreqs, (int ncid, int* requests)) \
     X(inq_buffer_size, (int ncid, Offset* bytes)) \
     X(inq_buffer_usage, (int ncid, Offset* bytes)) \
@@ -105,6 +102,7 @@ struct Library {
 #define IOWEIR_PNETCDF_FUNCTION(name, parameters) int(*name) parameters = nullptr;
     IOWEIR_PNETCDF_FUNCTIONS(IOWEIR_PNETCDF_FUNCTION)
 #undef IOWEIR_PNETCDF_FUNCTION
+    const char* (*strerror)(int error) = nullptr;
 };
 
 /// Null, or the first function that the library does not have. `find` looks a name up in the library.
@@ -115,6 +113,8 @@ const char* fill(Library& library, Find&& find) {
     if (library.name == nullptr) return "ncmpi_" #name;
     IOWEIR_PNETCDF_FUNCTIONS(IOWEIR_PNETCDF_FUNCTION)
 #undef IOWEIR_PNETCDF_FUNCTION
+    library.strerror = reinterpret_cast<decltype(library.strerror)>(find("ncmpi_strerror"));
+    if (library.strerror == nullptr) return "ncmpi_strerror";
     return nullptr;
 }
 

@@ -57,8 +57,8 @@ int check_subfiles(File& file) {
         if (file.groups().ranks_of(number).begin != file.rank) continue;
         const std::string path = ncsub::subfile_path(file.path, number);
         const auto header = ncsub::read_header(path);
-        const auto problem = header ? check_subfile(file.logical, header.value(), number, path)
-                                    : std::optional<Error>(header.error());
+        const auto problem =
+            header ? check_subfile(file.logical, header.value(), number, path) : std::optional<Error>(header.error());
         if (!problem) {
             most[0] = std::max(most[0], header.value().records);
             continue;
@@ -266,11 +266,16 @@ void note(const File& file, const std::string& text) {
 }
 
 void complain(const File& file, const std::string& text) {
-    if (file.rank == 0) {
-        const std::string line = "ioweir: " + file.path + ": " + text + "\n";
-        const ssize_t written = raw::write(2, line.data(), line.size());
-        (void)written;
-    }
+    if (file.rank == 0)
+        complain_here(file, text);
+    else
+        note(file, text);
+}
+
+void complain_here(const File& file, const std::string& text) {
+    const std::string line = "ioweir: " + file.path + ": " + text + "\n";
+    const ssize_t written = raw::write(2, line.data(), line.size());
+    (void)written;
     note(file, text);
 }
 

@@ -1,6 +1,8 @@
 #include "adapters/pnetcdf/tasks.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "adapters/pnetcdf/element_types.hpp"
@@ -22,7 +24,8 @@ Batches batches_of(std::vector<Task>& tasks, std::int64_t subfile, bool writing)
     Batches batches;
     batches.rounds.resize(1);
     for (Task& task : tasks) {
-        if (task.subfile != subfile || elements_of(task.request) == 0) continue;  // empty: of records that are not there
+        if (task.subfile != subfile || elements_of(task.request) == 0)
+            continue;  // empty: of records that are not there
         if (writing) {
             batches.rounds[0].push_back(&task);
             continue;
@@ -115,6 +118,19 @@ void carry_out_tasks(const File& file, const Subfile& subfile, MPI_Comm group, s
         std::copy_n(read->data, elements_of(read->request) * ncsub::bytes_of(read->element), task->data);
         task->error = read->error;
     }
+}
+
+int failure_in(const File& file, const std::vector<Task>& tasks) {
+    int failure = no_error;
+    std::set<std::int64_t> said;
+    for (const Task& task : tasks) {
+        if (task.error == no_error || task.error == error_range) continue;
+        if (failure == no_error) failure = task.error;
+        if (said.insert(task.subfile).second)
+            complain_here(file, "subfile " + ncsub::subfile_path(file.path, task.subfile) +
+                                    " failed: " + file.library->strerror(task.error));
+    }
+    return failure;
 }
 
 }  // namespace ioweir::pnetcdf

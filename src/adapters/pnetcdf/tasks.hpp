@@ -23,6 +23,10 @@ struct Task {
     int error = no_error;
 };
 
+/// The first error of tasks that is none of a value that does not fit its type: what struck a subfile, which is said once for each of them on
+/// standard error.
+[[nodiscard]] int failure_in(const File& file, const std::vector<Task>& tasks);
+
 /// Carries out those of the tasks that are for this subfile, as non-blocking calls that are waited for together. Records that the subfile does not
 /// have are zeros. Collective over `group`, the ranks that have the subfile open.
 void carry_out_tasks(const File& file, const Subfile& subfile, MPI_Comm group, std::vector<Task>& tasks, bool writing);

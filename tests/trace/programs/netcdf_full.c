@@ -1,0 +1,61 @@
+/* Writes a netCDF array of MIB megabytes through PnetCDF, call by call, and says how each call ended on each rank. argv: FILE MIB [HOW]
+ *   die    rank 0 is killed in between
+ *   read   reads and compares what another run wrote, with any number of ranks */
+#include <mpi.h>
+#include <pnetcdf.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLANES = 8, CALLS = 8 };
+
+static signed char value(MPI_Offset plane, MPI_Offset column) { return (signed char)((column + 7 * plane) % 101 + 1); }
+
+int main(int argc, char** argv) {
+    int rank, ranks, file, dims[2], cube, codes[CALLS + 2], n = 0, wrong = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc < 3) return 2;
+    const char* how = argc > 3 ? argv[3] : "";
+    const int reads = strcmp(how, "read") == 0;
+    const MPI_Offset bytes = (MPI_Offset)atoi(argv[2]) << 20, part = bytes / PLANES / CALLS;
+    if (reads) {
+        if (ncmpi_open(MPI_COMM_WORLD, argv[1], NC_NOWRITE, MPI_INFO_NULL, &file) != NC_NOERR) return 3;
+        if (ncmpi_inq_varid(file, "cube", &cube) != NC_NOERR) return 4;
+    } else {
+        if (ncmpi_create(MPI_COMM_WORLD, argv[1], NC_CLOBBER, MPI_INFO_NULL, &file) != NC_NOERR) return 3;
+        ncmpi_def_dim(file, "z", PLANES, &dims[0]);
+        ncmpi_def_dim(file, "x", bytes / PLANES, &dims[1]);
+        ncmpi_def_var(file, "cube", NC_BYTE, 2, dims, &cube);
+        if (ncmpi_enddef(file) != NC_NOERR) return 4;
+    }
+    signed char* data = calloc((size_t)(PLANES * part), 1);
+    for (int i = 0; i < CALLS; ++i) {
+        if (strcmp(how, "die") == 0 && i == CALLS / 2 && rank == 0) raise(SIGKILL);
+        /* All planes, each rank a share of the columns: every rank reaches every subfile. */
+        const MPI_Offset begin = i * part + part * rank / ranks, end = i * part + part * (rank + 1) / ranks;
+        const MPI_Offset start[2] = {0, begin}, count[2] = {PLANES, end - begin};
+        for (MPI_Offset p = 0; p < PLANES && !reads; ++p)
+            for (MPI_Offset c = begin; c < end; ++c) data[p * (end - begin) + c - begin] = value(p, c);
+        codes[n++] = reads ? ncmpi_get_vara_schar_all(file, cube, start, count, data)
+                           : ncmpi_put_vara_schar_all(file, cube, start, count, data);
+        for (MPI_Offset p = 0; p < PLANES && reads; ++p)
+            for (MPI_Offset c = begin; c < end; ++c) wrong += data[p * (end - begin) + c - begin] != value(p, c);
+    }
+    codes[n++] = ncmpi_sync(file);
+    codes[n++] = ncmpi_close(file);
+    int* all = malloc(sizeof codes * (size_t)ranks);
+    MPI_Gather(codes, n, MPI_INT, all, n, MPI_INT, 0, MPI_COMM_WORLD);
+    for (int r = 0; rank == 0 && r < ranks; ++r) {
+        printf("rank %d:", r);
+        for (int i = 0; i < n; ++i) printf(" %d", all[r * n + i]);
+        printf("\n");
+    }
+    if (wrong > 0) fprintf(stderr, "rank %d: %d elements are wrong\n", rank, wrong);
+    free(all);
+    free(data);
+    MPI_Finalize();
+    return wrong > 0;
+}

@@ -41,24 +41,32 @@ std::string data_header(const Directory& directory, std::int64_t source) {
     return text;
 }
 
-std::string why_not_data(const Directory& directory, int descriptor, std::int64_t source) {
-    const std::string wanted = data_header(directory, source);
-    if (wanted.empty()) return {};
+std::string why_not_header(int descriptor, const std::string& wanted, const std::string& part,
+                           FunctionRef<OtherPart(const std::string&)> claimed) {
     std::string text(wanted.size(), '\0');
     ssize_t got = 0;
     do {
         got = ::pread(descriptor, text.data(), text.size(), 0);
     } while (got < 0 && errno == EINTR);
     if (got < 0) return std::strerror(errno);
-    if (got < std::ssize(text)) return "it is shorter than its first 4096 bytes, which say what it is";
+    if (got < std::ssize(text))
+        return "it is shorter than its first " + std::to_string(wanted.size()) + " bytes, which say what it is";
     if (text == wanted) return {};
-    const std::int64_t other = claimed(directory, text);
-    if (other >= 0 && text == data_header(directory, other)) {
-        const std::string path = directory.data(other);
-        return "it is " + path.substr(directory.path.size() + 1);
-    }
-    return std::string("its first 4096 bytes do not say that it is this ") +
-           (directory.is_log() ? "log" : "group's file") + " of this container";
+    const OtherPart other = claimed(text);
+    if (!other.name.empty() && text == other.header) return "it is " + other.name;
+    return "its first " + std::to_string(wanted.size()) + " bytes do not say that it is this " + part +
+           " of this container";
+}
+
+std::string why_not_data(const Directory& directory, int descriptor, std::int64_t source) {
+    const std::string wanted = data_header(directory, source);
+    if (wanted.empty()) return {};
+    return why_not_header(
+        descriptor, wanted, directory.is_log() ? "log" : "group's file", [&](const std::string& text) -> OtherPart {
+            const std::int64_t other = claimed(directory, text);
+            if (other < 0) return {};
+            return {data_header(directory, other), directory.data(other).substr(directory.path.size() + 1)};
+        });
 }
 
 std::string why_not_whole(const Directory& directory, std::int64_t source, std::int64_t needed) {

@@ -1,10 +1,11 @@
-// The first bytes of a group's file and of a log: whose they are, so that one that has got the place of another is seen.
-// What does not live here: subfiles' own (subfiles.hpp).
+// The first bytes of a part of a container: whose they are, so that one that has got the place of another is seen.
+// What does not live here: what those of subfiles say (subfiles.hpp).
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "base/function_ref.hpp"
 #include "container/directory.hpp"
 
 namespace ioweir::container {
@@ -14,6 +15,16 @@ inline constexpr std::int64_t data_header_bytes = 4096;
 
 /// That many bytes; none for a group's file of version 2, which has no header.
 [[nodiscard]] std::string data_header(const Directory& directory, std::int64_t source);
+
+/// Another part of the same container: how its file begins, and what it is called. No name: there is none.
+struct OtherPart {
+    std::string header;
+    std::string name;
+};
+/// Why the file behind a descriptor does not begin with `wanted`, as this part ("subfile", "log") of a container does; empty: it does.
+/// `claimed`: which part a text says to be, that is not `wanted`.
+[[nodiscard]] std::string why_not_header(int descriptor, const std::string& wanted, const std::string& part,
+                                         FunctionRef<OtherPart(const std::string&)> claimed);
 
 /// Why the file behind a descriptor is not the one of this number; empty: it is, or its version does not tell.
 [[nodiscard]] std::string why_not_data(const Directory& directory, int descriptor, std::int64_t source);

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "container/checked_text.hpp"
+#include "container/data_header.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -342,19 +343,15 @@ int remove_subfiles(const Directory& directory) {
 }
 
 std::string why_not_subfile(const Directory& directory, int descriptor, std::int64_t number) {
-    std::string text(static_cast<std::size_t>(subfile_header_bytes), '\0');
-    ssize_t got = 0;
-    do {
-        got = ::pread(descriptor, text.data(), text.size(), 0);
-    } while (got < 0 && errno == EINTR);
-    if (got < 0) return std::strerror(errno);
-    if (got < std::ssize(text)) return "it is shorter than its first 4096 bytes, which say what it is";
-    if (text == header_text(directory, number)) return {};
-    std::int64_t other = -1;
-    const std::size_t at = text.find("\nnumber ");
-    if (at != std::string::npos) std::from_chars(text.data() + at + 8, text.data() + text.size(), other);
-    if (other >= 0 && text == header_text(directory, other)) return "it is subfile " + std::to_string(other);
-    return "its first 4096 bytes do not say that it is this subfile of this container";
+    return why_not_header(descriptor, header_text(directory, number), "subfile",
+                          [&](const std::string& text) -> OtherPart {
+                              std::int64_t other = -1;
+                              const std::size_t at = text.find("\nnumber ");
+                              if (at != std::string::npos)
+                                  std::from_chars(text.data() + at + 8, text.data() + text.size(), other);
+                              if (other < 0) return {};
+                              return {header_text(directory, other), "subfile " + std::to_string(other)};
+                          });
 }
 
 Result<std::int64_t> length(const Directory&, const Subfiles& subfiles) {

@@ -7,14 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* That holds on every rank, or the job ends. */
-#define CHECK(condition)                                                        \
-    do {                                                                        \
-        if (!(condition)) {                                                     \
-            fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #condition); \
-            MPI_Abort(MPI_COMM_WORLD, 9);                                       \
-        }                                                                       \
-    } while (0)
+#include "condition.h"
 
 enum { block = 40000 };
 

@@ -13,13 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                                             \
-    do {                                                                                             \
-        if (!(condition)) {                                                                          \
-            fprintf(stderr, "%s:%d: not %s: %s\n", __FILE__, __LINE__, #condition, strerror(errno)); \
-            MPI_Abort(MPI_COMM_WORLD, 9);                                                            \
-        }                                                                                            \
-    } while (0)
+#include "condition.h"
 
 enum { block = 5000 };
 

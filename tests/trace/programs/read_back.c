@@ -5,13 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                        \
-    do {                                                                        \
-        if (!(condition)) {                                                     \
-            fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #condition); \
-            MPI_Abort(MPI_COMM_WORLD, 9);                                       \
-        }                                                                       \
-    } while (0)
+#include "condition.h"
 
 int main(int argc, char** argv) {
     int rank, ranks, count;

@@ -304,6 +304,43 @@ TEST_P(Crash, OfAReaderLeavesADirectoryThatCanBeRemoved) {
     }
 }
 
+/// However early the job dies, the directory leads to what it has made on a target.
+TEST(CrashOfAJob, LeavesNoLogOnATargetThatCannotBeFound) {
+    int killed = 0, with_log = 0;
+    for (int nth = 1;; ++nth) {
+        SCOPED_TRACE("killed at system call " + std::to_string(nth));
+        Place place(Shape{0, Shape::Kind::log});
+        const std::string target = place.folder + "/target";
+        fs::create_directory(target);
+        const auto work = [&] {
+            const auto generation = begin_generation(place.directory);
+            if (!generation) return false;
+            const Role role{false, true, 0, 0, generation.value().number, target};
+            auto writer = Container::open(place.backend, place.clock, place.directory, role);
+            if (!writer) return false;
+            Left left;
+            return writer.value()->write_at(-1, after.data(), std::ssize(after), 0).error == 0 &&
+                   writer.value()->leave(role, &left) == 0 &&
+                   end_generation(place.directory, role.generation, place.clock.last(), left) == 0;
+        };
+        const Ended ended = run_until(nth, work);
+        if (ended == Ended::not_traced) GTEST_SKIP() << "no process may be traced here";
+        ASSERT_NE(ended, Ended::failed);
+        with_log += fs::is_empty(target) ? 0 : 1;
+        fs::remove(place.path);
+        const auto orphans = find_orphans(place.folder).take();
+        ASSERT_EQ(orphans.size(), 1U);
+        EXPECT_EQ(orphans.front().problem, "");
+        EXPECT_TRUE(remove_orphan(orphans.front().directory).ok());
+        EXPECT_TRUE(fs::is_empty(target));
+        if (ended == Ended::done) break;
+        ++killed;
+        ASSERT_LT(nth, 5000);
+    }
+    EXPECT_GT(killed, 5);
+    EXPECT_GT(with_log, 3);
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, Crash, testing::ValuesIn(shapes), [](const testing::TestParamInfo<Shape>& one) {
     const Shape::Kind kind = one.param.kind;
     return std::string(kind == Shape::Kind::grouped ? "grouped" : kind == Shape::Kind::log ? "log" : "subfiles");

@@ -28,13 +28,11 @@ storage::Opened make_placed_log(storage::Backend& below, const Directory& direct
     std::array<char, PATH_MAX> whole{};
     if (::realpath(place.c_str(), whole.data()) == nullptr) return {-1, errno};
     const std::string file = placed_log(directory, whole.data(), source);
-    storage::Opened opened = below.open(file.c_str(), O_RDWR | O_CREAT | O_EXCL);
-    if (opened.descriptor < 0) return opened;
-    if (::symlink(file.c_str(), directory.data(source).c_str()) == 0) return opened;
-    opened.error = errno;
-    below.close(opened.descriptor);
-    ::unlink(file.c_str());
-    return {-1, opened.error};
+    // First: whoever removes the container finds the log by it, however early the job dies.
+    if (::symlink(file.c_str(), directory.data(source).c_str()) != 0) return {-1, errno};
+    const storage::Opened opened = below.open(file.c_str(), O_RDWR | O_CREAT | O_EXCL);
+    if (opened.descriptor < 0) ::unlink(directory.data(source).c_str());
+    return opened;
 }
 
 int remove_log(const Directory& directory, std::int64_t source) {

@@ -14,8 +14,8 @@ namespace ioweir::container {
 /// In `place`, a directory.
 [[nodiscard]] std::string placed_log(const Directory& directory, const std::string& place, std::int64_t source);
 
-/// Makes the log, which must not be there, and then the link. A descriptor for writing, and for reading if the file may be read, or an errno
-/// value: nothing was made then. A crash in between leaves an empty file in `place`.
+/// Makes the link, and then the log; neither must be there. A descriptor for writing, and for reading if the file may be read, or an errno
+/// value: nothing was made then. A crash in between leaves a link to nothing, which no index names.
 [[nodiscard]] storage::Opened make_placed_log(storage::Backend& below, const Directory& directory,
                                               const std::string& place, std::int64_t source);
 

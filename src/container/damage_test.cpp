@@ -202,11 +202,9 @@ TEST_P(Damage, OfTextsIsNamed) {
     for (std::size_t i = 0; i < files.size(); ++i) {
         const std::string& path = files[i];
         const std::string whole = slurp(path);
-        const bool needed = !path.ends_with("/sizes") && (written.directory.has_index() || path != written.closed());
-        if (needed) {
-            remove(path);
-            expect_named(fs::path(path).filename(), "missing");
-        }
+        remove(path);
+        const bool by_directory = path == written.closed() && !written.directory.has_index();
+        expect_named(by_directory ? written.directory.path : std::string(fs::path(path).filename()), "missing");
         for (std::size_t size = 0; size < whole.size(); ++size) {
             put(path, whole.substr(0, size));
             expect_named(path, "cut to " + std::to_string(size));
@@ -221,6 +219,56 @@ TEST_P(Damage, OfTextsIsNamed) {
         expect_named(path, "of another container");
     }
     expect_whole();
+}
+
+class DamageOfGroups : public Damage {};
+
+/// Somebody has removed open.G or closed.G by hand: the next writer begins none that has its number, and changes nothing.
+TEST_P(Damage, OfGenerationsKeepsTheNextOneAway) {
+    std::map<std::string, std::string> before;
+    for (const auto& files : {written.data(), written.indexes()}) {
+        for (const std::string& path : files) before[path] = slurp(path);
+    }
+    const auto expect_refused = [&](const std::string& what) {
+        const auto generation = begin_generation(written.directory);
+        if (written.directory.has_index()) {
+            ASSERT_FALSE(generation.ok());
+            EXPECT_NE(generation.error().message().find(what), std::string::npos) << generation.error().message();
+        } else {
+            // Who begins one looks at the subfiles next.
+            const Role role{false, true, 0, 0, generation.value().number};
+            const auto opened = Container::open(written.backend, written.clock, written.directory, role);
+            ASSERT_FALSE(opened.ok());
+            EXPECT_NE(opened.error().message().find(written.directory.path), std::string::npos);
+            EXPECT_EQ(forget_generation(written.directory, role.generation), 0);
+        }
+        for (const auto& [path, text] : before) EXPECT_EQ(slurp(path), text) << path;
+    };
+    remove(written.closed());
+    for (int attempt = 0; attempt < 2; ++attempt) expect_refused("neither open.1 nor a closed.G");
+    // As the message says.
+    spill(written.directory.path + "/open.1", "");
+    EXPECT_EQ(read_all(*written.open({true, false, 0, 0, 0}), bytes), written.text);
+    fs::remove(written.directory.path + "/open.1");
+    restore();
+    expect_whole();
+}
+
+/// The same of a later one, whose job has died: what it has synced is not written over.
+TEST_P(DamageOfGroups, OfALaterGenerationKeepsTheNextOneAway) {
+    const auto later = written.begin();
+    {
+        auto writer = written.open({false, true, 0, 0, later});
+        ASSERT_EQ(writer->write_at(-1, "later", 5, 0).error, 0);
+        ASSERT_EQ(writer->flush(true), 0);
+    }
+    const std::string path = written.directory.index(0, later, 0), whole = slurp(path);
+    ASSERT_FALSE(whole.empty());
+    fs::remove(written.directory.path + "/open." + std::to_string(later));
+    const auto generation = begin_generation(written.directory);
+    ASSERT_FALSE(generation.ok());
+    EXPECT_NE(generation.error().message().find(path), std::string::npos) << generation.error().message();
+    EXPECT_EQ(slurp(path), whole);
 }
 
 /// Reading does not need it.
@@ -252,8 +300,6 @@ TEST_P(Damage, ThatPutsOneDirectoryInThePlaceOfAnotherIsSeen) {
     fs::rename(kept, written.directory.path);
     expect_whole();
 }
-
-class DamageOfGroups : public Damage {};
 
 /// Of a job that has died, too, what was cut off is no end of the file.
 TEST_P(DamageOfGroups, IsNamedWhileAJobWrites) {

@@ -302,6 +302,20 @@ Result<std::vector<IndexFile>> index_files(const Directory& directory) {
     return files;
 }
 
+Result<Named> last_named(const Directory& directory) {
+    Named last;
+    for (const std::string& folder : folders(directory)) {
+        const Names there = names_in(folder);
+        if (there.error != 0) return missing(folder, there.error);
+        for (const std::string& name : there.names) {
+            auto writer = writer_after(name, index_prefix);
+            if (!writer) writer = writer_after(name, data_prefix);
+            if (writer && writer->generation > last.generation) last = {writer->generation, folder + "/" + name};
+        }
+    }
+    return last;
+}
+
 Result<Indexes> read_indexes(const Directory& directory) {
     for (int attempt = 0;; ++attempt) {
         const auto before = generations_in(directory);

@@ -82,6 +82,14 @@ struct IndexFile {
 /// All of them. An Error names the folder that cannot be read.
 [[nodiscard]] Result<std::vector<IndexFile>> index_files(const Directory& directory);
 
+/// The latest generation that names of indexes and logs tell of, and a file of it; 0: there is none.
+struct Named {
+    std::uint32_t generation = 0;
+    std::string path;
+};
+/// An Error names the folder that cannot be read.
+[[nodiscard]] Result<Named> last_named(const Directory& directory);
+
 struct Indexes {
     LogicalMap map;
     Stamp last = 0;  ///< the largest in them

@@ -29,6 +29,14 @@ std::string file_of(const Directory& directory, std::string_view prefix, std::ui
 
 struct Numbers {
     std::vector<std::uint32_t> open, closed;
+
+    [[nodiscard]] std::uint32_t last() const {
+        std::uint32_t largest = 0;
+        for (const auto* list : {&open, &closed}) {
+            for (const std::uint32_t number : *list) largest = std::max(largest, number);
+        }
+        return largest;
+    }
 };
 
 Result<Numbers> numbers_in(const Directory& directory) {
@@ -146,15 +154,30 @@ std::uint32_t random_step(std::uint32_t most) {
     return 1 + random % most;
 }
 
+/// The largest number begun so far, once it is sure that there is no later one of which only its files tell.
+Result<std::uint32_t> last_begun(const Directory& directory, bool is_new) {
+    auto there = numbers_in(directory);
+    // Logs are made exclusively: with any that was begun, one in the way of a new one is an error by itself.
+    const bool looks = there && !is_new && directory.has_index() && (!directory.is_log() || there.value().last() == 0);
+    if (!looks) return there ? Result<std::uint32_t>(there.value().last()) : there.error();
+    const auto named = last_named(directory);
+    if (!named) return named.error();
+    if (named.value().generation > there.value().last()) there = numbers_in(directory);  // begun meanwhile?
+    if (!there) return there.error();
+    if (named.value().generation <= there.value().last()) return there.value().last();
+    const std::string number = std::to_string(named.value().generation);
+    return Error{"a damaged ioweir container",
+                 named.value().path + ": nothing says that its generation was begun; neither open." + number +
+                     " nor a closed.G of it or a later one is in " + directory.path,
+                 "restore them from a copy; with an empty file open." + number + " there, what was synced can be read"};
+}
+
 }  // namespace
 
-Result<Generation> begin_generation(const Directory& directory) {
-    auto there = numbers_in(directory);
-    if (!there) return there.error();
-    std::uint32_t last = 0;
-    for (const auto* list : {&there.value().open, &there.value().closed}) {
-        for (const std::uint32_t number : *list) last = std::max(last, number);
-    }
+Result<Generation> begin_generation(const Directory& directory, bool is_new) {
+    const auto begun = last_begun(directory, is_new);
+    if (!begun) return begun.error();
+    std::uint32_t last = begun.value();
     // Where many begin at once, each with a handle of its own, they keep out of each other's way: numbers may be left out.
     for (std::uint32_t step = 1;; step = std::min<std::uint32_t>(2 * step, 1U << 16)) {
         last += random_step(step);
@@ -268,11 +291,15 @@ int end_generation(const Directory& directory, std::uint32_t generation, Stamp l
     return ::rename(open.c_str(), file_of(directory, closed_prefix, generation).c_str()) == 0 ? 0 : errno;
 }
 
+int forget_generation(const Directory& directory, std::uint32_t generation) {
+    return ::unlink(file_of(directory, open_prefix, generation).c_str()) == 0 ? 0 : errno;
+}
+
 Result<Generations> generations_in(const Directory& directory) {
     for (int attempt = 0;; ++attempt) {
         auto there = numbers_in(directory);
         if (!there) return there.error();
-        Generations all{std::move(there.value().open), {}, 0};
+        Generations all{std::move(there.value().open), {}, 0, !there.value().closed.empty()};
         if (!all.open.empty()) all.last = all.open.back();
         bool gone = false;
         for (const std::uint32_t number : there.value().closed) {

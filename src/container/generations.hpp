@@ -19,8 +19,10 @@ struct Generation {
     Stamp after = 0;  ///< the largest stamp that was there
 };
 
-/// The next generation of writing, for this caller alone, also when several processes ask at once.
-[[nodiscard]] Result<Generation> begin_generation(const Directory& directory);
+/// The next generation of writing, for this caller alone, also when several processes ask at once. An Error, besides the directory's: there
+/// are indexes or logs of a generation of which nothing says that it was begun, and this one would write over them; not looked for where
+/// the caller has just made the directory (`is_new`).
+[[nodiscard]] Result<Generation> begin_generation(const Directory& directory, bool is_new = false);
 /// What is left of index files: how many, and their bytes. So that one that is gone later, or shorter, is missed.
 /// Sums only, so that those of ranks and generations add up; the last five (modulo 2^64) tell which one is missed, if it is only one.
 struct Left {
@@ -46,11 +48,20 @@ struct Left {
 /// All of its indexes are written, those of all ranks together are `left`, and no stamp in them is above `last`. An errno value.
 int end_generation(const Directory& directory, std::uint32_t generation, Stamp last, Left left);
 
+/// Nothing was written in it, and no file has its number: as if it had not been begun. An errno value.
+int forget_generation(const Directory& directory, std::uint32_t generation);
+
 /// The generations at one time.
 struct Generations {
     std::vector<std::uint32_t> open;  ///< begun and not ended: jobs that still write, or that have died; rising
     Left left;                        ///< of all that were ended
     std::uint32_t last = 0;           ///< the largest number
+    bool ended = false;               ///< one was, at least
+
+    /// Nobody writes but this generation (0: nobody at all).
+    [[nodiscard]] bool only(std::uint32_t own) const {
+        return open.empty() || (own != 0 && open.size() == 1 && open.front() == own);
+    }
     friend bool operator==(const Generations&, const Generations&) = default;
 };
 /// An Error: the directory is not there, or what an ended generation has left is damaged.

@@ -127,8 +127,7 @@ std::optional<Error> IndexedContainer::check_groups(const Role& role) const {
     const auto generations = generations_in(directory_);
     if (!generations) return generations.error();
     // Who writes may just be about to shorten it.
-    const auto& open = generations.value().open;
-    const bool alone = open.empty() || (open.size() == 1 && open.front() == role.generation);
+    const bool alone = generations.value().only(role.generation);
     std::vector<std::int64_t> needed(static_cast<std::size_t>(directory_.shape.count), 0);
     if (alone && loaded_) needed = known_.ends(directory_.shape.count);
     for (std::size_t group = 0; group < needed.size(); ++group) {

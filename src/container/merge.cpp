@@ -47,7 +47,7 @@ Result<Whole> load_subfiles(Whole whole) {
     auto subfiles = read_subfiles(whole.directory);
     if (!subfiles) return subfiles.error();
     whole.subfiles = subfiles.take();
-    const auto problems = problems_of(whole.directory, whole.subfiles, whole.open.empty());
+    const auto problems = problems_of(whole.directory, whole.subfiles);
     if (!problems.empty())
         return Error{"a damaged ioweir container", problems.front(),
                      "was one of its files moved, shortened or written by something else?"};

@@ -52,11 +52,7 @@ std::optional<Error> StripedContainer::join(const Role& role) {
                      "was one of its files moved or removed?"};
     if (role.rank == 0) {
         // One for all, and before a byte is believed: while nobody writes, what was closed must all be there.
-        const auto generations = generations_in(directory_);
-        if (!generations) return generations.error();
-        const auto& open = generations.value().open;
-        const bool alone = open.empty() || (open.size() == 1 && open.front() == role.generation);
-        const auto problems = problems_of(directory_, *now(), alone);
+        const auto problems = problems_of(directory_, *now(), role.generation);
         if (!problems.empty())
             return Error{"a damaged ioweir container", problems.front(),
                          "was one of its files moved, shortened or written by something else?"};

@@ -17,6 +17,7 @@
 
 #include "container/checked_text.hpp"
 #include "container/data_header.hpp"
+#include "container/generations.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -254,6 +255,11 @@ Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std
         return Error{"a subfile cannot be made", subfiles.path(number) + ": " + std::strerror(error),
                      "the directories of the plan's targets must be writable and have room"};
     }
+    // From now on: one that is not there was removed.
+    if (const int error = keep_sizes(directory, subfiles, 0); error != 0) {
+        (void)remove_subfiles(directory);
+        return missing(sizes_file(directory), error);
+    }
     // Bytes that are synced later are found by it only.
     int error = make_durable(places_file(directory));
     if (error == 0) error = make_durable(directory.path);
@@ -394,24 +400,42 @@ int forget_sizes(const Directory& directory) {
     return ::unlink(sizes_file(directory).c_str()) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-std::vector<std::string> problems_of(const Directory& directory, const Subfiles& subfiles, bool closed) {
+namespace {
+
+/// How long each was when writing was last ended; 0 for those that were not there then. A problem where that is not known.
+std::vector<std::int64_t> kept_sizes(const Directory& directory, const Subfiles& subfiles, bool needed,
+                                     std::vector<std::string>& problems) {
+    std::vector<std::int64_t> sizes(subfiles.paths.size(), 0);
+    const std::string path = sizes_file(directory);
+    if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
+        if (needed)
+            problems.push_back(path + " is not there, which says how long the subfiles were when writing was ended");
+        return sizes;
+    }
+    const auto text = read_text(path, std::size_t{1} << 24);
+    const auto lines =
+        text ? lines_after(first_lines(directory, "sizes", sizes_version(directory)), text.value()) : std::nullopt;
+    // A job that has died may have added subfiles after these were written down.
+    if (!lines || lines->size() > sizes.size() || std::ssize(*lines) < directory.shape.count) {
+        problems.push_back(damaged(path).message());
+        return sizes;
+    }
+    for (std::size_t i = 0; i < lines->size(); ++i) {
+        const std::string& digits = (*lines)[i];
+        std::from_chars(digits.data(), digits.data() + digits.size(), sizes[i]);
+    }
+    return sizes;
+}
+
+/// While these are the generations.
+std::vector<std::string> problems_now(const Directory& directory, const Subfiles& subfiles,
+                                      const Generations& generations, std::uint32_t own) {
     std::vector<std::string> problems;
     std::vector<std::int64_t> sizes(subfiles.paths.size(), 0);
-    const auto needed = static_cast<std::size_t>(directory.shape.count);
-    if (closed && ::access(sizes_file(directory).c_str(), F_OK) == 0) {
-        const auto text = read_text(sizes_file(directory), std::size_t{1} << 24);
-        const std::string first = first_lines(directory, "sizes", sizes_version(directory));
-        const auto lines = text ? lines_after(first, text.value()) : std::nullopt;
-        // A job that has died may have added subfiles after these were written down.
-        if (!lines || lines->size() > sizes.size() || lines->size() < needed) {
-            problems.push_back(damaged(sizes_file(directory)).message());
-        } else {
-            for (std::size_t i = 0; i < lines->size(); ++i) {
-                const std::string& digits = (*lines)[i];
-                std::from_chars(digits.data(), digits.data() + digits.size(), sizes[i]);
-            }
-        }
-    }
+    // Before version 3 none were there of a container that could not be opened after it was made.
+    const bool needed = generations.ended && directory.version >= 3;
+    if (generations.only(own)) sizes = kept_sizes(directory, subfiles, needed, problems);
+    bool has_bytes = false;
     for (std::int64_t number = 0; number < subfiles.count(); ++number) {
         const std::string& path = subfiles.path(number);
         const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -427,9 +451,30 @@ std::vector<std::string> problems_of(const Directory& directory, const Subfiles&
             problems.push_back(path + ": it has " + std::to_string(info.st_size) + " bytes and had " +
                                std::to_string(sizes[static_cast<std::size_t>(number)]) + " when it was last closed");
         }
+        has_bytes = has_bytes || info.st_size > subfile_header_bytes;
         ::close(descriptor);
     }
+    const bool written = generations.ended || !generations.only(own);
+    if (has_bytes && !written)
+        problems.push_back(
+            directory.path +
+            ": its subfiles have bytes, and nothing says that anybody has begun to write them or is done "
+            "(no open.G, no closed.G)");
     return problems;
+}
+
+}  // namespace
+
+std::vector<std::string> problems_of(const Directory& directory, const Subfiles& subfiles, std::uint32_t own) {
+    for (int attempt = 0;; ++attempt) {
+        const auto before = generations_in(directory);
+        if (!before) return {before.error().message()};
+        auto problems = problems_now(directory, subfiles, before.value(), own);
+        if (problems.empty() || attempt == 10) return problems;
+        // Another job or handle may have begun or ended meanwhile, and made subfiles shorter.
+        const auto after = generations_in(directory);
+        if (after && after.value() == before.value()) return problems;
+    }
 }
 
 }  // namespace ioweir::container

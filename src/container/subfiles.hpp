@@ -102,8 +102,9 @@ int set_length(const Directory& directory, const Subfiles& subfiles, std::int64_
 int keep_sizes(const Directory& directory, const Subfiles& subfiles, std::uint32_t generation);
 /// They are about to become shorter. An errno value.
 int forget_sizes(const Directory& directory);
-/// Every subfile: is it there, the one that it should be, and as long as it was? What is wrong with each.
-/// `closed`: nobody writes, so that none may be shorter than it was.
-[[nodiscard]] std::vector<std::string> problems_of(const Directory& directory, const Subfiles& subfiles, bool closed);
+/// Every subfile: is it there, the one that it should be, and, while nobody writes but generation `own` (0: none), as long as it was? Is
+/// what says so there? What is wrong with each.
+[[nodiscard]] std::vector<std::string> problems_of(const Directory& directory, const Subfiles& subfiles,
+                                                   std::uint32_t own = 0);
 
 }  // namespace ioweir::container

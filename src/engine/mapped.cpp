@@ -173,8 +173,12 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     const StorageScope scope(engine);
     if (handle.container) (void)handle.container->leave(handle.role);
     handle.container = nullptr;
-    if (handle.rank == 0 && handle.writable)  // nothing was written in it
+    if (handle.rank != 0 || !handle.writable) return MPI_ERR_IO;
+    // Nothing was written in it. Logs may have its number; else nothing says afterwards that a damaged container was closed.
+    if (directory.is_log())
         (void)container::end_generation(directory, handle.role.generation, engine.clock.last(), {});
+    else
+        (void)container::forget_generation(directory, handle.role.generation);
     return MPI_ERR_IO;
 }
 

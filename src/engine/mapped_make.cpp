@@ -48,8 +48,8 @@ Result<container::Subfiles> make_subfiles(const container::Directory& directory,
 }
 
 /// Rank 0: a generation for these ranks.
-std::optional<Error> begin(const container::Directory& directory, Told& told) {
-    const auto generation = container::begin_generation(directory);
+std::optional<Error> begin(const container::Directory& directory, bool is_new, Told& told) {
+    const auto generation = container::begin_generation(directory, is_new);
     if (!generation) return generation.error();
     told.generation = generation.value().number;
     told.stamp = generation.value().after;
@@ -71,7 +71,7 @@ Result<container::Stub> make_container(Engine& engine, const Handle& handle, con
     const container::Directory directory = container::directory_of(handle.path, stub.value());
     if (const int made = container::make(directory, handle.path, stub.value()); made != 0) return cannot(made);
     hold = container::DirectoryHold(directory);
-    std::optional<Error> problem = begin(directory, told);
+    std::optional<Error> problem = begin(directory, true, told);
     if (!problem && !directory.has_index()) {
         const auto made = make_subfiles(directory, rule, placing);
         if (!made) problem = made.error();
@@ -198,7 +198,7 @@ Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::
     if (!handle.writable) return told;
     // Who deals stripes anew (rebalance.hpp) must not overlook a generation that begins at that moment.
     const StubLock dealing(handle.descriptor.number);
-    if (const auto problem = begin(directory, told)) {
+    if (const auto problem = begin(directory, false, told)) {
         complain(problem->message());
         told.kind = -MPI_ERR_IO;
     }

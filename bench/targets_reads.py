@@ -128,6 +128,15 @@ def read(way: Way, file: str, place: Path, scratch: Path, names: list[str], numb
         raise launch.BenchmarkError(f"{file}: only {fetched} bytes came from the devices, the rest was in the cache")
 
 
+def why_no_btrfs() -> str:
+    """What is missing for files that a file system stripes, and what to do about it; empty: nothing."""
+    if lab_loop.find_program(MKFS) is None:
+        return f"{MKFS} is not installed (Debian and Ubuntu: apt-get install btrfs-progs)"
+    if "btrfs" not in Path("/proc/filesystems").read_text(encoding="ascii").split():
+        return "the kernel has no btrfs (as a module: modprobe btrfs)"
+    return ""
+
+
 def measure(scratch: Path, target_rate: int, targets: int, quick: bool) -> Reads:
     """On a loop lab that is made for it."""
     reads = Reads(target_rate, targets)
@@ -144,8 +153,9 @@ def measure(scratch: Path, target_rate: int, targets: int, quick: bool) -> Reads
         for number in range(repeats):
             for file in (SUBFILED, DEALT):
                 read(reads.ways.setdefault(file, Way()), file, made.root, scratch, names, number)
-        if lab_loop.find_program(MKFS) is None or "btrfs" not in Path("/proc/filesystems").read_text(encoding="ascii"):
-            reads.missing = f"{MKFS} (package btrfs-progs) or the kernel's btrfs is not there"
+        reads.missing = why_no_btrfs()
+        if reads.missing:
+            print(f"-- no rows of a shared file: {reads.missing}", flush=True)
             return reads
         with striped(made, names) as place:
             for number in range(repeats):

@@ -66,7 +66,8 @@ public:
     /// The file is that long from now on, after all have flushed: one rank records it, and the others adopt its stamp afterwards. An errno
     /// value.
     virtual int set_length(std::int64_t bytes) = 0;
-    /// What this process has written to each subfile since it was last asked; nothing before watch_work() or where there are none.
+    /// What this process has written to each subfile since it was last asked, or to its log on a target (one entry); nothing before
+    /// watch_work() or where there are none.
     struct Work {
         std::int64_t bytes = 0;
         std::int64_t ns = 0;  ///< in writes, and until what waited was on the storage
@@ -84,6 +85,12 @@ public:
         std::int64_t first = 0, count = 0;
     };
     [[nodiscard]] virtual InUse in_use() const { return {}; }
+
+    /// The directory on a target where the log of this process lies, as it was given; empty: there is none.
+    [[nodiscard]] virtual std::string log_place() const { return {}; }
+    /// What this process writes from now on goes to a new log in that directory; no write may be under way. An Error: it goes on where it
+    /// is.
+    [[nodiscard]] virtual std::optional<Error> go_on_in(const std::string& place);
 
     /// Why a read failed with EIO, if the container was the reason.
     [[nodiscard]] virtual std::string problem() const = 0;

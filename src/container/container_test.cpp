@@ -294,6 +294,126 @@ TEST(Container, LogsMayLieOnTargetsOfTheirOwn) {
     EXPECT_TRUE(fs::is_empty(place.folder + "/t0") && fs::is_empty(place.folder + "/t1"));
 }
 
+TEST(Container, ALogGoesOnOnAnotherTarget) {
+    Place place(Shape{0, Shape::Kind::log});
+    const auto generation = place.begin();
+    const std::array<std::string, 3> targets{place.folder + "/t0", place.folder + "/t1", place.folder + "/t2"};
+    for (const std::string& target : targets) fs::create_directory(target);
+    Left all;
+    std::string expected(30, '.');
+    {
+        const Role role{true, true, 0, 66, generation, targets[0]};  // a rank that shares its folder with rank 2
+        auto writer = place.open(role);
+        const auto write = [&](const std::string& text, std::size_t at) {
+            ASSERT_EQ(writer->write_at(-1, text.data(), std::ssize(text), static_cast<std::int64_t>(at)).error, 0);
+            expected.replace(at, text.size(), text);
+            EXPECT_EQ(read_all(*writer, 100).substr(at, text.size()), text);
+        };
+        write("first first ", 0);
+        const auto none = writer->go_on_in(place.folder + "/missing");
+        ASSERT_TRUE(none.has_value());
+        EXPECT_NE(none->message().find(place.folder + "/missing/.ioweir-"), std::string::npos) << none->message();
+        EXPECT_EQ(writer->log_place(), targets[0]);
+        write("still", 12);
+        EXPECT_EQ(writer->go_on_in(targets[1]), std::nullopt);
+        EXPECT_EQ(writer->log_place(), targets[1]);
+        write("second", 6);  // over some of the first log's
+        write("SECOND", 20);
+        EXPECT_EQ(writer->flush(true), 0);
+        EXPECT_EQ(writer->go_on_in(targets[0]), std::nullopt);  // a target may have several
+        write("third", 9);
+        EXPECT_EQ(writer->go_on_in(targets[2]), std::nullopt);  // nothing is written to this one
+        Left left;
+        EXPECT_EQ(writer->leave(role, &left), 0);
+        all += left;
+    }
+    expected.resize(26);
+    std::replace(expected.begin(), expected.end(), '.', '\0');
+    ASSERT_EQ(place.end(generation, all), 0);
+    const Description described = describe(place.path).value();
+    EXPECT_EQ(described.problems, std::vector<std::string>());
+    EXPECT_EQ(described.bytes, std::ssize(expected));
+    ASSERT_EQ(described.part_paths.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const std::uint32_t number = 66 + static_cast<std::uint32_t>(i) * log_number_step;
+        const std::string log =
+            placed_log(place.directory, fs::canonical(targets[i % 2]), log_source(generation, number));
+        EXPECT_EQ(fs::canonical(described.part_paths[i]), log);
+        EXPECT_EQ(described.part_paths[i], place.directory.data(log_source(generation, number)));
+    }
+    EXPECT_EQ(places_of_logs(place.directory).size(), 3U);
+    EXPECT_EQ(read_all(*place.open({true, false, 0, 0, 0}), 100), expected);
+    // One in the place of the one before it is named.
+    const std::string second = fs::canonical(described.part_paths[1]), kept = slurp(second);
+    fs::copy_file(described.part_paths[0], second, fs::copy_options::overwrite_existing);
+    EXPECT_EQ(describe(place.path).value().problems.size(), 1U);
+    spill(second, kept);
+    EXPECT_EQ(merge(place.backend, place.path, place.path).value(), std::ssize(expected));
+    EXPECT_EQ(slurp(place.path), expected);
+    for (const std::string& target : targets) EXPECT_TRUE(fs::is_empty(target));
+    // Only logs on targets can.
+    Place beside(Shape{0, Shape::Kind::log}), grouped(Shape{2});
+    for (Place* other : {&beside, &grouped}) {
+        auto writer = other->open({false, true, 0, 0, other->begin()});
+        EXPECT_EQ(writer->log_place(), "");
+        EXPECT_TRUE(writer->go_on_in(other->folder).has_value());
+    }
+}
+
+/// What is on its way is bounded where somebody watches, and its time is the target's.
+TEST(Container, ALogThatIsWatchedIsOnlySoFarAheadOfItsTarget) {
+    class Slow final : public storage::Backend {
+    public:
+        std::int64_t begun = 0, waited = 0, most = 0;
+        storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
+            return posix_.attempt_open(path, flags, mode);
+        }
+        int attempt_close(int descriptor) override { return posix_.attempt_close(descriptor); }
+        std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
+            return posix_.attempt_write(descriptor, pieces, count, offset);
+        }
+        std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
+            return posix_.attempt_read(descriptor, pieces, count, offset);
+        }
+        int attempt_flush(int, std::int64_t bytes, std::int64_t) override {
+            ::usleep(30'000);
+            waited += bytes;
+            return 0;
+        }
+        void begin_flush(int, std::int64_t bytes, std::int64_t) override {
+            begun += bytes;
+            most = std::max(most, begun - waited);
+        }
+
+    private:
+        storage::PosixBackend posix_;
+    };
+    for (const bool watches : {false, true}) {
+        Place place(Shape{0, Shape::Kind::log});
+        const std::string target = place.folder + "/t0", mib(std::size_t{1} << 20, 'm');
+        fs::create_directory(target);
+        Slow slow;
+        const Role role{false, true, 0, 0, place.begin(), target};
+        auto writer = Container::open(slow, place.clock, place.directory, role).take();
+        if (watches) writer->watch_work();
+        for (int i = 0; i < 12; ++i)
+            ASSERT_EQ(writer->write_at(-1, mib.data(), std::ssize(mib), i * std::ssize(mib)).error, 0);
+        EXPECT_EQ(slow.begun, 12 << 20);
+        const auto work = writer->take_work();
+        if (!watches) {
+            EXPECT_EQ(slow.waited, 0);
+            EXPECT_TRUE(work.empty());
+            continue;
+        }
+        EXPECT_LE(slow.most, 6 << 20) << "and not all 12 MiB";
+        EXPECT_GT(slow.waited, 0);
+        ASSERT_EQ(work.size(), 1U);
+        EXPECT_EQ(work[0].bytes, 12 << 20);
+        EXPECT_GE(work[0].ns, slow.waited / (1 << 20) * 30'000'000);
+        EXPECT_EQ(writer->take_work()[0].bytes, 0);
+    }
+}
+
 TEST(Container, ATargetThatALogCannotLieOnIsNamed) {
     Place place(Shape{0, Shape::Kind::log});
     const auto generation = place.begin();

@@ -108,15 +108,6 @@ std::optional<Writer> writer_after(std::string_view name, std::string_view prefi
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-/// Folders of data and indexes that should be there.
-std::vector<std::string> folders(const Directory& directory) {
-    std::vector<std::string> all;
-    if (!directory.has_index()) return all;
-    const std::int64_t count = directory.is_log() ? log_folders : directory.shape.count;
-    for (std::int64_t source = 0; source < count; ++source) all.push_back(directory.folder(source));
-    return all;
-}
-
 int make_folders(const Directory& directory, const std::string& stub_path, const Stub& stub) {
     if (const int error = write_new(directory.path + "/about", to_text(stub) + "file " + stub_path + "\n"); error != 0)
         return error;
@@ -221,6 +212,14 @@ std::optional<std::uint32_t> number_after(std::string_view name, std::string_vie
     const auto [rest, code] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
     if (code != std::errc{} || rest != name.data() + name.size()) return std::nullopt;
     return number;
+}
+
+std::vector<std::string> folders(const Directory& directory) {
+    std::vector<std::string> all;
+    if (!directory.has_index()) return all;
+    const std::int64_t count = directory.is_log() ? log_folders : directory.shape.count;
+    for (std::int64_t source = 0; source < count; ++source) all.push_back(directory.folder(source));
+    return all;
 }
 
 Error missing(const std::string& path, int error) {

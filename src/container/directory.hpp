@@ -30,6 +30,11 @@ namespace ioweir::container {
     return static_cast<std::int64_t>(generation) << 32 | rank;
 }
 
+/// A log that goes on on another target is a new one, with a number so much above the rank's: as with every rank, modulo the 64 folders of
+/// logs it is in the same one, with the same index.
+inline constexpr std::uint32_t log_number_step = std::uint32_t{1} << 24;
+inline constexpr std::uint32_t most_log_number = UINT32_MAX;
+
 struct Directory {
     std::string path;
     Shape shape;
@@ -72,6 +77,9 @@ struct Names {
 [[nodiscard]] Names names_in(const std::string& path);
 /// The number that a name ends with, if `prefix` and a number is all of it.
 [[nodiscard]] std::optional<std::uint32_t> number_after(std::string_view name, std::string_view prefix);
+
+/// Folders of data and indexes that should be there: none of subfiles.
+[[nodiscard]] std::vector<std::string> folders(const Directory& directory);
 
 /// An index file by its place.
 struct IndexFile {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -67,6 +68,7 @@ void lay_over(std::map<std::int64_t, Segment>& map, Segment later) {
 
 IndexedContainer::IndexedContainer(storage::Backend& below, Clock& clock, Directory directory)
     : Container(below, clock, std::move(directory)),
+      sent_(below_),
       longest_ns_(shortest_batch_ns),
       room_(first_room),
       files_(below_, [this](std::int64_t source) { return directory_.data(source); }, O_RDONLY) {}
@@ -144,6 +146,7 @@ std::optional<Error> IndexedContainer::open_own(const Role& role) {
     const std::string path = directory_.data(own_source_);
     const int flags = directory_.is_log() ? O_CREAT | O_EXCL : 0;
     on_target_ = directory_.is_log() && !role.place.empty();
+    place_ = role.place;
     const auto cannot = [&](const std::string& why) {
         return Error{"a part of an ioweir container cannot be opened",
                      (on_target_ ? placed_log(directory_, role.place, own_source_) : path) + ": " + why,
@@ -279,7 +282,9 @@ int IndexedContainer::flush(bool durable) {
 int IndexedContainer::flush_now(bool durable) {
     loaded_ = false;
     if (!data_) return 0;
-    if (durable && ::fdatasync(data_->descriptor()) != 0) return errno;
+    if (durable) {
+        if (const int error = sync_data(); error != 0) return error;
+    }
     if (const int error = append_all(durable); error != 0) return error;
     fresh_end_ = 0;
     own_.clear();
@@ -367,19 +372,24 @@ std::int64_t IndexedContainer::attempt_write(int, const iovec* pieces, int count
             log_end_ += wanted;
         }
     }
+    const auto begin = std::chrono::steady_clock::now();
     const std::int64_t moved = below_.attempt_write(data->descriptor(), pieces, count, directory_.data_begin() + place);
-    const std::lock_guard guard(lock_);
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+    std::unique_lock guard(lock_);
     // What was not written leaves no hole, unless another thread has gone on meanwhile.
     if (directory_.is_log() && moved < wanted && log_end_ == place + wanted)
         log_end_ = place + std::max<std::int64_t>(0, moved);
     if (moved <= 0) return moved;
     record({offset, moved}, place);
     // A target of the log's own may not stand idle while bytes for it lie in the page cache.
-    if (on_target_ && place + moved - sent_end_ >= worth_sending_bytes) {
-        below_.begin_flush(data->descriptor(), place + moved - sent_end_, sent_end_);
-        sent_end_ = place + moved;
-    }
-    return moved;
+    if (!on_target_) return moved;
+    if (sent_.watches()) sent_.add_write(moved, took.count());
+    if (place + moved - sent_end_ < worth_sending_bytes) return moved;
+    const Extent piece{sent_end_, place + moved - sent_end_};
+    sent_end_ = place + moved;
+    guard.unlock();
+    const int error = sent_.send(data->descriptor(), piece);
+    return error != 0 ? -error : moved;
 }
 
 std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count, std::int64_t offset) {

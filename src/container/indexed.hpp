@@ -13,6 +13,7 @@
 #include "container/data_files.hpp"
 #include "container/map.hpp"
 #include "container/runs.hpp"
+#include "container/sent_pieces.hpp"
 
 namespace ioweir::container {
 
@@ -31,6 +32,11 @@ public:
     [[nodiscard]] std::int64_t length() override;
     int set_length(std::int64_t bytes) override;
     [[nodiscard]] std::string problem() const override;
+    // indexed_log.cpp:
+    void watch_work() override;
+    [[nodiscard]] std::vector<Work> take_work() override;
+    [[nodiscard]] std::string log_place() const override;
+    [[nodiscard]] std::optional<Error> go_on_in(const std::string& place) override;
 
     std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
@@ -63,6 +69,8 @@ private:
     /// Memory for what is not in the index is bounded: joins it, and if that does not help, appends it. An errno value.
     int make_room();
     int load();
+    /// This process's bytes are on storage, as far as they are written, also those in logs that it has left. An errno value.
+    int sync_data();
     /// The part of the logical file from `offset` on that lies together, in a file or in none (`source` -1).
     [[nodiscard]] Segment locate(std::int64_t offset) const;
     /// Of memory, in runs or what takes as much.
@@ -79,7 +87,10 @@ private:
     std::shared_ptr<DataFile> data_;  ///< it; null: this process does not write
     std::int64_t log_end_ = 0;        ///< log: of this process's file
     bool on_target_ = false;          ///< log: it does not lie in the container's directory
+    std::string place_;               ///< ... but there
     std::int64_t sent_end_ = 0;       ///< ... and what is on its way to storage
+    SentPieces sent_;
+    std::vector<std::shared_ptr<DataFile>> left_logs_;  ///< that it went on from, since the last durable flush
     int index_ = -1;
     std::int64_t index_bytes_ = 0;
     // Written and not in the index, in order:

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <set>
 
 namespace ioweir::container {
 namespace {
@@ -14,6 +15,13 @@ namespace {
 std::string name_of(const Directory& directory, std::int64_t source) {
     return directory.path.substr(directory.path.rfind(".ioweir-")) + ".log." + std::to_string(source >> 32) + "." +
            std::to_string(static_cast<std::uint32_t>(source));
+}
+
+/// Where a symbolic link leads; empty: it is none.
+std::string link_at(const std::string& path) {
+    std::array<char, PATH_MAX> link{};
+    const ssize_t length = ::readlink(path.c_str(), link.data(), link.size());
+    return length > 0 ? std::string(link.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
 }  // namespace
@@ -35,13 +43,21 @@ storage::Opened make_placed_log(storage::Backend& below, const Directory& direct
     return opened;
 }
 
+std::vector<std::string> places_of_logs(const Directory& directory) {
+    std::set<std::string> places;
+    for (const std::string& folder : folders(directory)) {
+        for (const std::string& name : names_in(folder).names) {
+            const std::string file = name.starts_with("data.") ? link_at(folder + "/" + name) : std::string();
+            if (!file.empty()) places.insert(file.substr(0, file.rfind('/')));
+        }
+    }
+    return {places.begin(), places.end()};
+}
+
 int remove_log(const Directory& directory, std::int64_t source) {
     const std::string path = directory.data(source);
-    std::array<char, PATH_MAX> link{};
-    const ssize_t length = ::readlink(path.c_str(), link.data(), link.size());
     int error = 0;
-    if (length > 0) {
-        const std::string file(link.data(), static_cast<std::size_t>(length));
+    if (const std::string file = link_at(path); !file.empty()) {
         // No other file that somebody has linked there.
         const bool own = file.substr(file.rfind('/') + 1) == name_of(directory, source);
         if (own && ::unlink(file.c_str()) != 0 && errno != ENOENT) error = errno;

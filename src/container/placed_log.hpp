@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "container/directory.hpp"
 #include "storage/backend.hpp"
@@ -18,6 +19,9 @@ namespace ioweir::container {
 /// value: nothing was made then. A crash in between leaves a link to nothing, which no index names.
 [[nodiscard]] storage::Opened make_placed_log(storage::Backend& below, const Directory& directory,
                                               const std::string& place, std::int64_t source);
+
+/// The directories on targets where logs of the container lie, sorted. A folder that cannot be read has none.
+[[nodiscard]] std::vector<std::string> places_of_logs(const Directory& directory);
 
 /// Removes a log, wherever it lies, and its link. An errno value; one that is not there is none.
 int remove_log(const Directory& directory, std::int64_t source);

@@ -20,12 +20,8 @@ constexpr std::size_t most_begun = 4096;
 /// A write of so many bytes is worth sending on to storage by itself; a shorter one may have neighbours in its pages.
 constexpr std::int64_t worth_sending_bytes = 64 << 10;
 
-std::int64_t ns_between(std::chrono::steady_clock::time_point begin, std::chrono::steady_clock::time_point end) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count();
-}
-
 std::int64_t ns_since(std::chrono::steady_clock::time_point begin) {
-    return ns_between(begin, std::chrono::steady_clock::now());
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
 }
 
 }  // namespace
@@ -149,23 +145,13 @@ void StripedContainer::add_work(std::int64_t number, std::int64_t bytes, std::in
     work.ns += ns;
 }
 
-/// A target's own time for bytes whose flush was begun before: from then on, or from when those before them were through. What had not to
-/// be waited for may have been through long ago: it is taken to have been as fast as what was waited for last.
 void StripedContainer::add_flush(const Spot& spot, std::int64_t bytes, Moment started) {
-    constexpr std::chrono::microseconds no_wait(100);
     const Moment end = std::chrono::steady_clock::now();
     const std::lock_guard guard(lock_);
     const auto found = begun_.find({spot.file, spot.place});
     const Moment begun = found != begun_.end() ? found->second : started;
     if (found != begun_.end()) begun_.erase(found);
-    Flushed& last = flushed_[spot.file];
-    std::int64_t ns = ns_between(std::max(begun, last.ended), end);
-    if (end - started >= no_wait || begun == started) {
-        last = {end, static_cast<double>(ns) / static_cast<double>(bytes)};
-    } else if (last.ns_a_byte > 0) {
-        ns = std::min(ns, static_cast<std::int64_t>(last.ns_a_byte * static_cast<double>(bytes)));
-    }
-    work_of(spot.file).ns += ns;
+    work_of(spot.file).ns += times_[spot.file].add(begun, started, end, bytes);
 }
 
 std::vector<Container::Work> StripedContainer::take_work() {

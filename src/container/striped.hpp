@@ -17,6 +17,7 @@
 #include "container/container.hpp"
 #include "container/data_files.hpp"
 #include "container/subfiles.hpp"
+#include "container/target_time.hpp"
 
 namespace ioweir::container {
 
@@ -56,7 +57,7 @@ private:
     [[nodiscard]] std::shared_ptr<const Subfiles> now() const;
     [[nodiscard]] Work& work_of(std::int64_t number);  ///< with lock_ held
     void add_work(std::int64_t number, std::int64_t bytes, std::int64_t ns);
-    using Moment = std::chrono::steady_clock::time_point;
+    using Moment = TargetTime::Moment;
     void add_flush(const Spot& spot, std::int64_t bytes, Moment started);
     void send_on(const DataFile& file, const Spot& spot, std::int64_t moved);
 
@@ -69,11 +70,7 @@ private:
     std::int64_t due_ = 0;    ///< the first subfile in use must have that number at least
     std::vector<Work> work_;
     std::map<std::pair<std::int64_t, std::int64_t>, Moment> begun_;  ///< of flushes, by subfile and place
-    struct Flushed {
-        Moment ended;
-        double ns_a_byte = 0;
-    };
-    std::map<std::int64_t, Flushed> flushed_;  ///< by subfile: what was waited for last
+    std::map<std::int64_t, TargetTime> times_;                       ///< by subfile
     std::size_t flushes_ = 0;
     int writers_ = 0;  ///< handles
     std::unique_ptr<DataFiles> files_;

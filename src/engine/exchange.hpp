@@ -74,6 +74,11 @@ public:
         in_flight_.clear();
         has_waited_ = false;
     }
+    /// Between parts, when the file's bytes go to other places from here on: nobody waits for what is on its way to those that were left.
+    void leave_in_flight() {
+        in_flight_.clear();
+        usual_ = {};
+    }
     Outcome write(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures);
     Outcome read(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures);
 

@@ -12,6 +12,7 @@
 
 #include "container/generations.hpp"
 #include "container/locks.hpp"
+#include "container/placed_log.hpp"
 #include "container/subfiles.hpp"
 #include "engine/atomic_mode.hpp"
 #include "engine/mapped_make.hpp"
@@ -86,6 +87,29 @@ std::int64_t first_position(Engine& engine, Handle& handle, MPI_Comm comm, int a
     return bytes < 0 ? 0 : bytes;
 }
 
+/// Collective, for a file whose rule has targets = "auto": where the logs of this generation go. Those that were chosen now, or those that
+/// the logs lie in that are there; none: in the container's directory, which rank 0 says.
+std::vector<std::string> agree_on_log_places(Engine& engine, const Handle& handle, MPI_Comm comm,
+                                             const container::Directory& directory, const Placing& placing) {
+    std::string text;  // a directory and a zero each
+    if (handle.rank == 0) {
+        const StorageScope scope(engine);
+        std::vector<std::string> places = placing.directories;
+        if (places.empty() && placing.why_not.empty()) places = container::places_of_logs(directory);
+        for (const std::string& place : places) text += place + '\0';
+        if (places.empty() && placing.why_not.empty())
+            note(engine, format::NoteCode::message, handle.path, 0,
+                 "logs lie beside the file: targets are chosen when it is made, and none of its logs lies on one");
+    }
+    std::int64_t bytes = std::ssize(text);
+    if (handle.size > 1) PMPI_Bcast(&bytes, 1, MPI_INT64_T, 0, comm);
+    text.resize(static_cast<std::size_t>(bytes));
+    if (handle.size > 1) PMPI_Bcast(text.data(), static_cast<int>(bytes), MPI_BYTE, 0, comm);
+    std::vector<std::string> places;
+    for (std::size_t at = 0; at < text.size(); at += places.back().size() + 1) places.emplace_back(text.c_str() + at);
+    return places;
+}
+
 /// The lowest rank that failed, or the number of ranks.
 int first_failed(MPI_Comm comm, int rank, int size, bool good) {
     int mine = good ? size : rank;
@@ -152,8 +176,10 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     handle.role.writes = handle.writable;
     if (stub.shape.kind == container::Shape::Kind::grouped)
         handle.role.group = planner::group_of_rank(handle.rank, stub.shape.count, handle.size);
-    if (stub.shape.kind == container::Shape::Kind::log && rule != nullptr && !rule->targets.empty())
-        handle.role.place = place_of_log(rule->targets, handle.rank, handle.size);
+    if (stub.shape.kind == container::Shape::Kind::log && rule != nullptr && handle.writable)
+        handle.log_places =
+            rule->chooses_targets ? agree_on_log_places(engine, handle, comm, directory, placing) : rule->targets;
+    if (!handle.log_places.empty()) handle.role.place = place_of_log(handle.log_places, handle.rank, handle.size);
     handle.role.rank = static_cast<std::uint32_t>(handle.rank);
     handle.role.generation = static_cast<std::uint32_t>(told.generation);
     engine.clock.adopt(told.stamp);

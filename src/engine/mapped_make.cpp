@@ -96,7 +96,9 @@ std::string why_no_targets(const Handle& handle, const Placing& placing) {
 
 void note_places(const Engine& engine, const Handle& handle, const Placing& placing) {
     std::string text = placing.said;
-    if (!placing.why_not.empty()) text = "subfiles lie beside the file: " + placing.why_not;
+    const bool logs = handle.strategy.mapping.kind == MappingKind::log;
+    if (!placing.why_not.empty())
+        text = std::string(logs ? "logs lie beside the file: " : "subfiles lie beside the file: ") + placing.why_not;
     if (!text.empty()) note(engine, format::NoteCode::message, handle.path, 0, text);
 }
 

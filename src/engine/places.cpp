@@ -169,7 +169,7 @@ std::vector<std::int32_t> targets_to_use(const probe::Selection& selection, std:
 }
 
 Placing choose_places(std::unique_ptr<Targets> targets, const std::vector<Measured>& all, const std::string& how,
-                      std::int64_t count, double threshold) {
+                      std::int64_t count, double threshold, bool logs) {
     Placing placing;
     std::vector<std::int32_t> every(all.size());
     for (std::size_t i = 0; i < every.size(); ++i) every[i] = static_cast<std::int32_t>(i);
@@ -186,6 +186,11 @@ Placing choose_places(std::unique_ptr<Targets> targets, const std::vector<Measur
     placing.said =
         how + ", " + std::to_string(placing.chosen.size()) + " chosen: " + list_of(*targets, all, placing.chosen);
     if (!others.empty()) placing.said += "; left out: " + list_of(*targets, all, others);
+    if (logs && std::strcmp(targets->kind(), "directories") != 0) {
+        placing.why_not = std::string("logs can be placed on targets that are directories, and not on ") +
+                          targets->kind() + "; give directories of theirs as targets";
+        return placing;
+    }
     if (std::strcmp(targets->kind(), "directories") == 0) {
         for (const std::int32_t target : placing.chosen)
             placing.directories.push_back(targets->list()[static_cast<std::size_t>(target)].directory);
@@ -198,6 +203,7 @@ Placing choose_places(std::unique_ptr<Targets> targets, const std::vector<Measur
 }  // namespace
 
 bool asks_for_targets(const planner::Strategy& strategy, const planner::FileRule* rule) {
+    if (rule != nullptr && strategy.mapping.kind == planner::MappingKind::log) return rule->chooses_targets;
     if (rule == nullptr || strategy.mapping.kind != planner::MappingKind::subfiles) return false;
     return strategy.mapping.count == 0 || rule->targets.empty();
 }
@@ -249,7 +255,8 @@ Placing find_places(Engine& engine, const Handle& handle, MPI_Comm comm, const p
                                            : prepared.cache + ": " + std::strerror(error)) +
                    ")";
     }
-    return choose_places(std::move(prepared.targets), all, how, handle.strategy.mapping.count, threshold);
+    return choose_places(std::move(prepared.targets), all, how, handle.strategy.mapping.count, threshold,
+                         handle.strategy.mapping.kind == planner::MappingKind::log);
 }
 
 }  // namespace ioweir::engine

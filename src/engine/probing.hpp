@@ -18,7 +18,7 @@ namespace ioweir::engine {
 
 /// Places for subfiles, as rank 0 knows them; the others have an empty one.
 struct Placing {
-    std::vector<std::string> directories;       ///< for subfiles, dealt round; none: beside the file
+    std::vector<std::string> directories;       ///< for subfiles or logs, dealt round; none: beside the file
     std::unique_ptr<storage::Targets> targets;  ///< where they are no directories: subfile k is made through it ...
     std::vector<std::int32_t> chosen;           ///< ... on chosen[k modulo their number]
     std::int64_t count = 0;                     ///< subfiles that the file should have; 0: there is no answer
@@ -26,7 +26,8 @@ struct Placing {
     std::string why_not;                        ///< why no target was chosen; empty: some were
 };
 
-/// Has somebody to look for targets before a file of this strategy is made: subfiles:auto, or subfiles:N without directories in the plan?
+/// Has somebody to look for targets before a file of this strategy is made: subfiles:auto, subfiles:N without directories in the plan, or
+/// logs with targets = "auto"?
 [[nodiscard]] bool asks_for_targets(const planner::Strategy& strategy, const planner::FileRule* rule);
 
 /// Collective over `comm`, for a file that asks_for_targets(): finds its targets and has them probed, each by one rank. `may_make`: rank 0

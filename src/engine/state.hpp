@@ -130,6 +130,8 @@ struct Handle {
     std::shared_ptr<SharedPointer> shared_pointer;    ///< those of a container; else the MPI library has its own
     std::shared_ptr<AtomicMode> atomic;               ///< the same
     std::int64_t begin = 0;                           ///< where its pointers stand at first (MPI_MODE_APPEND)
+    std::vector<std::string>
+        log_places;  ///< directories on targets among which the ranks' logs are dealt; agreed by all ranks
     std::int64_t shared_stamp = 0;         ///< of what all ranks have told each other before a collective read
     bool deletes_on_close = false;         ///< the container too
     std::shared_ptr<Rebalance> rebalance;  ///< slow targets are watched for; agreed by all ranks

@@ -173,7 +173,9 @@ void write_in_parts(Team& team, planner::Strategy strategy, Errand errand, Toget
         result.rounds += course->rounds;
         subgroup.all_writers = course->writers();
         if (!errand.goes_on) break;
-        strategy = choose(parts.go_on(), team, true);
+        const Parts::Next next = parts.go_on();
+        strategy = choose(next.strategy, team, true);
+        if (next.elsewhere) team.exchange->leave_in_flight();
     }
     if (errand.memory != nullptr && result.outcome.error == 0) result.outcome.bytes = errand.memory->bytes;
 }

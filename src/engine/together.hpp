@@ -88,8 +88,13 @@ public:
     Parts& operator=(const Parts&) = delete;
     /// Bytes of the file that the next part takes, at least 1, if as many again are left behind it.
     [[nodiscard]] virtual std::int64_t bytes() const = 0;
-    /// Collective, after a part that is not the last: by which strategy it goes on.
-    [[nodiscard]] virtual planner::Strategy go_on() = 0;
+    /// How it goes on. `elsewhere`: to other places than before.
+    struct Next {
+        planner::Strategy strategy;
+        bool elsewhere = false;
+    };
+    /// Collective, after a part that is not the last.
+    [[nodiscard]] virtual Next go_on() = 0;
 };
 
 struct TogetherOutcome {

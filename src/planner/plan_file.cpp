@@ -136,8 +136,14 @@ private:
         for (const std::string_view key : {"probe", "probe_cache", "rebalance"}) {
             const toml::node* node = table.get(key);
             if (node == nullptr || rule.strategy.mapping.kind == MappingKind::subfiles) continue;
-            fail(std::string(key) + " without subfiles", std::string(key) + at(node->source()),
-                 "write mapping = \"subfiles:auto\" beside it, or leave it out");
+            const bool logs = rule.strategy.mapping.kind == MappingKind::log;
+            if (logs && (rule.chooses_targets || (key == "rebalance" && !rule.targets.empty()))) continue;
+            if (logs)
+                fail(std::string(key) + " without targets to choose from", std::string(key) + at(node->source()),
+                     "write targets = \"auto\" beside it, or leave it out");
+            else
+                fail(std::string(key) + " without subfiles", std::string(key) + at(node->source()),
+                     "write mapping = \"subfiles:auto\" beside it, or leave it out");
         }
         if (const toml::node* node = table.get("rebalance"); node != nullptr && ok()) {
             const auto* truth = node->as_boolean();
@@ -180,6 +186,13 @@ private:
     }
 
     void read_targets(const toml::node& node, FileRule& rule) {
+        if (const auto* word = node.as_string(); word != nullptr && word->get() == "auto") {
+            rule.chooses_targets = rule.strategy.mapping.kind == MappingKind::log;
+            if (!rule.chooses_targets)
+                fail("targets = \"auto\" without logs", "targets" + at(node.source()),
+                     "write mapping = \"log\" beside it; subfiles need no targets to have them chosen");
+            return;
+        }
         const toml::array* all = node.as_array();
         bool texts = all != nullptr && !all->empty();
         for (std::size_t i = 0; texts && i < all->size(); ++i) {

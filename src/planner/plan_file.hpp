@@ -54,9 +54,11 @@ struct FileRule {
     std::vector<std::string> targets =
         {};  ///< mapping subfiles: directories for them, dealt round, or to choose from; none: the path's storage targets
              ///< mapping log: directories for the writers' logs; none: the container's own
-    ProbeWish probe = {};         ///< mapping subfiles
-    NetcdfWish netcdf = {};       ///< mapping shared
-    bool rebalance = false;       ///< mapping subfiles: a target that turns slow gets no further stripes
+    bool chooses_targets =
+        false;               ///< mapping log: the path's storage targets are probed instead, and the good ones taken
+    ProbeWish probe = {};    ///< mapping subfiles, or logs whose targets are chosen
+    NetcdfWish netcdf = {};  ///< mapping shared
+    bool rebalance = false;  ///< mapping subfiles, or log with targets: a target that turns slow gets no further bytes
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
 };
 

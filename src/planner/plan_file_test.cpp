@@ -209,6 +209,14 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
             plan.files.back().probe = *any_wish();
             plan.files.back().rebalance = *rc::gen::arbitrary<bool>();
         }
+        if (plan.files.back().strategy.mapping.kind == MappingKind::log && *rc::gen::arbitrary<bool>()) {
+            plan.files.back().chooses_targets = *rc::gen::arbitrary<bool>();
+            if (plan.files.back().chooses_targets)
+                plan.files.back().probe = *any_wish();
+            else
+                plan.files.back().targets = {"/a", odd + "b"};
+            plan.files.back().rebalance = *rc::gen::arbitrary<bool>();
+        }
         if (plan.files.back().strategy.mapping.kind == MappingKind::shared && *rc::gen::arbitrary<bool>())
             plan.files.back().netcdf = {*rc::gen::inRange<std::int64_t>(1, 1000), *rc::gen::inRange<std::int64_t>(0, 5),
                                         *rc::gen::element<std::string>("", "z", odd + "z")};
@@ -221,6 +229,7 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
         RC_ASSERT((parsed.value().files[i].strategy == plan.files[i].strategy));
         RC_ASSERT(parsed.value().files[i].defers_set_size == plan.files[i].defers_set_size);
         RC_ASSERT(parsed.value().files[i].targets == plan.files[i].targets);
+        RC_ASSERT(parsed.value().files[i].chooses_targets == plan.files[i].chooses_targets);
         RC_ASSERT((parsed.value().files[i].probe == plan.files[i].probe));
         RC_ASSERT(parsed.value().files[i].rebalance == plan.files[i].rebalance);
         RC_ASSERT((parsed.value().files[i].netcdf == plan.files[i].netcdf));
@@ -266,6 +275,28 @@ TEST(PlanFile, TargetsAreDirectoriesForSubfiles) {
               "\"subfiles:auto\" or \"log\" beside it, or leave the targets out");
     EXPECT_EQ(must_parse("[[file]]\nmatch = \"*\"\nmapping = \"log\"\ntargets = [\"/a\"]\n").files[0].targets,
               std::vector<std::string>{"/a"});
+}
+
+TEST(PlanFile, TargetsOfLogsMayBeChosenAndLeft) {
+    const std::string rule = "[[file]]\nmatch = \"*\"\nmapping = \"log\"\n";
+    const FileRule chosen =
+        must_parse(rule + "targets = \"auto\"\nprobe = { window_ms = 50 }\nprobe_cache = 3\nrebalance = true\n")
+            .files[0];
+    EXPECT_TRUE(chosen.chooses_targets && chosen.targets.empty() && chosen.rebalance);
+    EXPECT_EQ(chosen.probe.cache_s, 3);
+    EXPECT_TRUE(must_parse(rule + "targets = [\"/a\", \"/b\"]\nrebalance = true\n").files[0].rebalance);
+    EXPECT_EQ(
+        refusal(rule + "rebalance = true\n"),
+        "rebalance without targets to choose from: rebalance (plan.toml:4); write targets = \"auto\" beside it, or "
+        "leave it out");
+    EXPECT_EQ(
+        refusal(rule + "targets = [\"/a\"]\nprobe_cache = 3\n"),
+        "probe_cache without targets to choose from: probe_cache (plan.toml:5); write targets = \"auto\" beside it, "
+        "or leave it out");
+    EXPECT_EQ(
+        refusal("[[file]]\nmatch = \"*\"\nmapping = \"subfiles:4\"\ntargets = \"auto\"\n"),
+        "targets = \"auto\" without logs: targets (plan.toml:4); write mapping = \"log\" beside it; subfiles need no "
+        "targets to have them chosen");
 }
 
 TEST(PlanFile, ArraysOfNetcdfFilesAreDividedOverSubfiles) {

@@ -73,6 +73,7 @@ std::string to_toml(const PlanFile& plan) {
             for (const std::string& target : rule.targets) list += (list.empty() ? "" : ", ") + toml_string(target);
             text += "targets = [" + list + "]\n";
         }
+        if (rule.chooses_targets) text += "targets = \"auto\"\n";
         text += probe_text(rule.probe);
         if (rule.rebalance) text += "rebalance = true\n";
         text += netcdf_text(rule.netcdf);

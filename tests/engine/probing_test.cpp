@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "container/subfiles.hpp"
+#include "engine/rebalance.hpp"
 #include "engine_world.hpp"
 #include "mapped_world.hpp"
 
@@ -74,6 +75,27 @@ domains = "cyclic"
 order = "contention-free"
 probe = { discard_ms = 10, window_ms = 60 }
 rebalance = true
+
+[[file]]
+match = "*.chosenlogs"
+mapping = "log"
+targets = "auto"
+probe = { discard_ms = 10, window_ms = 60 }
+
+[[file]]
+match = "*.logs"
+mapping = "log"
+targets = "auto"
+probe = { discard_ms = 10, window_ms = 60, threshold = 1 }
+rebalance = true
+
+[[file]]
+match = "*.gatheredlogs"
+mapping = "log"
+writers = "aggregators:4"
+targets = "auto"
+probe = { discard_ms = 10, window_ms = 60, threshold = 1 }
+rebalance = true
 )";
 
 [[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
@@ -103,6 +125,10 @@ public:
     Lab(const Lab&) = delete;
     Lab& operator=(const Lab&) = delete;
     [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
+    /// How many files lie on a target.
+    [[nodiscard]] std::int64_t files_on(const std::string& target) const {
+        return std::distance(fs::directory_iterator(path(target)), fs::directory_iterator());
+    }
     /// Names of targets that hold a file, once for each, and of the folder where it holds a container's own subfiles.
     [[nodiscard]] std::string used(const std::string& path) const {
         const auto stub = container::read_stub(path);
@@ -450,6 +476,113 @@ TEST_F(RebalanceTest, WhileAnotherHandleWritesNothingMoves) {
     EXPECT_EQ(whole(file, 14), expected(14));
     EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
     remove_container(path);
+}
+
+/// Which of `targets` a rank's log is on (engine/mapped.cpp), of as many aggregators as targets each on its own.
+std::int64_t target_of_log(int rank, std::int64_t targets) {
+    return (rank * targets + world->ranks - 1) / world->ranks % targets;
+}
+
+TEST_F(ProbingTest, LogsLieOnTheGoodTargetsAlsoThoseOfLaterJobs) {
+    const Lab lab("lab", {20, 2, 20, 0, 20});
+    const std::string path = lab.path("file.chosenlogs");
+    make(path);
+    if (world->rank == 0) {
+        EXPECT_TRUE(world->noted(format::NoteCode::message, " 3 chosen: t0 "));
+        EXPECT_TRUE(world->noted(format::NoteCode::message, "; left out: t1 "));
+    }
+    std::vector<std::int64_t> logs(3, 0);
+    for (int rank = 0; rank < world->ranks; ++rank) ++logs[static_cast<std::size_t>(target_of_log(rank, 3))];
+    const auto expect_logs = [&](std::int64_t times) {
+        PMPI_Barrier(MPI_COMM_WORLD);
+        for (std::size_t i = 0; i < 3; ++i)
+            EXPECT_EQ(lab.files_on("t" + std::to_string(2 * i)), times * logs[i]) << "t" << 2 * i;
+        EXPECT_EQ(lab.files_on("t1"), 0);
+        PMPI_Barrier(MPI_COMM_WORLD);
+    };
+    expect_logs(1);
+    EXPECT_EQ(read_file(path), ten_each());
+    world->notes.clear();
+    MPI_File file = open(world->engine, path, MPI_MODE_WRONLY);
+    write_ten(file);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    EXPECT_EQ(notes_with("probed"), 0) << "only a new file is probed for";
+    if (logs[1] > 0 && logs[2] > 0) expect_logs(2);
+    EXPECT_EQ(read_file(path), ten_each());
+    remove_container(path);
+    expect_logs(0);
+}
+
+TEST_F(ProbingTest, WithoutTargetsLogsLieBesideTheFileAndItIsSaid) {
+    const std::string path = world->path("file.chosenlogs");
+    make(path);
+    EXPECT_EQ(notes_with("logs lie beside the file: no storage targets are known here"), world->rank == 0 ? 1 : 0);
+    EXPECT_EQ(read_file(path), ten_each());
+    world->notes.clear();
+    MPI_File file = open(world->engine, path, MPI_MODE_WRONLY);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    EXPECT_EQ(notes_with("none of its logs lies on one"), world->rank == 0 ? 1 : 0);
+    remove_container(path);
+    const std::string other = world->path("file.logs");
+    make(other);
+    EXPECT_EQ(notes_with("rebalance is not used: logs lie on one target only, or on none"), world->rank == 0 ? 1 : 0);
+    remove_container(other);
+}
+
+TEST_F(RebalanceTest, LogsOnATargetThatTurnsSlowGoOnOnOthers) {
+    const Lab lab("lab", {20, 20, 20, 20});
+    for (const char* const name : {"file.logs", "file.gatheredlogs"}) {
+        SCOPED_TRACE(name);
+        const bool gathered = std::string(name) == "file.gatheredlogs";
+        const std::string path = lab.path(name);
+        MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+        constexpr int calls = 12;
+        for (int call = 0; call < calls; ++call) {
+            if (call == 2) world->backend.slow_down("/t2/", 25'000'000);
+            write_call(file, call);
+        }
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        world->backend.slow_down("", 0);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        std::vector<std::int64_t> logs(4, 0);
+        for (int rank = 0; rank < world->ranks; ++rank) ++logs[static_cast<std::size_t>(target_of_log(rank, 4))];
+        // With one rank there is nothing to compare its log with.
+        const std::int64_t movers = world->ranks >= 2 ? logs[2] : 0;
+        EXPECT_EQ(notes_with("target of logs 2 ("), world->rank == 0 && movers > 0 ? 1 : 0);
+        EXPECT_EQ(notes_with("has fallen behind"), world->rank == 0 && movers > 0 ? 1 : 0);
+        EXPECT_EQ(lab.files_on("t2"), logs[2]);
+        EXPECT_EQ(lab.files_on("t0") + lab.files_on("t1") + lab.files_on("t2") + lab.files_on("t3"),
+                  world->ranks + movers);
+        const auto described = container::describe(path);
+        ASSERT_TRUE(described.ok()) << described.error().message();
+        EXPECT_EQ(described.value().problems, std::vector<std::string>());
+        EXPECT_EQ(described.value().bytes, calls * call_bytes_);
+        // Three calls were needed to see it.
+        for (const auto& entry : fs::directory_iterator(lab.path("t2"))) {
+            if (!gathered && movers > 0) {
+                EXPECT_EQ(entry.file_size(), static_cast<std::uintmax_t>(4096 + 5 * each));
+            }
+        }
+        file = open(world->engine, path, MPI_MODE_RDONLY, MPI_COMM_SELF);
+        EXPECT_EQ(whole(file, calls), expected(calls));
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        merge_here(path);
+        const auto bytes = contents(path);
+        EXPECT_EQ(std::string(bytes.begin(), bytes.end()), expected(calls));
+        for (const char* const target : {"t0", "t1", "t2", "t3"}) EXPECT_EQ(lab.files_on(target), 0);
+        remove(path);
+        world->notes.clear();
+    }
+}
+
+/// Fewest logs first, the lowest of equals; never one that was left.
+TEST(MoversOfLogs, GoWhereFewestAre) {
+    using Numbers = std::vector<std::size_t>;
+    EXPECT_EQ(engine::targets_of_movers({1, 2, 1}, {true, false, false}, 2), (Numbers{2, 1}));
+    EXPECT_EQ(engine::targets_of_movers({0, 0, 5}, {false, false, true}, 5), (Numbers{0, 1, 0, 1, 0}));
+    EXPECT_EQ(engine::targets_of_movers({3, 1}, {false, true}, 1), (Numbers{0}));
+    EXPECT_EQ(engine::targets_of_movers({1, 1}, {true, true}, 1), Numbers{});
+    EXPECT_EQ(engine::targets_of_movers({1, 1}, {true, false}, 0), Numbers{});
 }
 
 TEST_F(ProbingTest, WhatWasFoundIsKeptOnlyOnRequest) {

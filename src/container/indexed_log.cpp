@@ -1,0 +1,86 @@
+// Logs on targets of their own: sending them on to storage, and going on in another one. What does not live here: everything else that a
+// container with an index does (indexed.cpp).
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "container/data_header.hpp"
+#include "container/indexed.hpp"
+#include "container/placed_log.hpp"
+
+namespace ioweir::container {
+namespace {
+
+std::int64_t ns_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+void IndexedContainer::watch_work() {
+    const std::lock_guard guard(lock_);
+    if (on_target_) sent_.watch();
+}
+
+std::vector<Container::Work> IndexedContainer::take_work() {
+    const std::lock_guard guard(lock_);
+    if (!sent_.watches()) return {};
+    return {sent_.take()};
+}
+
+std::string IndexedContainer::log_place() const {
+    const std::lock_guard guard(lock_);
+    return on_target_ ? place_ : std::string();
+}
+
+int IndexedContainer::sync_data() {
+    for (const auto& left : left_logs_) {
+        if (::fdatasync(left->descriptor()) != 0) return errno;
+    }
+    left_logs_.clear();
+    const auto begin = std::chrono::steady_clock::now();
+    if (::fdatasync(data_->descriptor()) != 0) return errno;
+    // Of one that had not to be waited for nobody knows how long it took.
+    constexpr std::int64_t no_wait_ns = 1'000'000;
+    const std::int64_t ns = ns_since(begin);
+    if (sent_.watches()) sent_.add_sync(ns > no_wait_ns ? ns : 0);
+    return 0;
+}
+
+std::optional<Error> IndexedContainer::go_on_in(const std::string& place) {
+    const std::lock_guard guard(lock_);
+    const auto cannot = [&](const std::string& what, const std::string& why) {
+        return Error{"a log cannot go on in another directory", what + ": " + why, "it goes on where it is"};
+    };
+    if (!data_ || !on_target_ || writers_.empty()) return cannot(place, "this process has no log on a target");
+    const auto number = static_cast<std::uint32_t>(own_source_);
+    if (number >= most_log_number - log_number_step || writers_.front().rank >= log_number_step)
+        return cannot(place, "its rank's numbers of logs are used up");
+    const std::int64_t source = own_source_ + log_number_step;
+    const storage::Opened opened = make_placed_log(below_, directory_, place, source);
+    if (opened.descriptor < 0) return cannot(placed_log(directory_, place, source), std::strerror(opened.error));
+    auto data = std::make_shared<DataFile>(below_, opened.descriptor);
+    const std::string header = data_header(directory_, source);
+    int error = below_.write_at(opened.descriptor, header.data(), std::ssize(header), 0).error;
+    // What is in the old one is put into the index as such: a batch is of one log.
+    if (error == 0) error = append_all(false);
+    if (error != 0) {
+        (void)remove_log(directory_, source);
+        return cannot(placed_log(directory_, place, source), std::strerror(error));
+    }
+    own_.clear();
+    loaded_ = false;
+    if (log_end_ > sent_end_) below_.begin_flush(data_->descriptor(), log_end_ - sent_end_, sent_end_);
+    left_logs_.push_back(std::exchange(data_, std::move(data)));
+    own_source_ = source;
+    place_ = place;
+    sent_end_ = log_end_ = data_header_bytes;
+    sent_.leave();
+    return std::nullopt;
+}
+
+}  // namespace ioweir::container

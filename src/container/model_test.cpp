@@ -72,6 +72,9 @@ public:
             all += left;
         }
         agree(handle);
+        if (!place_.directory.has_index())
+            RC_ASSERT(keep_sizes(place_.directory, read_subfiles(place_.directory).value(),
+                                 handle.roles.front().generation) == 0);
         RC_ASSERT(end_generation(place_.directory, handle.roles.front().generation,
                                  processes_[handle.members.front()]->clock.last(), all) == 0);
         for (const std::size_t member : handle.members) {

@@ -55,7 +55,12 @@ struct Place {
         clock.adopt(generation.after);
         return generation.number;
     }
+    /// As the engine does it.
     int end(std::uint32_t generation, Left left = {}) {
+        if (!directory.has_index()) {
+            const auto subfiles = read_subfiles(directory);
+            if (!subfiles || keep_sizes(directory, subfiles.value(), generation) != 0) return EIO;
+        }
         return end_generation(directory, generation, clock.last(), left);
     }
 

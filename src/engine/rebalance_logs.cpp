@@ -28,9 +28,10 @@ std::size_t own_target(const Handle& handle) {
 
 /// How many ranks below this one say so. Collective.
 std::int64_t count_below(const Handle& handle, bool mine) {
-    std::int64_t own = mine ? 1 : 0, below = 0;
-    if (handle.size > 1) PMPI_Exscan(&own, &below, 1, MPI_INT64_T, MPI_SUM, handle.comm);
-    return handle.rank == 0 ? 0 : below;  // there it is undefined
+    const int own = mine ? 1 : 0;
+    std::vector<int> all(static_cast<std::size_t>(handle.size), own);
+    if (handle.size > 1) PMPI_Allgather(&own, 1, MPI_INT, all.data(), 1, MPI_INT, handle.comm);
+    return std::count(all.begin(), all.begin() + handle.rank, 1);
 }
 
 }  // namespace

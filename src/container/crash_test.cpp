@@ -313,7 +313,7 @@ TEST(CrashOfAJob, LeavesNoLogOnATargetThatCannotBeFound) {
         const std::string target = place.folder + "/target";
         fs::create_directory(target);
         const auto work = [&] {
-            const auto generation = begin_generation(place.directory);
+            const auto generation = begin_generation(place.directory, true);
             if (!generation) return false;
             const Role role{false, true, 0, 0, generation.value().number, target};
             auto writer = Container::open(place.backend, place.clock, place.directory, role);

@@ -136,8 +136,16 @@ def env(
     libraries: Annotated[
         bool, typer.Option("--libraries", help="With --link: the program's HDF5, PnetCDF and netCDF calls too.")
     ] = False,
+    partition: Annotated[
+        bool, typer.Option("--partition", help="Print compiler flags instead, for programs that call ioweir.h.")
+    ] = False,
 ) -> None:
     """Print what a batch script needs to trace the ranks it starts (eval "$(ioweir env -o DIR)"), or linker flags."""
+    if partition:
+        from ioweir import linking  # noqa: PLC0415
+
+        print(" ".join(linking.partition_flags(mpi or linking.kind_of_environment())))
+        return
     if link:
         from ioweir import linking  # noqa: PLC0415
 

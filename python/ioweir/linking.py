@@ -74,6 +74,22 @@ def directory_of(kind: str) -> Path:
     raise IoweirError(f"{ARCHIVE} for --mpi {kind} is not in {', '.join(map(str, looked))}: {why}", EXIT_NOT_STARTED)
 
 
+def partition_flags(kind: str) -> tuple[str, ...]:
+    """What a compiler is given for a program that calls ioweir.h (docs/reference/partitioned-files.md)."""
+    if kind not in (OPEN_MPI, MPICH):
+        raise IoweirError(f"--mpi {kind}: is none of {OPEN_MPI}, {MPICH}", EXIT_USAGE)
+    library = f"libioweir_partition_{kind}.so"
+    for directory in locate.candidate_directories():
+        header = directory.parent / "include" / "ioweir" / "ioweir.h"
+        if (directory / library).is_file() and header.is_file():
+            place = str(directory)
+            return (f"-I{header.parent.parent}", f"-L{place}", f"-lioweir_partition_{kind}", f"-Wl,-rpath,{place}")
+    raise IoweirError(
+        f"{library} is not installed: install the headers of that MPI library ({kind}) and ioweir again",
+        EXIT_NOT_STARTED,
+    )
+
+
 def flags(kind: str, static: bool = False, libraries: bool = False) -> tuple[str, ...]:
     """What a compiler is given when it links a program.
 

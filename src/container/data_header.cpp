@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "container/checked_text.hpp"
+#include "base/checked_text.hpp"
 
 namespace ioweir::container {
 namespace {

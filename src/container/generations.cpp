@@ -16,7 +16,7 @@
 #include <string_view>
 #include <utility>
 
-#include "container/checked_text.hpp"
+#include "base/checked_text.hpp"
 
 namespace ioweir::container {
 namespace {

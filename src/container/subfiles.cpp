@@ -15,7 +15,7 @@
 #include <optional>
 #include <string_view>
 
-#include "container/checked_text.hpp"
+#include "base/checked_text.hpp"
 #include "container/data_header.hpp"
 #include "container/generations.hpp"
 

@@ -1,11 +1,11 @@
-#include "container/checked_text.hpp"
+#include "base/checked_text.hpp"
 
 #include <array>
 #include <cstdio>
 
 #include "base/checksum.hpp"
 
-namespace ioweir::container {
+namespace ioweir {
 
 std::string with_check(const std::string& facts) {
     std::array<char, 32> check{};
@@ -29,4 +29,4 @@ std::optional<std::vector<std::string>> lines_of(const std::string& text) {
     return lines;
 }
 
-}  // namespace ioweir::container
+}  // namespace ioweir

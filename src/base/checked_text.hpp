@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ioweir::container {
+namespace ioweir {
 
 /// `facts`, which end with a line's end, and a line with their checksum: "check " and 16 hexadecimal digits (XXH64, seed 0).
 [[nodiscard]] std::string with_check(const std::string& facts);
@@ -14,4 +14,4 @@ namespace ioweir::container {
 /// The lines before the check, without their ends; nothing where that is not right.
 [[nodiscard]] std::optional<std::vector<std::string>> lines_of(const std::string& text);
 
-}  // namespace ioweir::container
+}  // namespace ioweir

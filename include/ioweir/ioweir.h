@@ -1,0 +1,111 @@
+/* ioweir.h: checkpoints of partitioned solvers, from C. C++ and Fortran programs can use it too.
+ *
+ * A solver whose mesh is divided into parts writes, every so many steps, a set: for each field and each part one block, some integer
+ * parameters and an array. The number of files is free; a set appears whole or not at all. Source: Liu, Fu, Carothers et al., "Massively Parallel I/O for Partitioned Solver
+ * Systems", section 2 (syncIO); files are PHASTA's syncIO files, version 1 (docs/reference/partitioned-files.md).
+ *
+ * Every function returns IOWEIR_SUCCESS or a code below; none ends the process (but for what the communicator's own error handler does when communication fails). ioweir_error_text()
+ * says what happened, which value was at fault and what to do. Functions marked collective are called by all ranks of the set's communicator, in the same order.
+ * A set is used by one thread at a time; MPI must be initialised with MPI_THREAD_SINGLE or more. */
+#ifndef IOWEIR_H
+#define IOWEIR_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ioweir_set ioweir_set;
+
+enum {
+    IOWEIR_SUCCESS = 0,
+    IOWEIR_ERR_ARGUMENT = 1,  /* a value that cannot be, or a call at the wrong time */
+    IOWEIR_ERR_IO = 2,        /* the storage */
+    IOWEIR_ERR_NO_SPACE = 3,  /* no room, or a quota */
+    IOWEIR_ERR_NOT_FOUND = 4, /* no such set, field or part */
+    IOWEIR_ERR_DAMAGED = 5,   /* a set that is not complete, or not as it was written */
+    IOWEIR_ERR_EXISTS = 6,    /* a set of that step is there already */
+    IOWEIR_ERR_MEMORY = 7,
+    IOWEIR_ERR_MPI = 8
+};
+
+/* What an item is. */
+enum { IOWEIR_FLOAT64 = 1, IOWEIR_INT32 = 2 };
+
+/* `part` of a rank that has none left in a collective call. */
+enum { IOWEIR_NO_PART = -1 };
+
+/* Collective over `comm`, which is duplicated. Begins set `base`-dat.`step`.
+ * base, step, files, n_fields, fields: the same on all ranks. base: a path; its directory must be there.
+ * parts: how many this rank has, 0 or more; parts are numbered through from 1, those of rank 0 first.
+ * files: from 1 to the number of ranks; 0: one for each 64 ranks. Ranks are dealt over files as level as can be. PHASTA's own library reads the set if every rank has as
+ *   many parts and the number of ranks is a multiple of that of files.
+ * fields: names of all fields that will be written, at most 60, of 1 to 96 printing characters without : @ < >.
+ * info: MPI_INFO_NULL, or keys of MPI_File_open and these:
+ *   ioweir_layout     unaligned: each field's blocks lie together, in the order of ranks (as PHASTA's library writes them); aligned: each rank collects its blocks and writes
+ *                     them with one large call at a multiple of ioweir_block, padded to its end; auto (default): aligned where a rank has at least a block of data,
+ *                     as far as the first field tells
+ *   ioweir_block      bytes (4194304)
+ *   ioweir_buffer     aligned: bytes a rank collects at most, before all write (134217728); a block larger than that is written by itself
+ *   ioweir_write      collective (default): MPI_File_write_at_all; split: its begin and end; independent: MPI_File_write_at
+ *   ioweir_directories  true (default): a directory for each file, in one that is renamed as a whole; false: files beside each other, named as PHASTA's library looks for them
+ *   ioweir_replace    false (default): a set of that step that is there is an error; true: it is replaced when this one is complete
+ *   ioweir_durable    true (default): ioweir_set_close() waits until all of it would survive a crash of the machine
+ * On an error *set is NULL on all ranks, and all ranks have the error. */
+int ioweir_set_create(MPI_Comm comm, const char *base, int64_t step, int64_t parts, int64_t files, int n_fields,
+                      const char *const *fields, MPI_Info info, ioweir_set **set);
+
+/* Collective over the ranks of a file (of all, for who does not want to know): writes the block of one field and one part of each rank.
+ * field: the same on all ranks. part: of this rank, from 0; in each call another one or IOWEIR_NO_PART, for which only `field` matters.
+ * type: IOWEIR_FLOAT64 or IOWEIR_INT32. items: number of items at `data`, 0 or more. parameters: n_parameters integers that are kept with it.
+ * The data may be changed when it returns. A rank's own error is returned to it at once, and to the others by ioweir_set_close(). */
+int ioweir_set_write(ioweir_set *set, const char *field, int64_t part, int type, int64_t items, int n_parameters,
+                     const int64_t *parameters, const void *data);
+
+/* The same as two calls, as in the paper's figure 1: the header is only kept (local), the block is written (collective). */
+int ioweir_set_write_header(ioweir_set *set, const char *field, int64_t part, int type, int64_t items,
+                            int n_parameters, const int64_t *parameters);
+int ioweir_set_write_block(ioweir_set *set, const char *field, int64_t part, const void *data);
+
+/* Figures of a set that is being written or was just closed, of this rank. */
+typedef struct ioweir_figures {
+    int64_t useful_bytes; /* headers and items */
+    int64_t padded_bytes; /* written besides, to fill blocks */
+    int64_t write_ns;     /* in calls that write, the ranks' agreements included */
+    int64_t calls;        /* of MPI_File_write* */
+} ioweir_figures;
+int ioweir_set_figures(const ioweir_set *set, ioweir_figures *figures);
+
+/* Collective. Completes a set that was written, or ends reading. *set is NULL afterwards in any case. A rank that had an error in any call: all ranks get an error, the set does
+ * not appear, and one that is there under its name stays. So it is where a field was not written for every part. */
+int ioweir_set_close(ioweir_set **set);
+
+/* Collective. Ends writing without a set. */
+int ioweir_set_abandon(ioweir_set **set);
+
+/* Collective over `comm`, any number of ranks. Opens a complete set for reading. step: -1: the last complete one.
+ * Parts are dealt level over the ranks (ioweir_set_my_parts), but any rank may read any part. */
+int ioweir_set_open(MPI_Comm comm, const char *base, int64_t step, MPI_Info info, ioweir_set **set);
+
+/* Local. Of the whole set. Any pointer may be NULL. */
+int ioweir_set_inquire(const ioweir_set *set, int64_t *step, int64_t *files, int64_t *parts, int *n_fields);
+/* Local. Name of field `index`, from 0; valid until the set is closed. */
+int ioweir_set_field(const ioweir_set *set, int index, const char **name);
+/* Local. This rank's share: parts first, first + 1, ..., first + count - 1, numbered from 1. */
+int ioweir_set_my_parts(const ioweir_set *set, int64_t *first, int64_t *count);
+/* Local. What the block of a part (from 1) has. n_parameters: in: room at `parameters`; out: how many there are, of which the first ones are given. bytes: of its items. */
+int ioweir_set_query(ioweir_set *set, const char *field, int64_t part, int64_t *bytes, int *n_parameters,
+                     int64_t *parameters);
+/* Local. Reads the items of one block; `bytes`: as queried. type: turns items of a file of the other byte order. */
+int ioweir_set_read(ioweir_set *set, const char *field, int64_t part, int type, int64_t bytes, void *data);
+
+/* Of the last call of this thread that failed; never NULL. Valid until the next one. */
+const char *ioweir_error_text(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

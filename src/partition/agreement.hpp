@@ -1,0 +1,29 @@
+// What went wrong, for all ranks of a communicator alike.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "mpi/mpi.hpp"
+
+namespace ioweir::partition {
+
+/// An Error with the code that the C interface returns for it.
+struct Failure {
+    int code = 0;
+    Error error;
+};
+
+/// Collective over `comm`: nothing if no rank has a failure; else, on every rank, that of the lowest rank that has one, with its number if it is another's.
+[[nodiscard]] std::optional<Failure> agree(MPI_Comm comm, const std::optional<Failure>& mine);
+
+/// Collective over `comm`: the text of rank 0, on all ranks.
+[[nodiscard]] std::string text_of_first(MPI_Comm comm, const std::string& text);
+
+/// The code for an errno value.
+[[nodiscard]] int code_of_errno(int error);
+/// Nothing for MPI_SUCCESS; else what MPI says of `result`, with `path`.
+[[nodiscard]] std::optional<Failure> of_mpi(int result, const std::string& what, const std::string& path);
+
+}  // namespace ioweir::partition

@@ -1,0 +1,100 @@
+#include "partition/files/posix_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace ioweir::partition {
+namespace {
+
+constexpr std::int64_t most_at_once = std::int64_t{1} << 30;
+constexpr std::int64_t most_text = std::int64_t{64} << 20;
+
+}  // namespace
+
+PosixFile::~PosixFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<PosixFile> PosixFile::open(const std::string& path, int flags) {
+    PosixFile file;
+    do {
+        file.descriptor_ = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    } while (file.descriptor_ < 0 && errno == EINTR);
+    if (file.descriptor_ < 0) return Error{"a file cannot be opened", path + ": " + std::strerror(errno), ""};
+    return file;
+}
+
+std::int64_t PosixFile::length() const {
+    struct stat info{};
+    return ::fstat(descriptor_, &info) == 0 ? info.st_size : -1;
+}
+
+std::int64_t PosixFile::read(void* data, std::int64_t bytes, std::int64_t offset) const {
+    std::int64_t done = 0;
+    while (done < bytes) {
+        const auto now = static_cast<std::size_t>(std::min(bytes - done, most_at_once));
+        const ssize_t got = ::pread(descriptor_, static_cast<char*>(data) + done, now, offset + done);
+        if (got == 0) break;
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return -errno;
+        done += got;
+    }
+    return done;
+}
+
+int PosixFile::write(const void* data, std::int64_t bytes, std::int64_t offset) const {
+    for (std::int64_t done = 0; done < bytes;) {
+        const auto now = static_cast<std::size_t>(std::min(bytes - done, most_at_once));
+        const ssize_t put = ::pwrite(descriptor_, static_cast<const char*>(data) + done, now, offset + done);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return errno;
+        if (put == 0) return EIO;
+        done += put;
+    }
+    return 0;
+}
+
+Result<std::string> read_text(const std::string& path) {
+    auto file = PosixFile::open(path, O_RDONLY);
+    if (!file) return file.error();
+    const std::int64_t length = file.value().length();
+    if (length < 0 || length > most_text) return Error{"no small file", path, "64 MiB at most"};
+    std::string text(static_cast<std::size_t>(length), '\0');
+    const std::int64_t got = file.value().read(text.data(), length, 0);
+    if (got < 0) return Error{"a file cannot be read", path + ": " + std::strerror(static_cast<int>(-got)), ""};
+    text.resize(static_cast<std::size_t>(got));
+    return text;
+}
+
+int write_text(const std::string& path, const std::string& text) {
+    const std::string before = path + ".new";
+    {
+        auto file = PosixFile::open(before, O_WRONLY | O_CREAT | O_TRUNC);
+        if (!file) return errno != 0 ? errno : EIO;
+        if (const int error = file.value().write(text.data(), std::ssize(text), 0); error != 0) return error;
+        if (::fsync(file.value().descriptor()) != 0) return errno;
+    }
+    if (std::rename(before.c_str(), path.c_str()) != 0) return errno;
+    return sync_directory(directory_of(path));
+}
+
+int sync_directory(const std::string& path) {
+    auto file = PosixFile::open(path, O_RDONLY | O_DIRECTORY);
+    if (!file) return errno != 0 ? errno : EIO;
+    // Some file systems keep names in order without being asked, and refuse.
+    return ::fsync(file.value().descriptor()) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
+}
+
+std::string directory_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return ".";
+    return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace ioweir::partition

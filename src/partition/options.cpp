@@ -1,0 +1,87 @@
+#include "partition/options.hpp"
+
+#include <charconv>
+#include <string_view>
+#include <vector>
+
+#include "base/nearest_name.hpp"
+#include "ioweir/ioweir.h"
+
+namespace ioweir::partition {
+namespace {
+
+template <typename Value>
+struct Named {
+    const char* name;
+    Value value;
+};
+
+Failure wrong(const std::string& key, const std::string& value, const std::string& remedy) {
+    return {IOWEIR_ERR_ARGUMENT, {"a value of " + key + " that is none", value, remedy}};
+}
+
+template <typename Value, std::size_t count>
+std::optional<Failure> take(const std::string& key, const std::string& text, const Named<Value> (&known)[count],
+                            Value& value) {
+    std::string names;
+    for (const auto& one : known) {
+        if (text == one.name) {
+            value = one.value;
+            return std::nullopt;
+        }
+        names += (names.empty() ? "" : ", ") + std::string(one.name);
+    }
+    return wrong(key, text, "it is one of " + names);
+}
+
+std::optional<Failure> take_bytes(const std::string& key, const std::string& text, std::int64_t& bytes) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || number < 1)
+        return wrong(key, text, "a number of bytes, 1 or more");
+    bytes = number;
+    return std::nullopt;
+}
+
+constexpr Named<BlockLayout> layouts[] = {{"unaligned", BlockLayout::unaligned},
+                                          {"aligned", BlockLayout::aligned},
+                                          {"auto", BlockLayout::automatic}};
+constexpr Named<WriteCalls> calls[] = {{"collective", WriteCalls::collective},
+                                       {"split", WriteCalls::split},
+                                       {"independent", WriteCalls::independent}};
+constexpr Named<bool> truths[] = {{"true", true}, {"false", false}};
+constexpr std::string_view keys[] = {"ioweir_layout",      "ioweir_block",   "ioweir_buffer", "ioweir_write",
+                                     "ioweir_directories", "ioweir_replace", "ioweir_durable"};
+
+std::optional<Failure> take_key(const std::string& key, const std::string& text, Options& options) {
+    if (key == "ioweir_layout") return take(key, text, layouts, options.layout);
+    if (key == "ioweir_block") return take_bytes(key, text, options.block_bytes);
+    if (key == "ioweir_buffer") return take_bytes(key, text, options.buffer_bytes);
+    if (key == "ioweir_write") return take(key, text, calls, options.calls);
+    if (key == "ioweir_directories") return take(key, text, truths, options.directories);
+    if (key == "ioweir_replace") return take(key, text, truths, options.replaces);
+    if (key == "ioweir_durable") return take(key, text, truths, options.durable);
+    return Failure{IOWEIR_ERR_ARGUMENT, {"an unknown key in MPI_Info", key, name_remedy(key, keys)}};
+}
+
+}  // namespace
+
+std::optional<Failure> read_options(MPI_Info info, Options& options) {
+    if (info == MPI_INFO_NULL) return std::nullopt;
+    int count = 0;
+    MPI_Info_get_nkeys(info, &count);
+    for (int i = 0; i < count; ++i) {
+        char key[MPI_MAX_INFO_KEY + 1] = "";
+        MPI_Info_get_nthkey(info, i, key);
+        const std::string name(key);
+        if (!name.starts_with("ioweir_")) continue;
+        int length = 0, there = 0;
+        MPI_Info_get_valuelen(info, key, &length, &there);
+        std::vector<char> value(static_cast<std::size_t>(length) + 1, '\0');
+        MPI_Info_get(info, key, length, value.data(), &there);
+        if (auto failure = take_key(name, value.data(), options)) return failure;
+    }
+    return std::nullopt;
+}
+
+}  // namespace ioweir::partition

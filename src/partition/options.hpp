@@ -1,0 +1,27 @@
+// How a set is written, as an MPI_Info says it (keys: include/ioweir/ioweir.h).
+#pragma once
+
+#include <cstdint>
+
+#include "mpi/mpi.hpp"
+#include "partition/agreement.hpp"
+
+namespace ioweir::partition {
+
+enum class BlockLayout { unaligned, aligned, automatic };
+enum class WriteCalls { collective, split, independent };
+
+struct Options {
+    BlockLayout layout = BlockLayout::automatic;
+    WriteCalls calls = WriteCalls::collective;
+    std::int64_t block_bytes = std::int64_t{4} << 20;
+    std::int64_t buffer_bytes = std::int64_t{128} << 20;
+    bool directories = true;
+    bool replaces = false;
+    bool durable = true;
+};
+
+/// Each rank reads its own. A Failure names the key, the value and what there is.
+[[nodiscard]] std::optional<Failure> read_options(MPI_Info info, Options& options);
+
+}  // namespace ioweir::partition

@@ -373,26 +373,29 @@ def merge(
 
 @app.command()
 def ls(files: FilesArgument, as_json: JsonOption = False) -> None:
-    """Say where the bytes of files lie that ioweir divided among several."""
-    from ioweir import container  # noqa: PLC0415
+    """Say where the bytes of files lie that ioweir divided among several, and what sets of partitioned files have."""
+    from ioweir import container, partitioned  # noqa: PLC0415
 
-    described = [container.describe(file) for file in files]
+    sets = {file: partitioned.describe(file) for file in files}
+    described = [sets[file] or container.describe(file) for file in files]
     if as_json:
         _print_json(described)
     else:
-        print("\n".join(line for one in described for line in container.to_text(one)))
+        text = {False: container.to_text, True: partitioned.to_text}
+        print("\n".join(line for one in described for line in text["step" in one](one)))
 
 
 @app.command()
 def check(files: FilesArgument, as_json: JsonOption = False) -> None:
     """Check files whose bytes lie in several: complete, and nothing damaged? Exit code 1 if not."""
-    from ioweir import container  # noqa: PLC0415
+    from ioweir import container, partitioned  # noqa: PLC0415
 
-    checked = [container.check(file) for file in files]
+    checked = [partitioned.describe(file) or container.check(file) for file in files]
     if as_json:
         _print_json(checked)
     else:
-        print("\n".join(line for one in checked for line in container.verdict(one)))
+        text = {False: container.verdict, True: partitioned.verdict}
+        print("\n".join(line for one in checked for line in text["step" in one](one)))
     sys.exit(EXIT_FAILED if any(one["problems"] for one in checked) else 0)
 
 

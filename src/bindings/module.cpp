@@ -165,4 +165,5 @@ NB_MODULE(_core, m) {
     bind_explain(m);
     bind_container(m);
     bind_probe(m);
+    bind_partition(m);
 }

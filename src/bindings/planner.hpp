@@ -1,4 +1,4 @@
-// Bindings of the plan file (planner.cpp), the kernels (kernels.cpp), plans (explain.cpp), containers (container.cpp) and storage targets (probe.cpp), added to the module by module.cpp.
+// Bindings of the plan file (planner.cpp), the kernels (kernels.cpp), plans (explain.cpp), containers (container.cpp), partitioned files (partition.cpp) and storage targets (probe.cpp), added to the module by module.cpp.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,3 +8,4 @@ void bind_kernels(nanobind::module_& m);
 void bind_explain(nanobind::module_& m);
 void bind_container(nanobind::module_& m);
 void bind_probe(nanobind::module_& m);
+void bind_partition(nanobind::module_& m);

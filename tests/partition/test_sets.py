@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Final
 
 import phasta_files
 import pytest
+import tracing
 from sets import (
     ARGUMENT,
     DAMAGED,
@@ -238,6 +240,27 @@ def test_a_directory_that_is_not_there_is_an_error_on_all_ranks(program: Program
     out = program(3, "write", base, 1, 2, "1", code=None).out
     assert out.count("create: ") == 3
     assert out.count(Path(base).parent.name) >= 3
+
+
+def ioweir(*words: str, code: int = 0) -> str:
+    return tracing.run([*tracing.IOWEIR, *words]).expect(code).out
+
+
+@pytest.mark.parametrize("directories", ["true", "false"])
+def test_ls_and_check_know_sets(program: Program, base: str, directories: str) -> None:
+    program(3, "write", base, 5, 2, "2", f"ioweir_directories={directories}")
+    files = paths(base, 5, 2, directories == "true")
+    out = ioweir("ls", str(files[0]))
+    assert "step 5, 6 parts in 2 files, " in out
+    assert "written by 3 ranks\n  fields: solution, number of nodes, solution errors\n" in out
+    assert f"  {files[1]}: 2 parts, " in out
+    for path in files:
+        assert ": whole, " in ioweir("check", str(path))
+    row = json.loads(ioweir("ls", "--json", str(files[0])))[0]
+    assert (row["step"], row["parts"], row["file_parts"], row["problems"]) == (5, 6, [4, 2], [])
+    _cut(files)
+    out = ioweir("check", str(files[0]), code=1)
+    assert "NOT whole\n  a file that is not the set's: " + str(files[1]) in out
 
 
 def test_hostile_files_are_errors(program: Program, base: str) -> None:

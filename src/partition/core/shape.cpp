@@ -65,13 +65,4 @@ bool Shape::is_regular() const {
     return true;
 }
 
-std::string file_name(const std::string& base, std::int64_t step, std::int64_t file, bool own_directory) {
-    const std::string number = std::to_string(file + 1);
-    const std::string set = base + "-dat." + std::to_string(step);
-    if (!own_directory) return set + "." + number;
-    const std::size_t slash = set.rfind('/');
-    const std::string last = slash == std::string::npos ? set : set.substr(slash + 1);
-    return set + ".d/" + number + "/" + last + "." + number;
-}
-
 }  // namespace ioweir::partition

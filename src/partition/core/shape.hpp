@@ -51,7 +51,4 @@ private:
 /// Whose thing number `thing` is in that.
 [[nodiscard]] std::int64_t level_owner(std::int64_t total, std::int64_t owners, std::int64_t thing);
 
-/// Name of a set's file: `base`-dat.`step`.`number`, the number from 1; with its own directory for each file: `base`-dat.`step`.d/`number`/`base's last part`-dat.`step`.`number`.
-[[nodiscard]] std::string file_name(const std::string& base, std::int64_t step, std::int64_t file, bool own_directory);
-
 }  // namespace ioweir::partition

@@ -73,11 +73,5 @@ TEST(Shape, WhatCannotBeIsSaid) {
     EXPECT_FALSE(Shape::make({1, 1, 1}, 2).value().is_regular());
 }
 
-TEST(FileName, NumbersFromOne) {
-    EXPECT_EQ(file_name("run/restart", 10, 0, false), "run/restart-dat.10.1");
-    EXPECT_EQ(file_name("run/restart", 10, 11, true), "run/restart-dat.10.d/12/restart-dat.10.12");
-    EXPECT_EQ(file_name("geombc", 0, 1, true), "geombc-dat.0.d/2/geombc-dat.0.2");
-}
-
 }  // namespace
 }  // namespace ioweir::partition

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct SetName {
     /// Last part of a path without its number: restart-dat.10.
     [[nodiscard]] std::string stem() const;
 };
+
+/// The set that a path belongs to by its name: of its directory, of its manifest or of one of its files. Nothing: it is no name of a set's.
+[[nodiscard]] std::optional<SetName> set_of_path(const std::string& path);
 
 /// Steps of which there is anything at `base`, whole or not, ascending.
 [[nodiscard]] Result<std::vector<std::int64_t>> steps_at(const std::string& base);

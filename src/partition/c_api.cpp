@@ -15,6 +15,7 @@ using ioweir::partition::BlockHeader;
 using ioweir::partition::Failure;
 using ioweir::partition::ItemType;
 using ioweir::partition::ReadSet;
+using ioweir::partition::Wanted;
 using ioweir::partition::WriteSet;
 
 struct ioweir_set {
@@ -115,7 +116,7 @@ IOWEIR_API int ioweir_set_create(MPI_Comm comm, const char* base, int64_t step, 
     if (set == nullptr) return wrong("no place for the set", "NULL", "give an ioweir_set **");
     *set = nullptr;
     return guarded([&] {
-        WriteSet::Wanted wanted{base != nullptr ? base : "", step, parts, files, {}};
+        Wanted wanted{base != nullptr ? base : "", step, parts, files, {}};
         for (int i = 0; i < n_fields && fields != nullptr; ++i) wanted.fields.emplace_back(fields[i] != nullptr ? fields[i] : "");
         auto made = std::make_unique<ioweir_set>();
         if (auto failure = WriteSet::create(comm, wanted, info, made->write)) return fail(failure);

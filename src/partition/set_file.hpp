@@ -1,0 +1,98 @@
+// The files of a set while ranks write them: who writes which file, where there is room, the table, and when the set appears. The order in which bytes come is
+// the caller's: all ranks together (write_set.hpp), or delegates for others (delegate.hpp).
+// What does not live here: what is in the files (core), their names (files).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mpi/mpi.hpp"
+#include "partition/agreement.hpp"
+#include "partition/core/block_header.hpp"
+#include "partition/core/master_header.hpp"
+#include "partition/core/shape.hpp"
+#include "partition/files/new_set.hpp"
+#include "partition/options.hpp"
+
+namespace ioweir::partition {
+
+/// Memory that goes to one place in the file, one behind the other.
+struct MemoryPiece {
+    const void* data = nullptr;
+    std::int64_t bytes = 0;
+};
+[[nodiscard]] std::int64_t total(const std::vector<MemoryPiece>& pieces);
+
+struct WriteFigures {
+    std::int64_t useful_bytes = 0, padded_bytes = 0, write_ns = 0, calls = 0;
+};
+
+/// What the ranks of a communicator write together.
+struct Wanted {
+    std::string base;
+    std::int64_t step = 0;
+    std::int64_t parts = 0;  ///< of this rank
+    std::int64_t files = 0;  ///< 0: one for each 64 ranks
+    std::vector<std::string> fields;
+};
+
+class SetFile {
+public:
+    /// Collective over `comm`, which is duplicated. `made` is there on all ranks or none, and the failure, too.
+    [[nodiscard]] static std::optional<Failure> create(MPI_Comm comm, const Wanted& wanted, const Options& options,
+                                                       MPI_Info info, std::unique_ptr<SetFile>& made);
+    ~SetFile();
+    SetFile(const SetFile&) = delete;
+    SetFile& operator=(const SetFile&) = delete;
+
+    /// Collective over the file's ranks: room for `bytes` of this rank, at multiples of `unit`, behind that of lower ones. Later room is behind all of it.
+    [[nodiscard]] std::int64_t take_room(std::int64_t bytes, std::int64_t unit = 1);
+    /// Collective over the file's ranks if `calls` is; `offset` is this rank's. What goes wrong is remembered.
+    void move(const std::vector<MemoryPiece>& pieces, std::int64_t offset, WriteCalls calls);
+    /// Where a block's header is. `part` from 0, of this rank.
+    void place(std::int64_t field, std::int64_t part, std::int64_t offset);
+    void remember(std::optional<Failure> failure);
+
+    /// Collective over all: header, table, storage; the set appears if no rank has a failure. What all ranks are told.
+    [[nodiscard]] std::optional<Failure> close();
+    /// Collective over all.
+    void abandon();
+
+    [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
+    [[nodiscard]] MPI_Comm of_file() const { return of_file_; }
+    [[nodiscard]] std::int64_t ranks_of_file() const { return ranks_in_file_; }
+    [[nodiscard]] std::int64_t rank_in_file() const { return rank_in_file_; }
+    [[nodiscard]] std::int64_t parts_of_file() const { return header_.parts; }
+    [[nodiscard]] const std::vector<std::string>& fields() const { return header_.fields; }
+    [[nodiscard]] Span parts() const { return own_; }
+    [[nodiscard]] const Shape& shape() const { return shape_; }
+    [[nodiscard]] std::int64_t step() const { return name_.step; }
+    WriteFigures figures;
+
+private:
+    SetFile(MPI_Comm comm, Shape shape) : comm_(comm), shape_(std::move(shape)) {}
+    [[nodiscard]] std::optional<Failure> open(const Options& options, const Wanted& wanted, MPI_Info info);
+    /// On the file's first rank: header and table. The checksum of both.
+    [[nodiscard]] std::uint64_t write_header();
+    [[nodiscard]] std::optional<Failure> finish(std::uint64_t header_checksum, std::optional<Failure> failure);
+
+    MPI_Comm comm_;                     ///< ours
+    MPI_Comm of_file_ = MPI_COMM_NULL;  ///< those who write one file with us
+    int rank_ = 0, rank_in_file_ = 0, ranks_in_file_ = 1;
+    Shape shape_;
+    Span own_;  ///< parts
+    SetName name_;
+    std::optional<NewSet> place_;  ///< on rank 0
+    std::string path_;
+    MPI_File file_ = MPI_FILE_NULL;
+    bool durable_ = true;
+    MasterHeader header_;
+    std::vector<std::vector<std::uint64_t>> offsets_;  ///< [field][own part]; 0: not written
+    std::int64_t position_ = 0;                        ///< where the next room begins: the same on all ranks of the file
+    std::optional<Failure> failure_;                   ///< the first one of this rank's
+};
+
+}  // namespace ioweir::partition

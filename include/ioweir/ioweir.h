@@ -85,6 +85,31 @@ int ioweir_set_close(ioweir_set **set);
 /* Collective. Ends writing without a set. */
 int ioweir_set_abandon(ioweir_set **set);
 
+/* Dedicated writers (rbIO: Liu et al., section 2.2). Some ranks, the delegates, do nothing but write what the others, the workers, hand over; these go on computing at once. */
+typedef struct ioweir_service ioweir_service;
+
+/* Collective over `comm`, which is duplicated. delegates: from 1 to half of the ranks; 0: one for each 64 ranks, at least one a node. They are spread over nodes, each near its workers.
+ * On workers *workers is the communicator to compute with (freed by ioweir_service_end); on delegates it is MPI_COMM_NULL, and these call ioweir_service_run() next.
+ * info: MPI_INFO_NULL, or
+ *   ioweir_delegate_memory   bytes that a delegate holds at most (134217728); workers wait where it has no more
+ *   ioweir_worker_memory     bytes a worker may have on their way (67108864); as much as it writes in a step, and it never waits for a delegate that keeps up */
+int ioweir_split(MPI_Comm comm, int64_t delegates, MPI_Info info, MPI_Comm *workers, ioweir_service **service);
+
+/* Delegates: returns when all workers have called ioweir_service_end(). */
+int ioweir_service_run(ioweir_service *service);
+
+/* Collective over the workers: as ioweir_set_create(), but ioweir_set_write() and ioweir_set_close() of this set are local and only hand over. files: from 1 to the number of delegates; 0: one each.
+ * With a file each a delegate writes alone (mode 0 of the paper); with fewer they share files: ioweir_write = collective (mode 1), or independent at explicit offsets (mode 2, default).
+ * The set appears when delegates are done. What fails with them is told by a later call of any of the worker's sets, or by wait or end; a set that is there already, too. */
+int ioweir_set_create_by(ioweir_service *service, const char *base, int64_t step, int64_t parts, int64_t files, int n_fields,
+                         const char *const *fields, MPI_Info info, ioweir_set **set);
+
+/* Workers, local: until all sets that this worker has closed are on storage, or have failed: what failed first since it was last told. */
+int ioweir_service_wait(ioweir_service *service);
+
+/* Collective over all ranks of `comm`, after the last set. On workers as wait. *service is NULL afterwards, and the workers' communicator is gone. */
+int ioweir_service_end(ioweir_service **service);
+
 /* Collective over `comm`, any number of ranks. Opens a complete set for reading. step: -1: the last complete one.
  * Parts are dealt level over the ranks (ioweir_set_my_parts), but any rank may read any part. */
 int ioweir_set_open(MPI_Comm comm, const char *base, int64_t step, MPI_Info info, ioweir_set **set);

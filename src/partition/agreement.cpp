@@ -1,5 +1,6 @@
 #include "partition/agreement.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "ioweir/ioweir.h"
@@ -38,6 +39,19 @@ std::optional<Failure> agree(MPI_Comm comm, const std::optional<Failure>& mine) 
     if (mine) return mine;  // each rank knows its own best
     told.error.what = "rank " + std::to_string(first) + ": " + told.error.what;
     return told;
+}
+
+std::string to_lines(const Error& error) { return error.what + "\n" + error.value + "\n" + error.remedy + "\n"; }
+
+Error parse_lines(const std::string& lines) {
+    Error error;
+    std::size_t at = 0;
+    for (std::string* const text : {&error.what, &error.value, &error.remedy}) {
+        const std::size_t end = std::min(lines.find('\n', at), lines.size());
+        *text = lines.substr(at, end - at);
+        at = std::min(end + 1, lines.size());
+    }
+    return error;
 }
 
 int code_of_errno(int error) {

@@ -21,6 +21,10 @@ struct Failure {
 /// Collective over `comm`: the text of rank 0, on all ranks.
 [[nodiscard]] std::string text_of_first(MPI_Comm comm, const std::string& text);
 
+/// A failure's three texts as lines, for a message; and from them.
+[[nodiscard]] std::string to_lines(const Error& error);
+[[nodiscard]] Error parse_lines(const std::string& lines);
+
 /// The code for an errno value.
 [[nodiscard]] int code_of_errno(int error);
 /// Nothing for MPI_SUCCESS; else what MPI says of `result`, with `path`.

@@ -8,6 +8,7 @@
 
 #include "ioweir/ioweir.h"
 #include "partition/read_set.hpp"
+#include "partition/service.hpp"
 #include "partition/write_set.hpp"
 
 using ioweir::Error;
@@ -15,11 +16,18 @@ using ioweir::partition::BlockHeader;
 using ioweir::partition::Failure;
 using ioweir::partition::ItemType;
 using ioweir::partition::ReadSet;
+using ioweir::partition::HandedSet;
+using ioweir::partition::Service;
+using ioweir::partition::SetWriter;
 using ioweir::partition::Wanted;
 using ioweir::partition::WriteSet;
 
+struct ioweir_service {
+    std::unique_ptr<Service> service;
+};
+
 struct ioweir_set {
-    std::unique_ptr<WriteSet> write;
+    std::unique_ptr<SetWriter> write;
     std::unique_ptr<ReadSet> read;
     std::map<std::pair<std::string, std::int64_t>, BlockHeader> kept;  ///< headers without their blocks
 };
@@ -76,8 +84,14 @@ std::int64_t number_of(const std::vector<std::string>& fields, const std::string
     return -1;
 }
 
+Wanted wanted_of(const char* base, int64_t step, int64_t parts, int64_t files, int n_fields, const char* const* fields) {
+    Wanted wanted{base != nullptr ? base : "", step, parts, files, {}};
+    for (int i = 0; i < n_fields && fields != nullptr; ++i) wanted.fields.emplace_back(fields[i] != nullptr ? fields[i] : "");
+    return wanted;
+}
+
 /// What is wrong with a block's arguments; else its header and the number of its field.
-std::optional<Failure> describe(const WriteSet& set, const char* field, std::int64_t part, int type, std::int64_t items,
+std::optional<Failure> describe(const SetWriter& set, const char* field, std::int64_t part, int type, std::int64_t items,
                                 int n_parameters, const std::int64_t* parameters, BlockHeader& header,
                                 std::int64_t& number) {
     const std::string name = field != nullptr ? field : "";
@@ -116,12 +130,61 @@ IOWEIR_API int ioweir_set_create(MPI_Comm comm, const char* base, int64_t step, 
     if (set == nullptr) return wrong("no place for the set", "NULL", "give an ioweir_set **");
     *set = nullptr;
     return guarded([&] {
-        Wanted wanted{base != nullptr ? base : "", step, parts, files, {}};
-        for (int i = 0; i < n_fields && fields != nullptr; ++i) wanted.fields.emplace_back(fields[i] != nullptr ? fields[i] : "");
-        auto made = std::make_unique<ioweir_set>();
-        if (auto failure = WriteSet::create(comm, wanted, info, made->write)) return fail(failure);
-        *set = made.release();
+        std::unique_ptr<WriteSet> written;
+        if (auto failure = WriteSet::create(comm, wanted_of(base, step, parts, files, n_fields, fields), info, written)) return fail(failure);
+        *set = new ioweir_set{std::move(written), nullptr, {}};
         return static_cast<int>(IOWEIR_SUCCESS);
+    });
+}
+
+IOWEIR_API int ioweir_set_create_by(ioweir_service* service, const char* base, int64_t step, int64_t parts, int64_t files,
+                                    int n_fields, const char* const* fields, MPI_Info info, ioweir_set** set) {
+    if (set == nullptr) return wrong("no place for the set", "NULL", "give an ioweir_set **");
+    *set = nullptr;
+    if (service == nullptr || service->service->is_delegate())
+        return wrong("no worker's service", "", "give what ioweir_split() gave to a worker");
+    return guarded([&] {
+        std::unique_ptr<HandedSet> written;
+        if (auto failure = HandedSet::create(*service->service, wanted_of(base, step, parts, files, n_fields, fields), info, written))
+            return fail(failure);
+        *set = new ioweir_set{std::move(written), nullptr, {}};
+        return static_cast<int>(IOWEIR_SUCCESS);
+    });
+}
+
+IOWEIR_API int ioweir_split(MPI_Comm comm, int64_t delegates, MPI_Info info, MPI_Comm* workers, ioweir_service** service) {
+    if (service == nullptr || workers == nullptr) return wrong("no place for the service or the workers", "NULL", "give both");
+    *service = nullptr;
+    *workers = MPI_COMM_NULL;
+    return guarded([&] {
+        auto made = std::make_unique<ioweir_service>();
+        if (auto failure = Service::split(comm, delegates, info, made->service)) return fail(failure);
+        *workers = made->service->workers();
+        *service = made.release();
+        return static_cast<int>(IOWEIR_SUCCESS);
+    });
+}
+
+IOWEIR_API int ioweir_service_run(ioweir_service* service) {
+    if (service == nullptr || !service->service->is_delegate())
+        return wrong("no delegate's service", "", "give what ioweir_split() gave where workers is MPI_COMM_NULL");
+    return guarded([&] {
+        service->service->serve();
+        return static_cast<int>(IOWEIR_SUCCESS);
+    });
+}
+
+IOWEIR_API int ioweir_service_wait(ioweir_service* service) {
+    if (service == nullptr || service->service->is_delegate())
+        return wrong("no worker's service", "", "give what ioweir_split() gave to a worker");
+    return guarded([&] { return fail(service->service->wait()); });
+}
+
+IOWEIR_API int ioweir_service_end(ioweir_service** service) {
+    if (service == nullptr || *service == nullptr) return wrong("no service", "NULL", "give what ioweir_split() gave");
+    const std::unique_ptr<ioweir_service> mine(std::exchange(*service, nullptr));
+    return guarded([&] {
+        return mine->service->is_delegate() ? static_cast<int>(IOWEIR_SUCCESS) : fail(mine->service->leave());
     });
 }
 
@@ -208,8 +271,8 @@ IOWEIR_API int ioweir_set_inquire(const ioweir_set* set, int64_t* step, int64_t*
     };
     if (set->write) {
         put(step, set->write->step());
-        put(files, set->write->shape().files());
-        put(parts, set->write->shape().parts());
+        put(files, set->write->files());
+        put(parts, set->write->all_parts());
         put(n_fields, set->write->fields().size());
     } else {
         const auto& reader = set->read->reader();

@@ -1,6 +1,7 @@
 #include "partition/options.hpp"
 
 #include <charconv>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -52,6 +53,11 @@ constexpr Named<WriteCalls> calls[] = {{"collective", WriteCalls::collective},
 constexpr Named<bool> truths[] = {{"true", true}, {"false", false}};
 constexpr std::string_view keys[] = {"ioweir_layout",      "ioweir_block",   "ioweir_buffer", "ioweir_write",
                                      "ioweir_directories", "ioweir_replace", "ioweir_durable"};
+constexpr std::string_view service_keys[] = {"ioweir_delegate_memory", "ioweir_worker_memory"};
+
+std::optional<Failure> unknown(const std::string& key, std::span<const std::string_view> known) {
+    return Failure{IOWEIR_ERR_ARGUMENT, {"an unknown key in MPI_Info", key, name_remedy(key, known)}};
+}
 
 std::optional<Failure> take_key(const std::string& key, const std::string& text, Options& options) {
     if (key == "ioweir_layout") return take(key, text, layouts, options.layout);
@@ -61,12 +67,18 @@ std::optional<Failure> take_key(const std::string& key, const std::string& text,
     if (key == "ioweir_directories") return take(key, text, truths, options.directories);
     if (key == "ioweir_replace") return take(key, text, truths, options.replaces);
     if (key == "ioweir_durable") return take(key, text, truths, options.durable);
-    return Failure{IOWEIR_ERR_ARGUMENT, {"an unknown key in MPI_Info", key, name_remedy(key, keys)}};
+    return unknown(key, keys);
 }
 
-}  // namespace
+std::optional<Failure> take_key(const std::string& key, const std::string& text, ServiceOptions& options) {
+    if (key == "ioweir_delegate_memory") return take_bytes(key, text, options.delegate_bytes);
+    if (key == "ioweir_worker_memory") return take_bytes(key, text, options.worker_bytes);
+    return unknown(key, service_keys);
+}
 
-std::optional<Failure> read_options(MPI_Info info, Options& options) {
+/// Those of ioweir's keys; others are the MPI library's.
+template <typename Any>
+std::optional<Failure> take_all(MPI_Info info, Any& options) {
     if (info == MPI_INFO_NULL) return std::nullopt;
     int count = 0;
     MPI_Info_get_nkeys(info, &count);
@@ -83,5 +95,11 @@ std::optional<Failure> read_options(MPI_Info info, Options& options) {
     }
     return std::nullopt;
 }
+
+}  // namespace
+
+std::optional<Failure> read_options(MPI_Info info, Options& options) { return take_all(info, options); }
+
+std::optional<Failure> read_options(MPI_Info info, ServiceOptions& options) { return take_all(info, options); }
 
 }  // namespace ioweir::partition

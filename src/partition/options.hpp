@@ -21,7 +21,13 @@ struct Options {
     bool durable = true;
 };
 
+struct ServiceOptions {
+    std::int64_t delegate_bytes = std::int64_t{128} << 20;  ///< of memory for blocks
+    std::int64_t worker_bytes = std::int64_t{64} << 20;     ///< that may be on their way
+};
+
 /// Each rank reads its own. A Failure names the key, the value and what there is.
 [[nodiscard]] std::optional<Failure> read_options(MPI_Info info, Options& options);
+[[nodiscard]] std::optional<Failure> read_options(MPI_Info info, ServiceOptions& options);
 
 }  // namespace ioweir::partition

@@ -123,6 +123,19 @@ void SetFile::place(std::int64_t field, std::int64_t part, std::int64_t offset) 
     offsets_[static_cast<std::size_t>(field)][static_cast<std::size_t>(part)] = static_cast<std::uint64_t>(offset);
 }
 
+std::int64_t SetFile::region(std::int64_t number, std::int64_t bytes) {
+    const std::int64_t offset = position_ + (number * ranks_in_file_ + rank_in_file_) * bytes;
+    regions_end_ = std::max(regions_end_, offset + bytes);
+    return offset;
+}
+
+void SetFile::end_regions() {
+    std::int64_t end = std::max(position_, regions_end_);
+    MPI_Allreduce(MPI_IN_PLACE, &end, 1, MPI_INT64_T, MPI_MAX, of_file_);
+    had_regions_ = end > position_;
+    position_ = end;
+}
+
 std::int64_t SetFile::take_room(std::int64_t bytes, std::int64_t unit) {
     std::int64_t mine = ceil_divide(bytes, unit) * unit;
     std::int64_t through = mine;
@@ -201,7 +214,8 @@ std::uint64_t SetFile::write_header() {
 
 std::optional<Failure> SetFile::close() {
     const std::uint64_t header_checksum = write_header();
-    if (position_ == header_.bytes)  // nothing behind the header
+    // Where nothing is behind the header, or regions are not full.
+    if (position_ == header_.bytes || had_regions_)
         remember(of_mpi(MPI_File_set_size(file_, position_), "a set cannot be written", path_));
     if (durable_) remember(of_mpi(MPI_File_sync(file_), "a set does not reach the storage", path_));
     remember(of_mpi(MPI_File_close(&file_), "a set cannot be closed", path_));

@@ -16,6 +16,7 @@
 #include "partition/core/shape.hpp"
 #include "partition/files/new_set.hpp"
 #include "partition/options.hpp"
+#include "partition/set_writer.hpp"
 
 namespace ioweir::partition {
 
@@ -25,10 +26,6 @@ struct MemoryPiece {
     std::int64_t bytes = 0;
 };
 [[nodiscard]] std::int64_t total(const std::vector<MemoryPiece>& pieces);
-
-struct WriteFigures {
-    std::int64_t useful_bytes = 0, padded_bytes = 0, write_ns = 0, calls = 0;
-};
 
 /// What the ranks of a communicator write together.
 struct Wanted {
@@ -50,6 +47,10 @@ public:
 
     /// Collective over the file's ranks: room for `bytes` of this rank, at multiples of `unit`, behind that of lower ones. Later room is behind all of it.
     [[nodiscard]] std::int64_t take_room(std::int64_t bytes, std::int64_t unit = 1);
+    /// Not collective: room number `number`, from 0, of this rank, of `bytes`, the same for all ranks and numbers. Not mixed with take_room() before end_regions().
+    [[nodiscard]] std::int64_t region(std::int64_t number, std::int64_t bytes);
+    /// Collective over the file's ranks: later room is behind all regions.
+    void end_regions();
     /// Collective over the file's ranks if `calls` is; `offset` is this rank's. What goes wrong is remembered.
     void move(const std::vector<MemoryPiece>& pieces, std::int64_t offset, WriteCalls calls);
     /// Where a block's header is. `part` from 0, of this rank.
@@ -92,6 +93,8 @@ private:
     MasterHeader header_;
     std::vector<std::vector<std::uint64_t>> offsets_;  ///< [field][own part]; 0: not written
     std::int64_t position_ = 0;                        ///< where the next room begins: the same on all ranks of the file
+    std::int64_t regions_end_ = 0;  ///< of this rank's
+    bool had_regions_ = false;      ///< any rank of the file
     std::optional<Failure> failure_;                   ///< the first one of this rank's
 };
 

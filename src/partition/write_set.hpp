@@ -12,28 +12,28 @@
 
 namespace ioweir::partition {
 
-class WriteSet {
+class WriteSet final : public SetWriter {
 public:
     /// Collective over `comm`. `made` is there on all ranks or none.
     [[nodiscard]] static std::optional<Failure> create(MPI_Comm comm, const Wanted& wanted, MPI_Info info,
                                                        std::unique_ptr<WriteSet>& made);
 
-    /// Collective over the ranks of the file. `header`: of this rank's block, of part `part` (from 0, of this rank); part -1: it has none. A failure of this rank's alone; the
-    /// others' is told by close(). `mine`: what is wrong with this rank's arguments; it takes part without a block.
+    /// Collective over the ranks of the file. What other ranks' failures are is told by close().
     [[nodiscard]] std::optional<Failure> write(std::int64_t field, std::int64_t part, const BlockHeader& header,
-                                               const void* items, std::optional<Failure> mine);
+                                               const void* items, std::optional<Failure> mine) override;
     /// Collective over all.
-    [[nodiscard]] std::optional<Failure> close();
-    void abandon() { file_->abandon(); }
+    [[nodiscard]] std::optional<Failure> close() override;
+    /// Collective over all.
+    void abandon() override { file_->abandon(); }
 
-    [[nodiscard]] const WriteFigures& figures() const { return file_->figures; }
-    [[nodiscard]] const std::vector<std::string>& fields() const { return file_->fields(); }
-    [[nodiscard]] std::int64_t parts() const { return file_->parts().count; }
-    /// From 1, among all parts.
-    [[nodiscard]] std::int64_t global_part(std::int64_t part) const { return file_->parts().first + part + 1; }
-    [[nodiscard]] bool is_written(std::int64_t field, std::int64_t part) const;
-    [[nodiscard]] const Shape& shape() const { return file_->shape(); }
-    [[nodiscard]] std::int64_t step() const { return file_->step(); }
+    [[nodiscard]] const WriteFigures& figures() const override { return file_->figures; }
+    [[nodiscard]] const std::vector<std::string>& fields() const override { return file_->fields(); }
+    [[nodiscard]] std::int64_t parts() const override { return file_->parts().count; }
+    [[nodiscard]] std::int64_t global_part(std::int64_t part) const override { return file_->parts().first + part + 1; }
+    [[nodiscard]] bool is_written(std::int64_t field, std::int64_t part) const override;
+    [[nodiscard]] std::int64_t files() const override { return file_->shape().files(); }
+    [[nodiscard]] std::int64_t all_parts() const override { return file_->shape().parts(); }
+    [[nodiscard]] std::int64_t step() const override { return file_->step(); }
 
 private:
     struct Pending {

@@ -2,6 +2,7 @@
  *
  *   sets write BASE STEP FILES PARTS [key=value ...]    PARTS: how many each rank has, or "ragged": rank % 3
  *   sets read BASE STEP                                 every rank checks its share
+ *   sets hand BASE FIRST LAST FILES PARTS DELEGATES [key=value ...]    the same for steps FIRST to LAST, by delegates
  *   sets wrong BASE CASE                                what a program may get wrong
  *
  * Part g (from 1) has 40 + 7 (g mod 5) items of "solution" (float64, 1000 g + i / 2), 3 (g mod 4) of "number of nodes" (int32, 100000 g + i) and
@@ -61,16 +62,21 @@ static void die_here(int block) {
     if (when != NULL && sscanf(when, "%d.%d", &at_rank, &at_block) == 2 && at_rank == rank && at_block == block) raise(SIGKILL);
 }
 
-static int write_set(const char *base, int64_t step, int64_t files, const char *parts_text, MPI_Info info) {
-    const int64_t parts = strcmp(parts_text, "ragged") == 0 ? rank % 3 : atoll(parts_text);
+/* `service`: NULL, or by delegates; `comm`: who writes. */
+static int write_set(MPI_Comm comm, ioweir_service *service, const char *base, int64_t step, int64_t files, const char *parts_text, MPI_Info info) {
+    int me;
+    int64_t parts;
     int64_t first = 0, count = 0, most = 0, part;
     ioweir_set *set = NULL;
     ioweir_figures figures;
     int field, code, blocks = 0;
-    code = say(ioweir_set_create(MPI_COMM_WORLD, base, step, parts, files, n_fields, fields, info, &set), "create");
+    MPI_Comm_rank(comm, &me);
+    parts = strcmp(parts_text, "ragged") == 0 ? me % 3 : atoll(parts_text);
+    if (service == NULL) code = say(ioweir_set_create(comm, base, step, parts, files, n_fields, fields, info, &set), "create");
+    else code = say(ioweir_set_create_by(service, base, step, parts, files, n_fields, fields, info, &set), "create");
     if (code != IOWEIR_SUCCESS) return code;
     say(ioweir_set_my_parts(set, &first, &count), "my parts");
-    MPI_Allreduce(&count, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(&count, &most, 1, MPI_INT64_T, MPI_MAX, comm);
     for (field = 0; field < n_fields; ++field) {
         for (part = 0; part < most; ++part) {
             const int64_t g = first + part;
@@ -96,6 +102,42 @@ static int write_set(const char *base, int64_t step, int64_t files, const char *
     if (code == IOWEIR_SUCCESS)
         printf("rank %d wrote parts %" PRId64 " to %" PRId64 ", useful %" PRId64 " padded %" PRId64 " calls %" PRId64 "\n", rank, first, first + count - 1,
                figures.useful_bytes, figures.padded_bytes, figures.calls);
+    return code;
+}
+
+static int hand_over(const char *base, int64_t first, int64_t last, int64_t files, const char *parts, int64_t delegates, MPI_Info info) {
+    ioweir_service *service = NULL;
+    MPI_Comm workers;
+    MPI_Info service_info, set_info;
+    int64_t step;
+    int i, count, code;
+    /* Keys of the service go there, the others to the sets. */
+    MPI_Info_dup(info, &set_info);
+    MPI_Info_create(&service_info);
+    MPI_Info_get_nkeys(info, &count);
+    for (i = 0; i < count; ++i) {
+        char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
+        int there;
+        MPI_Info_get_nthkey(info, i, key);
+        if (strstr(key, "_memory") == NULL) continue;
+        MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &there);
+        MPI_Info_set(service_info, key, value);
+        MPI_Info_delete(set_info, key);
+    }
+    code = say(ioweir_split(MPI_COMM_WORLD, delegates, service_info, &workers, &service), "split");
+    if (code == IOWEIR_SUCCESS && workers == MPI_COMM_NULL) {
+        printf("rank %d is a delegate\n", rank);
+        code = say(ioweir_service_run(service), "run");
+        say(ioweir_service_end(&service), "end");
+    } else if (code == IOWEIR_SUCCESS) {
+        for (step = first; step <= last; ++step) {
+            write_set(workers, service, base, step, files, parts, set_info);
+            if (step == first) say(ioweir_service_wait(service), "wait");
+        }
+        code = say(ioweir_service_end(&service), "end");
+    }
+    MPI_Info_free(&set_info);
+    MPI_Info_free(&service_info);
     return code;
 }
 
@@ -168,7 +210,11 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc >= 6 && strcmp(argv[1], "write") == 0) {
         MPI_Info info = info_of(argc - 6, argv + 6);
-        code = write_set(argv[2], atoll(argv[3]), atoll(argv[4]), argv[5], info);
+        code = write_set(MPI_COMM_WORLD, NULL, argv[2], atoll(argv[3]), atoll(argv[4]), argv[5], info);
+        MPI_Info_free(&info);
+    } else if (argc >= 8 && strcmp(argv[1], "hand") == 0) {
+        MPI_Info info = info_of(argc - 8, argv + 8);
+        code = hand_over(argv[2], atoll(argv[3]), atoll(argv[4]), atoll(argv[5]), argv[6], atoll(argv[7]), info);
         MPI_Info_free(&info);
     } else if (argc == 4 && strcmp(argv[1], "read") == 0) {
         code = read_set(argv[2], atoll(argv[3]));

@@ -1,0 +1,274 @@
+#include "partition/delegate.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "ioweir/ioweir.h"
+#include "partition/hand_over.hpp"
+
+namespace ioweir::partition {
+namespace {
+
+constexpr std::int64_t wire_bytes = sizeof(Wire);
+
+const char* name_of(WriteCalls calls) {
+    if (calls == WriteCalls::collective) return "collective";
+    return calls == WriteCalls::split ? "split" : "independent";
+}
+
+}  // namespace
+
+std::string to_text(const SetText& set) {
+    const Options& options = set.options;
+    std::string text = set.wanted.base + "\n" + std::to_string(set.wanted.step) + " " + std::to_string(set.wanted.parts) + " " +
+                       std::to_string(set.wanted.files) + " " + name_of(options.calls) + " " +
+                       std::to_string(options.block_bytes) + " " + (options.directories ? "1" : "0") + " " +
+                       (options.replaces ? "1" : "0") + " " + (options.durable ? "1" : "0") + "\n";
+    for (const std::string& field : set.wanted.fields) text += field + "\n";
+    return text;
+}
+
+SetText parse_set(const std::string& text) {
+    std::istringstream lines(text);
+    SetText set;
+    std::string numbers, calls, field;
+    std::getline(lines, set.wanted.base);
+    std::getline(lines, numbers);
+    std::istringstream words(numbers);
+    words >> set.wanted.step >> set.wanted.parts >> set.wanted.files >> calls >> set.options.block_bytes >>
+        set.options.directories >> set.options.replaces >> set.options.durable;
+    for (const WriteCalls known : {WriteCalls::collective, WriteCalls::split, WriteCalls::independent}) {
+        if (calls == name_of(known)) set.options.calls = known;
+    }
+    while (std::getline(lines, field)) set.wanted.fields.push_back(field);
+    return set;
+}
+
+Delegate::Delegate(MPI_Comm all, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes)
+    : all_(all), delegates_(delegates), workers_(std::move(workers)), most_bytes_(memory_bytes), left_(workers_.size(), false) {}
+
+Delegate::Set& Delegate::set_of(std::int64_t number) {
+    Set& set = sets_[number];
+    if (set.shares.empty()) set.shares.resize(workers_.size());
+    return set;
+}
+
+bool Delegate::has_begun(const Set& set) const {
+    return std::all_of(set.shares.begin(), set.shares.end(), [](const Share& share) { return share.begun; });
+}
+
+bool Delegate::is_whole(const Set& set) const {
+    return std::all_of(set.shares.begin(), set.shares.end(), [](const Share& share) {
+        return share.promised == share.blocks && (share.blocks_here.empty() || share.blocks_here.back().is_whole());
+    });
+}
+
+void Delegate::serve() {
+    Patience patience;
+    while (std::find(left_.begin(), left_.end(), false) != left_.end() || !sets_.empty()) {
+        bool any = false;
+        for (std::size_t worker = 0; worker < workers_.size(); ++worker) any = (!left_[worker] && take_from(worker)) || any;
+        if (any)
+            patience.reset();
+        else
+            patience.wait();
+    }
+    for (auto& [request, text] : told_) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    told_.clear();
+}
+
+bool Delegate::take_from(std::size_t worker) {
+    int there = 0, bytes = 0;
+    MPI_Status status;
+    MPI_Iprobe(workers_[worker], MPI_ANY_TAG, all_, &there, &status);
+    if (there == 0) return false;
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    if (status.MPI_TAG == static_cast<int>(Message::block) && !make_room(bytes)) return false;
+    std::vector<char> message = memory(bytes);
+    MPI_Recv(message.data(), bytes, MPI_BYTE, workers_[worker], status.MPI_TAG, all_, MPI_STATUS_IGNORE);
+    take(worker, std::move(message));
+    go_on();
+    return true;
+}
+
+/// Of a block that was written before, if there is one that is not much too large.
+std::vector<char> Delegate::memory(std::int64_t bytes) {
+    const auto wanted = static_cast<std::size_t>(bytes);
+    const auto found = std::find_if(spare_.begin(), spare_.end(), [&](const std::vector<char>& one) {
+        return one.capacity() >= wanted && one.capacity() / 2 <= wanted;
+    });
+    std::vector<char> taken;
+    if (found != spare_.end()) {
+        taken = std::move(*found);
+        spare_.erase(found);
+    }
+    taken.resize(wanted);
+    return taken;
+}
+
+void Delegate::take(std::size_t worker, std::vector<char> message) {
+    Wire wire;
+    std::memcpy(&wire, message.data(), sizeof wire);
+    const char* const behind = message.data() + wire_bytes;
+    if (wire.kind == Message::leave) {
+        left_[worker] = true;
+        return;
+    }
+    Set& set = set_of(wire.set);
+    Share& share = set.shares[worker];
+    switch (wire.kind) {
+        case Message::begin: {
+            SetText text = parse_set(std::string(behind, static_cast<std::size_t>(wire.bytes)));
+            share.begun = true;
+            share.parts = text.wanted.parts;
+            if (!set.text) set.text = std::move(text);
+            break;
+        }
+        case Message::block: {
+            Block block{wire.field, wire.part, std::move(message), wire_bytes + wire.bytes};
+            block.bytes.resize(static_cast<std::size_t>(wire_bytes + wire.number));
+            held_bytes_ += std::ssize(block.bytes);
+            share.blocks_here.push_back(std::move(block));
+            ++share.blocks;
+            break;
+        }
+        case Message::more: {
+            Block& block = share.blocks_here.back();
+            std::memcpy(block.bytes.data() + wire_bytes + wire.number, behind, static_cast<std::size_t>(wire.bytes));
+            block.there += wire.bytes;
+            break;
+        }
+        case Message::end:
+            share.promised = wire.number;
+            if (wire.code != 0 && !share.failure)
+                share.failure = Failure{wire.code, parse_lines(std::string(behind, static_cast<std::size_t>(wire.bytes)))};
+            break;
+        default:
+            break;
+    }
+}
+
+bool Delegate::make_room(std::int64_t bytes) {
+    if (held_bytes_ + bytes <= most_bytes_) return true;
+    for (auto& [number, set] : sets_) {
+        if (set.file || set.failure) write_some(set);
+        if (held_bytes_ + bytes <= most_bytes_) return true;
+    }
+    return false;  // blocks of a set that other workers have not begun yet stay until they have
+}
+
+/// Sets are made and finished in their order, by all delegates alike.
+void Delegate::go_on() {
+    for (auto found = sets_.find(next_); found != sets_.end(); found = sets_.find(next_)) {
+        Set& set = found->second;
+        if (!set.file && !set.failure) {
+            if (!has_begun(set)) return;
+            create(set);
+        }
+        if (!is_whole(set)) return;
+        finish(next_++);
+    }
+}
+
+void Delegate::create(Set& set) {
+    Wanted wanted = set.text->wanted;
+    wanted.parts = 0;
+    for (const Share& share : set.shares) wanted.parts += share.parts;
+    set.failure = SetFile::create(delegates_, wanted, set.text->options, MPI_INFO_NULL, set.file);
+}
+
+std::vector<Delegate::Block> Delegate::collect(Set& set) {
+    std::vector<Block> all;
+    std::int64_t first = 0;  // of the worker's parts
+    for (Share& share : set.shares) {
+        while (!share.blocks_here.empty() && share.blocks_here.front().is_whole()) {
+            Block& block = share.blocks_here.front();
+            block.part += first;
+            all.push_back(std::move(block));
+            share.blocks_here.pop_front();
+        }
+        first += share.parts;
+    }
+    std::sort(all.begin(), all.end(), [](const Block& a, const Block& b) {
+        return std::pair(a.field, a.part) < std::pair(b.field, b.part);
+    });
+    return all;
+}
+
+namespace {
+
+std::vector<MemoryPiece> pieces_of(const auto& blocks) {
+    std::vector<MemoryPiece> pieces;
+    for (const auto& block : blocks) pieces.push_back({block.bytes.data() + wire_bytes, std::ssize(block.bytes) - wire_bytes});
+    return pieces;
+}
+
+}  // namespace
+
+/// Before the end, by itself: at a place that follows from the delegate's number and how often it has done so.
+void Delegate::write_some(Set& set) {
+    std::vector<Block> blocks = collect(set);
+    if (set.file && !blocks.empty()) {
+        const std::vector<MemoryPiece> pieces = pieces_of(blocks);
+        // As large as what a delegate may hold: regions of different ones cannot meet.
+        const std::int64_t unit = set.text->options.block_bytes;
+        const std::int64_t offset = set.file->region(set.regions++, ceil_divide(most_bytes_, unit) * unit);
+        std::int64_t at = offset;
+        for (std::size_t i = 0; i < blocks.size(); at += pieces[i++].bytes) set.file->place(blocks[i].field, blocks[i].part, at);
+        set.file->move(pieces, offset, WriteCalls::independent);
+    }
+    for (Block& block : blocks) {
+        held_bytes_ -= std::ssize(block.bytes);
+        spare_.push_back(std::move(block.bytes));
+    }
+}
+
+void Delegate::finish(std::int64_t number) {
+    Set& set = sets_.at(number);
+    std::optional<Failure> failure = set.failure;
+    std::vector<Block> blocks = collect(set);
+    if (set.file) {
+        const std::vector<MemoryPiece> pieces = pieces_of(blocks);
+        for (const Share& share : set.shares) set.file->remember(share.failure);
+        set.file->end_regions();
+        std::int64_t at = set.file->take_room(total(pieces));
+        const std::int64_t offset = at;
+        for (std::size_t i = 0; i < blocks.size(); at += pieces[i++].bytes) set.file->place(blocks[i].field, blocks[i].part, at);
+        set.file->move(pieces, offset, set.text->options.calls);
+        failure = set.file->close();
+    }
+    for (Block& block : blocks) {
+        held_bytes_ -= std::ssize(block.bytes);
+        spare_.push_back(std::move(block.bytes));
+    }
+    sets_.erase(number);
+    tell(number, failure);
+}
+
+void Delegate::tell(std::int64_t number, const std::optional<Failure>& failure) {
+    std::string text;
+    if (failure) text = to_lines(failure->error);
+    Wire wire;
+    wire.kind = Message::result;
+    wire.code = failure ? failure->code : 0;
+    wire.set = number;
+    wire.bytes = std::ssize(text);
+    for (const int worker : workers_) {
+        auto message = std::make_unique<std::string>(reinterpret_cast<const char*>(&wire), sizeof wire);
+        *message += text;
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Isend(message->data(), static_cast<int>(message->size()), MPI_BYTE, worker, static_cast<int>(Message::result),
+                  all_, &request);
+        told_.emplace_back(request, std::move(message));
+    }
+    std::erase_if(told_, [](auto& one) {
+        int done = 0;
+        MPI_Test(&one.first, &done, MPI_STATUS_IGNORE);
+        return done != 0;
+    });
+}
+
+}  // namespace ioweir::partition

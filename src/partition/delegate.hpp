@@ -1,0 +1,84 @@
+// The delegate's side of rbIO: takes the blocks of its workers, and writes them with one large call for a set, or several where its memory is less.
+// Source: Liu et al., section 2.2 (a writer for a fixed group of workers) and 3.4 (modes 0, 1 and 2).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "partition/set_file.hpp"
+#include "partition/wire.hpp"
+
+namespace ioweir::partition {
+
+/// What a worker tells of a set that it begins.
+struct SetText {
+    Wanted wanted;  ///< parts: of the worker; files: at least 1
+    Options options;
+};
+[[nodiscard]] std::string to_text(const SetText& set);
+[[nodiscard]] SetText parse_set(const std::string& text);
+
+class Delegate {
+public:
+    /// `all`: workers and delegates; `workers`: ranks in it of this one's; `delegates`: all delegates. Both must outlive this. `memory_bytes`: for blocks, at most.
+    Delegate(MPI_Comm all, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes);
+    /// Until all workers have left. Collective over the delegates.
+    void serve();
+
+private:
+    struct Block {
+        std::int64_t field = 0, part = 0;  ///< part: of this delegate
+        std::vector<char> bytes;  ///< behind a Wire
+        std::int64_t there = 0;   ///< of them, the Wire counted
+        [[nodiscard]] bool is_whole() const { return there == std::ssize(bytes); }
+    };
+    /// One set of one worker.
+    struct Share {
+        bool begun = false;
+        std::int64_t parts = 0;
+        std::int64_t blocks = 0;         ///< that have come, written or not
+        std::int64_t promised = -1;      ///< how many there will be
+        std::optional<Failure> failure;  ///< the worker gives up
+        std::deque<Block> blocks_here;   ///< in the order in which they came; the last one may not be whole
+    };
+    struct Set {
+        std::optional<SetText> text;
+        std::vector<Share> shares;  ///< of each worker
+        std::unique_ptr<SetFile> file;
+        std::optional<Failure> failure;  ///< there is no file because of it
+        std::int64_t regions = 0;  ///< written before the end
+    };
+
+    /// One message, if there is one that there is memory for.
+    [[nodiscard]] bool take_from(std::size_t worker);
+    void take(std::size_t worker, std::vector<char> message);
+    /// Writes what it can, so that `bytes` more fit. False: they do not, and nothing can be written yet.
+    [[nodiscard]] bool make_room(std::int64_t bytes);
+    void go_on();
+    void create(Set& set);
+    [[nodiscard]] Set& set_of(std::int64_t number);
+    [[nodiscard]] bool has_begun(const Set& set) const;
+    [[nodiscard]] bool is_whole(const Set& set) const;
+    /// Everything of the set that is here and whole, in the order of fields and parts.
+    [[nodiscard]] std::vector<Block> collect(Set& set);
+    void write_some(Set& set);
+    void finish(std::int64_t number);
+    void tell(std::int64_t number, const std::optional<Failure>& failure);
+    [[nodiscard]] std::vector<char> memory(std::int64_t bytes);
+
+    MPI_Comm all_, delegates_;
+    std::vector<int> workers_;
+    std::int64_t most_bytes_, held_bytes_ = 0;
+    std::vector<bool> left_;
+    std::map<std::int64_t, Set> sets_;
+    std::int64_t next_ = 0;                ///< the set that is created or finished next
+    std::vector<std::vector<char>> spare_; ///< memory of blocks that are written, whose pages are there already
+    std::vector<std::pair<MPI_Request, std::unique_ptr<std::string>>> told_;
+};
+
+}  // namespace ioweir::partition

@@ -1,0 +1,149 @@
+#include "partition/hand_over.hpp"
+
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace ioweir::partition {
+namespace {
+
+constexpr std::int64_t most_message = std::int64_t{64} << 20;
+constexpr std::int64_t header_bytes = sizeof(Wire);
+constexpr std::int64_t least_room = 4096;
+
+}  // namespace
+
+void Patience::wait() {
+    constexpr int most_us = 1000;
+    if (us_ == 0) {
+        ::sched_yield();
+    } else {
+        const timespec time{0, us_ * 1000};
+        ::nanosleep(&time, nullptr);
+    }
+    us_ = std::min(most_us, us_ * 2 + 1);
+}
+
+HandOver::HandOver(MPI_Comm comm, int delegate, std::int64_t room)
+    : comm_(comm), delegate_(delegate), room_(std::max(room, least_room)), memory_(new char[static_cast<std::size_t>(room_)]) {
+    // Its pages are made now rather than while the program waits.
+    std::memset(memory_.get(), 0, static_cast<std::size_t>(room_));
+}
+
+HandOver::~HandOver() { drain(); }
+
+void HandOver::drain() {
+    while (!sent_.empty()) collect(true);
+}
+
+void HandOver::collect(bool waits) {
+    Patience patience;
+    while (!sent_.empty()) {
+        int done = 0;
+        MPI_Test(&sent_.front().request, &done, MPI_STATUS_IGNORE);
+        if (done != 0) {
+            tail_ = sent_.front().end;
+            sent_.pop_front();
+            waits = false;
+            continue;
+        }
+        if (!waits) break;
+        patience.wait();
+    }
+    if (sent_.empty()) head_ = tail_ = 0;
+}
+
+char* HandOver::take(std::int64_t bytes) {
+    for (;;) {
+        // One byte stays free, so that head_ == tail_ means that nothing is on its way.
+        if (head_ >= tail_) {
+            if (head_ + bytes <= room_) break;
+            if (bytes < tail_) {
+                head_ = 0;
+                break;
+            }
+        } else if (head_ + bytes < tail_) {
+            break;
+        }
+        collect(true);
+    }
+    return memory_.get() + std::exchange(head_, head_ + bytes);
+}
+
+void HandOver::post(char* from, const Wire& wire) {
+    std::memcpy(from, &wire, sizeof wire);
+    // Synchronous: it ends when the delegate takes it. Else small messages would pile up in the delegate's MPI library, beyond any bound.
+    Sent sent;
+    MPI_Issend(from, static_cast<int>(header_bytes + wire.bytes), MPI_BYTE, delegate_, static_cast<int>(wire.kind), comm_,
+               &sent.request);
+    sent.end = from - memory_.get() + header_bytes + wire.bytes;
+    sent_.push_back(sent);
+}
+
+void HandOver::send(Wire wire, const void* data, std::int64_t bytes) {
+    collect(false);
+    wire.bytes = bytes;
+    char* const place = take(header_bytes + bytes);
+    if (bytes > 0) std::memcpy(place + header_bytes, data, static_cast<std::size_t>(bytes));
+    post(place, wire);
+}
+
+void HandOver::send_block(Wire wire, const std::string& header, const void* items, std::int64_t bytes) {
+    collect(false);
+    const std::int64_t all = std::ssize(header) + bytes;
+    const std::int64_t most = std::min(most_message, room_ / 2 - header_bytes);
+    wire.number = all;
+    for (std::int64_t done = 0; done < all;) {
+        wire.bytes = std::min(all - done, most);
+        char* const place = take(header_bytes + wire.bytes);
+        char* to = place + header_bytes;
+        const std::int64_t of_header = std::clamp<std::int64_t>(std::ssize(header) - done, 0, wire.bytes);
+        if (of_header > 0) to = std::copy_n(header.data() + done, of_header, to);
+        const std::int64_t of_items = wire.bytes - of_header;
+        if (of_items > 0)
+            std::memcpy(to, static_cast<const char*>(items) + (done + of_header - std::ssize(header)),
+                        static_cast<std::size_t>(of_items));
+        if (done > 0) {
+            wire.kind = Message::more;
+            wire.number = done;
+        }
+        post(place, wire);
+        done += wire.bytes;
+    }
+}
+
+void HandOver::take_result() {
+    MPI_Status status;
+    MPI_Probe(delegate_, static_cast<int>(Message::result), comm_, &status);
+    int bytes = 0;
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    std::string message(static_cast<std::size_t>(bytes), '\0');
+    MPI_Recv(message.data(), bytes, MPI_BYTE, delegate_, static_cast<int>(Message::result), comm_, MPI_STATUS_IGNORE);
+    Wire wire;
+    std::memcpy(&wire, message.data(), sizeof wire);
+    ++told_;
+    if (wire.code != 0 && !failure_)
+        failure_ = Failure{wire.code, parse_lines(message.substr(sizeof wire))};
+}
+
+std::optional<Failure> HandOver::results(std::int64_t sets) {
+    Patience patience;
+    for (;;) {
+        int there = 0;
+        MPI_Iprobe(delegate_, static_cast<int>(Message::result), comm_, &there, MPI_STATUS_IGNORE);
+        if (there != 0) {
+            take_result();
+            patience.reset();
+            continue;
+        }
+        if (told_ >= sets) break;
+        collect(false);
+        patience.wait();
+    }
+    return std::exchange(failure_, std::nullopt);
+}
+
+}  // namespace ioweir::partition

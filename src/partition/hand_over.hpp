@@ -1,0 +1,67 @@
+// The worker's side of rbIO: blocks are copied into memory of ours and sent from there, so that the program goes on at once with its own.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "mpi/mpi.hpp"
+#include "partition/agreement.hpp"
+#include "partition/wire.hpp"
+
+namespace ioweir::partition {
+
+class HandOver {
+public:
+    /// `delegate`: its rank in `comm`, which must outlive this. `room`: bytes that may be on their way.
+    HandOver(MPI_Comm comm, int delegate, std::int64_t room);
+    ~HandOver();
+    HandOver(const HandOver&) = delete;
+    HandOver& operator=(const HandOver&) = delete;
+
+    /// Copies `data`, and returns when there was room for all of it: the delegate takes no more than it has memory for. `wire.bytes` is filled in.
+    void send(Wire wire, const void* data, std::int64_t bytes);
+    /// A block: its header and its items, in as many messages as it takes.
+    void send_block(Wire wire, const std::string& header, const void* items, std::int64_t bytes);
+    /// Until the delegate has told of `sets` sets in all, or without waiting for those that it has told of by now. What failed first, once.
+    [[nodiscard]] std::optional<Failure> results(std::int64_t sets);
+    [[nodiscard]] std::optional<Failure> results() { return results(0); }
+    /// Until everything is with the delegate.
+    void drain();
+    [[nodiscard]] std::int64_t room() const { return room_; }
+
+private:
+    struct Sent {
+        MPI_Request request = MPI_REQUEST_NULL;
+        std::int64_t end = 0;  ///< behind its bytes in memory_
+    };
+    /// `bytes` that lie together in memory_.
+    [[nodiscard]] char* take(std::int64_t bytes);
+    void post(char* from, const Wire& wire);
+    /// Lets go of what the delegate has taken; `waits`: of the oldest in any case.
+    void collect(bool waits);
+    void take_result();
+
+    MPI_Comm comm_;
+    int delegate_;
+    std::int64_t room_;
+    std::unique_ptr<char[]> memory_;
+    std::int64_t head_ = 0, tail_ = 0;  ///< what is on its way: [tail_, head_), or, where head_ < tail_, to the end and from the beginning
+    std::deque<Sent> sent_;
+    std::int64_t told_ = 0;
+    std::optional<Failure> failure_;
+};
+
+/// Sleeps longer and longer, a millisecond at most: who waits takes no processor from who works.
+class Patience {
+public:
+    void wait();
+    void reset() { us_ = 0; }
+
+private:
+    int us_ = 0;
+};
+
+}  // namespace ioweir::partition

@@ -1,0 +1,103 @@
+// Ranks divided into workers and delegates (rbIO), and the sets that workers hand over. Source: Liu et al., section 2.2.
+// What does not live here: messages (hand_over.hpp, delegate.hpp), files (set_file.hpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "partition/hand_over.hpp"
+#include "partition/set_file.hpp"
+
+namespace ioweir::partition {
+
+/// Which rank serves which: ranks in the order of nodes are cut into groups of consecutive ones, as level as can be, and the first of each is the delegate of the
+/// others. So delegates are spread over nodes, and near their workers. Pure.
+struct Roles {
+    std::vector<int> order;     ///< ranks, node by node
+    std::int64_t delegates = 1;
+    /// Of the rank at a place of `order`.
+    [[nodiscard]] std::int64_t group_of(std::int64_t place) const;
+    [[nodiscard]] std::vector<int> ranks_of(std::int64_t group) const;  ///< the delegate first
+};
+/// `node_of_rank`: any numbers that are equal on one node.
+[[nodiscard]] Roles roles_of(const std::vector<int>& node_of_rank, std::int64_t delegates);
+
+class Service {
+public:
+    /// Collective over `comm`. delegates: 1 to half of the ranks; 0: one for each 64 ranks, and at least one a node.
+    [[nodiscard]] static std::optional<Failure> split(MPI_Comm comm, std::int64_t delegates, MPI_Info info,
+                                                      std::unique_ptr<Service>& made);
+    ~Service();
+    Service(const Service&) = delete;
+    Service& operator=(const Service&) = delete;
+
+    [[nodiscard]] bool is_delegate() const { return is_delegate_; }
+    /// Of the workers, on workers; freed with the service.
+    [[nodiscard]] MPI_Comm workers() const { return is_delegate_ ? MPI_COMM_NULL : own_; }
+    [[nodiscard]] std::int64_t delegates() const { return roles_.delegates; }
+    [[nodiscard]] const ServiceOptions& options() const { return options_; }
+
+    /// On delegates: until all workers have left. Collective over them.
+    void serve();
+    /// On workers: until the storage has all sets that this one has ended. What failed first since it was last told.
+    [[nodiscard]] std::optional<Failure> wait();
+    /// On workers: no more sets. What wait() says.
+    [[nodiscard]] std::optional<Failure> leave();
+
+    HandOver& hand_over() { return *hand_over_; }
+    /// Numbers of sets, the same on all workers, for they begin them together.
+    [[nodiscard]] std::int64_t begin_set() { return begun_++; }
+    void end_set() { ++ended_; }
+
+private:
+    Service(MPI_Comm all, Roles roles, ServiceOptions options);
+
+    MPI_Comm all_;
+    Roles roles_;
+    ServiceOptions options_;
+    bool is_delegate_ = false;
+    std::vector<int> served_;           ///< on delegates: ranks of workers
+    MPI_Comm own_ = MPI_COMM_NULL;      ///< all delegates, or all workers in the order of their delegates
+    std::unique_ptr<HandOver> hand_over_;
+    bool gone_ = false;
+    std::int64_t begun_ = 0, ended_ = 0;
+};
+
+/// A set that a worker writes through its delegate.
+class HandedSet final : public SetWriter {
+public:
+    /// Collective over the workers. files 0: one for each delegate.
+    [[nodiscard]] static std::optional<Failure> create(Service& service, const Wanted& wanted, MPI_Info info,
+                                                       std::unique_ptr<HandedSet>& made);
+    /// Local. Also an earlier set's failure, if it was not told yet.
+    [[nodiscard]] std::optional<Failure> write(std::int64_t field, std::int64_t part, const BlockHeader& header,
+                                               const void* items, std::optional<Failure> mine) override;
+    /// Local.
+    [[nodiscard]] std::optional<Failure> close() override { return end(false); }
+    void abandon() override { (void)end(true); }
+
+    [[nodiscard]] const WriteFigures& figures() const override { return figures_; }
+    [[nodiscard]] const std::vector<std::string>& fields() const override { return wanted_.fields; }
+    [[nodiscard]] std::int64_t parts() const override { return wanted_.parts; }
+    [[nodiscard]] std::int64_t global_part(std::int64_t part) const override { return first_part_ + part + 1; }
+    [[nodiscard]] bool is_written(std::int64_t field, std::int64_t part) const override;
+    [[nodiscard]] std::int64_t step() const override { return wanted_.step; }
+    [[nodiscard]] std::int64_t files() const override { return wanted_.files; }
+    [[nodiscard]] std::int64_t all_parts() const override { return all_parts_; }
+
+private:
+    /// `given_up`: the set shall not appear.
+    [[nodiscard]] std::optional<Failure> end(bool given_up);
+    HandedSet(Service& service, Wanted wanted) : service_(service), wanted_(std::move(wanted)) {}
+
+    Service& service_;
+    Wanted wanted_;
+    std::int64_t number_ = 0, blocks_ = 0, first_part_ = 0, all_parts_ = 0;
+    std::vector<std::vector<bool>> given_;
+    std::optional<Failure> failure_;  ///< the first one of this worker's
+    WriteFigures figures_;
+};
+
+}  // namespace ioweir::partition

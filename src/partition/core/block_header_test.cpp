@@ -55,7 +55,7 @@ RC_GTEST_PROP(BlockHeader, ForeignBytesAreAnErrorOrAHeader, ()) {
 TEST(BlockHeader, IsTheTextOfTheFormat) {
     const std::string text = encode_block_header({"solution", 17, 120, {3, 5, 10}}).value();
     EXPECT_EQ(text.substr(0, text.find('\0')), "\nsolution@17 : < 121 > 3 5 10 \n");
-    EXPECT_EQ(std::count(text.begin(), text.end(), '\0'), 1024 - 32);
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\0'), 1024 - 31);
     const std::string empty = encode_block_header({"solution", 1, 0, {}}).value();
     EXPECT_EQ(empty.substr(0, empty.find('\0')), "\nsolution@1 : < 0 > \n");
     EXPECT_EQ(encode_serial_line({"number of nodes", 0, 0, {7}}), "number of nodes : < 0 > 7\n");

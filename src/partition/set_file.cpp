@@ -167,7 +167,7 @@ void SetFile::move(const std::vector<MemoryPiece>& pieces, std::int64_t offset, 
     }
     ++figures.calls;
     remember(of_mpi(result, "a set cannot be written", path_));
-    if (result != MPI_SUCCESS) return;
+    if (result != MPI_SUCCESS || bytes == 0) return;  // ROMIO leaves the status of nothing as it was
     MPI_Count moved = 0;
     MPI_Get_elements_x(&status, MPI_BYTE, &moved);
     if (moved != bytes)

@@ -69,7 +69,7 @@ int ioweir_set_write_header(ioweir_set *set, const char *field, int64_t part, in
                             int n_parameters, const int64_t *parameters);
 int ioweir_set_write_block(ioweir_set *set, const char *field, int64_t part, const void *data);
 
-/* Figures of a set that is being written or was just closed, of this rank. */
+/* Figures of a set that is being written, of this rank, so far; of the last one that this thread has closed where `set` is NULL. */
 typedef struct ioweir_figures {
     int64_t useful_bytes; /* headers and items */
     int64_t padded_bytes; /* written besides, to fill blocks */

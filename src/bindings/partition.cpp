@@ -53,6 +53,8 @@ nb::object describe_set(const std::string& path) {
 
 void bind_partition(nb::module_& m) {
     m.def("describe_set", &describe_set, nb::arg("path"),
-          "What a set of partitioned files has, and what is wrong with it (`problems`); None for a path that is no set's by its name.");
-    m.def("unfinished_sets", &unfinished_at, nb::arg("base"), "Hidden names of sets that are being written, or were when their job died.");
+          "What a set of partitioned files has, and what is wrong with it (`problems`); None for a path that is no "
+          "set's by its name.");
+    m.def("unfinished_sets", &unfinished_at, nb::arg("base"),
+          "Hidden names of sets that are being written, or were when their job died.");
 }

@@ -14,9 +14,9 @@
 using ioweir::Error;
 using ioweir::partition::BlockHeader;
 using ioweir::partition::Failure;
+using ioweir::partition::HandedSet;
 using ioweir::partition::ItemType;
 using ioweir::partition::ReadSet;
-using ioweir::partition::HandedSet;
 using ioweir::partition::Service;
 using ioweir::partition::SetWriter;
 using ioweir::partition::Wanted;
@@ -37,6 +37,11 @@ namespace {
 std::string& last_text() {
     thread_local std::string text = "no error";
     return text;
+}
+
+ioweir::partition::WriteFigures& last_figures() {
+    thread_local ioweir::partition::WriteFigures figures;
+    return figures;
 }
 
 int fail(const Failure& failure) {
@@ -84,16 +89,18 @@ std::int64_t number_of(const std::vector<std::string>& fields, const std::string
     return -1;
 }
 
-Wanted wanted_of(const char* base, int64_t step, int64_t parts, int64_t files, int n_fields, const char* const* fields) {
+Wanted wanted_of(const char* base, int64_t step, int64_t parts, int64_t files, int n_fields,
+                 const char* const* fields) {
     Wanted wanted{base != nullptr ? base : "", step, parts, files, {}};
-    for (int i = 0; i < n_fields && fields != nullptr; ++i) wanted.fields.emplace_back(fields[i] != nullptr ? fields[i] : "");
+    for (int i = 0; i < n_fields && fields != nullptr; ++i)
+        wanted.fields.emplace_back(fields[i] != nullptr ? fields[i] : "");
     return wanted;
 }
 
 /// What is wrong with a block's arguments; else its header and the number of its field.
-std::optional<Failure> describe(const SetWriter& set, const char* field, std::int64_t part, int type, std::int64_t items,
-                                int n_parameters, const std::int64_t* parameters, BlockHeader& header,
-                                std::int64_t& number) {
+std::optional<Failure> describe(const SetWriter& set, const char* field, std::int64_t part, int type,
+                                std::int64_t items, int n_parameters, const std::int64_t* parameters,
+                                BlockHeader& header, std::int64_t& number) {
     const std::string name = field != nullptr ? field : "";
     number = number_of(set.fields(), name);
     if (number < 0) {
@@ -113,7 +120,8 @@ std::optional<Failure> describe(const SetWriter& set, const char* field, std::in
     if (items < 0 || __builtin_mul_overflow(items, *size, &bytes) || bytes > INT64_MAX / 2)
         return argument("a number of items that cannot be", std::to_string(items), "0 or more");
     if (n_parameters < 0 || (n_parameters > 0 && parameters == nullptr))
-        return argument("a number of parameters that cannot be", std::to_string(n_parameters), "0 or more, and where they are");
+        return argument("a number of parameters that cannot be", std::to_string(n_parameters),
+                        "0 or more, and where they are");
     header = {name, set.global_part(part), bytes, {}};
     if (n_parameters > 0) header.parameters.assign(parameters, parameters + n_parameters);
     return std::nullopt;
@@ -131,29 +139,34 @@ IOWEIR_API int ioweir_set_create(MPI_Comm comm, const char* base, int64_t step, 
     *set = nullptr;
     return guarded([&] {
         std::unique_ptr<WriteSet> written;
-        if (auto failure = WriteSet::create(comm, wanted_of(base, step, parts, files, n_fields, fields), info, written)) return fail(failure);
-        *set = new ioweir_set{std::move(written), nullptr, {}};
-        return static_cast<int>(IOWEIR_SUCCESS);
-    });
-}
-
-IOWEIR_API int ioweir_set_create_by(ioweir_service* service, const char* base, int64_t step, int64_t parts, int64_t files,
-                                    int n_fields, const char* const* fields, MPI_Info info, ioweir_set** set) {
-    if (set == nullptr) return wrong("no place for the set", "NULL", "give an ioweir_set **");
-    *set = nullptr;
-    if (service == nullptr || service->service->is_delegate())
-        return wrong("no worker's service", "", "give what ioweir_split() gave to a worker");
-    return guarded([&] {
-        std::unique_ptr<HandedSet> written;
-        if (auto failure = HandedSet::create(*service->service, wanted_of(base, step, parts, files, n_fields, fields), info, written))
+        if (auto failure = WriteSet::create(comm, wanted_of(base, step, parts, files, n_fields, fields), info, written))
             return fail(failure);
         *set = new ioweir_set{std::move(written), nullptr, {}};
         return static_cast<int>(IOWEIR_SUCCESS);
     });
 }
 
-IOWEIR_API int ioweir_split(MPI_Comm comm, int64_t delegates, MPI_Info info, MPI_Comm* workers, ioweir_service** service) {
-    if (service == nullptr || workers == nullptr) return wrong("no place for the service or the workers", "NULL", "give both");
+IOWEIR_API int ioweir_set_create_by(ioweir_service* service, const char* base, int64_t step, int64_t parts,
+                                    int64_t files, int n_fields, const char* const* fields, MPI_Info info,
+                                    ioweir_set** set) {
+    if (set == nullptr) return wrong("no place for the set", "NULL", "give an ioweir_set **");
+    *set = nullptr;
+    if (service == nullptr || service->service->is_delegate())
+        return wrong("no worker's service", "", "give what ioweir_split() gave to a worker");
+    return guarded([&] {
+        std::unique_ptr<HandedSet> written;
+        if (auto failure = HandedSet::create(*service->service, wanted_of(base, step, parts, files, n_fields, fields),
+                                             info, written))
+            return fail(failure);
+        *set = new ioweir_set{std::move(written), nullptr, {}};
+        return static_cast<int>(IOWEIR_SUCCESS);
+    });
+}
+
+IOWEIR_API int ioweir_split(MPI_Comm comm, int64_t delegates, MPI_Info info, MPI_Comm* workers,
+                            ioweir_service** service) {
+    if (service == nullptr || workers == nullptr)
+        return wrong("no place for the service or the workers", "NULL", "give both");
     *service = nullptr;
     *workers = MPI_COMM_NULL;
     return guarded([&] {
@@ -183,9 +196,8 @@ IOWEIR_API int ioweir_service_wait(ioweir_service* service) {
 IOWEIR_API int ioweir_service_end(ioweir_service** service) {
     if (service == nullptr || *service == nullptr) return wrong("no service", "NULL", "give what ioweir_split() gave");
     const std::unique_ptr<ioweir_service> mine(std::exchange(*service, nullptr));
-    return guarded([&] {
-        return mine->service->is_delegate() ? static_cast<int>(IOWEIR_SUCCESS) : fail(mine->service->leave());
-    });
+    return guarded(
+        [&] { return mine->service->is_delegate() ? static_cast<int>(IOWEIR_SUCCESS) : fail(mine->service->leave()); });
 }
 
 IOWEIR_API int ioweir_set_write(ioweir_set* set, const char* field, int64_t part, int type, int64_t items,
@@ -195,7 +207,8 @@ IOWEIR_API int ioweir_set_write(ioweir_set* set, const char* field, int64_t part
         BlockHeader header;
         std::int64_t number = -1;
         auto mine = describe(*set->write, field, part, type, items, n_parameters, parameters, header, number);
-        if (!mine && header.bytes > 0 && data == nullptr) mine = argument("no data", "NULL", "give where the items are");
+        if (!mine && header.bytes > 0 && data == nullptr)
+            mine = argument("no data", "NULL", "give where the items are");
         return fail(set->write->write(number, part, header, data, mine));
     });
 }
@@ -206,7 +219,8 @@ IOWEIR_API int ioweir_set_write_header(ioweir_set* set, const char* field, int64
     return guarded([&] {
         BlockHeader header;
         std::int64_t number = -1;
-        if (auto mine = describe(*set->write, field, part, type, items, n_parameters, parameters, header, number)) return fail(mine);
+        if (auto mine = describe(*set->write, field, part, type, items, n_parameters, parameters, header, number))
+            return fail(mine);
         if (part != IOWEIR_NO_PART) set->kept[{header.field, part}] = header;
         return static_cast<int>(IOWEIR_SUCCESS);
     });
@@ -221,7 +235,8 @@ IOWEIR_API int ioweir_set_write_block(ioweir_set* set, const char* field, int64_
         std::optional<Failure> mine;
         const auto kept = set->kept.find({name, part});
         if (part != IOWEIR_NO_PART && kept == set->kept.end()) {
-            mine = argument("a block without a header", name + ", part " + std::to_string(part), "call ioweir_set_write_header() first");
+            mine = argument("a block without a header", name + ", part " + std::to_string(part),
+                            "call ioweir_set_write_header() first");
         } else if (part != IOWEIR_NO_PART) {
             header = kept->second;
             set->kept.erase(kept);
@@ -232,8 +247,9 @@ IOWEIR_API int ioweir_set_write_block(ioweir_set* set, const char* field, int64_
 }
 
 IOWEIR_API int ioweir_set_figures(const ioweir_set* set, ioweir_figures* figures) {
-    if (set == nullptr || !set->write || figures == nullptr) return not_writing();
-    const auto& known = set->write->figures();
+    if (figures == nullptr) return wrong("no place for the figures", "NULL", "give an ioweir_figures *");
+    if (set != nullptr && !set->write) return not_writing();
+    const auto& known = set != nullptr ? set->write->figures() : last_figures();
     *figures = {known.useful_bytes, known.padded_bytes, known.write_ns, known.calls};
     return IOWEIR_SUCCESS;
 }
@@ -241,7 +257,12 @@ IOWEIR_API int ioweir_set_figures(const ioweir_set* set, ioweir_figures* figures
 IOWEIR_API int ioweir_set_close(ioweir_set** set) {
     if (set == nullptr || *set == nullptr) return wrong("no set", "NULL", "give one that is open");
     const std::unique_ptr<ioweir_set> mine(std::exchange(*set, nullptr));
-    return guarded([&] { return mine->write ? fail(mine->write->close()) : static_cast<int>(IOWEIR_SUCCESS); });
+    return guarded([&] {
+        if (!mine->write) return static_cast<int>(IOWEIR_SUCCESS);
+        const auto failure = mine->write->close();
+        last_figures() = mine->write->figures();
+        return fail(failure);
+    });
 }
 
 IOWEIR_API int ioweir_set_abandon(ioweir_set** set) {

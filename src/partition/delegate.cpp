@@ -23,10 +23,11 @@ const char* name_of(WriteCalls calls) {
 
 std::string to_text(const SetText& set) {
     const Options& options = set.options;
-    std::string text = set.wanted.base + "\n" + std::to_string(set.wanted.step) + " " + std::to_string(set.wanted.parts) + " " +
-                       std::to_string(set.wanted.files) + " " + name_of(options.calls) + " " +
-                       std::to_string(options.block_bytes) + " " + (options.directories ? "1" : "0") + " " +
-                       (options.replaces ? "1" : "0") + " " + (options.durable ? "1" : "0") + "\n";
+    std::string text = set.wanted.base + "\n" + std::to_string(set.wanted.step) + " " +
+                       std::to_string(set.wanted.parts) + " " + std::to_string(set.wanted.files) + " " +
+                       name_of(options.calls) + " " + std::to_string(options.block_bytes) + " " +
+                       (options.directories ? "1" : "0") + " " + (options.replaces ? "1" : "0") + " " +
+                       (options.durable ? "1" : "0") + "\n";
     for (const std::string& field : set.wanted.fields) text += field + "\n";
     return text;
 }
@@ -48,7 +49,11 @@ SetText parse_set(const std::string& text) {
 }
 
 Delegate::Delegate(MPI_Comm all, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes)
-    : all_(all), delegates_(delegates), workers_(std::move(workers)), most_bytes_(memory_bytes), left_(workers_.size(), false) {}
+    : all_(all),
+      delegates_(delegates),
+      workers_(std::move(workers)),
+      most_bytes_(memory_bytes),
+      left_(workers_.size(), false) {}
 
 Delegate::Set& Delegate::set_of(std::int64_t number) {
     Set& set = sets_[number];
@@ -70,7 +75,8 @@ void Delegate::serve() {
     Patience patience;
     while (std::find(left_.begin(), left_.end(), false) != left_.end() || !sets_.empty()) {
         bool any = false;
-        for (std::size_t worker = 0; worker < workers_.size(); ++worker) any = (!left_[worker] && take_from(worker)) || any;
+        for (std::size_t worker = 0; worker < workers_.size(); ++worker)
+            any = (!left_[worker] && take_from(worker)) || any;
         if (any)
             patience.reset();
         else
@@ -144,7 +150,8 @@ void Delegate::take(std::size_t worker, std::vector<char> message) {
         case Message::end:
             share.promised = wire.number;
             if (wire.code != 0 && !share.failure)
-                share.failure = Failure{wire.code, parse_lines(std::string(behind, static_cast<std::size_t>(wire.bytes)))};
+                share.failure =
+                    Failure{wire.code, parse_lines(std::string(behind, static_cast<std::size_t>(wire.bytes)))};
             break;
         default:
             break;
@@ -192,9 +199,8 @@ std::vector<Delegate::Block> Delegate::collect(Set& set) {
         }
         first += share.parts;
     }
-    std::sort(all.begin(), all.end(), [](const Block& a, const Block& b) {
-        return std::pair(a.field, a.part) < std::pair(b.field, b.part);
-    });
+    std::sort(all.begin(), all.end(),
+              [](const Block& a, const Block& b) { return std::pair(a.field, a.part) < std::pair(b.field, b.part); });
     return all;
 }
 
@@ -202,7 +208,8 @@ namespace {
 
 std::vector<MemoryPiece> pieces_of(const auto& blocks) {
     std::vector<MemoryPiece> pieces;
-    for (const auto& block : blocks) pieces.push_back({block.bytes.data() + wire_bytes, std::ssize(block.bytes) - wire_bytes});
+    for (const auto& block : blocks)
+        pieces.push_back({block.bytes.data() + wire_bytes, std::ssize(block.bytes) - wire_bytes});
     return pieces;
 }
 
@@ -217,7 +224,8 @@ void Delegate::write_some(Set& set) {
         const std::int64_t unit = set.text->options.block_bytes;
         const std::int64_t offset = set.file->region(set.regions++, ceil_divide(most_bytes_, unit) * unit);
         std::int64_t at = offset;
-        for (std::size_t i = 0; i < blocks.size(); at += pieces[i++].bytes) set.file->place(blocks[i].field, blocks[i].part, at);
+        for (std::size_t i = 0; i < blocks.size(); at += pieces[i++].bytes)
+            set.file->place(blocks[i].field, blocks[i].part, at);
         set.file->move(pieces, offset, WriteCalls::independent);
     }
     for (Block& block : blocks) {
@@ -236,7 +244,8 @@ void Delegate::finish(std::int64_t number) {
         set.file->end_regions();
         std::int64_t at = set.file->take_room(total(pieces));
         const std::int64_t offset = at;
-        for (std::size_t i = 0; i < blocks.size(); at += pieces[i++].bytes) set.file->place(blocks[i].field, blocks[i].part, at);
+        for (std::size_t i = 0; i < blocks.size(); at += pieces[i++].bytes)
+            set.file->place(blocks[i].field, blocks[i].part, at);
         set.file->move(pieces, offset, set.text->options.calls);
         failure = set.file->close();
     }
@@ -260,8 +269,8 @@ void Delegate::tell(std::int64_t number, const std::optional<Failure>& failure) 
         auto message = std::make_unique<std::string>(reinterpret_cast<const char*>(&wire), sizeof wire);
         *message += text;
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Isend(message->data(), static_cast<int>(message->size()), MPI_BYTE, worker, static_cast<int>(Message::result),
-                  all_, &request);
+        MPI_Isend(message->data(), static_cast<int>(message->size()), MPI_BYTE, worker,
+                  static_cast<int>(Message::result), all_, &request);
         told_.emplace_back(request, std::move(message));
     }
     std::erase_if(told_, [](auto& one) {

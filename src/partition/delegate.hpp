@@ -33,8 +33,8 @@ public:
 private:
     struct Block {
         std::int64_t field = 0, part = 0;  ///< part: of this delegate
-        std::vector<char> bytes;  ///< behind a Wire
-        std::int64_t there = 0;   ///< of them, the Wire counted
+        std::vector<char> bytes;           ///< behind a Wire
+        std::int64_t there = 0;            ///< of them, the Wire counted
         [[nodiscard]] bool is_whole() const { return there == std::ssize(bytes); }
     };
     /// One set of one worker.
@@ -51,7 +51,7 @@ private:
         std::vector<Share> shares;  ///< of each worker
         std::unique_ptr<SetFile> file;
         std::optional<Failure> failure;  ///< there is no file because of it
-        std::int64_t regions = 0;  ///< written before the end
+        std::int64_t regions = 0;        ///< written before the end
     };
 
     /// One message, if there is one that there is memory for.
@@ -76,8 +76,8 @@ private:
     std::int64_t most_bytes_, held_bytes_ = 0;
     std::vector<bool> left_;
     std::map<std::int64_t, Set> sets_;
-    std::int64_t next_ = 0;                ///< the set that is created or finished next
-    std::vector<std::vector<char>> spare_; ///< memory of blocks that are written, whose pages are there already
+    std::int64_t next_ = 0;                 ///< the set that is created or finished next
+    std::vector<std::vector<char>> spare_;  ///< memory of blocks that are written, whose pages are there already
     std::vector<std::pair<MPI_Request, std::unique_ptr<std::string>>> told_;
 };
 

@@ -28,7 +28,10 @@ void Patience::wait() {
 }
 
 HandOver::HandOver(MPI_Comm comm, int delegate, std::int64_t room)
-    : comm_(comm), delegate_(delegate), room_(std::max(room, least_room)), memory_(new char[static_cast<std::size_t>(room_)]) {
+    : comm_(comm),
+      delegate_(delegate),
+      room_(std::max(room, least_room)),
+      memory_(new char[static_cast<std::size_t>(room_)]) {
     // Its pages are made now rather than while the program waits.
     std::memset(memory_.get(), 0, static_cast<std::size_t>(room_));
 }
@@ -77,8 +80,8 @@ void HandOver::post(char* from, const Wire& wire) {
     std::memcpy(from, &wire, sizeof wire);
     // Synchronous: it ends when the delegate takes it. Else small messages would pile up in the delegate's MPI library, beyond any bound.
     Sent sent;
-    MPI_Issend(from, static_cast<int>(header_bytes + wire.bytes), MPI_BYTE, delegate_, static_cast<int>(wire.kind), comm_,
-               &sent.request);
+    MPI_Issend(from, static_cast<int>(header_bytes + wire.bytes), MPI_BYTE, delegate_, static_cast<int>(wire.kind),
+               comm_, &sent.request);
     sent.end = from - memory_.get() + header_bytes + wire.bytes;
     sent_.push_back(sent);
 }
@@ -125,8 +128,7 @@ void HandOver::take_result() {
     Wire wire;
     std::memcpy(&wire, message.data(), sizeof wire);
     ++told_;
-    if (wire.code != 0 && !failure_)
-        failure_ = Failure{wire.code, parse_lines(message.substr(sizeof wire))};
+    if (wire.code != 0 && !failure_) failure_ = Failure{wire.code, parse_lines(message.substr(sizeof wire))};
 }
 
 std::optional<Failure> HandOver::results(std::int64_t sets) {

@@ -48,7 +48,9 @@ private:
     int delegate_;
     std::int64_t room_;
     std::unique_ptr<char[]> memory_;
-    std::int64_t head_ = 0, tail_ = 0;  ///< what is on its way: [tail_, head_), or, where head_ < tail_, to the end and from the beginning
+    std::int64_t
+        head_ = 0,
+        tail_ = 0;  ///< what is on its way: [tail_, head_), or, where head_ < tail_, to the end and from the beginning
     std::deque<Sent> sent_;
     std::int64_t told_ = 0;
     std::optional<Failure> failure_;

@@ -44,12 +44,10 @@ std::optional<Failure> take_bytes(const std::string& key, const std::string& tex
     return std::nullopt;
 }
 
-constexpr Named<BlockLayout> layouts[] = {{"unaligned", BlockLayout::unaligned},
-                                          {"aligned", BlockLayout::aligned},
-                                          {"auto", BlockLayout::automatic}};
-constexpr Named<WriteCalls> calls[] = {{"collective", WriteCalls::collective},
-                                       {"split", WriteCalls::split},
-                                       {"independent", WriteCalls::independent}};
+constexpr Named<BlockLayout> layouts[] = {
+    {"unaligned", BlockLayout::unaligned}, {"aligned", BlockLayout::aligned}, {"auto", BlockLayout::automatic}};
+constexpr Named<WriteCalls> calls[] = {
+    {"collective", WriteCalls::collective}, {"split", WriteCalls::split}, {"independent", WriteCalls::independent}};
 constexpr Named<bool> truths[] = {{"true", true}, {"false", false}};
 constexpr std::string_view keys[] = {"ioweir_layout",      "ioweir_block",   "ioweir_buffer", "ioweir_write",
                                      "ioweir_directories", "ioweir_replace", "ioweir_durable"};

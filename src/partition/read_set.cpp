@@ -27,7 +27,8 @@ std::vector<std::string> lines_in(const std::string& text) {
 }  // namespace
 
 Failure ReadSet::failure_of(const Error& error) {
-    const bool absent = error.what == no_set || error.what == no_complete_set || error.what == no_field || error.what == no_part;
+    const bool absent =
+        error.what == no_set || error.what == no_complete_set || error.what == no_field || error.what == no_part;
     return {absent ? IOWEIR_ERR_NOT_FOUND : IOWEIR_ERR_DAMAGED, error};
 }
 

@@ -67,7 +67,8 @@ std::optional<Failure> Service::split(MPI_Comm comm, std::int64_t delegates, MPI
         std::vector<int> different = nodes;
         std::sort(different.begin(), different.end());
         const auto count = std::unique(different.begin(), different.end()) - different.begin();
-        delegates = std::min<std::int64_t>(std::max<std::int64_t>(count, ceil_divide(std::int64_t{ranks}, 64)), ranks / 2);
+        delegates =
+            std::min<std::int64_t>(std::max<std::int64_t>(count, ceil_divide(std::int64_t{ranks}, 64)), ranks / 2);
     }
     std::optional<Failure> failure = read_options(info, options);
     if (!failure && (delegates < 1 || delegates > ranks / 2))
@@ -127,7 +128,8 @@ std::optional<Failure> HandedSet::create(Service& service, const Wanted& wanted,
     if (!failure && (mine.files < 1 || mine.files > service.delegates()))
         failure = argument("a number of files that cannot be", std::to_string(mine.files),
                            "from 1 to the number of delegates, " + std::to_string(service.delegates()));
-    if (!failure && mine.parts < 0) failure = argument("a number of parts that cannot be", std::to_string(mine.parts), "0 or more");
+    if (!failure && mine.parts < 0)
+        failure = argument("a number of parts that cannot be", std::to_string(mine.parts), "0 or more");
     if (!failure && mine.base.find('\n') != std::string::npos)
         failure = argument("a base name with a line's end", mine.base, "give another");
     if (!failure) {
@@ -167,7 +169,8 @@ std::optional<Failure> HandedSet::write(std::int64_t field, std::int64_t part, c
     if (part >= 0) {
         auto text = encode_block_header(header);
         if (!text) return Failure{IOWEIR_ERR_ARGUMENT, text.error()};
-        const std::int64_t most = service_.options().delegate_bytes - static_cast<std::int64_t>(sizeof(Wire)) - block_header_bytes;
+        const std::int64_t most =
+            service_.options().delegate_bytes - static_cast<std::int64_t>(sizeof(Wire)) - block_header_bytes;
         if (header.bytes > most)
             return argument("a block that is larger than a delegate's memory", std::to_string(header.bytes),
                             "make ioweir_delegate_memory larger than " + std::to_string(header.bytes));
@@ -193,12 +196,14 @@ std::optional<Failure> HandedSet::end(bool given_up) {
     for (std::size_t field = 0; field < given_.size() && !given_up && !failure; ++field) {
         for (std::size_t part = 0; part < given_[field].size() && !failure; ++part) {
             if (!given_[field][part])
-                failure = argument("a field that was not written for every part",
-                                   fields()[field] + ", part " + std::to_string(global_part(static_cast<std::int64_t>(part))),
-                                   "write each field of each part before the set is closed");
+                failure =
+                    argument("a field that was not written for every part",
+                             fields()[field] + ", part " + std::to_string(global_part(static_cast<std::int64_t>(part))),
+                             "write each field of each part before the set is closed");
         }
     }
-    const Failure abandoned = argument("a set that was abandoned", wanted_.base + ", step " + std::to_string(wanted_.step), "");
+    const Failure abandoned =
+        argument("a set that was abandoned", wanted_.base + ", step " + std::to_string(wanted_.step), "");
     const Failure* const told = failure ? &*failure : given_up ? &abandoned : nullptr;
     std::string text;
     if (told != nullptr) text = to_lines(told->error);

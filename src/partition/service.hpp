@@ -15,7 +15,7 @@ namespace ioweir::partition {
 /// Which rank serves which: ranks in the order of nodes are cut into groups of consecutive ones, as level as can be, and the first of each is the delegate of the
 /// others. So delegates are spread over nodes, and near their workers. Pure.
 struct Roles {
-    std::vector<int> order;     ///< ranks, node by node
+    std::vector<int> order;  ///< ranks, node by node
     std::int64_t delegates = 1;
     /// Of the rank at a place of `order`.
     [[nodiscard]] std::int64_t group_of(std::int64_t place) const;
@@ -58,8 +58,8 @@ private:
     Roles roles_;
     ServiceOptions options_;
     bool is_delegate_ = false;
-    std::vector<int> served_;           ///< on delegates: ranks of workers
-    MPI_Comm own_ = MPI_COMM_NULL;      ///< all delegates, or all workers in the order of their delegates
+    std::vector<int> served_;       ///< on delegates: ranks of workers
+    MPI_Comm own_ = MPI_COMM_NULL;  ///< all delegates, or all workers in the order of their delegates
     std::unique_ptr<HandOver> hand_over_;
     bool gone_ = false;
     std::int64_t begun_ = 0, ended_ = 0;

@@ -83,8 +83,7 @@ std::optional<Failure> SetFile::open(const Options& options, const Wanted& wante
     header_.fields = wanted.fields;
     header_.parts = shape_.parts_of_file(file).count;
     std::optional<Failure> failure;
-    const auto header_bytes =
-        master_header_bytes(std::ssize(header_.fields), std::max<std::int64_t>(1, header_.parts));
+    const auto header_bytes = master_header_bytes(std::ssize(header_.fields), std::max<std::int64_t>(1, header_.parts));
     if (!header_bytes) {
         failure = argument(header_bytes.error());
     } else {
@@ -110,7 +109,8 @@ std::optional<Failure> SetFile::open(const Options& options, const Wanted& wante
     MPI_Comm_size(of_file_, &ranks_in_file_);
     const auto parts = static_cast<std::size_t>(own_.count);
     offsets_.assign(header_.fields.size(), std::vector<std::uint64_t>(parts, 0));
-    const int result = MPI_File_open(of_file_, path_.c_str(), MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY, info, &file_);
+    const int result =
+        MPI_File_open(of_file_, path_.c_str(), MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY, info, &file_);
     if (result != MPI_SUCCESS) file_ = MPI_FILE_NULL;
     return of_mpi(result, "a file of a set cannot be made", path_);
 }
@@ -206,8 +206,7 @@ std::uint64_t SetFile::write_header() {
     }
     const std::string bytes = encode_front(header_).value() + encode_table(table);
     MPI_Status status;
-    const int result =
-        MPI_File_write_at(file_, 0, bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, &status);
+    const int result = MPI_File_write_at(file_, 0, bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, &status);
     remember(of_mpi(result, "a set's header cannot be written", path_));
     return checksum(bytes.data(), bytes.size());
 }
@@ -233,8 +232,7 @@ std::optional<Failure> SetFile::finish(std::uint64_t header_checksum, std::optio
         manifest.ranks = shape_.ranks();
         for (std::int64_t file = 0; file < shape_.files(); ++file) {
             const auto& of_first = all[static_cast<std::size_t>(shape_.ranks_of_file(file).first)];
-            manifest.files.push_back(
-                {shape_.parts_of_file(file), static_cast<std::int64_t>(of_first[0]), of_first[1]});
+            manifest.files.push_back({shape_.parts_of_file(file), static_cast<std::int64_t>(of_first[0]), of_first[1]});
         }
         if (auto problem = place_->complete(manifest)) failure = Failure{IOWEIR_ERR_IO, *problem};
     }

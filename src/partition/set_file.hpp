@@ -92,10 +92,10 @@ private:
     bool durable_ = true;
     MasterHeader header_;
     std::vector<std::vector<std::uint64_t>> offsets_;  ///< [field][own part]; 0: not written
-    std::int64_t position_ = 0;                        ///< where the next room begins: the same on all ranks of the file
-    std::int64_t regions_end_ = 0;  ///< of this rank's
-    bool had_regions_ = false;      ///< any rank of the file
-    std::optional<Failure> failure_;                   ///< the first one of this rank's
+    std::int64_t position_ = 0;       ///< where the next room begins: the same on all ranks of the file
+    std::int64_t regions_end_ = 0;    ///< of this rank's
+    bool had_regions_ = false;        ///< any rank of the file
+    std::optional<Failure> failure_;  ///< the first one of this rank's
 };
 
 }  // namespace ioweir::partition

@@ -17,8 +17,8 @@ enum class Message : std::int32_t {
 
 struct Wire {
     Message kind = Message::begin;
-    std::int32_t code = 0;    ///< result: of the failure
-    std::int64_t set = 0;     ///< from 0, in the order in which they were begun
+    std::int32_t code = 0;  ///< result: of the failure
+    std::int64_t set = 0;   ///< from 0, in the order in which they were begun
     std::int64_t field = 0;
     std::int64_t part = 0;    ///< from 0, of the worker
     std::int64_t bytes = 0;   ///< behind this, in this message

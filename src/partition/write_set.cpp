@@ -78,8 +78,7 @@ void WriteSet::choose_layout(std::int64_t first_bytes) {
     MPI_Allreduce(MPI_IN_PLACE, sum.data(), 2, MPI_INT64_T, MPI_SUM, file_->of_file());
     const std::int64_t a_block = sum[1] == 0 ? 0 : sum[0] / sum[1];
     const double of_rank = static_cast<double>(a_block) * static_cast<double>(file_->parts_of_file()) *
-                           static_cast<double>(fields().size()) /
-                           static_cast<double>(file_->ranks_of_file());
+                           static_cast<double>(fields().size()) / static_cast<double>(file_->ranks_of_file());
     options_.layout =
         of_rank >= static_cast<double>(options_.block_bytes) ? BlockLayout::aligned : BlockLayout::unaligned;
 }
@@ -132,11 +131,11 @@ std::optional<Failure> WriteSet::why_incomplete() const {
     for (std::size_t field = 0; field < given_.size(); ++field) {
         for (std::size_t part = 0; part < given_[field].size(); ++part) {
             if (!given_[field][part])
-                return Failure{IOWEIR_ERR_ARGUMENT,
-                               {"a field that was not written for every part",
-                                fields()[field] + ", part " +
-                                    std::to_string(global_part(static_cast<std::int64_t>(part))),
-                                "write each field of each part before the set is closed"}};
+                return Failure{
+                    IOWEIR_ERR_ARGUMENT,
+                    {"a field that was not written for every part",
+                     fields()[field] + ", part " + std::to_string(global_part(static_cast<std::int64_t>(part))),
+                     "write each field of each part before the set is closed"}};
         }
     }
     return std::nullopt;

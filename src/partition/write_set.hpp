@@ -51,7 +51,7 @@ private:
 
     std::unique_ptr<SetFile> file_;
     Options options_;
-    bool decided_ = false;  ///< that options_.layout is not automatic any more
+    bool decided_ = false;                  ///< that options_.layout is not automatic any more
     std::vector<std::vector<bool>> given_;  ///< [field][own part]
     std::string collected_;
     std::vector<Pending> pending_;

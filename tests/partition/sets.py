@@ -29,7 +29,9 @@ class Program:
     mpi: Mpi
     path: Path
 
-    def __call__(self, ranks: int, *words: str | int, code: int | None = 0, env: Mapping[str, str] | None = None) -> Finished:
+    def __call__(
+        self, ranks: int, *words: str | int, code: int | None = 0, env: Mapping[str, str] | None = None
+    ) -> Finished:
         """Runs it; `code` None: any."""
         finished = tracing.run(self.mpi.launch(ranks, self.path, *map(str, words)), env=env)
         return finished if code is None else finished.expect(code)

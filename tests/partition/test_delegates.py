@@ -37,7 +37,9 @@ def check(base: str, step: int, ranks: int, delegates: int, files: int, parts: s
 @pytest.mark.parametrize(("ranks", "delegates", "files"), SHAPES)
 @pytest.mark.parametrize("calls", ["collective", "independent"])
 @pytest.mark.parametrize("parts", ["2", "ragged"])
-def test_every_block_arrives(program: Program, base: str, ranks: int, delegates: int, files: int, calls: str, parts: str) -> None:
+def test_every_block_arrives(
+    program: Program, base: str, ranks: int, delegates: int, files: int, calls: str, parts: str
+) -> None:
     out = program(ranks, "hand", base, 1, 3, files, parts, delegates, f"ioweir_write={calls}").out
     assert out.count("is a delegate") == delegates
     assert "rank" in out
@@ -77,10 +79,17 @@ def test_a_set_that_is_there_is_told_later(program: Program, base: str) -> None:
 @pytest.mark.parametrize("delegates", ["3", "-1"])
 def test_numbers_of_delegates_that_cannot_be_are_refused(program: Program, base: str, delegates: str) -> None:
     out = program(4, "hand", base, 1, 1, 1, "1", delegates, code=None).out
-    assert out.count(f"split: {ARGUMENT}: ioweir: a number of delegates that cannot be: {delegates}; from 1 to half of the 4 ranks") == 4
+    assert (
+        out.count(
+            f"split: {ARGUMENT}: ioweir: a number of delegates that cannot be: {delegates}; from 1 to half of the 4 ranks"
+        )
+        == 4
+    )
 
 
 def test_more_files_than_delegates_are_refused(program: Program, base: str) -> None:
     out = program(4, "hand", base, 1, 1, 3, "1", 2, code=None).out
-    assert out.count("create: 1: ioweir: a number of files that cannot be: 3; from 1 to the number of delegates, 2") == 2
+    assert (
+        out.count("create: 1: ioweir: a number of files that cannot be: 3; from 1 to the number of delegates, 2") == 2
+    )
     assert list(Path(base).parent.iterdir()) == []

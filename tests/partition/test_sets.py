@@ -34,14 +34,18 @@ def parts_of_rank(ranks: int, parts: str) -> list[int]:
     return [rank % 3 if parts == "ragged" else int(parts) for rank in range(ranks)]
 
 
-def check_set(base: str, step: int, ranks: int, files: int, parts: str, directories: bool = True) -> list[phasta_files.PhastaFile]:
+def check_set(
+    base: str, step: int, ranks: int, files: int, parts: str, directories: bool = True
+) -> list[phasta_files.PhastaFile]:
     wanted = parts_of_files(parts_of_rank(ranks, parts), files)
     return [check_file(path, of) for path, of in zip(paths(base, step, files, directories), wanted, strict=True)]
 
 
 @pytest.mark.parametrize(("ranks", "files", "parts"), SHAPES)
 @pytest.mark.parametrize("layout", ["unaligned", "aligned"])
-def test_every_block_is_where_the_table_says(program: Program, base: str, ranks: int, files: int, parts: str, layout: str) -> None:
+def test_every_block_is_where_the_table_says(
+    program: Program, base: str, ranks: int, files: int, parts: str, layout: str
+) -> None:
     options = [f"ioweir_layout={layout}", f"ioweir_block={BLOCK}"]
     out = program(ranks, "write", base, 10, files, parts, *options).out
     check_set(base, 10, ranks, files, parts)
@@ -153,12 +157,15 @@ def _exchange(files: list[Path]) -> None:
 
 DAMAGES: Final = {
     "missing": (lambda files: files[1].unlink(), "a file of a set is missing"),
-    "cut": (_cut, "a file that is not the set's"),
+    "cut": (_cut, "no PHASTA syncIO file: a block lies outside of it"),
     "flipped": (_flip, "a file"),
     "exchanged": (_exchange, "a file that is not the set's"),
     "empty": (lambda files: files[1].write_bytes(b""), "no PHASTA syncIO file: shorter than its header"),
     "foreign": (lambda files: files[1].write_bytes(bytes(9000)), "no PHASTA syncIO file: it does not begin"),
-    "manifest": (lambda files: (files[0].parent.parent / "manifest").write_text("ioweir set 1\n"), "a damaged manifest"),
+    "manifest": (
+        lambda files: (files[0].parent.parent / "manifest").write_text("ioweir set 1\n"),
+        "a damaged manifest",
+    ),
     "no manifest": (lambda files: (files[0].parent.parent / "manifest").unlink(), "no set of that step"),
 }
 
@@ -171,7 +178,9 @@ def test_damage_is_named(program: Program, base: str, damage: str) -> None:
     change(files)
     out = program(2, "read", base, 1, code=None).out
     assert said in out, out
-    assert "rank 0 read" not in out or "0 wrong" in out.split("rank 0 read")[1].splitlines()[0] or damage in ("exchanged",)
+    assert (
+        "rank 0 read" not in out or "0 wrong" in out.split("rank 0 read")[1].splitlines()[0] or damage in ("exchanged",)
+    )
     if damage not in ("manifest", "no manifest", "exchanged"):
         assert str(files[1]) in out
 
@@ -260,7 +269,7 @@ def test_ls_and_check_know_sets(program: Program, base: str, directories: str) -
     assert (row["step"], row["parts"], row["file_parts"], row["problems"]) == (5, 6, [4, 2], [])
     _cut(files)
     out = ioweir("check", str(files[0]), code=1)
-    assert "NOT whole\n  a file that is not the set's: " + str(files[1]) in out
+    assert "NOT whole\n  no PHASTA syncIO file: a block lies outside of it: " + str(files[1]) in out
 
 
 def test_hostile_files_are_errors(program: Program, base: str) -> None:
@@ -275,7 +284,9 @@ def test_hostile_files_are_errors(program: Program, base: str) -> None:
         path = Path(f"{base}-dat.{case + 2}.1")
         data[:] = good
         for _ in range(generator.randint(1, 4)):
-            at = generator.choice([0, 13, 64, 96, 105, 128, 256, 384, 512, 640, table, table + 8, first]) + generator.randint(0, 24)
+            at = generator.choice(
+                [0, 13, 64, 96, 105, 128, 256, 384, 512, 640, table, table + 8, first]
+            ) + generator.randint(0, 24)
             data[at] = generator.choice([0, 10, 32, 45, 48, 57, 58, 62, 127, 255])
         path.write_bytes(data)
     # One job reads them all, so that this takes seconds.

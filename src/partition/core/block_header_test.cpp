@@ -36,7 +36,8 @@ RC_GTEST_PROP(BlockHeader, IsReadBackAsItWasWritten, ()) {
 RC_GTEST_PROP(BlockHeader, ForeignBytesAreAnErrorOrAHeader, ()) {
     std::string bytes = encode_block_header(any_header()).value();
     for (int i = 0; i < *rc::gen::inRange(1, 8); ++i) {
-        const auto text = static_cast<std::size_t>(std::distance(bytes.begin(), std::find(bytes.begin(), bytes.end(), '\0')));
+        const auto text =
+            static_cast<std::size_t>(std::distance(bytes.begin(), std::find(bytes.begin(), bytes.end(), '\0')));
         bytes[*rc::gen::inRange<std::size_t>(0, text + 4)] =
             *rc::gen::element<char>('\0', '\n', ':', '@', '<', '>', '-', ' ', '9', 'x', '\xff');
     }
@@ -47,8 +48,7 @@ RC_GTEST_PROP(BlockHeader, ForeignBytesAreAnErrorOrAHeader, ()) {
     }
     const BlockHeader& header = decoded.value();
     RC_ASSERT(header.bytes >= 0);
-    const std::string again =
-        header.part > 0 ? encode_block_header(header).value() : encode_serial_line(header);
+    const std::string again = header.part > 0 ? encode_block_header(header).value() : encode_serial_line(header);
     RC_ASSERT(decode_block_header(again).value() == header);
 }
 

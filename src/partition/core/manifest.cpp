@@ -12,7 +12,8 @@ namespace {
 constexpr const char* first_line = "ioweir set 1";
 
 Error bad(const std::string& why) {
-    return {"a damaged manifest of a set of partitioned files", why, "restore it from a copy, or restart from another step"};
+    return {"a damaged manifest of a set of partitioned files", why,
+            "restore it from a copy, or restart from another step"};
 }
 
 /// Nothing else may be in the line than what the pattern says: it is written again and compared.
@@ -33,8 +34,9 @@ std::string head_of(const Manifest& manifest) {
 }  // namespace
 
 std::int64_t Manifest::file_of_part(std::int64_t part) const {
-    const auto after = std::upper_bound(files.begin(), files.end(), part,
-                                        [](std::int64_t wanted, const File& file) { return wanted < file.parts.end(); });
+    const auto after = std::upper_bound(files.begin(), files.end(), part, [](std::int64_t wanted, const File& file) {
+        return wanted < file.parts.end();
+    });
     if (part < 0 || after == files.end()) return -1;
     return after - files.begin();
 }
@@ -49,7 +51,8 @@ Result<Manifest> parse_manifest(const std::string& text) {
     const auto lines = lines_of(text);
     if (!lines) return bad("its checksum is not that of its lines");
     constexpr std::size_t head_lines = 5;
-    if (lines->size() < head_lines || lines->front() != first_line) return bad("it does not begin with '" + std::string(first_line) + "'");
+    if (lines->size() < head_lines || lines->front() != first_line)
+        return bad("it does not begin with '" + std::string(first_line) + "'");
     Manifest manifest;
     manifest.complete = (*lines)[1] == "state complete";
     long long step = 0, ranks = 0, files = 0;
@@ -59,7 +62,8 @@ Result<Manifest> parse_manifest(const std::string& text) {
         return bad("its first lines say no step, ranks and files");
     manifest.step = step;
     manifest.ranks = ranks;
-    if (files != static_cast<long long>(lines->size() - head_lines)) return bad("it does not have a line for each file");
+    if (files != static_cast<long long>(lines->size() - head_lines))
+        return bad("it does not have a line for each file");
     std::int64_t part = 0;
     for (std::size_t i = head_lines; i < lines->size(); ++i) {
         long long first = 0, count = 0, bytes = 0;

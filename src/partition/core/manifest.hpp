@@ -14,8 +14,8 @@ namespace ioweir::partition {
 
 struct Manifest {
     struct File {
-        Span parts;              ///< from 0; those of one file follow those of the one before it
-        std::int64_t bytes = 0;  ///< of the file
+        Span parts;                         ///< from 0; those of one file follow those of the one before it
+        std::int64_t bytes = 0;             ///< of the file
         std::uint64_t header_checksum = 0;  ///< XXH64 of its first bytes, through the table of offsets
         friend bool operator==(const File&, const File&) = default;
     };

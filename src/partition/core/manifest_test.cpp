@@ -16,7 +16,8 @@ Manifest any_manifest() {
     std::int64_t part = 0;
     for (int i = 0; i < *rc::gen::inRange(1, 8); ++i) {
         const Span parts{part, *rc::gen::inRange<std::int64_t>(0, 5)};
-        manifest.files.push_back({parts, *rc::gen::inRange<std::int64_t>(0, INT64_MAX), *rc::gen::arbitrary<std::uint64_t>()});
+        manifest.files.push_back(
+            {parts, *rc::gen::inRange<std::int64_t>(0, INT64_MAX), *rc::gen::arbitrary<std::uint64_t>()});
         part = parts.end();
     }
     return manifest;
@@ -60,8 +61,9 @@ TEST(Manifest, LinesThatSayOtherThingsAreNamed) {
     EXPECT_EQ(said(head + "file parts 1 4 bytes 9 header 0000000000000001\n"), "what it says of file 1");
     EXPECT_EQ(said(head + "file parts 0 -4 bytes 9 header 0000000000000001\n"), "what it says of file 1");
     EXPECT_EQ(said("ioweir set 2\n"), "it does not begin with 'ioweir set 1'");
-    EXPECT_EQ(said("ioweir set 1\nstate ready\nstep 3\nranks 2\nfiles 1\nfile parts 0 4 bytes 9 header 0000000000000001\n"),
-              "line 2");
+    EXPECT_EQ(
+        said("ioweir set 1\nstate ready\nstep 3\nranks 2\nfiles 1\nfile parts 0 4 bytes 9 header 0000000000000001\n"),
+        "line 2");
 }
 
 }  // namespace

@@ -148,9 +148,9 @@ Result<MasterHeader> decode_front(std::string_view front, std::int64_t file_byte
     // Before anything is reserved for it.
     const auto least = fields == 0 ? std::optional<std::int64_t>(0) : checked_multiply(8 * fields, header.parts);
     if (!least || *least > header.bytes - table_begin)
-        return bad("its table does not fit into its header",
-                   std::to_string(fields) + " fields of " + std::to_string(header.parts) + " parts in " +
-                       std::to_string(header.bytes) + " bytes");
+        return bad("its table does not fit into its header", std::to_string(fields) + " fields of " +
+                                                                 std::to_string(header.parts) + " parts in " +
+                                                                 std::to_string(header.bytes) + " bytes");
     if (header.bytes > file_bytes)
         return bad("it is shorter than its header",
                    std::to_string(file_bytes) + " bytes of " + std::to_string(header.bytes));

@@ -21,7 +21,8 @@ MasterHeader some_header(std::size_t fields, std::int64_t parts) {
 
 /// The same file as a machine of the other byte order would have written it.
 std::string swapped_front(std::string front) {
-    for (const std::size_t at : {std::size_t{13}, std::size_t{105}}) std::reverse(front.begin() + at, front.begin() + at + 4);
+    for (const std::size_t at : {std::size_t{13}, std::size_t{105}})
+        std::reverse(front.begin() + at, front.begin() + at + 4);
     return front;
 }
 
@@ -73,7 +74,8 @@ RC_GTEST_PROP(MasterHeader, TablesAreReadBackInEitherByteOrder, ()) {
     std::string bytes = encode_table(offsets);
     RC_ASSERT(decode_table(bytes, header, file_bytes).value() == offsets);
     for (std::size_t at = 0; at < bytes.size(); at += 8)
-        std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.begin() + static_cast<std::ptrdiff_t>(at) + 8);
+        std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(at) + 8);
     header.swapped = true;
     RC_ASSERT(decode_table(bytes, header, file_bytes).value() == offsets);
 }

@@ -66,8 +66,7 @@ TEST(Shape, WhatCannotBeIsSaid) {
     EXPECT_EQ(Shape::make({1, 1, 1}, 4).error().message(),
               "a number of files that cannot be: 4; from 1 to the number of ranks, 3");
     EXPECT_EQ(Shape::make({1, 1}, 0).error().value, "0");
-    EXPECT_EQ(Shape::make({1, -2}, 1).error().message(),
-              "a number of parts that cannot be: -2 on rank 1; 0 or more");
+    EXPECT_EQ(Shape::make({1, -2}, 1).error().message(), "a number of parts that cannot be: -2 on rank 1; 0 or more");
     EXPECT_FALSE(Shape::make({INT64_MAX, 1}, 1).ok());
     EXPECT_FALSE(Shape::make({2, 1}, 1).value().is_regular());
     EXPECT_FALSE(Shape::make({1, 1, 1}, 2).value().is_regular());

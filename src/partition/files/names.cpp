@@ -56,7 +56,8 @@ Result<std::vector<std::int64_t>> steps_at(const std::string& base) {
     const std::string beginning = (slash == std::string::npos ? base : base.substr(slash + 1)) + "-dat.";
     std::error_code error;
     std::filesystem::directory_iterator entries(folder, error);
-    if (error) return Error{"no directory to look for sets in", folder + ": " + error.message(), "is the base name right?"};
+    if (error)
+        return Error{"no directory to look for sets in", folder + ": " + error.message(), "is the base name right?"};
     std::vector<std::int64_t> steps;
     for (const auto& entry : entries) {
         const std::string name = entry.path().filename().string();

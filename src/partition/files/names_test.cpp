@@ -22,8 +22,9 @@ TEST(SetName, IsFoundFromEachOfItsNames) {
 }
 
 TEST(SetName, OtherNamesAreNone) {
-    for (const char* const path : {"", "restart", "restart-dat", "restart-dat.", "restart-dat.1", "restart-dat.1.", "restart-dat.1.x",
-                                   "restart-dat.x.1", "restart-dat.1.2.3", "restart-dat.1.1/other", ".d/"})
+    for (const char* const path :
+         {"", "restart", "restart-dat", "restart-dat.", "restart-dat.1", "restart-dat.1.", "restart-dat.1.x",
+          "restart-dat.x.1", "restart-dat.1.2.3", "restart-dat.1.1/other", ".d/"})
         EXPECT_FALSE(set_of_path(path).has_value()) << path;
 }
 

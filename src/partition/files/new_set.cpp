@@ -66,8 +66,7 @@ Result<NewSet> NewSet::begin(SetName name, std::int64_t files, bool replaces) {
         const SetName other{name.base, name.step, directories};
         const std::string path = directories ? other.directory() : other.file(0);
         if (!is_there(path)) continue;
-        if (!replaces)
-            return Error{set_is_there, path, "write another step, or ask for it to be replaced"};
+        if (!replaces) return Error{set_is_there, path, "write another step, or ask for it to be replaced"};
         if (directories != name.directories)
             return Error{"a set of that step is there in the other layout", path,
                          "remove it, or write it in the layout that it has"};
@@ -142,7 +141,8 @@ std::vector<std::string> unfinished_at(const std::string& base) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(directory_of(base), error)) {
         const std::string name = entry.path().filename().string();
-        if (name.starts_with(beginning) && name.find(".new-") != std::string::npos) found.push_back(entry.path().string());
+        if (name.starts_with(beginning) && name.find(".new-") != std::string::npos)
+            found.push_back(entry.path().string());
     }
     return found;
 }

@@ -26,12 +26,13 @@ Error of_file(const std::string& path, const Error& error) {
 }
 
 Error cannot_read(const std::string& path, std::int64_t got) {
-    return {"a file cannot be read", path + ": " + (got < 0 ? std::strerror(static_cast<int>(-got)) : "it has become shorter"),
-            ""};
+    return {"a file cannot be read",
+            path + ": " + (got < 0 ? std::strerror(static_cast<int>(-got)) : "it has become shorter"), ""};
 }
 
 void swap_items(unsigned char* data, std::int64_t bytes, std::int64_t item_bytes) {
-    for (std::int64_t at = 0; at + item_bytes <= bytes; at += item_bytes) std::reverse(data + at, data + at + item_bytes);
+    for (std::int64_t at = 0; at + item_bytes <= bytes; at += item_bytes)
+        std::reverse(data + at, data + at + item_bytes);
 }
 
 }  // namespace
@@ -77,8 +78,9 @@ Result<PartFile::Block> PartFile::block(std::int64_t field, std::int64_t part) c
         return Error{"a block of another field", where + ": it says " + block.header.field, "is the file damaged?"};
     const auto end = checked_add(block.items_at, block.header.bytes);
     if (!end || *end > length_)
-        return Error{"a block that is cut off", where + ": " + std::to_string(block.header.bytes) + " bytes at " +
-                                                    std::to_string(block.items_at) + " of " + std::to_string(length_),
+        return Error{"a block that is cut off",
+                     where + ": " + std::to_string(block.header.bytes) + " bytes at " + std::to_string(block.items_at) +
+                         " of " + std::to_string(length_),
                      "was the file written to its end?"};
     return block;
 }
@@ -106,8 +108,8 @@ Result<SetReader> SetReader::open(const std::string& base, std::int64_t step) {
             return Error{"a set that is not complete", name.manifest(),
                          "its files were just being renamed when the job died; restart from another step"};
         if (manifest.value().step != step)
-            return Error{"a manifest of another step", name.manifest() + ": step " + std::to_string(manifest.value().step),
-                         "was it moved?"};
+            return Error{"a manifest of another step",
+                         name.manifest() + ": step " + std::to_string(manifest.value().step), "was it moved?"};
         reader.name_ = name;
         reader.has_manifest_ = true;
         reader.manifest_ = manifest.take();

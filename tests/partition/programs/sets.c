@@ -96,8 +96,8 @@ static int write_set(MPI_Comm comm, ioweir_service *service, const char *base, i
         }
     }
     die_here(blocks);
-    say(ioweir_set_figures(set, &figures), "figures");
     code = say(ioweir_set_close(&set), "close");
+    say(ioweir_set_figures(NULL, &figures), "figures");
     if (set != NULL) printf("rank %d: the set is still there\n", rank);
     if (code == IOWEIR_SUCCESS)
         printf("rank %d wrote parts %" PRId64 " to %" PRId64 ", useful %" PRId64 " padded %" PRId64 " calls %" PRId64 "\n", rank, first, first + count - 1,

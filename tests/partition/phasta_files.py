@@ -1,4 +1,4 @@
-"""PHASTA's syncIO files, read and written by the format's description alone: an oracle that shares nothing with ioweir."""
+"""PHASTA's syncIO files by the format's description alone: an oracle that shares nothing with ioweir."""
 
 from __future__ import annotations
 

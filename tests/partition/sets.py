@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -82,7 +83,7 @@ def check_file(path: Path, parts: Sequence[int]) -> PhastaFile:
         assert [(b.part, b.parameters, b.items) for b in found] == [(b.part, b.parameters, b.items) for b in wanted]
     spans = sorted((b.offset, b.offset + 1024 + len(b.items)) for blocks in file.fields.values() for b in blocks)
     assert all(span[0] >= file.header_bytes for span in spans)
-    assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:], strict=False))
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
     return file
 
 

@@ -1,4 +1,4 @@
-"""Sets of partitioned files, written through ioweir.h by real ranks: what is in them, by a reader that knows the format alone."""
+"""Sets of partitioned files, written through ioweir.h: what is in them, by a reader that knows the format alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import random
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import phasta_files
 import pytest
@@ -24,6 +24,9 @@ from sets import (
     parts_of_files,
     paths,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BLOCK: Final = 4096
 SHAPES: Final = ((1, 1, "1"), (3, 2, "2"), (4, 2, "2"), (4, 4, "1"), (5, 3, "ragged"))
@@ -58,7 +61,7 @@ def test_every_block_is_where_the_table_says(
 
 
 def test_unaligned_blocks_lie_as_phasta_writes_them(program: Program, base: str) -> None:
-    """For each field, for each part of a rank, the blocks of the file's ranks in their order, each behind the one before it."""
+    """For each field and each part of a rank the blocks of the file's ranks in their order, without gaps."""
     program(4, "write", base, 3, 2, "2", "ioweir_layout=unaligned")
     for file in check_set(base, 3, 4, 2, "2"):
         at = file.header_bytes
@@ -155,7 +158,7 @@ def _exchange(files: list[Path]) -> None:
     other.rename(files[1])
 
 
-DAMAGES: Final = {
+DAMAGES: Final[dict[str, tuple[Callable[[list[Path]], object], str]]] = {
     "missing": (lambda files: files[1].unlink(), "a file of a set is missing"),
     "cut": (_cut, "no PHASTA syncIO file: a block lies outside of it"),
     "flipped": (_flip, "a file"),

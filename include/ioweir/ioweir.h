@@ -54,20 +54,20 @@ enum { IOWEIR_NO_PART = -1 };
  *   ioweir_replace    false (default): a set of that step that is there is an error; true: it is replaced when this one is complete
  *   ioweir_durable    true (default): ioweir_set_close() waits until all of it would survive a crash of the machine
  * On an error *set is NULL on all ranks, and all ranks have the error. */
-int ioweir_set_create(MPI_Comm comm, const char *base, int64_t step, int64_t parts, int64_t files, int n_fields,
-                      const char *const *fields, MPI_Info info, ioweir_set **set);
+int ioweir_set_create(MPI_Comm comm, const char* base, int64_t step, int64_t parts, int64_t files, int n_fields,
+                      const char* const* fields, MPI_Info info, ioweir_set** set);
 
 /* Collective over the ranks of a file (of all, for who does not want to know): writes the block of one field and one part of each rank.
  * field: the same on all ranks. part: of this rank, from 0; in each call another one or IOWEIR_NO_PART, for which only `field` matters.
  * type: IOWEIR_FLOAT64 or IOWEIR_INT32. items: number of items at `data`, 0 or more. parameters: n_parameters integers that are kept with it.
  * The data may be changed when it returns. A rank's own error is returned to it at once, and to the others by ioweir_set_close(). */
-int ioweir_set_write(ioweir_set *set, const char *field, int64_t part, int type, int64_t items, int n_parameters,
-                     const int64_t *parameters, const void *data);
+int ioweir_set_write(ioweir_set* set, const char* field, int64_t part, int type, int64_t items, int n_parameters,
+                     const int64_t* parameters, const void* data);
 
 /* The same as two calls, as in the paper's figure 1: the header is only kept (local), the block is written (collective). */
-int ioweir_set_write_header(ioweir_set *set, const char *field, int64_t part, int type, int64_t items,
-                            int n_parameters, const int64_t *parameters);
-int ioweir_set_write_block(ioweir_set *set, const char *field, int64_t part, const void *data);
+int ioweir_set_write_header(ioweir_set* set, const char* field, int64_t part, int type, int64_t items, int n_parameters,
+                            const int64_t* parameters);
+int ioweir_set_write_block(ioweir_set* set, const char* field, int64_t part, const void* data);
 
 /* Figures of a set that is being written, of this rank, so far; of the last one that this thread has closed where `set` is NULL. */
 typedef struct ioweir_figures {
@@ -76,14 +76,14 @@ typedef struct ioweir_figures {
     int64_t write_ns;     /* in calls that write, the ranks' agreements included */
     int64_t calls;        /* of MPI_File_write* */
 } ioweir_figures;
-int ioweir_set_figures(const ioweir_set *set, ioweir_figures *figures);
+int ioweir_set_figures(const ioweir_set* set, ioweir_figures* figures);
 
 /* Collective. Completes a set that was written, or ends reading. *set is NULL afterwards in any case. A rank that had an error in any call: all ranks get an error, the set does
  * not appear, and one that is there under its name stays. So it is where a field was not written for every part. */
-int ioweir_set_close(ioweir_set **set);
+int ioweir_set_close(ioweir_set** set);
 
 /* Collective. Ends writing without a set. */
-int ioweir_set_abandon(ioweir_set **set);
+int ioweir_set_abandon(ioweir_set** set);
 
 /* Dedicated writers (rbIO: Liu et al., section 2.2). Some ranks, the delegates, do nothing but write what the others, the workers, hand over; these go on computing at once. */
 typedef struct ioweir_service ioweir_service;
@@ -93,41 +93,41 @@ typedef struct ioweir_service ioweir_service;
  * info: MPI_INFO_NULL, or
  *   ioweir_delegate_memory   bytes that a delegate holds at most (134217728); workers wait where it has no more
  *   ioweir_worker_memory     bytes a worker may have on their way (67108864); as much as it writes in a step, and it never waits for a delegate that keeps up */
-int ioweir_split(MPI_Comm comm, int64_t delegates, MPI_Info info, MPI_Comm *workers, ioweir_service **service);
+int ioweir_split(MPI_Comm comm, int64_t delegates, MPI_Info info, MPI_Comm* workers, ioweir_service** service);
 
 /* Delegates: returns when all workers have called ioweir_service_end(). */
-int ioweir_service_run(ioweir_service *service);
+int ioweir_service_run(ioweir_service* service);
 
 /* Collective over the workers: as ioweir_set_create(), but ioweir_set_write() and ioweir_set_close() of this set are local and only hand over. files: from 1 to the number of delegates; 0: one each.
  * With a file each a delegate writes alone (mode 0 of the paper); with fewer they share files: ioweir_write = collective (mode 1), or independent at explicit offsets (mode 2, default).
  * The set appears when delegates are done. What fails with them is told by a later call of any of the worker's sets, or by wait or end; a set that is there already, too. */
-int ioweir_set_create_by(ioweir_service *service, const char *base, int64_t step, int64_t parts, int64_t files, int n_fields,
-                         const char *const *fields, MPI_Info info, ioweir_set **set);
+int ioweir_set_create_by(ioweir_service* service, const char* base, int64_t step, int64_t parts, int64_t files,
+                         int n_fields, const char* const* fields, MPI_Info info, ioweir_set** set);
 
 /* Workers, local: until all sets that this worker has closed are on storage, or have failed: what failed first since it was last told. */
-int ioweir_service_wait(ioweir_service *service);
+int ioweir_service_wait(ioweir_service* service);
 
 /* Collective over all ranks of `comm`, after the last set. On workers as wait. *service is NULL afterwards, and the workers' communicator is gone. */
-int ioweir_service_end(ioweir_service **service);
+int ioweir_service_end(ioweir_service** service);
 
 /* Collective over `comm`, any number of ranks. Opens a complete set for reading. step: -1: the last complete one.
  * Parts are dealt level over the ranks (ioweir_set_my_parts), but any rank may read any part. */
-int ioweir_set_open(MPI_Comm comm, const char *base, int64_t step, MPI_Info info, ioweir_set **set);
+int ioweir_set_open(MPI_Comm comm, const char* base, int64_t step, MPI_Info info, ioweir_set** set);
 
 /* Local. Of the whole set. Any pointer may be NULL. */
-int ioweir_set_inquire(const ioweir_set *set, int64_t *step, int64_t *files, int64_t *parts, int *n_fields);
+int ioweir_set_inquire(const ioweir_set* set, int64_t* step, int64_t* files, int64_t* parts, int* n_fields);
 /* Local. Name of field `index`, from 0; valid until the set is closed. */
-int ioweir_set_field(const ioweir_set *set, int index, const char **name);
+int ioweir_set_field(const ioweir_set* set, int index, const char** name);
 /* Local. This rank's share: parts first, first + 1, ..., first + count - 1, numbered from 1. */
-int ioweir_set_my_parts(const ioweir_set *set, int64_t *first, int64_t *count);
+int ioweir_set_my_parts(const ioweir_set* set, int64_t* first, int64_t* count);
 /* Local. What the block of a part (from 1) has. n_parameters: in: room at `parameters`; out: how many there are, of which the first ones are given. bytes: of its items. */
-int ioweir_set_query(ioweir_set *set, const char *field, int64_t part, int64_t *bytes, int *n_parameters,
-                     int64_t *parameters);
+int ioweir_set_query(ioweir_set* set, const char* field, int64_t part, int64_t* bytes, int* n_parameters,
+                     int64_t* parameters);
 /* Local. Reads the items of one block; `bytes`: as queried. type: turns items of a file of the other byte order. */
-int ioweir_set_read(ioweir_set *set, const char *field, int64_t part, int type, int64_t bytes, void *data);
+int ioweir_set_read(ioweir_set* set, const char* field, int64_t part, int type, int64_t bytes, void* data);
 
 /* Of the last call of this thread that failed; never NULL. Valid until the next one. */
-const char *ioweir_error_text(void);
+const char* ioweir_error_text(void);
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,7 @@
 
 #include "ioweir/ioweir.h"
 
-static const char *const fields[] = {"solution", "number of nodes", "solution errors"};
+static const char* const fields[] = {"solution", "number of nodes", "solution errors"};
 enum { n_fields = 3 };
 static int rank, ranks;
 
@@ -26,15 +26,17 @@ static int64_t items_of(int field, int64_t g) {
 
 static int type_of(int field) { return field == 1 ? IOWEIR_INT32 : IOWEIR_FLOAT64; }
 
-static void fill(int field, int64_t g, void *data) {
+static void fill(int field, int64_t g, void* data) {
     int64_t i;
     for (i = 0; i < items_of(field, g); ++i) {
-        if (field == 1) ((int32_t *)data)[i] = (int32_t)(100000 * g + i);
-        else ((double *)data)[i] = 1000.0 * (double)g + 0.5 * (double)i;
+        if (field == 1)
+            ((int32_t*)data)[i] = (int32_t)(100000 * g + i);
+        else
+            ((double*)data)[i] = 1000.0 * (double)g + 0.5 * (double)i;
     }
 }
 
-static int say(int code, const char *what) {
+static int say(int code, const char* what) {
     if (code != IOWEIR_SUCCESS) {
         printf("rank %d: %s: %d: %s\n", rank, what, code, ioweir_error_text());
         fflush(stdout);
@@ -42,12 +44,12 @@ static int say(int code, const char *what) {
     return code;
 }
 
-static MPI_Info info_of(int count, char **words) {
+static MPI_Info info_of(int count, char** words) {
     MPI_Info info;
     int i;
     MPI_Info_create(&info);
     for (i = 0; i < count; ++i) {
-        char *equals = strchr(words[i], '=');
+        char* equals = strchr(words[i], '=');
         *equals = '\0';
         MPI_Info_set(info, words[i], equals + 1);
         *equals = '=';
@@ -57,23 +59,27 @@ static MPI_Info info_of(int count, char **words) {
 
 /* IOWEIR_TEST_KILL=R.N: rank R dies before its Nth block. */
 static void die_here(int block) {
-    const char *when = getenv("IOWEIR_TEST_KILL");
+    const char* when = getenv("IOWEIR_TEST_KILL");
     int at_rank, at_block;
-    if (when != NULL && sscanf(when, "%d.%d", &at_rank, &at_block) == 2 && at_rank == rank && at_block == block) raise(SIGKILL);
+    if (when != NULL && sscanf(when, "%d.%d", &at_rank, &at_block) == 2 && at_rank == rank && at_block == block)
+        raise(SIGKILL);
 }
 
 /* `service`: NULL, or by delegates; `comm`: who writes. */
-static int write_set(MPI_Comm comm, ioweir_service *service, const char *base, int64_t step, int64_t files, const char *parts_text, MPI_Info info) {
+static int write_set(MPI_Comm comm, ioweir_service* service, const char* base, int64_t step, int64_t files,
+                     const char* parts_text, MPI_Info info) {
     int me;
     int64_t parts;
     int64_t first = 0, count = 0, most = 0, part;
-    ioweir_set *set = NULL;
+    ioweir_set* set = NULL;
     ioweir_figures figures;
     int field, code, blocks = 0;
     MPI_Comm_rank(comm, &me);
     parts = strcmp(parts_text, "ragged") == 0 ? me % 3 : atoll(parts_text);
-    if (service == NULL) code = say(ioweir_set_create(comm, base, step, parts, files, n_fields, fields, info, &set), "create");
-    else code = say(ioweir_set_create_by(service, base, step, parts, files, n_fields, fields, info, &set), "create");
+    if (service == NULL)
+        code = say(ioweir_set_create(comm, base, step, parts, files, n_fields, fields, info, &set), "create");
+    else
+        code = say(ioweir_set_create_by(service, base, step, parts, files, n_fields, fields, info, &set), "create");
     if (code != IOWEIR_SUCCESS) return code;
     say(ioweir_set_my_parts(set, &first, &count), "my parts");
     MPI_Allreduce(&count, &most, 1, MPI_INT64_T, MPI_MAX, comm);
@@ -81,14 +87,17 @@ static int write_set(MPI_Comm comm, ioweir_service *service, const char *base, i
         for (part = 0; part < most; ++part) {
             const int64_t g = first + part;
             const int64_t parameters[] = {items_of(field, g), g, -7};
-            void *data = malloc(1024);
+            void* data = malloc(1024);
             const int64_t mine = part < count ? part : IOWEIR_NO_PART;
             die_here(blocks++);
             fill(field, g, data);
             if (part % 2 == 0) {
-                say(ioweir_set_write(set, fields[field], mine, type_of(field), items_of(field, g), 3, parameters, data), "write");
+                say(ioweir_set_write(set, fields[field], mine, type_of(field), items_of(field, g), 3, parameters, data),
+                    "write");
             } else {
-                say(ioweir_set_write_header(set, fields[field], mine, type_of(field), items_of(field, g), 3, parameters), "write header");
+                say(ioweir_set_write_header(set, fields[field], mine, type_of(field), items_of(field, g), 3,
+                                            parameters),
+                    "write header");
                 say(ioweir_set_write_block(set, fields[field], mine, data), "write block");
             }
             memset(data, '?', 1024); /* it may be changed now */
@@ -100,13 +109,15 @@ static int write_set(MPI_Comm comm, ioweir_service *service, const char *base, i
     say(ioweir_set_figures(NULL, &figures), "figures");
     if (set != NULL) printf("rank %d: the set is still there\n", rank);
     if (code == IOWEIR_SUCCESS)
-        printf("rank %d wrote parts %" PRId64 " to %" PRId64 ", useful %" PRId64 " padded %" PRId64 " calls %" PRId64 "\n", rank, first, first + count - 1,
-               figures.useful_bytes, figures.padded_bytes, figures.calls);
+        printf("rank %d wrote parts %" PRId64 " to %" PRId64 ", useful %" PRId64 " padded %" PRId64 " calls %" PRId64
+               "\n",
+               rank, first, first + count - 1, figures.useful_bytes, figures.padded_bytes, figures.calls);
     return code;
 }
 
-static int hand_over(const char *base, int64_t first, int64_t last, int64_t files, const char *parts, int64_t delegates, MPI_Info info) {
-    ioweir_service *service = NULL;
+static int hand_over(const char* base, int64_t first, int64_t last, int64_t files, const char* parts, int64_t delegates,
+                     MPI_Info info) {
+    ioweir_service* service = NULL;
     MPI_Comm workers;
     MPI_Info service_info, set_info;
     int64_t step;
@@ -141,8 +152,8 @@ static int hand_over(const char *base, int64_t first, int64_t last, int64_t file
     return code;
 }
 
-static int read_set(const char *base, int64_t step) {
-    ioweir_set *set = NULL;
+static int read_set(const char* base, int64_t step) {
+    ioweir_set* set = NULL;
     int64_t found_step = 0, files = 0, parts = 0, first = 0, count = 0, g;
     int n = 0, field, code, wrong = 0;
     code = say(ioweir_set_open(MPI_COMM_WORLD, base, step, MPI_INFO_NULL, &set), "open");
@@ -156,16 +167,22 @@ static int read_set(const char *base, int64_t step) {
             const int64_t size = field == 1 ? 4 : 8;
             char data[1024], wanted[1024];
             code = say(ioweir_set_query(set, fields[field], g, &bytes, &n_parameters, parameters), "query");
-            if (code != IOWEIR_SUCCESS) { ++wrong; continue; }
-            if (bytes != size * items_of(field, g) || n_parameters != 3 || parameters[0] != items_of(field, g) || parameters[1] != g || parameters[2] != -7) {
-                printf("rank %d: part %" PRId64 ": wrong header of %s: %" PRId64 " bytes\n", rank, g, fields[field], bytes);
+            if (code != IOWEIR_SUCCESS) {
+                ++wrong;
+                continue;
+            }
+            if (bytes != size * items_of(field, g) || n_parameters != 3 || parameters[0] != items_of(field, g) ||
+                parameters[1] != g || parameters[2] != -7) {
+                printf("rank %d: part %" PRId64 ": wrong header of %s: %" PRId64 " bytes\n", rank, g, fields[field],
+                       bytes);
                 ++wrong;
                 continue;
             }
             memset(data, '?', sizeof data);
             memset(wanted, '?', sizeof wanted);
             fill(field, g, wanted);
-            if (say(ioweir_set_read(set, fields[field], g, type_of(field), bytes, data), "read") != IOWEIR_SUCCESS) ++wrong;
+            if (say(ioweir_set_read(set, fields[field], g, type_of(field), bytes, data), "read") != IOWEIR_SUCCESS)
+                ++wrong;
             else if (memcmp(data, wanted, sizeof data) != 0) {
                 printf("rank %d: part %" PRId64 ": wrong items of %s\n", rank, g, fields[field]);
                 ++wrong;
@@ -173,29 +190,38 @@ static int read_set(const char *base, int64_t step) {
         }
     }
     say(ioweir_set_close(&set), "close");
-    printf("rank %d read step %" PRId64 " of %" PRId64 " files, parts %" PRId64 " to %" PRId64 " of %" PRId64 ", %d fields, %d wrong\n", rank, found_step, files, first,
-           first + count - 1, parts, n, wrong);
+    printf("rank %d read step %" PRId64 " of %" PRId64 " files, parts %" PRId64 " to %" PRId64 " of %" PRId64
+           ", %d fields, %d wrong\n",
+           rank, found_step, files, first, first + count - 1, parts, n, wrong);
     return wrong == 0 ? 0 : 1;
 }
 
-static int wrong_calls(const char *base, const char *which) {
-    ioweir_set *set = NULL;
-    const char *const one[] = {"solution"};
-    const char *const twice[] = {"solution", "solution"};
+static int wrong_calls(const char* base, const char* which) {
+    ioweir_set* set = NULL;
+    const char* const one[] = {"solution"};
+    const char* const twice[] = {"solution", "solution"};
     double value = 1.5;
     const int last = rank == ranks - 1;
-    if (strcmp(which, "files") == 0) return say(ioweir_set_create(MPI_COMM_WORLD, base, 1, 1, ranks + 1, 1, one, MPI_INFO_NULL, &set), "create");
-    if (strcmp(which, "twice") == 0) return say(ioweir_set_create(MPI_COMM_WORLD, base, 1, 1, 1, 2, twice, MPI_INFO_NULL, &set), "create");
+    if (strcmp(which, "files") == 0)
+        return say(ioweir_set_create(MPI_COMM_WORLD, base, 1, 1, ranks + 1, 1, one, MPI_INFO_NULL, &set), "create");
+    if (strcmp(which, "twice") == 0)
+        return say(ioweir_set_create(MPI_COMM_WORLD, base, 1, 1, 1, 2, twice, MPI_INFO_NULL, &set), "create");
     if (strcmp(which, "null") == 0) return say(ioweir_set_close(&set), "close");
-    if (say(ioweir_set_create(MPI_COMM_WORLD, base, 1, 1, 1, 1, one, MPI_INFO_NULL, &set), "create") != IOWEIR_SUCCESS) return 1;
-    if (strcmp(which, "field") == 0) say(ioweir_set_write(set, last ? "solutoin" : "solution", 0, IOWEIR_FLOAT64, 1, 0, NULL, &value), "write");
-    else if (strcmp(which, "part") == 0) say(ioweir_set_write(set, "solution", last ? 1 : 0, IOWEIR_FLOAT64, 1, 0, NULL, &value), "write");
-    else if (strcmp(which, "type") == 0) say(ioweir_set_write(set, "solution", 0, last ? 77 : IOWEIR_FLOAT64, 1, 0, NULL, &value), "write");
+    if (say(ioweir_set_create(MPI_COMM_WORLD, base, 1, 1, 1, 1, one, MPI_INFO_NULL, &set), "create") != IOWEIR_SUCCESS)
+        return 1;
+    if (strcmp(which, "field") == 0)
+        say(ioweir_set_write(set, last ? "solutoin" : "solution", 0, IOWEIR_FLOAT64, 1, 0, NULL, &value), "write");
+    else if (strcmp(which, "part") == 0)
+        say(ioweir_set_write(set, "solution", last ? 1 : 0, IOWEIR_FLOAT64, 1, 0, NULL, &value), "write");
+    else if (strcmp(which, "type") == 0)
+        say(ioweir_set_write(set, "solution", 0, last ? 77 : IOWEIR_FLOAT64, 1, 0, NULL, &value), "write");
     else if (strcmp(which, "again") == 0) {
         say(ioweir_set_write(set, "solution", 0, IOWEIR_FLOAT64, 1, 0, NULL, &value), "write");
         say(ioweir_set_write(set, "solution", last ? 0 : IOWEIR_NO_PART, IOWEIR_FLOAT64, 1, 0, NULL, &value), "write");
-    } else if (strcmp(which, "missing") == 0) say(ioweir_set_write(set, "solution", last ? IOWEIR_NO_PART : 0, IOWEIR_FLOAT64, 1, 0, NULL, &value), "write");
-    else if (strcmp(which, "header") == 0) say(ioweir_set_write_block(set, "solution", 0, &value), "write block");
+    } else if (strcmp(which, "missing") == 0)
+        say(ioweir_set_write(set, "solution", last ? IOWEIR_NO_PART : 0, IOWEIR_FLOAT64, 1, 0, NULL, &value), "write");
+    else if (strcmp(which, "header") == 0)
+        say(ioweir_set_write_block(set, "solution", 0, &value), "write block");
     else if (strcmp(which, "abandon") == 0) {
         say(ioweir_set_write(set, "solution", 0, IOWEIR_FLOAT64, 1, 0, NULL, &value), "write");
         return say(ioweir_set_abandon(&set), "abandon");
@@ -203,7 +229,7 @@ static int wrong_calls(const char *base, const char *which) {
     return say(ioweir_set_close(&set), "close");
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     int code = 2;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

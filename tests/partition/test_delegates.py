@@ -8,6 +8,8 @@ from typing import Final
 import pytest
 from sets import ARGUMENT, EXISTS, Program, check_file, left_over, level, paths
 
+pytest_plugins = ("set_fixtures",)
+
 SHAPES: Final = ((2, 1, 1), (4, 1, 1), (5, 2, 2), (6, 3, 1), (6, 3, 3), (4, 2, 1))
 """Ranks, delegates, files."""
 

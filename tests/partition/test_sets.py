@@ -28,6 +28,8 @@ from sets import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytest_plugins = ("set_fixtures",)
+
 BLOCK: Final = 4096
 SHAPES: Final = ((1, 1, "1"), (3, 2, "2"), (4, 2, "2"), (4, 4, "1"), (5, 3, "ragged"))
 """Ranks, files, parts of a rank."""

@@ -38,11 +38,20 @@ ONLY: Final = {"netcdf": "pnetcdf"}
 BY_HINTS: Final = ("file_info",)
 """Programs that check which hints are in effect: what a rule says would win over theirs."""
 
+BY_STRIPES: Final = {"pnetcdf": {"PNETCDF_HINTS": "striping_unit=1024"}}
+"""Suites whose library aligns a file's contents to the stripes that it is told of, and how to tell it of those above
+without ioweir: what it leaves then is right with a plan that has them, too."""
+
 UNDEFINED_BYTES: Final = {
     "add_var": "files not compared: OMPIO says that reads beyond the end of a file got bytes, and PnetCDF writes them",
     "atomicity": "files not compared: ROMIO leaves uninitialised memory in holes that nobody writes, ioweir zeros",
 }
 """Programs that leave behind bytes of which MPI says nothing, and which a plan changes."""
+
+
+def has_stripes(name: str) -> bool:
+    """Does a strategy say how files are striped?"""
+    return _STRIPES in RULES[name]
 
 
 def plan_text(name: str, *, sizes: bool = True) -> str:

@@ -6,7 +6,7 @@
  *
  * Every function returns IOWEIR_SUCCESS or a code below; none ends the process (but for what the communicator's own error handler does when communication fails). ioweir_error_text()
  * says what happened, which value was at fault and what to do. Functions marked collective are called by all ranks of the set's communicator, in the same order.
- * A set is used by one thread at a time; MPI must be initialised with MPI_THREAD_SINGLE or more. */
+ * A set is used by one thread at a time; MPI must be initialised with MPI_THREAD_SINGLE or more; for delegates that are threads, with MPI_THREAD_MULTIPLE. */
 #ifndef IOWEIR_H
 #define IOWEIR_H
 
@@ -91,6 +91,8 @@ typedef struct ioweir_service ioweir_service;
 /* Collective over `comm`, which is duplicated. delegates: from 1 to half of the ranks; 0: one for each 64 ranks, at least one a node. They are spread over nodes, each near its workers.
  * On workers *workers is the communicator to compute with (freed by ioweir_service_end); on delegates it is MPI_COMM_NULL, and these call ioweir_service_run() next.
  * info: MPI_INFO_NULL, or
+ *   ioweir_delegates         ranks (default): given up for it, as above; threads: no rank is given up. All are workers, and some of them have a thread that is a delegate, so
+ *                            there may be as many as ranks. MPI must give MPI_THREAD_MULTIPLE; threads share processors with the program
  *   ioweir_delegate_memory   bytes that a delegate holds at most (134217728); workers wait where it has no more
  *   ioweir_worker_memory     bytes a worker may have on their way (67108864); as much as it writes in a step, and it never waits for a delegate that keeps up */
 int ioweir_split(MPI_Comm comm, int64_t delegates, MPI_Info info, MPI_Comm* workers, ioweir_service** service);
@@ -107,7 +109,8 @@ int ioweir_set_create_by(ioweir_service* service, const char* base, int64_t step
 /* Workers, local: until all sets that this worker has closed are on storage, or have failed: what failed first since it was last told. */
 int ioweir_service_wait(ioweir_service* service);
 
-/* Collective over all ranks of `comm`, after the last set. On workers as wait. *service is NULL afterwards, and the workers' communicator is gone. */
+/* Collective over all ranks of `comm`, after the last set. On workers as wait. *service is NULL afterwards, and the workers' communicator is gone. Where a set of
+ * it is open, IOWEIR_ERR_ARGUMENT, and nothing is done. */
 int ioweir_service_end(ioweir_service** service);
 
 /* Collective over `comm`, any number of ranks. Opens a complete set for reading. step: -1: the last complete one.

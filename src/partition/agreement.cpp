@@ -1,7 +1,6 @@
 #include "partition/agreement.hpp"
 
 #include <algorithm>
-#include <cerrno>
 
 #include "ioweir/ioweir.h"
 
@@ -54,18 +53,10 @@ Error parse_lines(const std::string& lines) {
     return error;
 }
 
-int code_of_errno(int error) {
-    switch (error) {
-        case ENOSPC:
-        case EDQUOT:
-            return IOWEIR_ERR_NO_SPACE;
-        case ENOENT:
-            return IOWEIR_ERR_NOT_FOUND;
-        case ENOMEM:
-            return IOWEIR_ERR_MEMORY;
-        default:
-            return IOWEIR_ERR_IO;
-    }
+Failure argument(const Error& error) { return {IOWEIR_ERR_ARGUMENT, error}; }
+
+Failure argument(const std::string& what, const std::string& value, const std::string& remedy) {
+    return argument(Error{what, value, remedy});
 }
 
 std::optional<Failure> of_mpi(int result, const std::string& what, const std::string& path) {

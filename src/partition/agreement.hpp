@@ -25,8 +25,9 @@ struct Failure {
 [[nodiscard]] std::string to_lines(const Error& error);
 [[nodiscard]] Error parse_lines(const std::string& lines);
 
-/// The code for an errno value.
-[[nodiscard]] int code_of_errno(int error);
+/// With the code for a value that cannot be.
+[[nodiscard]] Failure argument(const Error& error);
+[[nodiscard]] Failure argument(const std::string& what, const std::string& value, const std::string& remedy);
 /// Nothing for MPI_SUCCESS; else what MPI says of `result`, with `path`.
 [[nodiscard]] std::optional<Failure> of_mpi(int result, const std::string& what, const std::string& path);
 

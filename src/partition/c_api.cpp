@@ -11,7 +11,7 @@
 #include "partition/service.hpp"
 #include "partition/write_set.hpp"
 
-using ioweir::Error;
+using ioweir::partition::argument;
 using ioweir::partition::BlockHeader;
 using ioweir::partition::Failure;
 using ioweir::partition::HandedSet;
@@ -52,7 +52,7 @@ int fail(const Failure& failure) {
 int fail(const std::optional<Failure>& failure) { return failure ? fail(*failure) : IOWEIR_SUCCESS; }
 
 int wrong(const std::string& what, const std::string& value, const std::string& remedy) {
-    return fail(Failure{IOWEIR_ERR_ARGUMENT, {what, value, remedy}});
+    return fail(argument(what, value, remedy));
 }
 
 /// No exception may reach a C program.
@@ -76,10 +76,6 @@ std::optional<std::int64_t> item_bytes(int type) {
     if (type == IOWEIR_FLOAT64) return bytes_of(ItemType::float64);
     if (type == IOWEIR_INT32) return bytes_of(ItemType::int32);
     return std::nullopt;
-}
-
-Failure argument(const std::string& what, const std::string& value, const std::string& remedy) {
-    return {IOWEIR_ERR_ARGUMENT, {what, value, remedy}};
 }
 
 std::int64_t number_of(const std::vector<std::string>& fields, const std::string& field) {
@@ -195,6 +191,8 @@ IOWEIR_API int ioweir_service_wait(ioweir_service* service) {
 
 IOWEIR_API int ioweir_service_end(ioweir_service** service) {
     if (service == nullptr || *service == nullptr) return wrong("no service", "NULL", "give what ioweir_split() gave");
+    if ((*service)->service->has_open_set())
+        return wrong("a service whose set is open", "", "close or abandon it first, then end the service again");
     const std::unique_ptr<ioweir_service> mine(std::exchange(*service, nullptr));
     return guarded(
         [&] { return mine->service->is_delegate() ? static_cast<int>(IOWEIR_SUCCESS) : fail(mine->service->leave()); });

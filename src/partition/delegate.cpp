@@ -7,7 +7,6 @@
 
 #include "base/checked.hpp"
 #include "ioweir/ioweir.h"
-#include "partition/hand_over.hpp"
 
 namespace ioweir::partition {
 namespace {
@@ -29,6 +28,8 @@ std::string to_text(const SetText& set) {
                        (options.directories ? "1" : "0") + " " + (options.replaces ? "1" : "0") + " " +
                        (options.durable ? "1" : "0") + "\n";
     for (const std::string& field : set.wanted.fields) text += field + "\n";
+    text += "\n";  // no field is empty
+    for (const auto& [key, value] : set.hints) text += key + "\n" + value + "\n";
     return text;
 }
 
@@ -44,12 +45,14 @@ SetText parse_set(const std::string& text) {
     for (const WriteCalls known : {WriteCalls::collective, WriteCalls::split, WriteCalls::independent}) {
         if (calls == name_of(known)) set.options.calls = known;
     }
-    while (std::getline(lines, field)) set.wanted.fields.push_back(field);
+    while (std::getline(lines, field) && !field.empty()) set.wanted.fields.push_back(field);
+    for (std::string key, value; std::getline(lines, key) && std::getline(lines, value);)
+        set.hints.emplace_back(key, value);
     return set;
 }
 
-Delegate::Delegate(MPI_Comm all, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes)
-    : all_(all),
+Delegate::Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes)
+    : channels_(channels),
       delegates_(delegates),
       workers_(std::move(workers)),
       most_bytes_(memory_bytes),
@@ -89,12 +92,12 @@ void Delegate::serve() {
 bool Delegate::take_from(std::size_t worker) {
     int there = 0, bytes = 0;
     MPI_Status status;
-    MPI_Iprobe(workers_[worker], MPI_ANY_TAG, all_, &there, &status);
+    MPI_Iprobe(workers_[worker], MPI_ANY_TAG, channels_.blocks, &there, &status);
     if (there == 0) return false;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
     if (status.MPI_TAG == static_cast<int>(Message::block) && !make_room(bytes)) return false;
     std::vector<char> message = memory(bytes);
-    MPI_Recv(message.data(), bytes, MPI_BYTE, workers_[worker], status.MPI_TAG, all_, MPI_STATUS_IGNORE);
+    MPI_Recv(message.data(), bytes, MPI_BYTE, workers_[worker], status.MPI_TAG, channels_.blocks, MPI_STATUS_IGNORE);
     take(worker, std::move(message));
     go_on();
     return true;
@@ -110,9 +113,19 @@ std::vector<char> Delegate::memory(std::int64_t bytes) {
     if (found != spare_.end()) {
         taken = std::move(*found);
         spare_.erase(found);
+        spare_bytes_ -= static_cast<std::int64_t>(taken.capacity());
+    } else if (held_bytes_ + spare_bytes_ + bytes > most_bytes_) {
+        spare_.clear();
+        spare_bytes_ = 0;
     }
     taken.resize(wanted);
     return taken;
+}
+
+void Delegate::give_back(std::vector<char> bytes) {
+    held_bytes_ -= std::ssize(bytes);
+    spare_bytes_ += static_cast<std::int64_t>(bytes.capacity());
+    spare_.push_back(std::move(bytes));
 }
 
 void Delegate::take(std::size_t worker, std::vector<char> message) {
@@ -184,7 +197,11 @@ void Delegate::create(Set& set) {
     Wanted wanted = set.text->wanted;
     wanted.parts = 0;
     for (const Share& share : set.shares) wanted.parts += share.parts;
-    set.failure = SetFile::create(delegates_, wanted, set.text->options, MPI_INFO_NULL, set.file);
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    for (const auto& [key, value] : set.text->hints) MPI_Info_set(info, key.c_str(), value.c_str());
+    set.failure = SetFile::create(delegates_, wanted, set.text->options, info, set.file);
+    MPI_Info_free(&info);
 }
 
 std::vector<Delegate::Block> Delegate::collect(Set& set) {
@@ -228,10 +245,7 @@ void Delegate::write_some(Set& set) {
             set.file->place(blocks[i].field, blocks[i].part, at);
         set.file->move(pieces, offset, WriteCalls::independent);
     }
-    for (Block& block : blocks) {
-        held_bytes_ -= std::ssize(block.bytes);
-        spare_.push_back(std::move(block.bytes));
-    }
+    for (Block& block : blocks) give_back(std::move(block.bytes));
 }
 
 void Delegate::finish(std::int64_t number) {
@@ -249,10 +263,7 @@ void Delegate::finish(std::int64_t number) {
         set.file->move(pieces, offset, set.text->options.calls);
         failure = set.file->close();
     }
-    for (Block& block : blocks) {
-        held_bytes_ -= std::ssize(block.bytes);
-        spare_.push_back(std::move(block.bytes));
-    }
+    for (Block& block : blocks) give_back(std::move(block.bytes));
     sets_.erase(number);
     tell(number, failure);
 }
@@ -270,7 +281,7 @@ void Delegate::tell(std::int64_t number, const std::optional<Failure>& failure) 
         *message += text;
         MPI_Request request = MPI_REQUEST_NULL;
         MPI_Isend(message->data(), static_cast<int>(message->size()), MPI_BYTE, worker,
-                  static_cast<int>(Message::result), all_, &request);
+                  static_cast<int>(Message::result), channels_.results, &request);
         told_.emplace_back(request, std::move(message));
     }
     std::erase_if(told_, [](auto& one) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "partition/hand_over.hpp"
 #include "partition/set_file.hpp"
 #include "partition/wire.hpp"
 
@@ -19,14 +20,15 @@ namespace ioweir::partition {
 struct SetText {
     Wanted wanted;  ///< parts: of the worker; files: at least 1
     Options options;
+    Hints hints;  ///< for the MPI library; no line ends in them
 };
 [[nodiscard]] std::string to_text(const SetText& set);
 [[nodiscard]] SetText parse_set(const std::string& text);
 
 class Delegate {
 public:
-    /// `all`: workers and delegates; `workers`: ranks in it of this one's; `delegates`: all delegates. Both must outlive this. `memory_bytes`: for blocks, at most.
-    Delegate(MPI_Comm all, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes);
+    /// `workers`: ranks of this one's; `delegates`: all delegates. Communicators must outlive this. `memory_bytes`: for blocks, at most.
+    Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes);
     /// Until all workers have left. Collective over the delegates.
     void serve();
 
@@ -70,14 +72,18 @@ private:
     void finish(std::int64_t number);
     void tell(std::int64_t number, const std::optional<Failure>& failure);
     [[nodiscard]] std::vector<char> memory(std::int64_t bytes);
+    /// Of a block that is written: for the next one of about its size.
+    void give_back(std::vector<char> bytes);
 
-    MPI_Comm all_, delegates_;
+    Channels channels_;
+    MPI_Comm delegates_;
     std::vector<int> workers_;
     std::int64_t most_bytes_, held_bytes_ = 0;
     std::vector<bool> left_;
     std::map<std::int64_t, Set> sets_;
     std::int64_t next_ = 0;                 ///< the set that is created or finished next
     std::vector<std::vector<char>> spare_;  ///< memory of blocks that are written, whose pages are there already
+    std::int64_t spare_bytes_ = 0;
     std::vector<std::pair<MPI_Request, std::unique_ptr<std::string>>> told_;
 };
 

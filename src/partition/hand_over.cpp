@@ -27,8 +27,8 @@ void Patience::wait() {
     us_ = std::min(most_us, us_ * 2 + 1);
 }
 
-HandOver::HandOver(MPI_Comm comm, int delegate, std::int64_t room)
-    : comm_(comm),
+HandOver::HandOver(const Channels& channels, int delegate, std::int64_t room)
+    : channels_(channels),
       delegate_(delegate),
       room_(std::max(room, least_room)),
       memory_(new char[static_cast<std::size_t>(room_)]) {
@@ -81,7 +81,7 @@ void HandOver::post(char* from, const Wire& wire) {
     // Synchronous: it ends when the delegate takes it. Else small messages would pile up in the delegate's MPI library, beyond any bound.
     Sent sent;
     MPI_Issend(from, static_cast<int>(header_bytes + wire.bytes), MPI_BYTE, delegate_, static_cast<int>(wire.kind),
-               comm_, &sent.request);
+               channels_.blocks, &sent.request);
     sent.end = from - memory_.get() + header_bytes + wire.bytes;
     sent_.push_back(sent);
 }
@@ -120,11 +120,12 @@ void HandOver::send_block(Wire wire, const std::string& header, const void* item
 
 void HandOver::take_result() {
     MPI_Status status;
-    MPI_Probe(delegate_, static_cast<int>(Message::result), comm_, &status);
+    MPI_Probe(delegate_, static_cast<int>(Message::result), channels_.results, &status);
     int bytes = 0;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
     std::string message(static_cast<std::size_t>(bytes), '\0');
-    MPI_Recv(message.data(), bytes, MPI_BYTE, delegate_, static_cast<int>(Message::result), comm_, MPI_STATUS_IGNORE);
+    MPI_Recv(message.data(), bytes, MPI_BYTE, delegate_, static_cast<int>(Message::result), channels_.results,
+             MPI_STATUS_IGNORE);
     Wire wire;
     std::memcpy(&wire, message.data(), sizeof wire);
     ++told_;
@@ -135,7 +136,7 @@ std::optional<Failure> HandOver::results(std::int64_t sets) {
     Patience patience;
     for (;;) {
         int there = 0;
-        MPI_Iprobe(delegate_, static_cast<int>(Message::result), comm_, &there, MPI_STATUS_IGNORE);
+        MPI_Iprobe(delegate_, static_cast<int>(Message::result), channels_.results, &there, MPI_STATUS_IGNORE);
         if (there != 0) {
             take_result();
             patience.reset();

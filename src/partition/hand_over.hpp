@@ -13,10 +13,16 @@
 
 namespace ioweir::partition {
 
+/// Communicators of a service, each ours. Results go by one of their own: a delegate that is a thread sends to its own rank, too.
+struct Channels {
+    MPI_Comm blocks = MPI_COMM_NULL;   ///< of all ranks, from workers to delegates
+    MPI_Comm results = MPI_COMM_NULL;  ///< of all ranks, from delegates to workers
+};
+
 class HandOver {
 public:
-    /// `delegate`: its rank in `comm`, which must outlive this. `room`: bytes that may be on their way.
-    HandOver(MPI_Comm comm, int delegate, std::int64_t room);
+    /// `delegate`: its rank. Communicators must outlive this. `room`: bytes that may be on their way.
+    HandOver(const Channels& channels, int delegate, std::int64_t room);
     ~HandOver();
     HandOver(const HandOver&) = delete;
     HandOver& operator=(const HandOver&) = delete;
@@ -44,7 +50,7 @@ private:
     void collect(bool waits);
     void take_result();
 
-    MPI_Comm comm_;
+    Channels channels_;
     int delegate_;
     std::int64_t room_;
     std::unique_ptr<char[]> memory_;

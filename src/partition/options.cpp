@@ -51,7 +51,8 @@ constexpr Named<WriteCalls> calls[] = {
 constexpr Named<bool> truths[] = {{"true", true}, {"false", false}};
 constexpr std::string_view keys[] = {"ioweir_layout",      "ioweir_block",   "ioweir_buffer", "ioweir_write",
                                      "ioweir_directories", "ioweir_replace", "ioweir_durable"};
-constexpr std::string_view service_keys[] = {"ioweir_delegate_memory", "ioweir_worker_memory"};
+constexpr Named<bool> hosts[] = {{"ranks", false}, {"threads", true}};
+constexpr std::string_view service_keys[] = {"ioweir_delegates", "ioweir_delegate_memory", "ioweir_worker_memory"};
 
 std::optional<Failure> unknown(const std::string& key, std::span<const std::string_view> known) {
     return Failure{IOWEIR_ERR_ARGUMENT, {"an unknown key in MPI_Info", key, name_remedy(key, known)}};
@@ -69,32 +70,48 @@ std::optional<Failure> take_key(const std::string& key, const std::string& text,
 }
 
 std::optional<Failure> take_key(const std::string& key, const std::string& text, ServiceOptions& options) {
+    if (key == "ioweir_delegates") return take(key, text, hosts, options.threads);
     if (key == "ioweir_delegate_memory") return take_bytes(key, text, options.delegate_bytes);
     if (key == "ioweir_worker_memory") return take_bytes(key, text, options.worker_bytes);
     return unknown(key, service_keys);
 }
 
-/// Those of ioweir's keys; others are the MPI library's.
-template <typename Any>
-std::optional<Failure> take_all(MPI_Info info, Any& options) {
-    if (info == MPI_INFO_NULL) return std::nullopt;
+constexpr std::string_view ours = "ioweir_";
+
+Hints all_of(MPI_Info info) {
+    Hints all;
+    if (info == MPI_INFO_NULL) return all;
     int count = 0;
     MPI_Info_get_nkeys(info, &count);
     for (int i = 0; i < count; ++i) {
         char key[MPI_MAX_INFO_KEY + 1] = "";
         MPI_Info_get_nthkey(info, i, key);
-        const std::string name(key);
-        if (!name.starts_with("ioweir_")) continue;
         int length = 0, there = 0;
         MPI_Info_get_valuelen(info, key, &length, &there);
         std::vector<char> value(static_cast<std::size_t>(length) + 1, '\0');
         MPI_Info_get(info, key, length, value.data(), &there);
-        if (auto failure = take_key(name, value.data(), options)) return failure;
+        all.emplace_back(key, value.data());
+    }
+    return all;
+}
+
+/// Those of ioweir's keys; others are the MPI library's.
+template <typename Any>
+std::optional<Failure> take_all(MPI_Info info, Any& options) {
+    for (const auto& [key, value] : all_of(info)) {
+        if (!key.starts_with(ours)) continue;
+        if (auto failure = take_key(key, value, options)) return failure;
     }
     return std::nullopt;
 }
 
 }  // namespace
+
+Hints hints_of(MPI_Info info) {
+    Hints all = all_of(info);
+    std::erase_if(all, [](const auto& one) { return one.first.starts_with(ours); });
+    return all;
+}
 
 std::optional<Failure> read_options(MPI_Info info, Options& options) { return take_all(info, options); }
 

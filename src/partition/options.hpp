@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "mpi/mpi.hpp"
 #include "partition/agreement.hpp"
@@ -22,6 +25,7 @@ struct Options {
 };
 
 struct ServiceOptions {
+    bool threads = false;                                   ///< delegates are threads of ranks that work, too
     std::int64_t delegate_bytes = std::int64_t{128} << 20;  ///< of memory for blocks
     std::int64_t worker_bytes = std::int64_t{64} << 20;     ///< that may be on their way
 };
@@ -29,5 +33,9 @@ struct ServiceOptions {
 /// Each rank reads its own. A Failure names the key, the value and what there is.
 [[nodiscard]] std::optional<Failure> read_options(MPI_Info info, Options& options);
 [[nodiscard]] std::optional<Failure> read_options(MPI_Info info, ServiceOptions& options);
+
+/// Keys and values that are the MPI library's.
+using Hints = std::vector<std::pair<std::string, std::string>>;
+[[nodiscard]] Hints hints_of(MPI_Info info);
 
 }  // namespace ioweir::partition

@@ -1,7 +1,6 @@
 #include "partition/service.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -12,15 +11,6 @@
 
 namespace ioweir::partition {
 namespace {
-
-Failure argument(const std::string& what, const std::string& value, const std::string& remedy) {
-    return {IOWEIR_ERR_ARGUMENT, {what, value, remedy}};
-}
-
-std::int64_t now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 /// Collective: of each rank the lowest one on its node.
 std::vector<int> nodes_of(MPI_Comm comm) {
@@ -35,6 +25,17 @@ std::vector<int> nodes_of(MPI_Comm comm) {
     std::vector<int> all(static_cast<std::size_t>(ranks));
     MPI_Allgather(&lowest, 1, MPI_INT, all.data(), 1, MPI_INT, comm);
     return all;
+}
+
+std::optional<Failure> why_no_threads() {
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    if (level == MPI_THREAD_MULTIPLE) return std::nullopt;
+    const char* const name = level == MPI_THREAD_SINGLE     ? "MPI_THREAD_SINGLE"
+                             : level == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED"
+                                                            : "MPI_THREAD_SERIALIZED";
+    return argument("delegates as threads need MPI_THREAD_MULTIPLE", std::string("MPI gave ") + name,
+                    "ask MPI_Init_thread() for it, or give ranks up: ioweir_delegates = ranks");
 }
 
 }  // namespace
@@ -63,48 +64,53 @@ std::optional<Failure> Service::split(MPI_Comm comm, std::int64_t delegates, MPI
     int ranks = 1;
     MPI_Comm_size(comm, &ranks);
     const std::vector<int> nodes = nodes_of(comm);
+    std::optional<Failure> failure = read_options(info, options);
+    const int most = options.threads ? ranks : ranks / 2;
     if (delegates == 0) {
         std::vector<int> different = nodes;
         std::sort(different.begin(), different.end());
         const auto count = std::unique(different.begin(), different.end()) - different.begin();
-        delegates =
-            std::min<std::int64_t>(std::max<std::int64_t>(count, ceil_divide(std::int64_t{ranks}, 64)), ranks / 2);
+        delegates = std::min<std::int64_t>(std::max<std::int64_t>(count, ceil_divide(std::int64_t{ranks}, 64)), most);
     }
-    std::optional<Failure> failure = read_options(info, options);
-    if (!failure && (delegates < 1 || delegates > ranks / 2))
+    if (!failure && (delegates < 1 || delegates > most))
         failure = argument("a number of delegates that cannot be", std::to_string(delegates),
-                           "from 1 to half of the " + std::to_string(ranks) + " ranks");
+                           "from 1 to " + std::string(options.threads ? "all" : "half") + " of the " +
+                               std::to_string(ranks) + " ranks");
+    if (!failure && options.threads) failure = why_no_threads();
     if ((failure = agree(comm, failure))) return failure;
-    MPI_Comm all = MPI_COMM_NULL;
-    MPI_Comm_dup(comm, &all);
-    made.reset(new Service(all, roles_of(nodes, delegates), options));
+    Channels channels;
+    MPI_Comm_dup(comm, &channels.blocks);
+    MPI_Comm_dup(comm, &channels.results);
+    made.reset(new Service(channels, roles_of(nodes, delegates), options));
     return std::nullopt;
 }
 
-Service::Service(MPI_Comm all, Roles roles, ServiceOptions options)
-    : all_(all), roles_(std::move(roles)), options_(options) {
+Service::Service(const Channels& channels, Roles roles, ServiceOptions options)
+    : channels_(channels), roles_(std::move(roles)), options_(options) {
     int rank = 0;
-    MPI_Comm_rank(all_, &rank);
+    MPI_Comm_rank(channels_.blocks, &rank);
     const auto place = std::find(roles_.order.begin(), roles_.order.end(), rank) - roles_.order.begin();
-    std::vector<int> group = roles_.ranks_of(roles_.group_of(place));
-    is_delegate_ = group.front() == rank;
-    MPI_Comm_split(all_, is_delegate_ ? 1 : 0, static_cast<int>(place), &own_);
-    if (is_delegate_)
-        served_.assign(group.begin() + 1, group.end());
-    else
-        hand_over_ = std::make_unique<HandOver>(all_, group.front(), options_.worker_bytes);
+    const std::vector<int> group = roles_.ranks_of(roles_.group_of(place));
+    const bool serves = group.front() == rank;
+    is_delegate_ = serves && !options_.threads;
+    MPI_Comm_split(channels_.blocks, serves ? 0 : MPI_UNDEFINED, static_cast<int>(place), &delegates_);
+    MPI_Comm_split(channels_.blocks, is_delegate_ ? MPI_UNDEFINED : 0, static_cast<int>(place), &workers_);
+    if (serves) served_.assign(group.begin() + (is_delegate_ ? 1 : 0), group.end());
+    if (!is_delegate_) hand_over_ = std::make_unique<HandOver>(channels_, group.front(), options_.worker_bytes);
+    if (serves && options_.threads) thread_ = std::thread([this] { serve(); });
 }
 
 Service::~Service() {
+    if (thread_.joinable()) thread_.join();  // when its workers have left
     hand_over_.reset();
-    MPI_Comm_free(&own_);
-    MPI_Comm_free(&all_);
+    for (MPI_Comm* const comm : {&delegates_, &workers_, &channels_.results, &channels_.blocks}) {
+        if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
+    }
 }
 
 void Service::serve() {
-    Delegate delegate(all_, served_, own_, options_.delegate_bytes);
+    Delegate delegate(channels_, served_, delegates_, options_.delegate_bytes);
     delegate.serve();
-    gone_ = true;
 }
 
 std::optional<Failure> Service::wait() { return hand_over_->results(ended_); }
@@ -132,6 +138,11 @@ std::optional<Failure> HandedSet::create(Service& service, const Wanted& wanted,
         failure = argument("a number of parts that cannot be", std::to_string(mine.parts), "0 or more");
     if (!failure && mine.base.find('\n') != std::string::npos)
         failure = argument("a base name with a line's end", mine.base, "give another");
+    const Hints hints = hints_of(info);
+    for (const auto& [key, value] : hints) {
+        if (!failure && (key + value).find('\n') != std::string::npos)
+            failure = argument("a value of MPI_Info with a line's end", key + " = " + value, "give another");
+    }
     if (!failure) {
         MasterHeader header;
         header.fields = mine.fields;
@@ -145,23 +156,19 @@ std::optional<Failure> HandedSet::create(Service& service, const Wanted& wanted,
     MPI_Allreduce(&mine.parts, &set->all_parts_, 1, MPI_INT64_T, MPI_SUM, service.workers());
     set->first_part_ = through - mine.parts;
     set->number_ = service.begin_set();
-    set->given_.assign(mine.fields.size(), std::vector<bool>(static_cast<std::size_t>(mine.parts), false));
+    set->begin_blocks();
     Wire wire;
     wire.kind = Message::begin;
     wire.set = set->number_;
-    const std::string text = to_text(SetText{mine, options});
+    const std::string text = to_text(SetText{mine, options, hints});
     service.hand_over().send(wire, text.data(), std::ssize(text));
     made = std::move(set);
     return std::nullopt;
 }
 
-bool HandedSet::is_written(std::int64_t field, std::int64_t part) const {
-    return given_[static_cast<std::size_t>(field)][static_cast<std::size_t>(part)];
-}
-
 std::optional<Failure> HandedSet::write(std::int64_t field, std::int64_t part, const BlockHeader& header,
                                         const void* items, std::optional<Failure> mine) {
-    const std::int64_t started = now_ns();
+    const Timed timed(figures_.write_ns);
     if (mine) {
         if (!failure_) failure_ = mine;
         return mine;
@@ -182,26 +189,16 @@ std::optional<Failure> HandedSet::write(std::int64_t field, std::int64_t part, c
         service_.hand_over().send_block(wire, text.value(), items, header.bytes);
         ++blocks_;
         ++figures_.calls;
-        given_[static_cast<std::size_t>(field)][static_cast<std::size_t>(part)] = true;
+        note_written(field, part);
         figures_.useful_bytes += block_header_bytes + header.bytes;
     }
-    auto earlier = service_.hand_over().results();
-    figures_.write_ns += now_ns() - started;
-    return earlier;
+    return service_.hand_over().results();
 }
 
 std::optional<Failure> HandedSet::end(bool given_up) {
-    const std::int64_t started = now_ns();
+    const Timed timed(figures_.write_ns);
     std::optional<Failure> failure = failure_;
-    for (std::size_t field = 0; field < given_.size() && !given_up && !failure; ++field) {
-        for (std::size_t part = 0; part < given_[field].size() && !failure; ++part) {
-            if (!given_[field][part])
-                failure =
-                    argument("a field that was not written for every part",
-                             fields()[field] + ", part " + std::to_string(global_part(static_cast<std::int64_t>(part))),
-                             "write each field of each part before the set is closed");
-        }
-    }
+    if (!failure && !given_up) failure = why_incomplete();
     const Failure abandoned =
         argument("a set that was abandoned", wanted_.base + ", step " + std::to_string(wanted_.step), "");
     const Failure* const told = failure ? &*failure : given_up ? &abandoned : nullptr;
@@ -215,7 +212,6 @@ std::optional<Failure> HandedSet::end(bool given_up) {
     service_.hand_over().send(wire, text.data(), std::ssize(text));
     service_.end_set();
     auto earlier = service_.hand_over().results();
-    figures_.write_ns += now_ns() - started;
     return failure ? failure : earlier;
 }
 

@@ -1,10 +1,12 @@
-// Ranks divided into workers and delegates (rbIO), and the sets that workers hand over. Source: Liu et al., section 2.2.
+// Ranks divided into workers and delegates (rbIO), and the sets that workers hand over. Source: Liu et al., section 2.2. A delegate is a rank that does nothing else, or a
+// thread of a rank that works, too (as the paper's section 4 says of others' designs, where the operating system has threads).
 // What does not live here: messages (hand_over.hpp, delegate.hpp), files (set_file.hpp).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "partition/hand_over.hpp"
@@ -26,7 +28,7 @@ struct Roles {
 
 class Service {
 public:
-    /// Collective over `comm`. delegates: 1 to half of the ranks; 0: one for each 64 ranks, and at least one a node.
+    /// Collective over `comm`. delegates: 1 to half of the ranks, as threads to all of them; 0: one for each 64 ranks, and at least one a node.
     [[nodiscard]] static std::optional<Failure> split(MPI_Comm comm, std::int64_t delegates, MPI_Info info,
                                                       std::unique_ptr<Service>& made);
     ~Service();
@@ -35,7 +37,7 @@ public:
 
     [[nodiscard]] bool is_delegate() const { return is_delegate_; }
     /// Of the workers, on workers; freed with the service.
-    [[nodiscard]] MPI_Comm workers() const { return is_delegate_ ? MPI_COMM_NULL : own_; }
+    [[nodiscard]] MPI_Comm workers() const { return workers_; }
     [[nodiscard]] std::int64_t delegates() const { return roles_.delegates; }
     [[nodiscard]] const ServiceOptions& options() const { return options_; }
 
@@ -50,17 +52,20 @@ public:
     /// Numbers of sets, the same on all workers, for they begin them together.
     [[nodiscard]] std::int64_t begin_set() { return begun_++; }
     void end_set() { ++ended_; }
+    [[nodiscard]] bool has_open_set() const { return ended_ < begun_; }
 
 private:
-    Service(MPI_Comm all, Roles roles, ServiceOptions options);
+    Service(const Channels& channels, Roles roles, ServiceOptions options);
 
-    MPI_Comm all_;
+    Channels channels_;
     Roles roles_;
     ServiceOptions options_;
-    bool is_delegate_ = false;
-    std::vector<int> served_;       ///< on delegates: ranks of workers
-    MPI_Comm own_ = MPI_COMM_NULL;  ///< all delegates, or all workers in the order of their delegates
+    bool is_delegate_ = false;            ///< and nothing else
+    std::vector<int> served_;             ///< on delegates and ranks with one: ranks of workers
+    MPI_Comm workers_ = MPI_COMM_NULL;    ///< on workers: all of them in the order of their delegates
+    MPI_Comm delegates_ = MPI_COMM_NULL;  ///< where `served_` is: all such ranks
     std::unique_ptr<HandOver> hand_over_;
+    std::thread thread_;
     bool gone_ = false;
     std::int64_t begun_ = 0, ended_ = 0;
 };
@@ -82,7 +87,6 @@ public:
     [[nodiscard]] const std::vector<std::string>& fields() const override { return wanted_.fields; }
     [[nodiscard]] std::int64_t parts() const override { return wanted_.parts; }
     [[nodiscard]] std::int64_t global_part(std::int64_t part) const override { return first_part_ + part + 1; }
-    [[nodiscard]] bool is_written(std::int64_t field, std::int64_t part) const override;
     [[nodiscard]] std::int64_t step() const override { return wanted_.step; }
     [[nodiscard]] std::int64_t files() const override { return wanted_.files; }
     [[nodiscard]] std::int64_t all_parts() const override { return all_parts_; }
@@ -95,7 +99,6 @@ private:
     Service& service_;
     Wanted wanted_;
     std::int64_t number_ = 0, blocks_ = 0, first_part_ = 0, all_parts_ = 0;
-    std::vector<std::vector<bool>> given_;
     std::optional<Failure> failure_;  ///< the first one of this worker's
     WriteFigures figures_;
 };

@@ -38,8 +38,6 @@ private:
     MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
 
-Failure argument(const Error& error) { return {IOWEIR_ERR_ARGUMENT, error}; }
-
 }  // namespace
 
 std::int64_t total(const std::vector<MemoryPiece>& pieces) {

@@ -1,26 +1,15 @@
 #include "partition/write_set.hpp"
 
 #include <array>
-#include <chrono>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "ioweir/ioweir.h"
 
 namespace ioweir::partition {
-namespace {
-
-Failure argument(const Error& error) { return {IOWEIR_ERR_ARGUMENT, error}; }
-
-std::int64_t now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
-}  // namespace
 
 WriteSet::WriteSet(std::unique_ptr<SetFile> file, const Options& options) : file_(std::move(file)), options_(options) {
-    given_.assign(fields().size(), std::vector<bool>(static_cast<std::size_t>(parts()), false));
+    begin_blocks();
 }
 
 std::optional<Failure> WriteSet::create(MPI_Comm comm, const Wanted& wanted, MPI_Info info,
@@ -33,13 +22,9 @@ std::optional<Failure> WriteSet::create(MPI_Comm comm, const Wanted& wanted, MPI
     return std::nullopt;
 }
 
-bool WriteSet::is_written(std::int64_t field, std::int64_t part) const {
-    return given_[static_cast<std::size_t>(field)][static_cast<std::size_t>(part)];
-}
-
 std::optional<Failure> WriteSet::write(std::int64_t field, std::int64_t part, const BlockHeader& header,
                                        const void* items, std::optional<Failure> mine) {
-    const std::int64_t started = now_ns();
+    const Timed timed(file_->figures.write_ns);
     std::string text;
     if (!mine && part >= 0) {
         auto encoded = encode_block_header(header);
@@ -58,10 +43,9 @@ std::optional<Failure> WriteSet::write(std::int64_t field, std::int64_t part, co
     else
         write_unaligned(block, text, items, bytes);
     if (brings) {
-        given_[static_cast<std::size_t>(field)][static_cast<std::size_t>(part)] = true;
+        note_written(field, part);
         file_->figures.useful_bytes += block_header_bytes + bytes;
     }
-    file_->figures.write_ns += now_ns() - started;
     if (mine) {
         file_->remember(mine);
         return mine;
@@ -127,31 +111,15 @@ void WriteSet::commit(std::vector<MemoryPiece> pieces, const std::vector<Pending
     file_->move(pieces, offset, options_.calls);
 }
 
-std::optional<Failure> WriteSet::why_incomplete() const {
-    for (std::size_t field = 0; field < given_.size(); ++field) {
-        for (std::size_t part = 0; part < given_[field].size(); ++part) {
-            if (!given_[field][part])
-                return Failure{
-                    IOWEIR_ERR_ARGUMENT,
-                    {"a field that was not written for every part",
-                     fields()[field] + ", part " + std::to_string(global_part(static_cast<std::int64_t>(part))),
-                     "write each field of each part before the set is closed"}};
-        }
-    }
-    return std::nullopt;
-}
-
 std::optional<Failure> WriteSet::close() {
-    const std::int64_t started = now_ns();
+    const Timed timed(file_->figures.write_ns);
     if (decided_ && options_.layout == BlockLayout::aligned) {
         commit({{collected_.data(), std::ssize(collected_)}}, pending_);
         collected_.clear();
         pending_.clear();
     }
     file_->remember(why_incomplete());
-    auto failure = file_->close();
-    file_->figures.write_ns += now_ns() - started;
-    return failure;
+    return file_->close();
 }
 
 }  // namespace ioweir::partition

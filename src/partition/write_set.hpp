@@ -30,7 +30,6 @@ public:
     [[nodiscard]] const std::vector<std::string>& fields() const override { return file_->fields(); }
     [[nodiscard]] std::int64_t parts() const override { return file_->parts().count; }
     [[nodiscard]] std::int64_t global_part(std::int64_t part) const override { return file_->parts().first + part + 1; }
-    [[nodiscard]] bool is_written(std::int64_t field, std::int64_t part) const override;
     [[nodiscard]] std::int64_t files() const override { return file_->shape().files(); }
     [[nodiscard]] std::int64_t all_parts() const override { return file_->shape().parts(); }
     [[nodiscard]] std::int64_t step() const override { return file_->step(); }
@@ -47,12 +46,10 @@ private:
     void write_aligned(const Pending& block, const std::string& text, const void* items, std::int64_t bytes);
     /// Collective over the file's ranks: `pieces` and zeros to the end of a block, at a multiple of one.
     void commit(std::vector<MemoryPiece> pieces, const std::vector<Pending>& blocks);
-    [[nodiscard]] std::optional<Failure> why_incomplete() const;
 
     std::unique_ptr<SetFile> file_;
     Options options_;
-    bool decided_ = false;                  ///< that options_.layout is not automatic any more
-    std::vector<std::vector<bool>> given_;  ///< [field][own part]
+    bool decided_ = false;  ///< that options_.layout is not automatic any more
     std::string collected_;
     std::vector<Pending> pending_;
 };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -10,55 +11,89 @@ from sets import ARGUMENT, EXISTS, Program, check_file, left_over, level, paths
 
 pytest_plugins = ("set_fixtures",)
 
-SHAPES: Final = ((2, 1, 1), (4, 1, 1), (5, 2, 2), (6, 3, 1), (6, 3, 3), (4, 2, 1))
-"""Ranks, delegates, files."""
+THREADS: Final = "ioweir_delegates=threads"
+MULTIPLE: Final = {"IOWEIR_TEST_LEVEL": "multiple"}
+# Ranks, delegates, files.
+SHAPES: Final = {
+    "ranks": ((2, 1, 1), (4, 1, 1), (5, 2, 2), (6, 3, 1), (6, 3, 3), (4, 2, 1)),
+    "threads": ((1, 1, 1), (3, 2, 1), (5, 2, 2)),
+}
 
 
-def parts_of(ranks: int, delegates: int, files: int, parts: str) -> list[list[int]]:
-    """Which parts (from 1) each file has: those of the workers of its delegates, in their order."""
-    workers_of_delegate = [ranks_of - 1 for ranks_of in level(ranks, delegates)]
-    result: list[list[int]] = []
-    worker, part, delegate = 0, 1, 0
-    for delegates_of in level(delegates, files):
-        mine: list[int] = []
-        for _ in range(sum(workers_of_delegate[delegate : delegate + delegates_of])):
-            count = worker % 3 if parts == "ragged" else int(parts)
-            mine += range(part, part + count)
-            part += count
-            worker += 1
-        delegate += delegates_of
-        result.append(mine)
-    return result
+@dataclass(frozen=True)
+class Hosts:
+    """What delegates are."""
+
+    name: str
+
+    def keys(self) -> list[str]:
+        return [THREADS] if self.name == "threads" else []
+
+    def env(self) -> dict[str, str]:
+        return MULTIPLE if self.name == "threads" else {}
+
+    def parts_of(self, ranks: int, delegates: int, files: int, parts: str) -> list[list[int]]:
+        """Which parts (from 1) each file has: those of the workers of its delegates, in their order."""
+        given_up = 0 if self.name == "threads" else 1
+        workers_of_delegate = [ranks_of - given_up for ranks_of in level(ranks, delegates)]
+        result: list[list[int]] = []
+        worker, part, delegate = 0, 1, 0
+        for delegates_of in level(delegates, files):
+            mine: list[int] = []
+            for _ in range(sum(workers_of_delegate[delegate : delegate + delegates_of])):
+                count = worker % 3 if parts == "ragged" else int(parts)
+                mine += range(part, part + count)
+                part += count
+                worker += 1
+            delegate += delegates_of
+            result.append(mine)
+        return result
+
+    def check(self, base: str, step: int, ranks: int, delegates: int, files: int, parts: str) -> None:
+        for path, of in zip(paths(base, step, files), self.parts_of(ranks, delegates, files, parts), strict=True):
+            check_file(path, of)
 
 
-def check(base: str, step: int, ranks: int, delegates: int, files: int, parts: str) -> None:
-    for path, of in zip(paths(base, step, files), parts_of(ranks, delegates, files, parts), strict=True):
-        check_file(path, of)
+RANKS_HOST, THREADS_HOST = Hosts("ranks"), Hosts("threads")
+both = pytest.mark.parametrize("hosts", [RANKS_HOST, THREADS_HOST], ids=lambda hosts: hosts.name)
 
 
-@pytest.mark.parametrize(("ranks", "delegates", "files"), SHAPES)
+@pytest.mark.parametrize(
+    ("hosts", "ranks", "delegates", "files"),
+    [(hosts, *shape) for hosts in (RANKS_HOST, THREADS_HOST) for shape in SHAPES[hosts.name]],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
 @pytest.mark.parametrize("calls", ["collective", "independent"])
 @pytest.mark.parametrize("parts", ["2", "ragged"])
 def test_every_block_arrives(
-    program: Program, base: str, ranks: int, delegates: int, files: int, calls: str, parts: str
+    program: Program, base: str, hosts: Hosts, ranks: int, delegates: int, files: int, calls: str, parts: str
 ) -> None:
-    out = program(ranks, "hand", base, 1, 3, files, parts, delegates, f"ioweir_write={calls}").out
-    assert out.count("is a delegate") == delegates
-    assert "rank" in out
+    words: list[str | int] = ["hand", base, 1, 3, files, parts, delegates, f"ioweir_write={calls}", *hosts.keys()]
+    out = program(ranks, *words, env=hosts.env()).out
+    assert out.count("is a delegate") == (delegates if hosts == RANKS_HOST else 0)
     assert ": 1: " not in out
     for step in (1, 2, 3):
-        check(base, step, ranks, delegates, files, parts)
+        hosts.check(base, step, ranks, delegates, files, parts)
     assert left_over(base) == []
     assert "0 wrong" in program(1, "read", base, -1).out
 
 
+@both
 @pytest.mark.parametrize("calls", ["collective", "independent"])
-def test_little_memory_takes_longer_and_loses_nothing(program: Program, base: str, calls: str) -> None:
+def test_little_memory_takes_longer_and_loses_nothing(program: Program, base: str, hosts: Hosts, calls: str) -> None:
     """A delegate that holds two blocks, workers that may have one on its way: written in many pieces."""
     little = ["ioweir_delegate_memory=4096", "ioweir_worker_memory=4096", "ioweir_block=512"]
-    program(5, "hand", base, 1, 4, 1, "2", 2, f"ioweir_write={calls}", *little)
+    words: list[str | int] = ["hand", base, 1, 4, 1, "2", 2, f"ioweir_write={calls}", *little, *hosts.keys()]
+    program(5, *words, env=hosts.env())
     for step in range(1, 5):
-        check(base, step, 5, 2, 1, "2")
+        hosts.check(base, step, 5, 2, 1, "2")
+
+
+@both
+def test_delegates_open_with_the_hints_of_the_set(program: Program, base: str, hosts: Hosts) -> None:
+    words: list[str | int] = ["hand", base, 1, 1, 1, "1", 2, "cb_buffer_size=1048576", *hosts.keys()]
+    out = program(4, *words, env={**hosts.env(), "IOWEIR_TEST_HINT": "cb_buffer_size"}).out
+    assert out.count("opens with cb_buffer_size = 1048576") == 2, out
 
 
 def test_a_block_that_no_delegate_can_hold_is_refused(program: Program, base: str) -> None:
@@ -68,14 +103,31 @@ def test_a_block_that_no_delegate_can_hold_is_refused(program: Program, base: st
     assert left_over(base) == []
 
 
-def test_a_set_that_is_there_is_told_later(program: Program, base: str) -> None:
+@both
+def test_a_set_that_is_there_is_told_later(program: Program, base: str, hosts: Hosts) -> None:
     """By the call that waits, since the worker has gone on when its delegate finds out."""
     program(2, "write", base, 1, 1, "1")
     before = paths(base, 1, 1)[0].read_bytes()
-    out = program(4, "hand", base, 1, 2, 1, "1", 1, code=None).out
-    assert out.count(f": {EXISTS}: ioweir: a set of that step is there already") == 3, out
+    out = program(4, "hand", base, 1, 2, 1, "1", 1, *hosts.keys(), env=hosts.env(), code=None).out
+    workers = 3 if hosts == RANKS_HOST else 4
+    assert out.count(f": {EXISTS}: ioweir: a set of that step is there already") == workers, out
     assert paths(base, 1, 1)[0].read_bytes() == before
-    check(base, 2, 4, 1, 1, "1")
+    hosts.check(base, 2, 4, 1, 1, "1")
+
+
+@both
+def test_a_service_is_not_ended_while_a_set_is_open(program: Program, base: str, hosts: Hosts) -> None:
+    out = program(2, "hand", base, 1, 1, 1, "open", 1, *hosts.keys(), env=hosts.env(), code=None).out
+    workers = 1 if hosts == RANKS_HOST else 2
+    assert out.count(f"end: {ARGUMENT}: ioweir: a service whose set is open; close or abandon it first") == workers, out
+    assert "is gone" not in out
+    assert [path.name for path in Path(base).parent.iterdir()] == [f"{Path(base).name}-dat.1.d"]
+
+
+def test_threads_need_an_mpi_that_allows_them(program: Program, base: str) -> None:
+    out = program(3, "hand", base, 1, 1, 1, "1", 1, THREADS, code=None).out
+    wanted = f"split: {ARGUMENT}: ioweir: delegates as threads need MPI_THREAD_MULTIPLE: MPI gave MPI_THREAD_SINGLE"
+    assert out.count(wanted) == 3, out
 
 
 @pytest.mark.parametrize("delegates", ["3", "-1"])

@@ -65,6 +65,16 @@ static void die_here(int block) {
         raise(SIGKILL);
 }
 
+/* Stands before the library's: IOWEIR_TEST_HINT names a key whose value is printed. */
+int MPI_File_open(MPI_Comm comm, const char* path, int mode, MPI_Info info, MPI_File* file) {
+    const char* const key = getenv("IOWEIR_TEST_HINT");
+    char value[MPI_MAX_INFO_VAL + 1];
+    int there = 0;
+    if (key != NULL && info != MPI_INFO_NULL) MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &there);
+    if (there) printf("rank %d opens with %s = %s\n", rank, key, value);
+    return PMPI_File_open(comm, path, mode, info, file);
+}
+
 /* `service`: NULL, or by delegates; `comm`: who writes. */
 static int write_set(MPI_Comm comm, ioweir_service* service, const char* base, int64_t step, int64_t files,
                      const char* parts_text, MPI_Info info) {
@@ -115,6 +125,16 @@ static int write_set(MPI_Comm comm, ioweir_service* service, const char* base, i
     return code;
 }
 
+/* A set that is open when the service is ended. */
+static void end_too_early(ioweir_service* service, const char* base) {
+    ioweir_set* set = NULL;
+    ioweir_service* same = service;
+    say(ioweir_set_create_by(service, base, 99, 0, 0, n_fields, fields, MPI_INFO_NULL, &set), "create");
+    say(ioweir_service_end(&same), "end");
+    if (same != service) printf("rank %d: the service is gone\n", rank);
+    say(ioweir_set_abandon(&set), "abandon");
+}
+
 static int hand_over(const char* base, int64_t first, int64_t last, int64_t files, const char* parts, int64_t delegates,
                      MPI_Info info) {
     ioweir_service* service = NULL;
@@ -130,7 +150,7 @@ static int hand_over(const char* base, int64_t first, int64_t last, int64_t file
         char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
         int there;
         MPI_Info_get_nthkey(info, i, key);
-        if (strstr(key, "_memory") == NULL) continue;
+        if (strstr(key, "_memory") == NULL && strcmp(key, "ioweir_delegates") != 0) continue;
         MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &there);
         MPI_Info_set(service_info, key, value);
         MPI_Info_delete(set_info, key);
@@ -145,6 +165,7 @@ static int hand_over(const char* base, int64_t first, int64_t last, int64_t file
             write_set(workers, service, base, step, files, parts, set_info);
             if (step == first) say(ioweir_service_wait(service), "wait");
         }
+        if (strcmp(parts, "open") == 0) end_too_early(service, base);
         code = say(ioweir_service_end(&service), "end");
     }
     MPI_Info_free(&set_info);
@@ -230,8 +251,11 @@ static int wrong_calls(const char* base, const char* which) {
 }
 
 int main(int argc, char** argv) {
-    int code = 2;
-    MPI_Init(&argc, &argv);
+    int code = 2, level;
+    /* IOWEIR_TEST_LEVEL: what is asked of MPI. */
+    const char* const asked = getenv("IOWEIR_TEST_LEVEL");
+    MPI_Init_thread(&argc, &argv,
+                    asked != NULL && strcmp(asked, "multiple") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc >= 6 && strcmp(argv[1], "write") == 0) {

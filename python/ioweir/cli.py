@@ -372,6 +372,33 @@ def merge(
 
 
 @app.command()
+def convert(
+    source: Annotated[
+        Path, typer.Argument(metavar="FROM", help="A set, or one of its files, or a serial file BASE.STEP.PART.")
+    ],
+    target: Annotated[
+        Path, typer.Argument(metavar="TO", help="Base name of what is written; with --to hdf5 the file's name.")
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="FORM", help="set, serial or hdf5.")] = "set",
+    files: Annotated[
+        int | None, typer.Option("--files", metavar="N", help="Files of the set. [as many as FROM's; from serial: 1]")
+    ] = None,
+    step: Annotated[int | None, typer.Option("--step", metavar="N", help="Step to write. [that of FROM]")] = None,
+    flat: Annotated[bool, typer.Option("--flat", help="Files beside each other, as PHASTA looks for them.")] = False,
+    types: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="FIELD=TYPE", help="hdf5: float64, int32 or bytes, for files do not say."),
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace what is there.")] = False,
+) -> None:
+    """Write a set of partitioned files anew: in another number of files, as serial files, or as HDF5 for viewing."""
+    from ioweir import partitioned_convert  # noqa: PLC0415
+
+    wanted = partitioned_convert.Wanted(source, target, to, files, step, flat, tuple(types or ()), replace)
+    print(partitioned_convert.convert(wanted))
+
+
+@app.command()
 def ls(files: FilesArgument, as_json: JsonOption = False) -> None:
     """Say where the bytes of files lie that ioweir divided among several, and what sets of partitioned files have."""
     from ioweir import container, partitioned  # noqa: PLC0415

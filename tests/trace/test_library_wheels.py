@@ -18,8 +18,7 @@ LOCK: Final = Path(__file__).resolve().parent.parent / "library_wheels" / "pytho
 INSTALL_S: Final = 300.0
 
 
-@pytest.fixture(scope="module")
-def python() -> Path:
+def installed() -> Path:
     """An interpreter with what the lock names; made once for each state of the lock."""
     place = BUILD / f"library-wheels-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]}"
     interpreter = place / "bin" / "python"
@@ -32,6 +31,11 @@ def python() -> Path:
         run([*pip, "install", "-q", *wheels], timeout=INSTALL_S).expect()
         done.touch()
     return interpreter
+
+
+@pytest.fixture(scope="module")
+def python() -> Path:
+    return installed()
 
 
 @pytest.mark.parametrize("order", ["h5py,netCDF4", "netCDF4,h5py"])

@@ -94,10 +94,15 @@ Result<std::string> encode_front(const MasterHeader& header) {
     std::string front(table_begin, '\0');
     const auto put = [&](std::size_t at, const std::string& text) { front.replace(at, text.size(), text); };
     put(0, std::string(magic_tag));
-    std::memcpy(front.data() + magic_at, &magic_number, sizeof magic_number);
+    const auto put_number = [&](std::size_t place, std::int32_t number) {
+        const std::uint32_t stored =
+            header.swapped ? __builtin_bswap32(static_cast<std::uint32_t>(number)) : static_cast<std::uint32_t>(number);
+        std::memcpy(front.data() + place, &stored, sizeof stored);
+    };
+    put_number(magic_at, magic_number);
     put(version_at, std::string(version_tag) + "1");
     put(size_at, std::string(size_tag));
-    std::memcpy(front.data() + size_number_at, &*size, sizeof *size);
+    put_number(size_number_at, *size);
     put(fields_at, "\nnFields : " + std::to_string(header.fields.size()) + "\n");
     std::size_t at = slots_at;
     for (std::size_t i = 0; i < header.fields.size(); ++i, at += slot_bytes)
@@ -157,10 +162,14 @@ Result<MasterHeader> decode_front(std::string_view front, std::int64_t file_byte
     return header;
 }
 
-std::string encode_table(const std::vector<std::vector<std::uint64_t>>& offsets) {
+std::string encode_table(const std::vector<std::vector<std::uint64_t>>& offsets, bool swapped) {
     std::string bytes;
-    for (const auto& field : offsets)
-        bytes.append(reinterpret_cast<const char*>(field.data()), field.size() * sizeof(std::uint64_t));
+    for (const auto& field : offsets) {
+        for (const std::uint64_t offset : field) {
+            const std::uint64_t stored = swapped ? __builtin_bswap64(offset) : offset;
+            bytes.append(reinterpret_cast<const char*>(&stored), sizeof stored);
+        }
+    }
     return bytes;
 }
 

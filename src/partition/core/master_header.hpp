@@ -31,13 +31,13 @@ struct MasterHeader {
 /// 4 MiB, or as many of them as the table needs. Nothing where that does not fit into 63 bits.
 [[nodiscard]] Result<std::int64_t> master_header_bytes(std::int64_t fields, std::int64_t parts);
 
-/// The first table_begin bytes of a file. `fields` are checked: at most 60, each name good, none twice.
+/// The first table_begin bytes of a file, in the byte order that `header` says. `fields` are checked: at most 60, each name good, none twice.
 [[nodiscard]] Result<std::string> encode_front(const MasterHeader& header);
 /// From the first table_begin bytes of a file of `file_bytes`, or fewer if it is that short. Nothing is believed that does not fit into the file.
 [[nodiscard]] Result<MasterHeader> decode_front(std::string_view front, std::int64_t file_bytes);
 
 /// The table: of each field, the offset of each part's block, 0 where there is none. `offsets`[field][part].
-[[nodiscard]] std::string encode_table(const std::vector<std::vector<std::uint64_t>>& offsets);
+[[nodiscard]] std::string encode_table(const std::vector<std::vector<std::uint64_t>>& offsets, bool swapped = false);
 /// Checks that each offset lies behind the header and before the end of the file.
 [[nodiscard]] Result<std::vector<std::vector<std::uint64_t>>> decode_table(std::string_view bytes,
                                                                            const MasterHeader& header,

@@ -41,6 +41,9 @@ RC_GTEST_PROP(MasterHeader, IsReadBackAsItWasWritten, ()) {
         RC_ASSERT(again.value().swapped == swapped);
     }
     RC_ASSERT(!decode_front(front, header.bytes - 1).ok());
+    MasterHeader foreign = header;
+    foreign.swapped = true;
+    RC_ASSERT(encode_front(foreign).value() == swapped_front(front));
 }
 
 RC_GTEST_PROP(MasterHeader, NothingIsBelievedThatDoesNotFit, ()) {
@@ -76,6 +79,7 @@ RC_GTEST_PROP(MasterHeader, TablesAreReadBackInEitherByteOrder, ()) {
     for (std::size_t at = 0; at < bytes.size(); at += 8)
         std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(at),
                      bytes.begin() + static_cast<std::ptrdiff_t>(at) + 8);
+    RC_ASSERT(encode_table(offsets, true) == bytes);
     header.swapped = true;
     RC_ASSERT(decode_table(bytes, header, file_bytes).value() == offsets);
 }

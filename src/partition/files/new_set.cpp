@@ -18,14 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string new_token() {
-    unsigned char random[8] = {};
-    (void)!::getrandom(random, sizeof random, 0);
-    char text[17] = {};
-    for (std::size_t i = 0; i < sizeof random; ++i) std::snprintf(text + 2 * i, 3, "%02x", random[i]);
-    return text;
-}
-
 std::string beside(const SetName& name, const std::string& last) {
     const std::size_t slash = name.base.rfind('/');
     return (slash == std::string::npos ? "" : name.base.substr(0, slash + 1)) + last;
@@ -51,6 +43,14 @@ int swap_names(const std::string& one, const std::string& other) {
 }
 
 }  // namespace
+
+std::string new_token() {
+    unsigned char random[8] = {};
+    (void)!::getrandom(random, sizeof random, 0);
+    char text[17] = {};
+    for (std::size_t i = 0; i < sizeof random; ++i) std::snprintf(text + 2 * i, 3, "%02x", random[i]);
+    return text;
+}
 
 std::string NewSet::new_file(const SetName& name, const std::string& token, std::int64_t number) {
     const std::string last = std::to_string(number + 1);

@@ -43,6 +43,9 @@ private:
     bool replaces_ = false;
 };
 
+/// 16 random hexadecimal digits.
+[[nodiscard]] std::string new_token();
+
 /// Unfinished sets of `base`, by path: of jobs that are running, or have died.
 [[nodiscard]] std::vector<std::string> unfinished_at(const std::string& base);
 

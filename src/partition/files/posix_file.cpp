@@ -30,6 +30,13 @@ Result<PosixFile> PosixFile::open(const std::string& path, int flags) {
     return file;
 }
 
+Result<PosixFile> PosixFile::open_to_read(const std::string& path) { return open(path, O_RDONLY); }
+
+bool PosixFile::exists(const std::string& path) {
+    struct stat info{};
+    return ::stat(path.c_str(), &info) == 0;
+}
+
 std::int64_t PosixFile::length() const {
     struct stat info{};
     return ::fstat(descriptor_, &info) == 0 ? info.st_size : -1;
@@ -58,6 +65,11 @@ int PosixFile::write(const void* data, std::int64_t bytes, std::int64_t offset) 
         done += put;
     }
     return 0;
+}
+
+Error cannot_read(const std::string& path, std::int64_t got) {
+    return {"a file cannot be read",
+            path + ": " + (got < 0 ? std::strerror(static_cast<int>(-got)) : "it has become shorter"), ""};
 }
 
 Result<std::string> read_text(const std::string& path) {

@@ -19,6 +19,8 @@ public:
     }
     ~PosixFile();
     [[nodiscard]] static Result<PosixFile> open(const std::string& path, int flags);
+    [[nodiscard]] static Result<PosixFile> open_to_read(const std::string& path);
+    [[nodiscard]] static bool exists(const std::string& path);
     [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
     [[nodiscard]] int descriptor() const { return descriptor_; }
     /// Of the file in bytes; -1: cannot be told (errno).
@@ -32,6 +34,8 @@ private:
     int descriptor_ = -1;
 };
 
+/// Where read() gave `got`.
+[[nodiscard]] Error cannot_read(const std::string& path, std::int64_t got);
 /// The whole of a small file, at most 64 MiB.
 [[nodiscard]] Result<std::string> read_text(const std::string& path);
 /// Replaces a file by another with this text, for good: whoever looks sees the old one or the new one. An errno value.

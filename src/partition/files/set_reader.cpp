@@ -1,8 +1,5 @@
 #include "partition/files/set_reader.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -16,18 +13,8 @@ namespace {
 
 constexpr std::size_t most_open = 16;
 
-bool is_there(const std::string& path) {
-    struct stat info{};
-    return ::stat(path.c_str(), &info) == 0;
-}
-
 Error of_file(const std::string& path, const Error& error) {
     return {error.what, path + (error.value.empty() ? "" : ": " + error.value), error.remedy};
-}
-
-Error cannot_read(const std::string& path, std::int64_t got) {
-    return {"a file cannot be read",
-            path + ": " + (got < 0 ? std::strerror(static_cast<int>(-got)) : "it has become shorter"), ""};
 }
 
 void swap_items(unsigned char* data, std::int64_t bytes, std::int64_t item_bytes) {
@@ -40,7 +27,7 @@ void swap_items(unsigned char* data, std::int64_t bytes, std::int64_t item_bytes
 Result<PartFile> PartFile::open(const std::string& path) {
     PartFile part;
     part.path_ = path;
-    auto opened = PosixFile::open(path, O_RDONLY);
+    auto opened = PosixFile::open_to_read(path);
     if (!opened) return Error{"a file of a set is missing or cannot be opened", path, opened.error().value};
     part.file_ = opened.take();
     part.length_ = part.file_.length();
@@ -92,6 +79,11 @@ std::optional<Error> PartFile::read(const Block& block, void* data, std::int64_t
     return std::nullopt;
 }
 
+std::optional<Error> PartFile::read_some(const Block& block, std::int64_t begin, void* data, std::int64_t bytes) const {
+    const std::int64_t got = file_.read(data, bytes, block.items_at + begin);
+    return got == bytes ? std::nullopt : std::optional<Error>(cannot_read(path_, got));
+}
+
 SetReader::SetReader(SetName name, bool has_manifest, Manifest manifest, std::vector<std::string> fields)
     : name_(std::move(name)), has_manifest_(has_manifest), manifest_(std::move(manifest)), fields_(std::move(fields)) {}
 
@@ -99,7 +91,7 @@ Result<SetReader> SetReader::open(const std::string& base, std::int64_t step) {
     SetReader reader;
     for (const bool directories : {true, false}) {
         const SetName name{base, step, directories};
-        if (!is_there(name.manifest())) continue;
+        if (!PosixFile::exists(name.manifest())) continue;
         auto text = read_text(name.manifest());
         if (!text) return text.error();
         auto manifest = parse_manifest(text.value());
@@ -128,7 +120,7 @@ Result<SetReader> SetReader::open(const std::string& base, std::int64_t step) {
 /// Without a manifest: files 1, 2, ... as long as there are any, with as many parts each and the same fields.
 std::optional<Error> SetReader::take_phasta_files() {
     std::vector<std::string> fields;
-    for (std::int64_t number = 0; is_there(name_.file(number)); ++number) {
+    for (std::int64_t number = 0; PosixFile::exists(name_.file(number)); ++number) {
         auto part = PartFile::open(name_.file(number));
         if (!part) return part.error();
         const MasterHeader& header = part.value().header();

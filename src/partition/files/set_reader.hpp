@@ -32,6 +32,9 @@ public:
     [[nodiscard]] Result<Block> block(std::int64_t field, std::int64_t part) const;
     /// Into `data`, of block.header.bytes; items of `item_bytes` are turned to this machine's byte order.
     [[nodiscard]] std::optional<Error> read(const Block& block, void* data, std::int64_t item_bytes) const;
+    /// Bytes [begin, begin + bytes) of the items, which has them, as they are in the file.
+    [[nodiscard]] std::optional<Error> read_some(const Block& block, std::int64_t begin, void* data,
+                                                 std::int64_t bytes) const;
     [[nodiscard]] const std::string& path() const { return path_; }
 
 private:

@@ -24,6 +24,7 @@ MPICH: Final = "mpich"
 NONE: Final = "none"
 KINDS: Final = (OPEN_MPI, MPICH, NONE)
 ARCHIVE: Final = "libioweir_trace.a"
+PARTITION_LIBRARY: Final = "libioweir_partition_{}.so"
 RESPONSE_FILE: Final = "ioweir_wrap.txt"
 RESPONSE_FILE_OF_LIBRARIES: Final = "ioweir_wrap_libraries.txt"
 WRAPPER_PREFIX: Final = "ioweir-"
@@ -78,7 +79,7 @@ def partition_flags(kind: str) -> tuple[str, ...]:
     """What a compiler is given for a program that calls ioweir.h (docs/reference/partitioned-files.md)."""
     if kind not in (OPEN_MPI, MPICH):
         raise IoweirError(f"--mpi {kind}: is none of {OPEN_MPI}, {MPICH}", EXIT_USAGE)
-    library = f"libioweir_partition_{kind}.so"
+    library = PARTITION_LIBRARY.format(kind)
     for directory in locate.candidate_directories():
         header = directory.parent / "include" / "ioweir" / "ioweir.h"
         if (directory / library).is_file() and header.is_file():

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <vector>
 
@@ -165,6 +167,15 @@ std::string without_prefix(const std::string& path) {
     return colon != std::string::npos && colon > 1 && colon < slash ? path.substr(colon + 1) : path;
 }
 
+void remove_subfile(const std::string& path) {
+    std::array<char, PATH_MAX> target{};
+    const ssize_t length = ::readlink(path.c_str(), target.data(), target.size() - 1);
+    const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+    // One that somebody has linked by hand to a file of another name stays.
+    if (length > 0 && std::string_view(target.data()).ends_with("." + std::string(name))) ::unlink(target.data());
+    ::unlink(path.c_str());
+}
+
 Result<Header> read_header(const std::string& path) {
     const Open file(without_prefix(path), O_RDONLY);
     if (file.fd() < 0) return failed("a file cannot be opened", path, file.error());
@@ -283,7 +294,7 @@ Result<std::int64_t> merge(const std::string& path, const std::string& output) {
         ::unlink(unfinished.c_str());
     else if (in_place)
         for (std::int64_t number = 0; number < parts.logical.subfiles; ++number)
-            ::unlink(subfile_path(path, number).c_str());
+            remove_subfile(subfile_path(path, number));
     return length;
 }
 

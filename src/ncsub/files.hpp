@@ -17,6 +17,9 @@ namespace ioweir::ncsub {
 /// "ufs:data.nc" names data.nc for MPI-IO.
 [[nodiscard]] std::string without_prefix(const std::string& path);
 
+/// Removes a subfile; where it is a link to one in another directory, that, too, if its name ends in the link's.
+void remove_subfile(const std::string& path);
+
 /// Bytes that are the same in the one file.
 struct Copy {
     std::int64_t subfile = -1;  ///< -1: of the master

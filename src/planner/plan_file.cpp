@@ -101,7 +101,8 @@ private:
         read_either(table, "set_size", "at-once", "deferred", rule.defers_set_size);
         read_either(table, "visibility", "call", "sync", rule.visible_at_sync);
         if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok()) read_stripe(*stripe, rule);
-        if (const toml::node* targets = table.get("targets"); targets != nullptr && ok()) read_targets(*targets, rule);
+        if (const toml::node* targets = table.get("targets"); targets != nullptr && ok())
+            read_targets(*targets, table, rule);
         read_probe(table, rule);
         if (const toml::node* netcdf = table.get("netcdf"); netcdf != nullptr && ok()) read_netcdf(*netcdf, rule);
     }
@@ -120,7 +121,9 @@ private:
             return;
         }
         NetcdfWish& wish = rule.netcdf;
-        if (ok()) read_number(*table, "subfiles", "not a number of subfiles", 1, wish.subfiles);
+        const auto* word = table->get("subfiles")->as_string();
+        wish.automatic = word != nullptr && word->get() == "auto";
+        if (ok() && !wish.automatic) read_number(*table, "subfiles", "not a number of subfiles", 1, wish.subfiles);
         if (ok() && wish.subfiles > most_subfiles)
             fail("too many subfiles", "subfiles" + at(table->get("subfiles")->source()),
                  "write " + std::to_string(most_subfiles) + " at most");
@@ -136,6 +139,7 @@ private:
         for (const std::string_view key : {"probe", "probe_cache", "rebalance"}) {
             const toml::node* node = table.get(key);
             if (node == nullptr || rule.strategy.mapping.kind == MappingKind::subfiles) continue;
+            if (key != "rebalance" && table.contains("netcdf")) continue;
             const bool logs = rule.strategy.mapping.kind == MappingKind::log;
             if (logs && (rule.chooses_targets || (key == "rebalance" && !rule.targets.empty()))) continue;
             if (logs)
@@ -185,7 +189,7 @@ private:
         result = number;
     }
 
-    void read_targets(const toml::node& node, FileRule& rule) {
+    void read_targets(const toml::node& node, const toml::table& table, FileRule& rule) {
         if (const auto* word = node.as_string(); word != nullptr && word->get() == "auto") {
             rule.chooses_targets = rule.strategy.mapping.kind == MappingKind::log;
             if (!rule.chooses_targets)
@@ -204,7 +208,7 @@ private:
             fail("not a list of directories", "targets" + at(node.source()),
                  "write targets = [\"/fast/a\", \"/fast/b\"]");
         } else if (rule.strategy.mapping.kind != MappingKind::subfiles &&
-                   rule.strategy.mapping.kind != MappingKind::log) {
+                   rule.strategy.mapping.kind != MappingKind::log && !table.contains("netcdf")) {
             fail("targets without subfiles or logs", "targets" + at(node.source()),
                  "write mapping = \"subfiles:N\", \"subfiles:auto\" or \"log\" beside it, or leave the targets out");
         }

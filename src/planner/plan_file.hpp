@@ -36,7 +36,8 @@ struct ProbeWish {
 
 /// How the arrays of a netCDF file are divided over subfiles, beneath PnetCDF.
 struct NetcdfWish {
-    std::int64_t subfiles = 0;   ///< 0: they are not
+    std::int64_t subfiles = 0;   ///< 0: they are not, or
+    bool automatic = false;      ///< one on each storage target that is worth it
     std::int64_t min_ndims = 0;  ///< arrays of so many dimensions or fewer stay whole
     std::string par_dim = {};  ///< the dimension along which they are divided, by name; empty: the most significant one
     friend bool operator==(const NetcdfWish&, const NetcdfWish&) = default;
@@ -54,9 +55,10 @@ struct FileRule {
     std::vector<std::string> targets =
         {};  ///< mapping subfiles: directories for them, dealt round, or to choose from; none: the path's storage targets
              ///< mapping log: directories for the writers' logs; none: the container's own
+             ///< netcdf: as for mapping subfiles, but that subfiles lie beside the file where its path has no targets
     bool chooses_targets =
         false;               ///< mapping log: the path's storage targets are probed instead, and the good ones taken
-    ProbeWish probe = {};    ///< mapping subfiles, or logs whose targets are chosen
+    ProbeWish probe = {};    ///< mapping subfiles, netcdf, or logs whose targets are chosen
     NetcdfWish netcdf = {};  ///< mapping shared
     bool rebalance = false;  ///< mapping subfiles, or log with targets: a target that turns slow gets no further bytes
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it

@@ -218,8 +218,15 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
             plan.files.back().rebalance = *rc::gen::arbitrary<bool>();
         }
         if (plan.files.back().strategy.mapping.kind == MappingKind::shared && *rc::gen::arbitrary<bool>())
-            plan.files.back().netcdf = {*rc::gen::inRange<std::int64_t>(1, 1000), *rc::gen::inRange<std::int64_t>(0, 5),
+            plan.files.back().netcdf = {*rc::gen::inRange<std::int64_t>(0, 1000), false,
+                                        *rc::gen::inRange<std::int64_t>(0, 5),
                                         *rc::gen::element<std::string>("", "z", odd + "z")};
+        NetcdfWish& netcdf = plan.files.back().netcdf;
+        netcdf.automatic = netcdf.subfiles == 0 && netcdf != NetcdfWish{};
+        if (netcdf != NetcdfWish{}) {
+            plan.files.back().probe = *any_wish();
+            if (*rc::gen::arbitrary<bool>()) plan.files.back().targets = {odd + "c"};
+        }
     }
     const auto parsed = parse_plan_file(to_toml(plan), "plan.toml");
     if (!parsed) RC_FAIL(parsed.error().message() + "\n" + to_toml(plan));
@@ -303,7 +310,12 @@ TEST(PlanFile, ArraysOfNetcdfFilesAreDividedOverSubfiles) {
     const std::string rule = "[[file]]\nmatch = \"*\"\n";
     EXPECT_EQ(must_parse(rule).files[0].netcdf, NetcdfWish{});
     EXPECT_EQ(must_parse(rule + "netcdf = { subfiles = 8, min_ndims = 2, par_dim = \"z\" }\n").files[0].netcdf,
-              (NetcdfWish{8, 2, "z"}));
+              (NetcdfWish{8, false, 2, "z"}));
+    const FileRule chosen =
+        must_parse(rule + "netcdf = { subfiles = \"auto\" }\ntargets = [\"/a\"]\nprobe_cache = 5\n").files[0];
+    EXPECT_EQ(chosen.netcdf, (NetcdfWish{0, true, 0, ""}));
+    EXPECT_EQ(chosen.targets, std::vector<std::string>{"/a"});
+    EXPECT_EQ(chosen.probe.cache_s, 5);
     const std::pair<const char*, const char*> refused[] = {
         {"netcdf = 8", "not a table with subfiles: netcdf (plan.toml:3); write netcdf = { subfiles = 8 }"},
         {"netcdf = { min_ndims = 2 }",
@@ -311,6 +323,9 @@ TEST(PlanFile, ArraysOfNetcdfFilesAreDividedOverSubfiles) {
         {"netcdf = { subfile = 2 }",
          "unknown key: 'subfile' (plan.toml:3); did you mean 'subfiles'? known: subfiles, min_ndims, par_dim"},
         {"netcdf = { subfiles = 0 }",
+         "not a number of subfiles: subfiles (plan.toml:3); write a whole number from 1, or leave the key out for the "
+         "default"},
+        {"netcdf = { subfiles = \"some\" }",
          "not a number of subfiles: subfiles (plan.toml:3); write a whole number from 1, or leave the key out for the "
          "default"},
         {"netcdf = { subfiles = 2000000 }", "too many subfiles: subfiles (plan.toml:3); write 1048576 at most"},

@@ -43,8 +43,8 @@ std::string probe_text(const ProbeWish& wish) {
 }
 
 std::string netcdf_text(const NetcdfWish& wish) {
-    if (wish.subfiles == 0) return "";
-    std::string text = "netcdf  = { subfiles = " + std::to_string(wish.subfiles);
+    if (wish.subfiles == 0 && !wish.automatic) return "";
+    std::string text = "netcdf  = { subfiles = " + (wish.automatic ? "\"auto\"" : std::to_string(wish.subfiles));
     if (wish.min_ndims > 0) text += ", min_ndims = " + std::to_string(wish.min_ndims);
     if (!wish.par_dim.empty()) text += ", par_dim = " + toml_string(wish.par_dim);
     return text + " }\n";

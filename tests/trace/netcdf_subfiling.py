@@ -53,11 +53,11 @@ def plain(folder: Path, ranks: int, *words: str | int, source: str = SOURCE) -> 
 
 def under(
     folder: Path, ranks: int, *words: str | int, source: str = SOURCE, netcdf: str = "",
-    env: Mapping[str, str] | None = None, code: int | None = 0,
+    env: Mapping[str, str] | None = None, code: int | None = 0, options: Sequence[str | Path] = (),
 ) -> Traced:  # fmt: skip
     """The program under ioweir, in the same folder."""
     folder.mkdir(exist_ok=True)
-    options: Sequence[str | Path] = ["--plan", plan(folder, netcdf)] if netcdf else []
+    options = [*options, "--plan", plan(folder, netcdf)] if netcdf else options
     trace = folder / f"trace{len(list(folder.glob('trace*')))}"
     return ioweir_run(trace, launch(source, ranks, *words), options=options, cwd=folder, env=env, code=code)
 
@@ -65,7 +65,7 @@ def under(
 def files(folder: Path) -> list[str]:
     """What was written, but for plan and traces."""
     names = (path.name for path in folder.iterdir())
-    return sorted(name for name in names if not name.endswith(".toml") and not name.startswith("trace"))
+    return sorted(name for name in names if not name.startswith((".ioweir-targets", "trace", "plan.toml")))
 
 
 def parts(count: int) -> list[str]:

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 
+#include "mpi/mpi.hpp"
 #include "planner/plan_file.hpp"
 
 namespace ioweir::pnetcdf {
@@ -22,12 +25,23 @@ struct Call {
     Word (*invoke)(void* function, const Word* arguments, int count) = nullptr;
 };
 
+/// Where the subfiles of a file go, as rank 0 knows it.
+struct Places {
+    std::int64_t count = 0;  ///< of them; 0: there is no place for any
+    std::string said;        ///< how it was found out; may be empty
+    std::string why_not;     ///< no places were chosen
+    /// Makes the empty file of subfile `number` at `path`: 0 or an errno value. Empty: nobody does, they lie beside the master.
+    std::function<int(std::int64_t number, const std::string& path)> make = {};
+};
+
 /// Services of the host.
 struct Host {
     /// Finds a function in the library that another one of its functions lies in; null: it has none of that name.
     void* (*find)(const void* function, const char* name) = nullptr;
     /// Something a report must say about a file; may be null.
     void (*note)(const char* path, const char* text) = nullptr;
+    /// Finds places for the subfiles of a new file, as a rule of the plan wishes; collective. Null: there are none.
+    Places (*find_places)(const std::string& path, MPI_Comm comm, const planner::FileRule& rule) = nullptr;
 };
 
 /// `plan`: whose rules have `netcdf`; may be empty. Once a process. Not thread safe.

@@ -3,10 +3,13 @@
 #include <fcntl.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <set>
 
 #include "adapters/pnetcdf/file.hpp"
 #include "base/raw_syscall.hpp"
+#include "ncsub/files.hpp"
 
 namespace ioweir::pnetcdf {
 namespace {
@@ -183,8 +186,21 @@ int define_master(File& file, const ncsub::Logical& logical, bool first_divided)
     return step.error();
 }
 
+/// Rank 0: the empty files where subfiles have places of their own. 0 or an error.
+int make_subfiles(const File& file, std::int64_t subfiles) {
+    for (std::int64_t number = 0; number < subfiles && file.make_subfile; ++number) {
+        const std::string path = ncsub::without_prefix(ncsub::subfile_path(file.path, number));
+        const int error = file.make_subfile(number, path);
+        if (error == 0) continue;
+        complain(file, "subfile " + path + " cannot be made in its place: " + std::strerror(error));
+        return error == ENOSPC ? error_space : error == EACCES ? error_access : error_file;
+    }
+    return no_error;
+}
+
 /// Striped over one target each (Algorithm 2).
 int create_subfiles(File& file, const ncsub::Logical& logical) {
+    if (const int error = agree(file, make_subfiles(file, logical.subfiles)); error != no_error) return error;
     const ncsub::Groups groups(file.ranks, logical.subfiles);
     const ncsub::Part mine = groups.subfiles_of(file.rank);
     PMPI_Comm_split(file.comm, static_cast<int>(mine.begin), file.rank, &file.group);

@@ -19,8 +19,9 @@ namespace ioweir::pnetcdf {
 struct Wish {
     std::int64_t subfiles = 0;
     std::int64_t min_ndims = 0;
-    std::optional<int> par_dim_id = {};  ///< for variables that have no attribute of that name
-    std::string par_dim;                 ///< the same by the dimension's name
+    std::optional<int> par_dim_id = {};       ///< for variables that have no attribute of that name
+    std::string par_dim;                      ///< the same by the dimension's name
+    const planner::FileRule* rule = nullptr;  ///< of the plan: places are found for it
 };
 
 /// A subfile that this rank keeps, with the other ranks of its group.
@@ -58,7 +59,8 @@ struct File {
     Wish wish;
     enum class State : std::uint8_t { define, data, independent };
     State state = State::define;
-    bool ended = false;       ///< ncmpi_enddef was called before
+    bool ended = false;                                                 ///< ncmpi_enddef was called before
+    std::function<int(std::int64_t, const std::string&)> make_subfile;  ///< rank 0's, of Places
     int broken = no_error;    ///< an error after which nothing is known of the files any more
     ncsub::Logical logical;   ///< as of the last enddef
     std::vector<Fill> fills;  ///< of each variable

@@ -96,6 +96,19 @@ int open_subfiles(File& file) {
     return agree(file, error);
 }
 
+/// Finds places for the subfiles. What is wrong, in words for all ranks; empty: nothing. Collective.
+std::string place_subfiles(File& file) {
+    if (file.wish.rule == nullptr || file.host.find_places == nullptr) return "";
+    Places places = file.host.find_places(ncsub::without_prefix(file.path), file.comm, *file.wish.rule);
+    file.make_subfile = std::move(places.make);
+    PMPI_Bcast(&places.count, 1, MPI_INT64_T, 0, file.comm);
+    broadcast(file, places.why_not);
+    if (file.rank == 0 && !places.said.empty()) note(file, "subfiles: " + places.said);
+    file.wish.subfiles = places.count;
+    if (places.count > 0) return "";
+    return places.why_not.empty() ? "no storage targets are known at its path" : places.why_not;
+}
+
 void keep_info(File& file, MPI_Info info) {
     file.has_info = info != MPI_INFO_NULL && PMPI_Info_dup(info, &file.info) == MPI_SUCCESS;
 }
@@ -135,6 +148,11 @@ std::optional<int> create_file(const Library& library, const Host& host, const p
         return std::nullopt;
     }
     file->wish = *wished.wish;
+    if (const std::string why_not = place_subfiles(*file); !why_not.empty()) {
+        complain(*file, "its arrays are not divided over subfiles: " + why_not);
+        release(*file);
+        return std::nullopt;
+    }
     keep_info(*file, info);
     int code = library.create(comm, path, mode, info, &file->master);
     if (code != no_error) {
@@ -251,7 +269,7 @@ std::int64_t subfiles_before(const Call& call) {
 
 void remove_subfiles(const char* path, std::int64_t subfiles) {
     for (std::int64_t number = 0; number < subfiles; ++number)
-        ::unlink(ncsub::subfile_path(ncsub::without_prefix(path), number).c_str());
+        ncsub::remove_subfile(ncsub::subfile_path(ncsub::without_prefix(path), number));
 }
 
 int agree(const File& file, int error) {

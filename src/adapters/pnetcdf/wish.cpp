@@ -90,8 +90,9 @@ Wished wish_in(std::string_view hints) {
 }
 
 Wished find_wish(const planner::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info) {
-    if (const planner::FileRule* rule = plan.match(path); rule != nullptr && rule->netcdf.subfiles > 0)
-        return {Wish{rule->netcdf.subfiles, rule->netcdf.min_ndims, {}, rule->netcdf.par_dim}, ""};
+    const planner::FileRule* rule = plan.match(path);
+    if (rule != nullptr && (rule->netcdf.subfiles > 0 || rule->netcdf.automatic))
+        return {Wish{rule->netcdf.subfiles, rule->netcdf.min_ndims, {}, rule->netcdf.par_dim, rule}, ""};
     if (const char* hints = std::getenv("PNETCDF_HINTS")) {
         Wished wished = wish_in(hints);
         if (wished.wish || !wished.problem.empty()) return wished;

@@ -48,7 +48,7 @@ std::int64_t merge_container(const std::string& path, const std::string& output)
 
 /// 0: no netCDF file, or one whose arrays lie in it.
 std::int64_t netcdf_subfiles(const std::string& path) {
-    const auto header = ioweir::ncsub::read_header(path);
+    const auto header = ioweir::ncsub::read_master(path);
     if (!header || !ioweir::ncsub::is_master(header.value())) return 0;
     const auto logical = ioweir::ncsub::logical_of(header.value(), path);
     if (!logical) throw nb::value_error(logical.error().message().c_str());

@@ -1,16 +1,15 @@
 #include "engine/netcdf_places.hpp"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
 #include <memory>
 #include <utility>
 
+#include "base/random_hex.hpp"
 #include "base/raw_syscall.hpp"
 #include "engine/probing.hpp"
 #include "engine/state.hpp"
@@ -23,25 +22,11 @@ std::string last_component(const std::string& path) {
     return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-/// Files of other directories may have the same name.
-std::string random_digits() {
-    std::array<unsigned char, 8> bytes{};
-    const ssize_t got = ::getrandom(bytes.data(), bytes.size(), 0);
-    (void)got;
-    std::string text;
-    for (const unsigned char byte : bytes) {
-        constexpr const char* digits = "0123456789abcdef";
-        text += digits[byte >> 4];
-        text += digits[byte & 15];
-    }
-    return text;
-}
-
-/// A file in another directory, and a link to it at `path`. 0 or an errno value; then there is neither.
+/// A file in another directory, whose name is no other file's there, and a link to it at `path`. 0 or an errno value; then there is neither.
 int make_linked(const std::string& directory, const std::string& path) {
     char* whole = ::realpath(directory.c_str(), nullptr);
     if (whole == nullptr) return errno;
-    const std::string target = std::string(whole) + "/" + random_digits() + "." + last_component(path);
+    const std::string target = std::string(whole) + "/" + random_hex(8) + "." + last_component(path);
     std::free(whole);
     const int file = raw::openat(AT_FDCWD, target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0) return errno;
@@ -71,18 +56,20 @@ NetcdfPlaces place_netcdf(const std::string& path, MPI_Comm comm, const planner:
         places.why_not = "the plan's engine is not there";
         return places;
     }
+    int rank = 0;
+    PMPI_Comm_rank(comm, &rank);
     auto placing = std::make_shared<Placing>();
     if (!rule.netcdf.automatic && !rule.targets.empty()) {
         placing->directories = rule.targets;
     } else {
         Handle handle;
         handle.path = path;
-        PMPI_Comm_rank(comm, &handle.rank);
+        handle.rank = rank;
         PMPI_Comm_size(comm, &handle.size);
         handle.strategy.mapping = {planner::MappingKind::subfiles, rule.netcdf.subfiles};
         *placing = find_places(*running, handle, comm, rule, true);
-        if (handle.rank != 0) return places;
     }
+    if (rank != 0) return places;
     places.said = placing->said;
     places.why_not = placing->why_not;
     if (placing->count > 0) places.count = placing->count;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/raw_syscall.hpp"
+#include "ncsub/plain_names.hpp"
 
 namespace ioweir::ncsub {
 namespace {
@@ -114,7 +115,7 @@ struct Parts {
 
 /// `problems`: of subfiles, whose headers are not to be used then.
 Result<Parts> read_parts(const std::string& path, std::vector<Error>& problems) {
-    auto master = read_header(path);
+    auto master = read_master(path);
     if (!master) return master.error();
     if (!is_master(master.value()))
         return Error{"no arrays of this netCDF file lie in subfiles", path, "there is nothing to put together"};
@@ -122,7 +123,7 @@ Result<Parts> read_parts(const std::string& path, std::vector<Error>& problems) 
     if (!logical) return logical.error();
     Parts parts{logical.take(), master.take(), {}};
     for (std::int64_t number = 0; number < parts.logical.subfiles; ++number) {
-        const std::string name = subfile_path(path, number);
+        const std::string name = subfile_path(parts.logical, path, number);
         auto header = read_header(name);
         auto problem =
             header ? check_subfile(parts.logical, header.value(), number, name) : std::optional<Error>(header.error());
@@ -139,7 +140,7 @@ Result<std::int64_t> write_merged(const std::string& path, const Logical& logica
     std::vector<Open> sources;
     sources.emplace_back(path, O_RDONLY);
     for (std::int64_t number = 0; number < logical.subfiles; ++number)
-        sources.emplace_back(subfile_path(path, number), O_RDONLY);
+        sources.emplace_back(subfile_path(logical, path, number), O_RDONLY);
     for (const Open& source : sources)
         if (source.fd() < 0) return failed("a file cannot be opened", source.path(), source.error());
     const std::string header = encode(logical.header);
@@ -192,6 +193,31 @@ Result<Header> read_header(const std::string& path) {
             return Error{"the header of a netCDF file is cut off", path + ": after " + std::to_string(got) + " bytes",
                          "the file was truncated: take a copy of it"};
     }
+}
+
+Result<Header> read_master(const std::string& path) {
+    auto master = read_header(path);
+    if (!master || !has_plain_names(master.value())) return master;
+    const std::string bare = without_prefix(path);
+    const auto names = plain_subfiles(master.value(), bare);
+    if (!names) return names.error();
+    std::vector<Header> subfiles;
+    for (const std::string& name : names.value()) {
+        auto header = read_header(bare.substr(0, bare.rfind('/') + 1) + name);
+        if (!header) return header.error();
+        subfiles.push_back(header.take());
+    }
+    return with_own_names(master.value(), subfiles, path);
+}
+
+std::vector<std::string> subfiles_of(const std::string& path) {
+    const auto header = read_master(path);
+    if (!header || !is_master(header.value())) return {};
+    const auto logical = logical_of(header.value(), path);
+    std::vector<std::string> paths;
+    for (std::int64_t number = 0; logical && number < logical.value().subfiles; ++number)
+        paths.push_back(subfile_path(logical.value(), without_prefix(path), number));
+    return paths;
 }
 
 std::int64_t records_of(const Header& master, std::span<const Header> subfiles) {
@@ -250,7 +276,7 @@ Result<Description> describe(const std::string& path) {
     result.records = header.records;
     result.part_paths = {path};
     for (std::int64_t number = 0; number < parts.logical.subfiles; ++number)
-        result.part_paths.push_back(subfile_path(path, number));
+        result.part_paths.push_back(subfile_path(parts.logical, path, number));
     for (const std::string& part : result.part_paths) {
         struct stat status{};
         const bool there = ::stat(part.c_str(), &status) == 0;
@@ -294,7 +320,7 @@ Result<std::int64_t> merge(const std::string& path, const std::string& output) {
         ::unlink(unfinished.c_str());
     else if (in_place)
         for (std::int64_t number = 0; number < parts.logical.subfiles; ++number)
-            remove_subfile(subfile_path(path, number));
+            remove_subfile(subfile_path(parts.logical, path, number));
     return length;
 }
 

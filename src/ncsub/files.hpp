@@ -14,8 +14,14 @@ namespace ioweir::ncsub {
 /// The header of the file at a path; a prefix for MPI-IO ("ufs:") is left out.
 [[nodiscard]] Result<Header> read_header(const std::string& path);
 
+/// That of a master, if it is one; with the names of Son et al.'s figure 9 (plain_names.hpp) as if it had the usual ones.
+[[nodiscard]] Result<Header> read_master(const std::string& path);
+
 /// "ufs:data.nc" names data.nc for MPI-IO.
 [[nodiscard]] std::string without_prefix(const std::string& path);
+
+/// The subfiles of the file at a path; none: it is no master, or not there.
+[[nodiscard]] std::vector<std::string> subfiles_of(const std::string& path);
 
 /// Removes a subfile; where it is a link to one in another directory, that, too, if its name ends in the link's.
 void remove_subfile(const std::string& path);

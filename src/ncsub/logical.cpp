@@ -40,6 +40,16 @@ std::optional<std::vector<std::int64_t>> numbers_in(std::string_view text) {
     return numbers;
 }
 
+std::vector<std::string> lines_of(std::string_view text) {
+    std::vector<std::string> lines;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        lines.emplace_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return lines;
+}
+
 const Dimension& dimension_of(const Header& header, const Division& division, std::size_t index) {
     return header.dimensions[static_cast<std::size_t>(division.dimension_ids[index])];
 }
@@ -169,8 +179,11 @@ std::vector<Attribute> subfile_attributes(const Header& logical, const Division&
 std::vector<Attribute> attributes_of_master(const Logical& logical) {
     std::vector<std::int64_t> begins;
     for (const Variable& variable : logical.header.variables) begins.push_back(variable.begin);
-    return {int_attribute(name_of(theirs, "num_subfiles"), {static_cast<std::int32_t>(logical.subfiles)}),
-            text_attribute(name_of(ours, "id"), logical.id), text_attribute(name_of(ours, "begins"), joined(begins))};
+    std::vector<Attribute> attributes{
+        int_attribute(name_of(theirs, "num_subfiles"), {static_cast<std::int32_t>(logical.subfiles)}),
+        text_attribute(name_of(ours, "id"), logical.id), text_attribute(name_of(ours, "begins"), joined(begins))};
+    if (!logical.files.empty()) attributes.push_back(files_attribute(logical.files));
+    return attributes;
 }
 
 std::vector<Attribute> attributes_of_subfile(const Logical& logical, std::int64_t number) {
@@ -217,6 +230,17 @@ void lay_out(Header& header) {
 
 std::string subfile_path(std::string_view master, std::int64_t number) {
     return std::string(master) + ".subfile_" + std::to_string(number) + ".nc";
+}
+
+std::string subfile_path(const Logical& logical, std::string_view master, std::int64_t number) {
+    if (logical.files.empty()) return subfile_path(master, number);
+    return std::string(master.substr(0, master.rfind('/') + 1)) + logical.files[static_cast<std::size_t>(number)];
+}
+
+Attribute files_attribute(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : "\n") + name;
+    return text_attribute(name_of(ours, "files"), std::move(text));
 }
 
 std::string logical_path(std::string_view master) { return std::string(master) + ".ioweir-logical"; }
@@ -284,6 +308,12 @@ Result<Logical> logical_of(const Header& master, std::string_view name) {
         return damaged(name, count + " is missing or no number of files");
     logical.subfiles = *subfiles;
     if (const Attribute* id = find(header.attributes, name_of(ours, "id"))) logical.id = id->bytes;
+    if (const Attribute* files = find(header.attributes, name_of(ours, "files"))) {
+        logical.files = lines_of(files->bytes);
+        if (std::ssize(logical.files) != logical.subfiles || files->bytes.find('/') != std::string::npos)
+            return damaged(name, name_of(ours, "files") + " does not name " + std::to_string(logical.subfiles) +
+                                     " files beside it");
+    }
     const auto begins = numbers_of(header.attributes, name_of(ours, "begins"));
     if (begins && begins->size() != header.variables.size())
         return damaged(name, name_of(ours, "begins") + " has " + std::to_string(begins->size()) +

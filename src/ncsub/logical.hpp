@@ -29,12 +29,18 @@ struct Logical {
     std::vector<std::optional<Division>> divisions;  ///< one a variable; nothing: it lies in the master
     std::int64_t subfiles = 0;
     std::string id;  ///< that master and subfiles have in common; empty: PnetCDF has written them
+    std::vector<std::string> files =
+        {};  ///< names of the subfiles beside the master; empty: as subfile_path() makes them
     friend bool operator==(const Logical&, const Logical&) = default;
 };
 
 /// Beside the master. The third: the header of the logical file, while it is open.
 [[nodiscard]] std::string subfile_path(std::string_view master, std::int64_t number);
 [[nodiscard]] std::string logical_path(std::string_view master);
+[[nodiscard]] std::string subfile_path(const Logical& logical, std::string_view master, std::int64_t number);
+
+/// The attribute of a master whose subfiles have names of their own.
+[[nodiscard]] Attribute files_attribute(const std::vector<std::string>& names);
 
 /// The files as they are to be defined. Dimensions and variables have the ids of the logical file in the master; a divided
 /// variable is a scalar there. A subfile has the divided variables alone, in the order of their ids, each with dimensions of

@@ -132,6 +132,35 @@ def test_deleting_and_replacing_takes_the_subfiles_along(tmp_path: Path) -> None
     assert files(tmp_path) == []
 
 
+def test_files_with_the_papers_names_are_read(tmp_path: Path) -> None:
+    """Son et al. 2016, figure 9: plain attribute names, subfiles FILE.0 and FILE.1."""
+    plain(tmp_path / "plain", 3, "write", FILE)
+    divided = tmp_path / "divided"
+    under(divided, 4, "write", FILE, netcdf="subfiles = 2")
+    plain(divided, 1, "rename", FILE)
+    names = [FILE, f"{FILE}.0", f"{FILE}.1"]
+    assert files(divided) == names
+    for readers in (1, 3):
+        wanted = plain(tmp_path / "plain", readers, "read", FILE)
+        assert without_places(under(divided, readers, "read", FILE).out) == without_places(wanted)
+    assert run([*IOWEIR, "check", FILE], cwd=divided).expect().out.startswith(f"{FILE}: whole")
+    run([*IOWEIR, "merge", FILE, "-o", "merged.nc"], cwd=divided).expect()
+    assert without_places(plain(divided, 1, "read", "merged.nc")).splitlines() == without_places(wanted).splitlines()
+    # Redefined it gets the usual names, and keeps its subfiles'.
+    wanted = plain(tmp_path / "plain", 2, "redef", FILE)
+    assert without_places(under(divided, 2, "redef", FILE).out) == without_places(wanted)
+    wanted = plain(tmp_path / "plain", 3, "read", FILE)
+    assert without_places(under(divided, 3, "read", FILE).out) == without_places(wanted)
+    # What is missing is named; what is removed takes its subfiles along.
+    (divided / names[1]).rename(divided / "kept")
+    missing = under(divided, 3, "read", FILE, code=None)
+    assert missing.code != 0
+    assert names[1] in missing.err
+    (divided / "kept").rename(divided / names[1])
+    under(divided, 2, "delete", FILE)
+    assert files(divided) == ["merged.nc"]
+
+
 @pytest.mark.parametrize("damage", ["missing", "cut", "swapped", "another"])
 def test_subfiles_that_do_not_belong_are_named(tmp_path: Path, damage: str) -> None:
     subfiles = 3

@@ -1,17 +1,21 @@
 #include "adapters/pnetcdf/adapter.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/file.hpp"
 #include "adapters/pnetcdf/kinds.hpp"
 #include "adapters/pnetcdf/vard.hpp"
+#include "ncsub/files.hpp"
 
 namespace ioweir::pnetcdf {
 namespace {
@@ -200,6 +204,7 @@ int end_file(File& file, const Call& call, bool abort) {
     // Data are kept by an abort as well, but for those of a file that is being made.
     if (file.ended && file.state != File::State::define && file.broken == no_error)
         if (const int settled = settle_records(file); code == no_error) code = settled;
+    if (file.divided()) note_clocks(file);
     int closed = close_file(file, abort);
     if (closed == no_error) closed = left;
     forget(call);
@@ -208,10 +213,14 @@ int end_file(File& file, const Call& call, bool abort) {
 
 int sync(File& file, const Call& call) {
     if (file.state == File::State::define) return same(call);
+    const Timed calls(file.clocks.calls);
     int code = settle_records(file);
     if (code == no_error) code = same_for(call, file.master);
-    for (const Subfile& subfile : file.subfiles)
-        if (code == no_error) code = same_for(call, subfile.ncid);
+    {
+        const Timed storage(file.clocks.storage);
+        for (const Subfile& subfile : file.subfiles)
+            if (code == no_error) code = same_for(call, subfile.ncid);
+    }
     return agree(file, code);
 }
 
@@ -284,11 +293,11 @@ bool create(const Call& call, Word& result) {
     if (library == nullptr) return false;
     // What is there may be a master: its subfiles go with it.
     const auto* path = __builtin_bit_cast(const char*, call.arguments[1]);
-    const std::int64_t old_subfiles = path != nullptr ? subfiles_before(call) : 0;
+    const auto old_subfiles = path != nullptr ? subfiles_before(call) : std::vector<std::string>{};
     std::unique_ptr<File> file;
     const auto code = create_file(*library, adapter->host, adapter->plan, call, file);
     result = word_of(code ? *code : same(call));
-    if (code_of(result) == no_error) remove_subfiles(path, old_subfiles);
+    if (code_of(result) == no_error) remove_subfiles(old_subfiles);
     if (file) keep(call, std::move(file));
     return true;
 }
@@ -304,10 +313,39 @@ bool open(const Call& call, Word& result) {
 
 bool remove(const Call& call, Word& result) {
     const auto* path = __builtin_bit_cast(const char*, call.arguments[0]);
-    const std::int64_t subfiles = path != nullptr ? subfiles_at(path) : 0;
-    if (subfiles == 0) return false;
+    const auto subfiles = path != nullptr ? ncsub::subfiles_of(path) : std::vector<std::string>{};
+    if (subfiles.empty()) return false;
     result = word_of(same(call));
-    if (code_of(result) == no_error) remove_subfiles(path, subfiles);
+    if (code_of(result) == no_error) remove_subfiles(subfiles);
+    return true;
+}
+
+/// ncmpi_inq_files_opened: those of the program, without what lies underneath. The library has the program's own ncids open as well.
+bool list_files(const Call& call, Word& result) {
+    auto* count = argument<int*>(call, 0);
+    auto* ncids = argument<int*>(call, 1);
+    if (count == nullptr) return false;
+    int open = 0;
+    std::array<Word, 2> arguments{word_of(&open), word_of(static_cast<int*>(nullptr))};
+    result = call.invoke(call.real, arguments.data(), call.count);
+    if (code_of(result) != no_error) return true;
+    std::vector<int> all(static_cast<std::size_t>(open));
+    arguments[1] = word_of(all.data());
+    result = call.invoke(call.real, arguments.data(), call.count);
+    if (code_of(result) != no_error) return true;
+    std::set<int> underneath;
+    {
+        const std::lock_guard lock(adapter->mutex);
+        for (const auto& [key, file] : adapter->files) {
+            if (key.first != call.library) continue;
+            underneath.insert(file->master);
+            for (const auto* subfiles : {&file->subfiles, &file->alone})
+                for (const Subfile& subfile : *subfiles) underneath.insert(subfile.ncid);
+        }
+    }
+    std::erase_if(all, [&](int ncid) { return underneath.contains(ncid); });
+    *count = static_cast<int>(all.size());
+    if (ncids != nullptr) std::copy(all.begin(), all.end(), ncids);
     return true;
 }
 
@@ -325,6 +363,10 @@ bool carry_out(const Call& call, Word& result) {
     const Kind kind = kind_of(call.symbol);
     const bool names_file = kind == Kind::create || kind == Kind::open || kind == Kind::remove;
     if (!names_file && open_files.load() == 0) return false;
+    if (kind == Kind::files) {
+        const Inside now;
+        return list_files(call, result);
+    }
     if (!names_file) {
         const std::shared_ptr<File> file = file_of(call, kind);
         if (!file) return false;

@@ -1,14 +1,12 @@
 // The end of definitions: the library ends those of the logical file, and master and subfiles are defined from what it then says (Son et
 // al. 2016, Algorithm 2: when all dimensions of arrays are known, and before data are written).
-#include <fcntl.h>
-
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <set>
 
 #include "adapters/pnetcdf/file.hpp"
-#include "base/raw_syscall.hpp"
+#include "base/random_hex.hpp"
 #include "ncsub/files.hpp"
 
 namespace ioweir::pnetcdf {
@@ -164,7 +162,8 @@ int rename(const File& file, const Header& now) {
     return step.error();
 }
 
-int define_master(File& file, const ncsub::Logical& logical, bool first_divided) {
+/// Where nobody or somebody else has said how the file is divided, all is said, else only of new variables.
+int define_master(File& file, const ncsub::Logical& logical) {
     const Library& library = *file.library;
     const Header master = ncsub::master_of(logical);
     const Header& before = file.logical.header;
@@ -181,7 +180,7 @@ int define_master(File& file, const ncsub::Logical& logical, bool first_divided)
     if (logical.subfiles == 0) return step.error();
     // The places of variables change with every redefinition.
     step([&] { return put_division(library, file.master, global, master.attributes); });
-    for (std::size_t v = first_divided ? 0 : before.variables.size(); v < master.variables.size(); ++v)
+    for (std::size_t v = file.logical.id.empty() ? 0 : before.variables.size(); v < master.variables.size(); ++v)
         step([&] { return put_division(library, file.master, static_cast<int>(v), master.variables[v].attributes); });
     return step.error();
 }
@@ -248,7 +247,8 @@ int define_subfiles(File& file, const ncsub::Logical& logical, bool exist) {
                 return put_division(library, subfile.ncid, v, wanted.variables[static_cast<std::size_t>(v)].attributes);
             });
         });
-        if (!exist) step([&] { return put_division(library, subfile.ncid, global, wanted.attributes); });
+        if (file.logical.id.empty())
+            step([&] { return put_division(library, subfile.ncid, global, wanted.attributes); });
         step([&] { return library.enddef(subfile.ncid); });
         if (error == no_error) error = step.error();
     }
@@ -280,21 +280,11 @@ int same_for_master(const File& file, const Call& call) {
     return static_cast<int>(call.invoke(call.real, arguments.data(), call.count));
 }
 
+/// The same on all ranks.
 std::string new_id(const File& file) {
-    std::array<unsigned char, 16> bytes{};
-    if (file.rank == 0) {
-        const int random = raw::openat(AT_FDCWD, "/dev/urandom", O_RDONLY | O_CLOEXEC, 0);
-        const ssize_t got = random >= 0 ? raw::read(random, bytes.data(), bytes.size()) : 0;
-        (void)got;
-        if (random >= 0) raw::close(random);
-    }
-    PMPI_Bcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, file.comm);
-    std::string id;
-    for (const unsigned char byte : bytes) {
-        constexpr const char* digits = "0123456789abcdef";
-        id += digits[byte >> 4];
-        id += digits[byte & 15];
-    }
+    constexpr std::size_t bytes = 16;
+    std::string id = file.rank == 0 ? random_hex(bytes) : std::string(2 * bytes, ' ');
+    PMPI_Bcast(id.data(), static_cast<int>(id.size()), MPI_CHAR, 0, file.comm);
     return id;
 }
 
@@ -358,13 +348,14 @@ int end_define(File& file, const Call& call) {
     logical.divisions = file.logical.divisions;
     logical.subfiles = file.logical.subfiles;
     logical.id = file.logical.id;
+    logical.files = file.logical.files;
     const bool exist = file.divided();
     Steps step;
     step([&] { return describe(file, logical.header); });
     if (step.ok()) divide(file, logical, file.logical.divisions.size());
     const bool divided = logical.subfiles > 0;
     if (divided && logical.id.empty() && step.ok()) logical.id = new_id(file);
-    step([&] { return define_master(file, logical, divided && !exist); });
+    step([&] { return define_master(file, logical); });
     // From here on other ranks are waited for.
     error = agree(file, step.error());
     if (error == no_error && divided && !exist) error = create_subfiles(file, logical);

@@ -100,7 +100,7 @@ constexpr int answer_data_tag = 4;
 /// One exchange.
 class Exchange {
 public:
-    Exchange(const File& file, std::span<Wanted> wanted, bool writing, std::int64_t records)
+    Exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records)
         : file_(file),
           wanted_(wanted),
           writing_(writing),
@@ -112,18 +112,30 @@ public:
           their_data_(words_.size()) {}
 
     int run() {
-        for (std::size_t i = 0; i < wanted_.size(); ++i) add(i);
-        if (writing_) gather();
-        if (!tell() || !deliver()) return error_file;
-        std::vector<Task> tasks = all_tasks();
-        for (const Subfile& subfile : file_.subfiles) carry_out_tasks(file_, subfile, file_.group, tasks, writing_);
+        std::vector<Task> tasks;
+        if (!give(tasks)) return error_file;
+        {
+            const Timed timed(file_.clocks.storage);
+            for (const Subfile& subfile : file_.subfiles) carry_out_tasks(file_, subfile, file_.group, tasks, writing_);
+        }
         const int failure = agree(file_, failure_in(file_, tasks));
+        const Timed timed(file_.clocks.exchange, &file_.clocks.exchange_processor);
         return answer(tasks) ? failure : error_file;
     }
     /// The most of all ranks.
     [[nodiscard]] std::int64_t records() const { return records_; }
 
 private:
+    /// Pieces go to who carries them out. False: a message was lost.
+    bool give(std::vector<Task>& tasks) {
+        const Timed timed(file_.clocks.exchange, &file_.clocks.exchange_processor);
+        for (std::size_t i = 0; i < wanted_.size(); ++i) add(i);
+        if (writing_) gather();
+        if (!tell() || !deliver()) return false;
+        tasks = all_tasks();
+        return true;
+    }
+
     void add(std::size_t number) {
         const Wanted& wanted = wanted_[number];
         const ncsub::Division& division = division_of(wanted);
@@ -243,7 +255,7 @@ private:
     }
 
     using Bytes = std::vector<std::byte>;
-    const File& file_;
+    File& file_;
     std::span<Wanted> wanted_;
     const bool writing_;
     std::int64_t records_;
@@ -258,6 +270,7 @@ private:
 }  // namespace
 
 int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records) {
+    const Timed timed(file.clocks.calls);
     Exchange exchange(file, wanted, writing, records);
     const int error = exchange.run();
     file.records = std::max(file.records, exchange.records());

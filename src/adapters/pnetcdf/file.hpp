@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "adapters/pnetcdf/adapter.hpp"
+#include "adapters/pnetcdf/clocks.hpp"
 #include "adapters/pnetcdf/library.hpp"
 #include "ncsub/logical.hpp"
 #include "ncsub/partition.hpp"
@@ -77,6 +78,7 @@ struct File {
 
     std::vector<std::shared_ptr<Pending>> pending;  ///< non-blocking accesses to divided variables
     int next_id = 0;
+    Clocks clocks;
 
     [[nodiscard]] bool divided() const { return logical.subfiles > 0; }
     [[nodiscard]] bool is_divided(int variable) const {
@@ -102,12 +104,12 @@ void note(const File& file, const std::string& text);
 /// Opens it; where it is a master, `file` is set. Collective.
 [[nodiscard]] int open_file(const Library& library, const Host& host, const Call& call, std::unique_ptr<File>& file);
 [[nodiscard]] int close_file(File& file, bool abort);
-/// How many subfiles the file at a path has; 0: it is no master, or not there.
-[[nodiscard]] std::int64_t subfiles_at(const char* path);
-/// The same of the file that a call of ncmpi_create is about to replace, on rank 0; 0 on the others.
-[[nodiscard]] std::int64_t subfiles_before(const Call& call);
+/// Says in the trace where the time of all ranks went. Collective.
+void note_clocks(const File& file);
+/// The subfiles of the file that a call of ncmpi_create is about to replace, on rank 0; none on the others.
+[[nodiscard]] std::vector<std::string> subfiles_before(const Call& call);
 /// Removes them, after their master was.
-void remove_subfiles(const char* path, std::int64_t subfiles);
+void remove_subfiles(const std::vector<std::string>& paths);
 
 // define.cpp. Collective.
 /// ncmpi_enddef or ncmpi__enddef: `call`'s arguments but for the file are those of the master, too.

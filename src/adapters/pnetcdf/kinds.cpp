@@ -12,6 +12,7 @@ const std::unordered_map<std::string_view, Kind>& kinds() {
         {"ncmpi_create", Kind::create},
         {"ncmpi_open", Kind::open},
         {"ncmpi_delete", Kind::remove},
+        {"ncmpi_inq_files_opened", Kind::files},
         {"ncmpi_enddef", Kind::end_define},
         {"ncmpi__enddef", Kind::end_define},
         {"ncmpi_redef", Kind::begin_define},

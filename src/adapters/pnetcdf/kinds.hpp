@@ -7,11 +7,12 @@
 
 namespace ioweir::pnetcdf {
 
-/// What is done with a call that is about an open file.
+/// What is done with a call; but for the first four it is about an open file.
 enum class Kind : std::uint8_t {
     create,
     open,
     remove,
+    files,  ///< which ones are open
     end_define,
     begin_define,
     close,

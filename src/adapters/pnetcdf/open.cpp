@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 #include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/file.hpp"
@@ -55,7 +56,7 @@ int check_subfiles(File& file) {
     std::array<std::int64_t, 2> most{std::max<std::int64_t>(0, file.logical.header.records), no_error};
     for (std::int64_t number = mine.begin; number < mine.end(); ++number) {
         if (file.groups().ranks_of(number).begin != file.rank) continue;
-        const std::string path = ncsub::subfile_path(file.path, number);
+        const std::string path = ncsub::subfile_path(file.logical, file.path, number);
         const auto header = ncsub::read_header(path);
         const auto problem =
             header ? check_subfile(file.logical, header.value(), number, path) : std::optional<Error>(header.error());
@@ -81,7 +82,7 @@ int open_subfiles(File& file) {
     int error = no_error;
     for (std::int64_t number = mine.begin; number < mine.end(); ++number) {
         Subfile subfile{number, -1};
-        const std::string path = ncsub::subfile_path(file.path, number);
+        const std::string path = ncsub::subfile_path(file.logical, file.path, number);
         const int code = file.library->open(file.group, path.c_str(), file.mode,
                                             file.has_info ? file.info : MPI_INFO_NULL, &subfile.ncid);
         if (code != no_error) {
@@ -111,6 +112,20 @@ std::string place_subfiles(File& file) {
 
 void keep_info(File& file, MPI_Info info) {
     file.has_info = info != MPI_INFO_NULL && PMPI_Info_dup(info, &file.info) == MPI_SUCCESS;
+}
+
+/// As the library sees it, with PnetCDF's names or the paper's: rank 0 looks closer. The same on all ranks.
+bool may_be_master(const Library& library, int ncid) {
+    int type = 0, variables = 0, dimensions = 0;
+    Offset length = 0;
+    if (library.inq_att(ncid, global, "_PnetCDF_SubFiling.num_subfiles", &type, &length) == no_error) return true;
+    if (library.inq(ncid, nullptr, &variables, nullptr, nullptr) != no_error) return false;
+    for (int v = 0; v < variables; ++v)
+        if (library.inq_att(ncid, v, "num_subfiles", &type, &length) == no_error && length == 1 && type != type_text &&
+            library.inq_att(ncid, v, "ndims_org", &type, &length) == no_error && length == 1 && type != type_text &&
+            library.inq_var(ncid, v, nullptr, nullptr, &dimensions, nullptr, nullptr) == no_error && dimensions == 0)
+            return true;
+    return false;
 }
 
 void release(File& file) {
@@ -177,9 +192,7 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
     auto* ncid = argument<int*>(call, 4);
     int code = static_cast<int>(call.invoke(call.real, call.arguments, call.count));
     if (code != no_error || path == nullptr) return code;
-    int type = 0;
-    Offset length = 0;
-    if (library.inq_att(*ncid, global, "_PnetCDF_SubFiling.num_subfiles", &type, &length) != no_error) return code;
+    if (!may_be_master(library, *ncid)) return code;
 
     auto file = std::make_unique<File>();
     file->library = &library;
@@ -195,7 +208,7 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
     // Rank 0 reads the header, so that all have the same one.
     std::string bytes;
     if (file->rank == 0) {
-        const auto header = ncsub::read_header(file->path);
+        const auto header = ncsub::read_master(file->path);
         if (header) {
             bytes = ncsub::encode(header.value());
         } else {
@@ -254,22 +267,34 @@ int close_file(File& file, bool abort) {
     return result != no_error ? result : agreed;
 }
 
-std::int64_t subfiles_at(const char* path) {
-    const auto header = ncsub::read_header(path);
-    if (!header || !ncsub::is_master(header.value())) return 0;
-    const auto logical = ncsub::logical_of(header.value(), path);
-    return logical ? logical.value().subfiles : 0;
+void note_clocks(const File& file) {
+    const Clocks& mine = file.clocks;
+    std::array<std::int64_t, 4> sums{mine.calls, mine.exchange, mine.exchange_processor, mine.storage};
+    std::array<std::int64_t, 2> bounds{mine.storage, -mine.storage};  // the most, the least
+    PMPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), MPI_INT64_T, MPI_SUM, file.comm);
+    PMPI_Allreduce(MPI_IN_PLACE, bounds.data(), static_cast<int>(bounds.size()), MPI_INT64_T, MPI_MAX, file.comm);
+    if (file.rank != 0 || sums[0] == 0) return;
+    constexpr double second = 1e9;
+    std::array<char, 240> text{};
+    std::snprintf(
+        text.data(), text.size(),
+        "subfiles%s: all ranks' calls took %.4f s, of these exchange %.4f s (%.4f s of the processor), storage "
+        "%.4f s; storage of a rank %.4f to %.4f s",
+        file.writable ? "" : ", only read", static_cast<double>(sums[0]) / second,
+        static_cast<double>(sums[1]) / second, static_cast<double>(sums[2]) / second,
+        static_cast<double>(sums[3]) / second, static_cast<double>(-bounds[1]) / second,
+        static_cast<double>(bounds[0]) / second);
+    note(file, text.data());
 }
 
-std::int64_t subfiles_before(const Call& call) {
+std::vector<std::string> subfiles_before(const Call& call) {
     int rank = 0;
     PMPI_Comm_rank(argument<MPI_Comm>(call, 0), &rank);
-    return rank == 0 ? subfiles_at(argument<const char*>(call, 1)) : 0;
+    return rank == 0 ? ncsub::subfiles_of(argument<const char*>(call, 1)) : std::vector<std::string>{};
 }
 
-void remove_subfiles(const char* path, std::int64_t subfiles) {
-    for (std::int64_t number = 0; number < subfiles; ++number)
-        ncsub::remove_subfile(ncsub::subfile_path(ncsub::without_prefix(path), number));
+void remove_subfiles(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) ncsub::remove_subfile(path);
 }
 
 int agree(const File& file, int error) {

@@ -127,7 +127,7 @@ int failure_in(const File& file, const std::vector<Task>& tasks) {
         if (task.error == no_error || task.error == error_range) continue;
         if (failure == no_error) failure = task.error;
         if (said.insert(task.subfile).second)
-            complain_here(file, "subfile " + ncsub::subfile_path(file.path, task.subfile) +
+            complain_here(file, "subfile " + ncsub::subfile_path(file.logical, file.path, task.subfile) +
                                     " failed: " + file.library->strerror(task.error));
     }
     return failure;

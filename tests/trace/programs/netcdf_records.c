@@ -107,7 +107,9 @@ static void refusals(int file) {
     printf("\n");
 }
 
-static void write_file(const char* path) {
+static void write_file(const char* path, int options, char** option) {
+    (void)options;
+    (void)option;
     const int file = create(path), n = (int)planes(), first = n > 0 ? rank : 0;
     for (int r = 0; r < WHOLE; ++r) {
         put_planes(file, r);
@@ -157,7 +159,8 @@ static void write_file(const char* path) {
     OK(ncmpi_close(file));
 }
 
-static void read_file(const char* path, int more) {
+static void read_file(const char* path, int more, char** option) {
+    (void)option;
     int file;
     OK(ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &file));
     find(file);
@@ -167,7 +170,8 @@ static void read_file(const char* path, int more) {
     OK(ncmpi_close(file));
 }
 
-static void read_part(const char* path, int first) {
+static void read_part(const char* path, int options, char** option) {
+    const int first = options > 0 ? atoi(option[0]) : 0;
     int file, dims[4], unlimited;
     MPI_Offset length[4];
     OK(ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &file));
@@ -188,7 +192,9 @@ static void read_part(const char* path, int first) {
     OK(ncmpi_close(file));
 }
 
-static void grow_file(const char* path) {
+static void grow_file(const char* path, int options, char** option) {
+    (void)options;
+    (void)option;
     int file, w;
     double fill = -1.5, all[RECORDS + 1][Z], row[Z];
     OK(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, MPI_INFO_NULL, &file));
@@ -212,7 +218,9 @@ static void grow_file(const char* path) {
 }
 
 /* Each rank by itself: its planes of record 0, and all of record 1 + rank. */
-static void independent_file(const char* path) {
+static void independent_file(const char* path, int options, char** option) {
+    (void)options;
+    (void)option;
     const int file = create(path), n = (int)planes(), mine = 1 + rank, next = 1 + (rank + 1) % ranks;
     float plane[Y][X], record[Z][Y][X], back[Z][Y][X];
     int rows[Z], one, request, status, codes[3];
@@ -326,13 +334,13 @@ static void by_types(int file, int cube, int series, int moment) {
     MPI_Type_free(&doubles);
 }
 
-static void several_file(const char* path) {
+static void several_file(const char* path, int options, char** option) {
+    (void)options;
+    (void)option;
     int file, cube, rows, small, series, moment;
     OK(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file));
     OK(ncmpi_def_dim(file, "t", NC_UNLIMITED, &t));
-    OK(ncmpi_def_dim(file, "z", Z, &z));
-    OK(ncmpi_def_dim(file, "y", Y, &y));
-    OK(ncmpi_def_dim(file, "x", X, &x));
+    define_grid(file, &z, &y, &x);
     OK(ncmpi_def_var(file, "cube", NC_DOUBLE, 3, (int[]){z, y, x}, &cube));
     OK(ncmpi_def_var(file, "rows", NC_INT, 2, (int[]){z, x}, &rows));
     OK(ncmpi_def_var(file, "small", NC_INT, 1, &x, &small));
@@ -443,22 +451,11 @@ static void several_file(const char* path) {
 }
 
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    if (argc < 3) return 2;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (strcmp(argv[1], "write") == 0)
-        write_file(argv[2]);
-    else if (strcmp(argv[1], "read") == 0)
-        read_file(argv[2], argc > 3);
-    else if (strcmp(argv[1], "part") == 0)
-        read_part(argv[2], atoi(argv[3]));
-    else if (strcmp(argv[1], "grow") == 0)
-        grow_file(argv[2]);
-    else if (strcmp(argv[1], "independent") == 0)
-        independent_file(argv[2]);
-    else if (strcmp(argv[1], "several") == 0)
-        several_file(argv[2]);
-    MPI_Finalize();
-    return 0;
+    const struct action actions[] = {{"write", write_file},
+                                     {"read", read_file},
+                                     {"part", read_part},
+                                     {"grow", grow_file},
+                                     {"independent", independent_file},
+                                     {"several", several_file}};
+    return RUN(actions);
 }

@@ -7,6 +7,7 @@
  *   refuse FILE                   makes calls on a divided variable that fail, and prints how
  *   delete FILE                   removes it, on rank 0
  *   redef FILE                    adds a variable and attributes to a file that is there
+ *   rename FILE                   gives a divided file the names of Son et al. 2016, figure 9; without ioweir, which would hide it
  * Every rank checks every result. */
 #include "netcdf_subfiles.h"
 
@@ -24,9 +25,7 @@ static void write_file(const char* path, int hints, char** hint) {
     OK(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER | NC_64BIT_DATA, info, &file));
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     OK(ncmpi_def_dim(file, "t", NC_UNLIMITED, &t));
-    OK(ncmpi_def_dim(file, "z", Z, &z));
-    OK(ncmpi_def_dim(file, "y", Y, &y));
-    OK(ncmpi_def_dim(file, "x", X, &x));
+    define_grid(file, &z, &y, &x);
     OK(ncmpi_def_dim(file, "three", THREE, &three));
     OK(ncmpi_def_var(file, "cube", NC_DOUBLE, 3, (int[]){z, y, x}, &cube));
     OK(ncmpi_def_var(file, "plane", NC_INT, 2, (int[]){three, x}, &plane));
@@ -90,12 +89,12 @@ static void write_file(const char* path, int hints, char** hint) {
 }
 
 /* The same arrays by non-blocking calls and calls of several pieces, to and from whole and divided variables at once. */
-static void begin_file(const char* path) {
+static void begin_file(const char* path, int options, char** option) {
+    (void)options;
+    (void)option;
     int file, z, y, x, cube, rows, small, requests[6], statuses[6], count;
     OK(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER, MPI_INFO_NULL, &file));
-    OK(ncmpi_def_dim(file, "z", Z, &z));
-    OK(ncmpi_def_dim(file, "y", Y, &y));
-    OK(ncmpi_def_dim(file, "x", X, &x));
+    define_grid(file, &z, &y, &x);
     OK(ncmpi_def_var(file, "cube", NC_DOUBLE, 3, (int[]){z, y, x}, &cube));
     OK(ncmpi_def_var(file, "rows", NC_INT, 2, (int[]){z, x}, &rows));
     OK(ncmpi_def_var(file, "small", NC_INT, 1, &x, &small));
@@ -153,9 +152,9 @@ static void begin_file(const char* path) {
     OK(ncmpi_iget_var_int(file, rows, &back[0][0], &requests[1]));
     OK(ncmpi_iget_var_int(file, small, again, NULL));
     OK(ncmpi_wait_all(file, NC_GET_REQ_ALL, NULL, NULL));
+    check_planes(all, 0, Z, "cube");
     for (int a = 0; a < Z; ++a)
         for (int c = 0; c < X; ++c) {
-            for (int b = 0; b < Y; ++b) SAME(all[a][b][c], value(a, b, c), "cube");
             SAME(back[a][c], value(a, 0, c), "rows");
             SAME(again[c], 7 * c, "small");
         }
@@ -165,7 +164,9 @@ static void begin_file(const char* path) {
     OK(ncmpi_close(file));
 }
 
-static void read_file(const char* path) {
+static void read_file(const char* path, int options, char** option) {
+    (void)options;
+    (void)option;
     int file, cube, plane, records, u, small, letters;
     OK(ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &file));
     describe(file);
@@ -177,9 +178,7 @@ static void read_file(const char* path) {
     OK(ncmpi_inq_varid(file, "letters", &letters));
     double all[Z][Y][X], every[(Z + 2) / 3][Y / 2][X], turned[X][Y];
     OK(ncmpi_get_var_double_all(file, cube, &all[0][0][0]));
-    for (int a = 0; a < Z; ++a)
-        for (int b = 0; b < Y; ++b)
-            for (int c = 0; c < X; ++c) SAME(all[a][b][c], value(a, b, c), "cube");
+    check_planes(all, 0, Z, "cube");
     int n = (Z + 2 - rank % 3) / 3;
     OK(ncmpi_get_vars_double_all(file, cube, (MPI_Offset[]){rank % 3, 1, 0}, (MPI_Offset[]){n, Y / 2, X},
                                  (MPI_Offset[]){3, 2, 1}, &every[0][0][0]));
@@ -227,7 +226,8 @@ static void read_file(const char* path) {
     OK(ncmpi_close(file));
 }
 
-static void read_part(const char* path, int first) {
+static void read_part(const char* path, int options, char** option) {
+    const int first = options > 0 ? atoi(option[0]) : 0;
     int file, cube, dims[3];
     MPI_Offset length[3];
     OK(ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &file));
@@ -236,15 +236,15 @@ static void read_part(const char* path, int first) {
     for (int d = 0; d < 3; ++d) OK(ncmpi_inq_dimlen(file, dims[d], &length[d]));
     double all[Z][Y][X];
     OK(ncmpi_get_var_double_all(file, cube, &all[0][0][0]));
-    for (int a = 0; a < length[0]; ++a)
-        for (int b = 0; b < Y; ++b)
-            for (int c = 0; c < X; ++c) SAME(all[a][b][c], value(first + a, b, c), "cube of the subfile");
+    check_planes(all, first, (int)length[0], "cube of the subfile");
     if (rank == 0) printf("%lld %lld %lld\n", (long long)length[0], (long long)length[1], (long long)length[2]);
     OK(ncmpi_close(file));
 }
 
 /* Calls that fail, on every rank or on the last one alone; nobody waits for ever. */
-static void refuse(const char* path) {
+static void refuse(const char* path, int options, char** option) {
+    (void)options;
+    (void)option;
     int file, cube;
     double buffer[Z * Y * X] = {0};
     OK(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, MPI_INFO_NULL, &file));
@@ -272,7 +272,9 @@ static void refuse(const char* path) {
     OK(ncmpi_close(file));
 }
 
-static void redefine(const char* path) {
+static void redefine(const char* path, int options, char** option) {
+    (void)options;
+    (void)option;
     int file, cube, z, y, added;
     OK(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, MPI_INFO_NULL, &file));
     OK(ncmpi_inq_varid(file, "cube", &cube));
@@ -293,25 +295,77 @@ static void redefine(const char* path) {
     OK(ncmpi_close(file));
 }
 
+/* Removes all attributes that say how a variable, or the file, is divided, and returns the numbers of one of them. */
+static int take_division(int file, int variable, const char* wanted, int* numbers) {
+    int count = 0, found = 0;
+    char name[NC_MAX_NAME + 1];
+    if (variable == NC_GLOBAL)
+        OK(ncmpi_inq_natts(file, &count));
+    else
+        OK(ncmpi_inq_varnatts(file, variable, &count));
+    while (count-- > 0) {
+        OK(ncmpi_inq_attname(file, variable, count, name));
+        if (strcmp(name, wanted) == 0) {
+            OK(ncmpi_get_att_int(file, variable, name, numbers));
+            found = 1;
+        }
+        if (strncmp(name, "_PnetCDF_SubFiling.", 19) == 0 || strncmp(name, "_ioweir.", 8) == 0)
+            OK(ncmpi_del_att(file, variable, name));
+    }
+    return found;
+}
+
+static void rename_file(const char* path, int options, char** option) {
+    (void)options;
+    (void)option;
+    int master, subfiles = 0, variables, ids[8];
+    OK(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, MPI_INFO_NULL, &master));
+    OK(ncmpi_redef(master));
+    SAME(take_division(master, NC_GLOBAL, "_PnetCDF_SubFiling.num_subfiles", &subfiles), 1, "a master");
+    OK(ncmpi_inq_nvars(master, &variables));
+    for (int k = 0; k < subfiles; ++k) {
+        char old[1000], new[1000], name[NC_MAX_NAME + 1], range[NC_MAX_NAME + 60];
+        int file, parts, bounds[2];
+        snprintf(old, sizeof old, "%s.subfile_%d.nc", path, k);
+        snprintf(new, sizeof new, "%s.%d", path, k);
+        OK(ncmpi_open(MPI_COMM_WORLD, old, NC_WRITE, MPI_INFO_NULL, &file));
+        OK(ncmpi_redef(file));
+        take_division(file, NC_GLOBAL, "", NULL);
+        OK(ncmpi_put_att_int(file, NC_GLOBAL, "subfile_index", NC_INT, 1, &k));
+        OK(ncmpi_inq_nvars(file, &parts));
+        for (int v = 0; v < parts; ++v) {
+            int variable, index;
+            OK(ncmpi_inq_varname(file, v, name));
+            OK(ncmpi_inq_varid(master, name, &variable));
+            OK(ncmpi_get_att_int(master, variable, "_PnetCDF_SubFiling.par_dim_index", &index));
+            OK(ncmpi_get_att_int(master, variable, "_PnetCDF_SubFiling.dimids_org", ids));
+            OK(ncmpi_inq_dimname(master, ids[index], name));
+            snprintf(range, sizeof range, "_PnetCDF_SubFiling.range(%s).subfile.%d", name, k);
+            SAME(take_division(file, v, range, bounds), 1, "a range");
+            snprintf(range, sizeof range, "range(%s)", name);
+            OK(ncmpi_put_att_int(file, v, range, NC_INT, 2, bounds));
+        }
+        OK(ncmpi_close(file));
+        if (rank == 0) SAME(rename(old, new), 0, "renaming");
+    }
+    for (int v = 0; v < variables; ++v) {
+        int dims;
+        if (!take_division(master, v, "_PnetCDF_SubFiling.ndims_org", &dims)) continue;
+        OK(ncmpi_put_att_int(master, v, "num_subfiles", NC_INT, 1, &subfiles));
+        OK(ncmpi_put_att_int(master, v, "ndims_org", NC_INT, 1, &dims));
+    }
+    OK(ncmpi_close(master));
+}
+
+static void delete_file(const char* path, int options, char** option) {
+    (void)options;
+    (void)option;
+    if (rank == 0) OK(ncmpi_delete(path, MPI_INFO_NULL));
+}
+
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    if (argc < 3) return 2;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (strcmp(argv[1], "write") == 0)
-        write_file(argv[2], argc - 3, argv + 3);
-    else if (strcmp(argv[1], "begin") == 0)
-        begin_file(argv[2]);
-    else if (strcmp(argv[1], "read") == 0)
-        read_file(argv[2]);
-    else if (strcmp(argv[1], "part") == 0)
-        read_part(argv[2], atoi(argv[3]));
-    else if (strcmp(argv[1], "refuse") == 0)
-        refuse(argv[2]);
-    else if (strcmp(argv[1], "redef") == 0)
-        redefine(argv[2]);
-    else if (strcmp(argv[1], "delete") == 0 && rank == 0)
-        OK(ncmpi_delete(argv[2], MPI_INFO_NULL));
-    MPI_Finalize();
-    return 0;
+    const struct action actions[] = {{"write", write_file},   {"begin", begin_file},  {"read", read_file},
+                                     {"part", read_part},     {"refuse", refuse},     {"redef", redefine},
+                                     {"rename", rename_file}, {"delete", delete_file}};
+    return RUN(actions);
 }

@@ -1,4 +1,4 @@
-/* What the programs of test_netcdf_subfiles.py and test_netcdf_records.py share: checks, and what the library says of a file. */
+/* What the programs of test_netcdf_subfiles.py and test_netcdf_records.py share: their actions, checks, and what the library says of a file. */
 #pragma once
 
 #include <mpi.h>
@@ -75,11 +75,14 @@ static inline void describe(int file) {
     OK(ncmpi_inq_header_size(file, &header));
     OK(ncmpi_inq_header_extent(file, &extent));
     OK(ncmpi_inq_recsize(file, &record));
+    int open = 0, opened[100];
+    OK(ncmpi_inq_files_opened(&open, opened));
+    SAME(opened[0], file, "the only open file");
     char path[1000];
     int length;
     OK(ncmpi_inq_path(file, &length, path));
-    SAY("header %lld of %lld, record %lld, path %s (%d)\n", (long long)header, (long long)extent, (long long)record,
-        path, length);
+    SAY("header %lld of %lld, record %lld, path %s (%d), %d open\n", (long long)header, (long long)extent,
+        (long long)record, path, length, open);
     unsigned long sum = 5381, least, most;
     for (const char* c = text; *c; ++c) sum = sum * 33 + (unsigned char)*c;
     MPI_Allreduce(&sum, &least, 1, MPI_UNSIGNED_LONG, MPI_MIN, MPI_COMM_WORLD);
@@ -87,6 +90,41 @@ static inline void describe(int file) {
     SAME((double)(least == most), 1, "what all ranks are told");
     if (rank == 0) printf("%s", text);
 }
+
+/* Dimensions z, y and x. */
+static inline void define_grid(int file, int* z, int* y, int* x) {
+    OK(ncmpi_def_dim(file, "z", Z, z));
+    OK(ncmpi_def_dim(file, "y", Y, y));
+    OK(ncmpi_def_dim(file, "x", X, x));
+}
+
+/* So many planes of the cube, from one on. */
+static inline void check_planes(double (*planes)[Y][X], int first, int count, const char* what) {
+    for (int a = 0; a < count; ++a)
+        for (int b = 0; b < Y; ++b)
+            for (int c = 0; c < X; ++c) SAME(planes[a][b][c], value(first + a, b, c), what);
+}
+
+/* The words behind the program's own name: what to do, the file, more for some. */
+struct action {
+    const char* word;
+    void (*run)(const char* path, int options, char** option);
+};
+
+static inline int run_action(const struct action* actions, int count, int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    int known = 0;
+    for (int i = 0; i < count && argc > 2; ++i)
+        if (strcmp(argv[1], actions[i].word) == 0) {
+            actions[i].run(argv[2], argc - 3, argv + 3);
+            known = 1;
+        }
+    MPI_Finalize();
+    return known ? 0 : 2;
+}
+#define RUN(actions) run_action(actions, sizeof actions / sizeof actions[0], argc, argv)
 
 /* Planes rank, rank + ranks, ...: none of them where there are more ranks than planes. */
 static inline MPI_Offset planes(void) { return rank < Z ? (Z - 1 - rank) / ranks + 1 : 0; }

@@ -3,6 +3,7 @@
 // Source: ROMIO's test program coll_perf.c (one array of 512^3, MPI_Type_create_darray with MPI_DISTRIBUTE_BLOCK in every
 // dimension over the grid of MPI_Dims_create, MPI_ORDER_C), in the form of Son et al. 2016, section 5: four variables, 128^3
 // integers a rank. global=512,512,512 variables=1 gives ROMIO's.
+// Through netCDF (Son et al., section 5.2) the arrays are integers cube0(z, y, x) and so on.
 // A block distribution gives each process ceil(n / p) elements of a dimension; the last ones may have fewer, or none (MPI 4.0,
 // section 5.1.4). Example: 10 elements over 4 processes: 3, 3, 3, 1.
 #include <algorithm>
@@ -38,6 +39,17 @@ public:
             box.lengths.push_back(std::min(block, sizes_[d] - start));
         }
         return {box};
+    }
+
+    [[nodiscard]] ArrayFile arrays() const override {
+        ArrayFile file{{{"z", sizes_[0]}, {"y", sizes_[1]}, {"x", sizes_[2]}}, {}};
+        for (std::int64_t v = 0; v < variables_; ++v)
+            file.arrays.push_back({"cube" + std::to_string(v), ElementType::int32, {0, 1, 2}});
+        return file;
+    }
+    [[nodiscard]] Slab slab(int rank, std::int64_t call) const override {
+        Box box = boxes(rank, call).front();
+        return {static_cast<std::size_t>(call), std::move(box.starts), std::move(box.lengths)};
     }
 
 private:

@@ -6,7 +6,10 @@
 //   checkpoint  doubles
 //   plot        floats at the centres of the cells; fewer variables (the benchmark: 4, Son et al.: 3)
 //   corners     floats at their corners: one more point in each direction
-// What the files hold besides (the tree of the mesh, some hundred bytes a block) is left out: it is not what takes the time.
+// What the files hold besides (the tree of the mesh, some hundred bytes a block) is left out of the bytes: it is not what takes the time.
+// Through netCDF it is there, the arrays being those of checkpoint_ncmpi_parallel.F90 and plotfile_ncmpi_parallel.F90 in PnetCDF's
+// benchmarks/FLASH-IO: six of the tree, then unknowns (blocks, z, y, x), one array each. (Son et al. have one array of them with a dimension
+// more, and divide that along the second: the same bytes.) Only the unknowns have four dimensions: `min_ndims = 3` divides them alone.
 // Example: blocks=2 on 4 ranks: ranks 0 to 3 have 2, 3, 4 and 2 blocks, of all 11 those from 0, 2, 5 and 9 on.
 #include <array>
 
@@ -18,11 +21,28 @@ namespace {
 
 struct Output {
     std::string_view name;
-    std::int64_t point_bytes;
+    ElementType type;
     std::int64_t more_points;  ///< in each direction
     std::int64_t variables;
 };
-constexpr std::array<Output, 3> outputs{{{"checkpoint", 8, 0, 24}, {"plot", 4, 0, 4}, {"corners", 4, 1, 4}}};
+constexpr std::array<Output, 3> outputs{{{"checkpoint", ElementType::float64, 0, 24},
+                                         {"plot", ElementType::float32, 0, 4},
+                                         {"corners", ElementType::float32, 1, 4}}};
+
+/// An array of the tree: of each block so many values, in up to two dimensions.
+struct Tree {
+    std::string_view name;
+    bool whole_numbers;
+    std::array<std::size_t, 2> dimensions;  ///< of `lengths`; 0: none
+};
+// Neighbours, parent and children; directions; both ends.
+constexpr std::array<std::pair<std::string_view, std::int64_t>, 3> lengths{{{"ngid", 15}, {"ndim", 3}, {"two", 2}}};
+constexpr std::array<Tree, 6> tree{{{"lrefine", true, {}},
+                                    {"nodetype", true, {}},
+                                    {"gid", true, {1}},
+                                    {"coordinates", false, {2}},
+                                    {"blocksize", false, {2}},
+                                    {"bndbox", false, {2, 3}}}};
 
 constexpr std::int64_t unevenness = 3;
 
@@ -34,8 +54,11 @@ std::int64_t blocks_before(std::int64_t rank, std::int64_t blocks) {
 
 class Flash final : public Kernel {
 public:
-    Flash(int ranks, std::int64_t blocks, std::int64_t block_bytes, std::int64_t variables)
-        : ranks_(ranks), blocks_(blocks), block_bytes_(block_bytes), variables_(variables) {}
+    Flash(int ranks, std::int64_t blocks, ElementType type, std::vector<std::int64_t> points, std::int64_t variables)
+        : ranks_(ranks), blocks_(blocks), type_(type), points_(std::move(points)), variables_(variables) {
+        block_bytes_ = bytes_of(type);
+        for (const std::int64_t length : points_) block_bytes_ *= length;
+    }
 
     [[nodiscard]] std::string_view name() const override { return flash_entry.info.name; }
     [[nodiscard]] int ranks() const override { return ranks_; }
@@ -52,12 +75,47 @@ public:
                     {first}}};
     }
 
+    [[nodiscard]] ArrayFile arrays() const override {
+        ArrayFile file{{{"tot_blocks", all_blocks()}}, {}};
+        for (const auto& [name, length] : lengths) file.dimensions.push_back({std::string(name), length});
+        for (const Tree& one : tree) {
+            Array array{std::string(one.name), one.whole_numbers ? ElementType::int32 : type_, {0}};
+            for (const std::size_t dimension : one.dimensions)
+                if (dimension > 0) array.dimensions.push_back(dimension);
+            file.arrays.push_back(std::move(array));
+        }
+        const std::size_t first_point = file.dimensions.size();
+        for (std::size_t d = 0; d < points_.size(); ++d)
+            file.dimensions.push_back({std::string("n") + "zyx"[d] + "b", points_[d]});
+        for (std::int64_t v = 0; v < variables_; ++v)
+            file.arrays.push_back(
+                {"unknown" + std::to_string(v), type_, {0, first_point, first_point + 1, first_point + 2}});
+        return file;
+    }
+    [[nodiscard]] std::int64_t calls_beside() const override { return std::ssize(tree); }
+    [[nodiscard]] Slab slab(int rank, std::int64_t call) const override {
+        const Box box = boxes(rank, 0).front();
+        Slab slab{0, {box.starts.front()}, {box.lengths.front()}};
+        if (call >= variables_) {
+            slab.array = static_cast<std::size_t>(call - variables_);
+            for (const std::size_t dimension : tree[slab.array].dimensions)
+                if (dimension > 0) slab.count.push_back(lengths[dimension - 1].second);
+        } else {
+            slab.array = tree.size() + static_cast<std::size_t>(call);
+            slab.count.insert(slab.count.end(), points_.begin(), points_.end());
+        }
+        slab.start.resize(slab.count.size(), 0);
+        return slab;
+    }
+
 private:
     [[nodiscard]] std::int64_t all_blocks() const { return blocks_before(ranks_, blocks_); }
     [[nodiscard]] std::int64_t variable_bytes() const { return all_blocks() * block_bytes_; }
 
     int ranks_;
     std::int64_t blocks_;
+    ElementType type_;
+    std::vector<std::int64_t> points_;  ///< of a block in each dimension
     std::int64_t block_bytes_;
     std::int64_t variables_;
 };
@@ -86,12 +144,13 @@ KernelResult make(int ranks, const Values& values) {
         if (length > most) return checked_file_bytes({most, most}).error();
     }
     const std::int64_t more = chosen->more_points;
-    const auto block_bytes = checked_file_bytes({chosen->point_bytes, n[0] + more, n[1] + more, n[2] + more});
+    const auto block_bytes = checked_file_bytes({bytes_of(chosen->type), n[0] + more, n[1] + more, n[2] + more});
     if (!block_bytes) return block_bytes.error();
     const auto bytes =
         checked_file_bytes({variables, block_bytes.value(), ranks, blocks.value() + unevenness});  // a little more
     if (!bytes) return bytes.error();
-    return KernelResult(std::make_shared<const Flash>(ranks, blocks.value(), block_bytes.value(), variables));
+    return KernelResult(std::make_shared<const Flash>(ranks, blocks.value(), chosen->type,
+                                                      std::vector{n[0] + more, n[1] + more, n[2] + more}, variables));
 }
 
 constexpr Parameter parameters[] = {

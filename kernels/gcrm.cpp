@@ -5,6 +5,8 @@
 // cells, 20 * 4^l corners and 30 * 4^l edges, and the vertical line of each lies together in the file; variables are floats of
 // `layers` values a line, one more where they live on the interfaces between layers, two a layer where they have directions, one on the
 // ground. A record holds all variables one after another, a step is one record, a variable one collective call.
+// Through netCDF (Son et al.: GIO writes by PnetCDF, directly, a variable being divided along its second dimension, for all are record
+// variables) they are arrays (time, cells | corners | edges, values of a line), those on the ground (time, cells).
 // The ranks have equal parts of the 10 * 4^l, which lie together (subdomains in Morton order; GCRM gives a rank neighbouring ones), and the
 // last rank has the two cells of the poles besides. So ranks have to divide 10 * 4^l, as they do in GCRM for some level of its subdomains.
 // Example: level=1 on 4 ranks: of 42 cells, ranks 0 to 3 have 10, 10, 10 and 12; 20 corners and 30 edges each.
@@ -27,20 +29,21 @@ struct Variables {
     std::int64_t count;  ///< alike, one after another in the file
     Place place;
     Line line;
+    std::string_view names;  ///< of one, or what those together are called
 };
 constexpr std::array<Variables, 12> variables{{
-    {5, Place::cells, Line::layers},        // relative, vel_pot, strm_func, divergence, ke
-    {1, Place::cells, Line::interfaces},    // w_vert
-    {2, Place::cells, Line::layers},        // vorticity, mass
-    {1, Place::cells, Line::interfaces},    // pressure
-    {1, Place::cells, Line::layers},        // temperature
-    {1, Place::cells, Line::interfaces},    // geopotential
-    {2, Place::corners, Line::directions},  // u, v
-    {1, Place::edges, Line::layers},        // wind
-    {1, Place::cells, Line::layers},        // exner
-    {17, Place::cells, Line::layers},       // 6 kinds of water, 5 heatings, 6 tendencies
-    {4, Place::cells, Line::ground},        // precipitation (2), olr, swinc
-    {2, Place::cells, Line::interfaces},    // fluxes of heat and of water
+    {5, Place::cells, Line::layers, "flow"},  // relative, vel_pot, strm_func, divergence, ke
+    {1, Place::cells, Line::interfaces, "w_vert"},
+    {2, Place::cells, Line::layers, "state"},  // vorticity, mass
+    {1, Place::cells, Line::interfaces, "pressure"},
+    {1, Place::cells, Line::layers, "temperature"},
+    {1, Place::cells, Line::interfaces, "geopotential"},
+    {2, Place::corners, Line::directions, "velocity"},  // u, v
+    {1, Place::edges, Line::layers, "wind"},
+    {1, Place::cells, Line::layers, "exner"},
+    {17, Place::cells, Line::layers, "physics"},  // 6 kinds of water, 5 heatings, 6 tendencies
+    {4, Place::cells, Line::ground, "ground"},    // precipitation (2), olr, swinc
+    {2, Place::cells, Line::interfaces, "flux"},  // of heat and of water
 }};
 
 constexpr std::int64_t count_variables() {
@@ -83,6 +86,41 @@ public:
         return {};
     }
 
+    [[nodiscard]] ArrayFile arrays() const override {
+        ArrayFile file;
+        file.dimensions = {{"time", steps_, true},
+                           {"cells", lines_of(Place::cells)},
+                           {"corners", lines_of(Place::corners)},
+                           {"edges", lines_of(Place::edges)},
+                           {"layers", values_of(Line::layers)},
+                           {"interfaces", values_of(Line::interfaces)},
+                           {"directions", values_of(Line::directions)}};
+        for (const Variables& some : variables) {
+            std::vector<std::size_t> dimensions{0, 1 + static_cast<std::size_t>(some.place)};
+            if (some.line != Line::ground) dimensions.push_back(4 + static_cast<std::size_t>(some.line));
+            for (std::int64_t number = 0; number < some.count; ++number) {
+                std::string name(some.names);
+                if (some.count > 1) name += std::to_string(number);
+                file.arrays.push_back({std::move(name), ElementType::float32, dimensions});
+            }
+        }
+        return file;
+    }
+    [[nodiscard]] Slab slab(int rank, std::int64_t call) const override {
+        const Box box = boxes(rank, call).front();
+        Slab slab{static_cast<std::size_t>(call % count_variables()),
+                  {call / count_variables(), box.starts.front()},
+                  {1, box.lengths.front()}};
+        std::int64_t number = call % count_variables();
+        const auto* some = variables.begin();
+        for (; number >= some->count; ++some) number -= some->count;
+        if (some->line != Line::ground) {
+            slab.start.push_back(0);
+            slab.count.push_back(values_of(some->line));
+        }
+        return slab;
+    }
+
     [[nodiscard]] std::int64_t record_bytes() const {
         std::int64_t bytes = 0;
         for (const Variables& some : variables) bytes += some.count * lines_of(some.place) * bytes_of(some.line);
@@ -94,16 +132,17 @@ private:
         if (place == Place::cells) return faces_ + pole_cells;
         return place == Place::corners ? 2 * faces_ : 3 * faces_;
     }
-    [[nodiscard]] std::int64_t bytes_of(Line line) const {
+    [[nodiscard]] std::int64_t bytes_of(Line line) const { return values_of(line) * value_bytes; }
+    [[nodiscard]] std::int64_t values_of(Line line) const {
         switch (line) {
             case Line::layers:
-                return layers_ * value_bytes;
+                return layers_;
             case Line::interfaces:
-                return (layers_ + 1) * value_bytes;
+                return layers_ + 1;
             case Line::directions:
-                return 2 * layers_ * value_bytes;
+                return 2 * layers_;
             case Line::ground:
-                return value_bytes;
+                return 1;
         }
         return 0;
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "kernels/arrays.hpp"
 #include "kernels/box.hpp"
 #include "layout/core/access_pattern.hpp"
 
@@ -54,6 +55,17 @@ public:
     [[nodiscard]] virtual bool one_view() const { return true; }
     /// Meaningful with FileType::darray.
     [[nodiscard]] virtual Distribution distribution() const { return {}; }
+
+    /// The file where the original program writes it through netCDF; without arrays it does not.
+    [[nodiscard]] virtual ArrayFile arrays() const { return {}; }
+    /// Collective calls that the program makes besides then, for arrays that boxes() leaves out. Their numbers follow those of calls().
+    [[nodiscard]] virtual std::int64_t calls_beside() const { return 0; }
+    /// A rank's part of a call: below calls() the bytes of boxes(), in the same order. A program with netCDF has memory without gaps.
+    [[nodiscard]] virtual Slab slab(int rank, std::int64_t call) const {
+        (void)rank;
+        (void)call;
+        return {};
+    }
 };
 
 /// What all ranks move in one call, computed when asked for.

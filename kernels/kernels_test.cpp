@@ -321,6 +321,77 @@ TEST(Gcrm, IsAsLargeAsItsVariables) {
     }
 }
 
+/// A part of an array as bytes of it, by counting through its elements.
+std::vector<std::int64_t> bytes_of_slab(const ArrayFile& file, const Slab& slab) {
+    const Array& array = file.arrays.at(slab.array);
+    Box box{0, bytes_of(array.type), {}, slab.count, slab.start};
+    for (const std::size_t d : array.dimensions) box.sizes.push_back(file.dimensions.at(d).length);
+    for (std::size_t d = 0; d < box.sizes.size(); ++d)
+        if (box.starts.at(d) < 0 || box.starts[d] + box.lengths.at(d) > box.sizes[d])
+            throw std::runtime_error("outside of " + array.name);
+    return bytes_by_loop(box);
+}
+
+TEST(Arrays, AreTheSameBytesAndAllOfThem) {
+    int with_arrays = 0;
+    for (const Case& one : small_cases()) {
+        for (const int ranks : one.ranks) {
+            const auto kernel = must_make(one.kernel, ranks, one.settings);
+            const ArrayFile file = kernel->arrays();
+            if (file.arrays.empty()) continue;
+            ++with_arrays;
+            std::vector<std::vector<int>> covered;
+            std::set<std::string> names;
+            for (const Array& array : file.arrays) {
+                names.insert(array.name);
+                std::int64_t bytes = bytes_of(array.type);
+                for (const std::size_t d : array.dimensions) bytes *= file.dimensions.at(d).length;
+                covered.emplace_back(static_cast<std::size_t>(bytes), 0);
+            }
+            EXPECT_EQ(names.size(), file.arrays.size()) << one.kernel;
+            for (std::int64_t call = 0; call < kernel->calls() + kernel->calls_beside(); ++call) {
+                std::optional<std::int64_t> base;  // of the call's array, or its record, in the file
+                for (int rank = 0; rank < ranks; ++rank) {
+                    const Slab slab = kernel->slab(rank, call);
+                    const auto bytes = bytes_of_slab(file, slab);
+                    for (const std::int64_t byte : bytes) ++covered[slab.array][static_cast<std::size_t>(byte)];
+                    if (call >= kernel->calls() || bytes.empty()) continue;
+                    std::vector<std::int64_t> of_file;
+                    for (const Box& box : kernel->boxes(rank, call)) {
+                        const auto more = bytes_by_loop(box);
+                        of_file.insert(of_file.end(), more.begin(), more.end());
+                    }
+                    ASSERT_EQ(of_file.size(), bytes.size()) << one.kernel << " " << ranks << " " << call;
+                    if (!base) base = of_file.front() - bytes.front();
+                    for (std::size_t i = 0; i < bytes.size(); ++i) ASSERT_EQ(of_file[i], *base + bytes[i]);
+                }
+            }
+            for (const auto& array : covered)
+                EXPECT_TRUE(std::all_of(array.begin(), array.end(), [](int times) { return times == 1; }))
+                    << one.kernel << " on " << ranks;
+        }
+    }
+    EXPECT_GT(with_arrays, 20);
+}
+
+TEST(Arrays, AreThoseOfTheSources) {
+    const auto names_and_dimensions = [](const char* name, const std::vector<std::string>& words, std::size_t array) {
+        const ArrayFile file = must_make(name, 4, words)->arrays();
+        std::string text = file.arrays.at(array).name + "(";
+        for (const std::size_t d : file.arrays[array].dimensions)
+            text += file.dimensions[d].name + "=" + std::to_string(file.dimensions[d].length) + " ";
+        return text + ")";
+    };
+    EXPECT_EQ(names_and_dimensions("coll_perf", {}, 3), "cube3(z=256 y=256 x=128 )");
+    EXPECT_EQ(names_and_dimensions("s3d", {}, 0), "yspecies(nsc=11 z=100 y=100 x=50 )");
+    EXPECT_EQ(names_and_dimensions("s3d", {}, 3), "u(three=3 z=100 y=100 x=50 )");
+    EXPECT_EQ(names_and_dimensions("flash", {}, 2), "gid(tot_blocks=323 ngid=15 )");
+    EXPECT_EQ(names_and_dimensions("flash", {}, 29), "unknown23(tot_blocks=323 nzb=16 nyb=16 nxb=16 )");
+    EXPECT_EQ(names_and_dimensions("flash", {"output=corners"}, 9), "unknown3(tot_blocks=323 nzb=17 nyb=17 nxb=17 )");
+    EXPECT_EQ(names_and_dimensions("gcrm-pnetcdf", {"level=2"}, 12), "velocity1(time=1 corners=320 directions=512 )");
+    EXPECT_EQ(names_and_dimensions("gcrm-pnetcdf", {"level=2"}, 32), "ground0(time=1 cells=162 )");
+}
+
 TEST(Grid, IsBalanced) {
     using Grid = std::vector<std::int64_t>;
     EXPECT_EQ(balanced_grid(1, 3), (Grid{1, 1, 1}));

@@ -46,6 +46,26 @@ public:
         return {box};
     }
 
+    [[nodiscard]] ArrayFile arrays() const override {
+        ArrayFile file{{{"nsc", components_.front()}, {"three", components_.back()}}, {}};
+        for (std::size_t d = 0; d < local_.size(); ++d)
+            file.dimensions.push_back({std::string(1, "zyx"[d]), grid_[d] * local_[d]});
+        file.arrays = {{"yspecies", ElementType::float64, {0, 2, 3, 4}},
+                       {"temp", ElementType::float64, {2, 3, 4}},
+                       {"pressure", ElementType::float64, {2, 3, 4}},
+                       {"u", ElementType::float64, {1, 2, 3, 4}}};
+        return file;
+    }
+    [[nodiscard]] Slab slab(int rank, std::int64_t call) const override {
+        Box box = boxes(rank, call).front();
+        const auto array = static_cast<std::size_t>(call);
+        if (box.starts.size() < arrays().arrays[array].dimensions.size()) {  // 4-D, of one component
+            box.starts.insert(box.starts.begin(), 0);
+            box.lengths.insert(box.lengths.begin(), 1);
+        }
+        return {array, std::move(box.starts), std::move(box.lengths)};
+    }
+
 private:
     [[nodiscard]] std::int64_t component_bytes() const {
         return ranks_ * point_bytes * local_[0] * local_[1] * local_[2];

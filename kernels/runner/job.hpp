@@ -29,6 +29,8 @@ struct Job {
     std::string path;   ///< of the shared file
     bool sync = false;  ///< the time of writing ends when the bytes are on storage
     bool cold = false;  ///< what is read is not in the page cache
+    int written_by =
+        0;  ///< netcdf: so many ranks have written the file, for which `kernel` is; it is only read. 0: it is written first
     std::vector<std::pair<std::string, std::string>> hints;
     Content content;
     std::vector<char> buffer;  ///< of one call, filled before it is written

@@ -1,7 +1,8 @@
 // Runs a kernel on a real file system: writes its file, reads it back, checks both, and prints how long that took.
 //
 //   mpirun -n R kernel_runner_<mpi> KERNEL [NAME=VALUE...] --directory DIR [--file NAME] [--mode mpiio[:FILE][,posix,...]] [--repeats 1]
-//          [--verify 0|1] [--keep 0|1] [--sync 0|1] [--cold 0|1] [--warm-up 0|1] [--salt 0] [--hint NAME=VALUE]...
+//          [--verify 0|1] [--keep 0|1] [--sync 0|1] [--cold 0|1] [--warm-up 0|1] [--written-by N] [--salt 0]
+//          [--hint NAME=VALUE]...
 //
 // One line of JSON for each repetition and mode, on rank 0: MiB/s written and read, from barrier to barrier around each call, by
 // the slowest rank; open, close and (without --sync) fsync are outside, and so is what the program does between calls, which write_span_s
@@ -11,7 +12,9 @@
 // among several is an ordinary one for this (docs/reference/containers.md), whichever rank opens it first. --keep 1 leaves the file.
 // --cold 1 reads from storage: between writing and reading all that is in this machine's page cache goes there and is forgotten (root).
 // A mode may name a file of its own (mpiio:even.data), so that several plans can be compared in one run. --warm-up 1 does every mode
-// once with a few KiB before: the first use of a way makes connections and loads libraries. A wrong byte is an exit code of 1. What does not live here: statistics and comparison (bench/).
+// once with a few KiB before: the first use of a way makes connections and loads libraries. --written-by N, with mode netcdf alone, only reads
+// a file that was written by N ranks (and left by --keep), by whatever number of ranks there is now. A wrong byte is an exit code of 1.
+// What does not live here: statistics and comparison (bench/).
 #include <fcntl.h>
 #include <mpi.h>
 #include <sys/stat.h>
@@ -20,6 +23,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <climits>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -52,6 +57,7 @@ struct Options {
     bool sync = false;
     bool cold = false;
     bool warm_up = false;
+    int written_by = 0;
 };
 
 /// A mistake of the user's: one rank says it.
@@ -125,6 +131,8 @@ Options parse(int argc, char** argv) {
             options.keep = parse_number(word, value, 0) != 0;
         } else if (word == "--warm-up") {
             options.warm_up = parse_number(word, value, 0) != 0;
+        } else if (word == "--written-by") {
+            options.written_by = static_cast<int>(std::min<std::int64_t>(parse_number(word, value, 1), INT_MAX));
         } else if (word == "--sync") {
             options.sync = parse_number(word, value, 0) != 0;
         } else if (word == "--cold") {
@@ -136,7 +144,7 @@ Options parse(int argc, char** argv) {
         } else {
             constexpr std::string_view known[] = {"--directory", "--file", "--mode", "--repeats",
                                                   "--verify",    "--keep", "--sync", "--cold",
-                                                  "--warm-up",   "--salt", "--hint"};
+                                                  "--warm-up",   "--salt", "--hint", "--written-by"};
             refuse({"unknown option", "'" + word + "'", name_remedy(word, known)});
         }
     }
@@ -182,6 +190,14 @@ bool file_is_right(const Job& job) {
     return right;
 }
 
+/// JSON has no number for what was not measured.
+std::string number(double value, int decimals) {
+    if (!std::isfinite(value)) return "null";
+    char text[64];
+    std::snprintf(text, sizeof text, "%.*f", decimals, value);
+    return text;
+}
+
 bool all_agree(bool mine) {
     int good = mine ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -207,7 +223,7 @@ bool run_way(Job& job, const Options& options, const Way& way, std::int64_t repe
     job.path = options.directory + "/" + way.file;
     job.content = {job.rank, options.salt + static_cast<std::uint64_t>(repetition)};
     // A new file each time, and the memory of the old one is free, also where a plan has divided it among several.
-    if (job.rank == 0) MPI_File_delete(job.path.c_str(), MPI_INFO_NULL);
+    if (job.rank == 0 && job.written_by == 0) mode.remove(job);
     MPI_Barrier(MPI_COMM_WORLD);
     const Times times = mode.run(job);
     const bool read_right = all_agree(times.right);
@@ -219,13 +235,13 @@ bool run_way(Job& job, const Options& options, const Way& way, std::int64_t repe
             "{\"kernel\": \"%s\", \"mode\": \"%s\", \"file\": \"%s\", \"repetition\": %lld, \"ranks\": %d, \"calls\": "
             "%lld, \"mib\": "
             "%.3f, "
-            "\"mean_piece_bytes\": %lld, \"write_mib_per_s\": %.2f, \"write_span_s\": %.4f, \"read_mib_per_s\": %.2f, "
+            "\"mean_piece_bytes\": %lld, \"write_mib_per_s\": %s, \"write_span_s\": %s, \"read_mib_per_s\": %s, "
             "\"read_correct\": %s, "
             "\"file_correct\": %s}\n",
             options.kernel.c_str(), std::string(mode.name).c_str(), way.file.c_str(),
             static_cast<long long>(repetition), job.ranks, static_cast<long long>(job.kernel->calls()), mib,
-            static_cast<long long>(figures.bytes), mib / times.write_s, times.write_span_s, mib / times.read_s,
-            read_right ? "true" : "false",
+            static_cast<long long>(figures.bytes), number(mib / times.write_s, 2).c_str(),
+            number(times.write_span_s, 4).c_str(), number(mib / times.read_s, 2).c_str(), read_right ? "true" : "false",
             !verified    ? "null"
             : file_right ? "true"
                          : "false");
@@ -233,16 +249,19 @@ bool run_way(Job& job, const Options& options, const Way& way, std::int64_t repe
         if (!read_right)
             std::fprintf(stderr, "kernel_runner: what was read is not what was written, mode %s\n", mode.name.data());
         if (!file_right) std::fprintf(stderr, "kernel_runner: %s does not hold what was written\n", job.path.c_str());
-        if (!options.keep) MPI_File_delete(job.path.c_str(), MPI_INFO_NULL);
+        if (!options.keep && job.written_by == 0) mode.remove(job);
     }
     return read_right && file_right;
 }
 
 /// Every way once with a small kernel; nothing is printed.
 void warm_up(const Options& options, int rank, int ranks) {
+    const Setting small_arrays[] = {{"local", "8,8,8"}};
     const Setting small[] = {{"data", "64 KiB"}, {"transfer", "64 KiB"}, {"piece", "4 KiB"}};
     Job job;
-    job.kernel = make_kernel("ior-strided", ranks, small).take();
+    const auto bytes = make_kernel("ior-strided", ranks, small).take();
+    const auto arrays = make_kernel("coll_perf", ranks, small_arrays).take();
+    job.kernel = bytes;
     job.rank = rank;
     job.ranks = ranks;
     job.hints = options.hints;
@@ -251,10 +270,26 @@ void warm_up(const Options& options, int rank, int ranks) {
     job.back = job.buffer;
     for (const Way& way : options.ways) {
         job.path = options.directory + "/" + way.file;
-        if (rank == 0) MPI_File_delete(job.path.c_str(), MPI_INFO_NULL);
+        job.kernel = way.mode->name == netcdf_mode ? arrays : bytes;
+        if (rank == 0) way.mode->remove(job);
         MPI_Barrier(MPI_COMM_WORLD);
         way.mode->run(job);
     }
+}
+
+/// What netCDF cannot do is the user's mistake.
+void check_netcdf(const Options& options, const Kernel& kernel) {
+    bool only = true, any = false;
+    for (const Way& way : options.ways) {
+        const bool netcdf = way.mode->name == netcdf_mode;
+        any = any || netcdf;
+        only = only && netcdf;
+    }
+    if (options.written_by > 0 && !only)
+        refuse({"--written-by is for mode netcdf alone", std::to_string(options.written_by), "give --mode netcdf"});
+    if (any && kernel.arrays().arrays.empty())
+        refuse({"a kernel that no program writes through netCDF", "'" + options.kernel + "'",
+                "take coll_perf, flash, s3d or gcrm-pnetcdf"});
 }
 
 int run(int argc, char** argv) {
@@ -262,15 +297,20 @@ int run(int argc, char** argv) {
     Job job;
     MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
-    auto kernel = make_kernel(options.kernel, job.ranks, options.settings);
+    job.written_by = options.written_by;
+    auto kernel = make_kernel(options.kernel, job.written_by > 0 ? job.written_by : job.ranks, options.settings);
     if (!kernel) refuse(kernel.error());
     job.kernel = kernel.take();
+    check_netcdf(options, *job.kernel);
     job.sync = options.sync;
     job.cold = options.cold;
     job.hints = options.hints;
-    job.buffer.assign(static_cast<std::size_t>(job.memory_bytes()), '\0');
-    job.back = job.buffer;
-    const PieceFigures figures = piece_figures(job);
+    PieceFigures figures;
+    if (job.written_by == 0) {
+        job.buffer.assign(static_cast<std::size_t>(job.memory_bytes()), '\0');
+        job.back = job.buffer;
+        figures = piece_figures(job);
+    }
     if (options.warm_up) warm_up(options, job.rank, job.ranks);
     bool good = true;
     for (std::int64_t repetition = 0; repetition < options.repeats; ++repetition) {

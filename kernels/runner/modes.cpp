@@ -12,6 +12,7 @@
 
 #include "base/checked.hpp"
 #include "kernels/runner/mpi_types.hpp"
+#include "kernels/runner/netcdf.hpp"
 
 namespace ioweir::kernels {
 
@@ -286,11 +287,13 @@ Times run_exchange(Job& job) {
         [&] { file.close(); });
 }
 
-constexpr Mode modes[] = {{"mpiio", true, run_mpiio<true>},
-                          {"independent", true, run_mpiio<false>},
-                          {"posix", true, run_posix},
-                          {"exchange", true, run_exchange},
-                          {"fpp", false, run_fpp}};
+/// Also where a plan has divided it among several.
+void remove_file(const Job& job) { MPI_File_delete(job.path.c_str(), MPI_INFO_NULL); }
+
+constexpr Mode modes[] = {
+    {"mpiio", true, run_mpiio<true>, remove_file}, {"independent", true, run_mpiio<false>, remove_file},
+    {"posix", true, run_posix, remove_file},       {"exchange", true, run_exchange, remove_file},
+    {"fpp", false, run_fpp, remove_file},          {netcdf_mode, false, run_netcdf, remove_netcdf}};
 
 }  // namespace
 

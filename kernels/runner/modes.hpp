@@ -5,6 +5,7 @@
 //                without exchange does
 //   exchange     what a hand-written two-phase writer does: Alltoallv to as many even domains as ranks, then one pwrite of each
 //   fpp          a file per process, one pwritev a call: the bound that nothing that shares a file can pass
+//   netcdf       the kernel's arrays through PnetCDF, a collective call for each, in a netCDF file (netcdf.hpp)
 #pragma once
 
 #include <span>
@@ -23,9 +24,12 @@ struct Times {
 
 struct Mode {
     std::string_view name;
-    bool shares_file;  ///< leaves the kernel's file behind
+    bool shares_file;  ///< leaves the kernel's file behind, which holds the kernel's bytes and nothing else
     Times (*run)(Job& job);
+    void (*remove)(const Job& job);  ///< by one rank: the file that `run` has left, if it is there
 };
+
+inline constexpr std::string_view netcdf_mode = "netcdf";
 
 [[nodiscard]] std::span<const Mode> known_modes();
 

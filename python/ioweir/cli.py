@@ -281,8 +281,8 @@ def kernel(
         typer.Option(
             "--api",
             metavar="LIST",
-            help="mpiio (collective), independent (MPI-IO too), posix, exchange (by hand), fpp (file per process); "
-            "several, separated by commas, take turns.",
+            help="mpiio (collective), independent (MPI-IO too), posix, exchange (by hand), fpp (file per process), "
+            "netcdf (its arrays through PnetCDF); several, separated by commas, take turns.",
         ),
     ] = "mpiio",
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="How often.")] = 1,

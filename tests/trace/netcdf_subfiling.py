@@ -26,11 +26,16 @@ BY_MPICH: Final = os.environ.get("IOWEIR_TEST_PNETCDF") == MPICH.name
 
 
 @cache
+def mpich_folder() -> Path:
+    """Where libpnetcdf.so for MPICH is."""
+    return pnetcdf_library.build(conformance.CACHE)
+
+
 def library() -> tuple[Mpi, list[str]]:
     """The MPI library, and what programs on PnetCDF are linked with."""
     if not BY_MPICH:
         return OPEN_MPI, ["-lpnetcdf"]
-    folder = pnetcdf_library.build(conformance.CACHE)
+    folder = mpich_folder()
     return MPICH, [f"-L{folder}", f"-Wl,-rpath,{folder}", "-lpnetcdf"]
 
 
@@ -39,9 +44,9 @@ def launch(source: str, ranks: int, *words: str | int) -> list[str]:
     return mpi.launch(ranks, build(source, mpi.cc, libraries=libraries), *map(str, words))
 
 
-def plan(folder: Path, netcdf: str) -> Path:
+def netcdf_plan(folder: Path, netcdf: str, match: str = "*.nc") -> Path:
     path = folder / "plan.toml"
-    path.write_text(f'[[file]]\nmatch = "*.nc"\nnetcdf = {{ {netcdf} }}\n')
+    path.write_text(f'[[file]]\nmatch = "{match}"\nnetcdf = {{ {netcdf} }}\n')
     return path
 
 
@@ -57,7 +62,7 @@ def under(
 ) -> Traced:  # fmt: skip
     """The program under ioweir, in the same folder."""
     folder.mkdir(exist_ok=True)
-    options = [*options, "--plan", plan(folder, netcdf)] if netcdf else options
+    options = [*options, "--plan", netcdf_plan(folder, netcdf)] if netcdf else options
     trace = folder / f"trace{len(list(folder.glob('trace*')))}"
     return ioweir_run(trace, launch(source, ranks, *words), options=options, cwd=folder, env=env, code=code)
 

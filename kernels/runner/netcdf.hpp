@@ -1,0 +1,18 @@
+// A kernel's arrays through PnetCDF, as the original program writes them. The library is loaded when it is first asked for: by the name
+// libpnetcdf.so, which LD_LIBRARY_PATH may lead to one that was built for this MPI library.
+// What does not live here: which arrays there are (kernels/arrays.hpp).
+#pragma once
+
+#include "kernels/runner/modes.hpp"
+
+namespace ioweir::kernels {
+
+/// Every value says which array it belongs to and where in it, so that it does not depend on the number of ranks: Content with the array's
+/// number in the rank's place, and bytes counted from the array's beginning. With `written_by` nothing is written, and each rank reads
+/// an even part of each array along its longest dimension.
+[[nodiscard]] Times run_netcdf(Job& job);
+
+/// Removes the file, if there is one. By one rank.
+void remove_netcdf(const Job& job);
+
+}  // namespace ioweir::kernels

@@ -69,6 +69,16 @@ def test_hints_of_the_program_and_of_the_environment(tmp_path: Path) -> None:
     assert files(tmp_path / "wrong") == [FILE]
 
 
+def test_a_wish_without_a_number_is_told_where_it_is_ours(tmp_path: Path) -> None:
+    """PnetCDF's own hint alone is left out without a word by PnetCDF too, if it is built without subfiling."""
+    expected = plain(tmp_path / "plain", 3, "write", FILE)
+    for hint in ("nc_subfiling_enabled=true", "pnetcdf_subfiling=enable"):
+        traced = under(tmp_path / hint, 3, "write", FILE, hint)
+        assert traced.out == expected
+        assert files(tmp_path / hint) == [FILE]
+        assert traced.err.count("nothing says how many subfiles there shall be") == (hint.startswith("nc_"))
+
+
 def test_arrays_that_cannot_be_divided_leave_one_file(tmp_path: Path) -> None:
     expected = plain(tmp_path / "plain", 3, "write", FILE)
     for name, netcdf in (("long", "subfiles = 100"), ("flat", "subfiles = 2, min_ndims = 4")):

@@ -158,7 +158,8 @@ std::optional<int> create_file(const Library& library, const Host& host, const p
     file->writable = true;
     take_communicators(*file, comm);
     if (!wished.wish) {
-        complain(*file, "its arrays are not divided over subfiles: " + wished.problem);
+        const std::string said = "its arrays are not divided over subfiles: " + wished.problem;
+        wished.is_only_noted ? note(*file, said) : complain(*file, said);
         release(*file);
         return std::nullopt;
     }

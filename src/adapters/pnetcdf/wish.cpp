@@ -18,9 +18,11 @@ constexpr std::array<const char*, 6> hint_names{"nc_subfiling_enabled", "nc_subf
 class Reader {
 public:
     void hint(std::string_view key, std::string_view value) {
-        if (key == "nc_subfiling_enabled" || key == "nc_subfililing_enabled" || key == "pnetcdf_subfiling")
-            enabled_ = enabled_ || value == "true" || value == "enable" || value == "1";
-        else if (key == "nc_num_subfiles")
+        if (key == "nc_subfiling_enabled" || key == "nc_subfililing_enabled" || key == "pnetcdf_subfiling") {
+            const bool wants = value == "true" || value == "enable" || value == "1";
+            enabled_ = enabled_ || wants;
+            by_papers_name_ = by_papers_name_ || (wants && key != "pnetcdf_subfiling");
+        } else if (key == "nc_num_subfiles")
             number(key, value, 1, wish_.subfiles);
         else if (key == "min_ndims")
             number(key, value, 0, wish_.min_ndims);
@@ -33,7 +35,8 @@ public:
         if (!enabled_) return {};
         if (!problem_.empty()) return {std::nullopt, problem_};
         if (wish_.subfiles == 0)
-            return {std::nullopt, "nothing says how many subfiles there shall be: give the hint nc_num_subfiles"};
+            return {std::nullopt, "nothing says how many subfiles there shall be: give the hint nc_num_subfiles",
+                    !by_papers_name_};
         return {wish_, ""};
     }
 
@@ -52,6 +55,7 @@ private:
 
     Wish wish_;
     bool enabled_ = false;
+    bool by_papers_name_ = false;
     std::string problem_;
 };
 
@@ -105,7 +109,8 @@ Wished find_wish(const planner::PlanFile& plan, const char* path, MPI_Comm comm,
     std::array<std::int64_t, 8> hints{wish.subfiles,  wish.min_ndims,  id,  bad,
                                       -wish.subfiles, -wish.min_ndims, -id, -bad};
     PMPI_Allreduce(MPI_IN_PLACE, hints.data(), static_cast<int>(hints.size()), MPI_INT64_T, MPI_MAX, comm);
-    if (hints[3] != 0) return {std::nullopt, bad != 0 ? wished.problem : "a hint on another rank cannot be read"};
+    if (hints[3] != 0 && bad == 0) return {std::nullopt, "a hint on another rank cannot be read"};
+    if (hints[3] != 0) return wished;
     for (std::size_t i = 0; i < 4; ++i)
         if (hints[i] != -hints[i + 4])
             return {std::nullopt, "the hints about subfiles differ between ranks: give all of them the same"};

@@ -10,6 +10,8 @@ namespace ioweir::pnetcdf {
 struct Wished {
     std::optional<Wish> wish;
     std::string problem;  ///< a wish that cannot be followed; the same on all ranks
+    /// By PnetCDF's own hint, which a library built without subfiling leaves out without a word: so do we, but for the trace.
+    bool is_only_noted = false;
 };
 
 /// Collective over `comm` where neither a rule of the plan nor the environment says anything: then ranks compare their hints, and those that

@@ -56,6 +56,8 @@ public:
     /// This process has waited for others, or may have: what it writes from now on comes after what they wrote before, and before what
     /// they write after their own next call of it. Costs nothing until something is written.
     virtual void begin_batch() {}
+    /// A call begins that says nothing of others: a batch that has gone on for some time ends.
+    virtual void begin_call() {}
     /// Others have stamps up to this one: what is written from now on comes later. The next read looks at all indexes anew.
     virtual void adopt(Stamp known) = 0;
     /// The same, by asking the directory for what jobs and handles have left of whose stamps nobody tells us. An errno value.

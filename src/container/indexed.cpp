@@ -208,15 +208,19 @@ void IndexedContainer::begin_batch() {
     seal();
 }
 
-void IndexedContainer::record(Extent written, std::int64_t place) {
+void IndexedContainer::begin_call() {
+    const std::lock_guard guard(lock_);
+    if (fresh_.empty()) return;
     const std::int64_t now = clock_.time_ns();
-    if (!fresh_.empty() && (now < fresh_since_ || now - fresh_since_ > longest_ns_)) {
-        seal();
-        if (++timed_out_ % batches_of_a_length == 0) longest_ns_ *= 2;
-    }
+    if (now >= fresh_since_ && now - fresh_since_ <= longest_ns_) return;
+    seal();
+    if (++timed_out_ % batches_of_a_length == 0) longest_ns_ *= 2;
+}
+
+void IndexedContainer::record(Extent written, std::int64_t place) {
     if (fresh_.empty()) {
         fresh_stamp_ = clock_.next();
-        fresh_since_ = now;
+        fresh_since_ = clock_.time_ns();
     }
     fresh_.add(written, place);
     fresh_end_ = std::max(fresh_end_, written.end());

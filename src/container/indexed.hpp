@@ -27,6 +27,7 @@ public:
     int leave(const Role& role, Left* left) override;
     int flush(bool durable) override;
     void begin_batch() override;
+    void begin_call() override;
     void adopt(Stamp known) override;
     int look_around() override;
     [[nodiscard]] std::int64_t length() override;

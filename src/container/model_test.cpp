@@ -289,6 +289,7 @@ TEST(Container, AnHourOfWritingHasFewBatches) {
     auto log = place.open(role, clock);
     constexpr std::int64_t writes = 100'000, hour = 3'600'000'000'000;
     for (std::int64_t i = 0; i < writes; ++i) {
+        log->begin_call();
         ASSERT_EQ(log->write_at(-1, "x", 1, 2 * i).error, 0);
         time += hour / writes;
     }

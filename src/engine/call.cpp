@@ -67,6 +67,9 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
     }
     if (!(call.direction == Direction::read ? handle.readable : handle.writable))
         return refused("against the access mode");
+    // OMPIO would make the call all the same, on the stub.
+    if (handle.sequential && !call.shared)
+        return alone("a call that is not by the shared pointer, in MPI_MODE_SEQUENTIAL");
     Decision decision;
     if (const std::string why = look_at_memory(handle, call, decision); !why.empty()) return alone(why);
     const MPI_Count size = decision.packing.bytes;
@@ -228,7 +231,7 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
         ++handle.totals.each_alone;
     }
     if (decision.by != By::library && call.collective && writes && handle.rebalance) rebalance(engine, handle);
-    if (call.collective && handle.container) handle.container->begin_batch();
+    if (handle.container) call.collective ? handle.container->begin_batch() : handle.container->begin_call();
     if (decision.by != By::library && call.collective && !writes && !atomic) share_container(engine, handle);
     if (decision.by != By::library && together) outcome = move_together(engine, handle, call, decision);
     if (decision.by != By::engine && handle.container && !decision.refused)

@@ -262,7 +262,8 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     handle->effects = candidate.chosen.effects;
     // Bytes that wait are written to one file.
     if (is_stub && handle->strategy.writers.kind == planner::WritersKind::behind) handle->strategy.writers = {};
-    if (is_stub && !wanted && (amode & MPI_MODE_SEQUENTIAL) == 0) {  // a container needs no rule to be read
+    handle->sequential = (amode & MPI_MODE_SEQUENTIAL) != 0;
+    if (is_stub && !wanted) {  // a container needs no rule to be read
         handle->refusal.clear();
         handle->strategy = {};
         handle->effects = {};
@@ -294,7 +295,8 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
         if (failure == open_again && may_repeat) return leave_open(engine, *handle, fh);
         if (failure != MPI_SUCCESS) return give_up(engine, *handle, fh, failure == open_again ? MPI_ERR_IO : failure);
         // With MPI_MODE_APPEND the library's pointer stands at the end of the stub.
-        if (handle->container && (amode & MPI_MODE_APPEND) != 0) PMPI_File_seek(*fh, handle->begin, MPI_SEEK_SET);
+        if (handle->container && !handle->sequential && (amode & MPI_MODE_APPEND) != 0)
+            PMPI_File_seek(*fh, handle->begin, MPI_SEEK_SET);
     } else if (handle->refusal.empty()) {
         handle->refusal = "not possible on another rank";
     }

@@ -34,6 +34,7 @@ struct Call {
     MPI_Datatype datatype{};
     MPI_Status* status = nullptr;
     bool collective = false;  ///< every rank of the file makes it, and each stays in it until its own data are moved
+    bool shared = false;      ///< its offset is from the shared file pointer
     bool raises = true;       ///< an error goes to the file's error handler at once; else the caller sees to it
 };
 /// Finds the engine's descriptor again if the program has closed it along with others.

@@ -83,7 +83,9 @@ void count_left(Engine& engine, Handle& handle, bool writes) {
 template <typename Buffer>
 Call call_of(MPI_File fh, Buffer* buffer, MPI_Count count, MPI_Datatype datatype) {
     constexpr Direction direction = std::is_const_v<Buffer> ? Direction::write : Direction::read;
-    return {fh, direction, true, 0, const_cast<void*>(static_cast<const void*>(buffer)), count, datatype};
+    Call call{fh, direction, true, 0, const_cast<void*>(static_cast<const void*>(buffer)), count, datatype};
+    call.shared = true;
+    return call;
 }
 
 // ------------------------------------------------------------------------------------------- one call of each kind

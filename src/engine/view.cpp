@@ -101,6 +101,22 @@ Said least_of_all(const Handle& handle, Said mine) {
     return {static_cast<Verdict>(words[0]), words[1]};
 }
 
+/// Collective. MPI_DISPLACEMENT_CURRENT (MPI 4.0, section 14.3): where in the file the shared pointer stands, by the view so far. -1: cannot be told.
+MPI_Offset current_displacement(const Engine& engine, Handle& handle) {
+    std::int64_t displacement = -1;
+    if (handle.rank == 0) {
+        const StorageScope scope(engine);
+        const SharedPointer::Place now = handle.shared_pointer->now();
+        std::int64_t byte = 0;
+        layout::Extent piece;
+        if (now.error == 0 && !__builtin_mul_overflow(now.etypes, handle.view.etype_bytes, &byte) &&
+            byte < handle.view_bytes && handle.view.pieces(byte, 1).next(piece))
+            displacement = piece.offset;
+    }
+    if (handle.size > 1) PMPI_Bcast(&displacement, 1, MPI_INT64_T, 0, handle.comm);
+    return displacement;
+}
+
 }  // namespace
 
 int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype,
@@ -115,13 +131,16 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
         return real(LibraryInfo(info, handle->strategy.stripe, sieving).get());
     };
     if (handle->container) handle->container->begin_batch();
+    const bool from_here = handle->sequential && handle->shared_pointer && displacement == MPI_DISPLACEMENT_CURRENT;
+    const MPI_Offset begin = from_here ? current_displacement(engine, *handle) : displacement;
     const int result = info == MPI_INFO_NULL && !handle->library_sieves ? real(info) : real_with(Sieving::off);
     handle->library_sieves = false;
     Followed followed;
-    std::string refusal = result == MPI_SUCCESS ? follow(*handle, {displacement, etype, filetype, datarep}, followed)
+    std::string refusal = result == MPI_SUCCESS ? follow(*handle, {begin, etype, filetype, datarep}, followed)
                                                 : "MPI_File_set_view failed";
     Verdict verdict = refusal.empty() ? Verdict::followed : Verdict::left;
-    if (refusal.empty() && followed.bytes > 0 && !pointer_is_right(fh)) {
+    // In sequential mode there is none.
+    if (refusal.empty() && followed.bytes > 0 && !handle->sequential && !pointer_is_right(fh)) {
         verdict = Verdict::wrong_pointer;
         refusal = "a view in which the MPI library's file pointer is wrong";
     }

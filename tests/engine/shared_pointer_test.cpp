@@ -302,6 +302,52 @@ TEST_F(SharedPointerTest, WhereItCannotBeKeptTheCallSaysSo) {
     remove_container(path);
 }
 
+/// A header by one rank, and the rest by all in their order, from a view that begins where the pointer stands.
+TEST_F(SharedPointerTest, InSequentialModeAContainerIsReadAndAddedToInOrder) {
+    const int all = 10 * world->ranks;
+    for (const char* const way : ways) {
+        SCOPED_TRACE(way);
+        const std::string path = world->path((std::string("file.") + way).c_str());
+        make(path);
+        MPI_File file = open(world->engine, path, MPI_MODE_RDONLY | MPI_MODE_SEQUENTIAL);
+        std::string header(4, '?');
+        if (world->rank == last_) {
+            EXPECT_EQ(calls_.File_read_shared(file, header.data(), 4, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+            EXPECT_EQ(header, ten_each().substr(0, 4));
+        }
+        PMPI_Barrier(MPI_COMM_WORLD);
+        EXPECT_EQ(calls_.File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_SHORT, MPI_SHORT, native, MPI_INFO_NULL),
+                  MPI_SUCCESS);
+        EXPECT_EQ(position(calls_, file), 0);
+        std::string two(2, '?');
+        EXPECT_EQ(calls_.File_read_ordered(file, two.data(), 1, MPI_SHORT, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(two, ten_each().substr(static_cast<std::size_t>(4 + 2 * world->rank), 2));
+        // Then on to the end.
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (world->rank == 0) {
+            std::string rest(static_cast<std::size_t>(all - 4 - 2 * world->ranks), '?');
+            EXPECT_EQ(calls_.File_read_shared(file, rest.data(), static_cast<int>(rest.size() / 2), MPI_SHORT,
+                                              MPI_STATUS_IGNORE),
+                      MPI_SUCCESS);
+            EXPECT_EQ(rest, ten_each().substr(static_cast<std::size_t>(4 + 2 * world->ranks)));
+        }
+        // Other pointers may not be used.
+        EXPECT_EQ(calls_.File_read_at(file, 0, two.data(), 1, MPI_SHORT, MPI_STATUS_IGNORE),
+                  MPI_ERR_UNSUPPORTED_OPERATION);
+        EXPECT_EQ(calls_.File_read(file, two.data(), 1, MPI_SHORT, MPI_STATUS_IGNORE), MPI_ERR_UNSUPPORTED_OPERATION);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        file = open(world->engine, path, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL | MPI_MODE_APPEND);
+        const std::string mine(2, static_cast<char>('A' + world->rank % 26));
+        EXPECT_EQ(calls_.File_write_ordered(file, mine.data(), 2, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        std::string expected = ten_each();
+        for (int rank = 0; rank < world->ranks; ++rank) expected += std::string(2, static_cast<char>('A' + rank % 26));
+        EXPECT_EQ(read_file(path), expected);
+        remove_container(path);
+    }
+}
+
 TEST_F(SharedPointerTest, WithAppendBothPointersBeginAtTheEnd) {
     for (const char* const way : ways) {
         SCOPED_TRACE(way);

@@ -138,7 +138,8 @@ struct Handle {
     bool clean = true;                     ///< no rank had an error at the last agreement
 
     bool defers_set_size = false;
-    bool sequential = false;  ///< MPI_MODE_SEQUENTIAL: only by the shared file pointer; a container's then, else the library's
+    bool sequential =
+        false;  ///< MPI_MODE_SEQUENTIAL: only by the shared file pointer; a container's then, else the library's
     planner::Strategy strategy;      ///< of the rule and the program's hints; agreed by all ranks if engaged
     planner::Stripe stored;          ///< as the file system says; 0: it does not
     std::shared_ptr<Team> team;      ///< collective calls go through its exchange; null: each rank moves its own bytes

@@ -76,9 +76,9 @@ Result<StubLock> StubLock::take(const std::string& path, Kind kind, bool waits) 
     const int operation = (kind == Kind::exclusive ? LOCK_EX : LOCK_SH) | (waits ? 0 : LOCK_NB);
     for (int tries = 0; tries < most_tries; ++tries) {
         struct stat info{};
-        if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < least_stub_bytes ||
+        if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < std::ssize(stub_beginning) ||
             info.st_size > most_stub_bytes) {
-            // Files that no stub can be are not even opened; a damaged one is told by who reads it.
+            // Files that no stub can be, and none that was cut, are not even opened.
             return StubLock();
         }
         StubLock lock;

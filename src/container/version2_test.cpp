@@ -1,4 +1,4 @@
-// Containers of version 2, byte by byte as ioweir wrote them until 2026-11-22 (docs/reference/containers.md): every text and batch is written
+// Containers of version 2, byte by byte as ioweir wrote them before version 3 (docs/reference/containers.md): every text and batch is written
 // out here, with checks that an XXH64 in Python has given. What does not live here: what differs in version 3 (damage_test.cpp).
 #include <gtest/gtest.h>
 

@@ -266,6 +266,25 @@ def test_damage_is_an_error_and_never_the_stubs_text(place: Path) -> None:
     names(place, "unlink", "file")
 
 
+@pytest.mark.parametrize("call", ["open", "open-rdwr", "fopen"])
+def test_a_stub_that_was_cut_is_damaged_and_other_small_files_are_not(place: Path, call: str) -> None:
+    whole = (place / "file").read_bytes()
+    for size in (len(STUB), len(STUB) + 1, 100, 255):
+        (place / "file").write_bytes(whole[:size])
+        traced = names(place, call, "file", code=1)
+        assert traced.out == f"{EIO}\n", size
+        assert "damaged ioweir stub" in traced.err
+        assert (place / "file").read_bytes() == whole[:size]
+        small = (b"another text " * 20)[:size]
+        (place / "small").write_bytes(small)
+        assert command(place, "cat", "small") == small
+    # Of a stub nothing is left that could be told.
+    (place / "file").write_bytes(whole[: len(STUB) - 1])
+    assert command(place, "cat", "file") == whole[: len(STUB) - 1]
+    (place / "file").write_bytes(whole)
+    assert command(place, "cat", "file") == expected()
+
+
 def test_with_a_second_name_it_is_not_taken_from_under_the_other(place: Path) -> None:
     os.link(place / "file", place / "second")
     traced = names(place, "open", "file", code=1)

@@ -63,6 +63,22 @@ def test_engine_moves_what_it_can_and_says_what_it_leaves(mpi: Mpi, tmp_path: Pa
     assert sum(note["value"] for note in summaries) == RANKS * sum((WRITES | READS)[name] for name in DIRECT)
 
 
+@pytest.mark.parametrize("mapping", ["grouped:2", "log", "subfiles:2"])
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_of_a_file_in_several_parts_the_engine_moves_everything(mpi: Mpi, mapping: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "all"\nmapping = "{mapping}"\nvisibility = "sync"\n')
+    program = build("all_mpi_calls.c", mpi.cc)
+    traced = ioweir_run(tmp_path / "trace", mpi.launch(RANKS, program, tmp_path), options=["--plan", plan])
+    path = f"{tmp_path}/all"
+    for rank in range(RANKS):
+        mine = [event for event in traced.trace.events if event.rank == rank and event.path == path]
+        assert totals((e for e in mine if e.layer == "MPI-IO"), "name") == expected(rank)
+    assert not notes(traced, "passed_through")
+    summaries = notes(traced, "engine_summary")
+    assert sum(note["value"] for note in summaries) == RANKS * sum((WRITES | READS).values())
+
+
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_aggregators_touch_storage_for_the_others_and_the_report_says_how(mpi: Mpi, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"

@@ -191,6 +191,14 @@ def test_subfiles(kind: str, tmp_path: Path) -> None:
     parts[1].unlink()
     assert f"{parts[1]}: No such file" in ioweir("check", "file", cwd=folder, code=1).stdout
     parts[1].write_bytes(whole)
+    # What says how long they were, or that anybody has written them, is missed.
+    for name, said in (("sizes", "sizes is not there"), ("closed.*", "nothing says that anybody has begun")):
+        path = next(directory(folder).glob(name))
+        path.rename(folder / "kept")
+        for command, stream in (("check", "stdout"), ("ls", "stderr"), ("merge", "stderr")):
+            assert said in getattr(ioweir(command, "file", cwd=folder, code=1), stream)
+        (folder / "kept").rename(path)
+    assert ioweir("check", "file", cwd=folder).stdout == "file: whole, 192 KiB\n"
     ioweir("merge", "file", cwd=folder)
     assert (folder / "file").read_bytes() == plain
     assert not [path for each in (folder, *folders) for path in each.glob(".ioweir-*")]

@@ -50,7 +50,9 @@ TEST(Stub, EveryDamageIsSeen) {
         damaged[at] = static_cast<char>(damaged[at] ^ 1);
         const auto parsed = parse_stub(damaged);
         EXPECT_FALSE(parsed.ok()) << "byte " << at << ": " << damaged;
-        EXPECT_FALSE(parse_stub(text.substr(0, at)).ok()) << at;
+        const auto cut = parse_stub(text.substr(0, at));
+        ASSERT_FALSE(cut.ok()) << at;
+        EXPECT_EQ(cut.error().what, "a damaged ioweir stub") << at;
     }
     for (const char* const version : {"1", "4", "22"}) {
         const auto other = parse_stub("ioweir container " + std::string(version) + "\nid 0\n");

@@ -94,7 +94,9 @@ Result<Stub> parse_stub(std::string_view text) {
     Stub stub;
     for (stub.version = newest_version; !text.starts_with(first_line(stub.version)); --stub.version) {
         if (stub.version > oldest_version) continue;
-        const std::string version(text.substr(stub_beginning.size(), text.find('\n') - stub_beginning.size()));
+        const std::size_t end = text.find('\n');
+        if (end == std::string_view::npos) return damaged("its first line is cut");
+        const std::string version(text.substr(stub_beginning.size(), end - stub_beginning.size()));
         return Error{"an ioweir container of another version", version, "this ioweir knows versions 2 and 3"};
     }
     const auto id = value_of(text, "id");

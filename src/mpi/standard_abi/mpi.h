@@ -27,7 +27,7 @@ typedef struct MPI_ABI_Info* MPI_Info;
 typedef struct MPI_ABI_Op* MPI_Op;
 typedef struct MPI_ABI_Request* MPI_Request;
 
-#define MPI_DISPLACEMENT_CURRENT ((MPI_Offset)-1)
+#define MPI_DISPLACEMENT_CURRENT ((MPI_Offset)(-1))
 #define MPI_COMM_NULL ((MPI_Comm)0x100)
 #define MPI_COMM_SELF ((MPI_Comm)0x102)
 #define MPI_COMM_WORLD ((MPI_Comm)0x101)

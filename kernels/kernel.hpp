@@ -78,6 +78,7 @@ public:
     [[nodiscard]] layout::Extent rank_bounds(int rank) const override;
     void visit(int rank, layout::Extent window, layout::ExtentVisitor visitor) const override;
     [[nodiscard]] layout::Extent bounds() const override { return bounds_; }
+    [[nodiscard]] layout::ExtentList covered() const override { return layout::union_of_rank_bounds(*this); }
 
 private:
     std::shared_ptr<const Kernel> kernel_;

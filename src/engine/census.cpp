@@ -40,6 +40,13 @@ Contribution Survey::contribution() const {
         {hull.offset, hull.length, bytes, static_cast<std::int64_t>(seam), static_cast<std::int64_t>(offsets), pieces}};
 }
 
+layout::ExtentList Census::covered() const {
+    layout::ExtentList all;
+    for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) layout::append_joining(all, hull(rank));
+    layout::normalize(all);
+    return all;
+}
+
 Census Census::of(std::span<const Contribution> ranks) {
     Census census;
     census.ranks = ranks;

@@ -42,6 +42,8 @@ struct Census {
         const Contribution& said = ranks[static_cast<std::size_t>(rank)];
         return {said.words[0], said.words[1]};
     }
+    /// What the ranks' hulls cover together: a normal list.
+    [[nodiscard]] layout::ExtentList covered() const;
 };
 
 }  // namespace ioweir::engine

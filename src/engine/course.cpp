@@ -12,19 +12,24 @@ namespace {
 
 using layout::Extent;
 
-/// All that planning with aggregators needs to know of the ranks' bytes: their bounds. Whose they are is found out in the exchange.
+/// All that planning with aggregators needs to know of the ranks' bytes: their bounds, and which parts of them are covered. Whose they are is found out in the exchange.
 class BoundsPattern final : public layout::AccessPattern {
 public:
-    BoundsPattern(int ranks, Extent bounds) : ranks_(ranks), bounds_(bounds) {}
+    BoundsPattern(int ranks, Extent bounds, const layout::ExtentList& covered)
+        : ranks_(ranks), bounds_(bounds), covered_(covered) {}
     [[nodiscard]] int ranks() const override { return ranks_; }
     [[nodiscard]] std::int64_t rank_bytes(int) const override { return 0; }
     [[nodiscard]] Extent rank_bounds(int) const override { return {}; }
     void visit(int, Extent, layout::ExtentVisitor) const override {}
     [[nodiscard]] Extent bounds() const override { return bounds_; }
+    [[nodiscard]] layout::ExtentList covered() const override {
+        return covered_.empty() ? AccessPattern::covered() : covered_;
+    }
 
 private:
     int ranks_;
     Extent bounds_;
+    const layout::ExtentList& covered_;
 };
 
 /// As the plan declares it; no file system is asked.
@@ -57,7 +62,8 @@ bool Course::windows(std::int64_t writer, std::int64_t round, Windows& into) con
 std::unique_ptr<Course> Course::make(const planner::Strategy& strategy, std::span<const int> node_of,
                                      const Census& census, std::string& why) {
     const int ranks = static_cast<int>(node_of.size());
-    const BoundsPattern pattern(ranks, census.region);
+    const layout::ExtentList covered = covered_for(strategy, census);
+    const BoundsPattern pattern(ranks, census.region, covered);
     const layout::StripeLayout layout = layout_of(strategy.stripe);
     auto made = planner::plan(pattern, layout, {}, strategy);
     if (made && !census.dense && census.granule_bytes < usual_granule_bytes) {
@@ -77,6 +83,7 @@ std::unique_ptr<Course> Course::make(const planner::Strategy& strategy, std::spa
     course->region = census.region;
     course->dense = census.dense;
     course->granule_bytes = census.granule_bytes;
+    course->covered = covered;
     course->plan = made.take();
     course->writer_ranks = place_writers(node_of, course->writers());
     course->rounds = course->plan.rounds();

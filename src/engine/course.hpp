@@ -28,6 +28,7 @@ struct Course {
     layout::Extent region;
     bool dense = false;
     std::int64_t granule_bytes = 1;
+    layout::ExtentList covered;  ///< as the census says; empty where the strategy does not go by it
 
     planner::Plan plan;
     std::vector<int> writer_ranks;  ///< in the place of the plan's, which knows no nodes
@@ -37,9 +38,13 @@ struct Course {
 
     [[nodiscard]] bool serves(const planner::Strategy& wanted, int wanted_ranks, const Census& census) const {
         return ranks == wanted_ranks && region == census.region && dense == census.dense &&
-               granule_bytes == census.granule_bytes && strategy == wanted;
+               granule_bytes == census.granule_bytes && strategy == wanted && covered == covered_for(wanted, census);
     }
     [[nodiscard]] std::int64_t writers() const { return plan.schedule->writers(); }
+    /// What a course with such a strategy depends on. The contention-free order leaves out what nobody covers.
+    [[nodiscard]] static layout::ExtentList covered_for(const planner::Strategy& strategy, const Census& census) {
+        return strategy.order == planner::Order::contention_free ? census.covered() : layout::ExtentList{};
+    }
     /// Bytes of a slot's map of wanted granules; none where everything is wanted.
     [[nodiscard]] std::int64_t map_bytes() const { return dense ? 0 : (slot_bytes / granule_bytes / 64 + 1) * 8; }
 

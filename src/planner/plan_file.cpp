@@ -17,9 +17,9 @@ namespace {
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 constexpr std::array<std::string_view, 1> top_level_keys{"file"};
-constexpr std::array<std::string_view, 15> rule_keys{"match",   "mapping",   "writers",     "domains",   "order",
-                                                     "buffer",  "threshold", "stripe",      "set_size",  "visibility",
-                                                     "targets", "probe",     "probe_cache", "rebalance", "netcdf"};
+constexpr std::array<std::string_view, 16> rule_keys{
+    "match",  "mapping",  "writers",    "domains", "order", "buffer",      "threshold", "rounds",
+    "stripe", "set_size", "visibility", "targets", "probe", "probe_cache", "rebalance", "netcdf"};
 constexpr std::array<std::string_view, 3> stripe_keys{"size", "count", "start"};
 constexpr std::array<std::string_view, 4> probe_keys{"discard_ms", "window_ms", "size", "threshold"};
 constexpr std::array<std::string_view, 3> netcdf_keys{"subfiles", "min_ndims", "par_dim"};
@@ -98,6 +98,13 @@ private:
         read_choice(table, "order", parse_order, rule.strategy.order);
         read_size(table, "buffer", rule.strategy.buffer_bytes);
         read_share(table, "of a buffer", rule.strategy.threshold);
+        bool shortest = false;
+        read_either(table, "rounds", "fewest", "shortest", shortest);
+        if (shortest) rule.strategy.goal = RoundGoal::shortest;
+        if (const toml::node* rounds = table.get("rounds");
+            rounds != nullptr && ok() && rule.strategy.order != Order::contention_free)
+            fail("rounds without the contention-free order", "rounds" + at(rounds->source()),
+                 "write order = \"contention-free\" too, or leave it out");
         read_either(table, "set_size", "at-once", "deferred", rule.defers_set_size);
         read_either(table, "visibility", "call", "sync", rule.visible_at_sync);
         if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok()) read_stripe(*stripe, rule);

@@ -78,7 +78,7 @@ TEST(PlanFile, KnowsWhichKeysStandInARule) {
 TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nwritrs = \"everyone\"\n"),
               "unknown key: 'writrs' (plan.toml:3); did you mean 'writers'? known: match, mapping, writers, domains, "
-              "order, buffer, threshold, stripe, set_size, visibility, targets, probe, probe_cache, "
+              "order, buffer, threshold, rounds, stripe, set_size, visibility, targets, probe, probe_cache, "
               "rebalance, netcdf");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { sise = 4 }\n"),
               "unknown key: 'sise' (plan.toml:3); did you mean 'size'? known: size, count, start");
@@ -86,6 +86,7 @@ TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
               "unknown key: 'files' (plan.toml:1); a plan file has [[file]] tables only");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\ncolour = 1\n"),
               "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, threshold, "
+              "rounds, "
               "stripe, set_size, visibility, targets, probe, probe_cache, "
               "rebalance, netcdf");
 }
@@ -197,12 +198,31 @@ rc::Gen<ProbeWish> any_wish() {
         rc::gen::set(&ProbeWish::cache_s, rc::gen::inRange<std::int64_t>(0, 100'000)));
 }
 
+TEST(PlanFile, RoundsAreFewestOrShortest) {
+    const auto goal_of = [](const char* rest) {
+        const auto read =
+            parse_plan_file(std::string("[[file]]\nmatch = \"*\"\norder = \"contention-free\"\n") + rest, "p");
+        return read.value().files.front().strategy.goal;
+    };
+    EXPECT_EQ(goal_of(""), RoundGoal::fewest);
+    EXPECT_EQ(goal_of("rounds = \"fewest\"\n"), RoundGoal::fewest);
+    EXPECT_EQ(goal_of("rounds = \"shortest\"\n"), RoundGoal::shortest);
+    const auto complaint = [](const char* text) { return parse_plan_file(text, "p").error().message(); };
+    EXPECT_EQ(complaint("[[file]]\nmatch = \"*\"\norder = \"contention-free\"\nrounds = \"few\"\n"),
+              "unknown rounds: 'few' (p:4); write \"shortest\" or \"fewest\"");
+    EXPECT_EQ(complaint("[[file]]\nmatch = \"*\"\nrounds = \"shortest\"\n"),
+              "rounds without the contention-free order: rounds (p:3); write order = \"contention-free\" too, or leave "
+              "it out");
+}
+
 RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
     PlanFile plan{"plan.toml", {}};
     const auto rules = *rc::gen::inRange(1, 5);
     for (int i = 0; i < rules; ++i) {
         const auto odd = *rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127));
         plan.files.push_back({std::to_string(i) + odd, *any_strategy(), 0, {}, i % 2 == 0});
+        if (Strategy& strategy = plan.files.back().strategy; strategy.order == Order::contention_free)
+            strategy.goal = *rc::gen::element(RoundGoal::fewest, RoundGoal::shortest);
         if (plan.files.back().strategy.mapping.kind == MappingKind::subfiles && *rc::gen::arbitrary<bool>())
             plan.files.back().targets = {"/a", odd + "b"};
         if (plan.files.back().strategy.mapping.kind == MappingKind::subfiles) {

@@ -66,6 +66,7 @@ std::string to_toml(const PlanFile& plan) {
         if (strategy.buffer_bytes > 0)
             text += "buffer  = " + toml_string(exact_size_text(strategy.buffer_bytes)) + "\n";
         if (strategy.threshold) text += "threshold = " + share_text(*strategy.threshold) + "\n";
+        if (strategy.goal == RoundGoal::shortest) text += "rounds = \"shortest\"\n";
         if (!rule.defers_set_size) text += "set_size = \"at-once\"\n";
         if (rule.visible_at_sync) text += "visibility = \"sync\"\n";
         if (!rule.targets.empty()) {

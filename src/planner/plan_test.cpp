@@ -41,12 +41,14 @@ rc::Gen<Strategy> executable_strategy() {
                        rc::gen::element(Domains::even, Domains::aligned, Domains::cyclic, Domains::group_cyclic,
                                         Domains::cooperative),
                        rc::gen::element(Order::sequential, Order::contention_free),
-                       rc::gen::element<std::optional<double>>(std::nullopt, 0.0, 0.25, 1.0)),
+                       rc::gen::element<std::optional<double>>(std::nullopt, 0.0, 0.25, 1.0),
+                       rc::gen::element(RoundGoal::fewest, RoundGoal::shortest)),
         [](const auto& choices) {
             Strategy strategy = aggregators(std::get<0>(choices), std::get<1>(choices));
             strategy.domains = std::get<2>(choices);
             strategy.order = std::get<3>(choices);
             strategy.threshold = std::get<4>(choices);
+            if (strategy.order == Order::contention_free) strategy.goal = std::get<5>(choices);
             return strategy;
         });
     const auto behind = rc::gen::map(rc::gen::inRange<std::int64_t>(1, 9), [](std::int64_t count) {
@@ -304,6 +306,51 @@ TEST(ContentionFreePlan, PaperFigure4) {
             ASSERT_EQ(cell.operations.size(), 2U);  // contiguous on the target, 3 stripes apart in the file
             EXPECT_EQ(cell.operations[1].offset - cell.operations[0].offset, 3);
         }
+}
+
+// IOR's segmented pattern in one of its calls: 4 ranks with 8 stripes each, 16 apart, on 4 targets. Even domains are 14 stripes long and
+// hold 8, two on each target.
+TEST(ContentionFreePlan, WhatNobodyCoversTakesNoRound) {
+    const auto pattern = pattern_of({{{0, 8}}, {{16, 8}}, {{32, 8}}, {{48, 8}}});
+    const StripeLayout layout = StripeLayout::make(1, {0, 1, 2, 3}).take();
+    Strategy strategy = aggregators(4, 1);
+    strategy.order = Order::contention_free;
+    EXPECT_EQ(must_plan(pattern, strategy, layout).rounds(), 8);
+    strategy.buffer_bytes = 2;
+    EXPECT_EQ(must_plan(pattern, strategy, layout).rounds(), 4);
+}
+
+TEST(ContentionFreePlan, ManySmallHolesStayInThePlan) {
+    std::vector<ExtentList> lists;
+    for (std::int64_t rank = 0; rank < 1000; ++rank) lists.push_back({{rank * 10, 9 - rank % 5}});
+    const auto pattern = pattern_of(lists);
+    Strategy strategy = aggregators(7, 100);
+    strategy.order = Order::contention_free;
+    const Plan made = must_plan(pattern, strategy, StripeLayout::make(16, {0, 1, 2}).take());
+    EXPECT_TRUE(Judge(made, pattern).approves());
+}
+
+// 14 stripes on 2 targets, 2 writers with 4 stripes on one target and 3 on the other, buffers of 3: with full buffers and what is left over
+// (3 and 1; 3) two writers meet with unequal items, and 3 + 1 + 3 stripes one after the other are what it must take.
+TEST(ContentionFreePlan, ShortestRoundsAreAsLongForAll) {
+    const auto pattern = pattern_of({{{0, 14}}, {}});
+    const StripeLayout layout = StripeLayout::make(1, {0, 1}).take();
+    Strategy strategy = aggregators(2, 3);
+    strategy.order = Order::contention_free;
+    strategy.goal = RoundGoal::shortest;
+    const Plan made = must_plan(pattern, strategy, layout);
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t round = 0; round < made.rounds(); ++round) {
+        std::vector<std::int64_t> stripes;
+        for (std::int64_t writer = 0; writer < 2; ++writer) {
+            stripes.push_back(0);
+            made.schedule->visit_windows(writer, round, [&](Extent window) { stripes.back() += window.length; });
+        }
+        EXPECT_EQ(stripes[0], stripes[1]);
+        lengths.push_back(stripes[0]);
+    }
+    std::sort(lengths.begin(), lengths.end());
+    EXPECT_EQ(lengths, (std::vector<std::int64_t>{2, 2, 3}));
 }
 
 RC_GTEST_PROP(Degenerate, OneRankThatAggregatesForItselfIsEveryone, ()) {

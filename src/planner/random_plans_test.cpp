@@ -64,6 +64,8 @@ Strategy random_strategy() {
                                          Domains::cooperative);
     strategy.order = *rc::gen::element(Order::sequential, Order::contention_free);
     strategy.threshold = *rc::gen::element<std::optional<double>>(std::nullopt, 0.0, 0.25, 1.0);
+    if (strategy.order == Order::contention_free)
+        strategy.goal = *rc::gen::element(RoundGoal::fewest, RoundGoal::shortest);
     return strategy;
 }
 
@@ -141,8 +143,12 @@ struct Share {
     std::int64_t bytes = 0;
     std::int64_t rounds = 0;
 };
-std::map<std::pair<std::int64_t, std::int32_t>, Share> shares_of(const Plan& made, const Striping& striping) {
-    std::map<std::pair<std::int64_t, std::int32_t>, Share> shares;
+struct Shares {
+    std::map<std::pair<std::int64_t, std::int32_t>, Share> of;  ///< by writer and target
+    std::map<std::int64_t, std::int64_t> largest;               ///< bytes that any writer moves in a round
+};
+Shares shares_of(const Plan& made, const Striping& striping) {
+    Shares shares;
     for (std::int64_t writer = 0; writer < made.schedule->writers(); ++writer) {
         for (std::int64_t round = 0; round < made.schedule->rounds(writer); ++round) {
             std::map<std::int32_t, std::int64_t> here;
@@ -150,8 +156,9 @@ std::map<std::pair<std::int64_t, std::int32_t>, Share> shares_of(const Plan& mad
                 for (std::int64_t byte = window.offset; byte < window.end(); ++byte) ++here[striping.target_of(byte)];
             });
             for (const auto& [target, bytes] : here) {
-                shares[{writer, target}].bytes += bytes;
-                ++shares[{writer, target}].rounds;
+                shares.of[{writer, target}].bytes += bytes;
+                ++shares.of[{writer, target}].rounds;
+                shares.largest[round] = std::max(shares.largest[round], bytes);
             }
         }
     }
@@ -167,14 +174,38 @@ std::int64_t items_of(const Strategy& strategy, std::int64_t bytes) {
     return full + (own_item ? 1 : 0);
 }
 
+/// The shortest rounds: with stripes of the same length (a part of one counts whole), the sum over rounds of the most stripes that a writer
+/// moves is the most stripes of any writer, or of any domain divided by its capacity. Empty when that holds.
+std::string longer_than_need_be(const RandomPlan& random, const Shares& shares) {
+    const std::int64_t stripe = random.striping.stripe_bytes;
+    const std::int64_t unit =
+        stripe == 0 ? random.strategy.buffer_bytes : std::min(stripe, random.strategy.buffer_bytes);
+    std::map<std::int64_t, std::int64_t> of_writer;
+    std::map<std::int32_t, std::int64_t> on_domain;
+    for (const auto& [key, share] : shares.of) {
+        const std::int64_t units = ceil_of(share.bytes, unit);
+        of_writer[key.first] += units;
+        for (const std::int32_t domain : domains_of(random.profile, key.second)) on_domain[domain] += units;
+    }
+    std::int64_t least = 0, needed = 0;
+    for (const auto& [writer, units] : of_writer) least = std::max(least, units);
+    for (const auto& [domain, units] : on_domain)
+        least = std::max(least, ceil_of(units, capacity_of(random.profile, domain)));
+    for (const auto& [round, bytes] : shares.largest) needed += ceil_of(bytes, unit);
+    return needed <= least
+               ? ""
+               : std::to_string(needed) + " stripes one after the other instead of " + std::to_string(least);
+}
+
 /// Contention-free: R = max(most items of a writer, over all domains the largest ceil(items / capacity)), exactly. Sequential: as many
 /// buffers as the longest part has (ROMIO's max_ntimes, for the plan's own parts). Empty when that holds.
 std::string wrong_rounds(const RandomPlan& random, const Plan& made) {
-    const auto shares = shares_of(made, random.striping);
+    const Shares shares = shares_of(made, random.striping);
     const bool ordered = random.strategy.order == Order::contention_free;
+    if (ordered && random.strategy.goal == RoundGoal::shortest) return longer_than_need_be(random, shares);
     std::map<std::int64_t, std::int64_t> bytes_of_writer, items_of_writer;
     std::map<std::int32_t, std::int64_t> items_on_domain;
-    for (const auto& [key, share] : shares) {
+    for (const auto& [key, share] : shares.of) {
         bytes_of_writer[key.first] += share.bytes;
         if (!ordered) continue;
         const std::int64_t items = items_of(random.strategy, share.bytes);

@@ -198,6 +198,7 @@ std::string to_text(const Strategy& strategy) {
     text += ", order " + to_text(strategy.order);
     if (strategy.buffer_bytes > 0) text += ", buffer " + exact_size_text(strategy.buffer_bytes);
     if (strategy.threshold) text += ", threshold " + share_text(*strategy.threshold);
+    if (strategy.goal == RoundGoal::shortest) text += ", shortest rounds";
     if (strategy.stripe.size_bytes > 0) text += ", stripe size " + exact_size_text(strategy.stripe.size_bytes);
     if (strategy.stripe.count > 0) text += ", stripe count " + std::to_string(strategy.stripe.count);
     if (strategy.stripe.start >= 0) text += ", stripe start " + std::to_string(strategy.stripe.start);

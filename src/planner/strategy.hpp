@@ -73,6 +73,12 @@ struct Stripe {
     friend bool operator==(const Stripe&, const Stripe&) = default;
 };
 
+/// What the contention-free order makes as small as it can be.
+enum class RoundGoal : std::uint8_t {
+    fewest,  ///< the number of rounds, with the paper's items (Wang et al. 2014, section III-B)
+    shortest,  ///< the sum over rounds of the largest part that anyone moves: its time, where all targets are equally fast
+};
+
 struct Strategy {
     Mapping mapping;
     Writers writers;
@@ -82,6 +88,7 @@ struct Strategy {
     /// Contention-free order: a remainder of up to this share of a buffer joins the item before it (Wang et al. 2014, section
     /// III-B); 0 to 1; nothing = the strategy's own default.
     std::optional<double> threshold = std::nullopt;
+    RoundGoal goal = RoundGoal::fewest;  ///< with contention-free order
     Stripe stripe;
     friend bool operator==(const Strategy&, const Strategy&) = default;
 };

@@ -51,6 +51,7 @@ RC_GTEST_PROP(Turns, NoDomainIsEverOverItsCapacity, ()) {
     strategy.writers = {WritersKind::aggregators, *rc::gen::inRange<std::int64_t>(1, 8)};
     strategy.domains = *rc::gen::element(Domains::even, Domains::aligned, Domains::cyclic, Domains::cooperative);
     strategy.order = Order::contention_free;
+    strategy.goal = *rc::gen::element(RoundGoal::fewest, RoundGoal::shortest);
     strategy.buffer_bytes = *rc::gen::inRange<std::int64_t>(1, 60);
     const Plan made = must_plan(pattern, strategy, layout, profile);
     const Schedule& schedule = *made.schedule;

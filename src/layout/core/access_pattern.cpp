@@ -24,6 +24,18 @@ Extent AccessPattern::bounds() const {
     return all;
 }
 
+ExtentList AccessPattern::covered() const {
+    const Extent all = bounds();
+    return all.empty() ? ExtentList{} : ExtentList{all};
+}
+
+ExtentList union_of_rank_bounds(const AccessPattern& pattern) {
+    ExtentList all;
+    for (int rank = 0; rank < pattern.ranks(); ++rank) append_joining(all, pattern.rank_bounds(rank));
+    normalize(all);
+    return all;
+}
+
 void AccessPattern::visit_ranks(Extent window, RankVisitor visitor) const {
     for (int rank = 0; rank < ranks(); ++rank) {
         if (!intersect(rank_bounds(rank), window).empty()) visitor(rank);

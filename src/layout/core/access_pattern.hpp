@@ -33,9 +33,15 @@ public:
 
     /// The smallest extent that holds all bytes of all ranks.
     [[nodiscard]] virtual Extent bounds() const;
+    /// Parts of bounds() outside of which no rank has bytes: a normal list. What planning may leave out where ranks lie apart (IOR's
+    /// segmented pattern); the bounds themselves where a pattern knows no better. All ranks have to be told the same.
+    [[nodiscard]] virtual ExtentList covered() const;
     /// Every rank that has bytes in the window, ascending; ranks without any may be among them.
     virtual void visit_ranks(Extent window, RankVisitor visitor) const;
 };
+
+/// What all ranks' bounds cover together. Cost: sorting them.
+[[nodiscard]] ExtentList union_of_rank_bounds(const AccessPattern& pattern);
 
 /// The rank's bytes inside the window, in memory.
 [[nodiscard]] ExtentList collect(const AccessPattern& pattern, int rank, Extent window = whole_file);
@@ -51,6 +57,7 @@ public:
     [[nodiscard]] Extent rank_bounds(int rank) const override;
     void visit(int rank, Extent window, ExtentVisitor visitor) const override;
     [[nodiscard]] Extent bounds() const override { return bounds_; }
+    [[nodiscard]] ExtentList covered() const override { return union_of_rank_bounds(*this); }
 
 private:
     explicit ListedPattern(std::vector<ExtentList> extents);
@@ -102,6 +109,7 @@ public:
     [[nodiscard]] Extent rank_bounds(int rank) const override;
     void visit(int rank, Extent window, ExtentVisitor visitor) const override;
     [[nodiscard]] Extent bounds() const override;
+    [[nodiscard]] ExtentList covered() const override { return union_of_rank_bounds(*this); }
     void visit_ranks(Extent window, RankVisitor visitor) const override;
 
 private:

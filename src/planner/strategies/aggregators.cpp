@@ -190,13 +190,15 @@ Result<Plan> make(const PlanRequest& request) {
             : FileDomains::make(strategy.domains, region, writers, unit);
     std::unique_ptr<const Rounds> rounds;
     if (strategy.order == Order::contention_free) {
-        auto made = contention_free_rounds(domains, request.layout, request.targets, unit, rule);
+        auto made = contention_free_rounds(domains, request.pattern.covered(), request.layout, request.targets, unit,
+                                           rule, strategy.goal);
         if (!made) return made.error();
         rounds = made.take();
         std::int64_t most = 0;
         for (std::int64_t writer = 0; writer < writers; ++writer) most = std::max(most, rounds->of(writer));
         plan.remarks.push_back("contention-free in " + std::to_string(most) +
-                               " rounds, the fewest for these domains; " +
+                               (strategy.goal == RoundGoal::fewest ? " rounds, the fewest for these domains; "
+                                                                   : " rounds, the shortest for these domains; ") +
                                std::to_string(even_rounds(region, writers, buffer)) +
                                " buffers of even domains, one after the other (ROMIO's max_ntimes)");
     } else {

@@ -26,6 +26,7 @@ public:
     void visit(int rank, Extent window, ExtentVisitor visitor) const override {
         whole_.visit(first_ + rank, window, visitor);
     }
+    [[nodiscard]] layout::ExtentList covered() const override { return layout::union_of_rank_bounds(*this); }
 
 private:
     const AccessPattern& whole_;

@@ -2,6 +2,7 @@
 #include "planner/strategies/rounds.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "base/checked.hpp"
@@ -37,19 +38,79 @@ private:
     std::int64_t buffer_bytes_;
 };
 
-/// What one writer has on one target.
-struct Group {
-    StripeComb comb;
-    std::int64_t bytes = 0;
-    std::int64_t items = 0;
+/// What one writer has on one target, as far as ranks cover it, in file order.
+class Group {
+public:
+    void add(const StripeComb& comb) {
+        const std::int64_t bytes = comb.bytes();
+        if (bytes == 0) return;
+        bytes_ += bytes;
+        parts_.push_back({comb, bytes_});
+    }
+    [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+    /// File extents of the local positions [begin, end): a normal list, as parts do not overlap.
+    void visit(std::int64_t begin, std::int64_t end, ExtentVisitor visitor) const {
+        auto part = std::upper_bound(parts_.begin(), parts_.end(), begin,
+                                     [](std::int64_t value, const Part& its) { return value < its.end; });
+        for (; part != parts_.end() && begin < end; ++part) {
+            const std::int64_t first = part == parts_.begin() ? 0 : (part - 1)->end;
+            part->comb.visit(begin - first, std::min(end, part->end) - first, visitor);
+            begin = part->end;
+        }
+    }
+
+private:
+    struct Part {
+        StripeComb comb;
+        std::int64_t end = 0;  ///< local position
+    };
+    std::vector<Part> parts_;
+    std::int64_t bytes_ = 0;
 };
+
+/// What is scheduled of a group, in one unit after the other: with the fewest rounds items of a buffer by the paper's rule, one a round; with
+/// the shortest ones stripes, as many in a round as a buffer takes.
+struct Cut {
+    std::int64_t unit_bytes = 1;
+    std::int64_t most_units = 1;  ///< of a round
+    ItemRule rule;
+
+    [[nodiscard]] static Cut make(RoundGoal goal, const ItemRule& rule, std::int64_t stripe_bytes) {
+        if (goal == RoundGoal::fewest) return {rule.buffer_bytes, 1, rule};
+        const std::int64_t unit = std::min(rule.buffer_bytes, stripe_bytes);
+        return {unit, rule.buffer_bytes / unit, {unit, 0}};
+    }
+    [[nodiscard]] std::int64_t units(const Group& group) const { return rule.items(group.bytes()); }
+};
+
+/// Ranks may lie apart in more places than are worth looking at for each writer and target.
+constexpr std::size_t most_parts = 256;
+
+/// The list with all but its widest gaps closed.
+layout::ExtentList with_widest_gaps(const layout::ExtentList& covered) {
+    if (covered.size() <= most_parts) return covered;
+    const auto gap_before = [&](std::size_t i) { return covered[i].offset - covered[i - 1].end(); };
+    std::vector<std::int64_t> gaps;
+    for (std::size_t i = 1; i < covered.size(); ++i) gaps.push_back(gap_before(i));
+    const auto narrowest = gaps.begin() + (most_parts - 2);
+    std::nth_element(gaps.begin(), narrowest, gaps.end(), std::greater<>());
+    layout::ExtentList parts{covered.front()};
+    for (std::size_t i = 1; i < covered.size(); ++i) {
+        const bool splits = gap_before(i) >= *narrowest && parts.size() < most_parts;
+        if (splits)
+            parts.push_back(covered[i]);
+        else
+            parts.back() = hull(parts.back(), covered[i]);
+    }
+    return parts;
+}
 
 class ContentionFree final : public Rounds {
 public:
-    explicit ContentionFree(const ItemRule& rule) : rule_(rule) {}
+    explicit ContentionFree(const Cut& cut) : cut_(cut) {}
 
-    std::optional<Error> schedule(const FileDomains& domains, const StripeLayout& layout, const TargetProfile& targets,
-                                  std::int64_t unit_bytes) {
+    std::optional<Error> schedule(const FileDomains& domains, const layout::ExtentList& covered,
+                                  const StripeLayout& layout, const TargetProfile& targets, std::int64_t unit_bytes) {
         ItemTable table;
         table.writers = static_cast<std::int32_t>(domains.writers());
         add_targets(table, layout, targets);
@@ -60,12 +121,14 @@ public:
             auto& groups = groups_[static_cast<std::size_t>(writer)];
             groups.reserve(static_cast<std::size_t>(count));
             for (std::int64_t dealt = 0; dealt < count; ++dealt) {
-                const Group group = group_of(
-                    intersect(domains.of(writer), StripeComb{unit_bytes, dealt, count, domains.of(writer).range}));
-                groups.push_back(group);
-                if (group.items > 0)
+                Group& group = groups.emplace_back();
+                const layout::Extent range = domains.of(writer).range;
+                for (const layout::Extent& part : touching(covered, range))
+                    group.add(intersect(domains.of(writer),
+                                        StripeComb{unit_bytes, dealt, count, layout::intersect(part, range)}));
+                if (group.bytes() > 0)
                     table.pairs.push_back(
-                        {static_cast<std::int32_t>(writer), static_cast<std::int32_t>(dealt), group.items});
+                        {static_cast<std::int32_t>(writer), static_cast<std::int32_t>(dealt), cut_.units(group)});
             }
         }
         auto error = visit_contention_free(table, [&](const RoundPattern& pattern) { append(pattern); });
@@ -88,9 +151,9 @@ public:
         const Slot& slot = *(after - 1);
         if (round >= slot.first_round + slot.rounds) return;
         const Group& group = groups_[static_cast<std::size_t>(writer)][slot.group];
-        const std::int64_t item = slot.first_item + (round - slot.first_round);
-        const std::int64_t begin = item * rule_.buffer_bytes;
-        group.comb.visit(begin, item + 1 == group.items ? group.bytes : begin + rule_.buffer_bytes, visitor);
+        const std::int64_t begin = slot.first_unit + (round - slot.first_round) * slot.units_a_round;
+        const std::int64_t end = begin + slot.units_a_round;
+        group.visit(begin * cut_.unit_bytes, end == cut_.units(group) ? group.bytes() : end * cut_.unit_bytes, visitor);
     }
 
     // A turn on a domain comes after all turns of the last round in which the domain was busy, which came after those before.
@@ -120,16 +183,17 @@ public:
     }
 
     [[nodiscard]] std::int64_t most_bytes() const override {
-        return checked_add(rule_.buffer_bytes, rule_.joins_up_to).value_or(INT64_MAX);
+        return checked_add(cut_.most_units * cut_.unit_bytes, cut_.rule.joins_up_to).value_or(INT64_MAX);
     }
 
 private:
-    /// A run of rounds in which a writer moves consecutive items of one group.
+    /// A run of rounds in which a writer moves consecutive units of one group.
     struct Slot {
         std::int64_t first_round = 0;
         std::int64_t rounds = 0;
         std::size_t group = 0;
-        std::int64_t first_item = 0;
+        std::int64_t first_unit = 0;
+        std::int64_t units_a_round = 1;
     };
 
     /// A pattern and when it is due.
@@ -199,31 +263,35 @@ private:
         }
     }
 
-    [[nodiscard]] Group group_of(const StripeComb& comb) const {
-        const std::int64_t bytes = comb.bytes();
-        return {comb, bytes, rule_.items(bytes)};
-    }
-
+    /// A unit of each move, as often as the pattern says: in the fewest rounds that buffers allow, all of about the same size.
     void append(const RoundPattern& pattern) {
+        const std::int64_t units = pattern.rounds;
+        const std::int64_t rounds = ceil_divide(units, cut_.most_units);
+        append(pattern, units % rounds, units / rounds + 1);
+        append(pattern, rounds - units % rounds, units / rounds);
+    }
+    void append(const RoundPattern& pattern, std::int64_t rounds, std::int64_t units_a_round) {
+        if (rounds == 0) return;
         for (const RoundPattern::Move& move : pattern.moves) {
             auto& slots = slots_[static_cast<std::size_t>(move.writer)];
             const auto group = static_cast<std::size_t>(move.target);
-            std::int64_t& next = next_item_[{move.writer, move.target}];
+            std::int64_t& next = next_unit_[{move.writer, move.target}];
             Slot* const last = slots.empty() ? nullptr : &slots.back();
-            if (last != nullptr && last->group == group && last->first_round + last->rounds == scheduled_)
-                last->rounds += pattern.rounds;
+            if (last != nullptr && last->group == group && last->units_a_round == units_a_round &&
+                last->first_round + last->rounds == scheduled_)
+                last->rounds += rounds;
             else
-                slots.push_back({scheduled_, pattern.rounds, group, next});
-            next += pattern.rounds;
+                slots.push_back({scheduled_, rounds, group, next, units_a_round});
+            next += rounds * units_a_round;
         }
-        stretches_.push_back({scheduled_, pattern});
-        scheduled_ += pattern.rounds;
+        stretches_.push_back({scheduled_, {rounds, pattern.moves}});
+        scheduled_ += rounds;
     }
 
-    ItemRule rule_;
+    Cut cut_;
     std::vector<std::vector<Group>> groups_;  // by writer, then target as dealt
     std::vector<std::vector<Slot>> slots_;    // by writer, by rising round
-    std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> next_item_;
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> next_unit_;
     std::int64_t scheduled_ = 0;  // rounds
     std::vector<Stretch> stretches_;
     std::vector<SharedDomain> target_domains_;
@@ -236,11 +304,13 @@ std::unique_ptr<const Rounds> sequential_rounds(FileDomains domains, std::int64_
     return std::make_unique<Sequential>(std::move(domains), buffer_bytes);
 }
 
-Result<std::unique_ptr<const Rounds>> contention_free_rounds(const FileDomains& domains, const StripeLayout& layout,
-                                                             const TargetProfile& targets, std::int64_t unit_bytes,
-                                                             const ItemRule& rule) {
-    auto rounds = std::make_unique<ContentionFree>(rule);
-    if (auto error = rounds->schedule(domains, layout, targets, unit_bytes)) return *error;
+Result<std::unique_ptr<const Rounds>> contention_free_rounds(const FileDomains& domains,
+                                                             const layout::ExtentList& covered,
+                                                             const StripeLayout& layout, const TargetProfile& targets,
+                                                             std::int64_t unit_bytes, const ItemRule& rule,
+                                                             RoundGoal goal) {
+    auto rounds = std::make_unique<ContentionFree>(Cut::make(goal, rule, unit_bytes));
+    if (auto error = rounds->schedule(domains, with_widest_gaps(covered), layout, targets, unit_bytes)) return *error;
     return std::unique_ptr<const Rounds>(std::move(rounds));
 }
 

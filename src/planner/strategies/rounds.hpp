@@ -31,12 +31,16 @@ public:
 /// From the first byte of a domain to its last, a buffer at a time, as ROMIO does.
 [[nodiscard]] std::unique_ptr<const Rounds> sequential_rounds(FileDomains domains, std::int64_t buffer_bytes);
 
-/// Wang et al. 2014, IBCS: the part of a domain that lies on one target is a group, cut into items by `rule`. In each round every writer moves at most one item, and no
-/// contention domain of the profile serves more writers than its capacity. Targets that the profile does not know have capacity 1.
-[[nodiscard]] Result<std::unique_ptr<const Rounds>> contention_free_rounds(const FileDomains& domains,
-                                                                           const layout::StripeLayout& layout,
-                                                                           const layout::TargetProfile& targets,
-                                                                           std::int64_t unit_bytes,
-                                                                           const ItemRule& rule);
+/// Wang et al. 2014, IBCS: the part of a domain that lies on one target is a group, cut into items by `rule`. In each round every writer
+/// moves at most one item, and no contention domain of the profile serves more writers than its capacity. Targets that the profile does not
+/// know have capacity 1. `covered`: the pattern's; what nobody covers takes part in no item.
+///
+/// RoundGoal::shortest: not items but stripes are scheduled, and as many of a writer's for one target as a buffer takes make a round. The
+/// sum over rounds of the largest part that anyone moves is then the least that any order without contention can have, the most of any
+/// writer or target (Koenig's theorem on stripes; Gonzalez and Sahni 1976, open shop with preemption), and the rounds are more: items of
+/// unequal size let targets stand idle until the largest one of the round is moved.
+[[nodiscard]] Result<std::unique_ptr<const Rounds>> contention_free_rounds(
+    const FileDomains& domains, const layout::ExtentList& covered, const layout::StripeLayout& layout,
+    const layout::TargetProfile& targets, std::int64_t unit_bytes, const ItemRule& rule, RoundGoal goal);
 
 }  // namespace ioweir::planner

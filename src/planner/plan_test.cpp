@@ -330,6 +330,30 @@ TEST(ContentionFreePlan, ManySmallHolesStayInThePlan) {
     EXPECT_TRUE(Judge(made, pattern).approves());
 }
 
+// As a call of BTIO (class C) on 4 targets: each writer's domain begins and ends within stripes, and has 10 or 11 stripes on each target. With
+// whole stripes 44 would follow each other, for 40.6 stripes of data.
+TEST(ContentionFreePlan, ShortestRoundsCutStripesWhereDomainsEndWithinThem) {
+    constexpr std::int64_t stripe = 1 << 20;
+    const auto pattern = pattern_of({{{0, 162 * 162 * 162 * 5 * 8}}, {}, {}, {}});
+    Strategy strategy = aggregators(4, 4 * stripe);
+    strategy.order = Order::contention_free;
+    strategy.goal = RoundGoal::shortest;
+    const Plan made = must_plan(pattern, strategy, StripeLayout::make(stripe, {0, 1, 2, 3}).take());
+    std::int64_t one_after_the_other = 0;
+    for (std::int64_t round = 0; round < made.rounds(); ++round) {
+        std::int64_t most = 0;
+        for (std::int64_t writer = 0; writer < 4; ++writer) {
+            std::int64_t bytes = 0;
+            made.schedule->visit_windows(writer, round, [&](Extent window) { bytes += window.length; });
+            most = std::max(most, bytes);
+        }
+        EXPECT_LE(most, 4 * stripe);
+        one_after_the_other += most;
+    }
+    EXPECT_LT(static_cast<double>(one_after_the_other), 1.03 * static_cast<double>(pattern.bounds().length) / 4);
+    EXPECT_TRUE(verify(made, pattern));
+}
+
 // 14 stripes on 2 targets, 2 writers with 4 stripes on one target and 3 on the other, buffers of 3: with full buffers and what is left over
 // (3 and 1; 3) two writers meet with unequal items, and 3 + 1 + 3 stripes one after the other are what it must take.
 TEST(ContentionFreePlan, ShortestRoundsAreAsLongForAll) {

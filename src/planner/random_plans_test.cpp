@@ -174,8 +174,18 @@ std::int64_t items_of(const Strategy& strategy, std::int64_t bytes) {
     return full + (own_item ? 1 : 0);
 }
 
-/// The shortest rounds: with stripes of the same length (a part of one counts whole), the sum over rounds of the most stripes that a writer
-/// moves is the most stripes of any writer, or of any domain divided by its capacity. Empty when that holds.
+/// max(most of a writer, over all domains the largest ceil(load / capacity)).
+std::int64_t least_for(const RandomPlan& random, const std::map<std::int64_t, std::int64_t>& of_writer,
+                       const std::map<std::int32_t, std::int64_t>& on_domain) {
+    std::int64_t least = 0;
+    for (const auto& [writer, load] : of_writer) least = std::max(least, load);
+    for (const auto& [domain, load] : on_domain)
+        least = std::max(least, ceil_of(load, capacity_of(random.profile, domain)));
+    return least;
+}
+
+/// The shortest rounds: with stripes of the same length (a part of one counts whole), the sum over rounds of the most that a
+/// writer moves is the most stripes of any writer, or of any domain divided by its capacity. Empty when that holds.
 std::string longer_than_need_be(const RandomPlan& random, const Shares& shares) {
     const std::int64_t stripe = random.striping.stripe_bytes;
     const std::int64_t unit =
@@ -187,14 +197,11 @@ std::string longer_than_need_be(const RandomPlan& random, const Shares& shares) 
         of_writer[key.first] += units;
         for (const std::int32_t domain : domains_of(random.profile, key.second)) on_domain[domain] += units;
     }
-    std::int64_t least = 0, needed = 0;
-    for (const auto& [writer, units] : of_writer) least = std::max(least, units);
-    for (const auto& [domain, units] : on_domain)
-        least = std::max(least, ceil_of(units, capacity_of(random.profile, domain)));
-    for (const auto& [round, bytes] : shares.largest) needed += ceil_of(bytes, unit);
-    return needed <= least
-               ? ""
-               : std::to_string(needed) + " stripes one after the other instead of " + std::to_string(least);
+    const std::int64_t least = least_for(random, of_writer, on_domain) * unit;
+    std::int64_t needed = 0;
+    for (const auto& [round, bytes] : shares.largest) needed += bytes;
+    return needed <= least ? ""
+                           : std::to_string(needed) + " bytes one after the other instead of " + std::to_string(least);
 }
 
 /// Contention-free: R = max(most items of a writer, over all domains the largest ceil(items / capacity)), exactly. Sequential: as many
@@ -215,9 +222,7 @@ std::string wrong_rounds(const RandomPlan& random, const Plan& made) {
     }
     std::int64_t least = 0;
     if (ordered) {
-        for (const auto& [writer, items] : items_of_writer) least = std::max(least, items);
-        for (const auto& [domain, items] : items_on_domain)
-            least = std::max(least, ceil_of(items, capacity_of(random.profile, domain)));
+        least = least_for(random, items_of_writer, items_on_domain);
     } else {
         for (const auto& [writer, bytes] : bytes_of_writer)
             least = std::max(least, ceil_of(bytes, random.strategy.buffer_bytes));

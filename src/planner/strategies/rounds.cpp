@@ -68,20 +68,24 @@ private:
     std::int64_t bytes_ = 0;
 };
 
-/// What is scheduled of a group, in one unit after the other: with the fewest rounds items of a buffer by the paper's rule, one a round; with
-/// the shortest ones stripes, as many in a round as a buffer takes.
+/// What is scheduled of a group, in one unit after the other: with the fewest rounds items of a buffer by the paper's rule, one a
+/// round; with the shortest ones stripes or parts of them, as many in a round as a buffer takes.
 struct Cut {
     std::int64_t unit_bytes = 1;
     std::int64_t most_units = 1;  ///< of a round
     ItemRule rule;
 
-    [[nodiscard]] static Cut make(RoundGoal goal, const ItemRule& rule, std::int64_t stripe_bytes) {
-        if (goal == RoundGoal::fewest) return {rule.buffer_bytes, 1, rule};
-        const std::int64_t unit = std::min(rule.buffer_bytes, stripe_bytes);
-        return {unit, rule.buffer_bytes / unit, {unit, 0}};
+    [[nodiscard]] static Cut into_items(const ItemRule& rule) { return {rule.buffer_bytes, 1, rule}; }
+    [[nodiscard]] static Cut into_units(std::int64_t buffer_bytes, std::int64_t unit_bytes) {
+        return {unit_bytes, buffer_bytes / unit_bytes, {unit_bytes, 0}};
     }
     [[nodiscard]] std::int64_t units(const Group& group) const { return rule.items(group.bytes()); }
 };
+
+/// Parts of stripes are not made smaller than this: an operation costs as much as some of them.
+constexpr std::int64_t least_unit_bytes = 64 << 10;
+/// The last unit of a group may be short, and its round waits for whole ones: units are halved while that costs more than one part in ...
+constexpr std::int64_t tolerated_part = 50;
 
 /// Ranks may lie apart in more places than are worth looking at for each writer and target.
 constexpr std::size_t most_parts = 256;
@@ -107,7 +111,7 @@ layout::ExtentList with_widest_gaps(const layout::ExtentList& covered) {
 
 class ContentionFree final : public Rounds {
 public:
-    explicit ContentionFree(const Cut& cut) : cut_(cut) {}
+    ContentionFree(const ItemRule& rule, RoundGoal goal) : goal_(goal), cut_(Cut::into_items(rule)) {}
 
     std::optional<Error> schedule(const FileDomains& domains, const layout::ExtentList& covered,
                                   const StripeLayout& layout, const TargetProfile& targets, std::int64_t unit_bytes) {
@@ -126,11 +130,11 @@ public:
                 for (const layout::Extent& part : touching(covered, range))
                     group.add(intersect(domains.of(writer),
                                         StripeComb{unit_bytes, dealt, count, layout::intersect(part, range)}));
-                if (group.bytes() > 0)
-                    table.pairs.push_back(
-                        {static_cast<std::int32_t>(writer), static_cast<std::int32_t>(dealt), cut_.units(group)});
             }
         }
+        if (goal_ == RoundGoal::shortest)
+            if (auto error = choose_units(table, unit_bytes)) return error;
+        count_units(table);
         auto error = visit_contention_free(table, [&](const RoundPattern& pattern) { append(pattern); });
         target_domains_ = std::move(table.target_domains);
         domain_of_target_ = std::move(table.domain_of_target);
@@ -263,6 +267,38 @@ private:
         }
     }
 
+    void count_units(ItemTable& table) const {
+        table.pairs.clear();
+        for (std::size_t writer = 0; writer < groups_.size(); ++writer) {
+            for (std::size_t dealt = 0; dealt < groups_[writer].size(); ++dealt) {
+                const Group& group = groups_[writer][dealt];
+                if (group.bytes() > 0)
+                    table.pairs.push_back(
+                        {static_cast<std::int32_t>(writer), static_cast<std::int32_t>(dealt), cut_.units(group)});
+            }
+        }
+    }
+
+    /// The coarsest of a stripe, half a stripe and so on that is almost as good as the finest.
+    std::optional<Error> choose_units(ItemTable& table, std::int64_t stripe_bytes) {
+        const std::int64_t buffer = cut_.rule.buffer_bytes;
+        std::vector<std::pair<Cut, std::int64_t>> found;  // and the bytes that follow each other in its rounds
+        for (std::int64_t unit = std::min(buffer, stripe_bytes);; unit /= 2) {
+            cut_ = Cut::into_units(buffer, unit);
+            count_units(table);
+            const auto rounds = fewest_rounds(table);
+            if (!rounds && found.empty()) return rounds.error();
+            if (!rounds) break;  // too many units
+            found.emplace_back(cut_, rounds.value() * unit);
+            if (unit % 2 != 0 || unit / 2 < least_unit_bytes) break;
+        }
+        const std::int64_t least = found.back().second;
+        cut_ = std::find_if(found.begin(), found.end(), [&](const auto& its) {
+                   return its.second - least <= least / tolerated_part;
+               })->first;
+        return std::nullopt;
+    }
+
     /// A unit of each move, as often as the pattern says: in the fewest rounds that buffers allow, all of about the same size.
     void append(const RoundPattern& pattern) {
         const std::int64_t units = pattern.rounds;
@@ -288,6 +324,7 @@ private:
         scheduled_ += rounds;
     }
 
+    RoundGoal goal_;
     Cut cut_;
     std::vector<std::vector<Group>> groups_;  // by writer, then target as dealt
     std::vector<std::vector<Slot>> slots_;    // by writer, by rising round
@@ -309,7 +346,7 @@ Result<std::unique_ptr<const Rounds>> contention_free_rounds(const FileDomains& 
                                                              const StripeLayout& layout, const TargetProfile& targets,
                                                              std::int64_t unit_bytes, const ItemRule& rule,
                                                              RoundGoal goal) {
-    auto rounds = std::make_unique<ContentionFree>(Cut::make(goal, rule, unit_bytes));
+    auto rounds = std::make_unique<ContentionFree>(rule, goal);
     if (auto error = rounds->schedule(domains, with_widest_gaps(covered), layout, targets, unit_bytes)) return *error;
     return std::unique_ptr<const Rounds>(std::move(rounds));
 }

@@ -35,7 +35,7 @@ public:
 /// moves at most one item, and no contention domain of the profile serves more writers than its capacity. Targets that the profile does not
 /// know have capacity 1. `covered`: the pattern's; what nobody covers takes part in no item.
 ///
-/// RoundGoal::shortest: not items but stripes are scheduled, and as many of a writer's for one target as a buffer takes make a round. The
+/// RoundGoal::shortest: not items but stripes (or halves of them and so on, where short ones at the ends of domains weigh) are scheduled, and as many of a writer's for one target as a buffer takes make a round. The
 /// sum over rounds of the largest part that anyone moves is then the least that any order without contention can have, the most of any
 /// writer or target (Koenig's theorem on stripes; Gonzalez and Sahni 1976, open shop with preemption), and the rounds are more: items of
 /// unequal size let targets stand idle until the largest one of the round is moved.

@@ -67,6 +67,7 @@ match = "*.exact"
 writers = "aggregators:2"
 domains = "cooperative"
 order = "contention-free"
+rounds = "shortest"
 buffer = 96
 stripe = { size = 48, count = 2 }
 

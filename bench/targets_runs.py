@@ -105,14 +105,48 @@ class Runs:
     aggregators: dict[str, list[float]] = field(default_factory=dict)
     """File -> seconds that each aggregator spent writing to storage, contention-free order."""
     exchange_share: dict[str, float] = field(default_factory=dict)
-    """Of the time of collective calls, all ranks: outside of storage, waiting for others and a processor included."""
+    """Of the time of collective calls that write, all ranks: outside of storage, waiting for others and a processor
+    included."""
     work_share: dict[str, float] = field(default_factory=dict)
     """... and time of the processor in that: copying, and telling each other."""
+    reading_share: dict[str, float] = field(default_factory=dict)
+    """The same of reading back, from the page cache."""
     rebalanced: list[float] = field(default_factory=list)
     """As GROWTHS: what was written over what the targets could have taken."""
     log_share: float = 0.0
     """Speed through logs over the sum of the targets' rates."""
     log_right: bool = False
+
+
+def figure(text: str, name: str, unit: str) -> int:
+    """Of a rank's summary of one file that it wrote or read: `name 123 unit`; 0 if it has none."""
+    found = re.search(rf"\b{name} (\d+) {unit}", text)
+    return int(found[1]) if found else 0
+
+
+@dataclass
+class Spent:
+    """Time in collective calls."""
+
+    exchange_s: float = 0.0
+    processor_s: float = 0.0
+    storage_s: float = 0.0
+
+    @classmethod
+    def of(cls, text: str) -> Spent:
+        """As a rank's summary says."""
+        return cls(*(figure(text, name, "ns") / 1e9 for name in ("exchange", "exchange processor", "storage")))
+
+    def add(self, other: Spent) -> None:
+        """Another rank's, or another file's."""
+        self.exchange_s += other.exchange_s
+        self.processor_s += other.processor_s
+        self.storage_s += other.storage_s
+
+    @property
+    def total_s(self) -> float:
+        """The calls' time, of all ranks."""
+        return self.exchange_s + self.storage_s
 
 
 def plan_text(directories: list[Path]) -> str:
@@ -194,15 +228,18 @@ def free_runs(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:
         name = Path(row["path"]).name
         if name not in FREE.values():
             continue
-        # Ranks that are no aggregator have no storage time; each text is a rank's summary of the file written or read.
+        writing, reading = Spent(), Spent()
         for text in row["texts"]:
-            wrote = re.search(r"wrote (\d+) bytes", text)
-            storage = re.search(r"storage (\d+) ns", text)
-            if wrote and int(wrote[1]) and storage and int(storage[1]):
-                runs.aggregators.setdefault(name, []).append(int(storage[1]) / 1e9)
-        total = row["exchange_s"] + row["storage_s"]
-        runs.exchange_share[name] = row["exchange_s"] / total if total else 0.0
-        runs.work_share[name] = row["exchange_processor_s"] / total if total else 0.0
+            rank = Spent.of(text)
+            if figure(text, "wrote", "bytes") == 0:
+                reading.add(rank)
+                continue
+            writing.add(rank)
+            if rank.storage_s > 0:  # ranks that are no aggregator have none
+                runs.aggregators.setdefault(name, []).append(rank.storage_s)
+        runs.exchange_share[name] = writing.exchange_s / writing.total_s
+        runs.work_share[name] = writing.processor_s / writing.total_s
+        runs.reading_share[name] = reading.processor_s / reading.total_s
 
 
 def varied_labs(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:

@@ -17,6 +17,7 @@ def some_runs() -> Runs:
     runs.aggregators = {free: [1.0, 1.5] for free in FREE.values()}
     runs.exchange_share = dict.fromkeys(FREE.values(), 0.34)
     runs.work_share = dict.fromkeys(FREE.values(), 0.004)
+    runs.reading_share = dict.fromkeys(FREE.values(), 0.05)
     runs.rebalanced = [0.81, 0.88, 0.18, 0.97]
     runs.log_share, runs.log_right = 0.96, True
     return runs
@@ -24,7 +25,7 @@ def some_runs() -> Runs:
 
 def test_all_figures_are_on_the_page() -> None:
     text = "\n".join(targets_page.lines_of(some_runs()))
-    figures = ["| 67.0 | 1.41 | 0.96 | 0.90 |", "34.0 % | 0.40 %", "| 1024 | 0.81 |", "| 2048 | 0.88 |"]
+    figures = ["| 67.0 | 1.41 | 0.96 | 0.90 |", "34.0 % | 0.40 % | 5.00 %", "| 1024 | 0.81 |", "| 2048 | 0.88 |"]
     figures.append("0.96 of the sum")
     assert [figure for figure in figures if figure not in text] == []
     assert text.count("`rebalance = true`") == 3

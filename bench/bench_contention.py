@@ -78,7 +78,8 @@ DEVICES_INTRODUCTION = f"""\
 The comparisons of Wang et al. 2014 (IBCS), figures 8 to 11, on the loop devices of `ioweir lab`. Aggregators work
 through their parts in ROMIO's order (even domains, sequential), or through the same domains in contention-free order,
 with the fewest or with the shortest rounds; beside them cooperative domains (boundaries moved by whole stripes) and
-cyclic ones (a target belongs to one aggregator throughout). On token buckets the same is measured by `make bench-contention`. Repeat with
+cyclic ones (a target belongs to one aggregator throughout). On token buckets the same is measured by `make
+bench-contention`. Repeat with
 
     make bench-contention DEVICES=1             # builds, measures (root), writes build/bench/contention-devices.*
     make bench-contention DEVICES=1 RECORD=1    # the same, and into this page

@@ -46,6 +46,7 @@ extern const KernelEntry lattice_entry;
 extern const KernelEntry flash_entry;
 extern const KernelEntry s3d_entry;
 extern const KernelEntry gcrm_pnetcdf_entry;
+extern const KernelEntry phasta_entry;
 
 /// `ranks` as a product of `dimensions` factors that do not rise and are as close together as can be: of all such products
 /// the one whose largest factor is smallest, then whose second largest is smallest, and so on; MPI_Dims_create means the same.

@@ -16,9 +16,9 @@ namespace {
 
 using layout::Extent;
 
-constexpr std::array<const KernelEntry*, 8> entries{&coll_perf_entry, &ior_segmented_entry, &ior_strided_entry,
+constexpr std::array<const KernelEntry*, 9> entries{&coll_perf_entry, &ior_segmented_entry, &ior_strided_entry,
                                                     &btio_entry,      &lattice_entry,       &flash_entry,
-                                                    &s3d_entry,       &gcrm_pnetcdf_entry};
+                                                    &s3d_entry,       &gcrm_pnetcdf_entry,  &phasta_entry};
 
 Error for_parameter(std::string_view name, const Error& error) {
     return {"kernel parameter " + std::string(name) + ": " + error.what, error.value, error.remedy};

@@ -113,6 +113,7 @@ const std::vector<Case>& small_cases() {
         {"flash", {"local=1,2,1", "blocks=1", "output=corners"}, {1, 2, 3, 7}},
         {"s3d", {"local=2,1,3", "species=4"}, {1, 2, 3, 4, 6, 8, 12}},
         {"gcrm-pnetcdf", {"level=1", "layers=2", "steps=2"}, {1, 2, 4, 5, 8, 10, 20, 40}},
+        {"phasta", {"data=200 kB", "parts=2"}, {1, 2, 3, 4, 5, 7}},
     };
     return cases;
 }
@@ -289,6 +290,26 @@ TEST(Flash, DefaultsAreThoseOfSonEtAl) {
     EXPECT_EQ(must_make("flash", 1, {"output=plot", "variables=3"})->file_bytes(), 3LL * 80 * 16 * 16 * 16 * 4);
 }
 
+TEST(Phasta, PartsAreAsLargeAsLiuEtAlSay) {
+    // 60 GB on 128K parts: about 500 KB each, and more with their borders.
+    const auto kernel = must_make("phasta", 128 << 10, {"data=60 GB"});
+    ASSERT_EQ(kernel->calls(), 3);
+    std::int64_t bytes = 0;
+    for (std::int64_t call = 0; call < 3; ++call) bytes += CallPattern(kernel, call).rank_bytes(1);
+    const std::int64_t nodes = 60'000'000'000 / 160 / (128 << 10);
+    EXPECT_EQ(bytes, 160 * (nodes + 2 * (nodes / 50)) + 3 * 1024);
+    EXPECT_EQ(bytes / 100'000, 4);
+    EXPECT_GT(kernel->file_bytes(), 60'000'000'000);
+    EXPECT_LT(kernel->file_bytes(), 63'500'000'000);
+    // Two parts each: those of rank 4 are 8 and 9, with 1 + 8 mod 3 and 1 + 9 mod 3 more shares of nodes.
+    const auto two = must_make("phasta", 5, {"data=1600 kB", "parts=2"});
+    EXPECT_EQ(CallPattern(two, 0).rank_bytes(4), 1024 + 40 * (1000 + 3 * 20));
+    EXPECT_EQ(CallPattern(two, 1).rank_bytes(4), 1024 + 40 * (1000 + 1 * 20));
+    EXPECT_EQ(CallPattern(two, 5).rank_bytes(4), 1024 + 80 * (1000 + 1 * 20));
+    EXPECT_EQ(error_of("phasta", 4, {"data=600 B"}).substr(0, 51),
+              "kernel parameter data: less than a node of 160 byte");
+}
+
 TEST(S3d, DefaultsAreThoseOfSonEtAl) {
     const auto kernel = must_make("s3d", 8, {});
     ASSERT_EQ(kernel->calls(), 4);
@@ -406,7 +427,7 @@ TEST(Grid, IsBalanced) {
 TEST(Errors, SayWhatAndWhatToDo) {
     EXPECT_EQ(error_of("btoi", 4, {}),
               "unknown kernel: 'btoi'; did you mean 'btio'? known: coll_perf, ior-segmented, "
-              "ior-strided, btio, lattice, flash, s3d, gcrm-pnetcdf");
+              "ior-strided, btio, lattice, flash, s3d, gcrm-pnetcdf, phasta");
     EXPECT_EQ(error_of("btio", 8, {}), "btio needs a square number of ranks: 8; take 4 or 9");
     EXPECT_EQ(
         error_of("btio", 25, {"class=S"}),

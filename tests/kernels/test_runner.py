@@ -74,6 +74,16 @@ def gcrm_owners(ranks: int, level: int, layers: int) -> Any:
     ])  # fmt: skip
 
 
+def phasta_owners(ranks: int, nodes: int, parts: int) -> Any:
+    shares = [
+        np.full(1024 + 8 * doubles * (nodes + (1 + (rank * parts + part) % 3) * (nodes // 50)), rank)
+        for doubles in (5, 5, 10)
+        for part in range(parts)
+        for rank in range(ranks)
+    ]
+    return np.concatenate(shares)
+
+
 CASES: list[tuple[str, int, list[str], Any]] = [
     ("coll_perf", 6, ["local=4,3,5", "variables=3"], lambda: coll_perf_owners((12, 6, 5), (3, 2, 1), 3)),
     ("coll_perf", 4, ["global=5,7,6", "variables=2"], lambda: coll_perf_owners((5, 7, 6), (2, 2, 1), 2)),
@@ -86,6 +96,7 @@ CASES: list[tuple[str, int, list[str], Any]] = [
     ("flash", 2, ["local=2,3,2", "blocks=4", "output=corners"], lambda: flash_owners(2, 4, 144, 4)),
     ("s3d", 4, ["local=3,2,5", "species=2"], lambda: s3d_owners((3, 2, 5), (2, 2, 1), 2)),
     ("gcrm-pnetcdf", 4, ["level=1", "layers=3"], lambda: gcrm_owners(4, 1, 3)),
+    ("phasta", 3, ["data=96000 B", "parts=2"], lambda: phasta_owners(3, 100, 2)),
     ("s3d", 3, ["local=2,2,3"], lambda: s3d_owners((2, 2, 3), (3, 1, 1), 11)),
     ("ior-segmented", 3, ["data=6000 B", "transfer=2000 B"], lambda: np.repeat(np.arange(3), 6000)),
     ("ior-strided", 3, ["data=6000 B", "transfer=2000 B"], lambda: np.tile(np.repeat(np.arange(3), 2000), 3)),

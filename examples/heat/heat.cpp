@@ -128,8 +128,15 @@ std::int64_t restart(Plate& plate, const std::string& base) {
             if (plate.rank == 0) std::fprintf(stderr, "the set has %ld parts\n", static_cast<long>(last.parts()));
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
-        for (Part& part : plate.mine) {
-            const std::vector<double> cells = last.read<double>("temperature", part.number);
+        // Parts are dealt over ranks as here, so that each rank's are those of last.my_parts(), and the ranks of a file can read it together.
+        const auto count = static_cast<std::int64_t>(plate.mine.size());
+        for (std::int64_t i = 0; i < (plate.parts + plate.ranks - 1) / plate.ranks; ++i) {
+            if (i >= count) {
+                (void)last.read_all<double>("temperature", IOWEIR_NO_PART);
+                continue;
+            }
+            Part& part = plate.mine[static_cast<std::size_t>(i)];
+            const std::vector<double> cells = last.read_all<double>("temperature", part.number);
             if (static_cast<std::int64_t>(cells.size()) != rows_of_part * plate.columns) MPI_Abort(MPI_COMM_WORLD, 1);
             std::copy(cells.begin(), cells.end(), plate.row(part, 0));
         }

@@ -29,7 +29,7 @@ module ioweir
     end type
 
     public :: ioweir_set_create, ioweir_set_create_by, ioweir_set_write, ioweir_set_close, ioweir_set_abandon
-    public :: ioweir_set_open, ioweir_set_inquire, ioweir_set_my_parts, ioweir_set_query, ioweir_set_read
+    public :: ioweir_set_open, ioweir_set_inquire, ioweir_set_my_parts, ioweir_set_query, ioweir_set_read, ioweir_set_read_all
     public :: ioweir_split, ioweir_service_run, ioweir_service_wait, ioweir_service_end, ioweir_error_text
 
     ! Those that end in _f take handles as Fortran's integers; the others are ioweir.h's.
@@ -107,6 +107,14 @@ module ioweir
             integer(c_int64_t), intent(inout) :: parameters(*)
         end function
         integer(c_int) function read_c(set, field, part, item_type, bytes, data) bind(C, name="ioweir_set_read")
+            import
+            type(c_ptr), value :: set
+            character(kind=c_char), intent(in) :: field(*)
+            integer(c_int64_t), value :: part, bytes
+            integer(c_int), value :: item_type
+            type(*), intent(inout) :: data(*)
+        end function
+        integer(c_int) function read_all_c(set, field, part, item_type, bytes, data) bind(C, name="ioweir_set_read_all")
             import
             type(c_ptr), value :: set
             character(kind=c_char), intent(in) :: field(*)
@@ -229,6 +237,16 @@ contains
         integer, intent(in) :: item_type
         type(*), intent(inout) :: data(*)
         code = read_c(set%handle, c_text(field), part, item_type, bytes, data)
+    end function
+
+    ! Collective over the set's communicator. part: of this rank's share, or IOWEIR_NO_PART.
+    integer function ioweir_set_read_all(set, field, part, item_type, bytes, data) result(code)
+        type(ioweir_set), intent(in) :: set
+        character(*), intent(in) :: field
+        integer(int64), intent(in) :: part, bytes
+        integer, intent(in) :: item_type
+        type(*), intent(inout) :: data(*)
+        code = read_all_c(set%handle, c_text(field), part, item_type, bytes, data)
     end function
 
     ! Collective over `comm`. workers: MPI_COMM_NULL on delegates.

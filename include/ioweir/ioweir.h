@@ -49,7 +49,8 @@ enum { IOWEIR_NO_PART = -1 };
  *                     as far as the first field tells
  *   ioweir_block      bytes (4194304)
  *   ioweir_buffer     aligned: bytes a rank collects at most, before all write (134217728); a block larger than that is written by itself
- *   ioweir_write      collective (default): MPI_File_write_at_all; split: its begin and end; independent: MPI_File_write_at
+ *   ioweir_write      collective: MPI_File_write_at_all; split: its begin and end; independent: MPI_File_write_at; auto (default): independent where blocks are large (64 KiB on
+ *                     an average of the first field) or aligned, else collective
  *   ioweir_directories  true (default): a directory for each file, in one that is renamed as a whole; false: files beside each other, named as PHASTA's library looks for them
  *   ioweir_replace    false (default): a set of that step that is there is an error; true: it is replaced when this one is complete
  *   ioweir_durable    true (default): ioweir_set_close() waits until all of it would survive a crash of the machine
@@ -113,7 +114,8 @@ int ioweir_service_wait(ioweir_service* service);
  * it is open, IOWEIR_ERR_ARGUMENT, and nothing is done. */
 int ioweir_service_end(ioweir_service** service);
 
-/* Collective over `comm`, any number of ranks. Opens a complete set for reading. step: -1: the last complete one.
+/* Collective over `comm`, any number of ranks, which is duplicated. Opens a complete set for reading. step: -1: the last complete one. info: MPI_INFO_NULL, or keys of MPI_File_open,
+ * for collective reads.
  * Parts are dealt level over the ranks (ioweir_set_my_parts), but any rank may read any part. */
 int ioweir_set_open(MPI_Comm comm, const char* base, int64_t step, MPI_Info info, ioweir_set** set);
 
@@ -128,6 +130,10 @@ int ioweir_set_query(ioweir_set* set, const char* field, int64_t part, int64_t* 
                      int64_t* parameters);
 /* Local. Reads the items of one block; `bytes`: as queried. type: turns items of a file of the other byte order. */
 int ioweir_set_read(ioweir_set* set, const char* field, int64_t part, int type, int64_t bytes, void* data);
+
+/* Collective over `comm`: the same for each rank's block of one part of its own share (ioweir_set_my_parts), or IOWEIR_NO_PART, for which only that matters. The ranks whose parts
+ * lie in a file read it together (MPI_File_read_at_all). The first such call opens the files. A rank's own error is returned to it alone. */
+int ioweir_set_read_all(ioweir_set* set, const char* field, int64_t part, int type, int64_t bytes, void* data);
 
 /* Of the last call of this thread that failed; never NULL. Valid until the next one. */
 const char* ioweir_error_text(void);

@@ -199,6 +199,20 @@ public:
         detail::check(ioweir_set_read(set_, field.c_str(), part, detail::type_of<Item>(), held, items.data()));
         return items;
     }
+    /// Collective: the same for a part of this rank's share on each rank; part IOWEIR_NO_PART: nothing, for others' sake.
+    template <typename Item>
+    std::vector<Item> read_all(const std::string& field, std::int64_t part) const {
+        int failed = IOWEIR_SUCCESS;
+        std::int64_t held = 0, asked = part;
+        if (part != IOWEIR_NO_PART) failed = ioweir_set_query(set_, field.c_str(), part, &held, nullptr, nullptr);
+        const Failed why(failed);
+        if (failed != IOWEIR_SUCCESS) asked = IOWEIR_NO_PART;  // the call is still made: other ranks are in it
+        std::vector<Item> items(static_cast<std::size_t>(held) / sizeof(Item));
+        const int code = ioweir_set_read_all(set_, field.c_str(), asked, detail::type_of<Item>(), held, items.data());
+        if (failed != IOWEIR_SUCCESS) throw why;
+        detail::check(code);
+        return items;
+    }
     ioweir_set* get() const noexcept { return set_; }
 
 private:

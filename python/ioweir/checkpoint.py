@@ -234,6 +234,24 @@ class Read:
         )  # fmt: skip
         return data
 
+    def read_all(self, field: str, part: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Collective: the same for a part of `my_parts` on each rank, or NO_PART where there are none left."""
+        held, wrong = 0, None
+        if part != NO_PART:
+            try:
+                held, _ = self.query(field, part)
+            except CheckpointError as error:
+                part, wrong = NO_PART, error  # other ranks are in the call
+        kind = np.dtype(dtype)
+        data = np.empty(held // kind.itemsize, kind)
+        code = _library().ioweir_set_read_all(
+            self._set, field.encode(), c_int64(part), _TYPES.get(kind, 0), c_int64(held), c_void_p(data.ctypes.data)
+        )
+        if wrong is not None:
+            raise wrong
+        _check(code)
+        return data
+
     def close(self) -> None:
         """Collective."""
         _check(_library().ioweir_set_close(byref(self._set)))

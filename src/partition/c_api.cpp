@@ -272,12 +272,13 @@ IOWEIR_API int ioweir_set_abandon(ioweir_set** set) {
     });
 }
 
-IOWEIR_API int ioweir_set_open(MPI_Comm comm, const char* base, int64_t step, MPI_Info, ioweir_set** set) {
+IOWEIR_API int ioweir_set_open(MPI_Comm comm, const char* base, int64_t step, MPI_Info info, ioweir_set** set) {
     if (set == nullptr) return wrong("no place for the set", "NULL", "give an ioweir_set **");
     *set = nullptr;
     return guarded([&] {
         auto made = std::make_unique<ioweir_set>();
-        if (auto failure = ReadSet::open(comm, base != nullptr ? base : "", step, made->read)) return fail(failure);
+        if (auto failure = ReadSet::open(comm, base != nullptr ? base : "", step, info, made->read))
+            return fail(failure);
         *set = made.release();
         return static_cast<int>(IOWEIR_SUCCESS);
     });
@@ -344,6 +345,23 @@ IOWEIR_API int ioweir_set_read(ioweir_set* set, const char* field, int64_t part,
         if (bytes > 0 && data == nullptr) return wrong("no place for the items", "NULL", "give where they go");
         const auto error = set->read->reader().read(field != nullptr ? field : "", part - 1, data, bytes, *size);
         return error ? fail(ReadSet::failure_of(*error)) : static_cast<int>(IOWEIR_SUCCESS);
+    });
+}
+
+IOWEIR_API int ioweir_set_read_all(ioweir_set* set, const char* field, int64_t part, int type, int64_t bytes,
+                                   void* data) {
+    if (set == nullptr || !set->read) return not_reading();
+    return guarded([&] {
+        const auto size = item_bytes(type);
+        std::optional<Failure> mine;
+        if (part != IOWEIR_NO_PART && !size)
+            mine = argument("no type of items", std::to_string(type), "IOWEIR_FLOAT64 or IOWEIR_INT32");
+        else if (part != IOWEIR_NO_PART && bytes > 0 && data == nullptr)
+            mine = argument("no place for the items", "NULL", "give where they go");
+        else if (part < 1 && part != IOWEIR_NO_PART)
+            mine = argument("no such part", std::to_string(part), "parts count from 1");
+        const std::int64_t number = part == IOWEIR_NO_PART ? -1 : part - 1;
+        return fail(set->read->read_all(field != nullptr ? field : "", number, data, bytes, size.value_or(1), mine));
     });
 }
 

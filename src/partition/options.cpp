@@ -46,8 +46,10 @@ std::optional<Failure> take_bytes(const std::string& key, const std::string& tex
 
 constexpr Named<BlockLayout> layouts[] = {
     {"unaligned", BlockLayout::unaligned}, {"aligned", BlockLayout::aligned}, {"auto", BlockLayout::automatic}};
-constexpr Named<WriteCalls> calls[] = {
-    {"collective", WriteCalls::collective}, {"split", WriteCalls::split}, {"independent", WriteCalls::independent}};
+constexpr Named<WriteCalls> calls[] = {{"collective", WriteCalls::collective},
+                                       {"split", WriteCalls::split},
+                                       {"independent", WriteCalls::independent},
+                                       {"auto", WriteCalls::automatic}};
 constexpr Named<bool> truths[] = {{"true", true}, {"false", false}};
 constexpr std::string_view keys[] = {"ioweir_layout",      "ioweir_block",   "ioweir_buffer", "ioweir_write",
                                      "ioweir_directories", "ioweir_replace", "ioweir_durable"};
@@ -106,6 +108,15 @@ std::optional<Failure> take_all(MPI_Info info, Any& options) {
 }
 
 }  // namespace
+
+std::optional<Failure> check_reading(MPI_Info info) {
+    for (const auto& [key, value] : all_of(info)) {
+        if (key.starts_with(ours))
+            return argument("a key of MPI_Info that reading does not have", key,
+                            "keys of MPI_File_open are for reading");
+    }
+    return std::nullopt;
+}
 
 Hints hints_of(MPI_Info info) {
     Hints all = all_of(info);

@@ -12,11 +12,11 @@
 namespace ioweir::partition {
 
 enum class BlockLayout { unaligned, aligned, automatic };
-enum class WriteCalls { collective, split, independent };
+enum class WriteCalls { collective, split, independent, automatic };
 
 struct Options {
     BlockLayout layout = BlockLayout::automatic;
-    WriteCalls calls = WriteCalls::collective;
+    WriteCalls calls = WriteCalls::automatic;
     std::int64_t block_bytes = std::int64_t{4} << 20;
     std::int64_t buffer_bytes = std::int64_t{128} << 20;
     bool directories = true;
@@ -33,6 +33,9 @@ struct ServiceOptions {
 /// Each rank reads its own. A Failure names the key, the value and what there is.
 [[nodiscard]] std::optional<Failure> read_options(MPI_Info info, Options& options);
 [[nodiscard]] std::optional<Failure> read_options(MPI_Info info, ServiceOptions& options);
+
+/// Reading has no keys of ours: an unknown one is said.
+[[nodiscard]] std::optional<Failure> check_reading(MPI_Info info);
 
 /// Keys and values that are the MPI library's.
 using Hints = std::vector<std::pair<std::string, std::string>>;

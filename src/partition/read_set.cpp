@@ -32,12 +32,13 @@ Failure ReadSet::failure_of(const Error& error) {
     return {absent ? IOWEIR_ERR_NOT_FOUND : IOWEIR_ERR_DAMAGED, error};
 }
 
-std::optional<Failure> ReadSet::open(MPI_Comm comm, const std::string& base, std::int64_t step,
+std::optional<Failure> ReadSet::open(MPI_Comm comm, const std::string& base, std::int64_t step, MPI_Info info,
                                      std::unique_ptr<ReadSet>& made) {
     int rank = 0, ranks = 1;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
-    std::optional<Failure> failure;
+    std::optional<Failure> failure = agree(comm, check_reading(info));
+    if (failure) return failure;
     std::optional<SetReader> reader;
     std::vector<std::string> facts(5);
     if (rank == 0) {
@@ -63,8 +64,40 @@ std::optional<Failure> ReadSet::open(MPI_Comm comm, const std::string& base, std
         reader.emplace(name, facts[3] == "1", manifest.take(), fields);
     }
     const Span mine = level_share(reader->manifest().parts(), ranks, rank);
-    made.reset(new ReadSet(std::move(*reader), mine));
+    MPI_Comm own = MPI_COMM_NULL;
+    MPI_Comm_dup(comm, &own);
+    made.reset(new ReadSet(own, std::move(*reader), mine, hints_of(info)));
     return std::nullopt;
+}
+
+std::optional<Failure> ReadSet::find(const std::string& field, std::int64_t part, std::int64_t bytes,
+                                     PartFile::Block& block, PartFile*& file) {
+    if (part < mine_.first || part >= mine_.end())
+        return argument("a part of another rank", std::to_string(part + 1),
+                        "collective reads are of ioweir_set_my_parts(): " + std::to_string(mine_.first + 1) + " to " +
+                            std::to_string(mine_.end()));
+    auto asked = reader_.sized_block(field, part, bytes);
+    if (!asked) return failure_of(asked.error());
+    const auto found = reader_.find(part);
+    if (!found) return failure_of(found.error());
+    block = asked.take();
+    file = found.value().file;
+    return std::nullopt;
+}
+
+std::optional<Failure> ReadSet::read_all(const std::string& field, std::int64_t part, void* data, std::int64_t bytes,
+                                         std::int64_t item_bytes, std::optional<Failure> mine) {
+    if (!together_) {
+        if (auto failure = ReadTogether::open(comm_, reader_, hints_, together_)) return failure;
+    }
+    PartFile::Block block;
+    PartFile* file = nullptr;
+    if (!mine && part >= 0) mine = find(field, part, bytes, block, file);
+    const std::int64_t number = file != nullptr ? reader_.manifest().file_of_part(part) : -1;
+    auto failure = together_->read(number, block.items_at, data, file != nullptr ? bytes : 0);
+    if (mine) return mine;
+    if (!failure && file != nullptr) file->turn(data, bytes, item_bytes);
+    return failure;
 }
 
 }  // namespace ioweir::partition

@@ -127,8 +127,8 @@ std::optional<Failure> Service::leave() {
 std::optional<Failure> HandedSet::create(Service& service, const Wanted& wanted, MPI_Info info,
                                          std::unique_ptr<HandedSet>& made) {
     Options options;
-    options.calls = WriteCalls::independent;
     std::optional<Failure> failure = read_options(info, options);
+    if (options.calls == WriteCalls::automatic) options.calls = WriteCalls::independent;
     Wanted mine = wanted;
     if (mine.files == 0) mine.files = service.delegates();
     if (!failure && (mine.files < 1 || mine.files > service.delegates()))

@@ -7,39 +7,9 @@
 #include "base/checked.hpp"
 #include "base/checksum.hpp"
 #include "ioweir/ioweir.h"
+#include "partition/memory_type.hpp"
 
 namespace ioweir::partition {
-namespace {
-
-/// A datatype of some memory, by its addresses; to be used with MPI_BOTTOM and count 1.
-class MemoryType {
-public:
-    explicit MemoryType(const std::vector<MemoryPiece>& pieces) {
-        constexpr std::int64_t most = std::int64_t{1} << 30;  // lengths are int
-        std::vector<int> lengths;
-        std::vector<MPI_Aint> places;
-        for (const MemoryPiece& piece : pieces) {
-            MPI_Aint place = 0;
-            MPI_Get_address(const_cast<void*>(piece.data), &place);
-            for (std::int64_t at = 0; at < piece.bytes; at += most) {
-                lengths.push_back(static_cast<int>(std::min(most, piece.bytes - at)));
-                places.push_back(MPI_Aint_add(place, at));
-            }
-        }
-        MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), places.data(), MPI_BYTE, &type_);
-        MPI_Type_commit(&type_);
-    }
-    ~MemoryType() { MPI_Type_free(&type_); }
-    MemoryType(const MemoryType&) = delete;
-    MemoryType& operator=(const MemoryType&) = delete;
-    [[nodiscard]] MPI_Datatype get() const { return type_; }
-
-private:
-    MPI_Datatype type_ = MPI_DATATYPE_NULL;
-};
-
-}  // namespace
-
 std::int64_t total(const std::vector<MemoryPiece>& pieces) {
     std::int64_t bytes = 0;
     for (const MemoryPiece& piece : pieces) bytes += piece.bytes;
@@ -155,6 +125,7 @@ void SetFile::move(const std::vector<MemoryPiece>& pieces, std::int64_t offset, 
         case WriteCalls::collective:
             result = MPI_File_write_at_all(file_, offset, MPI_BOTTOM, 1, type.get(), &status);
             break;
+        case WriteCalls::automatic:  // was decided
         case WriteCalls::independent:
             result = MPI_File_write_at(file_, offset, MPI_BOTTOM, 1, type.get(), &status);
             break;

@@ -15,16 +15,12 @@
 #include "partition/core/master_header.hpp"
 #include "partition/core/shape.hpp"
 #include "partition/files/new_set.hpp"
+#include "partition/memory_type.hpp"
 #include "partition/options.hpp"
 #include "partition/set_writer.hpp"
 
 namespace ioweir::partition {
 
-/// Memory that goes to one place in the file, one behind the other.
-struct MemoryPiece {
-    const void* data = nullptr;
-    std::int64_t bytes = 0;
-};
 [[nodiscard]] std::int64_t total(const std::vector<MemoryPiece>& pieces);
 
 /// What the ranks of a communicator write together.

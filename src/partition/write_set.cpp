@@ -7,6 +7,11 @@
 #include "ioweir/ioweir.h"
 
 namespace ioweir::partition {
+namespace {
+
+constexpr std::int64_t large_piece_bytes = std::int64_t{64} << 10;
+
+}  // namespace
 
 WriteSet::WriteSet(std::unique_ptr<SetFile> file, const Options& options) : file_(std::move(file)), options_(options) {
     begin_blocks();
@@ -36,7 +41,7 @@ std::optional<Failure> WriteSet::write(std::int64_t field, std::int64_t part, co
     const bool brings = !mine && part >= 0;
     const std::int64_t bytes = brings ? header.bytes : 0;
     const Pending block{brings ? field : -1, part, 0};
-    if (!decided_) choose_layout(brings ? block_header_bytes + bytes : 0);
+    if (!decided_) decide(brings ? block_header_bytes + bytes : 0);
     const bool had_failed = file_->failure().has_value();
     if (options_.layout == BlockLayout::aligned)
         write_aligned(block, text, items, bytes);
@@ -54,17 +59,21 @@ std::optional<Failure> WriteSet::write(std::int64_t field, std::int64_t part, co
 }
 
 /// By what the first field tells: the rest is taken to be like it. Collective over the file's ranks. Liu et al., section 3.3: with less than a block a rank
-/// aligned writes mostly write padding.
-void WriteSet::choose_layout(std::int64_t first_bytes) {
+/// aligned writes mostly write padding. Large blocks gain nothing by going through other ranks: each lies in one piece.
+void WriteSet::decide(std::int64_t first_bytes) {
     decided_ = true;
-    if (options_.layout != BlockLayout::automatic) return;
+    if (options_.layout != BlockLayout::automatic && options_.calls != WriteCalls::automatic) return;
     std::array<std::int64_t, 2> sum{first_bytes, first_bytes > 0 ? 1 : 0};
     MPI_Allreduce(MPI_IN_PLACE, sum.data(), 2, MPI_INT64_T, MPI_SUM, file_->of_file());
     const std::int64_t a_block = sum[1] == 0 ? 0 : sum[0] / sum[1];
     const double of_rank = static_cast<double>(a_block) * static_cast<double>(file_->parts_of_file()) *
                            static_cast<double>(fields().size()) / static_cast<double>(file_->ranks_of_file());
-    options_.layout =
-        of_rank >= static_cast<double>(options_.block_bytes) ? BlockLayout::aligned : BlockLayout::unaligned;
+    if (options_.layout == BlockLayout::automatic)
+        options_.layout =
+            of_rank >= static_cast<double>(options_.block_bytes) ? BlockLayout::aligned : BlockLayout::unaligned;
+    const bool large = a_block >= large_piece_bytes || options_.layout == BlockLayout::aligned;
+    if (options_.calls == WriteCalls::automatic)
+        options_.calls = large ? WriteCalls::independent : WriteCalls::collective;
 }
 
 void WriteSet::write_unaligned(const Pending& block, const std::string& text, const void* items, std::int64_t bytes) {

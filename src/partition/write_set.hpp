@@ -40,7 +40,7 @@ private:
     };
 
     WriteSet(std::unique_ptr<SetFile> file, const Options& options);
-    void choose_layout(std::int64_t first_bytes);
+    void decide(std::int64_t first_bytes);
     void collect(const Pending& block, const std::string& text, const void* items, std::int64_t bytes);
     void write_unaligned(const Pending& block, const std::string& text, const void* items, std::int64_t bytes);
     void write_aligned(const Pending& block, const std::string& text, const void* items, std::int64_t bytes);
@@ -49,7 +49,7 @@ private:
 
     std::unique_ptr<SetFile> file_;
     Options options_;
-    bool decided_ = false;  ///< that options_.layout is not automatic any more
+    bool decided_ = false;  ///< that nothing of options_ is automatic any more
     std::string collected_;
     std::vector<Pending> pending_;
 };

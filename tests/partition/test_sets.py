@@ -91,7 +91,7 @@ def test_a_small_buffer_is_emptied_in_between(program: Program, base: str) -> No
     check_set(base, 4, 3, 1, "2")
 
 
-@pytest.mark.parametrize("calls", ["collective", "split", "independent"])
+@pytest.mark.parametrize("calls", ["collective", "split", "independent", "auto"])
 @pytest.mark.parametrize("directories", ["true", "false"])
 def test_calls_and_places_make_no_difference(program: Program, base: str, calls: str, directories: str) -> None:
     program(3, "write", base, 7, 3, "1", f"ioweir_write={calls}", f"ioweir_directories={directories}")
@@ -112,8 +112,26 @@ def test_phastas_own_files_are_read_in_either_byte_order(program: Program, base:
                 for block in blocks:
                     block.items = b"".join(block.items[i : i + size][::-1] for i in range(0, len(block.items), size))
         phasta_files.write(Path(f"{base}-dat.20.{number + 1}"), file, order)
-    out = program(4, "read", base, 20).out
-    assert out.count("of 6, 3 fields, 0 wrong") == 4, out
+    for how in ("read", "together"):
+        out = program(4, how, base, 20).out
+        assert out.count("of 6, 3 fields, 0 wrong") == 4, out
+
+
+@pytest.mark.parametrize(("readers", "files"), [(1, 3), (2, 3), (4, 1), (5, 4), (7, 2)])
+def test_ranks_read_together(program: Program, base: str, readers: int, files: int) -> None:
+    """More and fewer readers than writers, files and parts; a rank in several files, several in one, some in none."""
+    program(4, "write", base, 7, files, "ragged")  # 0 + 1 + 2 + 0 parts
+    out = program(readers, "together", base, 7).out
+    assert out.count("of 3, 3 fields, 0 wrong") == readers, out
+    assert "read: " not in out
+
+
+def test_who_asks_for_the_wrong_part_together_is_told_and_stops_nobody(program: Program, base: str) -> None:
+    program(3, "write", base, 7, 2, "2")
+    out = program(3, "together", base, 7, "wrong", code=None).out
+    said = f"rank 2: read another's: {ARGUMENT}: ioweir: a part of another rank: 1; collective reads are of "
+    assert out.count(said) == 2, out
+    assert out.count("0 wrong") == 3, out
 
 
 def test_a_set_that_is_there_is_not_touched_unasked(program: Program, base: str) -> None:

@@ -75,8 +75,12 @@ Result<PartFile::Block> PartFile::block(std::int64_t field, std::int64_t part) c
 std::optional<Error> PartFile::read(const Block& block, void* data, std::int64_t item_bytes) const {
     const std::int64_t got = file_.read(data, block.header.bytes, block.items_at);
     if (got != block.header.bytes) return cannot_read(path_, got);
-    if (header_.swapped) swap_items(static_cast<unsigned char*>(data), got, item_bytes);
+    turn(data, got, item_bytes);
     return std::nullopt;
+}
+
+void PartFile::turn(void* data, std::int64_t bytes, std::int64_t item_bytes) const {
+    if (header_.swapped) swap_items(static_cast<unsigned char*>(data), bytes, item_bytes);
 }
 
 std::optional<Error> PartFile::read_some(const Block& block, std::int64_t begin, void* data, std::int64_t bytes) const {
@@ -200,15 +204,20 @@ Result<PartFile::Block> SetReader::block(const std::string& field, std::int64_t 
     return block;
 }
 
-std::optional<Error> SetReader::read(const std::string& field, std::int64_t part, void* data, std::int64_t bytes,
-                                     std::int64_t item_bytes) {
-    const auto wanted = block(field, part);
-    if (!wanted) return wanted.error();
-    if (wanted.value().header.bytes != bytes)
+Result<PartFile::Block> SetReader::sized_block(const std::string& field, std::int64_t part, std::int64_t bytes) {
+    auto wanted = block(field, part);
+    if (wanted && wanted.value().header.bytes != bytes)
         return Error{"a block of another size",
                      "field " + field + ", part " + std::to_string(part + 1) + ": " +
                          std::to_string(wanted.value().header.bytes) + " bytes, asked for " + std::to_string(bytes),
                      "ask for its size first"};
+    return wanted;
+}
+
+std::optional<Error> SetReader::read(const std::string& field, std::int64_t part, void* data, std::int64_t bytes,
+                                     std::int64_t item_bytes) {
+    const auto wanted = sized_block(field, part, bytes);
+    if (!wanted) return wanted.error();
     const auto found = find(part);
     return found ? found.value().file->read(wanted.value(), data, item_bytes) : found.error();
 }

@@ -32,6 +32,8 @@ public:
     [[nodiscard]] Result<Block> block(std::int64_t field, std::int64_t part) const;
     /// Into `data`, of block.header.bytes; items of `item_bytes` are turned to this machine's byte order.
     [[nodiscard]] std::optional<Error> read(const Block& block, void* data, std::int64_t item_bytes) const;
+    /// Items that were read from it by other means, to this machine's byte order.
+    void turn(void* data, std::int64_t bytes, std::int64_t item_bytes) const;
     /// Bytes [begin, begin + bytes) of the items, which has them, as they are in the file.
     [[nodiscard]] std::optional<Error> read_some(const Block& block, std::int64_t begin, void* data,
                                                  std::int64_t bytes) const;
@@ -75,6 +77,8 @@ public:
     [[nodiscard]] Result<Found> find(std::int64_t part);
     /// What a block says of itself, and where it is. `part` from 0.
     [[nodiscard]] Result<PartFile::Block> block(const std::string& field, std::int64_t part);
+    /// The same, whose items have `bytes`.
+    [[nodiscard]] Result<PartFile::Block> sized_block(const std::string& field, std::int64_t part, std::int64_t bytes);
     [[nodiscard]] std::optional<Error> read(const std::string& field, std::int64_t part, void* data, std::int64_t bytes,
                                             std::int64_t item_bytes);
 

@@ -51,6 +51,7 @@ def main(what: str, base: str) -> None:
                 assert last.query("solution", part) == (8 * len(solution), [len(solution), part])
                 assert np.array_equal(last.read("solution", part, np.float64), solution)
                 assert np.array_equal(last.read("ids", part, np.int32), ids)
+                assert np.array_equal(last.read_all("ids", part, np.int32), ids)
             print(f"rank {rank} read {len(last.my_parts)} of {last.parts} parts, step {last.step}, {last.fields}")
     else:
         for call in (

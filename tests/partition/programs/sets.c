@@ -2,6 +2,7 @@
  *
  *   sets write BASE STEP FILES PARTS [key=value ...]    PARTS: how many each rank has, or "ragged": rank % 3
  *   sets read BASE STEP                                 every rank checks its share
+ *   sets together BASE STEP [wrong]                     the same by collective reads; wrong: the last rank asks for what it may not
  *   sets hand BASE FIRST LAST FILES PARTS DELEGATES [key=value ...]    the same for steps FIRST to LAST, by delegates
  *   sets wrong BASE CASE                                what a program may get wrong
  *
@@ -173,20 +174,30 @@ static int hand_over(const char* base, int64_t first, int64_t last, int64_t file
     return code;
 }
 
-static int read_set(const char* base, int64_t step) {
+static int read_set(const char* base, int64_t step, int together, int asks_wrong) {
     ioweir_set* set = NULL;
-    int64_t found_step = 0, files = 0, parts = 0, first = 0, count = 0, g;
+    int64_t found_step = 0, files = 0, parts = 0, first = 0, count = 0, most = 0, g;
     int n = 0, field, code, wrong = 0;
     code = say(ioweir_set_open(MPI_COMM_WORLD, base, step, MPI_INFO_NULL, &set), "open");
     if (code != IOWEIR_SUCCESS) return code;
     say(ioweir_set_inquire(set, &found_step, &files, &parts, &n), "inquire");
     say(ioweir_set_my_parts(set, &first, &count), "my parts");
-    for (g = first; g < first + count; ++g) {
+    MPI_Allreduce(&count, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
+    for (g = first; g < first + (together ? most : count); ++g) {
         for (field = 0; field < n_fields; ++field) {
             int64_t bytes = -1, parameters[3] = {0, 0, 0};
             int n_parameters = 3;
             const int64_t size = field == 1 ? 4 : 8;
             char data[1024], wanted[1024];
+            if (g >= first + count) {
+                say(ioweir_set_read_all(set, fields[field], IOWEIR_NO_PART, IOWEIR_INT32, 0, NULL), "read nothing");
+                continue;
+            }
+            if (asks_wrong && rank == ranks - 1 && field == 0) {
+                say(ioweir_set_read_all(set, fields[field], 1, IOWEIR_FLOAT64, 8 * items_of(0, 1), data),
+                    "read another's");
+                continue;
+            }
             code = say(ioweir_set_query(set, fields[field], g, &bytes, &n_parameters, parameters), "query");
             if (code != IOWEIR_SUCCESS) {
                 ++wrong;
@@ -202,7 +213,9 @@ static int read_set(const char* base, int64_t step) {
             memset(data, '?', sizeof data);
             memset(wanted, '?', sizeof wanted);
             fill(field, g, wanted);
-            if (say(ioweir_set_read(set, fields[field], g, type_of(field), bytes, data), "read") != IOWEIR_SUCCESS)
+            code = together ? ioweir_set_read_all(set, fields[field], g, type_of(field), bytes, data)
+                            : ioweir_set_read(set, fields[field], g, type_of(field), bytes, data);
+            if (say(code, "read") != IOWEIR_SUCCESS)
                 ++wrong;
             else if (memcmp(data, wanted, sizeof data) != 0) {
                 printf("rank %d: part %" PRId64 ": wrong items of %s\n", rank, g, fields[field]);
@@ -267,7 +280,9 @@ int main(int argc, char** argv) {
         code = hand_over(argv[2], atoll(argv[3]), atoll(argv[4]), atoll(argv[5]), argv[6], atoll(argv[7]), info);
         MPI_Info_free(&info);
     } else if (argc == 4 && strcmp(argv[1], "read") == 0) {
-        code = read_set(argv[2], atoll(argv[3]));
+        code = read_set(argv[2], atoll(argv[3]), 0, 0);
+    } else if (argc >= 4 && strcmp(argv[1], "together") == 0) {
+        code = read_set(argv[2], atoll(argv[3]), 1, argc == 5);
     } else if (argc == 4 && strcmp(argv[1], "wrong") == 0) {
         code = wrong_calls(argv[2], argv[3]);
     }

@@ -364,54 +364,29 @@ TEST(Container, ALogGoesOnOnAnotherTarget) {
 
 /// What is on its way is bounded where somebody watches, and its time is the target's.
 TEST(Container, ALogThatIsWatchedIsOnlySoFarAheadOfItsTarget) {
-    class Slow final : public storage::Backend {
-    public:
-        std::int64_t begun = 0, waited = 0, most = 0;
-        storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
-            return posix_.attempt_open(path, flags, mode);
-        }
-        int attempt_close(int descriptor) override { return posix_.attempt_close(descriptor); }
-        std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
-            return posix_.attempt_write(descriptor, pieces, count, offset);
-        }
-        std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
-            return posix_.attempt_read(descriptor, pieces, count, offset);
-        }
-        int attempt_flush(int, std::int64_t bytes, std::int64_t) override {
-            ::usleep(30'000);
-            waited += bytes;
-            return 0;
-        }
-        void begin_flush(int, std::int64_t bytes, std::int64_t) override {
-            begun += bytes;
-            most = std::max(most, begun - waited);
-        }
-
-    private:
-        storage::PosixBackend posix_;
-    };
     for (const bool watches : {false, true}) {
         Place place(Shape{0, Shape::Kind::log});
         const std::string target = place.folder + "/t0", mib(std::size_t{1} << 20, 'm');
         fs::create_directory(target);
-        Slow slow;
+        FlushRecorder slow;
+        slow.flush_time = std::chrono::milliseconds(30);
         const Role role{false, true, 0, 0, place.begin(), target};
         auto writer = Container::open(slow, place.clock, place.directory, role).take();
         if (watches) writer->watch_work();
         for (int i = 0; i < 12; ++i)
             ASSERT_EQ(writer->write_at(-1, mib.data(), std::ssize(mib), i * std::ssize(mib)).error, 0);
-        EXPECT_EQ(slow.begun, 12 << 20);
+        EXPECT_EQ(slow.begun_bytes, 12 << 20);
         const auto work = writer->take_work();
         if (!watches) {
-            EXPECT_EQ(slow.waited, 0);
+            EXPECT_EQ(slow.waited_bytes, 0);
             EXPECT_TRUE(work.empty());
             continue;
         }
-        EXPECT_LE(slow.most, 8 << 20) << "200 ms are less than 7 MiB, and one more";
-        EXPECT_GT(slow.waited, 0);
+        EXPECT_LE(slow.most_ahead_bytes, 8 << 20) << "200 ms are less than 7 MiB, and one more";
+        EXPECT_GT(slow.waited_bytes, 0);
         ASSERT_EQ(work.size(), 1U);
         EXPECT_EQ(work[0].bytes, 12 << 20);
-        EXPECT_GE(work[0].ns, slow.waited / (1 << 20) * 30'000'000);
+        EXPECT_GE(work[0].ns, slow.waited_bytes / (1 << 20) * 30'000'000);
         EXPECT_EQ(writer->take_work()[0].bytes, 0);
     }
 }

@@ -108,36 +108,6 @@ TEST(Subfiles, HoldTheirStripesBehindTheirNames) {
     EXPECT_EQ(described.part_paths, written.subfiles.paths);
 }
 
-/// Records what is begun, and takes its time where it is waited for.
-class FlushRecorder final : public storage::Backend {
-public:
-    struct Begun {
-        std::int64_t bytes, offset;
-        friend bool operator==(const Begun&, const Begun&) = default;
-    };
-    std::vector<Begun> begun;
-    std::chrono::milliseconds flush_time{0};
-
-    storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
-        return posix_.attempt_open(path, flags, mode);
-    }
-    int attempt_close(int descriptor) override { return posix_.attempt_close(descriptor); }
-    std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
-        return posix_.attempt_write(descriptor, pieces, count, offset);
-    }
-    std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
-        return posix_.attempt_read(descriptor, pieces, count, offset);
-    }
-    int attempt_flush(int, std::int64_t, std::int64_t) override {
-        if (flush_time.count() > 0) std::this_thread::sleep_for(flush_time);
-        return 0;
-    }
-    void begin_flush(int, std::int64_t bytes, std::int64_t offset) override { begun.push_back({bytes, offset}); }
-
-private:
-    storage::PosixBackend posix_;
-};
-
 constexpr std::int64_t large_stripe = 128 << 10;
 
 /// Two subfiles with large stripes, each in a directory of its own or both in the container's.

@@ -4,11 +4,16 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "container/container.hpp"
 #include "container/generations.hpp"
@@ -69,6 +74,42 @@ struct Place {
     std::string folder, path;
     Stub stub;
     Directory directory;
+};
+
+/// Records which flushes are begun and which are waited for, and takes its time with these.
+class FlushRecorder final : public storage::Backend {
+public:
+    struct Begun {
+        std::int64_t bytes, offset;
+        friend bool operator==(const Begun&, const Begun&) = default;
+    };
+    std::vector<Begun> begun;
+    std::int64_t begun_bytes = 0, waited_bytes = 0, most_ahead_bytes = 0;
+    std::chrono::milliseconds flush_time{0};
+
+    storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
+        return posix_.attempt_open(path, flags, mode);
+    }
+    int attempt_close(int descriptor) override { return posix_.attempt_close(descriptor); }
+    std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
+        return posix_.attempt_write(descriptor, pieces, count, offset);
+    }
+    std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
+        return posix_.attempt_read(descriptor, pieces, count, offset);
+    }
+    int attempt_flush(int, std::int64_t bytes, std::int64_t) override {
+        if (flush_time.count() > 0) std::this_thread::sleep_for(flush_time);
+        waited_bytes += bytes;
+        return 0;
+    }
+    void begin_flush(int, std::int64_t bytes, std::int64_t offset) override {
+        begun.push_back({bytes, offset});
+        begun_bytes += bytes;
+        most_ahead_bytes = std::max(most_ahead_bytes, begun_bytes - waited_bytes);
+    }
+
+private:
+    storage::PosixBackend posix_;
 };
 
 inline std::string read_all(Container& container, std::int64_t bytes) {

@@ -7,25 +7,18 @@
 #include <utility>
 #include <vector>
 
+#include "ncsub/testing.hpp"
+
 namespace ioweir::ncsub {
 namespace {
 
-using Numbers = std::vector<std::int64_t>;
-
 /// Places of a request's elements in bytes, in their order.
 void add_places(const Linear& array, const Request& request, Numbers& places) {
-    const std::int64_t all = elements_of(request);
-    for (std::int64_t place = 0; place < all; ++place) {
-        Numbers at(request.count.size());
-        std::int64_t rest = place;
-        for (std::size_t d = at.size(); d-- > 0;) {
-            at[d] = request.start[d] + rest % request.count[d] * request.stride[d];
-            rest /= request.count[d];
-        }
+    for_each_element(request, [&](const Numbers& at, std::size_t) {
         std::int64_t element = 0;
         for (std::size_t d = array.record ? 1 : 0; d < at.size(); ++d) element = element * array.lengths[d] + at[d];
         places.push_back(element * array.element_bytes + (array.record ? at[0] * array.record_bytes : 0));
-    }
+    });
 }
 
 TEST(Runs, RowsBecomeOneRequest) {

@@ -12,11 +12,10 @@
 #include <vector>
 
 #include "ncsub/partition.hpp"
+#include "ncsub/testing.hpp"
 
 namespace ioweir::ncsub {
 namespace {
-
-using Numbers = std::vector<std::int64_t>;
 
 TEST(Split, StridesKeepTheirPhase) {
     // Elements 0, 3, 6, 9 of 10, in parts of 5: 0 and 3 of the first, and 1 and 4 of the second.
@@ -45,21 +44,6 @@ TEST(Split, ThePapersExample) {
 TEST(Split, NothingOfNothing) {
     EXPECT_TRUE(split({{3, 0}, {2, 0}, {1, 1}}, 0, boundaries_of(10, 3)).empty());
     EXPECT_TRUE(split({{10}, {0}, {1}}, 0, boundaries_of(10, 3)).empty()) << "a start at the end";
-}
-
-/// Calls visit(indices, place in the packed buffer) for every element.
-template <typename Visit>
-void for_each_element(const Request& request, Visit&& visit) {
-    const std::int64_t all = elements_of(request);
-    for (std::int64_t place = 0; place < all; ++place) {
-        Numbers at(request.count.size());
-        std::int64_t rest = place;
-        for (std::size_t d = at.size(); d-- > 0;) {
-            at[d] = request.start[d] + rest % request.count[d] * request.stride[d];
-            rest /= request.count[d];
-        }
-        visit(at, static_cast<std::size_t>(place));
-    }
 }
 
 struct Case {

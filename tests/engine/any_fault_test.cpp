@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fault_case.hpp"
+#include "mapped_world.hpp"
 #include "mpi_cases/random.hpp"
 
 namespace ioweir {
@@ -24,7 +25,7 @@ using storage::Fault;
 using storage::FaultKind;
 
 // Buffers of a few pieces each, so that a call of some hundred bytes takes several rounds.
-constexpr const char* plan_text = R"(
+constexpr const char* further_rules = R"(
 [[file]]
 match = "*.direct"
 writers = "everyone"
@@ -89,38 +90,6 @@ visibility = "sync"
 match = "*.grouped"
 mapping = "grouped:2"
 visibility = "sync"
-
-[[file]]
-match = "*.gathered"
-mapping = "grouped:2"
-writers = "aggregators:1"
-buffer = 64
-visibility = "sync"
-
-[[file]]
-match = "*.log"
-mapping = "log"
-visibility = "sync"
-
-[[file]]
-match = "*.collected"
-mapping = "log"
-writers = "aggregators:2"
-buffer = 64
-visibility = "sync"
-
-[[file]]
-match = "*.dealt"
-mapping = "subfiles:3"
-stripe = { size = 32 }
-
-[[file]]
-match = "*.striped"
-mapping = "subfiles:2"
-writers = "aggregators:2"
-domains = "cyclic"
-buffer = 64
-stripe = { size = 32 }
 )";
 
 const char* const ways[] = {"direct", "even",    "all",   "aligned", "cyclic",
@@ -147,7 +116,7 @@ bool writes_for(const std::string& way, int writer, int rank) {
     return way == "gathered" ? group(writer) == group(rank) : writer == rank;
 }
 
-[[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
+[[maybe_unused]] const testing::Environment* const registered = add_world(std::string(plan_of_parts) + further_rules);
 
 struct Kind {
     FaultKind kind;

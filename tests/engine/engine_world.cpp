@@ -35,7 +35,7 @@ namespace {
 
 class EnvironmentWithEngine : public testing::Environment {
 public:
-    EnvironmentWithEngine(const char* plan_text, bool verify) : plan_text_(plan_text), verify_(verify) {}
+    EnvironmentWithEngine(std::string plan_text, bool verify) : plan_text_(std::move(plan_text)), verify_(verify) {}
 
     void SetUp() override {
         world = new World;
@@ -71,14 +71,14 @@ public:
     }
 
 private:
-    const char* plan_text_;
+    std::string plan_text_;
     bool verify_;
     std::optional<TemporaryFolder> folder_;  // of rank 0, for all ranks
 };
 
 }  // namespace
 
-testing::Environment* add_world(const char* plan_text, bool verify) {
+testing::Environment* add_world(const std::string& plan_text, bool verify) {
     return testing::AddGlobalTestEnvironment(new EnvironmentWithEngine(plan_text, verify));
 }
 

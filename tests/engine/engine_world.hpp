@@ -145,7 +145,7 @@ extern World* world;
 
 /// Makes the world before the first test, with this plan, and takes it down after the last. For a global constant. `verify`: files are
 /// compared with what was written, for which checksums are kept in memory.
-testing::Environment* add_world(const char* plan_text, bool verify = true);
+testing::Environment* add_world(const std::string& plan_text, bool verify = true);
 
 cases::IoCalls calls_of(const mpi::FileCalls& table);
 

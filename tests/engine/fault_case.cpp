@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "container/merge.hpp"
+#include "mapped_world.hpp"
 #include "mpi_cases/random.hpp"
 
 namespace ioweir {
@@ -58,11 +59,6 @@ std::string FaultTest::whole_file() {
 }
 
 namespace {
-
-bool is_container(const std::string& path) {
-    const auto stub = container::read_stub(path);
-    return stub.ok() && stub.value().has_value();
-}
 
 void write_through_the_engine(const std::string& path, const std::string& text) {
     MPI_File file = MPI_FILE_NULL;

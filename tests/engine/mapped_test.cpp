@@ -25,24 +25,7 @@ using cases::IoCalls;
 using cases::Level;
 using storage::FaultKind;
 
-constexpr const char* plan_text = R"(
-[[file]]
-match = "*.two"
-mapping = "grouped:2"
-visibility = "sync"
-
-[[file]]
-match = "*.each"
-mapping = "grouped:99"
-visibility = "sync"
-
-[[file]]
-match = "*.gathered"
-mapping = "grouped:2"
-writers = "aggregators:1"
-buffer = 96
-visibility = "sync"
-
+constexpr const char* further_rules = R"(
 [[file]]
 match = "*.ordered"
 mapping = "grouped:3"
@@ -52,31 +35,6 @@ order = "contention-free"
 buffer = 192
 stripe = { size = 64, count = 2 }
 visibility = "sync"
-
-[[file]]
-match = "*.log"
-mapping = "log"
-order = "arrival"
-visibility = "sync"
-
-[[file]]
-match = "*.collected"
-mapping = "log"
-writers = "aggregators:2"
-buffer = 96
-visibility = "sync"
-
-[[file]]
-match = "*.dealt"
-mapping = "subfiles:3"
-stripe = { size = 64 }
-
-[[file]]
-match = "*.striped"
-mapping = "subfiles:2"
-writers = "aggregators:2"
-domains = "cyclic"
-stripe = { size = 96 }
 
 [[file]]
 match = "*.chosen"
@@ -98,7 +56,7 @@ mapping = "grouped:2"
 const char* const strategies[] = {"two",     "log",   "each",    "gathered", "collected",
                                   "ordered", "dealt", "striped", "chosen",   "taken"};
 
-[[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
+[[maybe_unused]] const testing::Environment* const registered = add_world(std::string(plan_of_parts) + further_rules);
 
 /// The engine's calls; what the last close of a case leaves is merged, so that the case can judge the file.
 struct Merging {

@@ -13,6 +13,53 @@
 
 namespace ioweir {
 
+/// Plan rules for files in several parts, one for each ending; a plan is this text and a test's own rules. Sizes are so small that a few
+/// bytes of each rank are several rounds and several stripes.
+inline constexpr const char* plan_of_parts = R"(
+[[file]]
+match = "*.two"
+mapping = "grouped:2"
+visibility = "sync"
+
+[[file]]
+match = "*.each"
+mapping = "grouped:99"
+visibility = "sync"
+
+[[file]]
+match = "*.gathered"
+mapping = "grouped:2"
+writers = "aggregators:1"
+buffer = 64
+visibility = "sync"
+
+[[file]]
+match = "*.log"
+mapping = "log"
+order = "arrival"
+visibility = "sync"
+
+[[file]]
+match = "*.collected"
+mapping = "log"
+writers = "aggregators:2"
+buffer = 64
+visibility = "sync"
+
+[[file]]
+match = "*.dealt"
+mapping = "subfiles:3"
+stripe = { size = 32 }
+
+[[file]]
+match = "*.striped"
+mapping = "subfiles:2"
+writers = "aggregators:2"
+domains = "cyclic"
+buffer = 64
+stripe = { size = 32 }
+)";
+
 inline bool is_container(const std::string& path) {
     const auto stub = container::read_stub(path);
     return stub.ok() && stub.value().has_value();

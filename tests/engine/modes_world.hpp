@@ -16,7 +16,7 @@
 
 namespace ioweir {
 
-/// Endings of files, by the plan in shared_pointer_test.cpp.
+/// Endings of files, by plan_of_parts.
 inline const char* const ways[] = {"two", "each", "gathered", "log", "collected", "dealt", "striped"};
 
 /// What a rank saw: compared between two runs.

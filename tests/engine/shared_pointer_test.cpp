@@ -16,51 +16,8 @@
 namespace ioweir {
 namespace {
 
-constexpr const char* plan_text = R"(
-[[file]]
-match = "*.two"
-mapping = "grouped:2"
-visibility = "sync"
-
-[[file]]
-match = "*.each"
-mapping = "grouped:99"
-visibility = "sync"
-
-[[file]]
-match = "*.gathered"
-mapping = "grouped:2"
-writers = "aggregators:1"
-buffer = 96
-visibility = "sync"
-
-[[file]]
-match = "*.log"
-mapping = "log"
-visibility = "sync"
-
-[[file]]
-match = "*.collected"
-mapping = "log"
-writers = "aggregators:2"
-buffer = 96
-visibility = "sync"
-
-[[file]]
-match = "*.dealt"
-mapping = "subfiles:3"
-stripe = { size = 64 }
-
-[[file]]
-match = "*.striped"
-mapping = "subfiles:2"
-writers = "aggregators:2"
-domains = "cyclic"
-stripe = { size = 96 }
-)";
-
 // Not verified: what ranks write over each other in atomic mode has an order that verification does not know.
-[[maybe_unused]] const testing::Environment* const registered = add_world(plan_text, false);
+[[maybe_unused]] const testing::Environment* const registered = add_world(plan_of_parts, false);
 
 constexpr char native[] = "native";
 

@@ -15,39 +15,17 @@
 namespace ioweir {
 namespace {
 
-constexpr const char* plan_text = R"(
+constexpr const char* further_rules = R"(
 [[file]]
-match = "*.two"
-mapping = "grouped:2"
-visibility = "sync"
-
-[[file]]
-match = "*.each"
-mapping = "grouped:99"
-visibility = "sync"
-
-[[file]]
-match = "*.gathered"
-mapping = "grouped:2"
-writers = "aggregators:1"
-buffer = 96
-visibility = "sync"
-
-[[file]]
-match = "*.log"
-mapping = "log"
-visibility = "sync"
-
-[[file]]
-match = "*.dealt"
+match = "*.fine"
 mapping = "subfiles:3"
 stripe = { size = 4 }
 )";
 
-const char* const names[] = {"file.two", "file.each", "file.gathered", "file.log", "file.dealt"};
+const char* const names[] = {"file.two", "file.each", "file.gathered", "file.log", "file.fine"};
 
 // Not verified: a handle of one rank alone cannot know what others have written over its bytes.
-[[maybe_unused]] const testing::Environment* const registered = add_world(plan_text, false);
+[[maybe_unused]] const testing::Environment* const registered = add_world(std::string(plan_of_parts) + further_rules, false);
 
 class TwoHandlesTest : public MappedTest {
 protected:

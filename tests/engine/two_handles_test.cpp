@@ -25,7 +25,8 @@ stripe = { size = 4 }
 const char* const names[] = {"file.two", "file.each", "file.gathered", "file.log", "file.fine"};
 
 // Not verified: a handle of one rank alone cannot know what others have written over its bytes.
-[[maybe_unused]] const testing::Environment* const registered = add_world(std::string(plan_of_parts) + further_rules, false);
+[[maybe_unused]] const testing::Environment* const registered =
+    add_world(std::string(plan_of_parts) + further_rules, false);
 
 class TwoHandlesTest : public MappedTest {
 protected:

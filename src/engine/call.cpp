@@ -76,7 +76,7 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
     MPI_Offset position = call.offset;
     // In a view without data the pointer stands still; ROMIO would divide by its size.
     if (!call.explicit_offset && handle.view_bytes == 0) position = 0;
-    if (!call.explicit_offset && handle.view_bytes > 0 && PMPI_File_get_position(call.fh, &position) != MPI_SUCCESS)
+    if (!call.explicit_offset && handle.view_bytes > 0 && position_of(handle, call.fh, position) != MPI_SUCCESS)
         return alone("no file position");
     decision.position_etypes = position;
     if (__builtin_mul_overflow(size, call.count, &decision.bytes) ||
@@ -132,7 +132,7 @@ Outcome move_alone(Engine& engine, Handle& handle, const Call& call, const Decis
 int finish(Handle& handle, const Call& call, const Decision& decision, const Outcome& outcome) {
     if (!call.explicit_offset && handle.view_bytes > 0) {
         // By the amount asked for, also at the end of the file (MPI 4.0, section 14.4.3).
-        PMPI_File_seek(call.fh, decision.position_etypes + decision.bytes / handle.view.etype_bytes, MPI_SEEK_SET);
+        set_position(handle, call.fh, decision.position_etypes + decision.bytes / handle.view.etype_bytes);
     }
     if (call.status != MPI_STATUS_IGNORE) {
         PMPI_Status_set_elements_x(call.status, MPI_BYTE, outcome.bytes);

@@ -118,6 +118,7 @@ void install(const FileCalls& below, FileCalls& hooks, Options options, Host hos
     hook_split_collectives(below, hooks);
     hook_nonblocking_calls(below, hooks);
     hook_sizes(below, hooks);
+    hook_positions(below, hooks);
     using F = FileCalls;
     put<&F::File_read_at, &F::File_read_at>(below, hooks);
     put<&F::File_read_at_c, &F::File_read_at_c>(below, hooks);

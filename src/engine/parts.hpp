@@ -97,6 +97,11 @@ void retire_behind(Engine& engine);
 
 // sizes.cpp: MPI_File_set_size and whatever could observe that it waits.
 void hook_sizes(const mpi::FileCalls& below, mpi::FileCalls& hooks);
+
+// position.cpp: where this rank's individual pointer stands, in etypes of the view. MPI error codes; no error handler is called.
+[[nodiscard]] int position_of(const Handle& handle, MPI_File fh, MPI_Offset& etypes);
+int set_position(Handle& handle, MPI_File fh, MPI_Offset etypes);
+void hook_positions(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 /// Writes what waits for write-behind, then gives the file the length that a handle has said. True if there was one. Needs no other
 /// rank.
 bool settle_size(Engine& engine, FileState& file);

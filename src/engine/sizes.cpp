@@ -128,7 +128,14 @@ int hook_seek(MPI_File fh, MPI_Offset offset, int whence) {
         mapped && mapped->container && whence == MPI_SEEK_END) {
         const std::int64_t bytes = container_size(*engine(), *mapped);
         if (bytes < 0) return raise(fh, MPI_ERR_IO);
-        return engine()->below.File_seek(fh, container_end(*mapped, bytes) + offset, MPI_SEEK_SET);
+        const MPI_Offset end = container_end(*mapped, bytes) + offset;
+        if (mapped->own_pointer >= 0) return raise(fh, set_position(*mapped, fh, end));
+        return engine()->below.File_seek(fh, end, MPI_SEEK_SET);
+    }
+    if (const std::shared_ptr<Handle> handle = engine()->find(fh); handle && handle->own_pointer >= 0) {
+        if (whence != MPI_SEEK_SET && whence != MPI_SEEK_CUR) return raise(fh, MPI_ERR_ARG);
+        const MPI_Offset from = whence == MPI_SEEK_CUR ? handle->own_pointer.load() : 0;
+        return raise(fh, set_position(*handle, fh, from + offset));
     }
     if (whence == MPI_SEEK_END) settle(fh);
     return engine()->below.File_seek(fh, offset, whence);

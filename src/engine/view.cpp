@@ -140,7 +140,8 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
                                                 : "MPI_File_set_view failed";
     Verdict verdict = refusal.empty() ? Verdict::followed : Verdict::left;
     // In sequential mode there is none.
-    if (refusal.empty() && followed.bytes > 0 && !handle->sequential && !pointer_is_right(fh)) {
+    const bool right = !refusal.empty() || followed.bytes == 0 || handle->sequential || pointer_is_right(fh);
+    if (!right && !handle->container) {
         verdict = Verdict::wrong_pointer;
         refusal = "a view in which the MPI library's file pointer is wrong";
     }
@@ -160,6 +161,7 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
         handle->external32 = followed.external32;
         handle->view_piece_bytes = piece_bytes;
     }
+    handle->own_pointer = right || !handle->container || !refusal.empty() ? -1 : 0;
     for (Subgroup& subgroup : handle->subgroup) subgroup.calls_left = 0;  // all ranks look at their requests again
     handle->view_refusal = refusal;
     if (handle->shared_pointer) handle->shared_pointer->begin_view();

@@ -212,6 +212,56 @@ TEST_F(MappedTest, WhatTheLibraryWouldHaveToDoIsRefused) {
     remove_container(path);
 }
 
+// ROMIO's own pointer is wrong where a filetype has data below its lower bound; a container's calls cannot be left to the library.
+TEST_F(MappedTest, PointersAreRightInAViewWithDataBelowTheLowerBound) {
+    MPI_Datatype tile;
+    MPI_Type_create_resized(MPI_INT, sizeof(int), static_cast<MPI_Aint>(sizeof(int)) * 3 * world->ranks, &tile);
+    MPI_Type_commit(&tile);
+    for (const char* const name : {"file.two", "file.log", "file.striped"}) {
+        SCOPED_TRACE(name);
+        const std::string path = world->path(name);
+        MPI_File file = open(world->engine, path);
+        EXPECT_EQ(calls_.File_set_view(file, static_cast<MPI_Offset>(sizeof(int)) * 3 * world->rank, MPI_INT, tile,
+                                       "native", MPI_INFO_NULL),
+                  MPI_SUCCESS);
+        const auto expect_at = [&](MPI_Offset expected) {
+            MPI_Offset position = -2;
+            EXPECT_EQ(calls_.File_get_position(file, &position), MPI_SUCCESS);
+            EXPECT_EQ(position, expected);
+        };
+        const std::vector<int> data{10 * world->rank + 1, 10 * world->rank + 2, 10 * world->rank + 3};
+        expect_at(0);
+        EXPECT_EQ(calls_.File_write(file, data.data(), 1, MPI_INT, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        expect_at(1);
+        EXPECT_EQ(calls_.File_write_all(file, &data[1], 2, MPI_INT, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        expect_at(3);
+        EXPECT_EQ(calls_.File_seek(file, -2, MPI_SEEK_CUR), MPI_SUCCESS);
+        std::vector<int> back(2, 0);
+        EXPECT_EQ(calls_.File_read(file, back.data(), 2, MPI_INT, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(back, (std::vector<int>{data[1], data[2]}));
+        EXPECT_NE(calls_.File_seek(file, -1, MPI_SEEK_SET), MPI_SUCCESS);
+        expect_at(3);
+        EXPECT_EQ(calls_.File_sync(file), MPI_SUCCESS);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        EXPECT_EQ(calls_.File_seek(file, -1, MPI_SEEK_END), MPI_SUCCESS);
+        EXPECT_EQ(calls_.File_read_all(file, back.data(), 1, MPI_INT, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(back[0], data[2]);
+        // In an ordinary view the library's is right again.
+        EXPECT_EQ(calls_.File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), MPI_SUCCESS);
+        expect_at(0);
+        std::vector<int> all(static_cast<std::size_t>(9 * world->ranks - 2), -1);
+        EXPECT_EQ(calls_.File_read(file, all.data(), static_cast<int>(all.size()), MPI_INT, MPI_STATUS_IGNORE),
+                  MPI_SUCCESS);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const std::size_t each = static_cast<std::size_t>(world->ranks), piece = i / 3;
+            EXPECT_EQ(all[i], i % 3 == 0 ? static_cast<int>(10 * (piece % each) + piece / each + 1) : 0) << i;
+        }
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        remove_container(path);
+    }
+    MPI_Type_free(&tile);
+}
+
 TEST_F(MappedTest, ReadAndWriteNeedsThePlansWord) {
     const std::string path = world->path("file.usual");
     MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR);

@@ -27,7 +27,7 @@ from conformance_plans import BY_HINTS, BY_STRIPES, UNDEFINED_BYTES, has_stripes
 from conformance_suites import DATA
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from conformance_suites import Case
 
@@ -204,13 +204,23 @@ def _run(case: Case, scratch: Path, options: Sequence[str] | None) -> Ending:
 
 def _merge_containers(directory: Path) -> str:
     """Makes ordinary files of those that a plan has divided. What went wrong, for the output to differ."""
+    # The parts of a netCDF file whose arrays lie in subfiles may be containers themselves.
+    return _merge_where(_is_container, directory) + _merge_where(_has_subfiles, directory)
+
+
+def _is_container(path: Path) -> bool:
+    copy_of_stub = path.name == "about" and path.parent.name.startswith(".ioweir-")
+    return not copy_of_stub and path.read_bytes().startswith(b"ioweir container ")
+
+
+def _has_subfiles(path: Path) -> bool:
+    return path.with_name(f"{path.name}.subfile_0.nc").exists()
+
+
+def _merge_where(divided: Callable[[Path], bool], directory: Path) -> str:
     wrong = ""
     for path in sorted(directory.rglob("*")):
-        if path.name == "about" and path.parent.name.startswith(".ioweir-"):
-            continue  # a container's own copy of its stub
-        # A container, or a netCDF file whose arrays lie in subfiles.
-        divided = path.with_name(f"{path.name}.subfile_0.nc").exists()
-        if path.is_file() and (divided or path.read_bytes().startswith(b"ioweir container ")):
+        if path.is_file() and divided(path):
             merged = subprocess.run(
                 [sys.executable, "-m", "ioweir", "merge", str(path)], capture_output=True, text=True, check=False
             )

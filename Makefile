@@ -17,10 +17,12 @@
 #                   RECORD=1 writes docs/results/contention.md, QUICK=1 takes two minutes; DEVICES=1 on loop devices (root)
 #   make bench-targets  storage targets: whether probing chooses the right ones, what it costs, and what programs have of it (a quarter
 #                   of an hour; devices need root); RECORD=1 writes docs/results/targets.md, QUICK=1 takes two minutes
+#   make bench-partition  checkpoints of partitioned solvers: by all ranks and handed over, against a file per process and one plain file (half an
+#                   hour on 2 quiet processors; the slow device needs root); RECORD=1 writes docs/results/partition.md, QUICK=1 takes two minutes
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
-#   make fuzz SECONDS=60          libFuzzer on the trace reader (needs clang)
+#   make fuzz SECONDS=60          libFuzzer on the trace reader and on the readers of partitioned files, SECONDS each (needs clang)
 #   make clean      removes what was built, not .venv         make deps      only the Debian packages of `packages`
 # JOBS limits parallel compilation (default: the number of processors), PYTHON chooses the interpreter of .venv.
 
@@ -30,7 +32,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-tracer bench-engine bench-pieces bench-contention bench-targets test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -109,6 +111,9 @@ bench-contention: package build-bench
 
 bench-targets: package build-bench
 	@$(PY) bench/bench_targets.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/targets.md)
+
+bench-partition: package build-bench
+	@$(PY) bench/bench_partition.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/partition.md) $(ARGS)
 
 lint: venv
 	@tools/lint.sh

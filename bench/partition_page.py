@@ -1,0 +1,224 @@
+"""The page of `make bench-partition`: tables, bars that are met or missed, and charts of speed against files."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+import pairs
+from ioweir.units import size
+from partition_runs import LOOP_MS, LOOP_STEPS, OWN, SHARED, TOTAL, Handed, Results, Storage, Way
+
+PERCEIVED_BAR, LOOP_BAR, SYNC_BAR = 0.8, 1.02, 0.95
+CALLS = {"auto": "write_at (auto)", "collective": "write_at_all", "split": "write_at_all_begin, _end"}
+COLOURS = ("#1a66b3", "#cc6600", "#2b8a3e", "#9c36b5", "#c92a2a", "#495057", "#0b7285")
+
+
+def verdict(met: bool) -> str:
+    """A cell."""
+    return "met" if met else "**missed**"
+
+
+def chart(title: str, unit: str, lines: Mapping[str, Mapping[int, float]]) -> str:
+    """Speed against the number of files, each power of two a step; a line for each series."""
+    width, height, left, bottom, top = 760, 380, 60, 330, 40
+    files = sorted({count for points in lines.values() for count in points})
+    most = max(value for points in lines.values() for value in points.values()) * 1.1
+
+    def x(count: int) -> float:
+        return left + 30 + files.index(count) * (width - left - 230) / max(1, len(files) - 1)
+
+    def y(value: float) -> float:
+        return bottom - value / most * (bottom - top)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        'font-family="sans-serif" font-size="12">',
+        f"<title>{title}</title>",
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        f'<text x="10" y="20" font-size="14" font-weight="bold">{title}, {unit}</text>',
+        f'<line x1="{left}" y1="{bottom}" x2="{width - 180}" y2="{bottom}" stroke="#444444"/>',
+        f'<line x1="{left}" y1="{top}" x2="{left}" y2="{bottom}" stroke="#444444"/>',
+        f'<text x="{width // 2 - 60}" y="{height - 12}">number of files</text>',
+    ]
+    parts += [f'<text x="{x(count):.0f}" y="{bottom + 18}" text-anchor="middle">{count}</text>' for count in files]
+    for tick in range(5):
+        value = most * tick / 4
+        parts.append(f'<text x="{left - 6}" y="{y(value) + 4:.0f}" text-anchor="end">{value:.4g}</text>')
+    for number, (name, points) in enumerate(lines.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        places = " ".join(f"{x(count):.1f},{y(value):.1f}" for count, value in sorted(points.items()))
+        parts.append(f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [
+            f'<circle cx="{x(count):.1f}" cy="{y(value):.1f}" r="3.5" fill="{colour}"/>'
+            for count, value in points.items()
+        ]
+        parts.append(f'<text x="{width - 170}" y="{top + 18 * number + 12}" fill="{colour}">{name}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def sync_chart(storage: Storage) -> str:
+    """The paper's figure 4, with 1PFPP at as many files as ranks."""
+    lines: dict[str, dict[int, float]] = {}
+    for way in storage.speeds:
+        if way.name == "syncIO" and way.layout == "unaligned" and way.calls == "auto":
+            lines.setdefault(f"{way.ranks} ranks", {})[way.files] = storage.speed(way)
+        elif way.name == OWN:
+            lines.setdefault("a file per process", {})[way.ranks] = storage.speed(way)
+    return chart(f"syncIO, {storage.name}", "MiB/s", lines)
+
+
+def modes_chart(results: Results) -> str:
+    """The paper's figure 10."""
+    lines = {
+        name: {files: statistics.median(speeds) for files, speeds in points.items()}
+        for name, points in results.modes.items()
+    }
+    return chart("rbIO by mode, slow device", "MiB/s", lines)
+
+
+def ratio(storage: Storage, way: Way) -> pairs.Interval:
+    """Over 1PFPP, within rounds."""
+    own = storage.speeds[Way(OWN, way.ranks)]
+    return pairs.median_interval([a / b for a, b in zip(storage.speeds[way], own, strict=True)])
+
+
+def sync_lines(storage: Storage) -> list[str]:
+    """The table of one storage."""
+    lines = [
+        f"### {storage.name[0].upper()}{storage.name[1:]}",
+        "",
+        "| ranks | way | files | MiB/s, useful | with padding | over a file per process [95 %] |",
+        "|---|---|---|---|---|---|",
+    ]
+    titles = {OWN: "a file per process (POSIX)", SHARED: "one plain MPI-IO file"}
+    for way in storage.speeds:
+        title = titles.get(way.name, f"syncIO, {way.layout}, {CALLS[way.calls]}")
+        files = way.files or (way.ranks if way.name == OWN else 1)
+        speed = storage.speed(way)
+        lines.append(
+            f"| {way.ranks} | {title} | {files} | {speed:.1f} | {speed * (1 + storage.padded[way]):.1f} | "
+            f"{ratio(storage, way).text(2)} |"
+        )
+    return [*lines, ""]
+
+
+def eighths(storage: Storage) -> list[Way]:
+    """syncIO with an eighth of the files that a file per process has."""
+    return [
+        way for way in storage.speeds
+        if way.name == "syncIO" and (way.layout, way.calls) == ("unaligned", "auto") and way.files * 8 == way.ranks
+    ]  # fmt: skip
+
+
+def handed_lines(handed: Sequence[Handed]) -> list[str]:
+    """Perceived speed and the loop."""
+    lines = [
+        "| delegates | ranks | bytes a worker and checkpoint | perceived, GiB/s | over memcpy [95 %] | "
+        "loop with over without checkpoints [95 %] | over memcpy, processor time | loop, processor time |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for one in handed:
+        lines.append(
+            f"| {one.title} | {one.ranks} | {size(one.bytes_per_checkpoint)} | "
+            f"{statistics.median(one.gib_per_s):.2f} | "
+            f"{pairs.median_interval(one.perceived).text(2)} | {pairs.median_interval(one.slowdown).text(3)} | "
+            f"{pairs.median_interval(one.perceived_processor).text(2)} | "
+            f"{pairs.median_interval(one.slowdown_processor).text(3)} |"
+        )
+    return [*lines, ""]
+
+
+def bars(results: Results) -> list[tuple[str, str, bool]]:
+    """What must hold, what was found, and whether it does."""
+    found = []
+    for one in results.handed:
+        if "more ranks" in one.title:
+            continue
+        fits = one.ranks + (1 if "thread" in one.title else 0) <= results.processors
+        for clock, perceived, slowdown in (
+            ("", one.perceived, one.slowdown),
+            (", processor time", one.perceived_processor, one.slowdown_processor),
+        ):
+            value = pairs.median(perceived)
+            bar = f"rbIO, {one.title}: perceived over memcpy{clock} >= {PERCEIVED_BAR}"
+            found.append((bar, f"{value:.2f}", value >= PERCEIVED_BAR))
+            value = pairs.median(slowdown)
+            bar = f"rbIO, {one.title}: the loop with checkpoints{clock} <= {LOOP_BAR}"
+            if fits:
+                found.append((bar, f"{value:.3f}", value <= LOOP_BAR))
+    for storage in results.storages:
+        for way in eighths(storage) if storage.throttled else []:
+            value = ratio(storage, way).median
+            found.append(
+                (f"syncIO, {storage.name}, {way.ranks} ranks, {way.files} files: over a file per process >= {SYNC_BAR}",
+                 f"{value:.2f}", value >= SYNC_BAR)
+            )  # fmt: skip
+    found.append(("every set that was written is whole", f"{results.lost} are not", results.lost == 0))
+    return found
+
+
+def lines_of(results: Results, name: str) -> tuple[list[str], dict[str, str]]:
+    """The page behind its introduction, and its pictures."""
+    pictures = dict(results.pictures)
+    lines = ["## What must hold", "", "| bar | found | |", "|---|---|---|"]
+    lines += [f"| {bar} | {value} | {verdict(met)} |" for bar, value, met in bars(results)]
+    lines += [
+        "",
+        "## By all ranks (syncIO)",
+        "",
+        f"A checkpoint of {size(TOTAL)} in three fields, whatever the number of ranks; from creating the set (or file) "
+        "until all of it is on storage and the set has its name. All ways take turns; medians, and medians of ratios "
+        "within rounds. Padding is to 1 MiB.",
+        "",
+    ]
+    for number, storage in enumerate(results.storages):
+        lines += sync_lines(storage)
+        lines += [f"![speed by number of files]({name}-files{number}.svg)", ""]
+        pictures[f"-files{number}"] = sync_chart(storage)
+    lines += [
+        "## Handed over (rbIO)",
+        "",
+        "Perceived speed as the paper defines it: bytes of all workers over the mean time that they are in calls, "
+        "against a memcpy of the same bytes by the same workers in the same run. The loop: "
+        f"{LOOP_STEPS} steps of about {LOOP_MS} ms with a sum over all workers in each and a checkpoint every 10, "
+        "against the same loop without, with the delegate idle; in memory. Processor time is the workers' own: it "
+        "holds what the calls do, but not waiting for a processor.",
+        "",
+        *handed_lines(results.handed),
+    ]
+    if results.modes:
+        lines += [
+            "Actual speed on the slow device, until all of it is on storage:",
+            "",
+            "| mode | files | MiB/s |",
+            "|---|---|---|",
+        ]
+        for mode, points in results.modes.items():
+            lines += [f"| {mode} | {files} | {statistics.median(speeds):.1f} |" for files, speeds in points.items()]
+        lines += ["", f"![speed by mode and number of files]({name}-modes.svg)", ""]
+        pictures["-modes"] = modes_chart(results)
+    if results.reads:
+        lines += ["Reading a set from the slow device, out of the page cache (the paper's figure 5):", ""]
+        lines += ["| reads | files | MiB/s |", "|---|---|---|"]
+        for how, points in results.reads.items():
+            lines += [f"| {how} | {files} | {statistics.median(speeds):.1f} |" for files, speeds in points.items()]
+        lines.append("")
+    if results.slow_share:
+        share = statistics.median(results.slow_share)
+        lines += [
+            "A loop that writes faster than the slow device takes, with 16 MiB on the delegate and 8 MiB on the "
+            f"worker, goes at {100 * share:.0f} % of the device's rate.",
+            "",
+        ]
+    if results.pictures:
+        lines += ["## When each rank wrote", "", "16 ranks, 2 files, on the slow device; from traces by ioweir.", ""]
+        titles = {
+            "-sync-unaligned": "syncIO, unaligned (the paper's figure 6)",
+            "-sync-aligned": "syncIO, aligned (figure 7)",
+            "-rbio-mode1": "rbIO, mode 1 (figure 11)",
+            "-rbio-mode2": "rbIO, mode 2 (figure 12)",
+        }
+        for picture in results.pictures:
+            lines += [f"{titles[picture]}:", "", f"![{titles[picture]}]({name}{picture}.svg)", ""]
+    return lines, pictures

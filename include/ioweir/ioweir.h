@@ -89,12 +89,14 @@ int ioweir_set_abandon(ioweir_set** set);
 /* Dedicated writers (rbIO: Liu et al., section 2.2). Some ranks, the delegates, do nothing but write what the others, the workers, hand over; these go on computing at once. */
 typedef struct ioweir_service ioweir_service;
 
-/* Collective over `comm`, which is duplicated. delegates: from 1 to half of the ranks; 0: one for each 64 ranks, at least one a node. They are spread over nodes, each near its workers.
+/* Collective over `comm`, which is duplicated. delegates: from 1 to half of the ranks; 0: as many as hold a set in their memory (ioweir_set_bytes),
+ * or else one for each 64 ranks, and the same number on each node. They are spread over nodes, each near its workers.
  * On workers *workers is the communicator to compute with (freed by ioweir_service_end); on delegates it is MPI_COMM_NULL, and these call ioweir_service_run() next.
  * info: MPI_INFO_NULL, or
  *   ioweir_delegates         ranks (default): given up for it, as above; threads: no rank is given up. All are workers, and some of them have a thread that is a delegate, so
  *                            there may be as many as ranks. MPI must give MPI_THREAD_MULTIPLE; threads share processors with the program
  *   ioweir_delegate_memory   bytes that a delegate holds at most (134217728); workers wait where it has no more
+ *   ioweir_set_bytes         of all workers in one set, as far as is known: for how many delegates there are where that is 0
  *   ioweir_worker_memory     bytes a worker may have on their way (67108864); as much as it writes in a step, and it never waits for a delegate that keeps up */
 int ioweir_split(MPI_Comm comm, int64_t delegates, MPI_Info info, MPI_Comm* workers, ioweir_service** service);
 

@@ -28,6 +28,7 @@ struct ServiceOptions {
     bool threads = false;                                   ///< delegates are threads of ranks that work, too
     std::int64_t delegate_bytes = std::int64_t{128} << 20;  ///< of memory for blocks
     std::int64_t worker_bytes = std::int64_t{64} << 20;     ///< that may be on their way
+    std::int64_t set_bytes = 0;                             ///< of all workers in a set; 0: not said
 };
 
 /// Each rank reads its own. A Failure names the key, the value and what there is.

@@ -70,7 +70,10 @@ std::optional<Failure> Service::split(MPI_Comm comm, std::int64_t delegates, MPI
         std::vector<int> different = nodes;
         std::sort(different.begin(), different.end());
         const auto count = std::unique(different.begin(), different.end()) - different.begin();
-        delegates = std::min<std::int64_t>(std::max<std::int64_t>(count, ceil_divide(std::int64_t{ranks}, 64)), most);
+        // Liu et al., section 3.3: as many as hold a checkpoint in their memory, the same number on each node.
+        const std::int64_t wanted = options.set_bytes > 0 ? ceil_divide(options.set_bytes, options.delegate_bytes)
+                                                          : ceil_divide(std::int64_t{ranks}, 64);
+        delegates = std::min<std::int64_t>(ceil_divide(std::max<std::int64_t>(wanted, 1), count) * count, most);
     }
     if (!failure && (delegates < 1 || delegates > most))
         failure = argument("a number of delegates that cannot be", std::to_string(delegates),

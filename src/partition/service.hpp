@@ -28,7 +28,7 @@ struct Roles {
 
 class Service {
 public:
-    /// Collective over `comm`. delegates: 1 to half of the ranks, as threads to all of them; 0: one for each 64 ranks, and at least one a node.
+    /// Collective over `comm`. delegates: 1 to half of the ranks, as threads to all of them; 0: as ioweir.h says.
     [[nodiscard]] static std::optional<Failure> split(MPI_Comm comm, std::int64_t delegates, MPI_Info info,
                                                       std::unique_ptr<Service>& made);
     ~Service();

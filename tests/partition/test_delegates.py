@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pytest
+import tracing
 from sets import ARGUMENT, EXISTS, Program, check_file, left_over, level, paths
 
 pytest_plugins = ("set_fixtures",)
@@ -89,11 +91,45 @@ def test_little_memory_takes_longer_and_loses_nothing(program: Program, base: st
         hosts.check(base, step, 5, 2, 1, "2")
 
 
+@pytest.mark.parametrize(("set_bytes", "delegates"), [("", 1), ("1", 1), ("100001", 2), ("200001", 3), ("900000", 3)])
+def test_delegates_are_as_many_as_hold_a_set(program: Program, base: str, set_bytes: str, delegates: int) -> None:
+    """With 100,000 bytes of memory each; at most half of the ranks."""
+    said = [f"ioweir_set_bytes={set_bytes}"] if set_bytes else []
+    out = program(6, "hand", base, 1, 1, 0, "1", 0, "ioweir_delegate_memory=100000", *said).out
+    assert out.count("is a delegate") == delegates
+    RANKS_HOST.check(base, 1, 6, delegates, delegates, "1")
+
+
 @both
 def test_delegates_open_with_the_hints_of_the_set(program: Program, base: str, hosts: Hosts) -> None:
     words: list[str | int] = ["hand", base, 1, 1, 1, "1", 2, "cb_buffer_size=1048576", *hosts.keys()]
     out = program(4, *words, env={**hosts.env(), "IOWEIR_TEST_HINT": "cb_buffer_size"}).out
     assert out.count("opens with cb_buffer_size = 1048576") == 2, out
+
+
+@both
+@pytest.mark.parametrize("when", ["open.2", "close.2"])
+def test_a_delegate_that_dies_leaves_the_sets_before(program: Program, base: str, hosts: Hosts, when: str) -> None:
+    """Before it writes a block of the second set, and when all of them are written but the set has no name."""
+    words: list[str | int] = ["hand", base, 1, 3, 2, "2", 2, *hosts.keys()]
+    program(4, *words, env={**hosts.env(), "IOWEIR_TEST_KILL_FILE": when}, code=None)
+    hosts.check(base, 1, 4, 2, 2, "2")
+    assert "read step 1 of 2 files" in program(1, "read", base, -1).out
+    assert not Path(f"{base}-dat.2.d").exists()
+    assert not Path(f"{base}-dat.3.d").exists()
+
+
+@both
+def test_under_a_plan_the_engine_writes(program: Program, base: str, hosts: Hosts, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "**restart-dat.*"\nwriters = "everyone"\n')
+    command = program.mpi.launch(4, program.path, "hand", base, "1", "2", "2", "2", "2", *hosts.keys())
+    traced = tracing.ioweir_run(tmp_path / "trace", command, options=["--plan", plan], env=hosts.env())
+    for step in (1, 2):
+        hosts.check(base, step, 4, 2, 2, "2")
+    rows = json.loads(tracing.run([*tracing.IOWEIR, "report", "--json", traced.directory]).expect().out)
+    served = {Path(row["path"]).name for row in rows["plan"]["engine"]}
+    assert served == {f"restart-dat.{step}.{file}" for step in (1, 2) for file in (1, 2)}
 
 
 def test_a_block_that_no_delegate_can_hold_is_refused(program: Program, base: str) -> None:

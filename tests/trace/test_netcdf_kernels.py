@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 from ioweir import kernel
 from kernel_runs import ENVIRONMENT, content
+from netcdf_header import read_header
 from netcdf_subfiling import BY_MPICH, files, library, mpich_folder, netcdf_plan
 from tracing import IOWEIR, ioweir_run, run
 
@@ -83,52 +83,22 @@ def expect_right(out: str) -> None:
     assert [row["read_correct"] for row in rows] == [True], out
 
 
-class Words:
-    """The big-endian words of a netCDF header in the format of 64-bit data (CDF-5)."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 4
-        assert data[:4] == b"CDF\x05"
-
-    def take(self, form: str) -> int:
-        (number,) = struct.unpack_from(">" + form, self.data, self.at)
-        self.at += struct.calcsize(form)
-        return int(number)
-
-    def name(self) -> str:
-        length = self.take("q")
-        text = self.data[self.at : self.at + length].decode()
-        self.at += -(-length // 4) * 4
-        return text
-
-    def count(self) -> int:
-        self.take("i")  # what is listed
-        return self.take("q")
+TYPES: Final[dict[int, np.dtype[Any]]] = {4: np.dtype(">i4"), 5: np.dtype(">f4"), 6: np.dtype(">f8")}
 
 
 def read_netcdf(path: Path) -> dict[str, Any]:
-    """The arrays of a file without attributes, by name."""
+    """The arrays of a file, by name."""
     data = path.read_bytes()
-    words = Words(data)
-    records = words.take("q")
-    dimensions = [(words.name(), words.take("q")) for _ in range(words.count())]
-    assert words.count() == 0, "attributes"
-    variables = []
-    for _ in range(words.count()):
-        name = words.name()
-        ids = [words.take("q") for _ in range(words.take("q"))]
-        assert words.count() == 0, "attributes"
-        code = {4: ">i4", 5: ">f4", 6: ">f8"}[words.take("i")]
-        variables.append((name, [dimensions[i][1] for i in ids], np.dtype(code), words.take("q"), words.take("q")))
-    record_bytes = sum(size for _, lengths, _, size, _ in variables if lengths[0] == 0)
+    header = read_header(data)
+    record_bytes = sum(variable.bytes for variable in header.variables if variable.is_record)
     arrays = {}
-    for name, lengths, kind, size, begin in variables:
-        count = records if lengths[0] == 0 else 1
-        shape = [records, *lengths[1:]] if lengths[0] == 0 else lengths
-        each = int(np.prod(shape)) * kind.itemsize // count
-        assert each == size
-        parts = [data[begin + r * record_bytes :][:each] for r in range(count)]
-        arrays[name] = np.frombuffer(b"".join(parts), kind).reshape(shape)
+    for variable in header.variables:
+        count = header.records if variable.is_record else 1
+        shape = [count, *variable.lengths[1:]] if variable.is_record else list(variable.lengths)
+        kind = TYPES[variable.type]
+        assert int(np.prod(shape)) * kind.itemsize == variable.bytes * count
+        parts = [data[variable.begin + r * record_bytes :][: variable.bytes] for r in range(count)]
+        arrays[variable.name] = np.frombuffer(b"".join(parts), kind).reshape(shape)
     return arrays
 
 

@@ -89,16 +89,28 @@ def test_arrays_that_cannot_be_divided_leave_one_file(tmp_path: Path) -> None:
         assert (tmp_path / name / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
 
 
-def test_calls_that_fail_fail_as_without_subfiles(tmp_path: Path) -> None:
+def test_calls_that_fail_fail_as_without_subfiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("plain", "divided"):
         (tmp_path / folder).mkdir()
     plain(tmp_path / "plain", 3, "write", FILE)
     under(tmp_path / "divided", 3, "write", FILE, netcdf="subfiles = 2")
-    wanted = plain(tmp_path / "plain", 3, "refuse", FILE).splitlines()
-    got = under(tmp_path / "divided", 3, "refuse", FILE).out.splitlines()
-    assert "0" not in wanted[0].split()
-    assert wanted[2] == "independent 0"
-    assert got == wanted
+    for safe in ("0", "1"):
+        monkeypatch.setenv("PNETCDF_SAFE_MODE", safe)
+        wanted = sorted(plain(tmp_path / "plain", 3, "refuse", FILE).splitlines())
+        got = sorted(under(tmp_path / "divided", 3, "refuse", FILE).out.splitlines())
+        assert got == wanted
+        (first,) = [line for line in wanted if line.startswith("first ")]
+        assert ("0" in first.split()) == (safe == "0")
+        (codes,) = [line for line in wanted if line.startswith("-")]
+        assert "0" not in codes.split()
+        assert "lists -57 -57 -40 -40 -226 -226 -217 -57" in wanted
+        assert "independent 0" in wanted
+
+
+def test_writes_that_are_begun_too_early_are_refused(tmp_path: Path) -> None:
+    traced = under(tmp_path, 3, "early", FILE, netcdf="subfiles = 2")
+    assert traced.out == "-39 -56 -39\n"
+    assert "ncmpi_iput_var_double was refused: its variable may be divided" in traced.err
 
 
 def test_definitions_and_attributes_may_change_later(tmp_path: Path) -> None:

@@ -26,10 +26,11 @@ std::vector<std::int64_t> lengths_of(const File& file, int variable) {
     return lengths;
 }
 
-/// The requests in full: where the form leaves something out, it is the whole variable, one element, every element. Nothing: a list is
-/// missing that must be there.
-std::optional<std::vector<Request>> requests_of(const File& file, const Call& call, const CallForm& form,
-                                                int variable) {
+/// The requests in full: where the form leaves something out, it is the whole variable, one element, every element. An error: a list is
+/// missing that must be there. Without counts that must be there they are one element each, and `no_counts` is set: what is wrong with where they
+/// begin is said first.
+int requests_of(const File& file, const Call& call, const CallForm& form, int variable, std::vector<Request>& requests,
+                bool& no_counts) {
     const std::vector<std::int64_t> lengths = lengths_of(file, variable);
     const std::size_t n = lengths.size();
     const std::vector<std::int64_t> ones(n, 1);
@@ -38,26 +39,27 @@ std::optional<std::vector<Request>> requests_of(const File& file, const Call& ca
         const auto number = argument<int>(call, 2);
         const auto* starts = argument<const Offset* const*>(call, 3);
         const auto* counts = argument<const Offset* const*>(call, 4);
-        std::vector<Request> requests;
-        if (number > 0 && starts == nullptr) return std::nullopt;
+        if (number > 0 && starts == nullptr) return error_start;
         for (int i = 0; i < number; ++i) {
             const Offset* count = counts != nullptr ? counts[i] : nullptr;
-            if (starts[i] == nullptr) return std::nullopt;
+            if (starts[i] == nullptr) return error_start;
             request.start.assign(starts[i], starts[i] + n);
             request.count = count != nullptr ? std::vector<std::int64_t>(count, count + n) : ones;
             requests.push_back(request);
         }
-        return requests;
+        return no_error;
     }
     const Offset* start = offsets(call, form.start());
     const Offset* count = offsets(call, form.count());
     const Offset* stride = offsets(call, form.stride());
-    if ((form.start() >= 0 && start == nullptr) || (form.count() >= 0 && count == nullptr)) return std::nullopt;
+    if (form.start() >= 0 && start == nullptr) return error_coordinates;
+    no_counts = form.count() >= 0 && count == nullptr;
     if (start != nullptr) request.start.assign(start, start + n);
     if (count != nullptr) request.count.assign(count, count + n);
-    if (form.access == ncsub::Access::var1) request.count = ones;
-    if (stride != nullptr) request.stride.assign(stride, stride + n);
-    return std::vector<Request>{request};
+    if (form.access == ncsub::Access::var1 || no_counts) request.count = ones;
+    if (stride != nullptr && !no_counts) request.stride.assign(stride, stride + n);
+    requests = {request};
+    return no_error;
 }
 
 /// Elements of a request whose counts may be anything; 0 where there is no such number.
@@ -222,21 +224,23 @@ Access::Access(const File& file, const Call& call, const CallForm& form)
     if (writes_ && !file.writable) error_ = error_permission;
     const bool by_type = form.access == ncsub::Access::vard;
     if (by_type && error_ == no_error) error_ = requests_of_type(file, call, variable_, requests_);
-    if (!by_type) {
-        auto requests = requests_of(file, call, form, variable_);
-        if (error_ == no_error && !requests) error_ = error_coordinates;
-        if (requests) requests_ = std::move(*requests);
-    }
+    const bool text = file.logical.header.variables[static_cast<std::size_t>(variable_)].type == ncsub::Type::text;
+    if (error_ == no_error && form.element != Element::described && text != (form.element == Element::text))
+        error_ = error_text;
+    Offset attached = 0;
+    if (error_ == no_error && buffered) error_ = file.library->inq_buffer_size(file.master, &attached);
+    bool no_counts = false;
+    if (error_ == no_error && !by_type) error_ = requests_of(file, call, form, variable_, requests_, no_counts);
     for (const Request& request : requests_) elements_ += elements_asked(request);
     if (by_type && requests_.empty()) return;
-    if (error_ == no_error) error_ = buffer_of(file, call, form, variable_, elements_, buffer_);
-    const bool text = file.logical.header.variables[static_cast<std::size_t>(variable_)].type == ncsub::Type::text;
-    if (error_ == no_error && text != (buffer_.element == Element::text)) error_ = error_text;
+    if (no_counts)  // no buffer has a size then, and the library still says what is wrong with the rest
+        buffer_.element = element_of(file.logical.header.variables[static_cast<std::size_t>(variable_)].type);
+    if (error_ == no_error && !no_counts) error_ = buffer_of(file, call, form, variable_, elements_, buffer_);
+    if (error_ == no_error && !no_counts && text != (buffer_.element == Element::text)) error_ = error_text;
     for (const Request& request : requests_)
         if (error_ == no_error && !by_type)
             error_ = ask_library(file, variable_, request, buffer_, elements_asked(request), writes_);
-    Offset attached = 0;
-    if (error_ == no_error && buffered) error_ = file.library->inq_buffer_size(file.master, &attached);
+    if (error_ == no_error && no_counts) error_ = error_edge;
     if (error_ == no_error && elements_ > 0)
         error_ = packed_.open(buffer_, requests_.front(), elements_, writes_, buffered);
     // The program may free the type before it waits.

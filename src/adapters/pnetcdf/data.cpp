@@ -64,8 +64,10 @@ int move(File& file, std::vector<Wanted>& wanted, bool writing, std::int64_t rec
 int at_once(File& file, const Call& call, const ncsub::CallForm& form) {
     const bool independent = file.state == File::State::independent;
     if (form.collective == independent) return independent ? error_independent : error_collective;
-    // A rank whose arguments are wrong takes part all the same, with nothing.
+    // A rank whose arguments are wrong takes part all the same, with nothing; in safe mode all ranks return its error, as the library does it.
     Access access(file, call, form);
+    if (file.safe && !independent)
+        if (const int worst = agree(file, access.error()); worst != no_error) return worst;
     std::vector<Wanted> wanted;
     access.add_to(wanted);
     const int failure = move(file, wanted, form.writes(), access.records());

@@ -49,7 +49,8 @@ struct File {
     int header_descriptor = -1;  ///< else, in memory
     int mode = 0;                ///< as the program gave it
     bool writable = false;
-    int ncid = -1;  ///< the program's: the logical header's
+    bool safe = false;  ///< PNETCDF_SAFE_MODE: errors of arguments are all ranks'
+    int ncid = -1;      ///< the program's: the logical header's
     int master = -1;
     MPI_Comm comm{};
     MPI_Comm group{};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 
 #include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/file.hpp"
@@ -20,6 +21,8 @@ void take_communicators(File& file, MPI_Comm comm) {
     PMPI_Comm_size(comm, &file.ranks);
     PMPI_Comm_split(comm, 0, file.rank, &file.comm);
     PMPI_Comm_set_errhandler(file.comm, MPI_ERRORS_RETURN);
+    const char* safe = std::getenv("PNETCDF_SAFE_MODE");
+    file.safe = safe != nullptr && *safe != '0';
 }
 
 /// Rank 0's bytes, on all ranks.
@@ -47,7 +50,9 @@ int open_logical_header(File& file) {
         ::ftruncate(file.header_descriptor, end) != 0)
         return error_memory;
     const std::string name = "/proc/self/fd/" + std::to_string(file.header_descriptor);
-    return file.library->open(MPI_COMM_SELF, name.c_str(), file.mode, MPI_INFO_NULL, &file.ncid);
+    // With the program's hints, some of which say where variables are to begin.
+    return file.library->open(MPI_COMM_SELF, name.c_str(), file.mode, file.has_info ? file.info : MPI_INFO_NULL,
+                              &file.ncid);
 }
 
 /// Finds out whether the subfiles are those of this master, and how many records they have; collective. Each is looked at by one rank.
@@ -139,6 +144,20 @@ void release(File& file) {
 
 }  // namespace
 
+namespace {
+
+/// Errors with which the library goes on: it takes the root's mode where ranks give different ones, and says so to the others.
+bool goes_on(int code) {
+    return code == no_error || code == error_open_mode || code == error_create_mode || code == error_padding;
+}
+
+void take_roots_mode(File& file) {
+    PMPI_Bcast(&file.mode, 1, MPI_INT, 0, file.comm);
+    file.writable = file.writable || (file.mode & mode_write) != 0;
+}
+
+}  // namespace
+
 std::optional<int> create_file(const Library& library, const Host& host, const planner::PlanFile& plan,
                                const Call& call, std::unique_ptr<File>& result) {
     const auto comm = argument<MPI_Comm>(call, 0);
@@ -170,13 +189,14 @@ std::optional<int> create_file(const Library& library, const Host& host, const p
         return std::nullopt;
     }
     keep_info(*file, info);
-    int code = library.create(comm, path, mode, info, &file->master);
-    if (code != no_error) {
+    const int said = library.create(comm, path, mode, info, &file->master);
+    if (!goes_on(said)) {
         release(*file);
-        return code;
+        return said;
     }
+    take_roots_mode(*file);
     file->header_path = ncsub::logical_path(path);
-    code = library.create(comm, file->header_path.c_str(), mode & ~mode_noclobber, info, &file->ncid);
+    const int code = library.create(comm, file->header_path.c_str(), file->mode & ~mode_noclobber, info, &file->ncid);
     if (code != no_error) {
         library.abort(file->master);
         release(*file);
@@ -184,27 +204,27 @@ std::optional<int> create_file(const Library& library, const Host& host, const p
     }
     *ncid = file->ncid;
     result = std::move(file);
-    return no_error;
+    return said;
 }
 
 int open_file(const Library& library, const Host& host, const Call& call, std::unique_ptr<File>& result) {
     const auto comm = argument<MPI_Comm>(call, 0);
     const auto* path = argument<const char*>(call, 1);
     auto* ncid = argument<int*>(call, 4);
-    int code = static_cast<int>(call.invoke(call.real, call.arguments, call.count));
-    if (code != no_error || path == nullptr) return code;
-    if (!may_be_master(library, *ncid)) return code;
+    const int said = static_cast<int>(call.invoke(call.real, call.arguments, call.count));
+    if (!goes_on(said) || path == nullptr) return said;
+    if (!may_be_master(library, *ncid)) return said;
 
     auto file = std::make_unique<File>();
     file->library = &library;
     file->host = host;
     file->path = path;
     file->mode = argument<int>(call, 2);
-    file->writable = (file->mode & mode_write) != 0;
     file->master = *ncid;
     file->state = File::State::data;
     file->ended = true;
     take_communicators(*file, comm);
+    take_roots_mode(*file);
     keep_info(*file, argument<MPI_Info>(call, 3));
     // Rank 0 reads the header, so that all have the same one.
     std::string bytes;
@@ -217,7 +237,7 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
         }
     }
     broadcast(*file, bytes);
-    code = error_not_netcdf;
+    int code = error_not_netcdf;
     if (!bytes.empty()) {
         const auto header = ncsub::decode(bytes, file->path);
         auto logical = ncsub::logical_of(header.value().header, file->path);
@@ -239,7 +259,7 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
     file->fills.resize(file->logical.header.variables.size());
     *ncid = file->ncid;
     result = std::move(file);
-    return no_error;
+    return said;
 }
 
 int close_file(File& file, bool abort) {

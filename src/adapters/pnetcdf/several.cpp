@@ -94,6 +94,7 @@ int access_several(File& file, const Call& call) {
         error = begin_one(file, one);
         if (request != no_request) requests.push_back(request);
     }
+    if (file.safe && form.collective) error = agree(file, error);
     // With an error nothing is done, but other ranks are not left alone.
     if (error != no_error) {
         (void)finish(file, call, requests, cancel);

@@ -5,6 +5,7 @@
  *   begin FILE                    creates and writes one by non-blocking calls and reads it
  *   part FILE FIRST               reads variable cube of one subfile, whose planes begin with FIRST
  *   refuse FILE                   makes calls on a divided variable that fail, and prints how
+ *   early FILE                    begins writes before definitions have ended, and prints how they were refused
  *   delete FILE                   removes it, on rank 0
  *   redef FILE                    adds a variable and attributes to a file that is there
  *   rename FILE                   gives a divided file the names of Son et al. 2016, figure 9; without ioweir, which would hide it
@@ -245,9 +246,10 @@ static void read_part(const char* path, int options, char** option) {
 static void refuse(const char* path, int options, char** option) {
     (void)options;
     (void)option;
-    int file, cube;
+    int file, cube, letters;
     double buffer[Z * Y * X] = {0};
     OK(ncmpi_open(MPI_COMM_WORLD, path, NC_WRITE, MPI_INFO_NULL, &file));
+    OK(ncmpi_inq_varid(file, "letters", &letters));
     OK(ncmpi_inq_varid(file, "cube", &cube));
     MPI_Offset start[3] = {0, 0, 0}, whole[3] = {Z, Y, X}, none[3] = {0, 0, 0}, far[3] = {Z + 1, 0, 0};
     MPI_Offset negative[3] = {-1, Y, X}, more[3] = {Z, Y, X + 1}, zero[3] = {1, 0, 1};
@@ -262,6 +264,19 @@ static void refuse(const char* path, int options, char** option) {
     short narrow[Z * Y * X];
     codes[6] = ncmpi_get_vara_short_all(file, cube, start, last ? whole : none, narrow);
     if (last) printf("%d %d %d %d %d %d %d\n", codes[0], codes[1], codes[2], codes[3], codes[4], codes[5], codes[6]);
+    if (rank == 0) printf("first %d %d %d %d %d\n", codes[0], codes[1], codes[2], codes[3], codes[4]);
+    MPI_Offset* nowhere[1] = {NULL};
+    codes[0] = ncmpi_put_vara_double_all(file, cube, start, NULL, buffer);
+    codes[1] = ncmpi_get_vars_double_all(file, cube, start, NULL, NULL, buffer);
+    codes[2] = ncmpi_get_vara_double_all(file, cube, far, NULL, buffer);
+    codes[3] = ncmpi_get_vara_double_all(file, cube, NULL, NULL, buffer);
+    codes[4] = ncmpi_put_varn_double_all(file, cube, 1, NULL, NULL, buffer);
+    codes[5] = ncmpi_put_varn_double_all(file, cube, 1, nowhere, NULL, buffer);
+    codes[6] = ncmpi_bput_varn_double(file, cube, 1, NULL, NULL, buffer, NULL);
+    codes[7] = ncmpi_get_vara_text_all(file, letters, start, NULL, NULL);
+    if (last)
+        printf("lists %d %d %d %d %d %d %d %d\n", codes[0], codes[1], codes[2], codes[3], codes[4], codes[5], codes[6],
+               codes[7]);
     int request = 1 << 30, status = 0;
     codes[7] = ncmpi_wait_all(file, 1, &request, &status);
     if (last) printf("no such request %d %d\n", codes[7], status);
@@ -269,6 +284,34 @@ static void refuse(const char* path, int options, char** option) {
     codes[7] = ncmpi_get_vara_double(file, cube, start, whole, buffer);
     if (last) printf("independent %d\n", codes[7]);
     OK(ncmpi_end_indep_data(file));
+    OK(ncmpi_close(file));
+}
+
+static void early(const char* path, int options, char** option) {
+    (void)options;
+    (void)option;
+    int file, z, y, x, cube, flat, request, status, codes[3];
+    const double zeros[Z * Y * X] = {0};
+    const int numbers[X] = {0, 7, 14, 21};
+    OK(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER, MPI_INFO_NULL, &file));
+    define_grid(file, &z, &y, &x);
+    OK(ncmpi_def_var(file, "cube", NC_DOUBLE, 3, (int[]){z, y, x}, &cube));
+    OK(ncmpi_def_var(file, "flat", NC_INT, 1, &x, &flat));
+    codes[0] = ncmpi_iput_var_double(file, cube, zeros, &request);
+    codes[1] = ncmpi_iput_var_text(file, cube, "", &request);
+    codes[2] = ncmpi_put_var_double_all(file, cube, zeros);
+    OK(ncmpi_enddef(file));
+    /* Defined already: known to lie in one file or in several. */
+    OK(ncmpi_redef(file));
+    const MPI_Offset first = 0, count = rank == 0 ? X : 0;
+    OK(ncmpi_iput_vara_int(file, flat, &first, &count, numbers, &request));
+    OK(ncmpi_enddef(file));
+    OK(ncmpi_wait_all(file, 1, &request, &status));
+    SAME(status, NC_NOERR, "a status");
+    int back[X];
+    OK(ncmpi_get_var_int_all(file, flat, back));
+    for (int i = 0; i < X; ++i) SAME(back[i], numbers[i], "flat");
+    if (rank == 0) printf("%d %d %d\n", codes[0], codes[1], codes[2]);
     OK(ncmpi_close(file));
 }
 
@@ -364,8 +407,8 @@ static void delete_file(const char* path, int options, char** option) {
 }
 
 int main(int argc, char** argv) {
-    const struct action actions[] = {{"write", write_file},   {"begin", begin_file},  {"read", read_file},
-                                     {"part", read_part},     {"refuse", refuse},     {"redef", redefine},
-                                     {"rename", rename_file}, {"delete", delete_file}};
+    const struct action actions[] = {{"write", write_file}, {"begin", begin_file},   {"read", read_file},
+                                     {"part", read_part},   {"refuse", refuse},      {"redef", redefine},
+                                     {"early", early},      {"rename", rename_file}, {"delete", delete_file}};
     return RUN(actions);
 }

@@ -19,6 +19,8 @@
 #                   of an hour; devices need root); RECORD=1 writes docs/results/targets.md, QUICK=1 takes two minutes
 #   make bench-partition  checkpoints of partitioned solvers: by all ranks and handed over, against a file per process and one plain file (half an
 #                   hour on 2 quiet processors; the slow device needs root); RECORD=1 writes docs/results/partition.md, QUICK=1 takes two minutes
+#   make bench-subfiles  netCDF subfiles on all and on selected targets, as in Son et al.'s figures 11 to 16 (twenty minutes, root);
+#                   RECORD=1 writes docs/results/subfiles.md, QUICK=1 takes two minutes
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
@@ -32,7 +34,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -114,6 +116,9 @@ bench-targets: package build-bench
 
 bench-partition: package build-bench
 	@$(PY) bench/bench_partition.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/partition.md) $(ARGS)
+
+bench-subfiles: package build-bench
+	@$(PY) bench/bench_subfiles.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/subfiles.md) $(ARGS)
 
 lint: venv
 	@tools/lint.sh

@@ -333,11 +333,7 @@ def main() -> int:
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
             results.append(result)
-    heading = (
-        f"{time.strftime('%Y-%m-%d')}: {about['processors']} processors ({about['processor']}), Linux "
-        f"{about['kernel']}, load {about['load_before']:.1f} before and {os.getloadavg()[0]:.1f} after; {rounds} "
-        f"rounds; {time.monotonic() - begin:.0f} s in all."
-    )
+    heading = run.heading(about, begin, f"{rounds} rounds; ")
     name = "contention-devices" if options.devices else "contention"
     text = to_page(results, heading, options.quick, storage)
     options.output.mkdir(parents=True, exist_ok=True)

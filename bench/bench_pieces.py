@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -100,11 +99,7 @@ def main() -> int:
                             interval = pairs.median_interval([a / b for a, b in both])
                             row["ratios"].setdefault(direction, {})[piece] = interval
                 rows.append(row)
-    heading = (
-        f"{time.strftime('%Y-%m-%d')}: {about['processors']} processors ({about['processor']}), Linux "
-        f"{about['kernel']}, load {about['load_before']:.1f} before and {os.getloadavg()[0]:.1f} after; "
-        f"{options.rounds} rounds; {time.monotonic() - begin:.0f} s in all."
-    )
+    heading = run.heading(about, begin, f"{options.rounds} rounds; ")
     lines = [INTRODUCTION, heading, ""]
     for direction, sizes in PIECES.items():
         lines += [f"## {'Writing' if direction == 'write' else 'Reading'}", ""]

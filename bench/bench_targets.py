@@ -306,9 +306,7 @@ def main() -> int:
     (options.output / "targets.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
     text = "\n".join([
         INTRODUCTION,
-        f"{document['date']}: {about['processors']} processors ({about['processor']}), Linux {about['kernel']}, load "
-        f"{about['load_before']:.1f} before and {os.getloadavg()[0]:.1f} after; "
-        f"{time.monotonic() - begin:.0f} s in all.",
+        run.heading(about, begin),
         *(["", "**A quick run: too few labs to quote.**"] if options.quick else []),
         "",
         *lines,

@@ -49,6 +49,15 @@ def machine() -> dict[str, Any]:
     }
 
 
+def heading(about: dict[str, Any], begun: float, more: str = "") -> str:
+    """When and where a page's figures were measured, since `begun` (time.monotonic); `more` follows the load."""
+    return (
+        f"{time.strftime('%Y-%m-%d')}: {about['processors']} processors ({about['processor']}), Linux "
+        f"{about['kernel']}, load {about['load_before']:.1f} before and {os.getloadavg()[0]:.1f} after; {more}"
+        f"{time.monotonic() - begun:.0f} s in all."
+    )
+
+
 def to_json(value: object) -> object:
     """Dataclasses as objects, paths as text."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

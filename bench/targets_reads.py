@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import bars
 import launch
 from ioweir import lab, lab_loop
 from ioweir.units import rate
@@ -171,35 +172,12 @@ def measure(scratch: Path, target_rate: int, targets: int, quick: bool) -> Reads
 
 def to_svg(reads: Reads) -> str:
     """Bars with their deviation, and a line at what all targets can give."""
-    width, left, bar, top = 760, 20, 26, 46
-    most = max(reads.ideal_mib_per_s, *(way.mean + way.deviation for way in reads.ways.values()))
-    scale = (width - left - 90) / most
-    height = top + len(reads.ways) * (bar + 26) + 34
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="sans-serif" font-size="12">',
-        "<title>Cold reads of coll_perf</title>",
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        '<text x="10" y="20" font-size="14" font-weight="bold">Cold reads of coll_perf, MiB/s</text>',
-    ]
-    for row, (file, way) in enumerate(reads.ways.items()):
-        y = top + row * (bar + 26)
-        end, spread = left + way.mean * scale, way.deviation * scale
-        lines += [
-            f'<text x="{left}" y="{y + 10}">{TITLES[file]}</text>',
-            f'<rect x="{left}" y="{y + 16}" width="{way.mean * scale:.1f}" height="{bar - 6}" fill="#1a66b3"/>',
-            f'<line x1="{end - spread:.1f}" y1="{y + 26}" x2="{end + spread:.1f}" y2="{y + 26}" stroke="#cc0000" '
-            'stroke-width="2"/>',
-            f'<text x="{end + spread + 6:.1f}" y="{y + 30}">{way.mean:.1f}</text>',
-        ]
-    at = left + reads.ideal_mib_per_s * scale
-    lines += [
-        f'<line x1="{at:.1f}" y1="{top}" x2="{at:.1f}" y2="{height - 30}" stroke="#444444" stroke-dasharray="4 3"/>',
-        f'<text x="{left}" y="{height - 10}" fill="#555555">dashed: all targets together, {reads.ideal_mib_per_s:.1f} '
-        "MiB/s; red: standard deviation</text>",
-        "</svg>",
-    ]
-    return "\n".join(lines) + "\n"
+    return bars.to_svg(
+        "Cold reads of coll_perf, MiB/s",
+        [bars.Bar(TITLES[file], way.mean, way.deviation) for file, way in reads.ways.items()],
+        reads.ideal_mib_per_s,
+        f"dashed: all targets together, {reads.ideal_mib_per_s:.1f} MiB/s; red: standard deviation",
+    )
 
 
 def lines_of(reads: Reads, picture: str) -> list[str]:

@@ -170,11 +170,14 @@ def plan_text(directories: list[Path]) -> str:
     return "\n".join(f'[[file]]\nmatch = "{file}"\n' + "\n".join(keys) + "\n" for file, keys in rules.items())
 
 
-def run_ways(place: Path, scratch: Path, ways: list[str], repeats: int, salt: int) -> tuple[list[Any], Any]:
+def run_ways(
+    place: Path, scratch: Path, ways: Sequence[str], repeats: int, salt: int, kernel: Sequence[str] = KERNEL,
+    mode: str = "mpiio",
+) -> tuple[list[Any], Any]:  # fmt: skip
     """Files of these ways in turn, each to fsync: the runner's lines and the report."""
     trace = scratch / f"trace-{salt}"
-    modes = ",".join(f"mpiio:{way}" for way in ways)
-    words = [*KERNEL, "--directory", str(place), "--mode", modes, "--repeats", str(repeats), "--sync", "1",
+    modes = ",".join(f"{mode}:{way}" for way in ways)
+    words = [*kernel, "--directory", str(place), "--mode", modes, "--repeats", str(repeats), "--sync", "1",
              "--salt", str(salt)]  # fmt: skip
     lines = launch.run_program(
         launch.KERNEL_RUNNER, KIND, RANKS, words, launch.Traced(trace, scratch / "plan.toml", "mpiio")

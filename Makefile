@@ -18,7 +18,7 @@
 #   make bench-targets  storage targets: whether probing chooses the right ones, what it costs, and what programs have of it (a quarter
 #                   of an hour; devices need root); RECORD=1 writes docs/results/targets.md, QUICK=1 takes two minutes
 #   make bench-partition  checkpoints of partitioned solvers: by all ranks and handed over, against a file per process and one plain file (half an
-#                   hour on 2 quiet processors; the slow device needs root); RECORD=1 writes docs/results/partition.md, QUICK=1 takes two minutes
+#                   hour on 2 quiet processors; the slow device needs root); RECORD=1 writes docs/results/partition.md, QUICK=1 takes five minutes
 #   make bench-subfiles  netCDF subfiles on all and on selected targets, as in Son et al.'s figures 11 to 16 (twenty minutes, root);
 #                   RECORD=1 writes docs/results/subfiles.md, QUICK=1 takes two minutes
 #   make lint       formatting, style, types, layers          make format    applies the formatting

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -58,9 +59,8 @@ std::optional<Failure> SetFile::open(const Options& options, const Wanted& wante
         position_ = header_.bytes = header_bytes.value();
         if (const auto front = encode_front(header_); !front) failure = argument(front.error());
     }
-    if (auto known = agree(comm_, failure)) return known;
     std::string token;
-    if (rank_ == 0) {
+    if (rank_ == 0 && !failure) {
         auto begun = NewSet::begin(name_, shape_.files(), options.replaces);
         if (begun) {
             token = begun.value().token();
@@ -105,14 +105,14 @@ void SetFile::end_regions() {
 }
 
 std::int64_t SetFile::take_room(std::int64_t bytes, std::int64_t unit) {
-    std::int64_t mine = ceil_divide(bytes, unit) * unit;
-    std::int64_t through = mine;
-    MPI_Scan(&mine, &through, 1, MPI_INT64_T, MPI_SUM, of_file_);
-    std::int64_t all = through;
-    MPI_Bcast(&all, 1, MPI_INT64_T, ranks_in_file_ - 1, of_file_);
+    // One exchange, where a scan and a broadcast of the sum would be two: ranks wait for each other in each.
+    const std::int64_t mine = ceil_divide(bytes, unit) * unit;
+    std::vector<std::int64_t> all(static_cast<std::size_t>(ranks_in_file_));
+    MPI_Allgather(&mine, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, of_file_);
     const std::int64_t begin = ceil_divide(position_, unit) * unit;
-    position_ = begin + all;
-    return begin + through - mine;
+    const std::int64_t own = std::accumulate(all.begin(), all.begin() + rank_in_file_, begin);
+    position_ = std::accumulate(all.begin() + rank_in_file_, all.end(), own);
+    return own;
 }
 
 void SetFile::move(const std::vector<MemoryPiece>& pieces, std::int64_t offset, WriteCalls calls) {
@@ -188,14 +188,16 @@ std::optional<Failure> SetFile::close() {
     if (durable_) remember(of_mpi(MPI_File_sync(file_), "a set does not reach the storage", path_));
     remember(of_mpi(MPI_File_close(&file_), "a set cannot be closed", path_));
     file_ = MPI_FILE_NULL;
-    return finish(header_checksum, agree(comm_, failure_));
+    return finish(header_checksum);
 }
 
-std::optional<Failure> SetFile::finish(std::uint64_t header_checksum, std::optional<Failure> failure) {
-    std::array<std::uint64_t, 2> mine{static_cast<std::uint64_t>(position_), header_checksum};
-    std::vector<std::array<std::uint64_t, 2>> all(rank_ == 0 ? static_cast<std::size_t>(shape_.ranks()) : 0);
-    MPI_Gather(mine.data(), 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, 0, comm_);
-    if (rank_ == 0 && !failure) {
+std::optional<Failure> SetFile::finish(std::uint64_t header_checksum) {
+    std::optional<Failure> failure = failure_;
+    const std::array<std::uint64_t, 3> mine{static_cast<std::uint64_t>(position_), header_checksum,
+                                            failure ? std::uint64_t{1} : 0};
+    std::vector<std::array<std::uint64_t, 3>> all(rank_ == 0 ? static_cast<std::size_t>(shape_.ranks()) : 0);
+    MPI_Gather(mine.data(), 3, MPI_UINT64_T, all.data(), 3, MPI_UINT64_T, 0, comm_);
+    if (rank_ == 0 && std::all_of(all.begin(), all.end(), [](const auto& one) { return one[2] == 0; })) {
         Manifest manifest;
         manifest.step = name_.step;
         manifest.ranks = shape_.ranks();

@@ -74,7 +74,7 @@ private:
     [[nodiscard]] std::optional<Failure> open(const Options& options, const Wanted& wanted, MPI_Info info);
     /// On the file's first rank: header and table. The checksum of both.
     [[nodiscard]] std::uint64_t write_header();
-    [[nodiscard]] std::optional<Failure> finish(std::uint64_t header_checksum, std::optional<Failure> failure);
+    [[nodiscard]] std::optional<Failure> finish(std::uint64_t header_checksum);
 
     MPI_Comm comm_;                     ///< ours
     MPI_Comm of_file_ = MPI_COMM_NULL;  ///< those who write one file with us

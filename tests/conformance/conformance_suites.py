@@ -6,6 +6,7 @@ run here stays in the list with the reason. Not here: fetching, running, compari
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -32,8 +33,10 @@ def build_yields() -> None:
     """What MPICH's ranks are preloaded with."""
     YIELDS.parent.mkdir(parents=True, exist_ok=True)
     source = TESTS / "mpi_cases" / "mpich_yields.c"
-    command = ["cc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-o", str(YIELDS), str(source), "-ldl"]
+    new = YIELDS.with_suffix(f".{os.getpid()}")  # another run may be loading it
+    command = ["cc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-o", str(new), str(source), "-ldl"]
     subprocess.run(command, check=True, timeout=BUILD_S)
+    new.replace(YIELDS)
 
 
 @dataclass(frozen=True)

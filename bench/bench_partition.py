@@ -99,9 +99,7 @@ def main() -> int:
         lines += [f"Nothing was measured on devices, for want of: {'; '.join(missing)}.", ""]
     text = "\n".join([
         INTRODUCTION,
-        f"{time.strftime('%Y-%m-%d')}: {about['processors']} processors ({about['processor']}), Linux "
-        f"{about['kernel']}, {launch.KIND_TITLES[options.mpi]}, load {about['load_before']:.1f} before and "
-        f"{os.getloadavg()[0]:.1f} after; {time.monotonic() - begin:.0f} s in all.",
+        run.heading(about, begin, f"{launch.KIND_TITLES[options.mpi]}; "),
         *([f"Beside it ran: {options.beside}."] if options.beside else []),
         *(["", "**A quick run: too few to quote.**"] if options.quick else []),
         "",

@@ -126,23 +126,30 @@ class Written:
             self.close()
 
 
-def create(
-    comm: Any, base: str, step: int, parts: int, fields: Sequence[str], files: int = 0,
-    keys: Mapping[str, str] | None = None,
+def _begin(
+    function: Any, where: Any, base: str, step: int, parts: int, fields: Sequence[str], files: int,
+    keys: Mapping[str, str] | None,
 ) -> Written:  # fmt: skip
-    """Collective over `comm`: ioweir_set_create(). keys: of the MPI_Info."""
     handle = c_void_p()
     info = _info(keys)
     try:
         _check(
-            _library().ioweir_set_create(
-                _handle(comm), base.encode(), c_int64(step), c_int64(parts), c_int64(files), len(fields),
-                _names(fields), _handle(info), byref(handle),
+            function(
+                where, base.encode(), c_int64(step), c_int64(parts), c_int64(files), len(fields), _names(fields),
+                _handle(info), byref(handle),
             )
         )  # fmt: skip
     finally:
         info.Free()
     return Written(handle)
+
+
+def create(
+    comm: Any, base: str, step: int, parts: int, fields: Sequence[str], files: int = 0,
+    keys: Mapping[str, str] | None = None,
+) -> Written:  # fmt: skip
+    """Collective over `comm`: ioweir_set_create(). keys: of the MPI_Info."""
+    return _begin(_library().ioweir_set_create, _handle(comm), base, step, parts, fields, files, keys)
 
 
 class Service:
@@ -174,18 +181,7 @@ class Service:
         keys: Mapping[str, str] | None = None,
     ) -> Written:  # fmt: skip
         """Collective over the workers: ioweir_set_create_by()."""
-        handle = c_void_p()
-        info = _info(keys)
-        try:
-            _check(
-                _library().ioweir_set_create_by(
-                    self._service, base.encode(), c_int64(step), c_int64(parts), c_int64(files), len(fields),
-                    _names(fields), _handle(info), byref(handle),
-                )
-            )  # fmt: skip
-        finally:
-            info.Free()
-        return Written(handle)
+        return _begin(_library().ioweir_set_create_by, self._service, base, step, parts, fields, files, keys)
 
     def wait(self) -> None:
         """Workers: until what was closed is on storage."""

@@ -23,15 +23,20 @@ bool take(const std::uint8_t*& at, std::size_t& left, Number& number) {
     return true;
 }
 
-const std::string& folder() {
-    static const std::string made = [] {
-        std::string pattern = "/dev/shm/ioweir-fuzz-XXXXXX";
-        if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-        std::atexit([] { (void)::rmdir(folder().c_str()); });
-        return pattern;
-    }();
-    return made;
-}
+/// In memory; libFuzzer ends without a word, so that each input has its own.
+class Folder {
+public:
+    Folder() {
+        if (::mkdtemp(path_.data()) == nullptr) std::abort();
+    }
+    ~Folder() { (void)::rmdir(path_.c_str()); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+private:
+    std::string path_ = "/dev/shm/ioweir-fuzz-XXXXXX";
+};
 
 }  // namespace
 
@@ -48,7 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* at, std::size_t left) 
         at += now;
         left -= now;
     }
-    const std::string once = ioweir::partition::read_hostile(folder(), bytes);
-    if (once != ioweir::partition::read_hostile(folder(), bytes)) std::abort();
+    const Folder folder;
+    const std::string once = ioweir::partition::read_hostile(folder.path(), bytes);
+    if (once != ioweir::partition::read_hostile(folder.path(), bytes)) std::abort();
     return 0;
 }

@@ -12,6 +12,10 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker
     static unsigned (*real)(void*);
     static __thread int idle_polls;
     if (real == 0) real = (unsigned (*)(void*))dlsym(RTLD_NEXT, "ucp_worker_progress");
+    if (real == 0) {  // MPICH was loaded by a program that keeps its symbols to itself, as Python does
+        void* ucp = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+        if (ucp != 0) real = (unsigned (*)(void*))dlsym(ucp, "ucp_worker_progress");
+    }
     if (real == 0) return 0;
     const unsigned events = real(worker);
     if (events > 0) {

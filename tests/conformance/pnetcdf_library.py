@@ -1,6 +1,6 @@
 """PnetCDF for MPICH, made of Debian's source package: Debian's library is for Open MPI alone.
 
-What its configure would find out on a 64-bit Linux stands here; the interface for C, without drivers for other formats.
+What its configure would find out and choose on a 64-bit Linux stands here; the interface for C, without drivers for other formats.
 Not here: fetching sources (conformance_fetch.py), who uses the library.
 """
 
@@ -50,16 +50,18 @@ def build(cache: Path, *, subfiling: bool = False) -> Path:
     `subfiling`: with subfiling of its own, which Debian leaves out.
     """
     folder = cache / "built" / "mpich" / ("libpnetcdf-subfiling" if subfiling else "libpnetcdf")
-    library = folder / "libpnetcdf.so"
-    if library.exists():
-        return folder
+    library, told = folder / "libpnetcdf.so", folder / "config.h"
     top = debian_source("pnetcdf", cache)
-    folder.mkdir(parents=True, exist_ok=True)
     version = re.search(r"(\d+\.\d+\.\d+)", top.name)
     if version is None:
         raise FetchError(f"{top}: its name has no version")
     own = "#define ENABLE_SUBFILING 1\n" if subfiling else ""
-    (folder / "config.h").write_text(_config(version[1]) + own, encoding="utf-8")
+    config = _config(version[1]) + own
+    if library.exists() and told.read_text(encoding="utf-8") == config:
+        return folder
+    library.unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    told.write_text(config, encoding="utf-8")
     _m4(top, top / "src/drivers/include/ncx_h.m4", folder / "ncx.h")
     sources = []
     for part in FOLDERS:
@@ -84,6 +86,8 @@ def _config(version: str) -> str:
     lines += [f"#define HAVE_{name} 1" for name in HAVE]
     lines += [f'#define PNETCDF_VERSION "{version}"', '#define PNETCDF_RELEASE_DATE "unknown"']
     lines += ["#define RELAX_COORD_BOUND 1", "#define ENABLE_IN_PLACE_SWAP 1", "#define _USE_MPI_GET_COUNT 1"]
+    # As configure has it unless it is told otherwise: without it, requests are waited for one by one, in another code.
+    lines += ["#define ENABLE_REQ_AGGREGATION 1"]
     lines += [f"#define HAVE_{name} 1" for name in ("SCHAR", "UCHAR", "USHORT", "UINT", "LONGLONG", "ULONGLONG")]
     lines += [f"#define HAVE_{name} 1" for name in ("INT64", "UINT64")]
     return "\n".join([*lines, TYPES])

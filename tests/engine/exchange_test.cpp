@@ -219,9 +219,9 @@ TEST_F(EngineTest, HolesKeepWhatWasThere) {
         const std::string path = path_for(strategy);
         const IoCalls& io = world->engine;
         MPI_File file = open(io, path);
-        const std::int64_t size = 4000;
+        const int size = 280 * std::max(15, world->ranks);
         if (world->rank == 0) {
-            std::vector<unsigned char> old(size, 0xEE);
+            std::vector<unsigned char> old(static_cast<std::size_t>(size), 0xEE);
             EXPECT_EQ(io.write_at(file, 0, old.data(), size, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
         }
         PMPI_Barrier(MPI_COMM_WORLD);

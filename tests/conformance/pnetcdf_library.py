@@ -1,6 +1,7 @@
 """PnetCDF for MPICH, made of Debian's source package: Debian's library is for Open MPI alone.
 
-What its configure would find out and choose on a 64-bit Linux stands here; the interface for C, without drivers for other formats.
+What its configure would find out and choose on a 64-bit Linux stands here; the interface for C, without drivers for
+other formats.
 Not here: fetching sources (conformance_fetch.py), who uses the library.
 """
 

@@ -1,5 +1,6 @@
 #include "engine/atomic_mode.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -86,11 +87,30 @@ Outcome move_atomically(Engine& engine, Handle& handle, Direction direction, Fun
 }
 
 int look_atomically(Engine& engine, Handle& handle) {
-    if (!is_atomic(handle) || !handle.writable || !handle.container->directory().has_index()) return 0;
-    const StorageScope scope(engine);
+    if (!handle.atomic || (!handle.atomic->on && !handle.atomic->each_call)) return 0;
+    if (!handle.writable || !handle.container->directory().has_index()) return 0;
+    std::optional<StorageScope> scope(std::in_place, engine);
     const LockedFile::Held held = handle.atomic->lock.take(LockedFile::Kind::shared);
     if (held.error() == 0) catch_up(handle, held);
-    return held.error();
+    scope.reset();
+    return held.error() == 0 ? 0 : cannot_lock(engine, handle, held.error());
+}
+
+int show_written(Engine& engine, Handle& handle) {
+    if (!handle.atomic || handle.atomic->on || !handle.atomic->each_call || !handle.writable) return 0;
+    if (!handle.container->directory().has_index()) return 0;
+    std::optional<StorageScope> scope(std::in_place, engine);
+    if (const int error = handle.container->flush(false); error != 0) return error;
+    LockedFile::Held held = handle.atomic->lock.take(LockedFile::Kind::exclusive);
+    if (held.error() == 0) {
+        catch_up(handle, held);
+        // Others may have published since this was written, with a larger stamp: the number must grow for all to look again.
+        const std::int64_t now = std::max(held.numbers().first, handle.container->last_stamp()) + 1;
+        if (const int error = held.put({now, 0}); error != 0) return error;
+        handle.atomic->seen = now;
+    }
+    scope.reset();
+    return held.error() == 0 ? 0 : cannot_lock(engine, handle, held.error());
 }
 
 }  // namespace ioweir::engine

@@ -1,6 +1,7 @@
 // Atomic mode (MPI 4.0, section 14.6.1) of a container: what a call has written, the next one sees, on whichever rank; of calls that
 // overlap, each is done as a whole before or after the other. Ranks lock the container around each of their own calls, for as long as they
 // move their own bytes and no longer: nobody who holds the lock waits for another rank.
+// With visibility = "call" in the plan the first half of that holds without atomic mode: what a call has written, the next one sees.
 // What does not live here: moving the bytes (call.cpp), atomic mode of ordinary files, which is the MPI library's.
 #pragma once
 
@@ -21,6 +22,7 @@ struct AtomicMode {
 
     container::LockedFile lock;
     bool on = false;                    ///< the same on all ranks
+    bool each_call = false;             ///< the plan's visibility = "call"
     std::int64_t seen = 0;              ///< the stamp up to which all is known; with `lock` held
     std::atomic<bool> said_why{false};  ///< the user knows why it cannot be locked
 };
@@ -38,7 +40,11 @@ struct AtomicMode {
 /// after a sync, MPI 4.0, section 14.6.1).
 [[nodiscard]] Outcome move_atomically(Engine& engine, Handle& handle, Direction direction, FunctionRef<Outcome()> move);
 
-/// In atomic mode: from now on what all ranks have written so far is known. Else nothing happens. An errno value.
-int look_atomically(Engine& engine, Handle& handle);
+/// In atomic mode, and with visibility = "call": from now on what all ranks have written so far is known. Else nothing happens. An errno value.
+[[nodiscard]] int look_atomically(Engine& engine, Handle& handle);
+
+/// With visibility = "call", outside of atomic mode: what this process has written will be seen by calls of others from now on. Else nothing
+/// happens. An errno value.
+[[nodiscard]] int show_written(Engine& engine, Handle& handle);
 
 }  // namespace ioweir::engine

@@ -233,6 +233,9 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     if (decision.by != By::library && call.collective && writes && handle.rebalance) rebalance(engine, handle);
     if (handle.container) call.collective ? handle.container->begin_batch() : handle.container->begin_call();
     if (decision.by != By::library && call.collective && !writes && !atomic) share_container(engine, handle);
+    // In turn with what others have done: their calls come before this one. Where ranks read together, they have just told each other.
+    const bool looks = decision.by == By::engine && handle.container && !atomic && (writes || !call.collective);
+    const int cannot_look = looks ? look_atomically(engine, handle) : 0;
     if (decision.by != By::library && together) outcome = move_together(engine, handle, call, decision);
     if (decision.by != By::engine && handle.container && !decision.refused)
         return refuse_container(handle, call, decision.reason);
@@ -247,6 +250,8 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
         const bool locks = atomic && decision.bytes > 0;
         outcome = locks ? move_atomically(engine, handle, call.direction, move) : move();
     }
+    const int cannot_show = writes && handle.container && !atomic ? show_written(engine, handle) : 0;
+    if (outcome->error == 0) outcome->error = cannot_look != 0 ? cannot_look : cannot_show;
     if (outcome->error == EIO) say_container_problem(engine, handle);
     count(handle, call.direction, *outcome, started);
     return finish(handle, call, decision, *outcome);

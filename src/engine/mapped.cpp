@@ -192,6 +192,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
         handle.shared_pointer = std::make_shared<SharedPointer>(engine.backend, directory.path,
                                                                 static_cast<std::uint64_t>(told.open), handle.begin);
         handle.atomic = std::make_shared<AtomicMode>(engine.backend, directory.path);
+        handle.atomic->each_call = rule != nullptr && rule->visibility == planner::Visibility::call;
         begin_rebalance(engine, handle, rule);
         return MPI_SUCCESS;
     }

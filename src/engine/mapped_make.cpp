@@ -160,8 +160,9 @@ Told find_or_make(Engine& engine, Handle& handle, const Found& found, const plan
 std::string why_shared(const Handle& handle, const planner::FileRule* rule) {
     if (!handle.writable) return "it is open for reading only and no container";
     const bool at_sync = handle.strategy.mapping.kind != MappingKind::subfiles;  // else at once, as in one file
-    if (handle.readable && at_sync && (rule == nullptr || !rule->visible_at_sync))
-        return "it is open for reading and writing, and the rule has no visibility = \"sync\"";
+    if (handle.readable && at_sync && (rule == nullptr || rule->visibility == planner::Visibility::unsaid))
+        return "it is open for reading and writing, and the rule has no visibility: write visibility = \"sync\" where "
+               "nobody reads what others write before a sync, else \"call\"";
     struct stat info{};
     if (::fstat(handle.descriptor.number, &info) != 0) return std::string("fstat: ") + std::strerror(errno);
     if (info.st_size != 0) return "an ordinary file is there already";

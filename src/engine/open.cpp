@@ -2,8 +2,6 @@
 // What does not live here: views (view.cpp), moving data (direct.cpp).
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
-#include <sys/xattr.h>
 
 #include <algorithm>
 #include <array>
@@ -20,27 +18,10 @@
 #include "layout/mpi/flatten.hpp"
 #include "planner/plan.hpp"
 #include "planner/strategy.hpp"
+#include "storage/coherent.hpp"
 
 namespace ioweir::engine {
 namespace {
-
-/// File systems on which a second descriptor sees and makes the same bytes at once, by statfs(2). NFS is not one: its clients
-/// corrupt shared files unless every access is locked. FUSE may be anything (but see is_cephfs()).
-struct FileSystem {
-    std::uint64_t magic;
-    const char* name;
-};
-constexpr FileSystem coherent_file_systems[] = {
-    {0xEF53, "ext4"},       {0x01021994, "tmpfs"}, {0x858458f6, "ramfs"},  {0x58465342, "xfs"},
-    {0x9123683E, "btrfs"},  {0xF2F52010, "f2fs"},  {0x2FC12FC1, "zfs"},    {0x794C7630, "overlayfs"},
-    {0x0BD00BD0, "lustre"}, {0x47504653, "gpfs"},  {0x00C36400, "cephfs"}, {0x19830326, "beegfs"},
-};
-
-/// ceph-fuse: FUSE to statfs(2), but its files tell their layout, and it is as coherent as the kernel's client.
-bool is_cephfs(std::uint64_t magic, int descriptor) {
-    constexpr std::uint64_t fuse = 0x65735546;
-    return magic == fuse && ::fgetxattr(descriptor, "ceph.file.layout.pool", nullptr, 0) > 0;
-}
 
 /// ROMIO's file system prefixes (MPI 4.0, section 14.2.1 leaves names to the implementation). Those that only choose a driver
 /// for a file reachable by POSIX are stripped.
@@ -103,23 +84,10 @@ std::string open_descriptor(Engine& engine, Handle& handle) {
     }
     if (opened.error != 0)
         return std::string("the file cannot be opened a second time: ") + std::strerror(opened.error);
-    struct statfs system{};
-    struct stat info{};
-    const bool known =
-        ::fstatfs(opened.descriptor.number, &system) == 0 && ::fstat(opened.descriptor.number, &info) == 0;
-    const auto magic = static_cast<std::uint64_t>(static_cast<unsigned int>(system.f_type));
-    const bool coherent = std::any_of(std::begin(coherent_file_systems), std::end(coherent_file_systems),
-                                      [&](const FileSystem& one) { return one.magic == magic; }) ||
-                          is_cephfs(magic, opened.descriptor.number);
     handle.descriptor = opened.descriptor;
-    if (!known || !S_ISREG(info.st_mode)) return "not a regular file";
-    if (!coherent) {
-        char text[80];
-        std::snprintf(text, sizeof text, "file system 0x%llx is not on the list",
-                      static_cast<unsigned long long>(magic));
-        return text;
-    }
-    return {};
+    struct stat info{};
+    if (::fstat(opened.descriptor.number, &info) != 0 || !S_ISREG(info.st_mode)) return "not a regular file";
+    return storage::why_not_coherent(opened.descriptor.number);
 }
 
 struct Agreement {
@@ -191,7 +159,7 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
     if (asks && handle.strategy.mapping.kind != planner::MappingKind::subfiles)  // whose stripes are its own
         adopt_striping(engine, handle);
     if (handle.strategy.writers.kind == planner::WritersKind::behind)
-        begin_behind(engine, handle, comm, rule != nullptr && rule->visible_at_sync);
+        begin_behind(engine, handle, comm, rule != nullptr && rule->visibility == planner::Visibility::sync);
     if (handle.rank == 0) {
         const std::string by =
             rule != nullptr ? "rule \"" + rule->match + "\": " : "no rule, but a container is there: ";

@@ -26,13 +26,24 @@ RULES: Final[dict[str, tuple[str, ...]]] = {
     "behind": ('writers = "behind:1"', 'visibility = "sync"', _BUFFER),
     "grouped": ('mapping = "grouped:2"', 'visibility = "sync"'),
     "log": ('mapping = "log"', 'visibility = "sync"'),
+    "grouped-call": ('mapping = "grouped:2"', 'visibility = "call"'),
+    "log-call": ('mapping = "log"', 'visibility = "call"'),
     "subfiles": ('mapping = "subfiles:3"', _STRIPES),
     "auto": ('writers = "auto"', _BUFFER, _STRIPES),
     "netcdf": ("netcdf = { subfiles = 2 }",),
+    "hdf5": (
+        'writers = "auto"', _BUFFER, _STRIPES,
+        'hdf5 = { alignment = 1024, threshold = 512, hold_metadata = "all", metadata_block = 8192, '
+        'small_data_block = 8192, collective_metadata = "writes", chunks = "learn", istore_k = "auto", '
+        'transfer = "auto" }',
+    ),
 }  # fmt: skip
 
-ONLY: Final = {"netcdf": "pnetcdf"}
+ONLY: Final = {"netcdf": "pnetcdf", "hdf5": "hdf5"}
 """Strategies that do something for the programs of one suite alone."""
+
+OTHER_BYTES: Final = ("hdf5",)
+"""Strategies that lay out a file's objects differently: what is in HDF5 files is compared, and not their bytes."""
 
 
 BY_HINTS: Final = ("file_info",)

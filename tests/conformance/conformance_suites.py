@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pnetcdf_library
 from conformance_fetch import debian_source, mpi4py_source
 
 if TYPE_CHECKING:
@@ -234,16 +235,29 @@ PNETCDF_ARGUMENTS: Final = {
     "tst_corrupt": "{folder}",
     "test_subfile": "-f {data}/test_subfile.nc -s 2",
 }
+FORTRAN: Final = (".f", ".f90", ".F", ".F90")
+NO_FORTRAN: Final = "PnetCDF for MPICH is made without its Fortran interface"
+FLASH_IO: Final = "flash_benchmark_io"
+FLASH_IO_SOURCES: Final = (
+    "get_mfluid_property", "flash_release", FLASH_IO, "checkpoint_ncmpi_parallel", "plotfile_ncmpi_parallel",
+)  # fmt: skip
+FLASH_IO_SIZES: Final = ("-DN_DIM=3", "-DMAXBLOCKS=20", "-DIONMAX=13")
+"""As its Makefile has them, but for 20 blocks a rank in place of 100."""
 PNETCDF_NOT_RUN: Final = {"pres_temp_4D_rd": "reads the file that another program leaves"}
 
 
 def pnetcdf(cache: Path, library: Library) -> list[Case]:
-    """PnetCDF's test programs on 4 ranks, and nc_test on one; against Debian's library, which is Open MPI's."""
-    if library.name != "openmpi":
+    """PnetCDF's test programs and its FLASH-IO benchmark on 4 ranks, and nc_test on one.
+
+    Against Debian's library, which is Open MPI's; for MPICH one of its sources is made, for programs in C.
+    """
+    if library.name not in ("openmpi", "mpich"):
         return []
     top = debian_source("pnetcdf", cache)
     built = cache / "built" / library.name / "pnetcdf"
     built.mkdir(parents=True, exist_ok=True)
+    place = pnetcdf_library.build(cache) if library.name == "mpich" else None
+    libraries = [*([f"-L{place}", f"-Wl,-rpath,{place}"] if place else []), "-lpnetcdf", "-lm", "-lpthread"]
     includes = [f"-I{top / 'test/common'}", f"-I{top / 'src/include'}", f"-I{built}", "-DHAVE_DECL_MPI_OFFSET"]
     (built / "types.h").write_text(PNETCDF_TYPES, encoding="utf-8")
     flags = ["-include", str(built / "types.h"), *includes]
@@ -253,15 +267,14 @@ def pnetcdf(cache: Path, library: Library) -> list[Case]:
         for path in sorted((top / "test" / folder).iterdir()):
             if path.suffix not in (".c", ".m4", ".f", ".f90", ".F") or path.stem not in named:
                 continue
-            fortran = path.suffix in (".f", ".f90", ".F")
+            fortran = path.suffix in FORTRAN
             helper = top / "test" / "common" / ("testutilsf.F90" if fortran else "testutils.c")
             source = _from_m4(top, path, built) if path.suffix == ".m4" else path
             target = built / f"{folder}-{path.stem}"
             module = [f"-I{_fortran_modules()}"] if fortran else []
             own = [f"-I{top / 'test/common'}", "-I/usr/include/x86_64-linux-gnu", *module] if fortran else flags
-            wrong = PNETCDF_NOT_RUN.get(path.stem) or _built(
-                library, [helper, source], target, own, ["-lpnetcdf", "-lm", "-lpthread"]
-            )
+            wrong = PNETCDF_NOT_RUN.get(path.stem) or (NO_FORTRAN if fortran and place else "")
+            wrong = wrong or _built(library, [helper, source], target, own, libraries)
             words = PNETCDF_ARGUMENTS.get(path.stem, f"{{data}}/{path.stem}.nc").format(data=DATA, folder=path.parent)
             command = (str(target), *words.split())
             cases.append(Case(f"pnetcdf {folder}", path.stem, library, PNETCDF_RANKS, command, not_run=wrong))
@@ -271,8 +284,15 @@ def pnetcdf(cache: Path, library: Library) -> list[Case]:
         parts += [generated] if generated.suffix == ".c" else []
     target = built / NC_TEST
     own = [f"-I{top / 'test' / NC_TEST}", *flags]  # its error.h, not the C library's
-    wrong = _built(library, [*parts, top / "test/common/testutils.c"], target, own, ["-lpnetcdf", "-lm"])
+    wrong = _built(library, [*parts, top / "test/common/testutils.c"], target, own, libraries)
     cases.append(Case("pnetcdf nc_test", NC_TEST, library, 1, (str(target), "-d", DATA), not_run=wrong))
+    flash = top / "benchmarks" / "FLASH-IO"
+    target = built / FLASH_IO
+    own = [f"-I{flash}", f"-I{_fortran_modules()}", *FLASH_IO_SIZES]
+    sources = [path for name in FLASH_IO_SOURCES for path in flash.glob(f"{name}.F90")]
+    wrong = NO_FORTRAN if place else _built(library, sources, target, own, libraries)
+    command = (str(target), "-q", f"{DATA}/flash.")
+    cases.append(Case("pnetcdf benchmarks", FLASH_IO, library, PNETCDF_RANKS, command, not_run=wrong))
     return cases
 
 

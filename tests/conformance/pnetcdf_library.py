@@ -56,7 +56,9 @@ def build(cache: Path, *, subfiling: bool = False) -> Path:
     version = re.search(r"(\d+\.\d+\.\d+)", top.name)
     if version is None:
         raise FetchError(f"{top}: its name has no version")
-    own = "#define ENABLE_SUBFILING 1\n" if subfiling else ""
+    # PnetCDF 1.12 asks for the attributes of a file with subfiles before it has made its tables of names, finds none,
+    # and reads the file as if it had no subfiles, unless it searches for names one by one.
+    own = "#define ENABLE_SUBFILING 1\n#define SEARCH_NAME_LINEARLY 1\n" if subfiling else ""
     config = _config(version[1]) + own
     if library.exists() and told.read_text(encoding="utf-8") == config:
         return folder

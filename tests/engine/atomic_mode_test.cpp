@@ -27,27 +27,25 @@ protected:
         set_atomicity(file, 1);
         return file;
     }
-    static std::string path_of(const char* way) { return world->path((std::string("file.") + way).c_str()); }
-};
-
-TEST_F(AtomicModeTest, AWriteIsSeenByTheNextReadOnAnyRank) {
-    for (const char* const way : ways) {
-        SCOPED_TRACE(way);
-        const std::string path = path_of(way);
+    /// Ranks write one after the other, over what others have written; after nothing but a barrier all see it.
+    void expect_seen_at_once(const std::string& path, bool atomic) const {
         MPI_File file = open(world->engine, path);
         // Written before the mode is set, and seen without a sync as well.
         std::string model = ten_each();
         write_ten(file);
         PMPI_Barrier(MPI_COMM_WORLD);
-        set_atomicity(file, 1);
+        if (atomic) set_atomicity(file, 1);
         EXPECT_EQ(read_all(file), model);
-        for (int step = 0; step < 2 * world->ranks + 2; ++step) {
+        for (int step = 0; step < 4 * world->ranks + 4; ++step) {
             // Each goes over a part of what the one before has written, and further.
             const std::string mine(13, static_cast<char>('A' + step % 26));
             const auto at = static_cast<std::size_t>(7 * step);
+            const bool collective = step % 3 == 2;
             PMPI_Barrier(MPI_COMM_WORLD);
-            if (step % world->ranks == world->rank) {
-                EXPECT_EQ(calls_.File_write_at(file, 7 * step, mine.data(), 13, MPI_BYTE, MPI_STATUS_IGNORE),
+            if (collective || step % world->ranks == world->rank) {
+                const int bytes = step % world->ranks == world->rank ? 13 : 0;
+                EXPECT_EQ((collective ? calls_.File_write_at_all : calls_.File_write_at)(
+                              file, 7 * step, mine.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE),
                           MPI_SUCCESS);
             }
             PMPI_Barrier(MPI_COMM_WORLD);
@@ -56,15 +54,21 @@ TEST_F(AtomicModeTest, AWriteIsSeenByTheNextReadOnAnyRank) {
             MPI_Offset size = -1;
             EXPECT_EQ(calls_.File_get_size(file, &size), MPI_SUCCESS);
             EXPECT_EQ(size, std::ssize(model));
-            if (step % 2 == 0) {
+            if (step % 4 < 2) {
                 EXPECT_EQ(read_all(file), model);
-            } else {
-                std::string together(model.size(), '?');
-                EXPECT_EQ(calls_.File_read_at_all(file, 0, together.data(), static_cast<int>(together.size()), MPI_BYTE,
-                                                  MPI_STATUS_IGNORE),
-                          MPI_SUCCESS);
-                EXPECT_EQ(together, model);
+                continue;
             }
+            std::string together(model.size(), '?');
+            const auto length = static_cast<int>(together.size());
+            if (step % 4 == 2) {
+                EXPECT_EQ(calls_.File_read_at_all(file, 0, together.data(), length, MPI_BYTE, MPI_STATUS_IGNORE),
+                          MPI_SUCCESS);
+            } else {
+                MPI_Request request = MPI_REQUEST_NULL;
+                EXPECT_EQ(calls_.File_iread_at_all(file, 0, together.data(), length, MPI_BYTE, &request), MPI_SUCCESS);
+                PMPI_Wait(&request, MPI_STATUS_IGNORE);
+            }
+            EXPECT_EQ(together, model);
         }
         PMPI_Barrier(MPI_COMM_WORLD);
         EXPECT_EQ(calls_.File_set_size(file, 5), MPI_SUCCESS);
@@ -77,14 +81,32 @@ TEST_F(AtomicModeTest, AWriteIsSeenByTheNextReadOnAnyRank) {
         model = model.substr(0, 5) + std::string(static_cast<std::size_t>(world->ranks), 's');
         EXPECT_EQ(read_all(file), model);
         PMPI_Barrier(MPI_COMM_WORLD);
-        set_atomicity(file, 0);
+        if (atomic) set_atomicity(file, 0);
         EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
         EXPECT_EQ(read_file(path), model) << "by the next handle";
+        EXPECT_TRUE(is_container(path));
         merge_here(path);
         const auto bytes = contents(path);
         EXPECT_EQ(std::string(bytes.begin(), bytes.end()), model);
         EXPECT_EQ(directories(), 0);
         remove(path);
+    }
+    static std::string path_of(const char* way) { return world->path((std::string("file.") + way).c_str()); }
+};
+
+TEST_F(AtomicModeTest, AWriteIsSeenByTheNextReadOnAnyRank) {
+    for (const char* const way : ways) {
+        SCOPED_TRACE(way);
+        expect_seen_at_once(path_of(way), true);
+        if (on_any_rank(HasFailure())) return;
+    }
+}
+
+/// visibility = "call" in the plan promises the same of single calls, without atomic mode.
+TEST_F(AtomicModeTest, WithVisibilityCallSoItIsInEveryMode) {
+    for (const char* const way : {"two-call", "gathered-call", "log-call", "collected-call"}) {
+        SCOPED_TRACE(way);
+        expect_seen_at_once(path_of(way), false);
         if (on_any_rank(HasFailure())) return;
     }
 }

@@ -477,15 +477,17 @@ TEST_F(EngineTest, WithoutSharedMemoryTheMpiLibraryDoesIt) {
 void expect_fault_is_noticed(FaultKind kind) {
     std::int64_t struck = 0, noticed = 0, verified = 0;
     const std::uint64_t tries = world->cases / 4 + 4;
+    // The wildest cases of many ranks take thousands of rounds, of which few processors do some in a second.
+    const Level level = world->ranks > 8 ? Level::tame : Level::wild;
     for (std::uint64_t i = 0; i < tries; ++i) {
         const std::string path = path_for(strategies[i % std::size(strategies)]);
         world->backend.arm({});
         world->backend.take_writes();
-        cases::run_case(world->engine, Level::wild, 23, i, MPI_COMM_WORLD, path);
+        cases::run_case(world->engine, level, 23, i, MPI_COMM_WORLD, path);
         const std::int64_t writes = world->backend.take_writes();
         if (world->rank == 0 && writes > 0) world->backend.arm({kind, writes, 0});
         world->notes.clear();
-        const CaseResult result = cases::run_case(world->engine, Level::wild, 23, i, MPI_COMM_WORLD, path);
+        const CaseResult result = cases::run_case(world->engine, level, 23, i, MPI_COMM_WORLD, path);
         struck += world->rank == 0 ? world->backend.struck() : 0;
         int bad = result.problems.empty() ? 0 : 1;
         PMPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

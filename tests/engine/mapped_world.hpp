@@ -47,6 +47,31 @@ buffer = 64
 visibility = "sync"
 
 [[file]]
+match = "*.two-call"
+mapping = "grouped:2"
+visibility = "call"
+
+[[file]]
+match = "*.gathered-call"
+mapping = "grouped:2"
+writers = "aggregators:1"
+buffer = 64
+visibility = "call"
+
+[[file]]
+match = "*.log-call"
+mapping = "log"
+order = "arrival"
+visibility = "call"
+
+[[file]]
+match = "*.collected-call"
+mapping = "log"
+writers = "aggregators:2"
+buffer = 64
+visibility = "call"
+
+[[file]]
 match = "*.dealt"
 mapping = "subfiles:3"
 stripe = { size = 32 }

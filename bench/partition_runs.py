@@ -20,9 +20,11 @@ from ioweir.trace import load
 
 PROGRAM = "partition_sets"
 MIB = 1 << 20
-OWN, SHARED = "own", "shared"
+OWN, SHARED, HAND = "own", "shared", "hand"
 TOTAL = 32 * MIB
-"""Of a checkpoint, whatever the number of ranks: the paper's 60 GB, scaled; a MiB a rank at 32."""
+"""Of a checkpoint on a slow device, whatever the number of ranks: the paper's 60 GB, scaled; a MiB a rank at 32."""
+OF_RANK = 16 * MIB
+"""Of a rank in memory, where less would measure how ranks wait for a processor."""
 PERCEIVED_BYTES = 8 * MIB
 LOOP_STEPS = 50
 LOOP_MS = 20
@@ -35,8 +37,9 @@ class Way:
     name: str
     ranks: int
     files: int = 0
-    layout: str = "unaligned"
+    layout: str = "auto"
     calls: str = "auto"
+    total: int = TOTAL
 
 
 @dataclass
@@ -49,6 +52,10 @@ class Storage:
     speeds: dict[Way, list[float]] = field(default_factory=dict)
     padded: dict[Way, float] = field(default_factory=dict)
     """Padded bytes over useful ones."""
+
+    def checkpoint(self, ranks: int) -> int:
+        """Bytes."""
+        return TOTAL if self.throttled else OF_RANK * ranks
 
     def speed(self, way: Way) -> float:
         """Median."""
@@ -92,25 +99,28 @@ class Results:
     pictures: dict[str, str] = field(default_factory=dict)
 
 
-def ways(ranks: int, most_files: int) -> Iterator[Way]:
+def ways(ranks: int, most_files: int, total: int) -> Iterator[Way]:
     """In the order in which they take turns."""
-    yield Way(OWN, ranks)
-    yield Way(SHARED, ranks)
+    few = max(1, ranks // 8)
+    yield Way(OWN, ranks, total=total)
+    yield Way(SHARED, ranks, total=total)
+    yield Way(HAND, ranks, few, total=total)
     files = 1
     while files <= min(ranks, most_files):
-        yield Way("syncIO", ranks, files)
+        yield Way("syncIO", ranks, files, total=total)
         files *= 2
-    few = max(1, ranks // 8)
-    yield Way("syncIO", ranks, few, "aligned")
-    for calls in ("collective", "split"):
-        yield Way("syncIO", ranks, few, calls=calls)
+    yield Way("syncIO", ranks, few, "aligned", total=total)
+    for calls in ("independent", "collective", "split"):
+        yield Way("syncIO", ranks, few, "unaligned", calls, total)
 
 
 def arguments(way: Way, directory: Path, repeats: int) -> list[str]:
     """Of partition_sets."""
-    mine = str(TOTAL // way.ranks)
+    mine = str(way.total // way.ranks)
     if way.name in (OWN, SHARED):
         return [way.name, str(directory), str(repeats), mine]
+    if way.name == HAND:
+        return [way.name, str(directory), str(repeats), mine, str(way.files)]
     return ["sync", str(directory), str(repeats), mine, str(way.files), f"ioweir_layout={way.layout}",
             f"ioweir_write={way.calls}", "ioweir_block=1048576"]  # fmt: skip
 
@@ -126,12 +136,13 @@ def empty(directory: Path) -> None:
 
 def compare(results: Results, storage: Storage, counts: list[int], rounds: int, most_files: int) -> None:
     """All ways in turn, in each round."""
+    repeats = 1 if storage.throttled else 3
     for ranks in counts:
         for _ in range(rounds):
-            for way in ways(ranks, most_files):
-                words = arguments(way, storage.directory, 2)
+            for way in ways(ranks, most_files, storage.checkpoint(ranks)):
+                words = arguments(way, storage.directory, repeats)
                 lines = launch.run_program(PROGRAM, results.kind, ranks, words)
-                found = lines[-1]  # the first made what files and memory need
+                found = lines[-1]  # in memory the first ones made its pages
                 storage.speeds.setdefault(way, []).append(found["bytes"] / found["seconds"] / MIB)
                 storage.padded[way] = found["padded"] / found["bytes"]
                 results.lost += not_whole(storage.directory)
@@ -218,11 +229,14 @@ def too_slow(results: Results, storage: Storage, rate: float, quick: bool) -> No
 
 
 def activity(results: Results, storage: Storage, scratch: Path) -> None:
-    """When each rank wrote, as the paper's figures 6, 7, 11 and 12 show it: from our own traces."""
+    """When each rank wrote or read, as the paper's figures 5, 6, 7, 11 and 12 show it: from our own traces."""
     ranks = 16
+    reading = ["read", str(storage.directory), "1", str(TOTAL // ranks), "2"]
     sync = [str(TOTAL // ranks), "2", "ioweir_block=1048576"]
     handing = [str(TOTAL // 12), "2", "4", "10", "1"]
     runs = {
+        "read-independent": [*reading, "independent"],
+        "read-collective": [*reading, "collective"],
         "sync-unaligned": ["sync", str(storage.directory), "1", *sync, "ioweir_layout=unaligned"],
         "sync-aligned": ["sync", str(storage.directory), "1", *sync, "ioweir_layout=aligned"],
         "rbio-mode1": ["rbio", str(storage.directory), "1", *handing, "ioweir_write=collective"],
@@ -231,7 +245,8 @@ def activity(results: Results, storage: Storage, scratch: Path) -> None:
     for name, words in runs.items():
         trace = scratch / f"trace-{name}"
         launch.run_program(PROGRAM, results.kind, ranks, words, launch.Traced(trace))
-        result = timeline.of_trace(load(trace), timeline.Options(by="rank"))
+        op = "read" if name.startswith("read") else "write"
+        result = timeline.of_trace(load(trace), timeline.Options(op=op, by="rank"))
         results.pictures[f"-{name}"] = timeline_picture.to_svg(result)
         shutil.rmtree(trace)
         empty(storage.directory)

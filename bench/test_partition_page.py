@@ -6,7 +6,7 @@ from pathlib import Path
 
 import partition_page
 import pytest
-from partition_runs import OWN, Handed, Results, Storage, Way
+from partition_runs import HAND, OWN, Handed, Results, Storage, Way
 
 
 def results(perceived: float, slowdown: float, sync: float, lost: int = 0) -> Results:
@@ -48,8 +48,19 @@ def test_bars_are_judged_by_what_was_measured(found: Results, missed: list[str])
 def test_the_page_shows_every_way_and_every_point() -> None:
     lines, pictures = partition_page.lines_of(results(0.9, 1.0, 1.0), "partition")
     text = "\n".join(lines)
-    assert "| 8 | syncIO, unaligned, write_at (auto) | 2 | 9.0 | 13.5 | 0.90 [0.89, 0.91] |" in text
-    assert "| 8 | syncIO, unaligned, write_at_all | 1 | 5.0 |" in text
+    assert "| 8 | syncIO | 2 | 9.0 | 13.5 | 0.90 [0.89, 0.91] |" in text
+    assert "| 8 | syncIO, auto, write_at_all | 1 | 5.0 |" in text
     assert "**missed**" not in text
     assert list(pictures) == ["-files0"]
     assert pictures["-files0"].count("<circle") == 3, "two numbers of files, and a file per process"
+
+
+@pytest.mark.parametrize(("ranks", "speed", "met"), [(2, 9.0, [True]), (2, 8.9, [False]), (4, 1.0, [])])
+def test_in_memory_a_set_is_held_against_the_same_by_hand(ranks: int, speed: float, met: list[bool]) -> None:
+    """Where each rank has a processor."""
+    storage = Storage("in memory", Path("nowhere"), throttled=False)
+    for way, found in ((Way(OWN, ranks), 20.0), (Way(HAND, ranks, 1), 10.0), (Way("syncIO", ranks, 1), speed)):
+        storage.speeds[way] = [found] * 3
+        storage.padded[way] = 0.0
+    bars = partition_page.bars(Results("openmpi", 2, [storage]))[:-1]
+    assert [(value, is_met) for _, value, is_met in bars] == [(f"{speed / 10:.2f}", one) for one in met]

@@ -45,12 +45,14 @@ enum { IOWEIR_NO_PART = -1 };
  * fields: names of all fields that will be written, at most 60, of 1 to 96 printing characters without : @ < >.
  * info: MPI_INFO_NULL, or keys of MPI_File_open and these:
  *   ioweir_layout     unaligned: each field's blocks lie together, in the order of ranks (as PHASTA's library writes them); aligned: each rank collects its blocks and writes
- *                     them with one large call at a multiple of ioweir_block, padded to its end; auto (default): aligned where a rank has at least a block of data,
- *                     as far as the first field tells
+ *                     them with one large call at a multiple of ioweir_block, padded to its end; auto (default): aligned where a rank has at least 20 blocks of
+ *                     data, of which a twentieth at most is padding then, as far as the first field tells
  *   ioweir_block      bytes (4194304)
  *   ioweir_buffer     aligned: bytes a rank collects at most, before all write (134217728); a block larger than that is written by itself
- *   ioweir_write      collective: MPI_File_write_at_all; split: its begin and end; independent: MPI_File_write_at; auto (default): independent where blocks are large (64 KiB on
- *                     an average of the first field) or aligned, else collective
+ *   ioweir_write      collective: MPI_File_write_at_all; split: its begin and end; independent: MPI_File_write_at; direct: pwritev(2) by each rank, without MPI-IO, an error where
+ *                     the file system is none on which that is safe (docs/reference/partitioned-files.md). auto (default): collective where blocks are smaller than 64 KiB on
+ *                     an average of the first field and the layout is not aligned; else direct, or independent where direct is not safe, where info has keys of
+ *                     MPI_File_open, and under a plan of `ioweir run`
  *   ioweir_directories  true (default): a directory for each file, in one that is renamed as a whole; false: files beside each other, named as PHASTA's library looks for them
  *   ioweir_replace    false (default): a set of that step that is there is an error; true: it is replaced when this one is complete
  *   ioweir_durable    true (default): ioweir_set_close() waits until all of it would survive a crash of the machine
@@ -75,7 +77,7 @@ typedef struct ioweir_figures {
     int64_t useful_bytes; /* headers and items */
     int64_t padded_bytes; /* written besides, to fill blocks */
     int64_t write_ns;     /* in calls that write, the ranks' agreements included */
-    int64_t calls;        /* of MPI_File_write* */
+    int64_t calls;        /* that write: MPI_File_write* or pwritev */
 } ioweir_figures;
 int ioweir_set_figures(const ioweir_set* set, ioweir_figures* figures);
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fuzz_input.hpp"
 #include "format/reader.hpp"
 #include "format/reader_fuzz.hpp"
 
@@ -22,15 +23,6 @@ namespace ioweir::format {
 namespace {
 
 constexpr std::size_t longest_file = 1U << 20;
-
-template <typename T>
-bool take(const std::uint8_t*& at, std::size_t& left, T& value) {
-    if (left < sizeof value) return false;
-    std::memcpy(&value, at, sizeof value);
-    at += sizeof value;
-    left -= sizeof value;
-    return true;
-}
 
 void require(bool holds, const char* what) {
     if (holds) return;

@@ -1,6 +1,8 @@
 #include "partition/agreement.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "ioweir/ioweir.h"
 
@@ -75,6 +77,13 @@ std::optional<Failure> of_mpi(int result, const std::string& what, const std::st
         code = IOWEIR_ERR_IO;
     }
     return Failure{code, {what, path + ": " + std::string(text, static_cast<std::size_t>(length)), remedy}};
+}
+
+std::optional<Failure> of_errno(int error, const std::string& what, const std::string& path) {
+    if (error == 0) return std::nullopt;
+    const bool full = error == ENOSPC || error == EDQUOT;
+    return Failure{full ? IOWEIR_ERR_NO_SPACE : IOWEIR_ERR_IO,
+                   {what, path + ": " + std::strerror(error), full ? "make room, or write elsewhere" : ""}};
 }
 
 }  // namespace ioweir::partition

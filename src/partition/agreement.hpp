@@ -30,5 +30,7 @@ struct Failure {
 [[nodiscard]] Failure argument(const std::string& what, const std::string& value, const std::string& remedy);
 /// Nothing for MPI_SUCCESS; else what MPI says of `result`, with `path`.
 [[nodiscard]] std::optional<Failure> of_mpi(int result, const std::string& what, const std::string& path);
+/// Nothing for 0; else what the system says of the errno value, with `path`.
+[[nodiscard]] std::optional<Failure> of_errno(int error, const std::string& what, const std::string& path);
 
 }  // namespace ioweir::partition

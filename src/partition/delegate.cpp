@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <sstream>
 #include <utility>
 
@@ -12,11 +13,6 @@ namespace ioweir::partition {
 namespace {
 
 constexpr std::int64_t wire_bytes = sizeof(Wire);
-
-const char* name_of(WriteCalls calls) {
-    if (calls == WriteCalls::collective) return "collective";
-    return calls == WriteCalls::split ? "split" : "independent";
-}
 
 }  // namespace
 
@@ -42,21 +38,21 @@ SetText parse_set(const std::string& text) {
     std::istringstream words(numbers);
     words >> set.wanted.step >> set.wanted.parts >> set.wanted.files >> calls >> set.options.block_bytes >>
         set.options.directories >> set.options.replaces >> set.options.durable;
-    for (const WriteCalls known : {WriteCalls::collective, WriteCalls::split, WriteCalls::independent}) {
-        if (calls == name_of(known)) set.options.calls = known;
-    }
+    set.options.calls = calls_of_name(calls);
     while (std::getline(lines, field) && !field.empty()) set.wanted.fields.push_back(field);
     for (std::string key, value; std::getline(lines, key) && std::getline(lines, value);)
         set.hints.emplace_back(key, value);
     return set;
 }
 
-Delegate::Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes)
+Delegate::Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes,
+                   std::int64_t longest_message)
     : channels_(channels),
       delegates_(delegates),
       workers_(std::move(workers)),
       most_bytes_(memory_bytes),
-      left_(workers_.size(), false) {}
+      left_(workers_.size(), false),
+      sink_(new char[static_cast<std::size_t>(longest_message)]) {}
 
 Delegate::Set& Delegate::set_of(std::int64_t number) {
     Set& set = sets_[number];
@@ -95,12 +91,47 @@ bool Delegate::take_from(std::size_t worker) {
     MPI_Iprobe(workers_[worker], MPI_ANY_TAG, channels_.blocks, &there, &status);
     if (there == 0) return false;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
+    // How long a block is that comes in several messages is not known yet.
     if (status.MPI_TAG == static_cast<int>(Message::block) && !make_room(bytes)) return false;
-    std::vector<char> message = memory(bytes);
-    MPI_Recv(message.data(), bytes, MPI_BYTE, workers_[worker], status.MPI_TAG, channels_.blocks, MPI_STATUS_IGNORE);
-    take(worker, std::move(message));
+    if (status.MPI_TAG == static_cast<int>(Message::first) && !make_room(most_bytes_)) return false;
+    // Further bytes of a block are copied to their place, which is there; all other messages are kept.
+    std::vector<char> message;
+    if (status.MPI_TAG != static_cast<int>(Message::more)) message = memory_or_none(bytes);
+    char* const to = message.empty() ? sink_.get() : message.data();
+    MPI_Recv(to, bytes, MPI_BYTE, workers_[worker], status.MPI_TAG, channels_.blocks, MPI_STATUS_IGNORE);
+    take(worker, to, std::move(message));
     go_on();
     return true;
+}
+
+void Delegate::drop(std::size_t worker, const Wire& wire) {
+    Share& share = set_of(wire.set).shares[worker];
+    ++share.blocks;
+    share.drops = true;
+    if (!share.failure)
+        share.failure = Failure{IOWEIR_ERR_MEMORY,
+                                {"a delegate has no memory for a block", std::to_string(wire.number) + " bytes",
+                                 "make ioweir_delegate_memory smaller, or have more delegates"}};
+}
+
+std::vector<char> Delegate::memory_or_none(std::int64_t bytes) {
+    for (const bool last : {false, true}) {
+        try {
+            return memory(bytes);
+        } catch (const std::bad_alloc&) {
+            if (last) break;
+        }
+        for (auto& [number, set] : sets_) {
+            if (set.file || set.failure) write_some(set);
+        }
+        forget_spare();
+    }
+    return {};
+}
+
+void Delegate::forget_spare() {
+    spare_.clear();
+    spare_bytes_ = 0;
 }
 
 /// Of a block that was written before, if there is one that is not much too large.
@@ -115,8 +146,7 @@ std::vector<char> Delegate::memory(std::int64_t bytes) {
         spare_.erase(found);
         spare_bytes_ -= static_cast<std::int64_t>(taken.capacity());
     } else if (held_bytes_ + spare_bytes_ + bytes > most_bytes_) {
-        spare_.clear();
-        spare_bytes_ = 0;
+        forget_spare();
     }
     taken.resize(wanted);
     return taken;
@@ -128,10 +158,10 @@ void Delegate::give_back(std::vector<char> bytes) {
     spare_.push_back(std::move(bytes));
 }
 
-void Delegate::take(std::size_t worker, std::vector<char> message) {
+void Delegate::take(std::size_t worker, const char* data, std::vector<char> message) {
     Wire wire;
-    std::memcpy(&wire, message.data(), sizeof wire);
-    const char* const behind = message.data() + wire_bytes;
+    std::memcpy(&wire, data, sizeof wire);
+    const char* const behind = data + wire_bytes;
     if (wire.kind == Message::leave) {
         left_[worker] = true;
         return;
@@ -146,15 +176,12 @@ void Delegate::take(std::size_t worker, std::vector<char> message) {
             if (!set.text) set.text = std::move(text);
             break;
         }
-        case Message::block: {
-            Block block{wire.field, wire.part, std::move(message), wire_bytes + wire.bytes};
-            block.bytes.resize(static_cast<std::size_t>(wire_bytes + wire.number));
-            held_bytes_ += std::ssize(block.bytes);
-            share.blocks_here.push_back(std::move(block));
-            ++share.blocks;
+        case Message::block:
+        case Message::first:
+            take_block(worker, wire, std::move(message));
             break;
-        }
         case Message::more: {
+            if (share.drops) break;
             Block& block = share.blocks_here.back();
             std::memcpy(block.bytes.data() + wire_bytes + wire.number, behind, static_cast<std::size_t>(wire.bytes));
             block.there += wire.bytes;
@@ -169,6 +196,22 @@ void Delegate::take(std::size_t worker, std::vector<char> message) {
         default:
             break;
     }
+}
+
+void Delegate::take_block(std::size_t worker, const Wire& wire, std::vector<char> message) {
+    if (message.empty()) return drop(worker, wire);
+    if (wire.kind == Message::first) {
+        std::vector<char> whole = memory_or_none(wire_bytes + wire.number);
+        if (whole.empty()) return drop(worker, wire);
+        std::copy(message.begin(), message.end(), whole.begin());
+        message = std::move(whole);
+    }
+    Share& share = set_of(wire.set).shares[worker];
+    Block block{wire.field, wire.part, std::move(message), wire_bytes + wire.bytes};
+    held_bytes_ += std::ssize(block.bytes);
+    share.blocks_here.push_back(std::move(block));
+    share.drops = false;
+    ++share.blocks;
 }
 
 bool Delegate::make_room(std::int64_t bytes) {
@@ -200,7 +243,8 @@ void Delegate::create(Set& set) {
     MPI_Info info = MPI_INFO_NULL;
     MPI_Info_create(&info);
     for (const auto& [key, value] : set.text->hints) MPI_Info_set(info, key.c_str(), value.c_str());
-    set.failure = SetFile::create(delegates_, wanted, set.text->options, info, set.file);
+    set.failure = SetFile::create(delegates_, wanted, set.text->options, info, {}, set.file);
+    if (set.file) set.file->settle(true);
     MPI_Info_free(&info);
 }
 
@@ -243,7 +287,7 @@ void Delegate::write_some(Set& set) {
         std::int64_t at = offset;
         for (std::size_t i = 0; i < blocks.size(); at += pieces[i++].bytes)
             set.file->place(blocks[i].field, blocks[i].part, at);
-        set.file->move(pieces, offset, WriteCalls::independent);
+        set.file->move(pieces, offset, true);
     }
     for (Block& block : blocks) give_back(std::move(block.bytes));
 }
@@ -256,11 +300,11 @@ void Delegate::finish(std::int64_t number) {
         const std::vector<MemoryPiece> pieces = pieces_of(blocks);
         for (const Share& share : set.shares) set.file->remember(share.failure);
         set.file->end_regions();
-        std::int64_t at = set.file->take_room(total(pieces));
+        std::int64_t at = set.file->take_room(set.file->gather_sizes(total(pieces)));
         const std::int64_t offset = at;
         for (std::size_t i = 0; i < blocks.size(); at += pieces[i++].bytes)
             set.file->place(blocks[i].field, blocks[i].part, at);
-        set.file->move(pieces, offset, set.text->options.calls);
+        set.file->move(pieces, offset);
         failure = set.file->close();
     }
     for (Block& block : blocks) give_back(std::move(block.bytes));

@@ -27,8 +27,9 @@ struct SetText {
 
 class Delegate {
 public:
-    /// `workers`: ranks of this one's; `delegates`: all delegates. Communicators must outlive this. `memory_bytes`: for blocks, at most.
-    Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes);
+    /// `workers`: ranks of this one's; `delegates`: all delegates. Communicators must outlive this. `memory_bytes`: for blocks, at most. `longest_message`: of any worker.
+    Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes,
+             std::int64_t longest_message);
     /// Until all workers have left. Collective over the delegates.
     void serve();
 
@@ -47,6 +48,7 @@ private:
         std::int64_t promised = -1;      ///< how many there will be
         std::optional<Failure> failure;  ///< the worker gives up
         std::deque<Block> blocks_here;   ///< in the order in which they came; the last one may not be whole
+        bool drops = false;              ///< the last one that came: there was no memory for it
     };
     struct Set {
         std::optional<SetText> text;
@@ -58,7 +60,11 @@ private:
 
     /// One message, if there is one that there is memory for.
     [[nodiscard]] bool take_from(std::size_t worker);
-    void take(std::size_t worker, std::vector<char> message);
+    /// `message`: that owns `data`, or empty, where it lies in sink_.
+    void take(std::size_t worker, const char* data, std::vector<char> message);
+    void take_block(std::size_t worker, const Wire& wire, std::vector<char> message);
+    /// A block that there is no memory for: its set fails, and its worker goes on.
+    void drop(std::size_t worker, const Wire& wire);
     /// Writes what it can, so that `bytes` more fit. False: they do not, and nothing can be written yet.
     [[nodiscard]] bool make_room(std::int64_t bytes);
     void go_on();
@@ -72,6 +78,9 @@ private:
     void finish(std::int64_t number);
     void tell(std::int64_t number, const std::optional<Failure>& failure);
     [[nodiscard]] std::vector<char> memory(std::int64_t bytes);
+    /// The same, or nothing where the system has no more, though everything that can be written was.
+    [[nodiscard]] std::vector<char> memory_or_none(std::int64_t bytes);
+    void forget_spare();
     /// Of a block that is written: for the next one of about its size.
     void give_back(std::vector<char> bytes);
 
@@ -84,6 +93,7 @@ private:
     std::int64_t next_ = 0;                 ///< the set that is created or finished next
     std::vector<std::vector<char>> spare_;  ///< memory of blocks that are written, whose pages are there already
     std::int64_t spare_bytes_ = 0;
+    std::unique_ptr<char[]> sink_;  ///< as long as the longest message: what is not kept is taken into it
     std::vector<std::pair<MPI_Request, std::unique_ptr<std::string>>> told_;
 };
 

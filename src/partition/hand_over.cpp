@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t most_message = std::int64_t{64} << 20;
 constexpr std::int64_t header_bytes = sizeof(Wire);
-constexpr std::int64_t least_room = 4096;
+constexpr std::int64_t least_room = 1024;
 
 }  // namespace
 
@@ -86,6 +86,12 @@ void HandOver::post(char* from, const Wire& wire) {
     sent_.push_back(sent);
 }
 
+std::int64_t HandOver::most_bytes() const { return room_ - header_bytes - 1; }
+
+std::int64_t HandOver::longest_message(std::int64_t room) {
+    return std::min(std::max(room, least_room), most_message + header_bytes);
+}
+
 void HandOver::send(Wire wire, const void* data, std::int64_t bytes) {
     collect(false);
     wire.bytes = bytes;
@@ -112,6 +118,8 @@ void HandOver::send_block(Wire wire, const std::string& header, const void* item
         if (done > 0) {
             wire.kind = Message::more;
             wire.number = done;
+        } else if (wire.bytes < all) {
+            wire.kind = Message::first;
         }
         post(place, wire);
         done += wire.bytes;

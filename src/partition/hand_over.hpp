@@ -36,7 +36,10 @@ public:
     [[nodiscard]] std::optional<Failure> results() { return results(0); }
     /// Until everything is with the delegate.
     void drain();
-    [[nodiscard]] std::int64_t room() const { return room_; }
+    /// What send() takes at most.
+    [[nodiscard]] std::int64_t most_bytes() const;
+    /// The longest message, with its Wire, of a worker that may have `room` bytes on their way.
+    [[nodiscard]] static std::int64_t longest_message(std::int64_t room);
 
 private:
     struct Sent {

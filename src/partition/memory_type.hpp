@@ -15,6 +15,12 @@ struct MemoryPiece {
     std::int64_t bytes = 0;
 };
 
+[[nodiscard]] inline std::int64_t total(const std::vector<MemoryPiece>& pieces) {
+    std::int64_t bytes = 0;
+    for (const MemoryPiece& piece : pieces) bytes += piece.bytes;
+    return bytes;
+}
+
 /// A datatype of some memory, by its addresses; to be used with MPI_BOTTOM and count 1.
 class MemoryType {
 public:

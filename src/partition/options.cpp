@@ -1,6 +1,8 @@
 #include "partition/options.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -49,6 +51,7 @@ constexpr Named<BlockLayout> layouts[] = {
 constexpr Named<WriteCalls> calls[] = {{"collective", WriteCalls::collective},
                                        {"split", WriteCalls::split},
                                        {"independent", WriteCalls::independent},
+                                       {"direct", WriteCalls::direct},
                                        {"auto", WriteCalls::automatic}};
 constexpr Named<bool> truths[] = {{"true", true}, {"false", false}};
 constexpr std::string_view keys[] = {"ioweir_layout",      "ioweir_block",   "ioweir_buffer", "ioweir_write",
@@ -110,6 +113,18 @@ std::optional<Failure> take_all(MPI_Info info, Any& options) {
 }
 
 }  // namespace
+
+std::string name_of(WriteCalls value) {
+    const auto* const found =
+        std::find_if(std::begin(calls), std::end(calls), [&](const auto& one) { return one.value == value; });
+    return found->name;
+}
+
+WriteCalls calls_of_name(const std::string& name) {
+    const auto* const found =
+        std::find_if(std::begin(calls), std::end(calls), [&](const auto& one) { return one.name == name; });
+    return found == std::end(calls) ? WriteCalls::automatic : found->value;
+}
 
 std::optional<Failure> check_reading(MPI_Info info) {
     for (const auto& [key, value] : all_of(info)) {

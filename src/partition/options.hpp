@@ -12,7 +12,15 @@
 namespace ioweir::partition {
 
 enum class BlockLayout { unaligned, aligned, automatic };
-enum class WriteCalls { collective, split, independent, automatic };
+enum class WriteCalls { collective, split, independent, direct, automatic };
+
+/// All ranks of a file call them.
+[[nodiscard]] inline bool is_collective(WriteCalls calls) {
+    return calls == WriteCalls::collective || calls == WriteCalls::split;
+}
+[[nodiscard]] std::string name_of(WriteCalls calls);
+/// `name`: of name_of().
+[[nodiscard]] WriteCalls calls_of_name(const std::string& name);
 
 struct Options {
     BlockLayout layout = BlockLayout::automatic;

@@ -81,6 +81,8 @@ std::optional<Failure> Service::split(MPI_Comm comm, std::int64_t delegates, MPI
                                std::to_string(ranks) + " ranks");
     if (!failure && options.threads) failure = why_no_threads();
     if ((failure = agree(comm, failure))) return failure;
+    // A delegate must be able to take the longest message of any worker.
+    MPI_Allreduce(MPI_IN_PLACE, &options.worker_bytes, 1, MPI_INT64_T, MPI_MAX, comm);
     Channels channels;
     MPI_Comm_dup(comm, &channels.blocks);
     MPI_Comm_dup(comm, &channels.results);
@@ -112,7 +114,8 @@ Service::~Service() {
 }
 
 void Service::serve() {
-    Delegate delegate(channels_, served_, delegates_, options_.delegate_bytes);
+    Delegate delegate(channels_, served_, delegates_, options_.delegate_bytes,
+                      HandOver::longest_message(options_.worker_bytes));
     delegate.serve();
 }
 
@@ -131,7 +134,6 @@ std::optional<Failure> HandedSet::create(Service& service, const Wanted& wanted,
                                          std::unique_ptr<HandedSet>& made) {
     Options options;
     std::optional<Failure> failure = read_options(info, options);
-    if (options.calls == WriteCalls::automatic) options.calls = WriteCalls::independent;
     Wanted mine = wanted;
     if (mine.files == 0) mine.files = service.delegates();
     if (!failure && (mine.files < 1 || mine.files > service.delegates()))
@@ -146,12 +148,11 @@ std::optional<Failure> HandedSet::create(Service& service, const Wanted& wanted,
         if (!failure && (key + value).find('\n') != std::string::npos)
             failure = argument("a value of MPI_Info with a line's end", key + " = " + value, "give another");
     }
-    if (!failure) {
-        MasterHeader header;
-        header.fields = mine.fields;
-        header.bytes = header_unit_bytes;
-        if (const auto front = encode_front(header); !front) failure = Failure{IOWEIR_ERR_ARGUMENT, front.error()};
-    }
+    if (!failure) failure = check_fields(mine.fields);
+    const std::string text = to_text(SetText{mine, options, hints});
+    if (!failure && std::ssize(text) > service.hand_over().most_bytes())
+        failure = argument("a set that is too long to describe", std::to_string(text.size()) + " bytes",
+                           "make ioweir_worker_memory larger");
     if ((failure = agree(service.workers(), failure))) return failure;
     std::unique_ptr<HandedSet> set(new HandedSet(service, mine));
     std::int64_t through = mine.parts;
@@ -163,7 +164,6 @@ std::optional<Failure> HandedSet::create(Service& service, const Wanted& wanted,
     Wire wire;
     wire.kind = Message::begin;
     wire.set = set->number_;
-    const std::string text = to_text(SetText{mine, options, hints});
     service.hand_over().send(wire, text.data(), std::ssize(text));
     made = std::move(set);
     return std::nullopt;
@@ -207,6 +207,7 @@ std::optional<Failure> HandedSet::end(bool given_up) {
     const Failure* const told = failure ? &*failure : given_up ? &abandoned : nullptr;
     std::string text;
     if (told != nullptr) text = to_lines(told->error);
+    text.resize(std::min<std::size_t>(text.size(), static_cast<std::size_t>(service_.hand_over().most_bytes())));
     Wire wire;
     wire.kind = Message::end;
     wire.set = number_;

@@ -2,33 +2,76 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "base/checksum.hpp"
 #include "ioweir/ioweir.h"
-#include "partition/memory_type.hpp"
+#include "partition/files/posix_file.hpp"
 
 namespace ioweir::partition {
-std::int64_t total(const std::vector<MemoryPiece>& pieces) {
-    std::int64_t bytes = 0;
-    for (const MemoryPiece& piece : pieces) bytes += piece.bytes;
-    return bytes;
+namespace {
+
+/// What a rank brings to the beginning of a set.
+struct Offer {
+    std::int64_t parts = 0, failed = 0, may_be_direct = 0, has_comms = 0;
+};
+constexpr int offer_words = sizeof(Offer) / sizeof(std::int64_t);
+
+/// What rank 0 says of the place that it has made for a set.
+struct Place {
+    std::int64_t failed = 0;
+    std::array<char, 16> token{};
+};
+
+/// The master header of the file with the most parts must be one that can be.
+std::optional<Failure> check_headers(const Wanted& wanted, const Shape& shape) {
+    std::int64_t most = 1;
+    for (std::int64_t file = 0; file < shape.files(); ++file) most = std::max(most, shape.parts_of_file(file).count);
+    const auto bytes = master_header_bytes(std::ssize(wanted.fields), most);
+    if (!bytes) return argument(bytes.error());
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Failure> check_fields(const std::vector<std::string>& fields) {
+    MasterHeader header;
+    header.fields = fields;
+    header.bytes = header_unit_bytes;
+    if (const auto front = encode_front(header); !front) return argument(front.error());
+    return std::nullopt;
 }
 
 std::optional<Failure> SetFile::create(MPI_Comm comm, const Wanted& wanted, const Options& options, MPI_Info info,
-                                       std::unique_ptr<SetFile>& made) {
+                                       std::optional<Failure> mine, std::unique_ptr<SetFile>& made) {
     int ranks = 1;
     MPI_Comm_size(comm, &ranks);
-    std::vector<std::int64_t> parts(static_cast<std::size_t>(ranks));
-    MPI_Allgather(&wanted.parts, 1, MPI_INT64_T, parts.data(), 1, MPI_INT64_T, comm);
+    if (!mine) mine = check_fields(wanted.fields);
+    Offer offer{wanted.parts, 0, 0, SetComms::has_kept(comm) ? 1 : 0};
+    if (!mine && (options.calls == WriteCalls::direct || options.calls == WriteCalls::automatic)) {
+        const std::string refusal = why_not_direct(directory_of(wanted.base));
+        if (options.calls == WriteCalls::direct && !refusal.empty())
+            mine = argument("ioweir_write = direct where ranks cannot write so", refusal, "leave it to auto");
+        offer.may_be_direct =
+            refusal.empty() && (options.calls == WriteCalls::direct || !prefers_mpi(hints_of(info))) ? 1 : 0;
+    }
+    offer.failed = mine ? 1 : 0;
+    // One exchange for all of it: ranks wait for each other in each, and where they share processors that is what a small set costs.
+    std::vector<Offer> offers(static_cast<std::size_t>(ranks));
+    MPI_Allgather(&offer, offer_words, MPI_INT64_T, offers.data(), offer_words, MPI_INT64_T, comm);
+    if (std::any_of(offers.begin(), offers.end(), [](const Offer& one) { return one.failed != 0; }))
+        return agree(comm, mine);
+    std::vector<std::int64_t> parts(offers.size());
+    std::transform(offers.begin(), offers.end(), parts.begin(), [](const Offer& one) { return one.parts; });
     auto shape = Shape::make(parts, wanted.files == 0 ? ceil_divide(std::int64_t{ranks}, 64) : wanted.files);
     if (!shape) return argument(shape.error());  // the same on all ranks
-    MPI_Comm own = MPI_COMM_NULL;
-    MPI_Comm_dup(comm, &own);
-    std::unique_ptr<SetFile> set(new SetFile(own, shape.take()));
-    const std::optional<Failure> failure = agree(own, set->open(options, wanted, info));
+    if (auto failure = check_headers(wanted, shape.value())) return failure;
+    const bool kept = std::all_of(offers.begin(), offers.end(), [](const Offer& one) { return one.has_comms != 0; });
+    std::unique_ptr<SetFile> set(new SetFile(SetComms::take(comm, kept), shape.take()));
+    set->may_be_direct_ =
+        std::all_of(offers.begin(), offers.end(), [](const Offer& one) { return one.may_be_direct != 0; });
+    const std::optional<Failure> failure = set->open(options, wanted, info);
     if (failure) {
         set->abandon();
         return failure;
@@ -37,50 +80,61 @@ std::optional<Failure> SetFile::create(MPI_Comm comm, const Wanted& wanted, cons
     return std::nullopt;
 }
 
-SetFile::~SetFile() {
-    if (of_file_ != MPI_COMM_NULL) MPI_Comm_free(&of_file_);
-    MPI_Comm_free(&comm_);
+SetFile::SetFile(SetComms comms, Shape shape)
+    : comms_(std::move(comms)), comm_(comms_.all()), shape_(std::move(shape)) {
+    MPI_Comm_rank(comm_, &rank_);
 }
 
-/// Collective over all; the failure is this rank's.
+/// Collective over all, who get the same failure or none.
 std::optional<Failure> SetFile::open(const Options& options, const Wanted& wanted, MPI_Info info) {
-    MPI_Comm_rank(comm_, &rank_);
     durable_ = options.durable;
     name_ = {wanted.base, wanted.step, options.directories};
     own_ = shape_.parts_of_rank(rank_);
     const std::int64_t file = shape_.file_of_rank(rank_);
     header_.fields = wanted.fields;
     header_.parts = shape_.parts_of_file(file).count;
+    position_ = header_.bytes =
+        master_header_bytes(std::ssize(header_.fields), std::max<std::int64_t>(1, header_.parts)).value();
+    offsets_.assign(header_.fields.size(), std::vector<std::uint64_t>(static_cast<std::size_t>(own_.count), 0));
     std::optional<Failure> failure;
-    const auto header_bytes = master_header_bytes(std::ssize(header_.fields), std::max<std::int64_t>(1, header_.parts));
-    if (!header_bytes) {
-        failure = argument(header_bytes.error());
-    } else {
-        position_ = header_.bytes = header_bytes.value();
-        if (const auto front = encode_front(header_); !front) failure = argument(front.error());
-    }
-    std::string token;
-    if (rank_ == 0 && !failure) {
+    Place place;
+    if (rank_ == 0) {
         auto begun = NewSet::begin(name_, shape_.files(), options.replaces);
         if (begun) {
-            token = begun.value().token();
+            begun.value().token().copy(place.token.data(), place.token.size());
             place_ = begun.take();
         } else {
             const bool exists = begun.error().what == set_is_there;
             failure = Failure{exists ? IOWEIR_ERR_EXISTS : IOWEIR_ERR_IO, begun.error()};
+            place.failed = 1;
         }
     }
-    if (auto known = agree(comm_, failure)) return known;
-    path_ = NewSet::new_file(name_, text_of_first(comm_, token), file);
-    MPI_Comm_split(comm_, static_cast<int>(file), rank_, &of_file_);
+    MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, comm_);
+    if (place.failed != 0) return agree(comm_, failure);
+    const std::string token(place.token.data(), place.token.size());
+    path_ = NewSet::new_file(name_, token, file);
+    unique_path_ = name_.directories ? path_ + ".new-" + token : path_;
+    of_file_ = comms_.of_file(file, shape_.files());
     MPI_Comm_rank(of_file_, &rank_in_file_);
     MPI_Comm_size(of_file_, &ranks_in_file_);
-    const auto parts = static_cast<std::size_t>(own_.count);
-    offsets_.assign(header_.fields.size(), std::vector<std::uint64_t>(parts, 0));
-    const int result =
-        MPI_File_open(of_file_, path_.c_str(), MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY, info, &file_);
-    if (result != MPI_SUCCESS) file_ = MPI_FILE_NULL;
-    return of_mpi(result, "a file of a set cannot be made", path_);
+    if (options.calls == WriteCalls::automatic && may_be_direct_) return std::nullopt;  // settle() opens
+    failure = file_.open(of_file_, path_, unique_path_, options.calls, info);
+    return file_.is_direct() ? std::nullopt : agree(comm_, failure);
+}
+
+void SetFile::settle(bool large) {
+    if (file_.is_open() && file_.calls() != WriteCalls::automatic) return;
+    const WriteCalls alone = may_be_direct_ ? WriteCalls::direct : WriteCalls::independent;
+    const WriteCalls calls = large ? alone : WriteCalls::collective;
+    if (file_.is_open())
+        file_.use(calls);
+    else
+        remember(file_.open(of_file_, path_, unique_path_, calls, MPI_INFO_NULL));
+    if (!may_be_direct_ || large) return;
+    // Without a file on one of them, none may call what is collective.
+    int there = file_.is_there() ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, of_file_);
+    if (there == 0) file_.give_up();
 }
 
 void SetFile::remember(std::optional<Failure> failure) {
@@ -104,47 +158,28 @@ void SetFile::end_regions() {
     position_ = end;
 }
 
-std::int64_t SetFile::take_room(std::int64_t bytes, std::int64_t unit) {
+std::vector<std::int64_t> SetFile::gather_sizes(std::int64_t bytes) const {
     // One exchange, where a scan and a broadcast of the sum would be two: ranks wait for each other in each.
-    const std::int64_t mine = ceil_divide(bytes, unit) * unit;
     std::vector<std::int64_t> all(static_cast<std::size_t>(ranks_in_file_));
-    MPI_Allgather(&mine, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, of_file_);
-    const std::int64_t begin = ceil_divide(position_, unit) * unit;
-    const std::int64_t own = std::accumulate(all.begin(), all.begin() + rank_in_file_, begin);
-    position_ = std::accumulate(all.begin() + rank_in_file_, all.end(), own);
+    MPI_Allgather(&bytes, 1, MPI_INT64_T, all.data(), 1, MPI_INT64_T, of_file_);
+    return all;
+}
+
+std::int64_t SetFile::take_room(const std::vector<std::int64_t>& sizes, std::int64_t unit) {
+    std::int64_t own = 0;
+    position_ = ceil_divide(position_, unit) * unit;
+    for (std::int64_t rank = 0; rank < std::ssize(sizes); ++rank) {
+        if (rank == rank_in_file_) own = position_;
+        position_ += ceil_divide(sizes[static_cast<std::size_t>(rank)], unit) * unit;
+    }
     return own;
 }
 
-void SetFile::move(const std::vector<MemoryPiece>& pieces, std::int64_t offset, WriteCalls calls) {
-    const std::int64_t bytes = total(pieces);
-    if (calls == WriteCalls::independent && bytes == 0) return;
-    const MemoryType type(pieces);
-    MPI_Status status;
-    int result = MPI_SUCCESS;
-    switch (calls) {
-        case WriteCalls::collective:
-            result = MPI_File_write_at_all(file_, offset, MPI_BOTTOM, 1, type.get(), &status);
-            break;
-        case WriteCalls::automatic:  // was decided
-        case WriteCalls::independent:
-            result = MPI_File_write_at(file_, offset, MPI_BOTTOM, 1, type.get(), &status);
-            break;
-        case WriteCalls::split:
-            result = MPI_File_write_at_all_begin(file_, offset, MPI_BOTTOM, 1, type.get());
-            if (result == MPI_SUCCESS) result = MPI_File_write_at_all_end(file_, MPI_BOTTOM, &status);
-            break;
-    }
+void SetFile::move(const std::vector<MemoryPiece>& pieces, std::int64_t offset, bool alone) {
+    const bool together = !alone && is_collective(file_.calls());
+    if (total(pieces) == 0 && !together) return;
     ++figures.calls;
-    remember(of_mpi(result, "a set cannot be written", path_));
-    if (result != MPI_SUCCESS || bytes == 0) return;  // ROMIO leaves the status of nothing as it was
-    MPI_Count moved = 0;
-    MPI_Get_elements_x(&status, MPI_BYTE, &moved);
-    if (moved != bytes)
-        remember(Failure{IOWEIR_ERR_IO,
-                         {"a set cannot be written",
-                          path_ + ": " + std::to_string(moved) + " of " + std::to_string(bytes) + " bytes at " +
-                              std::to_string(offset),
-                          "is there room?"}});
+    remember(file_.write(pieces, offset, alone));
 }
 
 std::uint64_t SetFile::write_header() {
@@ -174,20 +209,19 @@ std::uint64_t SetFile::write_header() {
         }
     }
     const std::string bytes = encode_front(header_).value() + encode_table(table);
-    MPI_Status status;
-    const int result = MPI_File_write_at(file_, 0, bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, &status);
-    remember(of_mpi(result, "a set's header cannot be written", path_));
+    remember(file_.write({{bytes.data(), std::ssize(bytes)}}, 0, true));
     return checksum(bytes.data(), bytes.size());
 }
 
 std::optional<Failure> SetFile::close() {
+    settle(true);  // where nobody wrote
     const std::uint64_t header_checksum = write_header();
     // Where nothing is behind the header, or regions are not full.
-    if (position_ == header_.bytes || had_regions_)
-        remember(of_mpi(MPI_File_set_size(file_, position_), "a set cannot be written", path_));
-    if (durable_) remember(of_mpi(MPI_File_sync(file_), "a set does not reach the storage", path_));
-    remember(of_mpi(MPI_File_close(&file_), "a set cannot be closed", path_));
-    file_ = MPI_FILE_NULL;
+    if ((position_ == header_.bytes || had_regions_) && (!file_.is_direct() || rank_in_file_ == 0))
+        remember(file_.set_length(position_));
+    if (durable_) remember(file_.sync());
+    remember(file_.close());
+    if (rank_in_file_ == 0) remember(file_.take_path());
     return finish(header_checksum);
 }
 
@@ -213,7 +247,7 @@ std::optional<Failure> SetFile::finish(std::uint64_t header_checksum) {
 }
 
 void SetFile::abandon() {
-    if (file_ != MPI_FILE_NULL) MPI_File_close(&file_);
+    remember(file_.close());
     MPI_Barrier(comm_);  // nobody writes any more
     if (place_) place_->abandon();
 }

@@ -17,11 +17,11 @@
 #include "partition/files/new_set.hpp"
 #include "partition/memory_type.hpp"
 #include "partition/options.hpp"
+#include "partition/set_comms.hpp"
 #include "partition/set_writer.hpp"
+#include "partition/written_file.hpp"
 
 namespace ioweir::partition {
-
-[[nodiscard]] std::int64_t total(const std::vector<MemoryPiece>& pieces);
 
 /// What the ranks of a communicator write together.
 struct Wanted {
@@ -32,23 +32,31 @@ struct Wanted {
     std::vector<std::string> fields;
 };
 
+/// Can a set have these fields?
+[[nodiscard]] std::optional<Failure> check_fields(const std::vector<std::string>& fields);
+
 class SetFile {
 public:
-    /// Collective over `comm`, which is duplicated. `made` is there on all ranks or none, and the failure, too.
+    /// Collective over `comm`, which is duplicated. `mine`: what is wrong on this rank already. `made` is there on all ranks or none, and the failure, too.
+    /// Where options.calls is automatic, settle() comes before the first move().
     [[nodiscard]] static std::optional<Failure> create(MPI_Comm comm, const Wanted& wanted, const Options& options,
-                                                       MPI_Info info, std::unique_ptr<SetFile>& made);
-    ~SetFile();
+                                                       MPI_Info info, std::optional<Failure> mine,
+                                                       std::unique_ptr<SetFile>& made);
     SetFile(const SetFile&) = delete;
     SetFile& operator=(const SetFile&) = delete;
 
-    /// Collective over the file's ranks: room for `bytes` of this rank, at multiples of `unit`, behind that of lower ones. Later room is behind all of it.
-    [[nodiscard]] std::int64_t take_room(std::int64_t bytes, std::int64_t unit = 1);
+    /// Collective over the file's ranks: which calls write, where options.calls is automatic; `large`: blocks that each rank had better write for itself.
+    void settle(bool large);
+    /// Collective over the file's ranks: what each of them gives, in their order.
+    [[nodiscard]] std::vector<std::int64_t> gather_sizes(std::int64_t bytes) const;
+    /// Local, with the same `sizes` on the file's ranks: room for this rank's bytes, at multiples of `unit`, behind that of lower ones. Later room is behind all of it.
+    [[nodiscard]] std::int64_t take_room(const std::vector<std::int64_t>& sizes, std::int64_t unit = 1);
     /// Not collective: room number `number`, from 0, of this rank, of `bytes`, the same for all ranks and numbers. Not mixed with take_room() before end_regions().
     [[nodiscard]] std::int64_t region(std::int64_t number, std::int64_t bytes);
     /// Collective over the file's ranks: later room is behind all regions.
     void end_regions();
-    /// Collective over the file's ranks if `calls` is; `offset` is this rank's. What goes wrong is remembered.
-    void move(const std::vector<MemoryPiece>& pieces, std::int64_t offset, WriteCalls calls);
+    /// Collective over the file's ranks if the calls are, but `alone`; `offset` is this rank's. What goes wrong is remembered.
+    void move(const std::vector<MemoryPiece>& pieces, std::int64_t offset, bool alone = false);
     /// Where a block's header is. `part` from 0, of this rank.
     void place(std::int64_t field, std::int64_t part, std::int64_t offset);
     void remember(std::optional<Failure> failure);
@@ -70,21 +78,23 @@ public:
     WriteFigures figures;
 
 private:
-    SetFile(MPI_Comm comm, Shape shape) : comm_(comm), shape_(std::move(shape)) {}
+    SetFile(SetComms comms, Shape shape);
     [[nodiscard]] std::optional<Failure> open(const Options& options, const Wanted& wanted, MPI_Info info);
     /// On the file's first rank: header and table. The checksum of both.
     [[nodiscard]] std::uint64_t write_header();
     [[nodiscard]] std::optional<Failure> finish(std::uint64_t header_checksum);
 
-    MPI_Comm comm_;                     ///< ours
+    SetComms comms_;
+    MPI_Comm comm_;                     ///< of comms_: all ranks
     MPI_Comm of_file_ = MPI_COMM_NULL;  ///< those who write one file with us
     int rank_ = 0, rank_in_file_ = 0, ranks_in_file_ = 1;
     Shape shape_;
     Span own_;  ///< parts
     SetName name_;
     std::optional<NewSet> place_;  ///< on rank 0
-    std::string path_;
-    MPI_File file_ = MPI_FILE_NULL;
+    std::string path_, unique_path_;
+    WrittenFile file_;
+    bool may_be_direct_ = false;  ///< the same on all ranks
     bool durable_ = true;
     MasterHeader header_;
     std::vector<std::vector<std::uint64_t>> offsets_;  ///< [field][own part]; 0: not written

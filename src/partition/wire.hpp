@@ -8,11 +8,12 @@ namespace ioweir::partition {
 /// The tag of a message, too. Those of one worker for one set are taken in any order; `end` says how many there are.
 enum class Message : std::int32_t {
     begin = 1,   ///< a set: text (SetText)
-    block = 2,   ///< the first bytes of a block: its header and items
-    more = 3,    ///< further ones
+    block = 2,   ///< a block: its header and items
+    more = 3,    ///< further bytes of the last block
     end = 4,     ///< no more of this set; `number`: how many blocks there were
     leave = 5,   ///< the worker has no more sets
     result = 6,  ///< of a set, from the delegate: text (Failure), empty: it is there
+    first = 7,   ///< the first bytes of a block, which more follow
 };
 
 struct Wire {
@@ -22,7 +23,7 @@ struct Wire {
     std::int64_t field = 0;
     std::int64_t part = 0;    ///< from 0, of the worker
     std::int64_t bytes = 0;   ///< behind this, in this message
-    std::int64_t number = 0;  ///< block: of all its bytes; more: where these begin; end: of blocks
+    std::int64_t number = 0;  ///< block, first: of all its bytes; more: where these begin; end: of blocks
 };
 
 }  // namespace ioweir::partition

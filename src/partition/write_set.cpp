@@ -1,6 +1,8 @@
 #include "partition/write_set.hpp"
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -10,6 +12,8 @@ namespace ioweir::partition {
 namespace {
 
 constexpr std::int64_t large_piece_bytes = std::int64_t{64} << 10;
+/// Of a rank: less than one more is padding, at most a twentieth.
+constexpr double little_padding_blocks = 20;
 
 }  // namespace
 
@@ -20,9 +24,9 @@ WriteSet::WriteSet(std::unique_ptr<SetFile> file, const Options& options) : file
 std::optional<Failure> WriteSet::create(MPI_Comm comm, const Wanted& wanted, MPI_Info info,
                                         std::unique_ptr<WriteSet>& made) {
     Options options;
-    if (auto failure = agree(comm, read_options(info, options))) return failure;
+    auto mine = read_options(info, options);
     std::unique_ptr<SetFile> file;
-    if (auto failure = SetFile::create(comm, wanted, options, info, file)) return failure;
+    if (auto failure = SetFile::create(comm, wanted, options, info, std::move(mine), file)) return failure;
     made.reset(new WriteSet(std::move(file), options));
     return std::nullopt;
 }
@@ -41,12 +45,17 @@ std::optional<Failure> WriteSet::write(std::int64_t field, std::int64_t part, co
     const bool brings = !mine && part >= 0;
     const std::int64_t bytes = brings ? header.bytes : 0;
     const Pending block{brings ? field : -1, part, 0};
-    if (!decided_) decide(brings ? block_header_bytes + bytes : 0);
+    std::vector<std::int64_t> sizes;  // of all blocks, where they are known already
+    if (!std::exchange(decided_, true) &&
+        (options_.layout == BlockLayout::automatic || options_.calls == WriteCalls::automatic)) {
+        sizes = file_->gather_sizes(std::ssize(text) + bytes);
+        decide(sizes);
+    }
     const bool had_failed = file_->failure().has_value();
     if (options_.layout == BlockLayout::aligned)
         write_aligned(block, text, items, bytes);
     else
-        write_unaligned(block, text, items, bytes);
+        write_unaligned(block, text, items, bytes, std::move(sizes));
     if (brings) {
         note_written(field, part);
         file_->figures.useful_bytes += block_header_bytes + bytes;
@@ -58,28 +67,29 @@ std::optional<Failure> WriteSet::write(std::int64_t field, std::int64_t part, co
     return had_failed ? std::nullopt : file_->failure();
 }
 
-/// By what the first field tells: the rest is taken to be like it. Collective over the file's ranks. Liu et al., section 3.3: with less than a block a rank
-/// aligned writes mostly write padding. Large blocks gain nothing by going through other ranks: each lies in one piece.
-void WriteSet::decide(std::int64_t first_bytes) {
-    decided_ = true;
-    if (options_.layout != BlockLayout::automatic && options_.calls != WriteCalls::automatic) return;
-    std::array<std::int64_t, 2> sum{first_bytes, first_bytes > 0 ? 1 : 0};
-    MPI_Allreduce(MPI_IN_PLACE, sum.data(), 2, MPI_INT64_T, MPI_SUM, file_->of_file());
-    const std::int64_t a_block = sum[1] == 0 ? 0 : sum[0] / sum[1];
+/// By what the first field tells: the rest is taken to be like it. Liu et al., section 3.3: with less than a block a rank aligned writes mostly write padding; with one block and a bit
+/// half of it still is.
+/// Large blocks gain nothing by going through other ranks: each lies in one piece.
+void WriteSet::decide(const std::vector<std::int64_t>& first_sizes) {
+    const auto blocks =
+        std::count_if(first_sizes.begin(), first_sizes.end(), [](std::int64_t bytes) { return bytes > 0; });
+    const std::int64_t all = std::accumulate(first_sizes.begin(), first_sizes.end(), std::int64_t{0});
+    const std::int64_t a_block = blocks == 0 ? 0 : all / blocks;
     const double of_rank = static_cast<double>(a_block) * static_cast<double>(file_->parts_of_file()) *
                            static_cast<double>(fields().size()) / static_cast<double>(file_->ranks_of_file());
-    if (options_.layout == BlockLayout::automatic)
-        options_.layout =
-            of_rank >= static_cast<double>(options_.block_bytes) ? BlockLayout::aligned : BlockLayout::unaligned;
-    const bool large = a_block >= large_piece_bytes || options_.layout == BlockLayout::aligned;
-    if (options_.calls == WriteCalls::automatic)
-        options_.calls = large ? WriteCalls::independent : WriteCalls::collective;
+    if (options_.layout == BlockLayout::automatic) {
+        const double enough = little_padding_blocks * static_cast<double>(options_.block_bytes);
+        options_.layout = of_rank >= enough ? BlockLayout::aligned : BlockLayout::unaligned;
+    }
+    file_->settle(a_block >= large_piece_bytes || options_.layout == BlockLayout::aligned);
 }
 
-void WriteSet::write_unaligned(const Pending& block, const std::string& text, const void* items, std::int64_t bytes) {
-    const std::int64_t offset = file_->take_room(std::ssize(text) + bytes);
+void WriteSet::write_unaligned(const Pending& block, const std::string& text, const void* items, std::int64_t bytes,
+                               std::vector<std::int64_t> sizes) {
+    if (sizes.empty()) sizes = file_->gather_sizes(std::ssize(text) + bytes);
+    const std::int64_t offset = file_->take_room(sizes);
     if (block.field >= 0) file_->place(block.field, block.part, offset);
-    file_->move({{text.data(), std::ssize(text)}, {items, bytes}}, offset, options_.calls);
+    file_->move({{text.data(), std::ssize(text)}, {items, bytes}}, offset);
 }
 
 void WriteSet::write_aligned(const Pending& block, const std::string& text, const void* items, std::int64_t bytes) {
@@ -112,12 +122,12 @@ void WriteSet::collect(const Pending& block, const std::string& text, const void
 void WriteSet::commit(std::vector<MemoryPiece> pieces, const std::vector<Pending>& blocks) {
     const std::int64_t unit = options_.block_bytes;
     const std::int64_t bytes = total(pieces);
-    const std::int64_t offset = file_->take_room(bytes, unit);
+    const std::int64_t offset = file_->take_room(file_->gather_sizes(bytes), unit);
     const std::string padding(static_cast<std::size_t>(ceil_divide(bytes, unit) * unit - bytes), '\0');
     pieces.push_back({padding.data(), std::ssize(padding)});
     for (const Pending& block : blocks) file_->place(block.field, block.part, offset + block.at);
     file_->figures.padded_bytes += std::ssize(padding);
-    file_->move(pieces, offset, options_.calls);
+    file_->move(pieces, offset);
 }
 
 std::optional<Failure> WriteSet::close() {

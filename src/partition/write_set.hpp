@@ -40,9 +40,12 @@ private:
     };
 
     WriteSet(std::unique_ptr<SetFile> file, const Options& options);
-    void decide(std::int64_t first_bytes);
+    /// Collective over the file's ranks. `first_sizes`: of the first field's first block of each.
+    void decide(const std::vector<std::int64_t>& first_sizes);
     void collect(const Pending& block, const std::string& text, const void* items, std::int64_t bytes);
-    void write_unaligned(const Pending& block, const std::string& text, const void* items, std::int64_t bytes);
+    /// `sizes`: of all ranks' blocks; empty: not known yet.
+    void write_unaligned(const Pending& block, const std::string& text, const void* items, std::int64_t bytes,
+                         std::vector<std::int64_t> sizes);
     void write_aligned(const Pending& block, const std::string& text, const void* items, std::int64_t bytes);
     /// Collective over the file's ranks: `pieces` and zeros to the end of a block, at a multiple of one.
     void commit(std::vector<MemoryPiece> pieces, const std::vector<Pending>& blocks);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 from functools import cache
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FIELDS: Final = ("solution", "number of nodes", "solution errors")
-SOURCE: Final = Path(__file__).parent / "programs" / "sets.c"
-ARGUMENT, IO, NO_SPACE, NOT_FOUND, DAMAGED, EXISTS = 1, 2, 3, 4, 5, 6
+SOURCES: Final = [Path(__file__).parent / "programs" / name for name in ("sets.c", "storage_calls.c")]
+ARGUMENT, IO, NO_SPACE, NOT_FOUND, DAMAGED, EXISTS, MEMORY = 1, 2, 3, 4, 5, 6, 7
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,18 @@ class Program:
 
 @cache
 def built(mpi: Mpi) -> Program:
-    """The program, linked as `ioweir env --partition` says."""
-    target = tracing.BUILD / f"sets-{mpi.name}"
+    """The program, linked as `ioweir env --partition` says.
+
+    IOWEIR_TEST_SANITIZE: as for -fsanitize; the program then has none of storage_calls.c, whose malloc() would be ours.
+    """
+    sanitizers = os.environ.get("IOWEIR_TEST_SANITIZE", "")
+    target = tracing.BUILD / f"sets-{mpi.name}{'-' if sanitizers else ''}{sanitizers}"
+    sources = SOURCES[:1] if sanitizers else SOURCES
+    more = [f"-fsanitize={sanitizers}"] if sanitizers else []
     tracing.BUILD.mkdir(parents=True, exist_ok=True)
     tracing.run(
-        [mpi.cc, "-g", "-Wall", "-Wextra", "-Werror", "-std=c99", "-D_POSIX_C_SOURCE=200809L", "-o", target, SOURCE,
-         *linking.partition_flags(mpi.name)]
+        [mpi.cc, "-g", "-Wall", "-Wextra", "-Werror", "-std=c99", "-D_POSIX_C_SOURCE=200809L", "-o", target, *sources,
+         *linking.partition_flags(mpi.name), "-ldl", *more]
     ).expect()  # fmt: skip
     return Program(mpi, target)
 

@@ -134,6 +134,17 @@ def test_who_asks_for_the_wrong_part_together_is_told_and_stops_nobody(program: 
     assert out.count("0 wrong") == 3, out
 
 
+@pytest.mark.parametrize("ranks", [1, 3, 5])
+def test_all_calls_write_the_same_bytes(program: Program, base: str, ranks: int) -> None:
+    files = 1 + ranks // 3
+    written = {}
+    for step, calls in enumerate(("direct", "independent", "collective", "split", "auto")):
+        program(ranks, "write", base, step, files, "2", "ioweir_layout=unaligned", f"ioweir_write={calls}")
+        check_set(base, step, ranks, files, "2")
+        written[calls] = [path.read_bytes() for path in paths(base, step, files)]
+    assert all(of_calls == written["collective"] for of_calls in written.values())
+
+
 def test_a_set_that_is_there_is_not_touched_unasked(program: Program, base: str) -> None:
     program(2, "write", base, 1, 1, "1")
     before = paths(base, 1, 1)[0].read_bytes()

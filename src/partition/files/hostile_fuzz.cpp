@@ -9,19 +9,11 @@
 #include <cstring>
 #include <string>
 
+#include "base/fuzz_input.hpp"
 #include "partition/files/hostile_files.hpp"
 #include "partition/files/whole_files.hpp"
 
 namespace {
-
-template <typename Number>
-bool take(const std::uint8_t*& at, std::size_t& left, Number& number) {
-    if (left < sizeof number) return false;
-    std::memcpy(&number, at, sizeof number);
-    at += sizeof number;
-    left -= sizeof number;
-    return true;
-}
 
 /// In memory; libFuzzer ends without a word, so that each input has its own.
 class Folder {
@@ -44,10 +36,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* at, std::size_t left) 
     std::uint8_t kind = 0;
     std::uint32_t length = 0, offset = 0;
     std::uint16_t count = 0;
-    if (!take(at, left, kind) || !take(at, left, length)) return 0;
+    if (!ioweir::take(at, left, kind) || !ioweir::take(at, left, length)) return 0;
     std::string bytes = kind % 2 == 0 ? ioweir::partition::file_bytes({0, 3}) : ioweir::partition::serial_bytes();
     if (length < bytes.size()) bytes.resize(length);
-    while (take(at, left, offset) && take(at, left, count)) {
+    while (ioweir::take(at, left, offset) && ioweir::take(at, left, count)) {
         const std::size_t now = std::min<std::size_t>(count, left);
         if (offset < bytes.size()) std::memcpy(bytes.data() + offset, at, std::min(now, bytes.size() - offset));
         at += now;

@@ -184,20 +184,17 @@ def write(
 
 
 def read_back(made: lab.Lab, scratch: Path, result: Result, kernels: Iterable[tuple[str, ...]]) -> None:
-    """Cold reads of all ways, by as many ranks as have written and by others; then merged, and compared."""
+    """Cold reads of subfiles, by as many ranks as have written and by others; then merged, and compared."""
     result.merged = True
     spent: dict[str | int, float] = {}
     for kernel in kernels:
         words = [*kernel, "--salt", str(SALT), "--keep", "1"]
         plain = [*words, "--directory", str(scratch), "--mode", "netcdf:plain.nc"]
         launch.run_program(launch.KERNEL_RUNNER, KIND, RANKS, plain)
-        for way in (SHARED, EVERYWHERE, SELECTED):
+        for way in (EVERYWHERE, SELECTED):
             here = [*words, "--directory", str(made.root), "--mode", f"netcdf:{way}.nc", "--sync", "1", "--cold", "1"]
             (written,) = traced(scratch, RANKS, here)
             spent[way] = spent.get(way, 0.0) + written["mib"] / written["read_mib_per_s"]
-            if way == SHARED:
-                traced(scratch, 1, [*here, "--written-by", str(RANKS)])
-                continue
             for readers in READERS if way == SELECTED else READERS[1:2]:
                 (read,) = traced(scratch, readers, [*here, "--written-by", str(RANKS)])
                 if way == SELECTED:

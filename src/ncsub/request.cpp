@@ -109,6 +109,52 @@ std::vector<Piece> split(const Request& request, int dimension, std::span<const 
     return pieces;
 }
 
+std::vector<Request> cut(const Request& request, std::int64_t element_bytes, std::int64_t most) {
+    if (elements_of(request) * element_bytes <= most) return {request};
+    // Along the first dimension of which one index, with all of the later ones, is not too much; of earlier ones, one index at a time.
+    std::size_t along = 0;
+    std::int64_t inner = elements_of(request) * element_bytes;
+    for (; along < request.count.size(); ++along) {
+        inner /= request.count[along];
+        if (inner <= most) break;
+    }
+    along = std::min(along, request.count.size() - 1);
+    const std::int64_t step = std::max<std::int64_t>(1, most / inner);
+    std::vector<Request> parts;
+    std::vector<std::int64_t> at(along + 1, 0);
+    for (;;) {
+        Request part = request;
+        for (std::size_t d = 0; d <= along; ++d) {
+            part.start[d] += at[d] * request.stride[d];
+            part.count[d] = d < along ? 1 : std::min(step, request.count[d] - at[d]);
+        }
+        parts.push_back(std::move(part));
+        std::size_t d = along + 1;
+        for (; d > 0; --d) {
+            at[d - 1] += d - 1 == along ? step : 1;
+            if (at[d - 1] < request.count[d - 1]) break;
+            at[d - 1] = 0;
+        }
+        if (d == 0) return parts;
+    }
+}
+
+std::optional<std::int64_t> place_of(const Request& whole, int dimension, const Piece& piece,
+                                     std::size_t element_bytes) {
+    std::optional<std::int64_t> place;
+    std::int64_t end = 0;
+    bool together = true;
+    for_each_run(whole, dimension, piece, element_bytes, [&](std::size_t in_whole, std::size_t, std::size_t bytes) {
+        const auto at = static_cast<std::int64_t>(in_whole);
+        if (!place)
+            place = at;
+        else if (at != end)
+            together = false;
+        end = at + static_cast<std::int64_t>(bytes);
+    });
+    return together ? place : std::nullopt;
+}
+
 void gather(const Request& whole, int dimension, const Piece& piece, std::size_t element_bytes, const std::byte* from,
             std::byte* to) {
     for_each_run(whole, dimension, piece, element_bytes,

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,6 +48,13 @@ struct Piece {
 /// The pieces of a valid request for an array that is divided along `dimension`, subfile k having the indices from boundaries[k] to before
 /// boundaries[k + 1]: rising, none empty. A stride goes on across boundaries: of 0, 3, 6, 9 over parts of 5, the second has 1 and 4.
 [[nodiscard]] std::vector<Piece> split(const Request& request, int dimension, std::span<const std::int64_t> boundaries);
+
+/// A request cut into parts of at most `most` bytes, or of one element; their packed elements, one part after the other, are the request's.
+[[nodiscard]] std::vector<Request> cut(const Request& request, std::int64_t element_bytes, std::int64_t most);
+
+/// Where the elements of a piece lie among the packed elements of its whole request, in bytes, if they lie there in one run.
+[[nodiscard]] std::optional<std::int64_t> place_of(const Request& whole, int dimension, const Piece& piece,
+                                                   std::size_t element_bytes);
 
 /// Copies the elements of a piece out of the packed elements of its whole request, or back into them.
 void gather(const Request& whole, int dimension, const Piece& piece, std::size_t element_bytes, const std::byte* from,

@@ -105,9 +105,15 @@ RC_GTEST_PROP(Split, BytesAreThoseOfTheWholeArray, ()) {
         std::vector<std::int32_t> packed(static_cast<std::size_t>(elements_of(piece.request)));
         gather(c.request, c.dimension, piece, sizeof(std::int32_t), reinterpret_cast<const std::byte*>(buffer.data()),
                reinterpret_cast<std::byte*>(packed.data()));
-        for_each_element(piece.request, [&](Numbers at, std::size_t place) {
+        // One run, if and only if the packed elements, which are all different, follow one another.
+        const auto place = place_of(c.request, c.dimension, piece, sizeof(std::int32_t));
+        const auto follows = [](std::int32_t a, std::int32_t b) { return b != a + 1; };
+        const bool together = std::adjacent_find(packed.begin(), packed.end(), follows) == packed.end();
+        RC_ASSERT(place.has_value() == together);
+        if (place) RC_ASSERT(*place == static_cast<std::int64_t>(sizeof(std::int32_t)) * (packed.front() - 1));
+        for_each_element(piece.request, [&](Numbers at, std::size_t number) {
             at[d] += boundaries[static_cast<std::size_t>(piece.subfile)];
-            logical[at] = packed[place];
+            logical[at] = packed[number];
         });
         scatter(c.request, c.dimension, piece, sizeof(std::int32_t), reinterpret_cast<const std::byte*>(packed.data()),
                 reinterpret_cast<std::byte*>(back.data()));
@@ -115,6 +121,31 @@ RC_GTEST_PROP(Split, BytesAreThoseOfTheWholeArray, ()) {
     for_each_element(c.request, [&](const Numbers& at, std::size_t place) { RC_ASSERT(logical[at] == buffer[place]); });
     RC_ASSERT(logical.size() == all);
     RC_ASSERT(back == buffer);
+}
+
+RC_GTEST_PROP(Cut, PartsAreSmallAndInTheOrderOfTheWhole, ()) {
+    const Request whole = random_case().request;
+    const auto most = *rc::gen::inRange<std::int64_t>(1, 400);
+    std::vector<Numbers> expected, found;
+    for_each_element(whole, [&](const Numbers& at, std::size_t) { expected.push_back(at); });
+    std::size_t parts = 0;
+    for (const Request& part : cut(whole, sizeof(std::int32_t), most)) {
+        RC_ASSERT(elements_of(part) * static_cast<std::int64_t>(sizeof(std::int32_t)) <= most ||
+                  elements_of(part) == 1);
+        for_each_element(part, [&](const Numbers& at, std::size_t) { found.push_back(at); });
+        ++parts;
+    }
+    RC_ASSERT(found == expected);
+    RC_ASSERT(parts <= std::max<std::size_t>(1, expected.size()));
+}
+
+TEST(Cut, AsFewPartsAsTheOrderAllows) {
+    const Request whole{{0, 10, 0}, {11, 4, 8}, {1, 2, 1}};  // 32 elements for each index of the first dimension
+    const std::vector<Request> parts = cut(whole, 8, 4 * 256);
+    ASSERT_EQ(parts.size(), 3U);
+    EXPECT_EQ(parts[1], (Request{{4, 10, 0}, {4, 4, 8}, {1, 2, 1}}));
+    EXPECT_EQ(parts[2], (Request{{8, 10, 0}, {3, 4, 8}, {1, 2, 1}}));
+    EXPECT_EQ(cut(whole, 8, 1 << 20), std::vector<Request>{whole});
 }
 
 TEST(Records, WhatAWriteLeavesAndAReadFinds) {

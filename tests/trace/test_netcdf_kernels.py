@@ -148,7 +148,7 @@ def test_a_wrong_value_is_seen(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["lattice", "--mode", "netcdf"], "a kernel that no program writes through netCDF: 'lattice'"),
-        (["coll_perf", "--mode", "mpiio", "--written-by", "2"], "--written-by is for mode netcdf alone: 2"),
+        (["coll_perf", "--mode", "mpiio", "--written-by", "2"], "--written-by is for modes netcdf and hdf5 alone: 2"),
     ],
 )
 def test_mistakes_are_said(tmp_path: Path, words: list[str], message: str) -> None:

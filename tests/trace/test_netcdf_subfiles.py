@@ -204,3 +204,14 @@ def test_subfiles_that_do_not_belong_are_named(tmp_path: Path, damage: str) -> N
         traced = under(tmp_path, ranks, "read", FILE, code=None)
         assert traced.code != 0
         assert second.name in traced.err
+
+
+@pytest.mark.parametrize(("ranks", "subfiles"), [(1, 3), (3, 2), (5, 4), (3, 7)])
+def test_ranks_with_very_different_shares(tmp_path: Path, ranks: int, subfiles: int) -> None:
+    """What one rank gives away takes several rounds of the exchange, of another's one, and the last has nothing."""
+    plain(tmp_path / "plain", ranks, FILE, source="netcdf_uneven.c")
+    divided = tmp_path / "divided"
+    under(divided, ranks, FILE, netcdf=f"subfiles = {subfiles}", source="netcdf_uneven.c")
+    assert files(divided) == sorted([FILE, *parts(subfiles)])
+    run([*IOWEIR, "merge", FILE], cwd=divided).expect()
+    assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()

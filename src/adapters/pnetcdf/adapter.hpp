@@ -7,23 +7,14 @@
 #include <functional>
 #include <string>
 
+#include "adapters/call/call.hpp"
 #include "mpi/mpi.hpp"
 #include "planner/plan_file.hpp"
 
 namespace ioweir::pnetcdf {
 
-/// An argument or a result, as the register or stack slot that it came in.
-using Word = std::uint64_t;
-
-/// A call of the program.
-struct Call {
-    const char* symbol = "";    ///< "ncmpi_create"
-    void* real = nullptr;       ///< the library's function
-    std::uint32_t library = 0;  ///< a number for each of the process's PnetCDF libraries
-    const Word* arguments = nullptr;
-    int count = 0;  ///< of them
-    Word (*invoke)(void* function, const Word* arguments, int count) = nullptr;
-};
+using adapters::Call;
+using adapters::Word;
 
 /// Where the subfiles of a file go, as rank 0 knows it.
 struct Places {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 
+#include "adapters/pnetcdf/early.hpp"
 #include "adapters/pnetcdf/file.hpp"
 #include "base/random_hex.hpp"
 #include "ncsub/files.hpp"
@@ -375,6 +376,7 @@ int end_define(File& file, const Call& call) {
     file.state = File::State::data;
     file.ended = true;
     find_records(file);
+    if (divided && !exist) open_early(file);
     return exist ? fill_old_records(file, old_variables) : no_error;
 }
 

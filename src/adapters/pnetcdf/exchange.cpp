@@ -1,9 +1,11 @@
 #include "adapters/pnetcdf/exchange.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "adapters/pnetcdf/early.hpp"
 #include "adapters/pnetcdf/tasks.hpp"
 
 namespace ioweir::pnetcdf {
@@ -19,6 +21,22 @@ struct Sent {
     std::int64_t to = 0;
     std::int64_t bytes = 0;
     std::int64_t place = 0;  ///< of its data among all that go there
+};
+
+/// Uninitialised: every byte is written before it is read.
+class Bytes {
+public:
+    Bytes() = default;
+    explicit Bytes(std::int64_t size) : size_(size) {
+        if (size > 0) data_.reset(new std::byte[static_cast<std::size_t>(size)]);
+    }
+    [[nodiscard]] std::byte* data() { return data_.get(); }
+    [[nodiscard]] const std::byte* data() const { return data_.get(); }
+    [[nodiscard]] std::int64_t size() const { return size_; }
+
+private:
+    std::unique_ptr<std::byte[]> data_;
+    std::int64_t size_ = 0;
 };
 
 /// The words that describe a task: variable, element, subfile, dimensions, start, count, stride, bytes.
@@ -97,16 +115,23 @@ constexpr int data_tag = 2;
 constexpr int answer_tag = 3;
 constexpr int answer_data_tag = 4;
 
+/// What ranks tell each other in an exchange, to know the most of all.
+struct Most {
+    std::int64_t records = 0;  ///< that the file has afterwards
+    std::int64_t rounds = 1;
+};
+
 /// One exchange.
 class Exchange {
 public:
-    Exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records)
+    Exchange(File& file, std::span<Wanted> wanted, bool writing, Most most)
         : file_(file),
           wanted_(wanted),
           writing_(writing),
-          records_(records),
+          most_(most),
           words_(static_cast<std::size_t>(file.ranks)),
           data_(words_.size()),
+          from_(words_.size(), nullptr),
           data_bytes_(words_.size(), 0),
           their_words_(words_.size()),
           their_data_(words_.size()) {}
@@ -116,14 +141,18 @@ public:
         if (!give(tasks)) return error_file;
         {
             const Timed timed(file_.clocks.storage);
-            for (const Subfile& subfile : file_.subfiles) carry_out_tasks(file_, subfile, file_.group, tasks, writing_);
+            if (!writing_) begin_read(file_, tasks);
+            for (const Subfile& subfile : file_.subfiles) {
+                carry_out_tasks(file_, subfile, file_.group, tasks, writing_);
+                if (writing_) begin_flush(subfile);
+            }
         }
         const int failure = agree(file_, failure_in(file_, tasks));
         const Timed timed(file_.clocks.exchange, &file_.clocks.exchange_processor);
         return answer(tasks) ? failure : error_file;
     }
-    /// The most of all ranks.
-    [[nodiscard]] std::int64_t records() const { return records_; }
+    /// Of all ranks.
+    [[nodiscard]] Most most() const { return most_; }
 
 private:
     /// Pieces go to who carries them out. False: a message was lost.
@@ -149,28 +178,41 @@ private:
         }
     }
 
+    /// What goes to one rank in one piece that lies in one piece in memory, too, is sent from there. Not what stays here: the library may swap
+    /// its bytes in place.
     void gather() {
-        for (std::size_t to = 0; to < data_.size(); ++to) data_[to].resize(static_cast<std::size_t>(data_bytes_[to]));
+        std::vector<int> pieces(words_.size(), 0);
+        for (const Sent& sent : sent_) ++pieces[static_cast<std::size_t>(sent.to)];
         for (const Sent& sent : sent_) {
             const Wanted& wanted = wanted_[sent.wanted];
-            ncsub::gather(wanted.request, division_of(wanted).dimension, sent.piece,
-                          static_cast<std::size_t>(ncsub::bytes_of(wanted.element)), wanted.from,
-                          data_[static_cast<std::size_t>(sent.to)].data() + sent.place);
+            const auto to = static_cast<std::size_t>(sent.to);
+            const auto bytes = static_cast<std::size_t>(ncsub::bytes_of(wanted.element));
+            const auto place = ncsub::place_of(wanted.request, division_of(wanted).dimension, sent.piece, bytes);
+            if (pieces[to] == 1 && sent.to != file_.rank && place) {
+                from_[to] = wanted.from + *place;
+                continue;
+            }
+            if (data_[to].size() == 0) data_[to] = Bytes(data_bytes_[to]);
+            from_[to] = data_[to].data();
+            ncsub::gather(wanted.request, division_of(wanted).dimension, sent.piece, bytes, wanted.from,
+                          data_[to].data() + sent.place);
         }
     }
 
-    /// How much each rank is about to get from each, and how many records there will be: the one meeting of all.
+    /// How much each rank is about to get from each, and what is the most of all ranks: the one meeting of all.
     bool tell() {
-        std::vector<std::int64_t> mine, theirs(3 * words_.size());
-        const std::int64_t records = records_;
+        constexpr int each = 4;
+        std::vector<std::int64_t> mine, theirs(each * words_.size());
         for (std::size_t rank = 0; rank < words_.size(); ++rank)
-            mine.insert(mine.end(), {std::ssize(words_[rank]), data_bytes_[rank], records});
-        if (PMPI_Alltoall(mine.data(), 3, MPI_INT64_T, theirs.data(), 3, MPI_INT64_T, file_.comm) != MPI_SUCCESS)
+            mine.insert(mine.end(), {std::ssize(words_[rank]), data_bytes_[rank], most_.records, most_.rounds});
+        if (PMPI_Alltoall(mine.data(), each, MPI_INT64_T, theirs.data(), each, MPI_INT64_T, file_.comm) != MPI_SUCCESS)
             return false;
         for (std::size_t rank = 0; rank < words_.size(); ++rank) {
-            their_words_[rank].resize(static_cast<std::size_t>(theirs[3 * rank]));
-            their_data_[rank].resize(static_cast<std::size_t>(theirs[3 * rank + 1]));
-            records_ = std::max(records_, theirs[3 * rank + 2]);
+            const std::int64_t* told = &theirs[each * rank];
+            their_words_[rank].resize(static_cast<std::size_t>(told[0]));
+            their_data_[rank] = Bytes(told[1]);
+            most_.records = std::max(most_.records, told[2]);
+            most_.rounds = std::max(most_.rounds, told[3]);
         }
         return true;
     }
@@ -181,16 +223,16 @@ private:
         for_each_other([&](std::size_t rank) {
             const auto number = static_cast<std::int64_t>(rank);
             messages.receive(their_words_[rank].data(), std::ssize(their_words_[rank]) * word, number, words_tag);
-            if (writing_) messages.receive(their_data_[rank].data(), std::ssize(their_data_[rank]), number, data_tag);
+            if (writing_) messages.receive(their_data_[rank].data(), their_data_[rank].size(), number, data_tag);
         });
         for_each_other([&](std::size_t rank) {
             const auto number = static_cast<std::int64_t>(rank);
             messages.send(words_[rank].data(), std::ssize(words_[rank]) * word, number, words_tag);
-            if (writing_) messages.send(data_[rank].data(), std::ssize(data_[rank]), number, data_tag);
+            if (writing_) messages.send(from_[rank], data_bytes_[rank], number, data_tag);
         });
         const auto me = static_cast<std::size_t>(file_.rank);
         their_words_[me] = words_[me];
-        if (writing_) their_data_[me].swap(data_[me]);
+        if (writing_) std::swap(their_data_[me], data_[me]);
         return messages.wait();
     }
 
@@ -208,24 +250,22 @@ private:
         for (const Task& task : tasks) errors[static_cast<std::size_t>(task.source)].push_back(task.error);
         for (const Sent& sent : sent_) our_errors[static_cast<std::size_t>(sent.to)].push_back(no_error);
         if (!writing_)
-            for (std::size_t rank = 0; rank < data_.size(); ++rank)
-                data_[rank].resize(static_cast<std::size_t>(data_bytes_[rank]));
+            for (std::size_t rank = 0; rank < data_.size(); ++rank) data_[rank] = Bytes(data_bytes_[rank]);
         Messages messages(file_);
         constexpr std::int64_t word = sizeof(int);
         for_each_other([&](std::size_t rank) {
             const auto number = static_cast<std::int64_t>(rank);
             messages.receive(our_errors[rank].data(), std::ssize(our_errors[rank]) * word, number, answer_tag);
-            if (!writing_) messages.receive(data_[rank].data(), std::ssize(data_[rank]), number, answer_data_tag);
+            if (!writing_) messages.receive(data_[rank].data(), data_[rank].size(), number, answer_data_tag);
         });
         for_each_other([&](std::size_t rank) {
             const auto number = static_cast<std::int64_t>(rank);
             messages.send(errors[rank].data(), std::ssize(errors[rank]) * word, number, answer_tag);
-            if (!writing_)
-                messages.send(their_data_[rank].data(), std::ssize(their_data_[rank]), number, answer_data_tag);
+            if (!writing_) messages.send(their_data_[rank].data(), their_data_[rank].size(), number, answer_data_tag);
         });
         const auto me = static_cast<std::size_t>(file_.rank);
         our_errors[me] = errors[me];
-        if (!writing_) data_[me].swap(their_data_[me]);
+        if (!writing_) std::swap(data_[me], their_data_[me]);
         if (!messages.wait()) return false;
         take(our_errors);
         return true;
@@ -254,26 +294,91 @@ private:
         for (int i = 1; i < file_.ranks; ++i) visit(static_cast<std::size_t>((file_.rank + i) % file_.ranks));
     }
 
-    using Bytes = std::vector<std::byte>;
     File& file_;
     std::span<Wanted> wanted_;
     const bool writing_;
-    std::int64_t records_;
+    Most most_;
     std::vector<Sent> sent_;
     std::vector<std::vector<std::int64_t>> words_;  ///< for each rank
     std::vector<Bytes> data_;                       ///< for each rank; reading: from each rank
+    std::vector<const std::byte*> from_;            ///< writing: where that lies which goes to each rank
     std::vector<std::int64_t> data_bytes_;
     std::vector<std::vector<std::int64_t>> their_words_;
     std::vector<Bytes> their_data_;
 };
 
+/// A rank gives away at most so much at a time: subfiles' targets begin early, and so much is what an exchange takes of memory.
+constexpr std::int64_t round_bytes = 4 << 20;
+
+/// What is wanted, in parts of at most round_bytes.
+class Rounds {
+public:
+    explicit Rounds(std::span<Wanted> wanted) : wanted_(wanted), begins_{0} {
+        std::int64_t bytes = 0;
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+            const std::int64_t element = ncsub::bytes_of(wanted[i].element);
+            const std::byte* from = wanted[i].from;
+            for (Request& request : ncsub::cut(wanted[i].request, element, round_bytes)) {
+                const std::int64_t more = elements_of(request) * element;
+                if (bytes > 0 && bytes + more > round_bytes) {
+                    begins_.push_back(parts_.size());
+                    bytes = 0;
+                }
+                bytes += more;
+                parts_.push_back({wanted[i].variable, wanted[i].element, std::move(request), from, nullptr, no_error});
+                whose_.push_back(i);
+                from += more;
+            }
+        }
+        begins_.push_back(parts_.size());
+    }
+    [[nodiscard]] std::int64_t count() const { return std::ssize(begins_) - 1; }
+    /// Nothing, after the last.
+    [[nodiscard]] std::span<Wanted> round(std::int64_t number) {
+        if (number >= count()) return {};
+        const auto at = static_cast<std::size_t>(number);
+        return std::span(parts_).subspan(begins_[at], begins_[at + 1] - begins_[at]);
+    }
+    /// The first error of its parts.
+    void give_errors() {
+        for (std::size_t i = 0; i < parts_.size(); ++i)
+            if (Wanted& one = wanted_[whose_[i]]; one.error == no_error) one.error = parts_[i].error;
+    }
+
+private:
+    std::span<Wanted> wanted_;
+    std::vector<Wanted> parts_;
+    std::vector<std::size_t> whose_;
+    std::vector<std::size_t> begins_;
+};
+
+int write_in_rounds(File& file, std::span<Wanted> wanted, Most& most) {
+    Rounds rounds(wanted);
+    most.rounds = rounds.count();
+    int error = no_error;
+    for (std::int64_t number = 0; number < most.rounds && error == no_error; ++number) {
+        Exchange exchange(file, rounds.round(number), true, most);
+        error = exchange.run();
+        most = exchange.most();
+    }
+    rounds.give_errors();
+    return error;
+}
+
 }  // namespace
 
 int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records) {
     const Timed timed(file.clocks.calls);
-    Exchange exchange(file, wanted, writing, records);
-    const int error = exchange.run();
-    file.records = std::max(file.records, exchange.records());
+    Most most{records, 1};
+    int error = no_error;
+    if (writing) {
+        error = write_in_rounds(file, wanted, most);
+    } else {
+        Exchange exchange(file, wanted, false, most);
+        error = exchange.run();
+        most = exchange.most();
+    }
+    file.records = std::max(file.records, most.records);
     return error == no_error && writing ? keep_records(file) : error;
 }
 

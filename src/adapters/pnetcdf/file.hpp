@@ -29,6 +29,7 @@ struct Wish {
 struct Subfile {
     std::int64_t number = 0;
     int ncid = -1;
+    int descriptor = -1;  ///< for begin_flush(); -1: none, or another rank of the node has it
 };
 
 struct Fill {

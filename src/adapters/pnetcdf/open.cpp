@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "adapters/pnetcdf/arguments.hpp"
+#include "adapters/pnetcdf/early.hpp"
 #include "adapters/pnetcdf/file.hpp"
 #include "adapters/pnetcdf/wish.hpp"
 #include "base/raw_syscall.hpp"
@@ -99,6 +100,7 @@ int open_subfiles(File& file) {
     int next = 0;
     for (const auto& division : file.logical.divisions) file.in_subfile.push_back(division ? next++ : -1);
     find_records(file);
+    if (file.writable || file.subfiles.size() > 1) open_early(file);
     return agree(file, error);
 }
 
@@ -273,6 +275,7 @@ int close_file(File& file, bool abort) {
         keep(library.abort(file.master));
         file.master = -1;
     }
+    close_early(file);
     keep(close_alone(file));
     for (Subfile& subfile : file.subfiles)
         if (subfile.ncid >= 0) keep(library.close(subfile.ncid));

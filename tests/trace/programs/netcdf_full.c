@@ -1,6 +1,7 @@
 /* Writes a netCDF array of MIB megabytes through PnetCDF, call by call, and says how each call ended on each rank. argv: FILE MIB [HOW]
  *   die    rank 0 is killed in between
- *   read   reads and compares what another run wrote, with any number of ranks */
+ *   read   reads and compares what another run wrote, with any number of ranks
+ *   own    the same, each rank its share of the planes: with as many ranks as subfiles those of one subfile */
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <signal.h>
@@ -19,7 +20,7 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc < 3) return 2;
     const char* how = argc > 3 ? argv[3] : "";
-    const int reads = strcmp(how, "read") == 0;
+    const int own = strcmp(how, "own") == 0, reads = own || strcmp(how, "read") == 0;
     const MPI_Offset bytes = (MPI_Offset)atoi(argv[2]) << 20, part = bytes / PLANES / CALLS;
     if (reads) {
         if (ncmpi_open(MPI_COMM_WORLD, argv[1], NC_NOWRITE, MPI_INFO_NULL, &file) != NC_NOERR) return 3;
@@ -35,14 +36,18 @@ int main(int argc, char** argv) {
     for (int i = 0; i < CALLS; ++i) {
         if (strcmp(how, "die") == 0 && i == CALLS / 2 && rank == 0) raise(SIGKILL);
         /* All planes, each rank a share of the columns: every rank reaches every subfile. */
-        const MPI_Offset begin = i * part + part * rank / ranks, end = i * part + part * (rank + 1) / ranks;
-        const MPI_Offset start[2] = {0, begin}, count[2] = {PLANES, end - begin};
+        const MPI_Offset begin = i * part + (own ? 0 : part * rank / ranks);
+        const MPI_Offset end = i * part + (own ? part : part * (rank + 1) / ranks);
+        const MPI_Offset first = own ? PLANES * rank / ranks : 0, last = own ? PLANES * (rank + 1) / ranks : PLANES;
+        const MPI_Offset start[2] = {first, begin}, count[2] = {last - first, end - begin};
         for (MPI_Offset p = 0; p < PLANES && !reads; ++p)
             for (MPI_Offset c = begin; c < end; ++c) data[p * (end - begin) + c - begin] = value(p, c);
+        if (reads) memset(data, 0, (size_t)(PLANES * part));
         codes[n++] = reads ? ncmpi_get_vara_schar_all(file, cube, start, count, data)
                            : ncmpi_put_vara_schar_all(file, cube, start, count, data);
-        for (MPI_Offset p = 0; p < PLANES && reads; ++p)
-            for (MPI_Offset c = begin; c < end; ++c) wrong += data[p * (end - begin) + c - begin] != value(p, c);
+        for (MPI_Offset p = first; p < last && reads; ++p)
+            for (MPI_Offset c = begin; c < end; ++c)
+                wrong += data[(p - first) * (end - begin) + c - begin] != value(p, c);
     }
     codes[n++] = ncmpi_sync(file);
     codes[n++] = ncmpi_close(file);

@@ -9,6 +9,8 @@
 // is at x = r mod p, y = r / p; layer by layer x rises and y falls by one, both cyclically. n points along a direction
 // are cut into p parts, the first n mod p of which have one point more. Example: 12 points over p = 5: 3, 3, 2, 2, 2 (too few:
 // NPB wants 3 points at least).
+// Through HDF5 (NPB has no such subtype; its Fortran codes with parallel HDF5 select their cells one after another) the file is one array
+// solution(step, z, y, x, component), and a rank's part of a step the union of its cells.
 #include <array>
 
 #include "kernels/entries.hpp"
@@ -17,7 +19,8 @@ namespace ioweir::kernels {
 
 namespace {
 
-constexpr std::int64_t point_bytes = 5 * 8;
+constexpr std::int64_t components = 5;
+constexpr std::int64_t point_bytes = components * 8;
 constexpr std::int64_t ghost = 2;  ///< points around a cell in memory: u(5, -2:IMAX+1, -2:JMAX+1, -2:KMAX+1, cells)
 constexpr std::int64_t steps_between_writes = 5;
 constexpr std::int64_t least_points = 3;
@@ -82,6 +85,21 @@ public:
                            {cells_, edge, edge, edge},
                            {1, z.points, y.points, x.points},
                            {layer, ghost, ghost, ghost}});
+        }
+        return all;
+    }
+
+    [[nodiscard]] ArrayFile arrays() const override {
+        return {{{"step", writes_}, {"z", points_}, {"y", points_}, {"x", points_}, {"component", components}},
+                {{"solution", ElementType::float64, {0, 1, 2, 3, 4}}},
+                true};
+    }
+    [[nodiscard]] Slab slab(int rank, std::int64_t call) const override { return slabs(rank, call).front(); }
+    [[nodiscard]] std::vector<Slab> slabs(int rank, std::int64_t call) const override {
+        std::vector<Slab> all;
+        for (const Box& box : boxes(rank, call)) {
+            const auto &at = box.starts, &n = box.lengths;
+            all.push_back({0, {call, at[0], at[1], at[2], 0}, {1, n[0], n[1], n[2], components}});
         }
         return all;
     }

@@ -26,6 +26,8 @@ public:
     [[nodiscard]] Result<std::int64_t> count(std::string_view name) const;
     /// `dimensions` whole numbers of at least 1: "16,16,16,16".
     [[nodiscard]] Result<std::vector<std::int64_t>> lengths(std::string_view name, std::size_t dimensions) const;
+    /// Of parameter steps: a count, or "table": `of_all_ranks` steps divided by the ranks, rounded up, as papers that scale strongly.
+    [[nodiscard]] Result<std::int64_t> steps(std::int64_t ranks, std::int64_t of_all_ranks) const;
 
 private:
     std::map<std::string, std::string, std::less<>> values_;
@@ -46,6 +48,9 @@ extern const KernelEntry lattice_entry;
 extern const KernelEntry flash_entry;
 extern const KernelEntry s3d_entry;
 extern const KernelEntry gcrm_pnetcdf_entry;
+extern const KernelEntry gcrm_hdf5_entry;
+extern const KernelEntry vorpal_entry;
+extern const KernelEntry chombo_entry;
 extern const KernelEntry phasta_entry;
 
 /// `ranks` as a product of `dimensions` factors that do not rise and are as close together as can be: of all such products

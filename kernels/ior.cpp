@@ -7,6 +7,8 @@
 //   strided    in each call the ranks' pieces alternate: piece k of call c at
 //              c * ranks * transfer + (k * ranks + r) * piece                                       (IOR -b 48m -t 48m -s 12)
 //              With pieces smaller than a call it is the interleaved pattern of IOR's strided datatypes.
+// Through HDF5 (IOR -a HDF5: elements of 8 bytes, so that sizes have to be multiples of that) the file is one array data: (rank, place) for
+// segmented, (round, rank, place) for strided.
 #include "kernels/entries.hpp"
 
 namespace ioweir::kernels {
@@ -32,7 +34,26 @@ public:
         return {Box{call * ranks_ * transfer_, 1, {pieces, ranks_, piece_}, {pieces, 1, piece_}, {0, rank, 0}}};
     }
 
+    [[nodiscard]] ArrayFile arrays() const override {
+        const std::int64_t line = piece_ == 0 ? data_ : piece_;
+        if (line % element_bytes != 0 || transfer_ % element_bytes != 0) return {};
+        ArrayFile file;
+        if (piece_ > 0) file.dimensions.push_back({"round", data_ / piece_});
+        file.dimensions.push_back({"rank", ranks_});
+        file.dimensions.push_back({"place", line / element_bytes});
+        file.arrays = {{"data", ElementType::int64, {}}};
+        for (std::size_t d = 0; d < file.dimensions.size(); ++d) file.arrays.front().dimensions.push_back(d);
+        return file;
+    }
+    [[nodiscard]] Slab slab(int rank, std::int64_t call) const override {
+        if (piece_ == 0) return {0, {rank, call * transfer_ / element_bytes}, {1, transfer_ / element_bytes}};
+        const std::int64_t rounds = transfer_ / piece_;
+        return {0, {call * rounds, rank, 0}, {rounds, 1, piece_ / element_bytes}};
+    }
+
 private:
+    static constexpr std::int64_t element_bytes = 8;  // through HDF5
+
     std::string_view name_;
     int ranks_;
     std::int64_t data_;

@@ -16,9 +16,9 @@ namespace {
 
 using layout::Extent;
 
-constexpr std::array<const KernelEntry*, 9> entries{&coll_perf_entry, &ior_segmented_entry, &ior_strided_entry,
-                                                    &btio_entry,      &lattice_entry,       &flash_entry,
-                                                    &s3d_entry,       &gcrm_pnetcdf_entry,  &phasta_entry};
+constexpr std::array<const KernelEntry*, 12> entries{
+    &coll_perf_entry, &ior_segmented_entry, &ior_strided_entry, &btio_entry,   &lattice_entry, &flash_entry,
+    &s3d_entry,       &gcrm_pnetcdf_entry,  &gcrm_hdf5_entry,   &vorpal_entry, &chombo_entry,  &phasta_entry};
 
 Error for_parameter(std::string_view name, const Error& error) {
     return {"kernel parameter " + std::string(name) + ": " + error.what, error.value, error.remedy};
@@ -61,6 +61,13 @@ Result<std::vector<std::int64_t>> Values::lengths(std::string_view name, std::si
                                     "write " + std::to_string(dimensions) + " whole numbers from 1 on with commas"});
     }
     return lengths;
+}
+
+Result<std::int64_t> Values::steps(std::int64_t ranks, std::int64_t of_all_ranks) const {
+    if (text("steps") == "table") return ceil_divide(of_all_ranks, ranks);
+    auto given = count("steps");
+    if (!given) return Error{given.error().what, given.error().value, given.error().remedy + ", or table"};
+    return given;
 }
 
 std::vector<std::int64_t> balanced_grid(std::int64_t ranks, std::size_t dimensions) {

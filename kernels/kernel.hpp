@@ -56,7 +56,7 @@ public:
     /// Meaningful with FileType::darray.
     [[nodiscard]] virtual Distribution distribution() const { return {}; }
 
-    /// The file where the original program writes it through netCDF; without arrays it does not.
+    /// The file where the original program writes it through netCDF or HDF5; without arrays it does not.
     [[nodiscard]] virtual ArrayFile arrays() const { return {}; }
     /// Collective calls that the program makes besides then, for arrays that boxes() leaves out. Their numbers follow those of calls().
     [[nodiscard]] virtual std::int64_t calls_beside() const { return 0; }
@@ -66,6 +66,8 @@ public:
         (void)call;
         return {};
     }
+    /// The same where a part is several blocks of one array, which do not interleave (only_hdf5); at least one.
+    [[nodiscard]] virtual std::vector<Slab> slabs(int rank, std::int64_t call) const { return {slab(rank, call)}; }
 };
 
 /// What all ranks move in one call, computed when asked for.

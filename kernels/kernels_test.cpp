@@ -14,27 +14,13 @@
 
 #include "kernels/entries.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/kernels_testing.hpp"
 
 namespace ioweir::kernels {
 namespace {
 
 using layout::Extent;
 using layout::ExtentList;
-
-std::shared_ptr<const Kernel> must_make(std::string_view name, int ranks, const std::vector<std::string>& words) {
-    std::vector<Setting> settings;
-    for (const std::string& word : words) settings.push_back(parse_setting(word).take());
-    auto made = make_kernel(name, ranks, settings);
-    if (!made) throw std::runtime_error(made.error().message());
-    return made.take();
-}
-
-std::string error_of(std::string_view name, int ranks, const std::vector<std::string>& words) {
-    std::vector<Setting> settings;
-    for (const std::string& word : words) settings.push_back(parse_setting(word).take());
-    const auto made = make_kernel(name, ranks, settings);
-    return made ? "no error" : made.error().message();
-}
 
 /// The offsets of every byte of a box, by counting through its elements.
 std::vector<std::int64_t> bytes_by_loop(const Box& box) {
@@ -114,6 +100,10 @@ const std::vector<Case>& small_cases() {
         {"s3d", {"local=2,1,3", "species=4"}, {1, 2, 3, 4, 6, 8, 12}},
         {"gcrm-pnetcdf", {"level=1", "layers=2", "steps=2"}, {1, 2, 4, 5, 8, 10, 20, 40}},
         {"phasta", {"data=200 kB", "parts=2"}, {1, 2, 3, 4, 5, 7}},
+        {"gcrm-hdf5", {"cells=3", "layers=2", "steps=2"}, {1, 2, 3, 7, 16}},
+        {"gcrm-hdf5", {"data=edges", "cells=2", "layers=3", "steps=1"}, {1, 3, 5}},
+        {"vorpal", {"local=2,3,2", "steps=2"}, {1, 2, 3, 4, 5, 8, 12, 16, 36}},
+        {"chombo", {"boxes=2", "idle=3", "components=1"}, {1, 2, 3, 4, 7}},  // every third has nothing
     };
     return cases;
 }
@@ -373,9 +363,12 @@ TEST(Arrays, AreTheSameBytesAndAllOfThem) {
             for (std::int64_t call = 0; call < kernel->calls() + kernel->calls_beside(); ++call) {
                 std::optional<std::int64_t> base;  // of the call's array, or its record, in the file
                 for (int rank = 0; rank < ranks; ++rank) {
-                    const Slab slab = kernel->slab(rank, call);
-                    const auto bytes = bytes_of_slab(file, slab);
-                    for (const std::int64_t byte : bytes) ++covered[slab.array][static_cast<std::size_t>(byte)];
+                    std::vector<std::int64_t> bytes;
+                    for (const Slab& slab : kernel->slabs(rank, call)) {
+                        const auto more = bytes_of_slab(file, slab);
+                        for (const std::int64_t byte : more) ++covered[slab.array][static_cast<std::size_t>(byte)];
+                        bytes.insert(bytes.end(), more.begin(), more.end());
+                    }
                     if (call >= kernel->calls() || bytes.empty()) continue;
                     std::vector<std::int64_t> of_file;
                     for (const Box& box : kernel->boxes(rank, call)) {
@@ -427,7 +420,7 @@ TEST(Grid, IsBalanced) {
 TEST(Errors, SayWhatAndWhatToDo) {
     EXPECT_EQ(error_of("btoi", 4, {}),
               "unknown kernel: 'btoi'; did you mean 'btio'? known: coll_perf, ior-segmented, "
-              "ior-strided, btio, lattice, flash, s3d, gcrm-pnetcdf, phasta");
+              "ior-strided, btio, lattice, flash, s3d, gcrm-pnetcdf, gcrm-hdf5, vorpal, chombo, phasta");
     EXPECT_EQ(error_of("btio", 8, {}), "btio needs a square number of ranks: 8; take 4 or 9");
     EXPECT_EQ(
         error_of("btio", 25, {"class=S"}),

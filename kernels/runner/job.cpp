@@ -40,6 +40,26 @@ void forget_pages(int rank) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+TakenMemory::TakenMemory(double share) {
+    if (share <= 0) return;
+    MPI_Comm machine;
+    must_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
+             "MPI_Comm_split_type");
+    int ranks = 1;
+    MPI_Comm_size(machine, &ranks);
+    long long available = 0;  // KiB; the same for all ranks of the machine
+    if (std::FILE* file = std::fopen("/proc/meminfo", "r")) {
+        char line[256];
+        while (std::fgets(line, sizeof line, file) != nullptr && available == 0)
+            std::sscanf(line, "MemAvailable: %lld", &available);
+        std::fclose(file);
+    }
+    must(available > 0, "--dummy: /proc/meminfo does not say how much memory is available");
+    MPI_Allreduce(MPI_IN_PLACE, &available, 1, MPI_LONG_LONG, MPI_MIN, machine);
+    MPI_Comm_free(&machine);
+    pages_.assign(static_cast<std::size_t>(share * 1024 * static_cast<double>(available) / ranks), '\1');
+}
+
 void fail(const std::string& what) {
     std::fprintf(stderr, "kernel_runner: %s\n", what.c_str());
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -56,6 +76,12 @@ void must_mpi(int result, const char* what) {
     int length = 0;
     MPI_Error_string(result, text, &length);
     fail(std::string(what) + ": " + text);
+}
+
+std::string Job::own_path() const {
+    const std::string own = path + "." + std::to_string(rank);
+    if (spread.empty()) return own;
+    return spread[static_cast<std::size_t>(rank) % spread.size()] + own.substr(own.find_last_of('/'));
 }
 
 std::vector<Piece> Job::pieces(std::int64_t call) const {

@@ -12,6 +12,7 @@
 
 #include "kernels/kernel.hpp"
 #include "kernels/runner/content.hpp"
+#include "kernels/runner/hdf5_settings.hpp"
 
 namespace ioweir::kernels {
 
@@ -26,16 +27,22 @@ struct Job {
     std::shared_ptr<const Kernel> kernel;
     int rank = 0;
     int ranks = 1;
-    std::string path;   ///< of the shared file
-    bool sync = false;  ///< the time of writing ends when the bytes are on storage
-    bool cold = false;  ///< what is read is not in the page cache
+    std::string path;     ///< of the shared file
+    bool sync = false;    ///< the time of writing ends when the bytes are on storage
+    bool cold = false;    ///< what is read is not in the page cache
+    bool verify = false;  ///< the closed file is compared too
     int written_by =
-        0;  ///< netcdf: so many ranks have written the file, for which `kernel` is; it is only read. 0: it is written first
+        0;  ///< netcdf, hdf5: so many ranks have written the file, for which `kernel` is; it is only read. 0: it is written first
+    std::vector<std::string>
+        spread;  ///< fpp, uniform: directories of the ranks' files, dealt round; none: that of `path`
     std::vector<std::pair<std::string, std::string>> hints;
+    Hdf5Settings hdf5;
     Content content;
     std::vector<char> buffer;  ///< of one call, filled before it is written
     std::vector<char> back;    ///< of one call, what was read
 
+    /// Of this rank's own file.
+    [[nodiscard]] std::string own_path() const;
     /// The pieces of this rank in a call, by rising file offset.
     [[nodiscard]] std::vector<Piece> pieces(std::int64_t call) const;
     /// Bytes of memory that a call's buffer takes, with whatever lies between its pieces.
@@ -47,6 +54,18 @@ struct Job {
 
 /// Collective over all ranks: what the page cache of this machine holds goes to storage, and is forgotten. Needs root.
 void forget_pages(int rank);
+
+/// Memory of this machine that is taken while the object lives, so that it is not there for the page cache, as a program's own data
+/// (Howison et al. 2010, section VI: 75 per cent). Collective; the ranks of a machine have equal parts.
+class TakenMemory {
+public:
+    /// `share` of what is available now, above 0 and below 1; 0: none.
+    explicit TakenMemory(double share);
+    [[nodiscard]] std::int64_t bytes() const { return std::ssize(pages_); }
+
+private:
+    std::vector<char> pages_;
+};
 
 /// Ends all ranks with a message.
 [[noreturn]] void fail(const std::string& what);

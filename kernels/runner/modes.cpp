@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/checked.hpp"
+#include "kernels/runner/hdf5.hpp"
 #include "kernels/runner/mpi_types.hpp"
 #include "kernels/runner/netcdf.hpp"
 
@@ -67,7 +68,9 @@ Times run_mpiio(Job& job) {
         [&](std::int64_t call, const std::vector<Piece>& pieces, bool writing, bool sync, Stopwatch& watch) {
             if (!job.kernel->one_view()) look(call);
             const MPI_Offset calls_before = job.kernel->one_view() ? call : 0;
-            const MPI_Offset at = types->default_view ? pieces.front().file : calls_before * types->etypes_of_a_call;
+            const MPI_Offset at = !types->default_view ? calls_before * types->etypes_of_a_call
+                                  : pieces.empty()     ? 0
+                                                       : pieces.front().file;
             void* data = writing ? job.buffer.data() : job.back.data();
             const int count = types->memory_count;
             MPI_Datatype type = types->memory;
@@ -172,7 +175,7 @@ void move_vector(int fd, char* data, const std::vector<Piece>& pieces, std::int6
 }
 
 Times run_fpp(Job& job) {
-    const std::string own = job.path + "." + std::to_string(job.rank);
+    const std::string own = job.own_path();
     PosixFile file(own);
     std::int64_t at = 0;
     const Times times = both_ways(
@@ -189,6 +192,35 @@ Times run_fpp(Job& job) {
             for (const Piece& piece : pieces) at += piece.length;
         },
         [&] { file.close(); });
+    ::unlink(own.c_str());
+    return times;
+}
+
+/// As run_fpp, but every rank's call moves the mean of all.
+Times run_uniform(Job& job) {
+    const std::int64_t calls = job.kernel->calls();
+    const std::int64_t bytes = ceil_divide(job.kernel->file_bytes(), job.ranks * calls);
+    const std::string own = job.own_path();
+    std::vector<char> data(static_cast<std::size_t>(bytes));
+    PosixFile file(own);
+    Times times;
+    times.right = true;
+    for (const bool writing : {true, false}) {
+        Stopwatch watch;
+        if (!writing && job.cold) forget_pages(job.rank);
+        file.open(writing);
+        for (std::int64_t call = 0; call < calls; ++call) {
+            if (writing) job.content.fill(data.data(), call * bytes, bytes);
+            watch.run([&] {
+                move_bytes(file.fd(), data.data(), bytes, call * bytes, writing);
+                if (writing && job.sync && call + 1 == calls) file.sync();
+            });
+            if (!writing) times.right = job.content.matches(data.data(), call * bytes, bytes) && times.right;
+        }
+        file.close();
+        (writing ? times.write_s : times.read_s) = watch.slowest();
+        if (writing) times.write_span_s = watch.span();
+    }
     ::unlink(own.c_str());
     return times;
 }
@@ -290,10 +322,14 @@ Times run_exchange(Job& job) {
 /// Also where a plan has divided it among several.
 void remove_file(const Job& job) { MPI_File_delete(job.path.c_str(), MPI_INFO_NULL); }
 
-constexpr Mode modes[] = {
-    {"mpiio", true, run_mpiio<true>, remove_file}, {"independent", true, run_mpiio<false>, remove_file},
-    {"posix", true, run_posix, remove_file},       {"exchange", true, run_exchange, remove_file},
-    {"fpp", false, run_fpp, remove_file},          {netcdf_mode, false, run_netcdf, remove_netcdf}};
+constexpr Mode modes[] = {{"mpiio", true, run_mpiio<true>, remove_file},
+                          {"independent", true, run_mpiio<false>, remove_file},
+                          {"posix", true, run_posix, remove_file},
+                          {"exchange", true, run_exchange, remove_file},
+                          {"fpp", false, run_fpp, remove_file},
+                          {"uniform", false, run_uniform, remove_file},
+                          {netcdf_mode, false, run_netcdf, remove_netcdf},
+                          {hdf5_mode, false, run_hdf5, remove_file}};
 
 }  // namespace
 

@@ -5,9 +5,12 @@
 //                without exchange does
 //   exchange     what a hand-written two-phase writer does: Alltoallv to as many even domains as ranks, then one pwrite of each
 //   fpp          a file per process, one pwritev a call: the bound that nothing that shares a file can pass
+//   uniform      the same ceiling as Howison et al. 2010 (section VII-B) take it: every rank and call moves the mean, from one buffer
 //   netcdf       the kernel's arrays through PnetCDF, a collective call for each, in a netCDF file (netcdf.hpp)
+//   hdf5         the kernel's arrays through parallel HDF5 (hdf5.hpp)
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -19,7 +22,8 @@ struct Times {
     double write_s = 0;
     double write_span_s = 0;  ///< from the first call to the end of the last one
     double read_s = 0;
-    bool right = false;  ///< on this rank: what was read is what was written
+    bool right = false;              ///< on this rank: what was read is what was written
+    std::optional<bool> file_right;  ///< where the mode itself has compared the closed file
 };
 
 struct Mode {
@@ -30,6 +34,7 @@ struct Mode {
 };
 
 inline constexpr std::string_view netcdf_mode = "netcdf";
+inline constexpr std::string_view hdf5_mode = "hdf5";
 
 [[nodiscard]] std::span<const Mode> known_modes();
 

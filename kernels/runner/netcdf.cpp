@@ -1,12 +1,11 @@
 #include "kernels/runner/netcdf.hpp"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 
-#include "kernels/arrays.hpp"
+#include "kernels/runner/array_parts.hpp"
+#include "kernels/runner/library.hpp"
 
 namespace ioweir::kernels {
 
@@ -34,46 +33,23 @@ struct Netcdf {
     const char* (*strerror)(int code);
 };
 
-template <typename Function>
-void find(void* library, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(::dlsym(library, name));
-    if (function == nullptr) fail(std::string("libpnetcdf.so has no function ") + name);
-}
-
-/// Two MPI libraries in a process do not understand each other's handles.
-bool of_this_mpi(void* library) {
-    const bool open_mpi = ::dlsym(library, "ompi_mpi_comm_world") != nullptr;
-#ifdef OPEN_MPI
-    return open_mpi;
-#else
-    return !open_mpi;
-#endif
-}
-
 const Netcdf& netcdf() {
     static const Netcdf functions = [] {
         constexpr std::array names{"libpnetcdf.so", "libpnetcdf.so.4", "libpnetcdf.so.0d"};
-        void* library = nullptr;
-        for (const char* name : names) {
-            if (library == nullptr) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-        }
-        if (library == nullptr)
-            fail("no libpnetcdf.so is found: install PnetCDF, or name its folder in LD_LIBRARY_PATH");
-        if (!of_this_mpi(library))
-            fail("libpnetcdf.so is for another MPI library: name the folder of this one's in LD_LIBRARY_PATH");
+        void* const library = load_library(names, "PnetCDF");
         Netcdf found{};
-        find(library, "ncmpi_create", found.create);
-        find(library, "ncmpi_open", found.open);
-        find(library, "ncmpi_def_dim", found.def_dim);
-        find(library, "ncmpi_def_var", found.def_var);
-        find(library, "ncmpi_enddef", found.enddef);
-        find(library, "ncmpi_inq_varid", found.inq_varid);
-        find(library, "ncmpi_put_vara_all", found.put_vara_all);
-        find(library, "ncmpi_get_vara_all", found.get_vara_all);
-        find(library, "ncmpi_sync", found.sync);
-        find(library, "ncmpi_close", found.close);
-        find(library, "ncmpi_delete", found.remove);
-        find(library, "ncmpi_strerror", found.strerror);
+        find(library, names.front(), "ncmpi_create", found.create);
+        find(library, names.front(), "ncmpi_open", found.open);
+        find(library, names.front(), "ncmpi_def_dim", found.def_dim);
+        find(library, names.front(), "ncmpi_def_var", found.def_var);
+        find(library, names.front(), "ncmpi_enddef", found.enddef);
+        find(library, names.front(), "ncmpi_inq_varid", found.inq_varid);
+        find(library, names.front(), "ncmpi_put_vara_all", found.put_vara_all);
+        find(library, names.front(), "ncmpi_get_vara_all", found.get_vara_all);
+        find(library, names.front(), "ncmpi_sync", found.sync);
+        find(library, names.front(), "ncmpi_close", found.close);
+        find(library, names.front(), "ncmpi_delete", found.remove);
+        find(library, names.front(), "ncmpi_strerror", found.strerror);
         return found;
     }();
     return functions;
@@ -87,6 +63,8 @@ int type_number(ElementType type) {
     switch (type) {
         case ElementType::int32:
             return 4;  // NC_INT
+        case ElementType::int64:
+            return 10;  // NC_INT64
         case ElementType::float32:
             return 5;  // NC_FLOAT
         case ElementType::float64:
@@ -99,6 +77,8 @@ MPI_Datatype mpi_type(ElementType type) {
     switch (type) {
         case ElementType::int32:
             return MPI_INT;
+        case ElementType::int64:
+            return MPI_INT64_T;
         case ElementType::float32:
             return MPI_FLOAT;
         case ElementType::float64:
@@ -107,69 +87,13 @@ MPI_Datatype mpi_type(ElementType type) {
     return MPI_DATATYPE_NULL;
 }
 
-/// One part of an array in memory.
-class Part {
-public:
-    Part(const ArrayFile& file, const Slab& slab, std::uint64_t salt)
-        : type_(file.arrays[slab.array].type), content_{static_cast<int>(slab.array), salt} {
-        Box box{0, bytes_of(type_), {}, slab.count, slab.start};
-        for (const std::size_t d : file.arrays[slab.array].dimensions) box.sizes.push_back(file.dimensions[d].length);
-        visit_boxes(std::span(&box, 1), layout::whole_file, [&](layout::Extent extent) { runs_.push_back(extent); });
-        data.resize(static_cast<std::size_t>(kernels::bytes_of(box)));
-        start.assign(slab.start.begin(), slab.start.end());
-        count.assign(slab.count.begin(), slab.count.end());
-    }
-
-    void fill() {
-        for_each_run([&](char* memory, layout::Extent run) { content_.fill(memory, run.offset, run.length); });
-    }
-    [[nodiscard]] bool is_right() {
-        bool right = true;
-        for_each_run([&](const char* memory, layout::Extent run) {
-            right = right && content_.matches(memory, run.offset, run.length);
-        });
-        return right;
-    }
-    [[nodiscard]] MPI_Offset elements() const { return std::ssize(data) / bytes_of(type_); }
-    [[nodiscard]] MPI_Datatype type() const { return mpi_type(type_); }
-
+/// A part as PnetCDF takes it: one block.
+struct Place {
+    explicit Place(const ArrayPart& part)
+        : start(part.slabs().front().start.begin(), part.slabs().front().start.end()),
+          count(part.slabs().front().count.begin(), part.slabs().front().count.end()) {}
     std::vector<MPI_Offset> start, count;
-    std::vector<char> data;
-
-private:
-    template <typename Visit>
-    void for_each_run(Visit visit) {
-        char* memory = data.data();
-        for (const layout::Extent run : runs_) {
-            visit(memory, run);
-            memory += run.length;
-        }
-    }
-
-    ElementType type_;
-    Content content_;
-    layout::ExtentList runs_;
 };
-
-/// An even part of the array along its longest dimension, all records.
-Slab even_part(const ArrayFile& file, std::size_t array, int rank, int ranks) {
-    Slab slab{array, {}, {}};
-    std::size_t longest = 0;
-    std::int64_t most = -1;
-    for (const std::size_t d : file.arrays[array].dimensions) {
-        const ArrayDimension& dimension = file.dimensions[d];
-        if (!dimension.unlimited && dimension.length > most) {
-            most = dimension.length;
-            longest = slab.count.size();
-        }
-        slab.start.push_back(0);
-        slab.count.push_back(dimension.length);
-    }
-    const std::int64_t length = slab.count[longest];
-    slab.start[longest] = length * rank / ranks;
-    slab.count[longest] = length * (rank + 1) / ranks - slab.start[longest];
-    return slab;
-}
 
 std::vector<int> define(const ArrayFile& arrays, int file) {
     std::vector<int> dimensions, variables;
@@ -188,32 +112,19 @@ std::vector<int> define(const ArrayFile& arrays, int file) {
     return variables;
 }
 
-/// What this rank moves in one collective call.
-std::vector<Slab> all_slabs(const Job& job, const ArrayFile& arrays) {
-    std::vector<Slab> slabs;
-    if (job.written_by > 0) {
-        for (std::size_t array = 0; array < arrays.arrays.size(); ++array)
-            slabs.push_back(even_part(arrays, array, job.rank, job.ranks));
-        return slabs;
-    }
-    const std::int64_t calls = job.kernel->calls(), beside = job.kernel->calls_beside();
-    for (std::int64_t call = calls; call < calls + beside; ++call) slabs.push_back(job.kernel->slab(job.rank, call));
-    for (std::int64_t call = 0; call < calls; ++call) slabs.push_back(job.kernel->slab(job.rank, call));
-    return slabs;
-}
-
 void write_arrays(const Job& job, const ArrayFile& arrays, MPI_Info info, Times& times) {
     Stopwatch watch;
     int file = -1;
     must_nc(netcdf().create(MPI_COMM_WORLD, job.path.c_str(), new_file_mode, info, &file), "ncmpi_create");
     const std::vector<int> variables = define(arrays, file);
-    const std::vector<Slab> slabs = all_slabs(job, arrays);
+    const auto slabs = slabs_of_calls(job, arrays);
     for (std::size_t i = 0; i < slabs.size(); ++i) {
-        Part part(arrays, slabs[i], job.content.salt);
+        ArrayPart part(arrays, slabs[i], job.content.salt);
         part.fill();
+        const Place place(part);
         watch.run([&] {
-            must_nc(netcdf().put_vara_all(file, variables[slabs[i].array], part.start.data(), part.count.data(),
-                                          part.data.data(), part.elements(), part.type()),
+            must_nc(netcdf().put_vara_all(file, variables[part.array()], place.start.data(), place.count.data(),
+                                          part.data.data(), part.elements(), mpi_type(part.type())),
                     "ncmpi_put_vara_all");
             if (job.sync && i + 1 == slabs.size()) must_nc(netcdf().sync(file), "ncmpi_sync");
         });
@@ -227,13 +138,15 @@ void read_arrays(const Job& job, const ArrayFile& arrays, MPI_Info info, Times& 
     Stopwatch watch;
     int file = -1;
     must_nc(netcdf().open(MPI_COMM_WORLD, job.path.c_str(), read_mode, info, &file), "ncmpi_open");
-    for (const Slab& slab : all_slabs(job, arrays)) {
+    for (const auto& slabs : slabs_of_calls(job, arrays)) {
         int variable = -1;
-        must_nc(netcdf().inq_varid(file, arrays.arrays[slab.array].name.c_str(), &variable), "ncmpi_inq_varid");
-        Part part(arrays, slab, job.content.salt);
+        must_nc(netcdf().inq_varid(file, arrays.arrays[slabs.front().array].name.c_str(), &variable),
+                "ncmpi_inq_varid");
+        ArrayPart part(arrays, slabs, job.content.salt);
+        const Place place(part);
         watch.run([&] {
-            must_nc(netcdf().get_vara_all(file, variable, part.start.data(), part.count.data(), part.data.data(),
-                                          part.elements(), part.type()),
+            must_nc(netcdf().get_vara_all(file, variable, place.start.data(), place.count.data(), part.data.data(),
+                                          part.elements(), mpi_type(part.type())),
                     "ncmpi_get_vara_all");
         });
         times.right = part.is_right() && times.right;

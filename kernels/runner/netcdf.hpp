@@ -7,9 +7,8 @@
 
 namespace ioweir::kernels {
 
-/// Every value says which array it belongs to and where in it, so that it does not depend on the number of ranks: Content with the array's
-/// number in the rank's place, and bytes counted from the array's beginning. With `written_by` nothing is written, and each rank reads
-/// an even part of each array along its longest dimension.
+/// Values: array_parts.hpp. With `written_by` nothing is written, and each rank reads an even part of each array along its longest
+/// dimension.
 [[nodiscard]] Times run_netcdf(Job& job);
 
 /// Removes the file, if there is one. By one rank.

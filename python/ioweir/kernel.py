@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import statistics
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,13 @@ class Options:
     repeats: int = 1
     verify: bool = False
     keep: bool = False
+    hints: tuple[str, ...] = ()
+    hdf5: tuple[str, ...] = ()
+    """How --api hdf5 makes its file: NAME=VALUE, see kernels/runner/hdf5_settings.hpp."""
+    dummy: float = 0.0
+    """Share of the available memory that is taken away."""
+    pause: float = 0.0
+    """Seconds between repetitions."""
 
 
 def known() -> list[dict[str, Any]]:
@@ -88,7 +96,9 @@ def command(name: str, settings: Sequence[str], options: Options) -> list[str]:
     return [
         launcher, "-n", str(options.ranks), str(runner(kind)), name, *settings,
         "--directory", str(options.directory.resolve()), "--mode", options.api, "--repeats", str(options.repeats),
-        "--verify", str(int(options.verify)), "--keep", str(int(options.keep)),
+        "--verify", str(int(options.verify)), "--keep", str(int(options.keep)), "--dummy", str(options.dummy),
+        "--pause", str(options.pause), *(word for hint in options.hints for word in ("--hint", hint)),
+        *(word for setting in options.hdf5 for word in ("--hdf5", setting)),
     ]  # fmt: skip
 
 
@@ -100,12 +110,31 @@ def run(name: str, settings: Sequence[str], options: Options, as_json: bool) -> 
         words, env={**_ENVIRONMENT, **os.environ}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
+        rows = []
         for line in process.stdout:
             if as_json or not line.startswith("{"):
                 print(line, end="", flush=True)
             else:
-                print(_line(json.loads(line)), flush=True)
+                rows.append(json.loads(line))
+                print(_line(rows[-1]), flush=True)
+    print("".join(f"{line}\n" for line in summary(rows)), end="", flush=True)
     return process.returncode
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Of each way that was repeated, the most (which Howison et al. 2010 report) and the median."""
+    lines = []
+    for way in dict.fromkeys((row["mode"], row["file"]) for row in rows):
+        of_way = [row for row in rows if (row["mode"], row["file"]) == way]
+        if len(of_way) < 2:
+            continue
+        parts = []
+        for name in ("write", "read"):
+            speeds = [row[f"{name}_mib_per_s"] for row in of_way if row[f"{name}_mib_per_s"] is not None]
+            if speeds:
+                parts.append(f"{name} {max(speeds):.0f} MiB/s at most, {statistics.median(speeds):.0f} in the middle")
+        lines.append(f"{way[0]} to {way[1]}, {len(of_way)} times: {'; '.join(parts)}")
+    return lines
 
 
 def _require_known(name: str, settings: Sequence[str], ranks: int) -> None:

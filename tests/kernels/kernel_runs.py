@@ -44,3 +44,21 @@ def content(owners: Any, salt: int = 0) -> Any:
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         x = x ^ (x >> np.uint64(31))
     return ((x >> (np.uint64(8) * (offsets & np.uint64(7)))) & np.uint64(255)).astype(np.uint8)
+
+
+def chombo_values(ranks: int, boxes: int, idle: int, components: int) -> tuple[list[int], int]:
+    """Values of each rank of kernel chombo, and the number of all boxes: kernels/chombo.cpp's description in Python."""
+
+    def mixed(x: int) -> int:
+        x = (x + 0x9E3779B97F4A7C15) % 2**64
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+        return x ^ (x >> 31)
+
+    values, number = [], 0
+    for rank in range(ranks):
+        count = 0 if rank % idle == idle - 1 else boxes - 1 + rank % 3
+        sides = [[8 * (1 + (mixed(number + one) >> 2 * d) % 4) for d in range(3)] for one in range(count)]
+        values.append(components * sum(x * y * z for x, y, z in sides))
+        number += count
+    return values, number

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ioweir import kernel
-from kernel_runs import ENVIRONMENT, IOWEIR, content, run_kernel
+from kernel_runs import ENVIRONMENT, IOWEIR, chombo_values, content, run_kernel
 
 MPIS = ("openmpi", "mpich")
 YIELDS = Path(__file__).resolve().parents[2] / "build" / "dev" / "tests" / "engine" / "libmpich_yields.so"
@@ -84,6 +84,14 @@ def phasta_owners(ranks: int, nodes: int, parts: int) -> Any:
     return np.concatenate(shares)
 
 
+def vorpal_owners(local: tuple[int, ...], grid: tuple[int, ...], steps: int) -> Any:
+    lengths = [[n + (0, 1, 0, -1)[i % 4] for i in range(p)] for n, p in zip(local, grid, strict=True)]
+    array = np.full([sum(one) for one in lengths], -1)
+    for rank, at in enumerate(np.ndindex(*grid)):
+        array[tuple(slice(sum(one[:i]), sum(one[: i + 1])) for one, i in zip(lengths, at, strict=True))] = rank
+    return np.tile(np.repeat(array.ravel(), 24), steps)
+
+
 CASES: list[tuple[str, int, list[str], Any]] = [
     ("coll_perf", 6, ["local=4,3,5", "variables=3"], lambda: coll_perf_owners((12, 6, 5), (3, 2, 1), 3)),
     ("coll_perf", 4, ["global=5,7,6", "variables=2"], lambda: coll_perf_owners((5, 7, 6), (2, 2, 1), 2)),
@@ -96,6 +104,11 @@ CASES: list[tuple[str, int, list[str], Any]] = [
     ("flash", 2, ["local=2,3,2", "blocks=4", "output=corners"], lambda: flash_owners(2, 4, 144, 4)),
     ("s3d", 4, ["local=3,2,5", "species=2"], lambda: s3d_owners((3, 2, 5), (2, 2, 1), 2)),
     ("gcrm-pnetcdf", 4, ["level=1", "layers=3"], lambda: gcrm_owners(4, 1, 3)),
+    ("gcrm-hdf5", 3, ["data=edges", "cells=3", "layers=2", "steps=2"],
+     lambda: np.tile(np.repeat(np.arange(3), 144), 2)),
+    ("vorpal", 6, ["local=4,3,5", "steps=2"], lambda: vorpal_owners((4, 3, 5), (3, 2, 1), 2)),
+    ("chombo", 5, ["boxes=2", "idle=3", "components=1"],
+     lambda: np.repeat(np.arange(5), np.array(chombo_values(5, 2, 3, 1)[0]) * 8)),
     ("phasta", 3, ["data=96000 B", "parts=2"], lambda: phasta_owners(3, 100, 2)),
     ("s3d", 3, ["local=2,2,3"], lambda: s3d_owners((2, 2, 3), (3, 1, 1), 11)),
     ("ior-segmented", 3, ["data=6000 B", "transfer=2000 B"], lambda: np.repeat(np.arange(3), 6000)),

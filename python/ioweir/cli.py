@@ -282,7 +282,8 @@ def kernel(
             "--api",
             metavar="LIST",
             help="mpiio (collective), independent (MPI-IO too), posix, exchange (by hand), fpp (file per process), "
-            "netcdf (its arrays through PnetCDF); several, separated by commas, take turns.",
+            "uniform (that with equal parts), netcdf (its arrays through PnetCDF), hdf5 (the same through parallel "
+            "HDF5); several, separated by commas, take turns.",
         ),
     ] = "mpiio",
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="How often.")] = 1,
@@ -290,6 +291,22 @@ def kernel(
         bool, typer.Option("--verify", help="Also compare the closed file, byte by byte, with what each rank wrote.")
     ] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the file, DIR/KERNEL.data.")] = False,
+    hint: Annotated[
+        list[str] | None, typer.Option("--hint", metavar="NAME=VALUE", help="A hint to MPI-IO; as often as needed.")
+    ] = None,
+    hdf5: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hdf5",
+            metavar="NAME=VALUE",
+            help="How --api hdf5 makes its file: transfer, alignment, threshold, layout, index, evictions, metadata, "
+            "meta_block, fill, memory or format.",
+        ),
+    ] = None,
+    dummy: Annotated[
+        float, typer.Option("--dummy", metavar="SHARE", help="Take this share of the available memory away: 0.75.")
+    ] = 0.0,
+    pause: Annotated[float, typer.Option("--pause", metavar="SECONDS", help="Wait between repetitions.")] = 0.0,
     list_them: Annotated[bool, typer.Option("--list", help="Say which kernels there are, and what they take.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -306,7 +323,9 @@ def kernel(
         raise IoweirError(
             "no kernel is named: ioweir kernel KERNEL [NAME=VALUE...]; --list says which there are", EXIT_USAGE
         )
-    options = kernels.Options(ranks, directory, mpi, api, repeats, verify, keep)
+    options = kernels.Options(
+        ranks, directory, mpi, api, repeats, verify, keep, tuple(hint or ()), tuple(hdf5 or ()), dummy, pause
+    )
     sys.exit(kernels.run(name, settings or [], options, as_json))
 
 
@@ -414,10 +433,10 @@ def ls(files: FilesArgument, as_json: JsonOption = False) -> None:
 
 @app.command()
 def check(files: FilesArgument, as_json: JsonOption = False) -> None:
-    """Check files whose bytes lie in several: complete, and nothing damaged? Exit code 1 if not."""
-    from ioweir import container, partitioned  # noqa: PLC0415
+    """Check files whose bytes lie in several, and HDF5 files: complete, and nothing damaged? Exit code 1 if not."""
+    from ioweir import container, hdf5_file, partitioned  # noqa: PLC0415
 
-    checked = [partitioned.describe(file) or container.check(file) for file in files]
+    checked = [partitioned.describe(file) or hdf5_file.describe(file) or container.check(file) for file in files]
     if as_json:
         _print_json(checked)
     else:
@@ -564,7 +583,7 @@ def gc(
     yes: Annotated[bool, typer.Option("--yes", help="Remove them. [only list them]")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the parts of divided files whose file is gone. Not while a job writes there."""
+    """Find parts of divided files whose file is gone, and unfinished sets. Not while a job writes there."""
     from ioweir import container  # noqa: PLC0415
 
     rows = container.orphans(directory)

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from ioweir import unfinished
 from ioweir.compiled import compiled
 from ioweir.errors import IoweirError
 from ioweir.units import plural, size
@@ -90,7 +91,7 @@ def verdict(row: dict[str, Any]) -> list[str]:
 
 
 def orphans(directory: Path) -> list[dict[str, Any]]:
-    """Directories of containers in a tree whose file is not beside them; symbolic links are not followed."""
+    """Directories of containers in a tree whose file is not beside them, and unfinished sets; no links are followed."""
     found: list[dict[str, Any]] = []
 
     def fail(error: OSError) -> None:
@@ -101,10 +102,10 @@ def orphans(directory: Path) -> list[dict[str, Any]]:
         inside[:] = sorted(name for name in inside if name not in here)
         if here:
             try:
-                found += compiled().find_orphans(folder)
+                found += [{**row, "set": False} for row in compiled().find_orphans(folder)]
             except ValueError as error:
                 raise IoweirError(str(error)) from error
-    return found
+    return found + unfinished.unfinished(directory)
 
 
 def remove(rows: list[dict[str, Any]]) -> None:
@@ -113,9 +114,14 @@ def remove(rows: list[dict[str, Any]]) -> None:
         if row["problem"]:
             continue
         try:
+            if row["set"]:
+                unfinished.remove(row)
+                continue
             compiled().remove_orphan(row["directory"])
-        except ValueError as error:
+        except (IoweirError, ValueError) as error:
             row["problem"] = str(error)
+            if row["set"]:
+                continue
             # Somebody may have opened it since.
             there = compiled().find_orphans(str(Path(row["directory"]).parent))
             row["in_use"] = any(one["in_use"] for one in there if one["directory"] == row["directory"])

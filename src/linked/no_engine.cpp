@@ -17,6 +17,8 @@ void shut_down_engine() {}
 
 void install_netcdf(const Services&) {}
 
+void shut_down_hdf5() {}
+
 }  // namespace ioweir::preload
 
 namespace ioweir::mpi {

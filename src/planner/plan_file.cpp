@@ -6,20 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "base/size_text.hpp"
-#include "base/toml_reader.hpp"
 #include "planner/plan_file.hpp"
+#include "planner/plan_file_hdf5.hpp"
+#include "planner/plan_values.hpp"
 
 namespace ioweir::planner {
 
 namespace {
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
 constexpr std::array<std::string_view, 1> top_level_keys{"file"};
-constexpr std::array<std::string_view, 16> rule_keys{
-    "match",  "mapping",  "writers",    "domains", "order", "buffer",      "threshold", "rounds",
-    "stripe", "set_size", "visibility", "targets", "probe", "probe_cache", "rebalance", "netcdf"};
+constexpr std::array<std::string_view, 17> rule_keys{
+    "match",    "mapping",    "writers", "domains", "order",       "buffer",    "threshold", "rounds", "stripe",
+    "set_size", "visibility", "targets", "probe",   "probe_cache", "rebalance", "netcdf",    "hdf5"};
 constexpr std::array<std::string_view, 3> stripe_keys{"size", "count", "start"};
 constexpr std::array<std::string_view, 4> probe_keys{"discard_ms", "window_ms", "size", "threshold"};
 constexpr std::array<std::string_view, 3> netcdf_keys{"subfiles", "min_ndims", "par_dim"};
@@ -29,9 +27,9 @@ constexpr std::int64_t least_probe_bytes = 64 << 10;
 constexpr std::int64_t most_probe_bytes = std::int64_t{1} << 40;
 constexpr std::int64_t most_probe_ms = 600'000;
 
-class Reader : TomlReader {
+class Reader : PlanValues {
 public:
-    explicit Reader(std::string_view name) : TomlReader(name) {}
+    explicit Reader(std::string_view name) : PlanValues(name) {}
 
     Result<PlanFile> read(const toml::table& document) {
         PlanFile plan{name(), {}};
@@ -106,12 +104,25 @@ private:
             fail("rounds without the contention-free order", "rounds" + at(rounds->source()),
                  "write order = \"contention-free\" too, or leave it out");
         read_either(table, "set_size", "at-once", "deferred", rule.defers_set_size);
-        read_either(table, "visibility", "call", "sync", rule.visible_at_sync);
+        read_visibility(table, rule);
         if (const toml::node* stripe = table.get("stripe"); stripe != nullptr && ok()) read_stripe(*stripe, rule);
         if (const toml::node* targets = table.get("targets"); targets != nullptr && ok())
             read_targets(*targets, table, rule);
         read_probe(table, rule);
         if (const toml::node* netcdf = table.get("netcdf"); netcdf != nullptr && ok()) read_netcdf(*netcdf, rule);
+        if (const toml::node* hdf5 = table.get("hdf5"); hdf5 != nullptr && ok()) {
+            auto wish = read_hdf5_wish(*hdf5, name());
+            if (wish)
+                rule.hdf5 = wish.take();
+            else
+                fail(wish.error().what, wish.error().value, wish.error().remedy);
+        }
+    }
+
+    void read_visibility(const toml::table& table, FileRule& rule) {
+        bool at_sync = false;
+        read_either(table, "visibility", "call", "sync", at_sync);
+        if (table.contains("visibility")) rule.visibility = at_sync ? Visibility::sync : Visibility::call;
     }
 
     void read_netcdf(const toml::node& node, FileRule& rule) {
@@ -221,19 +232,6 @@ private:
         }
     }
 
-    /// One of two words.
-    void read_either(const toml::table& table, std::string_view key, std::string_view no, std::string_view yes,
-                     bool& value) {
-        const toml::node* node = table.get(key);
-        if (node == nullptr || !ok()) return;
-        const std::string text = text_of(key, *node);
-        if (!ok()) return;
-        value = text == yes;
-        if (!value && text != no)
-            fail("unknown " + std::string(key), quoted(text) + at(node->source()),
-                 "write \"" + std::string(yes) + "\" or \"" + std::string(no) + "\"");
-    }
-
     template <typename T>
     void read_choice(const toml::table& table, std::string_view key, Result<T> (*parse)(std::string_view), T& choice) {
         const toml::node* node = table.get(key);
@@ -245,31 +243,6 @@ private:
             choice = parsed.value();
         } else {
             fail(parsed.error().what, parsed.error().value + at(node->source()), parsed.error().remedy);
-        }
-    }
-
-    /// A text with a unit, or a plain number of bytes.
-    void read_size(const toml::table& table, std::string_view key, std::int64_t& bytes) {
-        const toml::node* node = table.get(key);
-        if (node == nullptr || !ok()) return;
-        if (const auto* number = node->as_integer()) {
-            bytes = number->get();
-        } else if (const auto* text = node->as_string()) {
-            auto parsed = parse_size(text->get());
-            if (!parsed) {
-                fail(parsed.error().what, std::string(key) + " = " + parsed.error().value + at(node->source()),
-                     parsed.error().remedy);
-                return;
-            }
-            bytes = parsed.value();
-        } else {
-            fail("not a size", std::string(key) + at(node->source()),
-                 "write a text with a unit such as \"16 MiB\", or a number of bytes");
-            return;
-        }
-        if (bytes < 1) {
-            fail("a size below 1 byte", std::string(key) + " = " + std::to_string(bytes) + at(node->source()),
-                 "leave the key out for the default");
         }
     }
 
@@ -300,19 +273,6 @@ private:
         rule.given.stripe_count = table->contains("count");
         rule.given.stripe_start = table->contains("start");
     }
-
-    void read_number(const toml::table& table, std::string_view key, const char* complaint, std::int64_t least,
-                     std::int64_t& result) {
-        const toml::node* node = table.get(key);
-        if (node == nullptr || !ok()) return;
-        const auto* number = node->as_integer();
-        if (number != nullptr && number->get() >= least) {
-            result = number->get();
-            return;
-        }
-        fail(complaint, std::string(key) + at(node->source()),
-             "write a whole number from " + std::to_string(least) + ", or leave the key out for the default");
-    }
 };
 
 }  // namespace
@@ -339,6 +299,23 @@ const FileRule* PlanFile::match(std::string_view path) const {
         }
     }
     return nullptr;
+}
+
+PlanFile with_subfile_rules(PlanFile plan) {
+    const std::size_t own = plan.files.size();
+    for (std::size_t i = 0; i < own; ++i) {
+        const FileRule& rule = plan.files[i];
+        if (rule.netcdf == NetcdfWish{}) continue;
+        FileRule subfiles;
+        subfiles.match = rule.match + ".subfile_*.nc";
+        subfiles.line = rule.line;
+        subfiles.strategy = rule.strategy;
+        if (!rule.given.writers) subfiles.strategy.writers = {WritersKind::automatic, 0};
+        subfiles.given = rule.given;
+        subfiles.given.mapping = subfiles.given.writers = true;
+        plan.files.push_back(std::move(subfiles));
+    }
+    return plan;
 }
 
 }  // namespace ioweir::planner

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "planner/hdf5_wish.hpp"
 #include "planner/strategy.hpp"
 
 namespace ioweir::planner {
@@ -43,15 +44,20 @@ struct NetcdfWish {
     friend bool operator==(const NetcdfWish&, const NetcdfWish&) = default;
 };
 
+/// When other ranks must see what a rank has written to a file that is open for reading too.
+enum class Visibility : std::uint8_t {
+    unsaid,  ///< as `call`; what could not keep that cheaply is not done: such files are not divided into groups or logs
+    call,    ///< when the call returns, as in one file
+    sync,    ///< after MPI_File_sync or MPI_File_close and no earlier, as MPI has it: write-behind needs it
+};
+
 /// One [[file]] table.
 struct FileRule {
     std::string match;  ///< an fnmatch pattern, see PlanFile::match
     Strategy strategy;
     std::int64_t line = 0;  ///< of the table in the plan file, from 1; 0 when it comes from elsewhere
     GivenKeys given = {};
-    bool visible_at_sync =
-        false;  ///< nobody reads what is written before MPI_File_sync or MPI_File_close: write-behind needs it
-                ///< where a file is open for reading too
+    Visibility visibility = Visibility::unsaid;
     std::vector<std::string> targets =
         {};  ///< mapping subfiles: directories for them, dealt round, or to choose from; none: the path's storage targets
              ///< mapping log: directories for the writers' logs; none: the container's own
@@ -60,6 +66,7 @@ struct FileRule {
         false;               ///< mapping log: the path's storage targets are probed instead, and the good ones taken
     ProbeWish probe = {};    ///< mapping subfiles, netcdf, or logs whose targets are chosen
     NetcdfWish netcdf = {};  ///< mapping shared
+    Hdf5Wish hdf5 = {};      ///< beneath programs that open the file through HDF5
     bool rebalance = false;  ///< mapping subfiles, or log with targets: a target that turns slow gets no further bytes
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
 };
@@ -73,6 +80,10 @@ struct PlanFile {
     /// As in fnmatch(3) without FNM_PATHNAME, '*' also matches '/'.
     [[nodiscard]] const FileRule* match(std::string_view path) const;
 };
+
+/// The same with a rule for the subfiles of each rule that has `netcdf`, after all others: their bytes are moved as that rule says, by default
+/// with writers = "auto". They lie beside the file, or have a link there: PATH.subfile_0.nc and so on.
+[[nodiscard]] PlanFile with_subfile_rules(PlanFile plan);
 
 /// Unknown keys, wrong types and values out of range are errors that name the line and, where one is near, the name meant.
 [[nodiscard]] Result<PlanFile> parse_plan_file(std::string_view toml_text, std::string_view name);

@@ -50,13 +50,34 @@ TEST(PlanFile, WhatIsLeftOutIsTheDefault) {
     EXPECT_EQ(plan.files[1].strategy.stripe, (Stripe{0, 2}));
 }
 
+TEST(PlanFile, SubfilesOfNetcdfFilesHaveARule) {
+    const PlanFile plan = with_subfile_rules(must_parse(
+        "[[file]]\nmatch = \"*/a.nc\"\nnetcdf = { subfiles = 2 }\n"
+        "[[file]]\nmatch = \"b*\"\nwriters = \"aggregators:3\"\nbuffer = \"1 MiB\"\nnetcdf = { subfiles = 2 }\n"
+        "[[file]]\nmatch = \"c\"\n"));
+    EXPECT_EQ(plan.files.size(), 5U);
+    const FileRule* const of_a = plan.match("run/a.nc.subfile_1.nc");
+    ASSERT_NE(of_a, nullptr);
+    EXPECT_EQ(of_a->strategy.writers, (Writers{WritersKind::automatic, 0}));
+    EXPECT_EQ(of_a->strategy.mapping.kind, MappingKind::shared);
+    EXPECT_EQ(of_a->line, 1);
+    EXPECT_EQ(of_a->netcdf, NetcdfWish{});
+    EXPECT_EQ(plan.match("run/a.nc"), &plan.files[0]);
+    EXPECT_EQ(plan.match("b.nc.subfile_0.nc"), &plan.files[1]) << "its own pattern is wide enough";
+    EXPECT_EQ(plan.files[4].strategy, plan.files[1].strategy);
+    EXPECT_EQ(plan.match("c.subfile_0.nc"), nullptr);
+}
+
 TEST(PlanFile, KnowsWhichKeysStandInARule) {
     const auto plan = must_parse(
         "[[file]]\nmatch = \"a\"\nwriters = \"everyone\"\nstripe = { start = 0 }\nset_size = \"at-once\"\n"
-        "[[file]]\nmatch = \"b\"\nvisibility = \"sync\"\n");
-    EXPECT_FALSE(plan.files[0].visible_at_sync);
-    EXPECT_TRUE(plan.files[1].visible_at_sync);
-    EXPECT_EQ(parse_plan_file(to_toml(plan), "again").value().files[1].visible_at_sync, true);
+        "[[file]]\nmatch = \"b\"\nvisibility = \"sync\"\n[[file]]\nmatch = \"c\"\nvisibility = \"call\"\n");
+    const auto again = parse_plan_file(to_toml(plan), "again");
+    const Visibility expected[] = {Visibility::unsaid, Visibility::sync, Visibility::call};
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(plan.files[i].visibility, expected[i]);
+        EXPECT_EQ(again.value().files[i].visibility, expected[i]);
+    }
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nvisibility = \"never\"\n"),
               "unknown visibility: 'never' (plan.toml:3); write \"sync\" or \"call\"");
     EXPECT_TRUE(plan.files[0].given.writers);
@@ -79,7 +100,7 @@ TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nwritrs = \"everyone\"\n"),
               "unknown key: 'writrs' (plan.toml:3); did you mean 'writers'? known: match, mapping, writers, domains, "
               "order, buffer, threshold, rounds, stripe, set_size, visibility, targets, probe, probe_cache, "
-              "rebalance, netcdf");
+              "rebalance, netcdf, hdf5");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { sise = 4 }\n"),
               "unknown key: 'sise' (plan.toml:3); did you mean 'size'? known: size, count, start");
     EXPECT_EQ(refusal("[[files]]\nmatch = \"*\"\n"),
@@ -88,7 +109,7 @@ TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
               "unknown key: 'colour' (plan.toml:3); known: match, mapping, writers, domains, order, buffer, threshold, "
               "rounds, "
               "stripe, set_size, visibility, targets, probe, probe_cache, "
-              "rebalance, netcdf");
+              "rebalance, netcdf, hdf5");
 }
 
 TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {
@@ -220,7 +241,7 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
     const auto rules = *rc::gen::inRange(1, 5);
     for (int i = 0; i < rules; ++i) {
         const auto odd = *rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127));
-        plan.files.push_back({std::to_string(i) + odd, *any_strategy(), 0, {}, i % 2 == 0});
+        plan.files.push_back({std::to_string(i) + odd, *any_strategy(), 0, {}, static_cast<Visibility>(i % 3)});
         if (Strategy& strategy = plan.files.back().strategy; strategy.order == Order::contention_free)
             strategy.goal = *rc::gen::element(RoundGoal::fewest, RoundGoal::shortest);
         if (plan.files.back().strategy.mapping.kind == MappingKind::subfiles && *rc::gen::arbitrary<bool>())

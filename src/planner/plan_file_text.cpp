@@ -4,29 +4,11 @@
 
 #include "base/size_text.hpp"
 #include "planner/plan_file.hpp"
+#include "planner/plan_file_hdf5.hpp"
 
 namespace ioweir::planner {
 
 namespace {
-
-std::string toml_string(std::string_view text) {
-    constexpr std::string_view hex = "0123456789abcdef";
-    std::string out = "\"";
-    for (const char letter : text) {
-        const auto code = static_cast<unsigned char>(letter);
-        if (letter == '"' || letter == '\\') {
-            out += '\\';
-            out += letter;
-        } else if (code < 0x20 || code == 0x7f) {
-            out += "\\u00";
-            out += hex[code >> 4];
-            out += hex[code & 15];
-        } else {
-            out += letter;
-        }
-    }
-    return out + "\"";
-}
 
 std::string probe_text(const ProbeWish& wish) {
     std::string inner;
@@ -52,6 +34,25 @@ std::string netcdf_text(const NetcdfWish& wish) {
 
 }  // namespace
 
+std::string toml_string(std::string_view text) {
+    constexpr std::string_view hex = "0123456789abcdef";
+    std::string out = "\"";
+    for (const char letter : text) {
+        const auto code = static_cast<unsigned char>(letter);
+        if (letter == '"' || letter == '\\') {
+            out += '\\';
+            out += letter;
+        } else if (code < 0x20 || code == 0x7f) {
+            out += "\\u00";
+            out += hex[code >> 4];
+            out += hex[code & 15];
+        } else {
+            out += letter;
+        }
+    }
+    return out + "\"";
+}
+
 std::string to_toml(const PlanFile& plan) {
     std::string text;
     for (const FileRule& rule : plan.files) {
@@ -68,7 +69,8 @@ std::string to_toml(const PlanFile& plan) {
         if (strategy.threshold) text += "threshold = " + share_text(*strategy.threshold) + "\n";
         if (strategy.goal == RoundGoal::shortest) text += "rounds = \"shortest\"\n";
         if (!rule.defers_set_size) text += "set_size = \"at-once\"\n";
-        if (rule.visible_at_sync) text += "visibility = \"sync\"\n";
+        if (rule.visibility != Visibility::unsaid)
+            text += rule.visibility == Visibility::sync ? "visibility = \"sync\"\n" : "visibility = \"call\"\n";
         if (!rule.targets.empty()) {
             std::string list;
             for (const std::string& target : rule.targets) list += (list.empty() ? "" : ", ") + toml_string(target);
@@ -89,6 +91,7 @@ std::string to_toml(const PlanFile& plan) {
             if (!stripe.empty()) stripe += ", ";
             stripe += "start = " + std::to_string(strategy.stripe.start);
         }
+        text += hdf5_text(rule.hdf5);
         if (!stripe.empty()) text += "stripe  = { " + stripe + " }\n";
     }
     return text;

@@ -73,7 +73,7 @@ TEST(ReferencePage, MarksWhatCanBePlanned) {
     std::string key;
     bool in_table = false;
     for (const std::string& line : lines_of_the_page()) {
-        if (line.rfind("| key | value | meaning |", 0) == 0) in_table = true;
+        if (line.rfind("| key | value | meaning | planned |", 0) == 0) in_table = true;
         if (line.empty()) in_table = false;
         if (!in_table || line.rfind("| `", 0) != 0) {
             if (!in_table || line.rfind("| | `", 0) != 0) continue;

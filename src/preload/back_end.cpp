@@ -31,6 +31,7 @@ void fill_from(Calls& calls, const char* prefix, void* (*find)(const char*)) {
 /// (HDF5 closes its files from such a callback).
 int on_finalize(MPI_Comm, int, void*, void*) {
     shut_down_engine();
+    shut_down_hdf5();
     if (services.tracer->active) services.tracer->finalize();
     return MPI_SUCCESS;
 }

@@ -187,8 +187,9 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     if (backend == nullptr) return refuse(services.plan_path, problem, rank);
 
     install_netcdf(services, plan.value());
+    install_hdf5(services, plan.value());
     engine::Options options;
-    options.plan = plan.take();
+    options.plan = planner::with_subfile_rules(plan.take());
     options.verify = services.verify;
     options.backend = backend;
     engine::Host host;

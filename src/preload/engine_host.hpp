@@ -20,4 +20,8 @@ void shut_down_engine();
 void install_netcdf(const Services& services, const planner::PlanFile& plan);
 void install_netcdf(const Services& services);
 
+/// Writes HDF5 files as rules of the plan wish (hdf5_host.cpp).
+void install_hdf5(const Services& services, const planner::PlanFile& plan);
+void shut_down_hdf5();
+
 }  // namespace ioweir::preload

@@ -36,7 +36,7 @@ void install_netcdf(const Services& services, const planner::PlanFile& plan) {
     process_tracer = services.tracer;
     invoke = services.invoke;
     pnetcdf::install(plan, {services.find_beside, note, find_places});
-    *services.carry_out = carry_out;
+    services.carry_out[static_cast<int>(tracer::library::Api::pnetcdf)] = carry_out;
 }
 
 void install_netcdf(const Services& services) { install_netcdf(services, planner::PlanFile{}); }

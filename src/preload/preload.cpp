@@ -199,7 +199,8 @@ void open_back_end(bool world) {
     services.verify = verify;
 #if !defined(IOWEIR_LINKED)
     services.find_beside = find_beside;
-    services.carry_out = &tracer::library::carry_out;
+    services.carry_out = tracer::library::carry_out;
+    services.find_program_object = find_program_object;
     services.invoke = tracer::library::invoke;
 #endif
     char message[1024] = "";

@@ -9,7 +9,7 @@
 
 namespace ioweir::preload {
 
-inline constexpr std::uint32_t services_version = 4;
+inline constexpr std::uint32_t services_version = 5;
 
 struct Services {
     std::uint32_t version = services_version;
@@ -21,10 +21,11 @@ struct Services {
     bool world = false;                                ///< MPI_COMM_WORLD exists (not with sessions)
     const char* plan_path = nullptr;                   ///< null: no plan
     bool verify = false;
-    /// Functions of the library that another one of its functions lies in, and who carries out calls of PnetCDF in its place.
-    /// Null where programs are linked with ioweir.
+    /// Functions of the library that another one of its functions lies in, and who carries out calls in its place, for each
+    /// kind of library (tracer::library::Api). Null where programs are linked with ioweir.
     void* (*find_beside)(const void* function, const char* name) = nullptr;
     tracer::library::CarryOut* carry_out = nullptr;
+    void* (*find_program_object)(const char* name) = nullptr;  ///< a data object as the whole program sees it
     tracer::library::Word (*invoke)(void* function, const tracer::library::Word* arguments, int count) = nullptr;
 };
 

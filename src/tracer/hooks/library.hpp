@@ -120,10 +120,10 @@ using Resolve = Real (*)(int function, const void* caller, const void* callee);
 extern Resolve resolve;
 Real linked_library_call(int function, const void* caller, const void* callee);
 
-/// Carries out a call of PnetCDF in the library's place, and gives what it returns; false: the call is for the library as it is.
+/// Carries out a call in the library's place, and gives what it returns; false: the call is for the library as it is.
 using CarryOut = bool (*)(const char* symbol, const Real& real, const Word* arguments, int count, Word* result);
-/// Null: nobody does. Set while one thread runs (MPI is being initialised).
-extern CarryOut carry_out;
+/// For each kind of library. Null: nobody does. Set while one thread runs (MPI is being initialised).
+extern CarryOut carry_out[api_count];
 /// A call of any function of `count` such arguments.
 Word invoke(void* function, const Word* arguments, int count);
 

@@ -22,7 +22,7 @@ Resolve resolve = linked_library_call;
 #else
 Resolve resolve = nullptr;
 #endif
-CarryOut carry_out = nullptr;
+CarryOut carry_out[api_count] = {};
 
 namespace {
 
@@ -79,8 +79,9 @@ namespace {
 /// What lies behind the hooks, but for calls that somebody else carries out.
 Word reach(const LibraryFunction& about, const Real& real, const Word* arguments) {
     Word result = 0;
-    if (about.api == Api::pnetcdf && carry_out != nullptr && real.provider != nullptr &&
-        carry_out(about.symbol, real, arguments, about.arguments, &result))
+    const CarryOut carries = carry_out[static_cast<int>(about.api)];
+    if (carries != nullptr && real.provider != nullptr && real.provider->traced &&
+        carries(about.symbol, real, arguments, about.arguments, &result))
         return result;
     return invoke(real.function, arguments, about.arguments);
 }

@@ -1,0 +1,197 @@
+#include "adapters/hdf5/datasets.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/size_text.hpp"
+
+namespace ioweir::hdf5 {
+namespace {
+
+/// What a program wants to make.
+struct Wanted {
+    std::string name;
+    Shape lengths;
+    bool fixed = true;  ///< it cannot grow
+    std::int64_t element_bytes = 0;
+};
+
+Shape shape_of(const std::array<Size, most_dimensions>& numbers, int count) {
+    return {numbers.begin(), numbers.begin() + count};
+}
+
+/// Empty lengths: no simple space, or one without elements.
+Wanted wanted_by(const Library& library, const CreateForm& form, const Call& call) {
+    Wanted wanted;
+    const char* name = form.name >= 0 ? argument<const char*>(call, form.name) : nullptr;
+    wanted.name = name != nullptr ? name : "";
+    const Id space = argument<Id>(call, form.space);
+    std::array<Size, most_dimensions> lengths{};
+    std::array<Size, most_dimensions> most{};
+    if (library.H5Sget_simple_extent_type(space) != space_simple) return wanted;
+    const int dimensions = library.H5Sget_simple_extent_dims(space, lengths.data(), most.data());
+    if (dimensions < 1 || library.H5Sget_simple_extent_npoints(space) < 1) return wanted;
+    wanted.lengths = shape_of(lengths, dimensions);
+    wanted.fixed = wanted.lengths == shape_of(most, dimensions);
+    wanted.element_bytes = static_cast<std::int64_t>(library.H5Tget_size(argument<Id>(call, form.type)));
+    return wanted;
+}
+
+/// Why the dataset has to stay as the program wants it; empty: it need not.
+std::string why_not_chunked(const File& file, const Wanted& wanted, Id list, Id type) {
+    const Library& library = *file.library;
+    const int layout = library.H5Pget_layout(list);
+    if (layout == layout_chunked) return "the program has given it chunks";
+    if (layout != layout_contiguous) return "its layout is compact or virtual";
+    if (library.H5Pget_external_count(list) > 0) return "its bytes lie in external files";
+    if (wanted.lengths.empty()) return "it has no elements";
+    if (!wanted.fixed) return "it can grow";
+    if (library.H5Tdetect_class(type, class_vlen) > 0) return "its elements differ in length";
+    return "";
+}
+
+/// Of several patterns that fit the longest.
+const planner::Hdf5Chunks* chunks_for(const planner::Hdf5Wish& wish, const std::string& name) {
+    const planner::Hdf5Chunks* best = nullptr;
+    for (const planner::Hdf5Chunks& one : wish.chunks)
+        if (::fnmatch(one.dataset.c_str(), name.c_str(), 0) == 0 &&
+            (best == nullptr || one.dataset.size() > best->dataset.size()))
+            best = &one;
+    return best;
+}
+
+/// The shape that the rule gives; empty, with the reason, where there is none.
+Shape given_shape(const File& file, const Wanted& wanted, std::string& why_not) {
+    const planner::Hdf5Chunks* given = chunks_for(file.wish(), wanted.name);
+    if (given == nullptr) return {};
+    if (given->shape.size() != wanted.lengths.size()) {
+        why_not = "the plan's chunks have " + std::to_string(given->shape.size()) + " dimensions, and it has " +
+                  std::to_string(wanted.lengths.size());
+        return {};
+    }
+    Shape shape = given->shape;
+    for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = std::min(shape[d], wanted.lengths[d]);
+    if (volume(shape) > ((std::int64_t{1} << 32) - 1) / std::max<std::int64_t>(1, wanted.element_bytes)) {
+        why_not = "HDF5's chunks are smaller than 4 GiB";
+        return {};
+    }
+    return shape;
+}
+
+/// The shape that an earlier dataset teaches. `watch`: this one is the first, or was not written yet.
+Shape learned_shape(const File& file, Lessons& lessons, const Wanted& wanted, bool& watch, std::string& why_not) {
+    const Lessons::Key key{wanted.lengths, wanted.element_bytes};
+    Lessons::Lesson* lesson = lessons.find(key);
+    if (lesson == nullptr) {
+        watch = true;
+        why_not = "it is the first of its shape";
+        return {};
+    }
+    if (!lesson->settled) {
+        lesson->learned =
+            learn(lesson->first, wanted.lengths, wanted.element_bytes, file.comm, file.parallel ? file.ranks : 1);
+        lesson->settled = !lesson->learned.nobody;
+        watch = lesson->learned.nobody;
+        if (!lesson->learned.shape.empty())
+            file.note("learned: chunks = { \"" + wanted.name + "\" = " + text_of(lesson->learned.shape) + " }");
+    }
+    why_not = lesson->learned.why_not;
+    return lesson->learned.shape;
+}
+
+/// Gives the dataset chunks, if it may have them.
+void give_chunks(File& file, Lessons& lessons, const Wanted& wanted, Id list, Id type,
+                 std::optional<Lessons::Key>& watched) {
+    const planner::Hdf5Wish& wish = file.wish();
+    std::string why_not = why_not_chunked(file, wanted, list, type);
+    Shape shape;
+    bool watch = false;
+    if (why_not.empty()) {
+        if (wish.learn_chunks)
+            shape = learned_shape(file, lessons, wanted, watch, why_not);
+        else
+            shape = given_shape(file, wanted, why_not);
+    }
+    if (watch) watched = Lessons::Key{wanted.lengths, wanted.element_bytes};
+    if (shape.empty()) {
+        if (!why_not.empty()) file.note("no chunks for " + wanted.name + ": " + why_not);
+        return;
+    }
+    std::array<Size, most_dimensions> sizes{};
+    std::copy(shape.begin(), shape.end(), sizes.begin());
+    if (file.library->H5Pset_chunk(list, static_cast<int>(shape.size()), sizes.data()) < 0) {
+        file.refuse("chunks " + text_of(shape) + ": HDF5 " + file.library->version() + " does not take them");
+        return;
+    }
+    const std::int64_t chunks = chunks_of(wanted.lengths, shape);
+    lessons.count_chunks(chunks);
+    ++file.chunked;
+    file.note(wanted.name + ": " + std::to_string(chunks) + " chunks of " + text_of(shape) + ", " +
+              exact_size_text(volume(shape) * wanted.element_bytes) + " each");
+}
+
+}  // namespace
+
+Lessons::Lesson* Lessons::find(const Key& key) {
+    const auto found = lessons_.find(key);
+    return found != lessons_.end() ? &found->second : nullptr;
+}
+
+Lessons::Lesson& Lessons::begin(const Key& key) { return lessons_[key]; }
+
+void Lessons::count_chunks(std::int64_t chunks) { most_chunks_ = std::max(most_chunks_, chunks); }
+
+Word create_dataset(File& file, Lessons& lessons, const CreateForm& form, const Call& call,
+                    std::optional<Lessons::Key>& watched) {
+    const Library& library = *file.library;
+    const planner::Hdf5Wish& wish = file.wish();
+    FailedCall failed(library);
+    const List list(library, argument<Id>(call, form.list), library.dataset_create);
+    std::array<Word, 16> arguments{};
+    std::copy_n(call.arguments, call.count, arguments.begin());
+    if (list) {
+        const Quiet quiet(library);
+        const Wanted wanted = wanted_by(library, form, call);
+        if (wish.never_fill && library.H5Pset_fill_time(list.id(), fill_never) < 0)
+            file.refuse("fill: HDF5 " + library.version() + " does not take it");
+        if (wish.learn_chunks || !wish.chunks.empty())
+            give_chunks(file, lessons, wanted, list.id(), argument<Id>(call, form.type), watched);
+        arguments[static_cast<std::size_t>(form.list)] = word_of(list.id());
+    } else {
+        file.refuse("datasets: the program's list cannot be copied");
+    }
+    const Word result = call.invoke(call.real, arguments.data(), call.count);
+    if (static_cast<Id>(result) < 0) {
+        failed.keep_errors();
+        watched.reset();
+    }
+    return result;
+}
+
+Box box_of(const Library& library, Id space, const Shape& dataset) {
+    Box box;
+    box.seen = true;
+    if (space == by_default) {
+        box.start.assign(dataset.size(), 0);
+        box.count = dataset;
+        return box;
+    }
+    const std::int64_t points = library.H5Sget_select_npoints(space);
+    if (points == 0) return box;
+    std::array<Size, most_dimensions> first{};
+    std::array<Size, most_dimensions> last{};
+    if (points < 0 || library.H5Sget_select_bounds(space, first.data(), last.data()) < 0) {
+        box.solid = false;
+        return box;
+    }
+    for (std::size_t d = 0; d < dataset.size(); ++d) {
+        box.start.push_back(static_cast<std::int64_t>(first[d]));
+        box.count.push_back(static_cast<std::int64_t>(last[d] - first[d] + 1));
+    }
+    box.solid = volume(box.count) == points;
+    return box;
+}
+
+}  // namespace ioweir::hdf5

@@ -1,0 +1,182 @@
+// What a rule changes in the property lists of a file: access (alignment, metadata, buffers) and creation (index, pages).
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "adapters/hdf5/file.hpp"
+#include "base/size_text.hpp"
+
+namespace ioweir::hdf5 {
+namespace {
+
+/// One setting; says that it was made, or that the library did not take it.
+bool set(File& file, const std::string& what, int code) {
+    if (code >= 0)
+        file.applied.push_back(what);
+    else
+        file.refuse(what + ": HDF5 " + file.library->version() + " does not take it");
+    return code >= 0;
+}
+
+std::int64_t alignment_of(const File& file) {
+    const planner::Hdf5Wish& wish = file.wish();
+    if (!wish.alignment_by_layout) return wish.alignment;
+    if (file.rule->strategy.stripe.size_bytes > 0) return file.rule->strategy.stripe.size_bytes;
+    return file.agreed(file.rank == 0 && file.host.stripe_of != nullptr ? file.host.stripe_of(file.path.c_str()) : 0);
+}
+
+void align(File& file, Id access) {
+    const std::int64_t alignment = alignment_of(file);
+    if (alignment <= 0) {
+        if (file.wish().alignment_by_layout)
+            file.refuse("alignment = \"auto\": the file system tells no size of blocks");
+        return;
+    }
+    const std::int64_t threshold =
+        file.wish().threshold > 0 ? file.wish().threshold : std::max<std::int64_t>(1, alignment / 2);
+    set(file, "alignment " + exact_size_text(alignment) + " from " + exact_size_text(threshold),
+        file.library->H5Pset_alignment(access, static_cast<Size>(threshold), static_cast<Size>(alignment)));
+}
+
+/// The structure is passed without a length: is it the one that is meant here?
+bool is_known(const CacheConfig& config) {
+    return config.version == 1 && config.trace_file_name[0] == '\0' && config.initial_size >= 1024 &&
+           config.initial_size <= config.max_size && config.min_size <= config.max_size &&
+           config.max_size <= std::size_t{1} << 32 && config.min_clean_fraction >= 0 &&
+           config.min_clean_fraction <= 1 &&
+           (config.metadata_write_strategy == 0 || config.metadata_write_strategy == 1);
+}
+
+/// H5C_incr_off and its like are 0.
+void stop_resizing(CacheConfig& config) {
+    config.incr_mode = 0;
+    config.flash_incr_mode = 0;
+    config.decr_mode = 0;
+}
+
+void hold_metadata(File& file, Id access) {
+    const planner::Hdf5Wish& wish = file.wish();
+    CacheConfig config{};
+    if (file.library->H5Pget_mdc_config(access, &config) < 0 || !is_known(config)) {
+        file.refuse("hold_metadata: the metadata cache of HDF5 " + file.library->version() + " is not understood");
+        return;
+    }
+    stop_resizing(config);
+    std::string what = "metadata held until flush or close";
+    if (wish.hold_all_metadata) {
+        config.evictions_enabled = false;  // figure 5 of the paper
+    } else {
+        // In parallel, metadata are written at points where all ranks meet, each time that so much has become dirty; and then as much as
+        // is missing to the share of the cache that has to be clean or free. With as much for both, the cache never outgrows the bound.
+        const auto bound = static_cast<std::size_t>(wish.hold_metadata);
+        constexpr std::size_t most_between = 32 << 20;  // H5AC__MAX_DIRTY_BYTES_THRESHOLD
+        config.set_initial_size = true;
+        config.initial_size = config.max_size = bound;
+        config.min_size = std::min(config.min_size, bound);
+        config.min_clean_fraction = 0.25;
+        config.dirty_bytes_threshold = std::min(most_between, bound / 4);
+        what += " up to " + exact_size_text(wish.hold_metadata);
+    }
+    file.holds = set(file, what, file.library->H5Pset_mdc_config(access, &config));
+}
+
+void make_collective(File& file, Id access) {
+    const planner::Hdf5Collective wished = file.wish().collective_metadata;
+    if (wished == planner::Hdf5Collective::as_program) return;
+    const Library& library = *file.library;
+    if (!file.parallel || library.H5Pset_coll_metadata_write == nullptr ||
+        library.H5Pset_all_coll_metadata_ops == nullptr) {
+        file.refuse("collective_metadata: the file is not opened through MPI-IO");
+        return;
+    }
+    if (file.writable) set(file, "collective metadata writes", library.H5Pset_coll_metadata_write(access, true));
+    if (wished == planner::Hdf5Collective::all)
+        set(file, "collective metadata reads", library.H5Pset_all_coll_metadata_ops(access, true));
+}
+
+/// H5F_libver_t: the same numbers from 1.10 on; a library knows those up to its own.
+void bound_versions(File& file, Id access) {
+    static constexpr std::array<std::string_view, 4> names{"v18", "v110", "v112", "v114"};
+    const auto found = std::find(names.begin(), names.end(), file.wish().libver);
+    if (found == names.end()) return;
+    int low = 0;
+    int high = 0;
+    file.library->H5Pget_libver_bounds(access, &low, &high);
+    low = static_cast<int>(found - names.begin()) + 1;
+    set(file, "formats from " + file.wish().libver + " on",
+        file.library->H5Pset_libver_bounds(access, low, std::max(low, high)));
+}
+
+void buffer_pages(File& file, Id access, bool existing) {
+    const std::int64_t bytes = file.wish().page_buffer;
+    if (bytes == 0) return;
+    // Whoever opens the file: H5F_open() of a library that is built for MPI refuses every file with a page buffer.
+    if (file.library->H5Pget_fapl_mpio != nullptr)
+        file.refuse("page_buffer: an HDF5 that is built for MPI has none");
+    else if (existing)
+        file.refuse("page_buffer: the file is there already, and may have no pages");
+    else if (file.library->H5Pset_page_buffer_size == nullptr)
+        file.refuse("page_buffer: HDF5 " + file.library->version() + " has none");
+    else
+        set(file, "page buffer of " + exact_size_text(bytes),
+            file.library->H5Pset_page_buffer_size(access, static_cast<std::size_t>(bytes), 0, 0));
+}
+
+}  // namespace
+
+void change_access(File& file, Id access, bool existing) {
+    const planner::Hdf5Wish& wish = file.wish();
+    const Library& library = *file.library;
+    make_collective(file, access);
+    if (wish.sieve_buffer > 0) {
+        if (file.parallel)
+            file.refuse("sieve_buffer: HDF5 does not sieve files that are opened through MPI-IO");
+        else
+            set(file, "sieve buffer of " + exact_size_text(wish.sieve_buffer),
+                library.H5Pset_sieve_buf_size(access, static_cast<std::size_t>(wish.sieve_buffer)));
+    }
+    if (!file.writable) {
+        file.note("opened for reading only: what is for writing does not apply");
+        return;
+    }
+    if (wish.alignment > 0 || wish.alignment_by_layout) align(file, access);
+    if (wish.metadata_block > 0)
+        set(file, "metadata blocks of " + exact_size_text(wish.metadata_block),
+            library.H5Pset_meta_block_size(access, static_cast<Size>(wish.metadata_block)));
+    if (wish.small_data_block > 0)
+        set(file, "small data blocks of " + exact_size_text(wish.small_data_block),
+            library.H5Pset_small_data_block_size(access, static_cast<Size>(wish.small_data_block)));
+    if (wish.hold_metadata > 0 || wish.hold_all_metadata) hold_metadata(file, access);
+    if (!wish.libver.empty()) bound_versions(file, access);
+    buffer_pages(file, access, existing);
+    if (existing && (wish.page > 0 || wish.istore_k > 0 || wish.istore_k_by_chunks))
+        file.note("page, istore_k: chosen when a file is made, and this one is there already");
+}
+
+void change_creation(File& file, Id creation, std::int64_t most_chunks) {
+    const planner::Hdf5Wish& wish = file.wish();
+    const Library& library = *file.library;
+    std::int64_t k = wish.istore_k;
+    if (wish.istore_k_by_chunks) {
+        // One node for all chunks (figure 4 of the paper), which are as many as an earlier dataset had, else one a rank.
+        constexpr std::int64_t most = (1 << 15) - 1;
+        unsigned now = 0;
+        library.H5Pget_istore_k(creation, &now);
+        const std::int64_t chunks = std::max<std::int64_t>(most_chunks, file.ranks);
+        k = std::min(most, (chunks + 1) / 2);
+        if (k <= now) k = 0;  // the program's node is large enough
+    }
+    if (k > 0)
+        set(file, "chunk index nodes of " + std::to_string(2 * k) + " chunks",
+            library.H5Pset_istore_k(creation, static_cast<unsigned>(k)));
+    if (wish.page == 0) return;
+    if (library.H5Pset_file_space_strategy == nullptr || library.H5Pset_file_space_page_size == nullptr) {
+        file.refuse("page: HDF5 " + library.version() + " has no pages");
+        return;
+    }
+    const int code = library.H5Pset_file_space_strategy(creation, strategy_page, false, 1);
+    set(file, "pages of " + exact_size_text(wish.page),
+        code < 0 ? code : library.H5Pset_file_space_page_size(creation, static_cast<Size>(wish.page)));
+}
+
+}  // namespace ioweir::hdf5

@@ -1,0 +1,48 @@
+// What is known of a file while it is open, and what is said about it.
+#include <unistd.h>
+
+#include "adapters/hdf5/file.hpp"
+#include "base/raw_syscall.hpp"
+
+namespace ioweir::hdf5 {
+
+std::int64_t File::agreed(std::int64_t of_rank_0) const {
+    if (parallel && ranks > 1) PMPI_Bcast(&of_rank_0, 1, MPI_INT64_T, 0, comm);
+    return of_rank_0;
+}
+
+void File::note(const std::string& text) const {
+    if (rank == 0 && host.note != nullptr) host.note(path.c_str(), ("hdf5: " + text).c_str());
+}
+
+void File::refuse(const std::string& text) {
+    if (rank != 0 || !said.insert(text).second) return;
+    const std::string line = "ioweir: " + path + ": hdf5: " + text + "\n";
+    const ssize_t written = raw::write(STDERR_FILENO, line.data(), line.size());
+    (void)written;
+    note(text);
+}
+
+void find_communicator(File& file, Id access) {
+    const Library& library = *file.library;
+    if (access == by_default || library.H5Pget_fapl_mpio == nullptr) return;
+    const Quiet quiet(library);
+    // Other drivers have no communicator to give. Where this one cannot be named, the question itself tells.
+    if (library.H5FD_mpio_init != nullptr && library.H5Pget_driver(access) != library.H5FD_mpio_init()) return;
+    MPI_Comm comm{};
+    MPI_Info info{};
+    if (library.H5Pget_fapl_mpio(access, &comm, &info) < 0) return;
+    file.comm = comm;
+    file.parallel = true;
+    if (info != MPI_INFO_NULL && info != MPI_Info{}) PMPI_Info_free(&info);
+    PMPI_Comm_set_errhandler(file.comm, MPI_ERRORS_RETURN);
+    PMPI_Comm_rank(file.comm, &file.rank);
+    PMPI_Comm_size(file.comm, &file.ranks);
+}
+
+void release(File& file) {
+    if (file.parallel) PMPI_Comm_free(&file.comm);
+    file.parallel = false;
+}
+
+}  // namespace ioweir::hdf5

@@ -1,0 +1,69 @@
+#include "adapters/hdf5/library.hpp"
+
+#include <cstring>
+
+namespace ioweir::hdf5 {
+namespace {
+
+/// A class of property lists is a variable of the library; a program that refers to it may hold it in the library's place.
+Id* find_class(const Library& library, const Finder& find, const char* name, const char* class_name) {
+    for (void* found : {find.object != nullptr ? find.object(name) : nullptr, find.function(find.beside, name)}) {
+        auto* id = static_cast<Id*>(found);
+        if (id == nullptr || *id <= 0) continue;
+        char* text = library.H5Pget_class_name(*id);
+        const bool right = text != nullptr && std::strcmp(text, class_name) == 0;
+        if (text != nullptr) library.H5free_memory(text);
+        if (right) return id;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+const char* fill(Library& library, const Finder& find) {
+#define IOWEIR_HDF5_FUNCTION(result, name, parameters) \
+    library.name = reinterpret_cast<decltype(library.name)>(find.function(find.beside, #name));
+#define IOWEIR_HDF5_NEEDED(result, name, parameters) \
+    IOWEIR_HDF5_FUNCTION(result, name, parameters)   \
+    if (library.name == nullptr) return #name;
+    IOWEIR_HDF5_FUNCTIONS(IOWEIR_HDF5_NEEDED)
+    IOWEIR_HDF5_MAYBE(IOWEIR_HDF5_FUNCTION)
+#undef IOWEIR_HDF5_NEEDED
+#undef IOWEIR_HDF5_FUNCTION
+    if (library.H5open() < 0) return "H5open";
+    library.H5get_libversion(&library.major, &library.minor, &library.release);
+    const Quiet quiet(library);
+    library.file_create = find_class(library, find, "H5P_CLS_FILE_CREATE_ID_g", "file create");
+    library.file_access = find_class(library, find, "H5P_CLS_FILE_ACCESS_ID_g", "file access");
+    library.dataset_create = find_class(library, find, "H5P_CLS_DATASET_CREATE_ID_g", "dataset create");
+    library.dataset_transfer = find_class(library, find, "H5P_CLS_DATASET_XFER_ID_g", "data transfer");
+    return nullptr;
+}
+
+Quiet::Quiet(const Library& library) : library_(library) {
+    library_.H5Eget_auto2(by_default, &function_, &data_);
+    library_.H5Eset_auto2(by_default, nullptr, nullptr);
+}
+
+Quiet::~Quiet() {
+    library_.H5Eclear2(by_default);
+    library_.H5Eset_auto2(by_default, function_, data_);
+}
+
+FailedCall::~FailedCall() {
+    if (stack_ > 0) library_.H5Eset_current_stack(stack_);
+}
+
+List::List(const Library& library, Id programs, const Id* list_class) : library_(library) {
+    if (programs != by_default)
+        id_ = library.H5Pcopy(programs);
+    else if (list_class != nullptr)
+        id_ = library.H5Pcreate(*list_class);
+    if (id_ < 0) id_ = 0;
+}
+
+List::~List() {
+    if (id_ > 0) library_.H5Pclose(id_);
+}
+
+}  // namespace ioweir::hdf5

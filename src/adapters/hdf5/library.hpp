@@ -1,0 +1,194 @@
+// HDF5's own functions, as the adapter calls them, found in the library that the program uses; and the constants and structures of its
+// headers, which are included nowhere. The same from 1.10 to 1.14.
+// What does not live here: what they are called for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "mpi/mpi.hpp"
+
+namespace ioweir::hdf5 {
+
+using Id = std::int64_t;     // hid_t
+using Size = std::uint64_t;  // hsize_t
+
+inline constexpr Id by_default = 0;          // H5P_DEFAULT, H5S_ALL, H5E_DEFAULT
+inline constexpr unsigned flag_write = 0x1;  // H5F_ACC_RDWR
+inline constexpr int kind_space = 4;         // H5I_DATASPACE
+inline constexpr int space_simple = 1;       // H5S_SIMPLE
+inline constexpr int class_vlen = 9;         // H5T_VLEN
+inline constexpr int layout_contiguous = 1;  // H5D_CONTIGUOUS
+inline constexpr int layout_chunked = 2;     // H5D_CHUNKED
+inline constexpr int fill_never = 1;         // H5D_FILL_TIME_NEVER
+inline constexpr int strategy_page = 1;      // H5F_FSPACE_STRATEGY_PAGE
+inline constexpr int independent = 0;        // H5FD_MPIO_INDEPENDENT
+inline constexpr int collective = 1;         // H5FD_MPIO_COLLECTIVE
+inline constexpr int most_dimensions = 32;   // H5S_MAX_RANK
+
+/// H5AC_cache_config_t, version 1 (H5ACpublic.h).
+struct CacheConfig {
+    int version = 1;
+    bool rpt_fcn_enabled;
+    bool open_trace_file;
+    bool close_trace_file;
+    char trace_file_name[1025];
+    bool evictions_enabled;
+    bool set_initial_size;
+    std::size_t initial_size;
+    double min_clean_fraction;
+    std::size_t max_size;
+    std::size_t min_size;
+    long epoch_length;
+    int incr_mode;
+    double lower_hr_threshold;
+    double increment;
+    bool apply_max_increment;
+    std::size_t max_increment;
+    int flash_incr_mode;
+    double flash_multiple;
+    double flash_threshold;
+    int decr_mode;
+    double upper_hr_threshold;
+    double decrement;
+    bool apply_max_decrement;
+    std::size_t max_decrement;
+    int epochs_before_eviction;
+    bool apply_empty_reserve;
+    double empty_reserve;
+    std::size_t dirty_bytes_threshold;
+    int metadata_write_strategy;
+};
+
+// Results: an id, or a number; negative where a call fails.
+// clang-format off: one function a line.
+#define IOWEIR_HDF5_FUNCTIONS(X) \
+    X(int, H5open, ()) \
+    X(int, H5get_libversion, (unsigned* major, unsigned* minor, unsigned* release)) \
+    X(int, H5free_memory, (void* memory)) \
+    X(int, H5Eget_auto2, (Id stack, void** function, void** data)) \
+    X(int, H5Eset_auto2, (Id stack, void* function, void* data)) \
+    X(int, H5Eclear2, (Id stack)) \
+    X(Id, H5Eget_current_stack, ()) \
+    X(int, H5Eset_current_stack, (Id stack)) \
+    X(int, H5Iget_type, (Id id)) \
+    X(std::int64_t, H5Fget_name, (Id object, char* name, std::size_t room)) \
+    X(int, H5Fget_mdc_size, (Id file, std::size_t* most, std::size_t* clean, std::size_t* now, int* entries)) \
+    X(Id, H5Pcreate, (Id list_class)) \
+    X(Id, H5Pcopy, (Id list)) \
+    X(int, H5Pclose, (Id list)) \
+    X(char*, H5Pget_class_name, (Id list_class)) \
+    X(Id, H5Pget_driver, (Id access)) \
+    X(int, H5Pset_alignment, (Id access, Size threshold, Size alignment)) \
+    X(int, H5Pget_mdc_config, (Id access, CacheConfig* config)) \
+    X(int, H5Pset_mdc_config, (Id access, const CacheConfig* config)) \
+    X(int, H5Pset_meta_block_size, (Id access, Size bytes)) \
+    X(int, H5Pset_small_data_block_size, (Id access, Size bytes)) \
+    X(int, H5Pset_sieve_buf_size, (Id access, std::size_t bytes)) \
+    X(int, H5Pget_libver_bounds, (Id access, int* low, int* high)) \
+    X(int, H5Pset_libver_bounds, (Id access, int low, int high)) \
+    X(int, H5Pget_istore_k, (Id creation, unsigned* k)) \
+    X(int, H5Pset_istore_k, (Id creation, unsigned k)) \
+    X(int, H5Pget_layout, (Id creation)) \
+    X(int, H5Pget_chunk, (Id creation, int most, Size* shape)) \
+    X(int, H5Pset_chunk, (Id creation, int dimensions, const Size* shape)) \
+    X(int, H5Pget_external_count, (Id creation)) \
+    X(int, H5Pget_nfilters, (Id creation)) \
+    X(int, H5Pset_fill_time, (Id creation, int time)) \
+    X(int, H5Sclose, (Id space)) \
+    X(int, H5Sget_simple_extent_type, (Id space)) \
+    X(int, H5Sget_simple_extent_dims, (Id space, Size* lengths, Size* most)) \
+    X(std::int64_t, H5Sget_simple_extent_npoints, (Id space)) \
+    X(std::int64_t, H5Sget_select_npoints, (Id space)) \
+    X(int, H5Sget_select_bounds, (Id space, Size* first, Size* last)) \
+    X(int, H5Tdetect_class, (Id type, int wanted)) \
+    X(std::size_t, H5Tget_size, (Id type)) \
+    X(Id, H5Dget_space, (Id dataset)) \
+    X(Id, H5Dget_create_plist, (Id dataset))
+/// Those that not every library has: a serial one, or one before 1.10.1.
+#define IOWEIR_HDF5_MAYBE(X) \
+    X(Id, H5FD_mpio_init, ()) \
+    X(int, H5Pget_fapl_mpio, (Id access, MPI_Comm* comm, MPI_Info* info)) \
+    X(int, H5Pget_dxpl_mpio, (Id transfer, int* mode)) \
+    X(int, H5Pset_dxpl_mpio, (Id transfer, int mode)) \
+    X(int, H5Pset_coll_metadata_write, (Id access, bool collective)) \
+    X(int, H5Pset_all_coll_metadata_ops, (Id access, bool collective)) \
+    X(int, H5Pset_file_space_strategy, (Id creation, int strategy, bool persist, Size threshold)) \
+    X(int, H5Pset_file_space_page_size, (Id creation, Size bytes)) \
+    X(int, H5Pset_page_buffer_size, (Id access, std::size_t bytes, unsigned least_metadata, unsigned least_data))
+// clang-format on
+
+struct Library {
+#define IOWEIR_HDF5_FUNCTION(result, name, parameters) result(*name) parameters = nullptr;
+    IOWEIR_HDF5_FUNCTIONS(IOWEIR_HDF5_FUNCTION)
+    IOWEIR_HDF5_MAYBE(IOWEIR_HDF5_FUNCTION)
+#undef IOWEIR_HDF5_FUNCTION
+    unsigned major = 0, minor = 0, release = 0;
+    // Data objects: classes of property lists.
+    Id* file_create = nullptr;
+    Id* file_access = nullptr;
+    Id* dataset_create = nullptr;
+    Id* dataset_transfer = nullptr;
+
+    [[nodiscard]] std::string version() const {
+        return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
+    }
+};
+
+/// How names are looked up.
+struct Finder {
+    void* beside = nullptr;                                             ///< a function of the library
+    void* (*function)(const void* beside, const char* name) = nullptr;  ///< in its library; data objects, too
+    void* (*object)(const char* name) = nullptr;  ///< as the whole program sees it: a program may have its own copy
+};
+
+/// Null, or the first thing that the library does not have.
+[[nodiscard]] const char* fill(Library& library, const Finder& find);
+
+/// While it lives, failing calls print nothing; after it the error stack is empty. Only before the library's own call.
+class Quiet {
+public:
+    explicit Quiet(const Library& library);
+    ~Quiet();
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+
+private:
+    const Library& library_;
+    void* function_ = nullptr;
+    void* data_ = nullptr;
+};
+
+/// Keeps what a failed call of the program has left on the error stack from being cleared by further calls, up to its own end.
+class FailedCall {
+public:
+    explicit FailedCall(const Library& library) : library_(library) {}
+    ~FailedCall();
+    FailedCall(const FailedCall&) = delete;
+    FailedCall& operator=(const FailedCall&) = delete;
+    /// After the call, before any other.
+    void keep_errors() { stack_ = library_.H5Eget_current_stack(); }
+
+private:
+    const Library& library_;
+    Id stack_ = 0;
+};
+
+/// A copy of one of the program's property lists, closed at the end.
+class List {
+public:
+    /// Of a default list of `list_class` if the program gave none; 0 where neither can be had.
+    List(const Library& library, Id programs, const Id* list_class);
+    ~List();
+    List(const List&) = delete;
+    List& operator=(const List&) = delete;
+    [[nodiscard]] Id id() const { return id_; }
+    [[nodiscard]] explicit operator bool() const { return id_ > 0; }
+
+private:
+    const Library& library_;
+    Id id_ = 0;
+};
+
+}  // namespace ioweir::hdf5

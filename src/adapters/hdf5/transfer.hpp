@@ -1,0 +1,11 @@
+// H5Dwrite and H5Dread with another transfer mode than the program's.
+#pragma once
+
+#include "adapters/hdf5/file.hpp"
+
+namespace ioweir::hdf5 {
+
+/// Carries out a transfer in the mode that the rule wishes. Collective where the program's mode is collective, and where the rule makes it so.
+[[nodiscard]] Word transfer(File& file, const Call& call);
+
+}  // namespace ioweir::hdf5

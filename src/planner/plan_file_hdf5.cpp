@@ -1,0 +1,214 @@
+#include "planner/plan_file_hdf5.hpp"
+
+#include <array>
+
+#include "planner/plan_values.hpp"
+
+namespace ioweir::planner {
+namespace {
+
+constexpr std::array<std::string_view, 14> hdf5_keys{
+    "alignment",           "threshold", "hold_metadata", "metadata_block", "small_data_block", "sieve_buffer",
+    "collective_metadata", "fill",      "chunks",        "istore_k",       "libver",           "page",
+    "page_buffer",         "transfer"};
+constexpr std::array<std::string_view, 4> libver_names{"v18", "v110", "v112", "v114"};
+
+// Limits of HDF5: H5C__MAX_MAX_CACHE_SIZE, H5F_FILE_SPACE_PAGE_SIZE_MIN, half of HDF5_BTREE_IK_MAX_ENTRIES,
+// H5S_MAX_RANK.
+constexpr std::int64_t least_cache_bytes = 64 << 10;
+constexpr std::int64_t most_cache_bytes = 128 << 20;
+constexpr std::int64_t least_page_bytes = 512;
+constexpr std::int64_t most_page_bytes = 1 << 30;
+constexpr std::int64_t most_istore_k = (1 << 15) - 1;
+constexpr std::size_t most_dimensions = 32;
+constexpr std::int64_t most_elements = (std::int64_t{1} << 32) - 1;
+
+class Reader : PlanValues {
+public:
+    explicit Reader(std::string_view name) : PlanValues(name) {}
+
+    Result<Hdf5Wish> read(const toml::node& node) {
+        const toml::table* table = node.as_table();
+        if (table == nullptr) {
+            fail("not a table", "hdf5" + at(node.source()), "write hdf5 = { alignment = \"1 MiB\" }");
+            return error();
+        }
+        Hdf5Wish wish;
+        check_keys(*table, hdf5_keys, "");
+        read_sizes(*table, wish);
+        read_words(*table, wish);
+        if (const toml::node* chunks = table->get("chunks"); chunks != nullptr && ok()) read_chunks(*chunks, wish);
+        if (ok()) check_together(*table, wish);
+        if (!ok()) return error();
+        return wish;
+    }
+
+private:
+    void read_sizes(const toml::table& table, Hdf5Wish& wish) {
+        wish.alignment_by_layout = is_word(table, "alignment", "auto");
+        if (!wish.alignment_by_layout) read_size(table, "alignment", wish.alignment);
+        read_size(table, "threshold", wish.threshold);
+        wish.hold_all_metadata = is_word(table, "hold_metadata", "all");
+        if (!wish.hold_all_metadata) {
+            read_size(table, "hold_metadata", wish.hold_metadata);
+            check_range(table, "hold_metadata", wish.hold_metadata, least_cache_bytes, most_cache_bytes,
+                        "HDF5's metadata cache takes 64 KiB to 128 MiB: write \"all\" for no bound");
+        }
+        read_size(table, "metadata_block", wish.metadata_block);
+        read_size(table, "small_data_block", wish.small_data_block);
+        read_size(table, "sieve_buffer", wish.sieve_buffer);
+        read_size(table, "page", wish.page);
+        check_range(table, "page", wish.page, least_page_bytes, most_page_bytes, "HDF5's pages have 512 B to 1 GiB");
+        read_size(table, "page_buffer", wish.page_buffer);
+        wish.istore_k_by_chunks = is_word(table, "istore_k", "auto");
+        if (!wish.istore_k_by_chunks) {
+            read_number(table, "istore_k", "not half a number of chunks", 1, wish.istore_k);
+            check_range(table, "istore_k", wish.istore_k, 1, most_istore_k,
+                        "a node of HDF5's index has at most 65534 chunks: write 32767 at most");
+        }
+    }
+
+    void read_words(const toml::table& table, Hdf5Wish& wish) {
+        static constexpr std::array<std::string_view, 2> collective{"writes", "all"};
+        static constexpr std::array<std::string_view, 1> fill{"never"};
+        static constexpr std::array<std::string_view, 3> transfer{"independent", "collective", "auto"};
+        wish.collective_metadata = static_cast<Hdf5Collective>(one_of(table, "collective_metadata", collective));
+        wish.never_fill = one_of(table, "fill", fill) != 0;
+        wish.transfer = static_cast<Hdf5Transfer>(one_of(table, "transfer", transfer));
+        if (const std::size_t number = one_of(table, "libver", libver_names); number > 0)
+            wish.libver = std::string(libver_names[number - 1]);
+    }
+
+    void read_chunks(const toml::node& node, Hdf5Wish& wish) {
+        if (const auto* word = node.as_string()) {
+            wish.learn_chunks = word->get() == "learn";
+            if (!wish.learn_chunks) say_chunks(node);
+        } else if (node.is_array()) {
+            wish.chunks.push_back({"*", read_shape(node)});
+        } else if (const auto* table = node.as_table()) {
+            if (table->empty()) say_chunks(node);
+            for (auto&& [pattern, shape] : *table) {
+                wish.chunks.push_back({std::string(pattern.str()), read_shape(shape)});
+                if (!ok()) return;
+            }
+        } else {
+            say_chunks(node);
+        }
+    }
+
+    void say_chunks(const toml::node& node) {
+        fail("no shape of chunks", "chunks" + at(node.source()),
+             "write \"learn\", a list such as [64, 64, 64], or a table { \"NAME\" = [64, 64, 64] }");
+    }
+
+    std::vector<std::int64_t> read_shape(const toml::node& node) {
+        std::vector<std::int64_t> shape;
+        const toml::array* all = node.as_array();
+        std::int64_t elements = 1;
+        bool good = all != nullptr && !all->empty() && all->size() <= most_dimensions;
+        for (std::size_t i = 0; good && i < all->size(); ++i) {
+            const auto* number = all->get(i)->as_integer();
+            good = number != nullptr && number->get() > 0 && number->get() <= most_elements / elements;
+            if (!good) break;
+            elements *= number->get();
+            shape.push_back(number->get());
+        }
+        if (!good && ok())
+            fail("not the shape of a chunk", "chunks" + at(node.source()),
+                 "write 1 to 32 whole numbers from 1, with fewer than 4294967296 elements together");
+        return shape;
+    }
+
+    /// Keys that mean nothing alone.
+    void check_together(const toml::table& table, const Hdf5Wish& wish) {
+        const auto needs = [&](const char* key, bool given, bool there, const char* what, const char* remedy) {
+            if (given && !there && ok())
+                fail(std::string(key) + " without " + what, key + at(table.get(key)->source()), remedy);
+        };
+        needs("threshold", wish.threshold > 0, wish.alignment > 0 || wish.alignment_by_layout, "alignment",
+              "write alignment = \"1 MiB\" or \"auto\" beside it, or leave it out");
+        needs("page_buffer", wish.page_buffer > 0, wish.page > 0, "page",
+              "write page = \"64 KiB\" beside it, or leave it out");
+        if (wish.page_buffer > 0 && wish.page_buffer < wish.page && ok())
+            fail("a page buffer smaller than a page", "page_buffer" + at(table.get("page_buffer")->source()),
+                 "make it a multiple of page");
+    }
+
+    bool is_word(const toml::table& table, std::string_view key, std::string_view word) {
+        const toml::node* node = table.get(key);
+        const auto* text = node != nullptr ? node->as_string() : nullptr;
+        return text != nullptr && text->get() == word;
+    }
+
+    void check_range(const toml::table& table, std::string_view key, std::int64_t value, std::int64_t least,
+                     std::int64_t most, const char* remedy) {
+        if (!ok() || !table.contains(key) || (value >= least && value <= most)) return;
+        fail("a value that HDF5 cannot have",
+             std::string(key) + " = " + std::to_string(value) + at(table.get(key)->source()), remedy);
+    }
+
+    /// The number of the word in `words`, from 1; 0: the key is not there.
+    template <std::size_t count>
+    std::size_t one_of(const toml::table& table, std::string_view key,
+                       const std::array<std::string_view, count>& words) {
+        const toml::node* node = table.get(key);
+        if (node == nullptr || !ok()) return 0;
+        const std::string text = text_of(key, *node);
+        if (!ok()) return 0;
+        for (std::size_t i = 0; i < count; ++i)
+            if (text == words[i]) return i + 1;
+        std::string remedy = "write ";
+        for (std::size_t i = 0; i < count; ++i)
+            remedy += (i == 0 ? "\"" : i + 1 == count ? " or \"" : ", \"") + std::string(words[i]) + "\"";
+        fail("unknown " + std::string(key), quoted(text) + at(node->source()), remedy);
+        return 0;
+    }
+};
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+    std::string text;
+    for (const std::int64_t length : shape) text += (text.empty() ? "[" : ", ") + std::to_string(length);
+    return text + "]";
+}
+
+}  // namespace
+
+Result<Hdf5Wish> read_hdf5_wish(const toml::node& node, std::string_view name) { return Reader(name).read(node); }
+
+std::string hdf5_text(const Hdf5Wish& wish) {
+    std::string inner;
+    const auto put = [&inner](const char* key, const std::string& value) {
+        inner += (inner.empty() ? "" : ", ") + std::string(key) + " = " + value;
+    };
+    const auto put_size = [&](const char* key, std::int64_t bytes) {
+        if (bytes > 0) put(key, toml_string(exact_size_text(bytes)));
+    };
+    if (wish.alignment_by_layout) put("alignment", "\"auto\"");
+    put_size("alignment", wish.alignment);
+    put_size("threshold", wish.threshold);
+    if (wish.hold_all_metadata) put("hold_metadata", "\"all\"");
+    put_size("hold_metadata", wish.hold_metadata);
+    put_size("metadata_block", wish.metadata_block);
+    put_size("small_data_block", wish.small_data_block);
+    put_size("sieve_buffer", wish.sieve_buffer);
+    if (wish.collective_metadata != Hdf5Collective::as_program)
+        put("collective_metadata", wish.collective_metadata == Hdf5Collective::writes ? "\"writes\"" : "\"all\"");
+    if (wish.never_fill) put("fill", "\"never\"");
+    if (wish.learn_chunks) put("chunks", "\"learn\"");
+    if (!wish.chunks.empty()) {
+        std::string table;
+        for (const Hdf5Chunks& one : wish.chunks)
+            table += (table.empty() ? "{ " : ", ") + toml_string(one.dataset) + " = " + shape_text(one.shape);
+        put("chunks", table + " }");
+    }
+    if (wish.istore_k_by_chunks) put("istore_k", "\"auto\"");
+    if (wish.istore_k > 0) put("istore_k", std::to_string(wish.istore_k));
+    if (!wish.libver.empty()) put("libver", toml_string(wish.libver));
+    put_size("page", wish.page);
+    put_size("page_buffer", wish.page_buffer);
+    static constexpr std::array<const char*, 4> transfers{"", "\"independent\"", "\"collective\"", "\"auto\""};
+    if (wish.transfer != Hdf5Transfer::as_program) put("transfer", transfers[static_cast<std::size_t>(wish.transfer)]);
+    return inner.empty() ? "" : "hdf5    = { " + inner + " }\n";
+}
+
+}  // namespace ioweir::planner

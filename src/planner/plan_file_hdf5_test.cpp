@@ -1,0 +1,150 @@
+// The table `hdf5` of a rule.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "planner/plan_file.hpp"
+
+namespace ioweir::planner {
+namespace {
+
+const std::string rule = "[[file]]\nmatch = \"*\"\n";
+
+Hdf5Wish wish_of(const std::string& table) {
+    const auto plan = parse_plan_file(rule + table + "\n", "plan.toml");
+    EXPECT_TRUE(plan) << plan.error().message();
+    return plan ? plan.value().files[0].hdf5 : Hdf5Wish{};
+}
+
+TEST(PlanFileHdf5, EachKeyStandsAlone) {
+    EXPECT_EQ(wish_of(""), Hdf5Wish{});
+    EXPECT_FALSE(wish_of("hdf5 = {}").wishes_anything());
+    Hdf5Wish wish;
+    wish.alignment = 1 << 20;
+    EXPECT_EQ(wish_of("hdf5 = { alignment = \"1 MiB\" }"), wish);
+    wish.threshold = 65536;
+    EXPECT_EQ(wish_of("hdf5 = { alignment = 1048576, threshold = \"64 KiB\" }"), wish);
+    wish = {};
+    wish.alignment_by_layout = true;
+    EXPECT_EQ(wish_of("hdf5 = { alignment = \"auto\" }"), wish);
+    wish = {};
+    wish.hold_metadata = 128 << 20;
+    EXPECT_EQ(wish_of("hdf5 = { hold_metadata = \"128 MiB\" }"), wish);
+    wish = {};
+    wish.hold_all_metadata = true;
+    EXPECT_EQ(wish_of("hdf5 = { hold_metadata = \"all\" }"), wish);
+    wish = {};
+    wish.collective_metadata = Hdf5Collective::writes;
+    EXPECT_EQ(wish_of("hdf5 = { collective_metadata = \"writes\" }"), wish);
+    wish.collective_metadata = Hdf5Collective::all;
+    EXPECT_EQ(wish_of("hdf5 = { collective_metadata = \"all\" }"), wish);
+    wish = {};
+    wish.never_fill = true;
+    EXPECT_EQ(wish_of("hdf5 = { fill = \"never\" }"), wish);
+    wish = {};
+    wish.learn_chunks = true;
+    EXPECT_EQ(wish_of("hdf5 = { chunks = \"learn\" }"), wish);
+    wish = {};
+    wish.chunks = {{"*", {4, 5}}};
+    EXPECT_EQ(wish_of("hdf5 = { chunks = [4, 5] }"), wish);
+    wish.chunks = {{"a", {1}}, {"b*", {2, 3}}};
+    EXPECT_EQ(wish_of("hdf5 = { chunks = { a = [1], \"b*\" = [2, 3] } }"), wish);
+    wish = {};
+    wish.istore_k = 32767;
+    EXPECT_EQ(wish_of("hdf5 = { istore_k = 32767 }"), wish);
+    wish = {};
+    wish.istore_k_by_chunks = true;
+    EXPECT_EQ(wish_of("hdf5 = { istore_k = \"auto\" }"), wish);
+    wish = {};
+    wish.libver = "v110";
+    EXPECT_EQ(wish_of("hdf5 = { libver = \"v110\" }"), wish);
+    wish = {};
+    wish.page = 4096;
+    wish.page_buffer = 8192;
+    EXPECT_EQ(wish_of("hdf5 = { page = 4096, page_buffer = 8192 }"), wish);
+    wish = {};
+    wish.transfer = Hdf5Transfer::automatic;
+    EXPECT_EQ(wish_of("hdf5 = { transfer = \"auto\" }"), wish);
+}
+
+TEST(PlanFileHdf5, MayBeATableOfItsOwnBelowTheRule) {
+    EXPECT_EQ(wish_of("[file.hdf5]\nalignment = 512"), wish_of("hdf5 = { alignment = 512 }"));
+}
+
+TEST(PlanFileHdf5, MistakesAreNamed) {
+    const std::pair<const char*, const char*> refused[] = {
+        {"hdf5 = 8", "not a table: hdf5 (plan.toml:3); write hdf5 = { alignment = \"1 MiB\" }"},
+        {"hdf5 = { alignement = 8 }",
+         "unknown key: 'alignement' (plan.toml:3); did you mean 'alignment'? known: alignment, threshold, "
+         "hold_metadata, metadata_block, small_data_block, sieve_buffer, collective_metadata, fill, chunks, istore_k, "
+         "libver, page, page_buffer, transfer"},
+        {"hdf5 = { threshold = 8 }",
+         "threshold without alignment: threshold (plan.toml:3); write alignment = \"1 MiB\" or \"auto\" beside it, or "
+         "leave it out"},
+        {"hdf5 = { hold_metadata = \"1 GiB\" }",
+         "a value that HDF5 cannot have: hold_metadata = 1073741824 (plan.toml:3); HDF5's metadata cache takes 64 KiB "
+         "to 128 MiB: write \"all\" for no bound"},
+        {"hdf5 = { fill = \"always\" }", "unknown fill: 'always' (plan.toml:3); write \"never\""},
+        {"hdf5 = { collective_metadata = true }",
+         "not a text: collective_metadata (plan.toml:3); put the value in double quotes"},
+        {"hdf5 = { transfer = \"direct\" }",
+         "unknown transfer: 'direct' (plan.toml:3); write \"independent\", \"collective\" or \"auto\""},
+        {"hdf5 = { chunks = \"guess\" }",
+         "no shape of chunks: chunks (plan.toml:3); write \"learn\", a list such as [64, 64, 64], or a table { "
+         "\"NAME\" = [64, 64, 64] }"},
+        {"hdf5 = { chunks = [4, 0] }",
+         "not the shape of a chunk: chunks (plan.toml:3); write 1 to 32 whole numbers from 1, with fewer than "
+         "4294967296 elements together"},
+        {"hdf5 = { chunks = [65536, 65536] }",
+         "not the shape of a chunk: chunks (plan.toml:3); write 1 to 32 whole numbers from 1, with fewer than "
+         "4294967296 elements together"},
+        {"hdf5 = { istore_k = 32768 }",
+         "a value that HDF5 cannot have: istore_k = 32768 (plan.toml:3); a node of HDF5's index has at most 65534 "
+         "chunks: write 32767 at most"},
+        {"hdf5 = { page_buffer = 4096 }",
+         "page_buffer without page: page_buffer (plan.toml:3); write page = \"64 KiB\" beside it, or leave it out"},
+        {"hdf5 = { page = 4096, page_buffer = 2048 }",
+         "a page buffer smaller than a page: page_buffer (plan.toml:3); make it a multiple of page"},
+        {"hdf5 = { libver = \"v19\" }",
+         "unknown libver: 'v19' (plan.toml:3); write \"v18\", \"v110\", \"v112\" or \"v114\""}};
+    for (const auto& [line, why] : refused) {
+        const auto plan = parse_plan_file(rule + line + "\n", "plan.toml");
+        ASSERT_FALSE(plan) << line;
+        EXPECT_EQ(plan.error().message(), why);
+    }
+}
+
+RC_GTEST_PROP(PlanFileHdf5, WhatIsWrittenIsReadAgain, ()) {
+    const auto size = [] { return *rc::gen::element<std::int64_t>(0, 65536, 1 << 20, 3 << 20); };
+    Hdf5Wish wish;
+    wish.alignment_by_layout = *rc::gen::arbitrary<bool>();
+    if (!wish.alignment_by_layout) wish.alignment = size();
+    if (wish.alignment > 0 || wish.alignment_by_layout) wish.threshold = size();
+    wish.hold_all_metadata = *rc::gen::arbitrary<bool>();
+    if (!wish.hold_all_metadata) wish.hold_metadata = size();
+    wish.metadata_block = size();
+    wish.small_data_block = size();
+    wish.sieve_buffer = size();
+    wish.collective_metadata = static_cast<Hdf5Collective>(*rc::gen::inRange(0, 3));
+    wish.never_fill = *rc::gen::arbitrary<bool>();
+    wish.learn_chunks = *rc::gen::arbitrary<bool>();
+    if (!wish.learn_chunks && *rc::gen::arbitrary<bool>())
+        wish.chunks = {{"*", {*rc::gen::inRange(1, 100), 7}}, {"x \"y\"", {*rc::gen::inRange(1, 9)}}};
+    wish.istore_k = *rc::gen::inRange(0, 1000);
+    wish.istore_k_by_chunks = wish.istore_k == 0;
+    wish.libver = *rc::gen::element<std::string>("", "v18", "v114");
+    wish.page = size();
+    if (wish.page > 0) wish.page_buffer = *rc::gen::element<std::int64_t>(0, wish.page, 4 * wish.page);
+    wish.transfer = static_cast<Hdf5Transfer>(*rc::gen::inRange(0, 4));
+    PlanFile plan{"plan.toml", {FileRule{"*.h5", Strategy{}}}};
+    plan.files[0].hdf5 = wish;
+    const auto read = parse_plan_file(to_toml(plan), "plan.toml");
+    if (!read) RC_FAIL(read.error().message() + "\n" + to_toml(plan));
+    RC_ASSERT((read.value().files[0].hdf5 == wish));
+}
+
+}  // namespace
+}  // namespace ioweir::planner

@@ -17,10 +17,12 @@
 #                   RECORD=1 writes docs/results/contention.md, QUICK=1 takes two minutes; DEVICES=1 on loop devices (root)
 #   make bench-targets  storage targets: whether probing chooses the right ones, what it costs, and what programs have of it (a quarter
 #                   of an hour; devices need root); RECORD=1 writes docs/results/targets.md, QUICK=1 takes two minutes
-#   make bench-partition  checkpoints of partitioned solvers: by all ranks and handed over, against a file per process and one plain file (half an
-#                   hour on 2 quiet processors; the slow device needs root); RECORD=1 writes docs/results/partition.md, QUICK=1 takes five minutes
+#   make bench-partition  checkpoints of partitioned solvers: by all ranks and handed over, against a file per process and one plain file (25
+#                   minutes on 2 quiet processors; the slow device needs root); RECORD=1 writes docs/results/partition.md, QUICK=1 takes five minutes
 #   make bench-subfiles  netCDF subfiles on all and on selected targets, as in Son et al.'s figures 11 to 16 (twenty minutes, root);
 #                   RECORD=1 writes docs/results/subfiles.md, QUICK=1 takes two minutes
+#   make bench-hdf5   programs on parallel HDF5, one optimisation after another, as Howison et al.'s figures 7 to 9; data sieving; BTIO (half an
+#                   hour, root for its lab); RECORD=1 writes docs/results/hdf5.md, QUICK=1 takes five minutes
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
@@ -34,7 +36,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-hdf5 bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -116,6 +118,9 @@ bench-targets: package build-bench
 
 bench-partition: package build-bench
 	@$(PY) bench/bench_partition.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/partition.md) $(ARGS)
+
+bench-hdf5: package build-bench
+	@$(PY) bench/bench_hdf5.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/hdf5.md) $(ARGS)
 
 bench-subfiles: package build-bench
 	@$(PY) bench/bench_subfiles.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/subfiles.md) $(ARGS)

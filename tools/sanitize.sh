@@ -1,6 +1,7 @@
 #!/bin/bash
 # The C++ tests under sanitizers: address and undefined behaviour over all of them, those under MPI and with the preload too,
-# and over the preload under programs of tests/trace; threads over the tests of the tracer and of probing. Closes with "N passed, N failed".
+# and over the preload under programs of tests/trace; threads over the tests of the tracer and of probing; both over delegates
+# of partitioned files. Closes with "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export UBSAN_OPTIONS=print_stacktrace=1
@@ -27,5 +28,17 @@ tools/build.sh tsan tracer_{stream,handle_table,threads,process,pending_requests
 stage "threads" ctest --preset tsan --tests-regex '^(StreamTest|HandleTable|RingThreads|ProcessTest|PendingRequests)'
 tools/build.sh tsan probe_test || exit 1
 stage "threads that probe targets" ctest --preset tsan --tests-regex '^(Measure|Confirmation)'
+# MPI libraries know nothing of the sanitizer: what they do among themselves is not its matter. Not run: tests that take memory and calls away (storage_calls.c).
+delegates() {
+    ln -sfn "$PWD/include" "build/$1/include"
+    env IOWEIR_LIBDIR="$PWD/build/$1/lib" IOWEIR_TEST_SANITIZE="$2" .venv/bin/python -m pytest -q -p no:cacheprovider \
+        tests/partition/test_delegates.py -k "every_block or little or many_messages or is_there or is_open"
+}
+stage "address and undefined behaviour, of delegates" delegates asan address,undefined
+for kind in openmpi mpich; do
+    command -v mpicc.$kind >/dev/null && { tools/build.sh tsan ioweir_api_$kind || exit 1; }
+done
+export TSAN_OPTIONS=ignore_noninstrumented_modules=1:exitcode=66
+stage "threads that are delegates" delegates tsan thread
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Programs on parallel HDF5, as figures 7 to 9 of Howison et al. 2010 and 8 of Wright et al. 2013: `make bench-hdf5`.
+
+Lives here: the options, the lab, writing the results. Not here: what is run (hdf5_runs.py), its page (hdf5_page.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import hdf5_page
+import hdf5_runs
+import launch
+import run
+from ioweir import lab, lab_loop
+
+TARGETS = 4
+RATE = 24_000_000
+
+
+def parse() -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one run each, of fewer bytes")
+    parser.add_argument("--repeats", type=int, default=3, help="of each step, unless it is a quick run")
+    parser.add_argument(
+        "--part", action="append", choices=hdf5_runs.PARTS, help="only this part; as often as needed, all by default"
+    )
+    parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
+    parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the page and its pictures there")
+    parser.add_argument("--beside", default="", help="what else ran on the machine, for the page")
+    return parser.parse_args()
+
+
+def measure(options: argparse.Namespace, scratch: Path) -> hdf5_runs.Runs:
+    """With a lab where one can be made, which is said where not."""
+    parts = options.part or hdf5_runs.PARTS
+    repeats = 1 if options.quick else options.repeats
+    missing = lab_loop.LoopBackend().missing()
+    if missing and "lab" in parts:
+        print(f"-- without the lab: {'; '.join(missing)}", flush=True)
+    if missing or "lab" not in parts:
+        return hdf5_runs.measure(None, scratch, RATE, TARGETS, repeats, parts, options.quick)
+    wanted = lab.Wanted(f"hdf5-{os.getpid()}", "loop", TARGETS, f"{RATE} B", "768 MiB", scratch / "loop", memory=True)
+    made, _ = lab.up(wanted)
+    try:
+        return hdf5_runs.measure(made, scratch, RATE, TARGETS, repeats, parts, options.quick)
+    finally:
+        lab.down(made.name, made.root, force=True)
+
+
+def main() -> int:
+    """Measures, and writes the page; exit code 1 if a bar is missed, unless it is a quick run."""
+    options = parse()
+    if not launch.available(launch.KERNEL_RUNNER, hdf5_runs.KIND):
+        print("nothing can be measured: there is no Open MPI")
+        return 1
+    about = run.machine()
+    begin = time.monotonic()
+    options.output.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix="ioweir-bench-", dir=run.TMPFS))
+    try:
+        runs = measure(options, scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    heading = run.heading(about, begin) + (f" Beside it ran {options.beside}." if options.beside else "")
+    text = hdf5_page.page(runs, heading, options.quick)
+    found = hdf5_page.pictures(runs)
+    (options.output / "hdf5.json").write_text(
+        json.dumps({"machine": about, "date": time.strftime("%Y-%m-%d"), "runs": asdict(runs)}, indent=1),
+        encoding="utf-8",
+    )
+    for place in [options.output / "hdf5.md", *([options.record] if options.record else [])]:
+        place.write_text(text, encoding="utf-8")
+        for name, svg in found.items():
+            place.with_name(f"{place.stem}{name}.svg").write_text(svg, encoding="utf-8")
+    print(text.partition("\n## ")[2])
+    print(f"written: {options.output}/hdf5.json, hdf5.md" + "".join(f", hdf5{name}.svg" for name in found))
+    return 1 if hdf5_page.missed_bars(runs) and not options.quick else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""The page of docs/results/hdf5.md and its pictures, from figures. Not here: measuring them (hdf5_runs.py)."""
+
+from __future__ import annotations
+
+import bars
+import hdf5_runs
+from hdf5_runs import Figures, Ladder, Requests, Runs
+from ioweir.units import rate
+
+SHARE = 0.9
+
+
+INTRODUCTION = f"""\
+# Results: HDF5
+
+What the optimisations of Howison et al. 2010 are worth to programs that write through parallel HDF5, one after
+another, against a file for each process; data sieving under FLASH-IO (Wright et al. 2013, figure 8); BTIO. Repeat with
+
+    make bench-hdf5              # builds, measures (half an hour, root), writes build/bench/hdf5.{{json,md}}, pictures
+    make bench-hdf5 RECORD=1     # the same, and into this page
+    make bench-hdf5 QUICK=1      # one run each of fewer bytes, five minutes: to see that it works, not to quote
+
+The programs are kernels (`ioweir kernel NAME --api hdf5`), {hdf5_runs.RANKS} ranks on the lab, and in memory
+{hdf5_runs.RANKS_IN_MEMORY}. Times are from creating the file to when it is closed, on the lab to when its bytes are on
+the devices. *Small* writes are those below
+64 KiB: metadata, and what domains cut off. Requests are counted in ioweir's own traces, of the ranks' POSIX calls.
+MiB/s: the largest of the repetitions, as the paper has it, and the median. The ceiling is a file for each process on
+the same targets, every write as large as the mean.
+"""
+
+
+def requests_text(requests: Requests) -> str:
+    """Cells of a table."""
+    return f"{requests.large:,} | {requests.mean_kib:,.0f} | {requests.small:,} | {requests.small_bytes / 1024:,.1f}"
+
+
+def share(figures: Figures, of: Figures) -> str:
+    """Of the ceiling."""
+    return f"{figures.median / of.median:.2f}" if of.median else "-"
+
+
+def ladder_lines(ladder: Ladder) -> list[str]:
+    """One application in one place."""
+    return [
+        f"### {ladder.application}, {ladder.place}, {ladder.mib:.0f} MiB",
+        "",
+        "| step | MiB/s, most | median | of the ceiling | large writes | their mean, KiB | small writes | their KiB |",
+        "|---|---|---|---|---|---|---|---|",
+        *(
+            f"| {row.title} | {row.most:.1f} | {row.median:.1f} | {share(row, ladder.ceiling)} | "
+            f"{requests_text(row.requests)} |"
+            for row in [*ladder.steps, ladder.ceiling]
+        ),
+        "",
+    ]
+
+
+def lab_lines(runs: Runs) -> list[str]:
+    """All applications on the targets."""
+    return [
+        f"## On {runs.targets} targets of {rate(runs.target_rate)}",
+        "",
+        "Open MPI. No file system stripes over directories: a plan's "
+        f'`mapping = "subfiles:{runs.targets}"` stands in for the stripes of the shared file in every step, baseline '
+        "included.",
+        "",
+        *(line for ladder in runs.on_lab for line in ladder_lines(ladder)),
+        "![the ladders](hdf5-ladders.svg)",
+        "",
+    ]
+
+
+def memory_lines(runs: Runs) -> list[str]:
+    """All applications under both MPI libraries."""
+    return [
+        "## In memory",
+        "",
+        "Baselines, and all of GCRM's steps but those with a plan, are the MPI library's own.",
+        "",
+        *(line for ladder in runs.in_memory for line in ladder_lines(ladder)),
+    ]
+
+
+def sieving_lines(runs: Runs) -> list[str]:
+    """FLASH-IO's configurations."""
+    lines = [
+        "## FLASH-IO and data sieving",
+        "",
+        "Two ranks, in memory. *Guarded*: blocks have guard cells in the program's memory, so that neither memory nor "
+        "file look like one piece to ROMIO ([a tutorial](../tutorials/data-sieving.md)); OMPIO knows no such hints.",
+        "",
+    ]
+    for name, rows in runs.sieving.items():
+        lines += [
+            f"### {name}",
+            "",
+            "| configuration | MiB/s, most | median | of the original | large writes | small writes | reads | locks |",
+            "|---|---|---|---|---|---|---|---|",
+            *(
+                f"| {row.title} | {row.most:.1f} | {row.median:.1f} | {share(row, rows[0])} | "
+                f"{row.requests.large:,} | {row.requests.small:,} | {row.requests.reads:,} | {row.requests.locks:,} |"
+                for row in rows
+            ),
+            "",
+        ]
+    return [*lines, "![FLASH-IO](hdf5-sieving.svg)", ""]
+
+
+def btio_lines(runs: Runs) -> list[str]:
+    """A row for each library, class and number of ranks."""
+    titles = [title for title, _, _ in hdf5_runs.BTIO_WAYS]
+    return [
+        "## BTIO",
+        "",
+        f"In memory, medians in MiB/s and writes of all ranks; {hdf5_runs.processors()} processors, and MPICH's ranks "
+        "spin where there are more of them.",
+        "",
+        "| run | " + " | ".join(titles) + " |",
+        "|---|" + "---|" * len(titles),
+        *(
+            f"| {name} | "
+            + " | ".join(f"{row.median:.0f} ({row.requests.large + row.requests.small:,})" for row in rows)
+            + " |"
+            for name, rows in runs.btio.items()
+        ),
+        "",
+    ]  # fmt: skip
+
+
+def missed_bars(runs: Runs) -> list[str]:
+    """For a person."""
+    missed = []
+    for ladder in runs.on_lab:
+        best = max(row.median for row in ladder.steps[1:])
+        if best < SHARE * ladder.ceiling.median:
+            missed.append(
+                f"{ladder.application} on the lab: {best / ladder.ceiling.median:.2f} of a file for each process, "
+                f"not {SHARE}"
+            )
+    for ladder in [*runs.on_lab, *runs.in_memory]:
+        first, last = ladder.steps[0].requests, ladder.steps[2].requests
+        if ladder.application.startswith("GCRM") and last.small >= first.small:
+            missed.append(f"{ladder.application}, {ladder.place}: {last.small} small writes, {first.small} before")
+    for name, rows in runs.btio.items():
+        for plain, planned in ((rows[0], rows[2]), (rows[1], rows[3])):
+            if planned.median < plain.median:
+                missed.append(f"BTIO, {name}, {plain.title}: {planned.median:.0f} MiB/s, {plain.median:.0f} without")
+    return missed
+
+
+def parts_of(runs: Runs) -> dict[str, object]:
+    """What a whole run has."""
+    return {
+        "the applications on throttled targets, and so no share of the ceiling": runs.on_lab,
+        "the applications in memory": runs.in_memory,
+        "FLASH-IO": runs.sieving,
+        "BTIO": runs.btio,
+    }
+
+
+def pictures(runs: Runs) -> dict[str, str]:
+    """The ladders on the lab, and FLASH-IO's configurations."""
+    found = {}
+    if runs.on_lab:
+        rows = [
+            bars.Bar(f"{ladder.application}: {row.title}", row.median, 0.0)
+            for ladder in runs.on_lab
+            for row in [*ladder.steps, ladder.ceiling]
+        ]
+        found["-ladders"] = bars.to_svg(
+            "Writing through HDF5, MiB/s", rows, runs.ideal, f"dashed: all targets together, {runs.ideal:.1f} MiB/s"
+        )
+    rows = [bars.Bar(f"{name}: {row.title}", row.median, 0.0) for name, some in runs.sieving.items() for row in some]
+    if rows:
+        most = max(row.value for row in rows)
+        found["-sieving"] = bars.to_svg("FLASH-IO, MiB/s", rows, most, "dashed: the largest")
+    return found
+
+
+def page(runs: Runs, heading: str, quick: bool) -> str:
+    """The page of results."""
+    missed = missed_bars(runs)
+    lines = [
+        INTRODUCTION,
+        heading,
+        *(["", "**A quick run: too few runs of too few bytes to quote its speeds; counts hold.**"] if quick else []),
+        "",
+        "## Bars",
+        "",
+        *([f"- missed: {line}" for line in missed] or ["- All that were measured are met."]),
+        *(f"- not measured: {part}" for part, figures in parts_of(runs).items() if not figures),
+        "",
+        *(lab_lines(runs) if runs.on_lab else []),
+        *(memory_lines(runs) if runs.in_memory else []),
+        *(sieving_lines(runs) if runs.sieving else []),
+        *(btio_lines(runs) if runs.btio else []),
+    ]
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,389 @@
+"""Kernels over parallel HDF5: what each optimisation of Howison et al. 2010 does to requests and to speed.
+
+Lives here: the applications, the steps of their ladders, and the runs. Not here: tables, pictures and bars
+(hdf5_page.py), labs (python/ioweir/lab.py), what the kernels write (kernels/).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ioweir.trace
+import launch
+import numpy as np
+from ioweir import lab
+
+RANKS = 4
+RANKS_IN_MEMORY = 2
+"""As many as processors: MPICH's ranks spin where there are more."""
+TARGETS_OF_PLAN = 4
+"""In memory, where there are none."""
+PARTS = ("lab", "memory", "sieving", "btio")
+KIND = "openmpi"
+"""On the lab."""
+SMALL = 64 << 10
+"""Writes below it are called metadata here; the kernels' own are larger."""
+CEILING = "uniform"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A way of running an application: what its program asks of HDF5, and what a plan does beneath it."""
+
+    title: str
+    hdf5: tuple[str, ...] = ()
+    rule: str | None = None
+    """Keys of the plan's rule besides the mapping; none: the MPI library itself, where no lab needs a plan."""
+    stripe: str = "1 MiB"
+    """Of the lab's plan."""
+    log: bool = False
+    """Each rank to a log of its own."""
+    hints: tuple[str, ...] = ()
+    """For MPI-IO; in memory the MPI library does with them what the rule says, which the lab needs for its stripes."""
+
+    def words(self) -> list[str]:
+        """For the runner."""
+        hints = [word for hint in self.hints for word in ("--hint", hint)]
+        return [*(word for setting in self.hdf5 for word in ("--hdf5", setting)), *hints]
+
+
+@dataclass(frozen=True)
+class Application:
+    """A kernel with its ladder; the last steps, with a plan, are what a user gets without changing the program."""
+
+    name: str
+    kernel: tuple[str, ...]
+    quick: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+EVERYONE = 'writers = "everyone"'
+AUTO = 'writers = "auto"'
+CHUNKS = ("transfer=independent", "layout=chunked", "fill=never")
+LESS_METADATA = ("index=large", "evictions=off", "metadata=collective", "meta_block=1 MiB")
+
+
+def adapted(stripe: str, more: str) -> str:
+    """The rule's keys for a program that is not changed: docs/explanation/hdf5.md."""
+    return (
+        f'{AUTO}\n[file.hdf5]\nalignment = "{stripe}"\nthreshold = "64 KiB"\nhold_metadata = "all"\n'
+        f'metadata_block = "1 MiB"\ncollective_metadata = "writes"\nfill = "never"\n{more}'
+    )
+
+
+def gcrm_steps(stripe: str) -> tuple[Step, ...]:
+    """Howison et al. 2010, section VII-A: MPI-POSIX, then chunking, then metadata."""
+    chunks = (*CHUNKS, f"alignment={stripe}")
+    return (
+        Step("baseline: independent", ("transfer=independent",)),
+        Step(f"chunking: a chunk a rank, aligned to {stripe}", chunks, None, stripe),
+        Step("metadata: one index node, no evictions, collective, in blocks", (*chunks, *LESS_METADATA), None, stripe),
+        Step("the baseline with a plan: `auto`", ("transfer=independent",), AUTO),
+        Step(
+            "the baseline with a plan: `auto`, `hdf5`",
+            ("transfer=independent",),
+            adapted(stripe, 'chunks = "learn"\nistore_k = "auto"'),
+            stripe,
+        ),
+        Step("the baseline with a plan: logs", ("transfer=independent",), EVERYONE, log=True),
+    )
+
+
+def collective_steps(targets: int) -> tuple[Step, ...]:
+    """Sections VII-B and VII-C: CB 0, then CB 2 without truncation, then larger stripes."""
+    aggregators = f'writers = "aggregators:{targets}"'
+    return (
+        Step(
+            "baseline: collective, even domains, 16 MiB (CB 0)",
+            (),
+            f'{aggregators}\ndomains = "even"\nbuffer = "16 MiB"',
+            hints=("romio_cb_write=enable", f"cb_nodes={targets}", "cb_buffer_size=16777216"),
+        ),
+        Step("static-cyclic domains (CB 2)", (), f'{aggregators}\ndomains = "cyclic"'),
+        Step("stripes of 4 MiB", (), f'{aggregators}\ndomains = "cyclic"', "4 MiB"),
+        Step("stripes of 16 MiB", (), f'{aggregators}\ndomains = "cyclic"', "16 MiB"),
+        Step("the baseline with a plan: `auto`", (), AUTO, "4 MiB"),
+        Step("the baseline with a plan: `auto`, `hdf5`", (), adapted("4 MiB", 'transfer = "auto"'), "4 MiB"),
+        Step("the baseline with a plan: logs", (), EVERYONE, log=True),
+    )
+
+
+def applications(targets: int) -> tuple[Application, ...]:
+    """Five, as the paper's figures 7 to 9, and one with as many steps as Table I has, which makes metadata many."""
+    collective = collective_steps(targets)
+    return (
+        Application("GCRM, cells", ("gcrm-hdf5", "steps=40"), ("gcrm-hdf5", "steps=4"), gcrm_steps("2 MiB")),
+        Application("GCRM, many small steps", ("gcrm-hdf5", "cells=1024", "steps=240"),
+                    ("gcrm-hdf5", "cells=1024", "steps=120"), gcrm_steps("128 KiB")),
+        Application("GCRM, edges", ("gcrm-hdf5", "data=edges", "steps=8"), ("gcrm-hdf5", "data=edges", "steps=1"),
+                    gcrm_steps("10 MiB")),
+        Application("Chombo", ("chombo", "boxes=172"), ("chombo", "boxes=16"), collective),
+        Application("VORPAL, 40^3", ("vorpal", "steps=40"), ("vorpal", "steps=4"), collective),
+        Application("VORPAL, 80^3", ("vorpal", "local=80,80,80", "steps=5"),
+                    ("vorpal", "local=80,80,80", "steps=1"), collective),
+    )  # fmt: skip
+
+
+@dataclass
+class Requests:
+    """Writes to storage, from a trace; the large ones are the program's data."""
+
+    small: int = 0
+    small_bytes: int = 0
+    large: int = 0
+    large_bytes: int = 0
+    reads: int = 0
+    locks: int = 0
+
+    @property
+    def mean_kib(self) -> float:
+        """Of the large ones."""
+        return self.large_bytes / self.large / 1024 if self.large else 0.0
+
+
+@dataclass
+class Figures:
+    """One step of one application."""
+
+    title: str
+    written: list[float] = field(default_factory=list)
+    """MiB/s, each repetition."""
+    requests: Requests = field(default_factory=Requests)
+
+    @property
+    def most(self) -> float:
+        """As the paper reports it; 0 where nothing was measured."""
+        return max(self.written, default=0.0)
+
+    @property
+    def median(self) -> float:
+        """Of the repetitions."""
+        return statistics.median(self.written) if self.written else 0.0
+
+
+@dataclass
+class Ladder:
+    """One application in one place."""
+
+    application: str
+    place: str
+    mib: float = 0.0
+    steps: list[Figures] = field(default_factory=list)
+    ceiling: Figures = field(default_factory=lambda: Figures("a file for each process, uniform writes"))
+
+
+@dataclass
+class Runs:
+    """All of it."""
+
+    target_rate: int
+    targets: int
+    on_lab: list[Ladder] = field(default_factory=list)
+    in_memory: list[Ladder] = field(default_factory=list)
+    sieving: dict[str, list[Figures]] = field(default_factory=dict)
+    """FLASH-IO: MPI library and memory -> its configurations."""
+    btio: dict[str, list[Figures]] = field(default_factory=dict)
+    """MPI library and ranks -> ways."""
+
+    @property
+    def ideal(self) -> float:
+        """MiB/s of all targets together."""
+        return self.target_rate * self.targets / (1 << 20)
+
+
+def requests_of(directory: Path, files: Sequence[Path]) -> Requests:
+    """What ranks asked of storage in files at or below `files`."""
+    trace = ioweir.trace.read(directory)
+    events = trace.events
+    kinds = {function.id: function.op for function in trace.functions if function.layer == "POSIX"}
+    ours = [
+        number
+        for number, path in enumerate(trace.paths)
+        if any(str(path) == str(file) or str(path).startswith(f"{file}.") or file in Path(str(path)).parents
+               for file in files)
+    ]  # fmt: skip
+    in_ranks = np.isin(events.process, [n for n, process in enumerate(trace.processes) if process.rank >= 0])
+    chosen = in_ranks & np.isin(events.path, ours)
+
+    def of(operation: str) -> Any:
+        return chosen & np.isin(events.function, [number for number, op in kinds.items() if op == operation])
+
+    writes = of("write")
+    sizes = events.bytes[writes]
+    small = sizes[sizes < SMALL]
+    large = sizes[sizes >= SMALL]
+    return Requests(
+        len(small), int(small.sum()), len(large), int(large.sum()), int(of("read").sum()), int(of("lock").sum())
+    )
+
+
+def rule_of(step: Step, directories: Sequence[Path]) -> str | None:
+    """The plan of a step: with `directories`, the stripes of the shared file on all of them; None: none is needed."""
+    places = ", ".join(f'"{directory}"' for directory in directories)
+    targets = f"targets = [{places}]\n" if directories else ""
+    rule = '[[file]]\nmatch = "*/shared.h5"\n'
+    if step.log:
+        return f'{rule}mapping = "log"\nvisibility = "sync"\n{targets}{step.rule}\n'
+    stripe = f'size = "{step.stripe}"'
+    if directories:
+        mapping = f'mapping = "subfiles:{len(directories)}"'
+        return f"{rule}{mapping}\n{targets}stripe = {{ {stripe} }}\n{step.rule or EVERYONE}\n"
+    if step.rule is None or step.hints:
+        return None
+    return f'{rule}mapping = "shared"\nstripe = {{ {stripe}, count = {TARGETS_OF_PLAN} }}\n{step.rule}\n'
+
+
+def written_of(lines: Sequence[Any]) -> list[float]:
+    """Every line has to be right."""
+    if not all(line["read_correct"] and line["file_correct"] is not False for line in lines):
+        raise launch.BenchmarkError(f"what was read is not what was written: {lines}")
+    return [line["write_mib_per_s"] for line in lines]
+
+
+def run_step(
+    scratch: Path, place: Path, files: Sequence[Path], kind: str, ranks: int, kernel: Sequence[str], words: list[str],
+    rule: str | None, environment: dict[str, str] | None = None,
+) -> tuple[Any, Requests]:  # fmt: skip
+    """One run, traced; its line, and its requests. POSIX calls alone are traced, which costs less than a per cent."""
+    trace, plan = scratch / "trace", scratch / "plan.toml"
+    if rule is not None:
+        plan.write_text(rule, encoding="utf-8")
+    lines = launch.run_program(
+        launch.KERNEL_RUNNER, kind, ranks, [*kernel, "--directory", str(place), *words],
+        launch.Traced(trace, plan if rule is not None else None, "posix,mpiio"), environment,
+    )  # fmt: skip
+    requests = requests_of(trace, files)
+    shutil.rmtree(trace)
+    written_of(lines)
+    return lines[0], requests
+
+
+def climb(
+    runs: Runs, scratch: Path, application: Application, kernel: Sequence[str], repeats: int, made: lab.Lab | None,
+    kind: str,
+) -> Ladder:  # fmt: skip
+    """All steps of an application and its ceiling, in turn; on a lab, or in memory under an MPI library."""
+    targets = [made.target(number) for number in range(runs.targets)] if made else []
+    place = made.root if made else scratch
+    ladder = Ladder(application.name, "lab" if made else launch.KIND_TITLES[kind])
+    files = [place]
+    ranks = RANKS if made else RANKS_IN_MEMORY
+    sync = ["--sync", "1" if made else "0"]
+    for repetition in range(repeats):
+        for number, step in enumerate(application.steps):
+            rule = rule_of(step, targets)
+            line, requests = run_step(
+                scratch, place, files, kind, ranks, kernel,
+                [*step.words(), "--mode", "hdf5:shared.h5", "--salt", str(repetition), *sync], rule,
+            )  # fmt: skip
+            if repetition == 0:
+                ladder.steps.append(Figures(step.title))
+            ladder.steps[number].written.append(line["write_mib_per_s"])
+            ladder.steps[number].requests = requests
+            ladder.mib = line["mib"]
+        spread = [word for target in targets for word in ("--spread", str(target))]
+        line, requests = run_step(
+            scratch, place, files, kind, ranks, kernel,
+            ["--mode", f"{CEILING}:own", *spread, *sync], None,
+        )  # fmt: skip
+        ladder.ceiling.written.append(line["write_mib_per_s"])
+        ladder.ceiling.requests = requests
+    return ladder
+
+
+SIEVING = (
+    ("original: sieving, no collective buffering", ("romio_ds_write=enable", "romio_cb_write=disable"), None),
+    ("no sieving", ("romio_ds_write=disable", "romio_cb_write=disable"), None),
+    ("collective buffering, no sieving", ("romio_ds_write=disable", "romio_cb_write=enable"), None),
+    ("original, with a plan", ("romio_ds_write=enable", "romio_cb_write=disable"), EVERYONE),
+)
+"""Wright et al. 2013, figure 8, and what ioweir makes of the first."""
+IO_OF_OPEN_MPI = {"Open MPI, ROMIO": {"OMPI_MCA_io": "romio321"}, "Open MPI, OMPIO": {"OMPI_MCA_io": "ompio"}}
+
+
+def sieve(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
+    """FLASH-IO on two ranks, with packed memory and with guard cells, in turn."""
+    kernel = ("flash", "variables=4") if quick else ("flash", "local=24,24,24", "variables=8")
+    libraries: dict[str, tuple[str, dict[str, str]]] = {"MPICH": ("mpich", {})}
+    libraries |= {name: ("openmpi", environment) for name, environment in IO_OF_OPEN_MPI.items()}
+    for name, (kind, environment) in libraries.items():
+        if not launch.available(launch.KERNEL_RUNNER, kind):
+            continue
+        for memory in ("packed", "guarded"):
+            rows = [Figures(title) for title, _, _ in SIEVING]
+            for repetition in range(repeats):
+                for row, (_, hints, rule) in zip(rows, SIEVING, strict=True):
+                    words = ["--mode", "hdf5:flash.h5", "--hdf5", f"memory={memory}", "--salt", str(repetition)]
+                    words += [word for hint in hints for word in ("--hint", hint)]
+                    line, row.requests = run_step(
+                        scratch, scratch, [scratch / "flash.h5"], kind, 2, kernel, words,
+                        f'[[file]]\nmatch = "*/flash.h5"\nmapping = "shared"\n{rule}\n' if rule else None, environment,
+                    )  # fmt: skip
+                    row.written.append(line["write_mib_per_s"])
+            runs.sieving[f"{name}, {memory} memory"] = rows
+
+
+BTIO_WAYS = (
+    ("collective", "mpiio", None),
+    ("independent", "independent", None),
+    ("collective, with a plan", "mpiio", AUTO),
+    ("independent, with a plan", "independent", EVERYONE),
+)
+
+
+def bt(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
+    """BTIO class A (and B) on square numbers of ranks; the larger ones are left to a full run."""
+    classes = (("A", 2),) if quick else (("A", 8), ("B", 2))
+    for kind in launch.KINDS:
+        if not launch.available(launch.KERNEL_RUNNER, kind):
+            continue
+        for name, writes in classes:
+            for ranks in (1, 4) if quick else (1, 4, 9, 16):
+                rows = [Figures(title) for title, _, _ in BTIO_WAYS]
+                for _ in range(repeats):
+                    for row, (_, mode, rule) in zip(rows, BTIO_WAYS, strict=True):
+                        line, row.requests = run_step(
+                            scratch, scratch, [scratch / "btio.data"], kind, ranks,
+                            ("btio", f"class={name}", f"writes={writes}"), ["--mode", f"{mode}:btio.data"],
+                            f'[[file]]\nmatch = "*/btio.data"\nmapping = "shared"\n{rule}\n' if rule else None,
+                        )  # fmt: skip
+                        row.written.append(line["write_mib_per_s"])
+                runs.btio[f"{launch.KIND_TITLES[kind]}, class {name}, {ranks} ranks"] = rows
+
+
+def measure(
+    made: lab.Lab | None, scratch: Path, target_rate: int, targets: int, repeats: int, parts: Sequence[str],
+    quick: bool,
+) -> Runs:  # fmt: skip
+    """Some parts; the lab's only where there is one."""
+    runs = Runs(target_rate, targets)
+    kinds = [kind for kind in launch.KINDS if launch.available(launch.KERNEL_RUNNER, kind)]
+    for application in applications(targets):
+        if made is not None:
+            print(f"-- {application.name}: {targets} targets", flush=True)
+            kernel = application.quick if quick else application.kernel
+            runs.on_lab.append(climb(runs, scratch, application, kernel, repeats, made, KIND))
+        for kind in kinds if "memory" in parts else []:
+            print(f"-- {application.name}: in memory, {launch.KIND_TITLES[kind]}", flush=True)
+            runs.in_memory.append(climb(runs, scratch, application, application.quick, repeats, None, kind))
+    if "sieving" in parts:
+        print("-- FLASH-IO and data sieving", flush=True)
+        sieve(runs, scratch, quick, repeats)
+    if "btio" in parts:
+        print("-- BTIO", flush=True)
+        bt(runs, scratch, quick, repeats)
+    if made is not None:
+        subprocess.run(["sync"], check=False)
+    return runs
+
+
+def processors() -> int:
+    """Of this machine."""
+    return os.cpu_count() or 1

@@ -1,0 +1,85 @@
+"""The page of HDF5, from figures that are written down here: its rows, and the bars that are missed."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import hdf5_page
+import hdf5_runs
+from hdf5_runs import BTIO_WAYS, SIEVING, Figures, Ladder, Requests, Runs
+
+MIB = 1 << 20
+
+
+def ladder(place: str, small: tuple[int, int, int], last: float = 38.0) -> Ladder:
+    """Four steps of 10, 20, 30 and `last` MiB/s, a ceiling of 40; small writes of the first three."""
+    made = Ladder("GCRM, cells", place, 26.0)
+    for title, speed, count in zip("abcd", (10.0, 20.0, 30.0, last), (*small, 5), strict=True):
+        made.steps.append(Figures(title, [speed - 1, speed, speed + 2], Requests(count, count * 512, 16, 26 * MIB)))
+    made.ceiling.written = [40.0]
+    return made
+
+
+def figures(last: float = 38.0, small: tuple[int, int, int] = (100, 60, 4), planned: float = 90.0) -> Runs:
+    """Four targets of 10 MiB/s."""
+    runs = Runs(10 * MIB, 4, [ladder("lab", small, last)], [ladder("MPICH", (50, 40, 3))])
+    runs.sieving = {
+        "MPICH, guarded memory": [Figures(title, [20.0 * (n + 1)]) for n, (title, *_) in enumerate(SIEVING)]
+    }
+    speeds = (80.0, 70.0, planned, 95.0)
+    runs.btio = {
+        "MPICH, class A, 4 ranks": [
+            Figures(title, [speed], Requests(large=8)) for (title, *_), speed in zip(BTIO_WAYS, speeds, strict=True)
+        ]
+    }
+    return runs
+
+
+def test_bars_that_are_met_and_missed() -> None:
+    assert hdf5_page.missed_bars(figures()) == []
+    assert hdf5_page.missed_bars(figures(last=35.0)) == [
+        "GCRM, cells on the lab: 0.88 of a file for each process, not 0.9"
+    ]
+    assert hdf5_page.missed_bars(figures(small=(100, 60, 100))) == ["GCRM, cells, lab: 100 small writes, 100 before"]
+    assert hdf5_page.missed_bars(figures(planned=79.0)) == [
+        "BTIO, MPICH, class A, 4 ranks, collective: 79 MiB/s, 80 without"
+    ]
+
+
+def test_the_page_and_its_pictures() -> None:
+    text = hdf5_page.page(figures(), "today", quick=False)
+    assert "All that were measured are met." in text
+    assert "not measured" not in text
+    assert "### GCRM, cells, lab, 26 MiB" in text
+    assert "| a | 12.0 | 10.0 | 0.25 | 16 | 1,664 | 100 | 50.0 |" in text
+    assert "| a file for each process, uniform writes | 40.0 | 40.0 | 1.00 | 0 | 0 | 0 | 0.0 |" in text
+    assert f"| {SIEVING[3][0]} | 80.0 | 80.0 | 4.00 | 0 | 0 | 0 | 0 |" in text
+    assert "| MPICH, class A, 4 ranks | 80 (8) | 70 (8) | 90 (8) | 95 (8) |" in text
+    for name, svg in hdf5_page.pictures(figures()).items():
+        assert f"(hdf5{name}.svg)" in text
+        assert len([part for part in ET.fromstring(svg).iter() if part.tag.endswith("rect")]) in {1 + 5, 1 + 4}
+
+
+def test_parts_that_were_not_measured_are_left_out() -> None:
+    text = hdf5_page.page(Runs(10 * MIB, 4), "today", quick=True)
+    assert "A quick run" in text
+    assert text.count("- not measured: ") == 4
+    for heading in ("targets of", "In memory", "FLASH-IO and", "## BTIO"):
+        assert heading not in text.split("## Bars")[1]
+
+
+def test_every_application_has_a_quick_form_and_a_plan_at_its_end() -> None:
+    for application in hdf5_runs.applications(4):
+        assert application.kernel[0] == application.quick[0]
+        assert application.steps[0].title.startswith("baseline")
+        assert application.steps[-1].log
+        for directories in ([], [Path("/a"), Path("/b")]):
+            rules = [hdf5_runs.rule_of(step, directories) for step in application.steps]
+            assert all(rules) or not directories
+            for rule, step in zip(rules, application.steps, strict=True):
+                if rule is None:
+                    continue
+                mapping = "log" if step.log else "subfiles:2" if directories else "shared"
+                assert f'mapping = "{mapping}"' in rule.splitlines()
+                assert ('targets = ["/a", "/b"]' in rule.splitlines()) == bool(directories)

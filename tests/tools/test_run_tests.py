@@ -1,8 +1,10 @@
 """The counting of `make test`: what ctest and pytest write, and runners that die without writing."""
 
+import sys
 from pathlib import Path
 
-from run_tests import Counts, read_junit
+import pytest
+from run_tests import SECOND_TRIES, Counts, failed_cases, read_junit, run_twice_where_needed
 
 CTEST = """<testsuite name="x" tests="3" failures="1">
 <testcase name="a" status="run"/><testcase name="b" status="fail"><failure message=""/></testcase>
@@ -30,3 +32,51 @@ def test_a_runner_that_ran_nothing_is_a_failure(tmp_path: Path) -> None:
     path = tmp_path / "junit.xml"
     path.write_text("<testsuite/>")
     assert read_junit(path, 0) == Counts(0, 1, 0)
+
+
+def test_failed_cases_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "junit.xml"
+    assert failed_cases(path) == []
+    path.write_text(CTEST.replace('name="b"', 'classname="room" name="b"'))
+    assert failed_cases(path) == ["room.b"]
+
+
+# Stands in for a runner: writes as many failed and passed cases as it is told, and fails if one failed.
+RUNNER = """
+import sys
+failed, passed, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+bad = "".join(f'<testcase name="t{i}"><failure/></testcase>' for i in range(failed))
+good = "".join(f'<testcase name="t{failed + i}"/>' for i in range(passed))
+open(path, "w").write(f"<testsuite>{bad}{good}</testsuite>")
+sys.exit(failed > 0)
+"""
+
+
+def runner(failed: int, passed: int) -> list[str]:
+    """The command line of a runner of which `failed` tests fail and `passed` pass."""
+    return [sys.executable, "-c", RUNNER, str(failed), str(passed)]
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "expected", "named"),
+    [
+        ((0, 9), (0, 0), Counts(9, 0), []),
+        ((2, 7), (0, 2), Counts(9, 0), ["t0", "t1"]),
+        ((2, 7), (1, 1), Counts(8, 1), ["t1"]),
+        ((SECOND_TRIES + 1, 1), (0, SECOND_TRIES + 1), Counts(1, SECOND_TRIES + 1), []),
+        # Another number of tests than failed: not to be trusted.
+        ((2, 7), (0, 1), Counts(7, 2), []),
+        ((2, 7), (0, 9), Counts(7, 2), []),
+    ],
+)
+def test_a_few_failed_tests_are_run_again_and_named(
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    first: tuple[int, int],
+    again: tuple[int, int],
+    expected: Counts,
+    named: list[str],
+) -> None:
+    assert run_twice_where_needed("stage", runner(*first), runner(*again), tmp_path / "junit.xml") == expected
+    said = [line.rpartition(" ")[2] for line in capfd.readouterr().out.splitlines() if "only when run again" in line]
+    assert said == named

@@ -336,14 +336,8 @@ def main() -> int:
     heading = run.heading(about, begin, f"{rounds} rounds; ")
     name = "contention-devices" if options.devices else "contention"
     text = to_page(results, heading, options.quick, storage)
-    options.output.mkdir(parents=True, exist_ok=True)
     document = {"machine": about, "rounds": rounds, "results": [asdict(result) for result in results]}
-    (options.output / f"{name}.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
-    (options.output / f"{name}.md").write_text(text, encoding="utf-8")
-    if options.record is not None:
-        options.record.write_text(text, encoding="utf-8")
-    print(text.partition("\n## ")[2])
-    print(f"written: {options.output}/{name}.json, {name}.md")
+    run.keep(name, text, document, options)
     return 0
 
 

@@ -8,7 +8,6 @@ Lives here: which comparisons are made, how often, and where the results go. Not
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -165,17 +164,7 @@ def main() -> int:
         "elapsed_s": round(time.monotonic() - started, 1),
         "results": results,
     }
-    text = page(document, options.quick)
-    options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "engine.json").write_text(json.dumps(document, indent=1, default=run.to_json), encoding="utf-8")
-    (options.output / "engine.md").write_text(text, encoding="utf-8")
-    (options.output / "engine.svg").write_text(engine_page.picture(results), encoding="utf-8")
-    if options.record is not None:
-        options.record.parent.mkdir(parents=True, exist_ok=True)
-        options.record.write_text(text, encoding="utf-8")
-        options.record.with_suffix(".svg").write_text(engine_page.picture(results), encoding="utf-8")
-    print(text.partition("\n## ")[2])
-    print(f"written: {options.output}/engine.json, engine.md, engine.svg")
+    run.keep("engine", page(document, options.quick), document, options, {"": engine_page.picture(results)})
     return 1 if any(result.failed for result in results) else 0
 
 

@@ -7,7 +7,6 @@ Lives here: the options, the lab, writing the results. Not here: what is run (hd
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -65,25 +64,14 @@ def main() -> int:
         return 1
     about = run.machine()
     begin = time.monotonic()
-    options.output.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="ioweir-bench-", dir=run.TMPFS))
     try:
         runs = measure(options, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     heading = run.heading(about, begin) + (f" Beside it ran {options.beside}." if options.beside else "")
-    text = hdf5_page.page(runs, heading, options.quick)
-    found = hdf5_page.pictures(runs)
-    (options.output / "hdf5.json").write_text(
-        json.dumps({"machine": about, "date": time.strftime("%Y-%m-%d"), "runs": asdict(runs)}, indent=1),
-        encoding="utf-8",
-    )
-    for place in [options.output / "hdf5.md", *([options.record] if options.record else [])]:
-        place.write_text(text, encoding="utf-8")
-        for name, svg in found.items():
-            place.with_name(f"{place.stem}{name}.svg").write_text(svg, encoding="utf-8")
-    print(text.partition("\n## ")[2])
-    print(f"written: {options.output}/hdf5.json, hdf5.md" + "".join(f", hdf5{name}.svg" for name in found))
+    document = {"machine": about, "date": time.strftime("%Y-%m-%d"), "runs": asdict(runs)}
+    run.keep("hdf5", hdf5_page.page(runs, heading, options.quick), document, options, hdf5_page.pictures(runs))
     return 1 if hdf5_page.missed_bars(runs) and not options.quick else 0
 
 

@@ -8,7 +8,6 @@ Lives here: the order of things and the page's frame. Not here: runs (partition_
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -105,8 +104,6 @@ def main() -> int:
         "",
         *lines,
     ]).rstrip("\n") + "\n"  # fmt: skip
-    places = [options.output / "partition.md", *([options.record] if options.record else [])]
-    options.output.mkdir(parents=True, exist_ok=True)
     document = {
         "machine": about,
         "handed": [asdict(one) for one in results.handed],
@@ -119,12 +116,7 @@ def main() -> int:
             for one in results.storages
         ],
     }
-    (options.output / "partition.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
-    for place in places:
-        place.write_text(text, encoding="utf-8")
-        for name, svg in pictures.items():
-            place.with_name(f"partition{name}.svg").write_text(svg, encoding="utf-8")
-    print(text.partition("\n## ")[2])
+    run.keep("partition", text, document, options, pictures)
     missed = [bar for bar, _, met in partition_page.bars(results) if not met]
     for bar in missed:
         print(f"missed: {bar}")

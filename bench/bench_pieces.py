@@ -8,7 +8,6 @@ Lives here: the sizes, and the page. Not here: the choice itself (src/planner/st
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -110,14 +109,7 @@ def main() -> int:
             lines.append(f"| {name} | " + " | ".join(row["ratios"][direction][piece].text(2) for piece in sizes) + " |")
         lines.append("")
     text = "\n".join(lines).rstrip("\n") + "\n"
-    options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "pieces.json").write_text(
-        json.dumps({"machine": about, "rows": rows}, indent=1, default=run.to_json), encoding="utf-8"
-    )
-    (options.output / "pieces.md").write_text(text, encoding="utf-8")
-    if options.record is not None:
-        options.record.write_text(text, encoding="utf-8")
-    print(text.partition("\n## ")[2])
+    run.keep("pieces", text, {"machine": about, "rows": rows}, options)
     return 0
 
 

@@ -7,7 +7,6 @@ Lives here: the page, its pictures, and which bars were missed. Not here: what i
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -218,15 +217,9 @@ def missed_bars(runs: Runs) -> list[str]:
 
 def page(runs: Runs, heading: str, quick: bool) -> str:
     """The page of results."""
-    missed = missed_bars(runs)
+    too_small = "too few runs of too few bytes to quote." if quick else ""
     lines = [
-        INTRODUCTION,
-        heading,
-        *(["", "**A quick run: too few runs of too few bytes to quote.**"] if quick else []),
-        "",
-        "## Bars",
-        "",
-        *([f"- missed: {line}" for line in missed] or ["All are met."]),
+        *run.opening(INTRODUCTION, heading, too_small, missed_bars(runs), "All are met."),
         "",
         *write_lines(runs, 1),
         "![writing, one target slow](subfiles-slow.svg)",
@@ -275,18 +268,8 @@ def main() -> int:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     heading = run.heading(about, begin) + (f" Beside it ran {options.beside}." if options.beside else "")
-    text = page(runs, heading, options.quick)
-    found = pictures(runs)
-    (options.output / "subfiles.json").write_text(
-        json.dumps({"machine": about, "date": time.strftime("%Y-%m-%d"), "runs": asdict(runs)}, indent=1),
-        encoding="utf-8",
-    )
-    for place in [options.output / "subfiles.md", *([options.record] if options.record else [])]:
-        place.write_text(text, encoding="utf-8")
-        for name, svg in found.items():
-            place.with_name(f"{place.stem}{name}.svg").write_text(svg, encoding="utf-8")
-    print(text.partition("\n## ")[2])
-    print(f"written: {options.output}/subfiles.json, subfiles.md" + "".join(f", subfiles{name}.svg" for name in found))
+    document = {"machine": about, "date": time.strftime("%Y-%m-%d"), "runs": asdict(runs)}
+    run.keep("subfiles", page(runs, heading, options.quick), document, options, pictures(runs))
     return 1 if missed_bars(runs) and not options.quick else 0
 
 

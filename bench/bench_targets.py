@@ -8,7 +8,6 @@ python/ioweir/probe.py), labs (python/ioweir/lab.py).
 from __future__ import annotations
 
 import argparse
-import json
 import mmap
 import os
 import random
@@ -247,7 +246,6 @@ def main() -> int:
     missing = lab_loop.LoopBackend().missing()
     lines: list[str] = []
     document: dict[str, Any] = {"machine": about, "date": time.strftime("%Y-%m-%d")}
-    options.output.mkdir(parents=True, exist_ok=True)
     found: Cost | None = None
     picture = ""
     runs: targets_runs.Runs | None = None
@@ -294,8 +292,6 @@ def main() -> int:
     if reads is not None:
         lines += targets_reads.lines_of(reads, "targets-reads.svg")
         pictures["-reads"] = targets_reads.to_svg(reads)
-    for name, svg in pictures.items():
-        (options.output / f"targets{name}.svg").write_text(svg, encoding="utf-8")
     document |= {
         "runs": runs and asdict(runs),
         "choices": [asdict(one) for one in choices],
@@ -303,7 +299,6 @@ def main() -> int:
         "activity": activity and asdict(activity),
         "reads": reads and asdict(reads),
     }
-    (options.output / "targets.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
     text = "\n".join([
         INTRODUCTION,
         run.heading(about, begin),
@@ -311,13 +306,7 @@ def main() -> int:
         "",
         *lines,
     ]).rstrip("\n") + "\n"  # fmt: skip
-    (options.output / "targets.md").write_text(text, encoding="utf-8")
-    if options.record is not None:
-        options.record.write_text(text, encoding="utf-8")
-        for name, svg in pictures.items():
-            options.record.with_name(f"targets{name}.svg").write_text(svg, encoding="utf-8")
-    print(text.partition("\n## ")[2])
-    print(f"written: {options.output}/targets.json, targets.md" + "".join(f", targets{name}.svg" for name in pictures))
+    run.keep("targets", text, document, options, pictures)
     missed = targets_page.missed_bars(runs) if runs is not None else []
     for line in missed:
         print(f"missed: {line}")

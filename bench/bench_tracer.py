@@ -8,7 +8,6 @@ Lives here: the order of the parts, the page of results and what it says about t
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -156,15 +155,7 @@ def main() -> int:
         f"{options.pairs} pairs, {options.repetitions} repetitions; files in {options.scratch};",
         f"{document['elapsed_s'] / 60:.0f} minutes in all.",
     ]
-    options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "tracer.json").write_text(json.dumps(document, indent=1, default=run.to_json), encoding="utf-8")
-    page = INTRODUCTION + "\n" + "\n".join(text) + "\n"
-    (options.output / "tracer.md").write_text(page, encoding="utf-8")
-    if options.record is not None:
-        options.record.parent.mkdir(parents=True, exist_ok=True)
-        options.record.write_text(page, encoding="utf-8")
-    print("\n".join(text))
-    print(f"written: {options.output}/tracer.json, {options.output}/tracer.md")
+    run.keep("tracer", INTRODUCTION + "\n" + "\n".join(text) + "\n", document, options)
     return 0
 
 

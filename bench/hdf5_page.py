@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bars
 import hdf5_runs
+import run
 from hdf5_runs import Figures, Ladder, Requests, Runs
 from ioweir.units import rate
 
@@ -179,15 +180,9 @@ def pictures(runs: Runs) -> dict[str, str]:
 
 def page(runs: Runs, heading: str, quick: bool) -> str:
     """The page of results."""
-    missed = missed_bars(runs)
+    too_small = "too few runs of too few bytes to quote its speeds; counts hold." if quick else ""
     lines = [
-        INTRODUCTION,
-        heading,
-        *(["", "**A quick run: too few runs of too few bytes to quote its speeds; counts hold.**"] if quick else []),
-        "",
-        "## Bars",
-        "",
-        *([f"- missed: {line}" for line in missed] or ["- All that were measured are met."]),
+        *run.opening(INTRODUCTION, heading, too_small, missed_bars(runs), "- All that were measured are met."),
         *(f"- not measured: {part}" for part, figures in parts_of(runs).items() if not figures),
         "",
         *(lab_lines(runs) if runs.on_lab else []),

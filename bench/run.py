@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,22 @@ def heading(about: dict[str, Any], begun: float, more: str = "") -> str:
     )
 
 
+def opening(introduction: str, heading_line: str, quick: str, missed: Sequence[str], met: str) -> list[str]:
+    """How a page begins: what it is about, when it was measured, and its bars.
+
+    `quick`: what a quick run is too small for; empty: it was none. `met`: said where no bar is missed.
+    """
+    return [
+        introduction,
+        heading_line,
+        *(["", f"**A quick run: {quick}**"] if quick else []),
+        "",
+        "## Bars",
+        "",
+        *([f"- missed: {line}" for line in missed] or [met]),
+    ]
+
+
 def to_json(value: object) -> object:
     """Dataclasses as objects, paths as text."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -90,6 +106,26 @@ def run_report(options: argparse.Namespace, scratch: Path) -> tuple[list[report_
     print("-- reading traces of half a million and of fifty million events", flush=True)
     results = report_speed.measure(scratch, runs=min(options.pairs, 5)) if report_speed.available() else []
     return results, ["## Reading a trace", "", *report_speed.table(results)]
+
+
+def keep(
+    name: str, text: str, document: object, options: argparse.Namespace, pictures: Mapping[str, str] | None = None
+) -> None:
+    """Writes NAME.json, the page NAME.md and its pictures into `options.output`, page and pictures also to
+    `options.record`, and says so.
+
+    Of pictures: what follows NAME in the file's name, and the SVG. Pages name them so wherever they lie.
+    """
+    drawn = {f"{name}{ending}.svg": svg for ending, svg in (pictures or {}).items()}
+    options.output.mkdir(parents=True, exist_ok=True)
+    (options.output / f"{name}.json").write_text(json.dumps(document, indent=1, default=to_json), encoding="utf-8")
+    for place in [options.output / f"{name}.md", *([options.record] if options.record else [])]:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+        for file, svg in drawn.items():
+            place.with_name(file).write_text(svg, encoding="utf-8")
+    print(text.partition("\n## ")[2])
+    print(f"written: {options.output}/{name}.json, " + ", ".join([f"{name}.md", *drawn]))
 
 
 def record(page: Path, text: list[str]) -> None:

@@ -2,6 +2,7 @@
 //
 //   partition_sets sync   DIRECTORY REPEATS BYTES FILES [key=value...]     all ranks, ioweir_set_create()
 //   partition_sets read   DIRECTORY REPEATS BYTES FILES independent|collective    a set that all ranks wrote, out of the page cache
+//   partition_sets hand   DIRECTORY REPEATS BYTES FILES                    the same bytes as sync at the same places, by POSIX; FILES divides the ranks
 //   partition_sets own    DIRECTORY REPEATS BYTES                          POSIX, a file per process, fsync
 //   partition_sets shared DIRECTORY REPEATS BYTES                          MPI-IO, one file, a collective call for each field, sync
 //   partition_sets rbio   DIRECTORY REPEATS BYTES FILES DELEGATES STEPS COMPUTE_MS [key=value...]
@@ -81,10 +82,19 @@ MPI_Info info_of(int count, char** words, bool of_service) {
         const std::size_t equals = word.find('=');
         if (equals == std::string::npos) stop("no key=value: " + word);
         const std::string key = word.substr(0, equals);
-        const bool service_key = key.rfind("ioweir_delegate", 0) == 0 || key == "ioweir_worker_memory";
+        const bool service_key = key == "ioweir_delegates" || key.find("_memory") != std::string::npos;
         if (service_key == of_service) MPI_Info_set(info, key.c_str(), word.substr(equals + 1).c_str());
     }
     return info;
+}
+
+/// Of the whole job, told by rank 0: how long the slowest rank took, and of all together `bytes` that a solver can use and `padded` ones.
+void report(double seconds, std::int64_t bytes, std::int64_t padded = 0) {
+    const double took = slowest(MPI_COMM_WORLD, seconds);
+    const std::int64_t useful = sum(MPI_COMM_WORLD, bytes), more = sum(MPI_COMM_WORLD, padded);
+    if (rank == 0)
+        std::printf("{\"seconds\": %.6f, \"bytes\": %lld, \"padded\": %lld}\n", took, static_cast<long long>(useful),
+                    static_cast<long long>(more));
 }
 
 void write_set(ioweir_set* set, const Solution& solution) {
@@ -104,14 +114,10 @@ void sync(const std::string& directory, int repeats, const Solution& solution, s
         check(ioweir_set_create(MPI_COMM_WORLD, (directory + "/sync").c_str(), repeat, 1, files, n_fields, fields, info,
                                 &set));
         write_set(set, solution);
-        const double took = slowest(MPI_COMM_WORLD, MPI_Wtime() - begin);
+        const double took = MPI_Wtime() - begin;
         ioweir_figures figures;
         check(ioweir_set_figures(nullptr, &figures));
-        const std::int64_t useful = sum(MPI_COMM_WORLD, figures.useful_bytes),
-                           padded = sum(MPI_COMM_WORLD, figures.padded_bytes);
-        if (rank == 0)
-            std::printf("{\"seconds\": %.6f, \"bytes\": %lld, \"padded\": %lld}\n", took,
-                        static_cast<long long>(useful), static_cast<long long>(padded));
+        report(took, figures.useful_bytes, figures.padded_bytes);
     }
 }
 
@@ -142,13 +148,11 @@ void read(const std::string& directory, int repeats, Solution& solution, std::in
                                                                        solution.data[f].data()));
         }
         check(ioweir_set_close(&set));
-        const double took = slowest(MPI_COMM_WORLD, MPI_Wtime() - begin);
+        const double took = MPI_Wtime() - begin;
         for (int f = 0; f < n_fields; ++f) {
             if (solution.data[f] != written.data[f]) stop("what was read is not what was written");
         }
-        const std::int64_t bytes = sum(MPI_COMM_WORLD, solution.bytes());
-        if (rank == 0)
-            std::printf("{\"seconds\": %.6f, \"bytes\": %lld, \"padded\": 0}\n", took, static_cast<long long>(bytes));
+        report(took, solution.bytes());
     }
 }
 
@@ -169,10 +173,7 @@ void own(const std::string& directory, int repeats, const Solution& solution) {
         }
         if (::fsync(file) != 0) stop(path + " does not reach the storage");
         ::close(file);
-        const double took = slowest(MPI_COMM_WORLD, MPI_Wtime() - begin);
-        const std::int64_t bytes = sum(MPI_COMM_WORLD, solution.bytes() + n_fields * 1024);
-        if (rank == 0)
-            std::printf("{\"seconds\": %.6f, \"bytes\": %lld, \"padded\": 0}\n", took, static_cast<long long>(bytes));
+        report(MPI_Wtime() - begin, solution.bytes() + n_fields * 1024);
     }
 }
 
@@ -197,10 +198,7 @@ void by_hand(const std::string& directory, int repeats, const Solution& solution
         }
         if (::fsync(file) != 0) stop(path + " does not reach the storage");
         ::close(file);
-        const double took = slowest(MPI_COMM_WORLD, MPI_Wtime() - begin);
-        const std::int64_t bytes = sum(MPI_COMM_WORLD, solution.bytes() + n_fields * 1024);
-        if (rank == 0)
-            std::printf("{\"seconds\": %.6f, \"bytes\": %lld, \"padded\": 0}\n", took, static_cast<long long>(bytes));
+        report(MPI_Wtime() - begin, solution.bytes() + n_fields * 1024);
     }
 }
 
@@ -223,10 +221,7 @@ void shared(const std::string& directory, int repeats, const Solution& solution)
         }
         MPI_File_sync(file);
         MPI_File_close(&file);
-        const double took = slowest(MPI_COMM_WORLD, MPI_Wtime() - begin);
-        const std::int64_t bytes = sum(MPI_COMM_WORLD, solution.bytes());
-        if (rank == 0)
-            std::printf("{\"seconds\": %.6f, \"bytes\": %lld, \"padded\": 0}\n", took, static_cast<long long>(bytes));
+        report(MPI_Wtime() - begin, solution.bytes());
     }
 }
 

@@ -1,5 +1,4 @@
 // Puts the adapter for HDF5 between the hooks of HDF5's functions and the library.
-#include <fcntl.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
@@ -8,28 +7,13 @@
 #include <string>
 
 #include "adapters/hdf5/adapter.hpp"
-#include "base/raw_syscall.hpp"
-#include "ioweir_generated/records.hpp"
 #include "planner/plan_file.hpp"
+#include "preload/adapter_host.hpp"
 #include "preload/engine_host.hpp"
 #include "storage/file_layout.hpp"
 
 namespace ioweir::preload {
 namespace {
-
-tracer::Tracer* process_tracer = nullptr;
-tracer::library::Word (*invoke)(void* function, const tracer::library::Word* arguments, int count) = nullptr;
-
-bool carry_out(const char* symbol, const tracer::library::Real& real, const tracer::library::Word* arguments, int count,
-               tracer::library::Word* result) {
-    const hdf5::Call call{symbol, real.function, real.provider->number, arguments, count, invoke};
-    return hdf5::carry_out(call, *result);
-}
-
-void note(const char* path, const char* text) {
-    if (process_tracer->active)
-        process_tracer->note(static_cast<std::uint32_t>(format::NoteCode::message), path, 0, text);
-}
 
 /// Of a file or directory that is there: bytes of a stripe, 0 where nobody tells.
 std::int64_t stripe_at(const char* path) {
@@ -56,10 +40,9 @@ std::int64_t stripe_of(const char* path) {
 
 void install_hdf5(const Services& services, const planner::PlanFile& plan) {
     if (services.carry_out == nullptr) return;
-    process_tracer = services.tracer;
-    invoke = services.invoke;
-    hdf5::install(plan, {services.find_beside, services.find_program_object, note, stripe_of}, services.world);
-    services.carry_out[static_cast<int>(tracer::library::Api::hdf5)] = carry_out;
+    hdf5::install(plan, {services.find_beside, services.find_program_object, adapter_host::note, stripe_of},
+                  services.world);
+    adapter_host::install<hdf5::carry_out>(services, tracer::library::Api::hdf5);
 }
 
 void shut_down_hdf5() { hdf5::shut_down(); }

@@ -3,26 +3,12 @@
 
 #include "adapters/pnetcdf/adapter.hpp"
 #include "engine/netcdf_places.hpp"
-#include "ioweir_generated/records.hpp"
 #include "planner/plan_file.hpp"
+#include "preload/adapter_host.hpp"
 #include "preload/engine_host.hpp"
 
 namespace ioweir::preload {
 namespace {
-
-tracer::Tracer* process_tracer = nullptr;
-tracer::library::Word (*invoke)(void* function, const tracer::library::Word* arguments, int count) = nullptr;
-
-bool carry_out(const char* symbol, const tracer::library::Real& real, const tracer::library::Word* arguments, int count,
-               tracer::library::Word* result) {
-    const pnetcdf::Call call{symbol, real.function, real.provider->number, arguments, count, invoke};
-    return pnetcdf::carry_out(call, *result);
-}
-
-void note(const char* path, const char* text) {
-    if (process_tracer->active)
-        process_tracer->note(static_cast<std::uint32_t>(format::NoteCode::message), path, 0, text);
-}
 
 pnetcdf::Places find_places(const std::string& path, MPI_Comm comm, const planner::FileRule& rule) {
     engine::NetcdfPlaces places = engine::place_netcdf(path, comm, rule);
@@ -33,10 +19,8 @@ pnetcdf::Places find_places(const std::string& path, MPI_Comm comm, const planne
 
 void install_netcdf(const Services& services, const planner::PlanFile& plan) {
     if (services.carry_out == nullptr) return;
-    process_tracer = services.tracer;
-    invoke = services.invoke;
-    pnetcdf::install(plan, {services.find_beside, note, find_places});
-    services.carry_out[static_cast<int>(tracer::library::Api::pnetcdf)] = carry_out;
+    pnetcdf::install(plan, {services.find_beside, adapter_host::note, find_places});
+    adapter_host::install<pnetcdf::carry_out>(services, tracer::library::Api::pnetcdf);
 }
 
 void install_netcdf(const Services& services) { install_netcdf(services, planner::PlanFile{}); }

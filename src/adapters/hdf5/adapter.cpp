@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "adapters/call/inside.hpp"
 #include "adapters/hdf5/datasets.hpp"
 #include "adapters/hdf5/file.hpp"
 #include "adapters/hdf5/transfer.hpp"
@@ -37,14 +38,6 @@ Adapter* adapter = nullptr;
 std::atomic<int> open_files{0};
 std::atomic<int> watched_datasets{0};
 thread_local bool inside = false;  // the library's own calls, made for one of ours, go on as they are
-
-class Inside {
-public:
-    Inside() { inside = true; }
-    ~Inside() { inside = false; }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-};
 
 Word same(const Call& call) { return call.invoke(call.real, call.arguments, call.count); }
 
@@ -330,7 +323,7 @@ bool carry_out(const Call& call, Word& result) {
     const std::string_view symbol = call.symbol;
     const bool creates = symbol == "H5Fcreate";
     if (!creates && symbol != "H5Fopen" && open_files.load() == 0) return false;
-    const Inside now;
+    const adapters::Inside now(inside);
     if (creates || symbol == "H5Fopen") return open(call, creates, result);
     return of_open_file(call, symbol, result);
 }

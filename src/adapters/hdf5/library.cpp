@@ -41,13 +41,25 @@ const char* fill(Library& library, const Finder& find) {
 }
 
 Quiet::Quiet(const Library& library) : library_(library) {
-    library_.H5Eget_auto2(by_default, &function_, &data_);
-    library_.H5Eset_auto2(by_default, nullptr, nullptr);
+    unsigned is_second = 1;
+    if (library_.H5Eauto_is_v2 != nullptr && library_.H5Eget_auto1 != nullptr && library_.H5Eset_auto1 != nullptr)
+        library_.H5Eauto_is_v2(by_default, &is_second);
+    by_first_ = is_second == 0;
+    if (by_first_) {
+        library_.H5Eget_auto1(&function_, &data_);
+        library_.H5Eset_auto1(nullptr, nullptr);
+    } else {
+        library_.H5Eget_auto2(by_default, &function_, &data_);
+        library_.H5Eset_auto2(by_default, nullptr, nullptr);
+    }
 }
 
 Quiet::~Quiet() {
     library_.H5Eclear2(by_default);
-    library_.H5Eset_auto2(by_default, function_, data_);
+    if (by_first_)
+        library_.H5Eset_auto1(function_, data_);
+    else
+        library_.H5Eset_auto2(by_default, function_, data_);
 }
 
 FailedCall::~FailedCall() {

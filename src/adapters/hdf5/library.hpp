@@ -106,8 +106,11 @@ struct CacheConfig {
     X(std::size_t, H5Tget_size, (Id type)) \
     X(Id, H5Dget_space, (Id dataset)) \
     X(Id, H5Dget_create_plist, (Id dataset))
-/// Those that not every library has: a serial one, or one before 1.10.1.
+/// Those that not every library has: a serial one, one before 1.10.1, or one without HDF5 1.6's functions.
 #define IOWEIR_HDF5_MAYBE(X) \
+    X(int, H5Eauto_is_v2, (Id stack, unsigned* is_second)) \
+    X(int, H5Eget_auto1, (void** function, void** data)) \
+    X(int, H5Eset_auto1, (void* function, void* data)) \
     X(Id, H5FD_mpio_init, ()) \
     X(int, H5Pget_fapl_mpio, (Id access, MPI_Comm* comm, MPI_Info* info)) \
     X(int, H5Pget_dxpl_mpio, (Id transfer, int* mode)) \
@@ -146,7 +149,8 @@ struct Finder {
 /// Null, or the first thing that the library does not have.
 [[nodiscard]] const char* fill(Library& library, const Finder& find);
 
-/// While it lives, failing calls print nothing; after it the error stack is empty. Only before the library's own call.
+/// While it lives, failing calls print nothing; after it the error stack is empty, and who is told of errors is as the program has it, be that by
+/// H5Eset_auto2 or by H5Eset_auto1. Only before the library's own call.
 class Quiet {
 public:
     explicit Quiet(const Library& library);
@@ -156,6 +160,7 @@ public:
 
 private:
     const Library& library_;
+    bool by_first_ = false;  ///< the program has used H5Eset_auto1
     void* function_ = nullptr;
     void* data_ = nullptr;
 };

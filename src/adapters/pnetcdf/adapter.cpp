@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/call/inside.hpp"
 #include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/file.hpp"
 #include "adapters/pnetcdf/kinds.hpp"
@@ -31,14 +32,6 @@ struct Adapter {
 Adapter* adapter = nullptr;
 std::atomic<int> open_files{0};
 thread_local bool inside = false;  // the library's own calls, made for one of ours, go on as they are
-
-class Inside {
-public:
-    Inside() { inside = true; }
-    ~Inside() { inside = false; }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-};
 
 int code_of(Word word) { return static_cast<int>(word); }
 
@@ -387,17 +380,17 @@ bool carry_out(const Call& call, Word& result) {
     const bool names_file = kind == Kind::create || kind == Kind::open || kind == Kind::remove;
     if (!names_file && open_files.load() == 0) return false;
     if (kind == Kind::files) {
-        const Inside now;
+        const adapters::Inside now(inside);
         return list_files(call, result);
     }
     if (!names_file) {
         const std::shared_ptr<File> file = file_of(call, kind);
         if (!file) return false;
-        const Inside now;
+        const adapters::Inside now(inside);
         result = word_of(of_file(*file, kind, call));
         return true;
     }
-    const Inside now;
+    const adapters::Inside now(inside);
     if (kind == Kind::create) return create(call, result);
     return kind == Kind::open ? open(call, result) : remove(call, result);
 }

@@ -1,7 +1,6 @@
 #include "partition/files/new_set.hpp"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/random_hex.hpp"
 #include "partition/files/posix_file.hpp"
 
 namespace ioweir::partition {
@@ -44,13 +44,7 @@ int swap_names(const std::string& one, const std::string& other) {
 
 }  // namespace
 
-std::string new_token() {
-    unsigned char random[8] = {};
-    (void)!::getrandom(random, sizeof random, 0);
-    char text[17] = {};
-    for (std::size_t i = 0; i < sizeof random; ++i) std::snprintf(text + 2 * i, 3, "%02x", random[i]);
-    return text;
-}
+std::string new_token() { return random_hex(8); }
 
 std::string NewSet::new_file(const SetName& name, const std::string& token, std::int64_t number) {
     const std::string last = std::to_string(number + 1);

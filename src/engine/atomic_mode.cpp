@@ -96,6 +96,20 @@ int look_atomically(Engine& engine, Handle& handle) {
     return held.error() == 0 ? 0 : cannot_lock(engine, handle, held.error());
 }
 
+std::int64_t shown_number(Engine& engine, Handle& handle, int& error) {
+    error = 0;
+    if (!handle.atomic || !handle.atomic->each_call) return 0;
+    std::int64_t number = 0;
+    {
+        const StorageScope scope(engine);
+        const LockedFile::Held held = handle.atomic->lock.take(LockedFile::Kind::shared);
+        error = held.error();
+        if (error == 0) number = held.numbers().first;
+    }
+    if (error != 0) (void)cannot_lock(engine, handle, error);
+    return number;
+}
+
 int show_written(Engine& engine, Handle& handle) {
     if (!handle.atomic || handle.atomic->on || !handle.atomic->each_call || !handle.writable) return 0;
     if (!handle.container->directory().has_index()) return 0;

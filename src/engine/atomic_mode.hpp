@@ -47,4 +47,8 @@ struct AtomicMode {
 /// happens. An errno value.
 [[nodiscard]] int show_written(Engine& engine, Handle& handle);
 
+/// With visibility = "call": the number up to which anybody has shown what was written, for the ranks of a handle to tell each other. Else,
+/// and where it cannot be read, 0; `error` is an errno value.
+[[nodiscard]] std::int64_t shown_number(Engine& engine, Handle& handle, int& error);
+
 }  // namespace ioweir::engine

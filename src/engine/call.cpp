@@ -234,7 +234,8 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     if (handle.container) call.collective ? handle.container->begin_batch() : handle.container->begin_call();
     if (decision.by != By::library && call.collective && !writes && !atomic) share_container(engine, handle);
     // In turn with what others have done: their calls come before this one. Where ranks read together, they have just told each other.
-    const bool looks = decision.by == By::engine && handle.container && !atomic && (writes || !call.collective);
+    const bool told = call.collective && !writes && handle.size > 1;
+    const bool looks = decision.by == By::engine && handle.container && !atomic && !told;
     const int cannot_look = looks ? look_atomically(engine, handle) : 0;
     if (decision.by != By::library && together) outcome = move_together(engine, handle, call, decision);
     if (decision.by != By::engine && handle.container && !decision.refused)

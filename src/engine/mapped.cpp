@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -221,7 +222,12 @@ void share_container(Engine& engine, Handle& handle) {
     if (!handle.container || !handle.readable || !handle.writable || handle.size == 1) return;
     if (!handle.container->directory().has_index()) return;  // all see everything at once
     flush_container(engine, handle, false);
-    const std::int64_t mine = handle.container->last_stamp();
+    std::int64_t mine = handle.container->last_stamp();
+    if (handle.rank == 0) {  // other handles have shown theirs
+        int error = 0;
+        mine = std::max(mine, shown_number(engine, handle, error));
+        if (error != 0) owe_error(handle, error_class(error));
+    }
     std::array<std::int64_t, 2> largest{mine > handle.shared_stamp ? 1 : 0, mine};
     PMPI_Allreduce(MPI_IN_PLACE, largest.data(), static_cast<int>(largest.size()), MPI_INT64_T, MPI_MAX, handle.comm);
     if (largest[0] == 0) return;  // nobody has written since the last time

@@ -111,6 +111,53 @@ TEST_F(AtomicModeTest, WithVisibilityCallSoItIsInEveryMode) {
     }
 }
 
+/// As in one file: also what was written through another handle, whoever has that, and by whichever reads.
+TEST_F(AtomicModeTest, WithVisibilityCallOtherHandlesSeeItAsWell) {
+    MPI_Comm halves = MPI_COMM_NULL;
+    PMPI_Comm_split(MPI_COMM_WORLD, world->rank % 2, world->rank, &halves);
+    for (const char* const way : {"two-call", "gathered-call", "log-call", "collected-call"}) {
+        SCOPED_TRACE(way);
+        const std::string path = path_of(way);
+        MPI_File file = open(world->engine, path);
+        write_ten(file);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        MPI_File own = open(world->engine, path, MPI_MODE_RDWR, MPI_COMM_SELF);
+        MPI_File half = open(world->engine, path, MPI_MODE_RDWR, halves);
+        std::string model = ten_each();
+        for (int step = 0; step < 3 * world->ranks; ++step) {
+            const std::string mine(3, static_cast<char>('A' + step % 26));
+            const auto at = static_cast<std::size_t>(2 * step);
+            PMPI_Barrier(MPI_COMM_WORLD);
+            if (step % world->ranks == world->rank) {
+                EXPECT_EQ(calls_.File_write_at(own, 2 * step, mine.data(), 3, MPI_BYTE, MPI_STATUS_IGNORE),
+                          MPI_SUCCESS);
+            }
+            PMPI_Barrier(MPI_COMM_WORLD);
+            model.replace(at, mine.size(), mine);
+            for (const MPI_File by : {own, half, file}) {
+                std::string together(model.size(), '?');
+                EXPECT_EQ(calls_.File_read_at_all(by, 0, together.data(), static_cast<int>(together.size()), MPI_BYTE,
+                                                  MPI_STATUS_IGNORE),
+                          MPI_SUCCESS);
+                EXPECT_EQ(together, model) << "step " << step
+                                           << (by == own    ? ", own"
+                                               : by == half ? ", of a half"
+                                                            : ", of all");
+            }
+            EXPECT_EQ(read_all(step % 2 == 0 ? file : own), model) << "step " << step;
+        }
+        PMPI_Barrier(MPI_COMM_WORLD);
+        EXPECT_EQ(calls_.File_close(&half), MPI_SUCCESS);
+        EXPECT_EQ(calls_.File_close(&own), MPI_SUCCESS);
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        EXPECT_EQ(read_file(path), model) << "by the next handle";
+        EXPECT_TRUE(is_container(path));
+        remove_container(path);
+        if (on_any_rank(HasFailure())) break;
+    }
+    PMPI_Comm_free(&halves);
+}
+
 /// Pieces with holes between them, in several parts of the file: independent calls, collective ones and readers at any time.
 TEST_F(AtomicModeTest, CallsThatOverlapAreWholes) {
     constexpr int pieces = 40, piece = 5, stride = 17, bytes = pieces * piece, rounds = 8;

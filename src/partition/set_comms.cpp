@@ -54,7 +54,12 @@ bool SetComms::has_kept(MPI_Comm comm) {
     return kept != nullptr && !kept->in_use;
 }
 
-SetComms SetComms::take(MPI_Comm comm, bool kept) {
+bool SetComms::would_keep(MPI_Comm comm) {
+    const std::lock_guard held(lock());
+    return all_kept().size() < most_kept && kept_with(comm) == nullptr;
+}
+
+SetComms SetComms::take(MPI_Comm comm, bool kept, bool stays) {
     if (kept) {
         const std::lock_guard held(lock());
         Kept* const wanted = kept_with(comm);
@@ -66,8 +71,8 @@ SetComms SetComms::take(MPI_Comm comm, bool kept) {
     auto made = std::make_shared<Kept>();
     MPI_Comm_dup(comm, &made->all);
     const std::lock_guard held(lock());
-    if (all_kept().size() < most_kept && kept_with(comm) == nullptr) {
-        made->stays = true;
+    made->stays = stays;
+    if (stays) {
         all_kept().push_back(made);
         MPI_Comm_set_attr(comm, key(), made.get());
     }

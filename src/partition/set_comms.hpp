@@ -13,8 +13,10 @@ class SetComms {
 public:
     /// Local: is there a pair that was kept with `comm` and is not in use? All ranks must say so before take() is told to use it.
     [[nodiscard]] static bool has_kept(MPI_Comm comm);
-    /// Collective over `comm`.
-    [[nodiscard]] static SetComms take(MPI_Comm comm, bool kept);
+    /// Local: would a new pair stay with `comm`? Where not all ranks would keep it, none does: to free it is collective.
+    [[nodiscard]] static bool would_keep(MPI_Comm comm);
+    /// Collective over `comm`, with the same on all ranks. `kept`: all have one; `stays`: all would keep a new one.
+    [[nodiscard]] static SetComms take(MPI_Comm comm, bool kept, bool stays);
     SetComms(SetComms&& other) noexcept;
     SetComms& operator=(SetComms&&) = delete;
     /// Local where it is kept; else collective.

@@ -14,7 +14,7 @@ namespace {
 
 /// What a rank brings to the beginning of a set.
 struct Offer {
-    std::int64_t parts = 0, failed = 0, may_be_direct = 0, has_comms = 0;
+    std::int64_t parts = 0, failed = 0, may_be_direct = 0, has_comms = 0, keeps_comms = 0;
 };
 constexpr int offer_words = sizeof(Offer) / sizeof(std::int64_t);
 
@@ -48,7 +48,7 @@ std::optional<Failure> SetFile::create(MPI_Comm comm, const Wanted& wanted, cons
     int ranks = 1;
     MPI_Comm_size(comm, &ranks);
     if (!mine) mine = check_fields(wanted.fields);
-    Offer offer{wanted.parts, 0, 0, SetComms::has_kept(comm) ? 1 : 0};
+    Offer offer{wanted.parts, 0, 0, SetComms::has_kept(comm) ? 1 : 0, SetComms::would_keep(comm) ? 1 : 0};
     if (!mine && (options.calls == WriteCalls::direct || options.calls == WriteCalls::automatic)) {
         const std::string refusal = why_not_direct(directory_of(wanted.base));
         if (options.calls == WriteCalls::direct && !refusal.empty())
@@ -68,7 +68,8 @@ std::optional<Failure> SetFile::create(MPI_Comm comm, const Wanted& wanted, cons
     if (!shape) return argument(shape.error());  // the same on all ranks
     if (auto failure = check_headers(wanted, shape.value())) return failure;
     const bool kept = std::all_of(offers.begin(), offers.end(), [](const Offer& one) { return one.has_comms != 0; });
-    std::unique_ptr<SetFile> set(new SetFile(SetComms::take(comm, kept), shape.take()));
+    const bool stays = std::all_of(offers.begin(), offers.end(), [](const Offer& one) { return one.keeps_comms != 0; });
+    std::unique_ptr<SetFile> set(new SetFile(SetComms::take(comm, kept, stays), shape.take()));
     set->may_be_direct_ =
         std::all_of(offers.begin(), offers.end(), [](const Offer& one) { return one.may_be_direct != 0; });
     const std::optional<Failure> failure = set->open(options, wanted, info);

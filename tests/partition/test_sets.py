@@ -145,6 +145,17 @@ def test_all_calls_write_the_same_bytes(program: Program, base: str, ranks: int)
     assert all(of_calls == written["collective"] for of_calls in written.values())
 
 
+@pytest.mark.parametrize("files", [1, 2])
+def test_ranks_free_communicators_together(program: Program, base: str, files: int) -> None:
+    """Rank 0 has no room for more of them, the others have: to keep or to free one is for all to do alike."""
+    out = program(4, "apart", base, files).out
+    found = [line for line in out.splitlines() if "communicators freed" in line]
+    wanted = [f"set {k}: from {n} to {n} communicators freed" for k, n in enumerate((files, 2 * files, 3 * files))]
+    assert found == wanted
+    for step in range(3):
+        check_set(base, step, 4, files, "1")
+
+
 def test_a_set_that_is_there_is_not_touched_unasked(program: Program, base: str) -> None:
     program(2, "write", base, 1, 1, "1")
     before = paths(base, 1, 1)[0].read_bytes()

@@ -4,6 +4,7 @@
  *   sets read BASE STEP                                 every rank checks its share
  *   sets together BASE STEP [wrong]                     the same by collective reads; wrong: the last rank asks for what it may not
  *   sets hand BASE FIRST LAST FILES PARTS DELEGATES [key=value ...]    the same for steps FIRST to LAST, by delegates
+ *   sets apart BASE FILES                               rank 0 writes sets of its own, then all write some; who frees communicators meanwhile
  *   sets wrong BASE CASE                                what a program may get wrong
  *
  * Part g (from 1) has 40 + 7 (g mod 5) items of "solution" (float64, 1000 g + i / 2), 3 (g mod 4) of "number of nodes" (int32, 100000 g + i) and
@@ -76,6 +77,14 @@ int MPI_File_open(MPI_Comm comm, const char* path, int mode, MPI_Info info, MPI_
     return PMPI_File_open(comm, path, mode, info, file);
 }
 
+static int freed;
+
+/* Stands before the library's: counts. */
+int MPI_Comm_free(MPI_Comm* comm) {
+    ++freed;
+    return PMPI_Comm_free(comm);
+}
+
 /* `service`: NULL, or by delegates; `comm`: who writes. */
 static int write_set(MPI_Comm comm, ioweir_service* service, const char* base, int64_t step, int64_t files,
                      const char* parts_text, MPI_Info info) {
@@ -126,6 +135,28 @@ static int write_set(MPI_Comm comm, ioweir_service* service, const char* base, i
     return code;
 }
 
+/* Where one rank has written with more communicators than others. To free one is collective: all must do the same. */
+static int write_apart(const char* base, int64_t files) {
+    enum { OWN = 6, TOGETHER = 3 };
+    MPI_Comm own[OWN];
+    char name[1000];
+    int i, least, most, code = IOWEIR_SUCCESS;
+    for (i = 0; i < OWN && rank == 0; ++i) {
+        snprintf(name, sizeof name, "%s-own%d", base, i);
+        MPI_Comm_dup(MPI_COMM_SELF, &own[i]);
+        code |= write_set(own[i], NULL, name, 0, 1, "1", MPI_INFO_NULL);
+    }
+    freed = 0;
+    for (i = 0; i < TOGETHER; ++i) {
+        code |= write_set(MPI_COMM_WORLD, NULL, base, i, files, "1", MPI_INFO_NULL);
+        MPI_Allreduce(&freed, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        MPI_Allreduce(&freed, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        if (rank == 0) printf("set %d: from %d to %d communicators freed\n", i, least, most);
+    }
+    for (i = 0; i < OWN && rank == 0; ++i) MPI_Comm_free(&own[i]);
+    return code;
+}
+
 /* A set that is open when the service is ended. */
 static void end_too_early(ioweir_service* service, const char* base) {
     ioweir_set* set = NULL;
@@ -151,7 +182,7 @@ static int hand_over(const char* base, int64_t first, int64_t last, int64_t file
         char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
         int there;
         MPI_Info_get_nthkey(info, i, key);
-        if (strstr(key, "_memory") == NULL && strstr(key, "ioweir_delegate") == NULL &&
+        if (strstr(key, "_memory") == NULL && strcmp(key, "ioweir_delegates") != 0 &&
             strcmp(key, "ioweir_set_bytes") != 0)
             continue;
         MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &there);
@@ -285,6 +316,8 @@ int main(int argc, char** argv) {
         code = read_set(argv[2], atoll(argv[3]), 0, 0);
     } else if (argc >= 4 && strcmp(argv[1], "together") == 0) {
         code = read_set(argv[2], atoll(argv[3]), 1, argc == 5);
+    } else if (argc == 4 && strcmp(argv[1], "apart") == 0) {
+        code = write_apart(argv[2], atoll(argv[3]));
     } else if (argc == 4 && strcmp(argv[1], "wrong") == 0) {
         code = wrong_calls(argv[2], argv[3]);
     }

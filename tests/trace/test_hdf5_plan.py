@@ -404,6 +404,14 @@ def test_datasets_in_other_files_and_shapes_stay(tmp_path: Path) -> None:
     assert {about["chunks"] for about in flat.sets.values()} == {None}
 
 
+@pytest.mark.parametrize("words", [("handler=1",), ("handler=2",), ("handler=1", "alone"), ("handler=2", "alone")])
+def test_who_is_told_of_errors_stays(tmp_path: Path, words: tuple[str, ...]) -> None:
+    table = 'alignment = "64 KiB", chunks = "learn", fill = "never", transfer = "auto"'
+    changed = run_with(OPEN_MPI, 2, tmp_path / "run", table, *words, "collective", "twice")
+    assert changed.traced.out.count("done") == 2
+    assert any("applied" in note for note in changed.notes())
+
+
 def test_files_without_mpi_io_are_changed_as_well(tmp_path: Path) -> None:
     table = 'alignment = 8192, threshold = 1, page = 4096, collective_metadata = "writes"'
     planned = run_with(OPEN_MPI, 3, tmp_path / "run", table, "alone")

@@ -15,6 +15,7 @@
  *   dies=N         the process ends without closing anything, before step N; from there on after a flush with `flush`
  *   flush          after each step
  *   leave          the last step's dataset is made and not written
+ *   handler=N      a function of the program's is told of errors, set by H5Eset_autoN; no call fails, and it stays
  *   read           only reads, read-only, what was written with the same words
  * Each rank writes ROWS x COLUMNS doubles that say who wrote what, and checks what it reads.
  */
@@ -52,6 +53,37 @@ static int number(const char* word, int otherwise) {
 
 static double value_of(int step, hsize_t row, hsize_t column) {
     return step * 1e6 + (double)row * 1e3 + (double)column + 0.5;
+}
+
+static int told;
+
+static herr_t on_error_1(void* data) {
+    ++*(int*)data;
+    return 0;
+}
+
+static herr_t on_error_2(hid_t stack, void* data) {
+    (void)stack;
+    ++*(int*)data;
+    return 0;
+}
+
+static void set_handler(void) {
+    if (number("handler", 0) == 1) check(H5Eset_auto1(on_error_1, &told) >= 0, "H5Eset_auto1");
+    if (number("handler", 0) == 2) check(H5Eset_auto2(H5E_DEFAULT, on_error_2, &told) >= 0, "H5Eset_auto2");
+}
+
+static void check_handler(void) {
+    H5E_auto1_t first = NULL;
+    H5E_auto2_t second = NULL;
+    void* data = NULL;
+    if (number("handler", 0) == 1)
+        check(H5Eget_auto1(&first, &data) >= 0 && first == on_error_1 && data == &told,
+              "the program's handler is gone");
+    if (number("handler", 0) == 2)
+        check(H5Eget_auto2(H5E_DEFAULT, &second, &data) >= 0 && second == on_error_2 && data == &told,
+              "the program's handler is gone");
+    check(told == 0, "the program was told of an error that is not its own");
 }
 
 /* This rank's part of a dataset. */
@@ -169,6 +201,7 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const int own = has("alone");
+    set_handler();
     char path[1024];
     snprintf(path, sizeof path, own ? "%s.%d" : "%s", arguments[1], rank);
     if (own) {
@@ -185,6 +218,7 @@ int main(int argc, char** argv) {
         H5Pclose(access);
         H5Pclose(transfer);
     }
+    check_handler();
     MPI_Finalize();
     printf("%d done\n", rank);
     return 0;

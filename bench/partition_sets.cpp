@@ -82,7 +82,7 @@ MPI_Info info_of(int count, char** words, bool of_service) {
         const std::size_t equals = word.find('=');
         if (equals == std::string::npos) stop("no key=value: " + word);
         const std::string key = word.substr(0, equals);
-        const bool service_key = key == "ioweir_delegates" || key.find("_memory") != std::string::npos;
+        const bool service_key = key.rfind("ioweir_delegate", 0) == 0 || key == "ioweir_worker_memory";
         if (service_key == of_service) MPI_Info_set(info, key.c_str(), word.substr(equals + 1).c_str());
     }
     return info;

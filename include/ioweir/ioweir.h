@@ -97,9 +97,12 @@ typedef struct ioweir_service ioweir_service;
  * info: MPI_INFO_NULL, or
  *   ioweir_delegates         ranks (default): given up for it, as above; threads: no rank is given up. All are workers, and some of them have a thread that is a delegate, so
  *                            there may be as many as ranks. MPI must give MPI_THREAD_MULTIPLE; threads share processors with the program
+ *   ioweir_delegate_processors  of such threads: any (default) that the job may use, since launchers bind a rank to few, on which its thread would stand in its way; own: those
+ *                            of its rank
  *   ioweir_delegate_memory   bytes that a delegate holds at most (134217728); workers wait where it has no more
  *   ioweir_set_bytes         of all workers in one set, as far as is known: for how many delegates there are where that is 0
- *   ioweir_worker_memory     bytes a worker may have on their way (67108864); as much as it writes in a step, and it never waits for a delegate that keeps up */
+ *   ioweir_worker_memory     bytes a worker may have on their way (67108864); as much as it writes in a step, and it never waits for a delegate that keeps up; with a
+ *                            delegate in its own process it waits for each block that is larger */
 int ioweir_split(MPI_Comm comm, int64_t delegates, MPI_Info info, MPI_Comm* workers, ioweir_service** service);
 
 /* Delegates: returns when all workers have called ioweir_service_end(). */

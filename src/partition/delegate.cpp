@@ -45,10 +45,12 @@ SetText parse_set(const std::string& text) {
     return set;
 }
 
-Delegate::Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes,
-                   std::int64_t longest_message)
+Delegate::Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, Passage* passage,
+                   std::int64_t memory_bytes, std::int64_t longest_message)
     : channels_(channels),
       delegates_(delegates),
+      passage_(passage),
+      memory_(passage != nullptr ? passage->memory() : own_memory_),
       workers_(std::move(workers)),
       most_bytes_(memory_bytes),
       left_(workers_.size(), false),
@@ -56,7 +58,7 @@ Delegate::Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm 
 
 Delegate::Set& Delegate::set_of(std::int64_t number) {
     Set& set = sets_[number];
-    if (set.shares.empty()) set.shares.resize(workers_.size());
+    if (set.shares.empty()) set.shares = std::vector<Share>(workers_.size());
     return set;
 }
 
@@ -79,13 +81,26 @@ void Delegate::serve() {
         if (any)
             patience.reset();
         else
-            patience.wait();
+            rest(patience);
     }
     for (auto& [request, text] : told_) MPI_Wait(&request, MPI_STATUS_IGNORE);
     told_.clear();
 }
 
+void Delegate::rest(Patience& patience) {
+    if (passage_ == nullptr) return patience.wait();
+    // Messages must be looked for; a parcel that there was no memory for waits for a message.
+    const bool is_alone = workers_.size() == 1 && !passage_->next();
+    passage_->wait(is_alone ? std::nullopt : std::optional(std::chrono::microseconds(patience.next_us())));
+}
+
 bool Delegate::take_from(std::size_t worker) {
+    const bool any = worker == 0 && passage_ != nullptr ? take_parcel() : take_message(worker);
+    if (any) go_on();
+    return any;
+}
+
+bool Delegate::take_message(std::size_t worker) {
     int there = 0, bytes = 0;
     MPI_Status status;
     MPI_Iprobe(workers_[worker], MPI_ANY_TAG, channels_.blocks, &there, &status);
@@ -95,12 +110,33 @@ bool Delegate::take_from(std::size_t worker) {
     if (status.MPI_TAG == static_cast<int>(Message::block) && !make_room(bytes)) return false;
     if (status.MPI_TAG == static_cast<int>(Message::first) && !make_room(most_bytes_)) return false;
     // Further bytes of a block are copied to their place, which is there; all other messages are kept.
-    std::vector<char> message;
+    Buffer message;
     if (status.MPI_TAG != static_cast<int>(Message::more)) message = memory_or_none(bytes);
-    char* const to = message.empty() ? sink_.get() : message.data();
+    char* const to = message.empty() ? sink_.get() : message.data.get();
     MPI_Recv(to, bytes, MPI_BYTE, workers_[worker], status.MPI_TAG, channels_.blocks, MPI_STATUS_IGNORE);
     take(worker, to, std::move(message));
-    go_on();
+    return true;
+}
+
+bool Delegate::take_parcel() {
+    const std::optional<Wire> wire = passage_->next();
+    if (!wire) return false;
+    const bool is_block = wire->kind == Message::block;
+    if (is_block && !make_room(wire->bytes)) return false;
+    Passage::Parcel parcel = passage_->take();
+    if (!is_block) {
+        take_word(0, *wire, parcel.text.data());
+    } else {
+        if (parcel.is_lent()) {
+            parcel.block = memory_or_none(wire->bytes);
+            if (!parcel.block.empty()) parcel.copy_into(parcel.block);
+        }
+        if (parcel.block.empty())
+            drop(0, *wire);
+        else
+            keep(0, *wire, Block{wire->field, wire->part, std::move(parcel.block), 0, wire->bytes});
+    }
+    passage_->done();
     return true;
 }
 
@@ -114,7 +150,7 @@ void Delegate::drop(std::size_t worker, const Wire& wire) {
                                  "make ioweir_delegate_memory smaller, or have more delegates"}};
 }
 
-std::vector<char> Delegate::memory_or_none(std::int64_t bytes) {
+Buffer Delegate::memory_or_none(std::int64_t bytes) {
     for (const bool last : {false, true}) {
         try {
             return memory(bytes);
@@ -124,91 +160,71 @@ std::vector<char> Delegate::memory_or_none(std::int64_t bytes) {
         for (auto& [number, set] : sets_) {
             if (set.file || set.failure) write_some(set);
         }
-        forget_spare();
+        memory_.keep(0);
     }
     return {};
 }
 
-void Delegate::forget_spare() {
-    spare_.clear();
-    spare_bytes_ = 0;
+Buffer Delegate::memory(std::int64_t bytes) { return memory_.take(bytes, most_bytes_ - held_bytes_ - bytes); }
+
+void Delegate::give_back(Block& block) {
+    held_bytes_ -= block.memory.bytes;
+    memory_.give_back(std::move(block.memory));
 }
 
-/// Of a block that was written before, if there is one that is not much too large.
-std::vector<char> Delegate::memory(std::int64_t bytes) {
-    const auto wanted = static_cast<std::size_t>(bytes);
-    const auto found = std::find_if(spare_.begin(), spare_.end(), [&](const std::vector<char>& one) {
-        return one.capacity() >= wanted && one.capacity() / 2 <= wanted;
-    });
-    std::vector<char> taken;
-    if (found != spare_.end()) {
-        taken = std::move(*found);
-        spare_.erase(found);
-        spare_bytes_ -= static_cast<std::int64_t>(taken.capacity());
-    } else if (held_bytes_ + spare_bytes_ + bytes > most_bytes_) {
-        forget_spare();
-    }
-    taken.resize(wanted);
-    return taken;
-}
-
-void Delegate::give_back(std::vector<char> bytes) {
-    held_bytes_ -= std::ssize(bytes);
-    spare_bytes_ += static_cast<std::int64_t>(bytes.capacity());
-    spare_.push_back(std::move(bytes));
-}
-
-void Delegate::take(std::size_t worker, const char* data, std::vector<char> message) {
+void Delegate::take(std::size_t worker, const char* data, Buffer message) {
     Wire wire;
     std::memcpy(&wire, data, sizeof wire);
-    const char* const behind = data + wire_bytes;
+    if (wire.kind == Message::block || wire.kind == Message::first)
+        take_block(worker, wire, std::move(message));
+    else if (wire.kind == Message::more)
+        take_more(worker, wire, data + wire_bytes);
+    else
+        take_word(worker, wire, data + wire_bytes);
+}
+
+void Delegate::take_word(std::size_t worker, const Wire& wire, const char* text) {
     if (wire.kind == Message::leave) {
         left_[worker] = true;
         return;
     }
     Set& set = set_of(wire.set);
     Share& share = set.shares[worker];
-    switch (wire.kind) {
-        case Message::begin: {
-            SetText text = parse_set(std::string(behind, static_cast<std::size_t>(wire.bytes)));
-            share.begun = true;
-            share.parts = text.wanted.parts;
-            if (!set.text) set.text = std::move(text);
-            break;
-        }
-        case Message::block:
-        case Message::first:
-            take_block(worker, wire, std::move(message));
-            break;
-        case Message::more: {
-            if (share.drops) break;
-            Block& block = share.blocks_here.back();
-            std::memcpy(block.bytes.data() + wire_bytes + wire.number, behind, static_cast<std::size_t>(wire.bytes));
-            block.there += wire.bytes;
-            break;
-        }
-        case Message::end:
-            share.promised = wire.number;
-            if (wire.code != 0 && !share.failure)
-                share.failure =
-                    Failure{wire.code, parse_lines(std::string(behind, static_cast<std::size_t>(wire.bytes)))};
-            break;
-        default:
-            break;
+    const std::string words(text, static_cast<std::size_t>(wire.bytes));
+    if (wire.kind == Message::begin) {
+        SetText of_set = parse_set(words);
+        share.begun = true;
+        share.parts = of_set.wanted.parts;
+        if (!set.text) set.text = std::move(of_set);
+    } else if (wire.kind == Message::end) {
+        share.promised = wire.number;
+        if (wire.code != 0 && !share.failure) share.failure = Failure{wire.code, parse_lines(words)};
     }
 }
 
-void Delegate::take_block(std::size_t worker, const Wire& wire, std::vector<char> message) {
+void Delegate::take_more(std::size_t worker, const Wire& wire, const char* bytes) {
+    Share& share = set_of(wire.set).shares[worker];
+    if (share.drops) return;
+    Block& block = share.blocks_here.back();
+    std::memcpy(block.memory.data.get() + wire_bytes + wire.number, bytes, static_cast<std::size_t>(wire.bytes));
+    block.there += wire.bytes;
+}
+
+void Delegate::take_block(std::size_t worker, const Wire& wire, Buffer message) {
     if (message.empty()) return drop(worker, wire);
     if (wire.kind == Message::first) {
-        std::vector<char> whole = memory_or_none(wire_bytes + wire.number);
+        Buffer whole = memory_or_none(wire_bytes + wire.number);
         if (whole.empty()) return drop(worker, wire);
-        std::copy(message.begin(), message.end(), whole.begin());
+        std::memcpy(whole.data.get(), message.data.get(), static_cast<std::size_t>(message.bytes));
         message = std::move(whole);
     }
+    keep(worker, wire, Block{wire.field, wire.part, std::move(message), wire_bytes, wire_bytes + wire.bytes});
+}
+
+void Delegate::keep(std::size_t worker, const Wire& wire, Block block) {
     Share& share = set_of(wire.set).shares[worker];
-    Block block{wire.field, wire.part, std::move(message), wire_bytes + wire.bytes};
-    held_bytes_ += std::ssize(block.bytes);
+    held_bytes_ += block.memory.bytes;
+    memory_.keep(most_bytes_ - held_bytes_);
     share.blocks_here.push_back(std::move(block));
     share.drops = false;
     ++share.blocks;
@@ -269,8 +285,7 @@ namespace {
 
 std::vector<MemoryPiece> pieces_of(const auto& blocks) {
     std::vector<MemoryPiece> pieces;
-    for (const auto& block : blocks)
-        pieces.push_back({block.bytes.data() + wire_bytes, std::ssize(block.bytes) - wire_bytes});
+    for (const auto& block : blocks) pieces.push_back(block.piece());
     return pieces;
 }
 
@@ -289,7 +304,7 @@ void Delegate::write_some(Set& set) {
             set.file->place(blocks[i].field, blocks[i].part, at);
         set.file->move(pieces, offset, true);
     }
-    for (Block& block : blocks) give_back(std::move(block.bytes));
+    for (Block& block : blocks) give_back(block);
 }
 
 void Delegate::finish(std::int64_t number) {
@@ -307,7 +322,7 @@ void Delegate::finish(std::int64_t number) {
         set.file->move(pieces, offset);
         failure = set.file->close();
     }
-    for (Block& block : blocks) give_back(std::move(block.bytes));
+    for (Block& block : blocks) give_back(block);
     sets_.erase(number);
     tell(number, failure);
 }
@@ -320,11 +335,12 @@ void Delegate::tell(std::int64_t number, const std::optional<Failure>& failure) 
     wire.code = failure ? failure->code : 0;
     wire.set = number;
     wire.bytes = std::ssize(text);
-    for (const int worker : workers_) {
+    if (passage_ != nullptr) passage_->tell(failure);
+    for (std::size_t i = passage_ != nullptr ? 1 : 0; i < workers_.size(); ++i) {
         auto message = std::make_unique<std::string>(reinterpret_cast<const char*>(&wire), sizeof wire);
         *message += text;
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Isend(message->data(), static_cast<int>(message->size()), MPI_BYTE, worker,
+        MPI_Isend(message->data(), static_cast<int>(message->size()), MPI_BYTE, workers_[i],
                   static_cast<int>(Message::result), channels_.results, &request);
         told_.emplace_back(request, std::move(message));
     }

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "partition/block_memory.hpp"
 #include "partition/hand_over.hpp"
+#include "partition/passage.hpp"
 #include "partition/set_file.hpp"
 #include "partition/wire.hpp"
 
@@ -27,18 +29,21 @@ struct SetText {
 
 class Delegate {
 public:
-    /// `workers`: ranks of this one's; `delegates`: all delegates. Communicators must outlive this. `memory_bytes`: for blocks, at most. `longest_message`: of any worker.
-    Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, std::int64_t memory_bytes,
-             std::int64_t longest_message);
+    /// `workers`: ranks of this one's; `delegates`: all delegates; `passage`: to the first worker, if that is of this
+    /// process. All must outlive this. `memory_bytes`: for blocks, at most. `longest_message`: of any worker.
+    Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, Passage* passage,
+             std::int64_t memory_bytes, std::int64_t longest_message);
     /// Until all workers have left. Collective over the delegates.
     void serve();
 
 private:
     struct Block {
         std::int64_t field = 0, part = 0;  ///< part: of this delegate
-        std::vector<char> bytes;           ///< behind a Wire
-        std::int64_t there = 0;            ///< of them, the Wire counted
-        [[nodiscard]] bool is_whole() const { return there == std::ssize(bytes); }
+        Buffer memory;
+        std::int64_t begin = 0;  ///< where it begins there: behind a Wire, if it came in a message
+        std::int64_t there = 0;  ///< of memory.bytes
+        [[nodiscard]] bool is_whole() const { return there == memory.bytes; }
+        [[nodiscard]] MemoryPiece piece() const { return {memory.data.get() + begin, memory.bytes - begin}; }
     };
     /// One set of one worker.
     struct Share {
@@ -58,11 +63,19 @@ private:
         std::int64_t regions = 0;        ///< written before the end
     };
 
-    /// One message, if there is one that there is memory for.
+    /// What one worker has, if there is something that there is memory for.
     [[nodiscard]] bool take_from(std::size_t worker);
+    [[nodiscard]] bool take_message(std::size_t worker);
+    [[nodiscard]] bool take_parcel();
+    /// Nothing of the workers' is taken meanwhile.
+    void rest(Patience& patience);
     /// `message`: that owns `data`, or empty, where it lies in sink_.
-    void take(std::size_t worker, const char* data, std::vector<char> message);
-    void take_block(std::size_t worker, const Wire& wire, std::vector<char> message);
+    void take(std::size_t worker, const char* data, Buffer message);
+    /// All but blocks. `text`: behind the Wire.
+    void take_word(std::size_t worker, const Wire& wire, const char* text);
+    void take_block(std::size_t worker, const Wire& wire, Buffer message);
+    void take_more(std::size_t worker, const Wire& wire, const char* bytes);
+    void keep(std::size_t worker, const Wire& wire, Block block);
     /// A block that there is no memory for: its set fails, and its worker goes on.
     void drop(std::size_t worker, const Wire& wire);
     /// Writes what it can, so that `bytes` more fit. False: they do not, and nothing can be written yet.
@@ -77,22 +90,22 @@ private:
     void write_some(Set& set);
     void finish(std::int64_t number);
     void tell(std::int64_t number, const std::optional<Failure>& failure);
-    [[nodiscard]] std::vector<char> memory(std::int64_t bytes);
+    [[nodiscard]] Buffer memory(std::int64_t bytes);
     /// The same, or nothing where the system has no more, though everything that can be written was.
-    [[nodiscard]] std::vector<char> memory_or_none(std::int64_t bytes);
-    void forget_spare();
+    [[nodiscard]] Buffer memory_or_none(std::int64_t bytes);
     /// Of a block that is written: for the next one of about its size.
-    void give_back(std::vector<char> bytes);
+    void give_back(Block& block);
 
     Channels channels_;
     MPI_Comm delegates_;
+    Passage* const passage_;
+    BlockMemory own_memory_;
+    BlockMemory& memory_;  ///< also the passage's
     std::vector<int> workers_;
     std::int64_t most_bytes_, held_bytes_ = 0;
     std::vector<bool> left_;
     std::map<std::int64_t, Set> sets_;
-    std::int64_t next_ = 0;                 ///< the set that is created or finished next
-    std::vector<std::vector<char>> spare_;  ///< memory of blocks that are written, whose pages are there already
-    std::int64_t spare_bytes_ = 0;
+    std::int64_t next_ = 0;         ///< the set that is created or finished next
     std::unique_ptr<char[]> sink_;  ///< as long as the longest message: what is not kept is taken into it
     std::vector<std::pair<MPI_Request, std::unique_ptr<std::string>>> told_;
 };

@@ -16,18 +16,22 @@ constexpr std::int64_t least_room = 1024;
 
 }  // namespace
 
-void Patience::wait() {
+int Patience::next_us() {
     constexpr int most_us = 1000;
-    if (us_ == 0) {
-        ::sched_yield();
-    } else {
-        const timespec time{0, us_ * 1000};
-        ::nanosleep(&time, nullptr);
-    }
-    us_ = std::min(most_us, us_ * 2 + 1);
+    return std::exchange(us_, std::min(most_us, us_ * 2 + 1));
 }
 
-HandOver::HandOver(const Channels& channels, int delegate, std::int64_t room)
+void Patience::wait() {
+    const int us = next_us();
+    if (us == 0) {
+        ::sched_yield();
+    } else {
+        const timespec time{0, us * 1000};
+        ::nanosleep(&time, nullptr);
+    }
+}
+
+HandOverBySending::HandOverBySending(const Channels& channels, int delegate, std::int64_t room)
     : channels_(channels),
       delegate_(delegate),
       room_(std::max(room, least_room)),
@@ -36,13 +40,13 @@ HandOver::HandOver(const Channels& channels, int delegate, std::int64_t room)
     std::memset(memory_.get(), 0, static_cast<std::size_t>(room_));
 }
 
-HandOver::~HandOver() { drain(); }
+HandOverBySending::~HandOverBySending() { drain(); }
 
-void HandOver::drain() {
+void HandOverBySending::drain() {
     while (!sent_.empty()) collect(true);
 }
 
-void HandOver::collect(bool waits) {
+void HandOverBySending::collect(bool waits) {
     Patience patience;
     while (!sent_.empty()) {
         int done = 0;
@@ -59,7 +63,7 @@ void HandOver::collect(bool waits) {
     if (sent_.empty()) head_ = tail_ = 0;
 }
 
-char* HandOver::take(std::int64_t bytes) {
+char* HandOverBySending::take(std::int64_t bytes) {
     for (;;) {
         // One byte stays free, so that head_ == tail_ means that nothing is on its way.
         if (head_ >= tail_) {
@@ -76,7 +80,7 @@ char* HandOver::take(std::int64_t bytes) {
     return memory_.get() + std::exchange(head_, head_ + bytes);
 }
 
-void HandOver::post(char* from, const Wire& wire) {
+void HandOverBySending::post(char* from, const Wire& wire) {
     std::memcpy(from, &wire, sizeof wire);
     // Synchronous: it ends when the delegate takes it. Else small messages would pile up in the delegate's MPI library, beyond any bound.
     Sent sent;
@@ -86,13 +90,13 @@ void HandOver::post(char* from, const Wire& wire) {
     sent_.push_back(sent);
 }
 
-std::int64_t HandOver::most_bytes() const { return room_ - header_bytes - 1; }
+std::int64_t HandOverBySending::most_bytes() const { return room_ - header_bytes - 1; }
 
-std::int64_t HandOver::longest_message(std::int64_t room) {
+std::int64_t HandOverBySending::longest_message(std::int64_t room) {
     return std::min(std::max(room, least_room), most_message + header_bytes);
 }
 
-void HandOver::send(Wire wire, const void* data, std::int64_t bytes) {
+void HandOverBySending::send(Wire wire, const void* data, std::int64_t bytes) {
     collect(false);
     wire.bytes = bytes;
     char* const place = take(header_bytes + bytes);
@@ -100,7 +104,7 @@ void HandOver::send(Wire wire, const void* data, std::int64_t bytes) {
     post(place, wire);
 }
 
-void HandOver::send_block(Wire wire, const std::string& header, const void* items, std::int64_t bytes) {
+void HandOverBySending::send_block(Wire wire, const std::string& header, const void* items, std::int64_t bytes) {
     collect(false);
     const std::int64_t all = std::ssize(header) + bytes;
     const std::int64_t most = std::min(most_message, room_ / 2 - header_bytes);
@@ -126,7 +130,7 @@ void HandOver::send_block(Wire wire, const std::string& header, const void* item
     }
 }
 
-void HandOver::take_result() {
+void HandOverBySending::take_result() {
     MPI_Status status;
     MPI_Probe(delegate_, static_cast<int>(Message::result), channels_.results, &status);
     int bytes = 0;
@@ -140,7 +144,7 @@ void HandOver::take_result() {
     if (wire.code != 0 && !failure_) failure_ = Failure{wire.code, parse_lines(message.substr(sizeof wire))};
 }
 
-std::optional<Failure> HandOver::results(std::int64_t sets) {
+std::optional<Failure> HandOverBySending::results(std::int64_t sets) {
     Patience patience;
     for (;;) {
         int there = 0;

@@ -57,8 +57,9 @@ constexpr Named<bool> truths[] = {{"true", true}, {"false", false}};
 constexpr std::string_view keys[] = {"ioweir_layout",      "ioweir_block",   "ioweir_buffer", "ioweir_write",
                                      "ioweir_directories", "ioweir_replace", "ioweir_durable"};
 constexpr Named<bool> hosts[] = {{"ranks", false}, {"threads", true}};
-constexpr std::string_view service_keys[] = {"ioweir_delegates", "ioweir_delegate_memory", "ioweir_worker_memory",
-                                             "ioweir_set_bytes"};
+constexpr Named<bool> processors[] = {{"any", true}, {"own", false}};
+constexpr std::string_view service_keys[] = {"ioweir_delegates", "ioweir_delegate_processors", "ioweir_delegate_memory",
+                                             "ioweir_worker_memory", "ioweir_set_bytes"};
 
 std::optional<Failure> unknown(const std::string& key, std::span<const std::string_view> known) {
     return Failure{IOWEIR_ERR_ARGUMENT, {"an unknown key in MPI_Info", key, name_remedy(key, known)}};
@@ -77,6 +78,7 @@ std::optional<Failure> take_key(const std::string& key, const std::string& text,
 
 std::optional<Failure> take_key(const std::string& key, const std::string& text, ServiceOptions& options) {
     if (key == "ioweir_delegates") return take(key, text, hosts, options.threads);
+    if (key == "ioweir_delegate_processors") return take(key, text, processors, options.anywhere);
     if (key == "ioweir_delegate_memory") return take_bytes(key, text, options.delegate_bytes);
     if (key == "ioweir_worker_memory") return take_bytes(key, text, options.worker_bytes);
     if (key == "ioweir_set_bytes") return take_bytes(key, text, options.set_bytes);

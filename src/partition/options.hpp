@@ -33,7 +33,8 @@ struct Options {
 };
 
 struct ServiceOptions {
-    bool threads = false;                                   ///< delegates are threads of ranks that work, too
+    bool threads = false;  ///< delegates are threads of ranks that work, too
+    bool anywhere = true;  ///< such threads run on any processor, not only on their rank's
     std::int64_t delegate_bytes = std::int64_t{128} << 20;  ///< of memory for blocks
     std::int64_t worker_bytes = std::int64_t{64} << 20;     ///< that may be on their way
     std::int64_t set_bytes = 0;                             ///< of all workers in a set; 0: not said

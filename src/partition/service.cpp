@@ -1,5 +1,7 @@
 #include "partition/service.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -11,6 +13,16 @@
 
 namespace ioweir::partition {
 namespace {
+
+/// This thread works when the program's do not need the processor. What the system refuses of it stays as it was.
+void stand_back(bool anywhere) {
+    const sched_param none{};
+    (void)::sched_setscheduler(0, SCHED_BATCH, &none);  // it takes no processor from a running thread when it wakes up
+    if (!anywhere) return;
+    constexpr std::size_t most_processors = 8192;
+    const std::vector<unsigned char> all(most_processors / 8, 0xff);  // the system leaves out those that are not ours
+    (void)::sched_setaffinity(0, all.size(), reinterpret_cast<const cpu_set_t*>(all.data()));
+}
 
 /// Collective: of each rank the lowest one on its node.
 std::vector<int> nodes_of(MPI_Comm comm) {
@@ -101,8 +113,16 @@ Service::Service(const Channels& channels, Roles roles, ServiceOptions options)
     MPI_Comm_split(channels_.blocks, serves ? 0 : MPI_UNDEFINED, static_cast<int>(place), &delegates_);
     MPI_Comm_split(channels_.blocks, is_delegate_ ? MPI_UNDEFINED : 0, static_cast<int>(place), &workers_);
     if (serves) served_.assign(group.begin() + (is_delegate_ ? 1 : 0), group.end());
-    if (!is_delegate_) hand_over_ = std::make_unique<HandOver>(channels_, group.front(), options_.worker_bytes);
-    if (serves && options_.threads) thread_ = std::thread([this] { serve(); });
+    if (serves && options_.threads) {
+        passage_ = std::make_unique<Passage>(options_.worker_bytes, channels_.results);
+        hand_over_ = std::make_unique<HandOverInProcess>(*passage_);
+        thread_ = std::thread([this] {
+            stand_back(options_.anywhere);
+            serve();
+        });
+    } else if (!is_delegate_) {
+        hand_over_ = std::make_unique<HandOverBySending>(channels_, group.front(), options_.worker_bytes);
+    }
 }
 
 Service::~Service() {
@@ -114,8 +134,8 @@ Service::~Service() {
 }
 
 void Service::serve() {
-    Delegate delegate(channels_, served_, delegates_, options_.delegate_bytes,
-                      HandOver::longest_message(options_.worker_bytes));
+    Delegate delegate(channels_, served_, delegates_, passage_.get(), options_.delegate_bytes,
+                      HandOverBySending::longest_message(options_.worker_bytes));
     delegate.serve();
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "partition/hand_over.hpp"
+#include "partition/passage.hpp"
 #include "partition/set_file.hpp"
 
 namespace ioweir::partition {
@@ -64,6 +65,7 @@ private:
     std::vector<int> served_;             ///< on delegates and ranks with one: ranks of workers
     MPI_Comm workers_ = MPI_COMM_NULL;    ///< on workers: all of them in the order of their delegates
     MPI_Comm delegates_ = MPI_COMM_NULL;  ///< where `served_` is: all such ranks
+    std::unique_ptr<Passage> passage_;    ///< to this rank's own thread, if that is its delegate
     std::unique_ptr<HandOver> hand_over_;
     std::thread thread_;
     bool gone_ = false;

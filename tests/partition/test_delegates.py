@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -175,6 +177,31 @@ def test_a_service_is_not_ended_while_a_set_is_open(program: Program, base: str,
     assert out.count(f"end: {ARGUMENT}: ioweir: a service whose set is open; close or abandon it first") == workers, out
     assert "is gone" not in out
     assert [path.name for path in Path(base).parent.iterdir()] == [f"{Path(base).name}-dat.1.d"]
+
+
+@pytest.mark.parametrize(("room", "memory"), [(1100, 8192), (2600, 4096), (1 << 20, 4096), (1 << 20, 1 << 20)])
+def test_a_rank_alone_hands_over_to_its_thread(program: Program, base: str, room: int, memory: int) -> None:
+    """Of blocks of 1,024 to 1,568 bytes: none fits into what may be on its way, one or two do, all do."""
+    words = [f"ioweir_worker_memory={room}", f"ioweir_delegate_memory={memory}", "ioweir_block=512"]
+    program(1, "hand", base, 1, 5, 1, "7", 1, *words, THREADS, env=MULTIPLE)
+    for step in range(1, 6):
+        THREADS_HOST.check(base, step, 1, 1, 1, "7")
+    assert left_over(base) == []
+
+
+@pytest.mark.parametrize("processors", ["any", "own"])
+def test_a_thread_leaves_its_rank_the_processor(program: Program, base: str, processors: str) -> None:
+    """A rank that is bound to one processor, as launchers do: its delegate runs wherever the job may, or there."""
+    allowed = os.sched_getaffinity(0)
+    command = program.mpi.launch(
+        1, "taskset", "-c", str(min(allowed)), program.path, "hand", base, "1", "1", "1", "2", "1", THREADS,
+        f"ioweir_delegate_processors={processors}",
+    )  # fmt: skip
+    out = tracing.run(command, env={**MULTIPLE, "IOWEIR_TEST_PROCESSORS": "say"}).expect().out
+    assert "rank 0 begins on 1 processors" in out
+    said = re.findall(r"rank 0 writes on (\d+) processors", out)
+    assert said == [str(len(allowed) if processors == "any" else 1)]
+    THREADS_HOST.check(base, 1, 1, 1, 1, "2")
 
 
 def test_threads_need_an_mpi_that_allows_them(program: Program, base: str) -> None:

@@ -182,7 +182,7 @@ static int hand_over(const char* base, int64_t first, int64_t last, int64_t file
         char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
         int there;
         MPI_Info_get_nthkey(info, i, key);
-        if (strstr(key, "_memory") == NULL && strcmp(key, "ioweir_delegates") != 0 &&
+        if (strstr(key, "_memory") == NULL && strstr(key, "ioweir_delegate") == NULL &&
             strcmp(key, "ioweir_set_bytes") != 0)
             continue;
         MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &there);

@@ -3,6 +3,7 @@
  *
  *   IOWEIR_TEST_CALLS=count     at its end each rank prints "rank R made N storage calls"
  *   IOWEIR_TEST_KILL_CALL=R.N   rank R dies before its Nth such call, from 1
+ *   IOWEIR_TEST_PROCESSORS=say  each rank prints "rank R begins on N processors" and, once, "rank R writes on N processors" of the thread that does
  *   IOWEIR_TEST_FULL_CALL=R.N   the first write of rank R from its Nth such call on finds no room (ENOSPC)
  *   IOWEIR_TEST_NO_MEMORY=R.N   rank R: from the Nth on, ioweir.h's library gets none of the memory that it asks for, where that is as much as a message of a block
  *
@@ -11,6 +12,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,11 +56,24 @@ static void count_name(const char* path) {
     if (named(path)) count();
 }
 
+/* How many processors this thread may use. */
+static void say_processors(const char* what) {
+    char line[64];
+    cpu_set_t processors;
+    if (getenv("IOWEIR_TEST_PROCESSORS") == NULL) return;
+    sched_getaffinity(0, sizeof processors, &processors);
+    snprintf(line, sizeof line, "rank %d %s on %d processors\n", this_rank(), what, CPU_COUNT(&processors));
+    if (syscall(SYS_write, 1, line, strlen(line)) < 0) _exit(1);
+}
+
+__attribute__((constructor)) static void say_beginning(void) { say_processors("begins"); }
+
 /* Whether a write that is counted finds no room. */
 static int is_full(int descriptor) {
-    static int was_full;
+    static int was_full, was_said;
     int number, from;
     if (!counted(descriptor)) return 0;
+    if (!__atomic_exchange_n(&was_said, 1, __ATOMIC_RELAXED)) say_processors("writes");
     number = count();
     from = call_of("IOWEIR_TEST_FULL_CALL");
     if (from == 0 || number < from || __atomic_exchange_n(&was_full, 1, __ATOMIC_RELAXED)) return 0;

@@ -1,12 +1,12 @@
 # ioweir_room(NAME SOURCES ... [DEPENDS ...]): a static library for one room; headers are included from src/ as
-# "room/file.hpp".
+# "room/file.hpp". It is compiled where something that is built needs it: the package needs fewer rooms by themselves than the tests.
 # ioweir_unit_test(NAME SOURCES ... [DEPENDS ...]): a GoogleTest program that lies beside the code it tests.
 include_guard()
 
 function(ioweir_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   if(ARG_SOURCES)
-    add_library(${name} STATIC ${ARG_SOURCES})
+    add_library(${name} STATIC EXCLUDE_FROM_ALL ${ARG_SOURCES})
     set(scope PUBLIC)
   else()
     add_library(${name} INTERFACE)

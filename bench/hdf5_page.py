@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import bars
 import hdf5_runs
 import run
@@ -9,6 +11,10 @@ from hdf5_runs import Figures, Ladder, Requests, Runs
 from ioweir.units import rate
 
 SHARE = 0.9
+LEAST_RATIO = 0.97
+"""What counts as not slower (docs/explanation/design.md, section 6)."""
+SEVERAL_FILES = ("subfiles", "logs")
+"""How the titles of plans end that write several files."""
 
 
 INTRODUCTION = f"""\
@@ -50,7 +56,7 @@ def ladder_lines(ladder: Ladder) -> list[str]:
         *(
             f"| {row.title} | {row.most:.1f} | {row.median:.1f} | {share(row, ladder.ceiling)} | "
             f"{requests_text(row.requests)} |"
-            for row in [*ladder.steps, ladder.ceiling]
+            for row in [*ladder.steps, *([ladder.by_hand] if ladder.by_hand.written else []), ladder.ceiling]
         ),
         "",
     ]
@@ -109,23 +115,39 @@ def sieving_lines(runs: Runs) -> list[str]:
 
 def btio_lines(runs: Runs) -> list[str]:
     """A row for each library, class and number of ranks."""
-    titles = [title for title, _, _ in hdf5_runs.BTIO_WAYS]
-    return [
+    titles = hdf5_runs.BTIO_COLUMNS
+    lines = [
         "## BTIO",
         "",
-        f"In memory, medians in MiB/s and writes of all ranks; {hdf5_runs.processors()} processors, and MPICH's ranks "
-        "spin where there are more of them.",
+        f"In memory, medians in MiB/s, written / read back (writes of all ranks); {hdf5_runs.processors()} processors, "
+        "and MPICH's ranks spin where there are more of them. The share is a plan's, of the best without one.",
         "",
-        "| run | " + " | ".join(titles) + " |",
-        "|---|" + "---|" * len(titles),
-        *(
-            f"| {name} | "
-            + " | ".join(f"{row.median:.0f} ({row.requests.large + row.requests.small:,})" for row in rows)
-            + " |"
-            for name, rows in runs.btio.items()
-        ),
-        "",
-    ]  # fmt: skip
+        "| run | " + " | ".join(titles) + " | share, collective | share, independent |",
+        "|---|" + "---|" * (len(titles) + 2),
+    ]
+    for name, rows in runs.btio.items():
+        found = {row.title: row for row in rows}
+        cells = [btio_cell(found.get(title)) for title in titles]
+        shares = ["/".join(f"{value:.2f}" for value in btio_shares(rows, way)) for way in hdf5_runs.BTIO_WAYS]
+        lines.append(f"| {name} | {' | '.join([*cells, *shares])} |")
+    return [*lines, ""]
+
+
+def btio_cell(row: Figures | None) -> str:
+    """Of a table; the MPI library may not have that way."""
+    if row is None:
+        return "-"
+    return f"{row.median:.0f} / {row.median_read:.0f} ({row.requests.large + row.requests.small:,})"
+
+
+def btio_shares(rows: Sequence[Figures], way: str) -> tuple[float, float]:
+    """Writing and reading with a plan, of the best that the MPI library's own ways have."""
+    planned = next(row for row in rows if row.title == f"{way}, a plan")
+    others = [row for row in rows if row.title.startswith(way) and row is not planned]
+    return (
+        planned.median / max(row.median for row in others),
+        planned.median_read / max(row.median_read for row in others),
+    )
 
 
 def missed_bars(runs: Runs) -> list[str]:
@@ -138,14 +160,32 @@ def missed_bars(runs: Runs) -> list[str]:
                 f"{ladder.application} on the lab: {best / ladder.ceiling.median:.2f} of a file for each process, "
                 f"not {SHARE}"
             )
+    for ladder in runs.in_memory:
+        missed += missed_in_memory(ladder)
     for ladder in [*runs.on_lab, *runs.in_memory]:
         first, last = ladder.steps[0].requests, ladder.steps[2].requests
         if ladder.application.startswith("GCRM") and last.small >= first.small:
             missed.append(f"{ladder.application}, {ladder.place}: {last.small} small writes, {first.small} before")
     for name, rows in runs.btio.items():
-        for plain, planned in ((rows[0], rows[2]), (rows[1], rows[3])):
-            if planned.median < plain.median:
-                missed.append(f"BTIO, {name}, {plain.title}: {planned.median:.0f} MiB/s, {plain.median:.0f} without")
+        for way in hdf5_runs.BTIO_WAYS:
+            for doing, of_best in zip(("written", "read"), btio_shares(rows, way), strict=True):
+                if of_best < LEAST_RATIO:
+                    missed.append(f"BTIO, {name}, {way}, {doing}: {of_best:.2f} of the best without a plan")
+    return missed
+
+
+def missed_in_memory(ladder: Ladder) -> list[str]:
+    """The design's bars (section 6): one file against one by hand, several files against a file for each process."""
+    planned = [row for row in ladder.steps if "with a plan" in row.title]
+    several = [row for row in planned if row.title.endswith(SEVERAL_FILES)]
+    missed = []
+    for rows, of, what in (
+        ([row for row in planned if row not in several], ladder.by_hand, "one file by hand"),
+        (several, ladder.ceiling, "a file for each process"),
+    ):
+        best = max((row.median for row in rows), default=0.0)
+        if rows and of.written and best < SHARE * of.median:
+            missed.append(f"{ladder.application}, {ladder.place}: {best / of.median:.2f} of {what}, not {SHARE}")
     return missed
 
 

@@ -45,6 +45,8 @@ class Step:
     """Of the lab's plan."""
     log: bool = False
     """Each rank to a log of its own."""
+    subfiles: bool = False
+    """In memory, too, where other steps have one shared file."""
     hints: tuple[str, ...] = ()
     """For MPI-IO; in memory the MPI library does with them what the rule says, which the lab needs for its stripes."""
 
@@ -92,6 +94,7 @@ def gcrm_steps(stripe: str) -> tuple[Step, ...]:
             adapted(stripe, 'chunks = "learn"\nistore_k = "auto"'),
             stripe,
         ),
+        Step("the baseline with a plan: subfiles", ("transfer=independent",), EVERYONE, stripe, subfiles=True),
         Step("the baseline with a plan: logs", ("transfer=independent",), EVERYONE, log=True),
     )
 
@@ -111,6 +114,7 @@ def collective_steps(targets: int) -> tuple[Step, ...]:
         Step("stripes of 16 MiB", (), f'{aggregators}\ndomains = "cyclic"', "16 MiB"),
         Step("the baseline with a plan: `auto`", (), AUTO, "4 MiB"),
         Step("the baseline with a plan: `auto`, `hdf5`", (), adapted("4 MiB", 'transfer = "auto"'), "4 MiB"),
+        Step("the baseline with a plan: subfiles", (), AUTO, "4 MiB", subfiles=True),
         Step("the baseline with a plan: logs", (), EVERYONE, log=True),
     )
 
@@ -156,6 +160,7 @@ class Figures:
     written: list[float] = field(default_factory=list)
     """MiB/s, each repetition."""
     requests: Requests = field(default_factory=Requests)
+    read: list[float] = field(default_factory=list)
 
     @property
     def most(self) -> float:
@@ -167,6 +172,11 @@ class Figures:
         """Of the repetitions."""
         return statistics.median(self.written) if self.written else 0.0
 
+    @property
+    def median_read(self) -> float:
+        """Of the repetitions in which reading was timed, too."""
+        return statistics.median(self.read) if self.read else 0.0
+
 
 @dataclass
 class Ladder:
@@ -177,6 +187,8 @@ class Ladder:
     mib: float = 0.0
     steps: list[Figures] = field(default_factory=list)
     ceiling: Figures = field(default_factory=lambda: Figures("a file for each process, uniform writes"))
+    by_hand: Figures = field(default_factory=lambda: Figures("by hand: the same pieces by `pwrite`, one file"))
+    """In memory alone: no file system of the lab stripes a file over its targets."""
 
 
 @dataclass
@@ -232,6 +244,8 @@ def rule_of(step: Step, directories: Sequence[Path]) -> str | None:
     if step.log:
         return f'{rule}mapping = "log"\nvisibility = "sync"\n{targets}{step.rule}\n'
     stripe = f'size = "{step.stripe}"'
+    if step.subfiles and not directories:
+        return f'{rule}mapping = "subfiles:{TARGETS_OF_PLAN}"\nstripe = {{ {stripe} }}\n{step.rule}\n'
     if directories:
         mapping = f'mapping = "subfiles:{len(directories)}"'
         return f"{rule}{mapping}\n{targets}stripe = {{ {stripe} }}\n{step.rule or EVERYONE}\n"
@@ -276,8 +290,10 @@ def climb(
     files = [place]
     ranks = RANKS if made else RANKS_IN_MEMORY
     sync = ["--sync", "1" if made else "0"]
+    # On targets of a lab every step has subfiles.
+    steps = [step for step in application.steps if not (made and step.subfiles)]
     for repetition in range(repeats):
-        for number, step in enumerate(application.steps):
+        for number, step in enumerate(steps):
             rule = rule_of(step, targets)
             line, requests = run_step(
                 scratch, place, files, kind, ranks, kernel,
@@ -295,6 +311,11 @@ def climb(
         )  # fmt: skip
         ladder.ceiling.written.append(line["write_mib_per_s"])
         ladder.ceiling.requests = requests
+        if not made:
+            line, ladder.by_hand.requests = run_step(
+                scratch, place, files, kind, ranks, kernel, ["--mode", "posix:shared.h5", *sync], None,
+            )  # fmt: skip
+            ladder.by_hand.written.append(line["write_mib_per_s"])
     return ladder
 
 
@@ -330,12 +351,13 @@ def sieve(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
             runs.sieving[f"{name}, {memory} memory"] = rows
 
 
-BTIO_WAYS = (
-    ("collective", "mpiio", None),
-    ("independent", "independent", None),
-    ("collective, with a plan", "mpiio", AUTO),
-    ("independent, with a plan", "independent", EVERYONE),
-)
+BTIO_WAYS = {"collective": ("mpiio", AUTO), "independent": ("independent", EVERYONE)}
+"""How the program calls MPI-IO: the runner's mode, and the plan's writers."""
+BTIO_IO = {
+    "mpich": {"ROMIO": {}},
+    "openmpi": {"ROMIO": {"OMPI_MCA_io": "romio321"}, "OMPIO": {"OMPI_MCA_io": "ompio"}},
+}
+BTIO_COLUMNS = tuple(f"{way}, {by}" for way in BTIO_WAYS for by in ("ROMIO", "OMPIO", "a plan"))
 
 
 def bt(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
@@ -346,16 +368,28 @@ def bt(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
             continue
         for name, writes in classes:
             for ranks in (1, 4) if quick else (1, 4, 9, 16):
-                rows = [Figures(title) for title, _, _ in BTIO_WAYS]
-                for _ in range(repeats):
-                    for row, (_, mode, rule) in zip(rows, BTIO_WAYS, strict=True):
-                        line, row.requests = run_step(
-                            scratch, scratch, [scratch / "btio.data"], kind, ranks,
-                            ("btio", f"class={name}", f"writes={writes}"), ["--mode", f"{mode}:btio.data"],
-                            f'[[file]]\nmatch = "*/btio.data"\nmapping = "shared"\n{rule}\n' if rule else None,
-                        )  # fmt: skip
-                        row.written.append(line["write_mib_per_s"])
-                runs.btio[f"{launch.KIND_TITLES[kind]}, class {name}, {ranks} ranks"] = rows
+                kernel = ("btio", f"class={name}", f"writes={writes}")
+                print(f"   {launch.KIND_TITLES[kind]}, class {name}, {ranks} ranks", flush=True)
+                runs.btio[f"{launch.KIND_TITLES[kind]}, class {name}, {ranks} ranks"] = list(
+                    bt_rows(scratch, kind, ranks, kernel, repeats).values()
+                )
+
+
+def bt_rows(scratch: Path, kind: str, ranks: int, kernel: Sequence[str], repeats: int) -> dict[str, Figures]:
+    """All ways of one MPI library, in turn; by their titles in BTIO_COLUMNS."""
+    rows: dict[str, Figures] = {}
+    for _ in range(repeats):
+        for way, (mode, writers) in BTIO_WAYS.items():
+            rule = f'[[file]]\nmatch = "*/btio.data"\nmapping = "shared"\n{writers}\n'
+            for by, environment in {**BTIO_IO[kind], "a plan": {}}.items():
+                row = rows.setdefault(f"{way}, {by}", Figures(f"{way}, {by}"))
+                line, row.requests = run_step(
+                    scratch, scratch, [scratch / "btio.data"], kind, ranks, kernel, ["--mode", f"{mode}:btio.data"],
+                    rule if by == "a plan" else None, environment,
+                )  # fmt: skip
+                row.written.append(line["write_mib_per_s"])
+                row.read.append(line["read_mib_per_s"])
+    return rows
 
 
 def measure(

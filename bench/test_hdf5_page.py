@@ -7,7 +7,7 @@ from pathlib import Path
 
 import hdf5_page
 import hdf5_runs
-from hdf5_runs import BTIO_WAYS, SIEVING, Figures, Ladder, Requests, Runs
+from hdf5_runs import SIEVING, Figures, Ladder, Requests, Runs
 
 MIB = 1 << 20
 
@@ -27,10 +27,11 @@ def figures(last: float = 38.0, small: tuple[int, int, int] = (100, 60, 4), plan
     runs.sieving = {
         "MPICH, guarded memory": [Figures(title, [20.0 * (n + 1)]) for n, (title, *_) in enumerate(SIEVING)]
     }
-    speeds = (80.0, 70.0, planned, 95.0)
+    speeds = {"collective, ROMIO": 80.0, "collective, a plan": planned, "independent, ROMIO": 70.0,
+              "independent, OMPIO": 94.0, "independent, a plan": 95.0}  # fmt: skip
     runs.btio = {
-        "MPICH, class A, 4 ranks": [
-            Figures(title, [speed], Requests(large=8)) for (title, *_), speed in zip(BTIO_WAYS, speeds, strict=True)
+        "Open MPI, class A, 4 ranks": [
+            Figures(title, [speed], Requests(large=8), [100.0]) for title, speed in speeds.items()
         ]
     }
     return runs
@@ -42,8 +43,21 @@ def test_bars_that_are_met_and_missed() -> None:
         "GCRM, cells on the lab: 0.88 of a file for each process, not 0.9"
     ]
     assert hdf5_page.missed_bars(figures(small=(100, 60, 100))) == ["GCRM, cells, lab: 100 small writes, 100 before"]
-    assert hdf5_page.missed_bars(figures(planned=79.0)) == [
-        "BTIO, MPICH, class A, 4 ranks, collective: 79 MiB/s, 80 without"
+    assert hdf5_page.missed_bars(figures(planned=60.0)) == [
+        "BTIO, Open MPI, class A, 4 ranks, collective, written: 0.75 of the best without a plan"
+    ]
+
+
+def test_bars_in_memory_are_of_one_file_and_of_several() -> None:
+    made = Ladder("Chombo", "MPICH", 26.0, [Figures(f"the baseline with a plan: {name}", [speed])
+                                            for name, speed in (("`auto`", 44.0), ("`auto`, `hdf5`", 46.0),
+                                                                ("subfiles", 70.0), ("logs", 85.0))])  # fmt: skip
+    made.by_hand.written, made.ceiling.written = [50.0], [90.0]
+    assert hdf5_page.missed_in_memory(made) == []
+    made.by_hand.written, made.ceiling.written = [60.0], [100.0]
+    assert hdf5_page.missed_in_memory(made) == [
+        "Chombo, MPICH: 0.77 of one file by hand, not 0.9",
+        "Chombo, MPICH: 0.85 of a file for each process, not 0.9",
     ]
 
 
@@ -55,7 +69,10 @@ def test_the_page_and_its_pictures() -> None:
     assert "| a | 12.0 | 10.0 | 0.25 | 16 | 1,664 | 100 | 50.0 |" in text
     assert "| a file for each process, uniform writes | 40.0 | 40.0 | 1.00 | 0 | 0 | 0 | 0.0 |" in text
     assert f"| {SIEVING[3][0]} | 80.0 | 80.0 | 4.00 | 0 | 0 | 0 | 0 |" in text
-    assert "| MPICH, class A, 4 ranks | 80 (8) | 70 (8) | 90 (8) | 95 (8) |" in text
+    assert (
+        "| Open MPI, class A, 4 ranks | 80 / 100 (8) | - | 90 / 100 (8) | 70 / 100 (8) | 94 / 100 (8) | 95 / 100 (8) "
+        "| 1.12/1.00 | 1.01/1.00 |" in text
+    )
     for name, svg in hdf5_page.pictures(figures()).items():
         assert f"(hdf5{name}.svg)" in text
         assert len([part for part in ET.fromstring(svg).iter() if part.tag.endswith("rect")]) in {1 + 5, 1 + 4}
@@ -80,6 +97,8 @@ def test_every_application_has_a_quick_form_and_a_plan_at_its_end() -> None:
             for rule, step in zip(rules, application.steps, strict=True):
                 if rule is None:
                     continue
-                mapping = "log" if step.log else "subfiles:2" if directories else "shared"
+                mapping = (
+                    "log" if step.log else "subfiles:2" if directories else "subfiles:4" if step.subfiles else "shared"
+                )
                 assert f'mapping = "{mapping}"' in rule.splitlines()
                 assert ('targets = ["/a", "/b"]' in rule.splitlines()) == bool(directories)

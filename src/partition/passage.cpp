@@ -48,8 +48,10 @@ void Passage::give_room_back(std::int64_t bytes) {
 
 void Passage::put(Parcel parcel) {
     Lock lock(mutex_);
-    // Blocks wait for the end of their set, so that the worker copies the others undisturbed; many do not.
-    const bool can_wait = parcel.wire.kind == Message::block && !parcel.is_lent() && bytes_ <= room_ / 2;
+    // A set's beginning and its blocks wait for its end, so that the worker copies undisturbed; many blocks do not.
+    const Message kind = parcel.wire.kind;
+    const bool can_wait =
+        kind == Message::begin || (kind == Message::block && !parcel.is_lent() && bytes_ <= room_ / 2);
     parcels_.push_back(std::move(parcel));
     if (!can_wait) wake(lock);
 }

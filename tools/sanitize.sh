@@ -32,13 +32,15 @@ stage "threads that probe targets" ctest --preset tsan --tests-regex '^(Measure|
 delegates() {
     ln -sfn "$PWD/include" "build/$1/include"
     env IOWEIR_LIBDIR="$PWD/build/$1/lib" IOWEIR_TEST_SANITIZE="$2" .venv/bin/python -m pytest -q -p no:cacheprovider \
-        tests/partition/test_delegates.py -k "every_block or little or many_messages or is_there or is_open"
+        tests/partition/test_delegates.py -k "every_block or little or many_messages or is_there or is_open or alone"
 }
 stage "address and undefined behaviour, of delegates" delegates asan address,undefined
 for kind in openmpi mpich; do
     command -v mpicc.$kind >/dev/null && { tools/build.sh tsan ioweir_api_$kind || exit 1; }
 done
 export TSAN_OPTIONS=ignore_noninstrumented_modules=1:exitcode=66
+# UCX, beneath MPICH, takes locks where a thread's stack is given up, after the sanitizer has forgotten the thread.
+export UCX_MEM_EVENTS=n
 stage "threads that are delegates" delegates tsan thread
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

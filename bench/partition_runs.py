@@ -172,7 +172,7 @@ def rbio(
 
 def perceived(results: Results, directory: Path, quick: bool) -> None:
     """In memory, which keeps up."""
-    repeats = 3 if quick else 15
+    repeats = 7 if quick else 15
     cases = [
         Handed("a rank given up", 2, 1, PERCEIVED_BYTES),
         Handed("a rank given up, more ranks than processors", 4, 1, PERCEIVED_BYTES),

@@ -1,6 +1,7 @@
 #include "ncsub/linear.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ioweir::ncsub {
 namespace {
@@ -51,31 +52,38 @@ void add_elements(const Linear& array, std::size_t from, std::vector<std::int64_
     }
 }
 
-}  // namespace
+/// Of the array, or of one record.
+std::int64_t bytes_of_one(const Linear& array) {
+    std::int64_t bytes = array.element_bytes;
+    for (std::size_t d = array.record ? 1 : 0; d < array.lengths.size(); ++d) bytes *= array.lengths[d];
+    return bytes;
+}
 
-Linear linear_of(const Header& header, const Variable& variable) {
+Linear linear_of(const Header& header, const Variable& variable, std::int64_t bytes_of_record) {
     Linear array;
     for (const std::int64_t id : variable.dimensions)
         array.lengths.push_back(header.dimensions[static_cast<std::size_t>(id)].length);
     array.element_bytes = bytes_of(variable.type);
     array.record = header.is_record(variable);
-    if (array.record) array.record_bytes = record_bytes(header);
+    if (array.record) array.record_bytes = bytes_of_record;
     return array;
+}
+
+}  // namespace
+
+Linear linear_of(const Header& header, const Variable& variable) {
+    return linear_of(header, variable, record_bytes(header));
 }
 
 bool add_run(const Linear& array, std::int64_t offset, std::int64_t bytes, std::vector<Request>& requests) {
     const std::int64_t in_record = array.record ? offset % array.record_bytes : offset;
     if (offset < 0 || in_record % array.element_bytes != 0 || bytes % array.element_bytes != 0) return false;
-    const std::size_t from = array.record ? 1 : 0;
-    std::int64_t elements = 1;  // of the array, or of one record
-    for (std::size_t d = from; d < array.lengths.size(); ++d) elements *= array.lengths[d];
+    const std::int64_t own_bytes = bytes_of_one(array);
     if (!array.record) {
-        const std::int64_t first = offset / array.element_bytes, count = bytes / array.element_bytes;
-        if (first + count > elements) return false;
-        add_elements(array, 0, {}, first, count, requests);
+        if (offset + bytes > own_bytes) return false;
+        add_elements(array, 0, {}, offset / array.element_bytes, bytes / array.element_bytes, requests);
         return true;
     }
-    const std::int64_t own_bytes = elements * array.element_bytes;
     const bool gapless = own_bytes == array.record_bytes;
     std::int64_t record = offset / array.record_bytes, within = in_record;
     if (!gapless && within + bytes > own_bytes) return false;
@@ -85,6 +93,42 @@ bool add_run(const Linear& array, std::int64_t offset, std::int64_t bytes, std::
         left -= length;
         within = 0;
         ++record;
+    }
+    return true;
+}
+
+Places::Places(const Header& header) : record_bytes_(ncsub::record_bytes(header)) {
+    for (const Variable& variable : header.variables) {
+        arrays_.push_back(linear_of(header, variable, record_bytes_));
+        const Place place{variable.begin, bytes_of_one(arrays_.back()), static_cast<int>(arrays_.size()) - 1};
+        (arrays_.back().record ? records_ : fixed_).push_back(place);
+    }
+    for (auto* places : {&fixed_, &records_})
+        std::sort(places->begin(), places->end(), [](const Place& a, const Place& b) { return a.begin < b.begin; });
+}
+
+const Places::Place* Places::holding(const std::vector<Place>& places, std::int64_t at) {
+    const auto next = std::upper_bound(places.begin(), places.end(), at,
+                                       [](std::int64_t byte, const Place& place) { return byte < place.begin; });
+    if (next == places.begin()) return nullptr;
+    const Place& place = *std::prev(next);
+    return at < place.begin + place.bytes ? &place : nullptr;
+}
+
+bool Places::add_run(std::int64_t offset, std::int64_t bytes, std::vector<Elements>& all) const {
+    while (bytes > 0) {
+        // Records stand behind all that has none.
+        const bool in_records = !records_.empty() && offset >= records_.front().begin;
+        const std::int64_t record = in_records ? (offset - records_.front().begin) / record_bytes_ : 0;
+        const std::int64_t at = offset - record * record_bytes_;
+        const Place* place = holding(in_records ? records_ : fixed_, at);
+        if (place == nullptr) return false;
+        const std::int64_t length = std::min(bytes, place->begin + place->bytes - at);
+        if (all.empty() || all.back().variable != place->variable) all.push_back({place->variable, {}});
+        const Linear& array = arrays_[static_cast<std::size_t>(place->variable)];
+        if (!ncsub::add_run(array, offset - place->begin, length, all.back().requests)) return false;
+        offset += length;
+        bytes -= length;
     }
     return true;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,89 @@ RC_GTEST_PROP(Runs, EveryElementInItsOrder, ()) {
         }
         add_places(array, request, found);
     }
+    RC_ASSERT(found == expected);
+}
+
+/// line(5), cube(2, 3), times(t), series(t, 3): bytes 100 to 119, 120 to 143, and records from 200 on.
+Header four_variables() {
+    Header header;
+    header.dimensions = {{"t", 0}, {"w", 5}, {"z", 2}, {"y", 3}};
+    header.variables = {{"series", {0, 3}, {}, Type::int32, 0, 204},
+                        {"line", {1}, {}, Type::int32, 0, 100},
+                        {"cube", {2, 3}, {}, Type::int32, 0, 120},
+                        {"times", {0}, {}, Type::int32, 0, 200}};
+    return header;
+}
+
+TEST(OneFile, ARunOverSeveralVariables) {
+    const Places places(four_variables());
+    std::vector<Elements> all;
+    ASSERT_TRUE(places.add_run(116, 16, all));
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_EQ(all[0].variable, 1);
+    EXPECT_EQ(all[0].requests, (std::vector<Request>{{{4}, {1}, {1}}}));
+    EXPECT_EQ(all[1].variable, 2);
+    EXPECT_EQ(all[1].requests, (std::vector<Request>{{{0, 0}, {1, 3}, {1, 1}}}));
+}
+
+TEST(OneFile, RecordsAreTakenInTurn) {
+    const Places places(four_variables());
+    std::vector<Elements> all;
+    ASSERT_TRUE(places.add_run(216 + 8, 16, all));  // the end of record 1, the beginning of record 2
+    ASSERT_EQ(all.size(), 3U);
+    EXPECT_EQ(all[0].requests, (std::vector<Request>{{{1, 1}, {1, 2}, {1, 1}}}));
+    EXPECT_EQ(all[1].variable, 3);
+    EXPECT_EQ(all[1].requests, (std::vector<Request>{{{2}, {1}, {1}}}));
+    EXPECT_EQ(all[2].variable, 0);
+    EXPECT_EQ(all[2].requests, (std::vector<Request>{{{2, 0}, {1, 1}, {1, 1}}}));
+}
+
+TEST(OneFile, WhatIsNoElementOfAnyVariable) {
+    const Places places(four_variables());
+    std::vector<Elements> all;
+    EXPECT_FALSE(places.add_run(96, 8, all)) << "the header";
+    EXPECT_FALSE(places.add_run(140, 8, all)) << "between what has no records and the records";
+    EXPECT_FALSE(places.add_run(102, 4, all)) << "within an element";
+    EXPECT_FALSE(places.add_run(-4, 4, all));
+}
+
+RC_GTEST_PROP(OneFile, EveryElementInItsOrder, ()) {
+    Header header = four_variables();
+    header.dimensions[3].length = *rc::gen::inRange<std::int64_t>(1, 5);
+    if (*rc::gen::arbitrary<bool>()) header.variables.pop_back();  // series alone has records
+    header.variables[0].begin = header.variables.size() == 4 ? 204 : 200;
+    const Places places(header);
+    // Which element of which variable is at each word, by the definition of the format.
+    std::vector<std::pair<int, Numbers>> words(150, {-1, {}});
+    for (std::size_t v = 0; v < header.variables.size(); ++v) {
+        const Variable& variable = header.variables[v];
+        Request whole;
+        for (const std::int64_t id : variable.dimensions) {
+            const std::int64_t length = header.dimensions[static_cast<std::size_t>(id)].length;
+            whole.start.push_back(0);
+            whole.count.push_back(length == 0 ? 5 : length);
+            whole.stride.push_back(1);
+        }
+        const Linear array = linear_of(header, variable);
+        Numbers at;
+        add_places(array, whole, at);
+        for_each_element(whole, [&](const Numbers& index, std::size_t number) {
+            words.at(static_cast<std::size_t>((variable.begin + at[number]) / 4)) = {static_cast<int>(v), index};
+        });
+    }
+    auto first = *rc::gen::inRange<std::size_t>(25, words.size());
+    while (words[first].first < 0) --first;  // word 25 is the first of line
+    const std::size_t most = first + *rc::gen::inRange<std::size_t>(1, 20);
+    std::size_t end = first;
+    std::vector<std::pair<int, Numbers>> expected;
+    for (; end < std::min(words.size(), most) && words[end].first >= 0; ++end) expected.push_back(words[end]);
+    std::vector<Elements> all;
+    RC_ASSERT(places.add_run(static_cast<std::int64_t>(4 * first), static_cast<std::int64_t>(4 * (end - first)), all));
+    std::vector<std::pair<int, Numbers>> found;
+    for (const Elements& some : all)
+        for (const Request& request : some.requests)
+            for_each_element(request,
+                             [&](const Numbers& index, std::size_t) { found.emplace_back(some.variable, index); });
     RC_ASSERT(found == expected);
 }
 

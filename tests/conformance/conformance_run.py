@@ -308,7 +308,8 @@ NOISE: Final = (
 
 
 NO_ARRAYS: Final = re.compile(
-    r"ioweir: [^\n]*: none of its arrays can be divided over subfiles; it is written as one file\n"
+    r"ioweir: [^\n]*: (none of its arrays can be divided over subfiles; it is written as one file|"
+    r"ranks have defined different things, and new arrays are not divided over subfiles; [^\n]*)\n"
 )
 """What ioweir says of a netCDF file that it leaves as it is, in the midst of what the program says."""
 

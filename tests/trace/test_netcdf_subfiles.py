@@ -107,12 +107,6 @@ def test_calls_that_fail_fail_as_without_subfiles(tmp_path: Path, monkeypatch: p
         assert "independent 0" in wanted
 
 
-def test_writes_that_are_begun_too_early_are_refused(tmp_path: Path) -> None:
-    traced = under(tmp_path, 3, "early", FILE, netcdf="subfiles = 2")
-    assert traced.out == "-39 -56 -39\n"
-    assert "ncmpi_iput_var_double was refused: its variable may be divided" in traced.err
-
-
 def test_definitions_and_attributes_may_change_later(tmp_path: Path) -> None:
     for folder in ("plain", "divided"):
         (tmp_path / folder).mkdir()

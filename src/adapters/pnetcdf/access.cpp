@@ -4,6 +4,7 @@
 
 #include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/element_types.hpp"
+#include "adapters/pnetcdf/tasks.hpp"
 #include "adapters/pnetcdf/vard.hpp"
 #include "base/checked.hpp"
 
@@ -18,20 +19,19 @@ const Offset* offsets(const Call& call, int place) {
     return place >= 0 ? argument<const Offset*>(call, place) : nullptr;
 }
 
-std::vector<std::int64_t> lengths_of(const File& file, int variable) {
+std::vector<std::int64_t> lengths_of(const File& file, const ncsub::Header& header, const ncsub::Variable& variable) {
     std::vector<std::int64_t> lengths;
-    for (const std::int64_t id : file.logical.header.variables[static_cast<std::size_t>(variable)].dimensions)
-        lengths.push_back(id == file.unlimited ? records_of(file)
-                                               : file.logical.header.dimensions[static_cast<std::size_t>(id)].length);
+    for (const std::int64_t id : variable.dimensions)
+        lengths.push_back(header.dimensions[static_cast<std::size_t>(id)].length);
+    if (header.is_record(variable)) lengths[0] = records_of(file);
     return lengths;
 }
 
 /// The requests in full: where the form leaves something out, it is the whole variable, one element, every element. An error: a list is
 /// missing that must be there. Without counts that must be there they are one element each, and `no_counts` is set: what is wrong with where they
 /// begin is said first.
-int requests_of(const File& file, const Call& call, const CallForm& form, int variable, std::vector<Request>& requests,
-                bool& no_counts) {
-    const std::vector<std::int64_t> lengths = lengths_of(file, variable);
+int requests_of(const std::vector<std::int64_t>& lengths, const Call& call, const CallForm& form,
+                std::vector<Request>& requests, bool& no_counts) {
     const std::size_t n = lengths.size();
     const std::vector<std::int64_t> ones(n, 1);
     Request request{std::vector<std::int64_t>(n, 0), lengths, ones};
@@ -73,8 +73,7 @@ std::int64_t elements_asked(const Request& request) {
     return product;
 }
 
-int buffer_of(const File& file, const Call& call, const CallForm& form, int variable, std::int64_t elements,
-              Buffer& buffer) {
+int buffer_of(const Call& call, const CallForm& form, ncsub::Type type, std::int64_t elements, Buffer& buffer) {
     buffer.data = argument<std::byte*>(call, form.buffer());
     buffer.map = offsets(call, form.map());
     if (form.element != Element::described) {
@@ -86,7 +85,7 @@ int buffer_of(const File& file, const Call& call, const CallForm& form, int vari
     buffer.type = argument<MPI_Datatype>(call, form.buffer_type());
     buffer.count = argument<Offset>(call, form.buffer_count());
     if (buffer.type == MPI_DATATYPE_NULL) {
-        buffer.element = element_of(file.logical.header.variables[static_cast<std::size_t>(variable)].type);
+        buffer.element = element_of(type);
         buffer.type = mpi_type(buffer.element);
         buffer.count = elements;
         return no_error;
@@ -119,14 +118,14 @@ int ask_for_records(const File& file, int variable, const Request& request, cons
 }
 
 /// What the library says of this request for the logical file: it is begun and given up there, which moves nothing.
-int ask_library(const File& file, int variable, const Request& request, const Buffer& buffer, std::int64_t elements,
+int ask_library(const File& file, int variable, bool record, const Request& request, const Buffer& buffer,
                 bool writes) {
-    if (is_record(file, variable) && file.writable) return ask_for_records(file, variable, request, buffer, writes);
+    if (record && file.writable) return ask_for_records(file, variable, request, buffer, writes);
     const std::vector<Offset> start(request.start.begin(), request.start.end()),
         count(request.count.begin(), request.count.end()), stride(request.stride.begin(), request.stride.end());
     int number = -1, status = 0;
     const int code = file.library->iget_vars(file.ncid, variable, start.data(), count.data(), stride.data(),
-                                             buffer.data, elements, mpi_type(buffer.element), &number);
+                                             buffer.data, elements_asked(request), mpi_type(buffer.element), &number);
     if (number >= 0) (void)file.library->cancel(file.ncid, 1, &number, &status);
     return code;
 }
@@ -218,59 +217,89 @@ int Packed::give_back(const Buffer& buffer, const Request& first) const {
     return no_error;
 }
 
-Access::Access(const File& file, const Call& call, const CallForm& form)
+int Access::find_elements(const File& file, const ncsub::Header& header, const Call& call, const CallForm& form,
+                          bool& no_counts) {
+    const ncsub::Variable& variable = header.variables[static_cast<std::size_t>(variable_)];
+    int error = no_error;
+    if (form.access == ncsub::Access::vard) {
+        error = elements_of_type(file, call, variable_, wanted_);
+    } else {
+        std::vector<Request> requests;
+        error = requests_of(lengths_of(file, header, variable), call, form, requests, no_counts);
+        if (!requests.empty()) wanted_.push_back({variable_, std::move(requests)});
+    }
+    for (const ncsub::Elements& some : wanted_)
+        for (const Request& request : some.requests) elements_ += elements_asked(request);
+    return error;
+}
+
+Access::Access(const File& file, const ncsub::Header& header, const Call& call, const CallForm& form)
     : writes_(form.writes()), variable_(argument<int>(call, 1)) {
+    const ncsub::Variable& variable = header.variables[static_cast<std::size_t>(variable_)];
     const bool buffered = form.verb == ncsub::Verb::bput;
-    if (writes_ && !file.writable) error_ = error_permission;
     const bool by_type = form.access == ncsub::Access::vard;
-    if (by_type && error_ == no_error) error_ = requests_of_type(file, call, variable_, requests_);
-    const bool text = file.logical.header.variables[static_cast<std::size_t>(variable_)].type == ncsub::Type::text;
+    type_ = variable.type;
+    const bool text = type_ == ncsub::Type::text;
+    bool no_counts = false;
+    if (writes_ && !file.writable) error_ = error_permission;
+    if (by_type && error_ == no_error) error_ = find_elements(file, header, call, form, no_counts);
     if (error_ == no_error && form.element != Element::described && text != (form.element == Element::text))
         error_ = error_text;
     Offset attached = 0;
     if (error_ == no_error && buffered) error_ = file.library->inq_buffer_size(file.master, &attached);
-    bool no_counts = false;
-    if (error_ == no_error && !by_type) error_ = requests_of(file, call, form, variable_, requests_, no_counts);
-    for (const Request& request : requests_) elements_ += elements_asked(request);
-    if (by_type && requests_.empty()) return;
+    if (error_ == no_error && !by_type) error_ = find_elements(file, header, call, form, no_counts);
+    if (by_type && wanted_.empty()) return;
     if (no_counts)  // no buffer has a size then, and the library still says what is wrong with the rest
-        buffer_.element = element_of(file.logical.header.variables[static_cast<std::size_t>(variable_)].type);
-    if (error_ == no_error && !no_counts) error_ = buffer_of(file, call, form, variable_, elements_, buffer_);
+        buffer_.element = element_of(type_);
+    if (error_ == no_error && !no_counts) error_ = buffer_of(call, form, type_, elements_, buffer_);
     if (error_ == no_error && !no_counts && text != (buffer_.element == Element::text)) error_ = error_text;
-    for (const Request& request : requests_)
-        if (error_ == no_error && !by_type)
-            error_ = ask_library(file, variable_, request, buffer_, elements_asked(request), writes_);
+    if (!by_type && !wanted_.empty())
+        for (const Request& request : wanted_.front().requests)
+            if (error_ == no_error)
+                error_ = ask_library(file, variable_, header.is_record(variable), request, buffer_, writes_);
     if (error_ == no_error && no_counts) error_ = error_edge;
-    if (error_ == no_error && elements_ > 0)
-        error_ = packed_.open(buffer_, requests_.front(), elements_, writes_, buffered);
+    if (error_ == no_error && elements_ > 0) error_ = packed_.open(buffer_, first(), elements_, writes_, buffered);
     // The program may free the type before it waits.
     if (error_ == no_error && elements_ > 0 && !form.blocking() && !writes_ && !buffer_.plain) {
         kept_ = KeptType(buffer_.type);
         buffer_.type = kept_.get();
         if (!kept_.ok()) error_ = error_element_type;
     }
-    if (error_ != no_error)
-        elements_ = 0;
-    else if (writes_ && is_record(file, variable_))
-        for (const Request& request : requests_) records_ = std::max(records_, records_after(call, form, request));
+    if (error_ != no_error) elements_ = 0;
+    if (error_ != no_error || !writes_) return;
+    for (const ncsub::Elements& some : wanted_)
+        for (const Request& request : some.requests)
+            if (header.is_record(header.variables[static_cast<std::size_t>(some.variable)]))
+                records_ = std::max(records_, records_after(call, form, request));
 }
 
-std::int64_t Access::bytes_in_file(const File& file) const {
-    return elements_ * ncsub::bytes_of(file.logical.header.variables[static_cast<std::size_t>(variable_)].type);
+int Access::range_error(const File& file) {
+    if (!writes_ || buffer_.element == element_of(type_)) return no_error;
+    std::vector<Wanted> wanted;
+    add_to(wanted);
+    int result = no_error;
+    // Begun for the logical file, where its values are converted, and given up, which moves nothing.
+    for (const Wanted& one : wanted) {
+        int number = no_request, status = no_error;
+        const int code =
+            begin_request(*file.library, file.ncid, one.variable, one.request, one.element, one.to, true, number);
+        if (number != no_request) (void)file.library->cancel(file.ncid, 1, &number, &status);
+        if (code == error_range) result = code;
+    }
+    return result;
 }
 
 void Access::add_to(std::vector<Wanted>& wanted) {
     if (elements_ == 0) return;
     std::byte* at = packed_.data();
-    for (const Request& request : requests_) {
-        const std::int64_t elements = elements_of(request);
-        if (elements > 0) wanted.push_back({variable_, buffer_.element, request, at, at, no_error});
-        at += elements * ncsub::bytes_of(buffer_.element);
-    }
+    for (const ncsub::Elements& some : wanted_)
+        for (const Request& request : some.requests) {
+            const std::int64_t elements = elements_of(request);
+            if (elements > 0) wanted.push_back({some.variable, buffer_.element, request, at, at, no_error});
+            at += elements * ncsub::bytes_of(buffer_.element);
+        }
 }
 
-int Access::finish() const {
-    return writes_ || elements_ == 0 ? no_error : packed_.give_back(buffer_, requests_.front());
-}
+int Access::finish() const { return writes_ || elements_ == 0 ? no_error : packed_.give_back(buffer_, first()); }
 
 }  // namespace ioweir::pnetcdf

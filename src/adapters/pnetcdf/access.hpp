@@ -9,6 +9,8 @@
 #include "adapters/pnetcdf/exchange.hpp"
 #include "adapters/pnetcdf/file.hpp"
 #include "ncsub/call_form.hpp"
+#include "ncsub/header.hpp"
+#include "ncsub/linear.hpp"
 
 namespace ioweir::pnetcdf {
 
@@ -67,15 +69,20 @@ private:
 
 class Access {
 public:
-    /// What a call asks for. With an error() it asks for nothing.
-    Access(const File& file, const Call& call, const ncsub::CallForm& form);
+    /// What a call asks for. With an error() it asks for nothing. `header`: of the one file, with the variable.
+    Access(const File& file, const ncsub::Header& header, const Call& call, const ncsub::CallForm& form);
     [[nodiscard]] int error() const { return error_; }
     [[nodiscard]] bool writes() const { return writes_; }
     [[nodiscard]] std::int64_t elements() const { return elements_; }
     /// That the file has at least when it was carried out.
     [[nodiscard]] std::int64_t records() const { return records_; }
     /// Bytes that it takes of a buffer for bput: as many as in the file.
-    [[nodiscard]] std::int64_t bytes_in_file(const File& file) const;
+    [[nodiscard]] std::int64_t bytes_in_file() const { return elements_ * ncsub::bytes_of(type_); }
+    /// The call's. By a file type it may want elements of others.
+    [[nodiscard]] int variable() const { return variable_; }
+
+    /// NC_ERANGE where the library says it of what is to be written: it says so when a request is begun. Else 0.
+    [[nodiscard]] int range_error(const File& file);
 
     /// Adds what it wants, which leads into this object.
     void add_to(std::vector<Wanted>& wanted);
@@ -83,12 +90,18 @@ public:
     [[nodiscard]] int finish() const;
 
 private:
+    /// Finds out what is wanted, by lists of numbers or by a file type. 0 or an error.
+    int find_elements(const File& file, const ncsub::Header& header, const Call& call, const ncsub::CallForm& form,
+                      bool& no_counts);
+    [[nodiscard]] const ncsub::Request& first() const { return wanted_.front().requests.front(); }
+
     int error_ = no_error;
     bool writes_ = false;
     int variable_ = 0;
+    ncsub::Type type_ = ncsub::Type::byte;
     std::int64_t elements_ = 0;
     std::int64_t records_ = 0;
-    std::vector<ncsub::Request> requests_;
+    std::vector<ncsub::Elements> wanted_;
     Buffer buffer_;
     KeptType kept_;
     Packed packed_;

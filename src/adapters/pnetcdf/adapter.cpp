@@ -15,7 +15,6 @@
 #include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/file.hpp"
 #include "adapters/pnetcdf/kinds.hpp"
-#include "adapters/pnetcdf/vard.hpp"
 #include "ncsub/call_form.hpp"
 #include "ncsub/files.hpp"
 
@@ -141,36 +140,17 @@ int copy_attribute(const File& file, const Call& call) {
                                   variable);
 }
 
-/// A non-blocking access before the definitions have ended. Of a variable that is defined already it is the master's; of one that is
-/// not, nobody knows yet whether it will be divided: what is wrong with the call the library says, else it is refused.
-int begin_in_define_mode(File& file, const Call& call, int variable) {
-    if (variable >= 0 && variable < static_cast<int>(file.in_subfile.size())) return same_for(call, file.master);
-    std::array<Word, 16> arguments{};
-    for (int i = 0; i < call.count; ++i) arguments[static_cast<std::size_t>(i)] = call.arguments[i];
-    int request = no_request, status = no_error;
-    arguments[static_cast<std::size_t>(call.count - 1)] = word_of(&request);
-    const int code = code_of(call.invoke(call.real, arguments.data(), call.count));
-    if (request != no_request) (void)file.library->cancel(file.ncid, 1, &request, &status);
-    if (code != no_error) return code;
-    complain(file,
-             std::string(call.symbol) +
-                 " was refused: its variable may be divided over subfiles, and that is not known before ncmpi_enddef; "
-                 "call it after that");
-    return error_in_define;
-}
-
 /// Calls that only a file in data mode can get, about one variable.
 int access(File& file, const Call& call) {
     const auto variable = argument<int>(call, 1);
     if (file.is_divided(variable)) return access_variable(file, call);
-    const auto form = ncsub::parse_call(call.symbol);
-    if (file.state == File::State::define && form && !form->blocking())
-        return begin_in_define_mode(file, call, variable);
-    if (file.state == File::State::define) return same(call);
-    // A file type spans the records of the one file.
-    const bool by_type = std::string_view(call.symbol).find("_vard") != std::string_view::npos;
     const bool known = variable >= 0 && variable < static_cast<int>(file.in_subfile.size());
-    if (by_type && known && file.divided() && is_record(file, variable)) return access_master_by_type(file, call);
+    const auto form = *ncsub::parse_call(call.symbol);
+    if (file.state == File::State::define && !form.blocking())
+        return known ? same_for(call, file.master) : begin_undefined(file, call);
+    if (file.state == File::State::define) return same(call);
+    // A file type counts bytes as in the one file, and may lead to other variables.
+    if (form.access == ncsub::Access::vard && known && file.divided()) return access_variable(file, call);
     return same_for(call, file.master);
 }
 

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "adapters/pnetcdf/access.hpp"
 #include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/exchange.hpp"
 #include "adapters/pnetcdf/file.hpp"
+#include "adapters/pnetcdf/in_master.hpp"
 
 namespace ioweir::pnetcdf {
 
@@ -16,6 +18,7 @@ struct Pending {
     int id = 0;
     Access access;
     std::int64_t buffered = 0;  ///< bytes of the attached buffer
+    int told = no_error;        ///< NC_ERANGE: the program was told when it began it
 };
 
 namespace {
@@ -38,23 +41,24 @@ int check_room(const File& file, std::int64_t bytes) {
     return size - used - bytes_buffered(file) < bytes ? error_buffer : no_error;
 }
 
-int begin(File& file, const Call& call, const ncsub::CallForm& form) {
+int begin(File& file, const ncsub::Header& header, const Call& call, const ncsub::CallForm& form) {
     auto* request = argument<int*>(call, call.count - 1);
     if (request != nullptr) *request = no_request;
-    Pending pending{first_id + file.next_id, Access(file, call, form)};
+    Pending pending{first_id + file.next_id, Access(file, header, call, form)};
     if (pending.access.error() != no_error || pending.access.elements() == 0) return pending.access.error();
     if (form.verb == ncsub::Verb::bput) {
-        pending.buffered = pending.access.bytes_in_file(file);
+        pending.buffered = pending.access.bytes_in_file();
         if (const int error = check_room(file, pending.buffered); error != no_error) return error;
     }
     if (request != nullptr) *request = pending.id;
     ++file.next_id;
+    const int told = pending.told = pending.access.range_error(file);
     file.pending.push_back(std::make_shared<Pending>(std::move(pending)));
-    return no_error;
+    return told;
 }
 
 /// What is wanted of divided variables, by all ranks together or, in independent mode, by this one. `records`: see Access::records().
-int move(File& file, std::vector<Wanted>& wanted, bool writing, std::int64_t records) {
+int move(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records) {
     if (file.state != File::State::independent) return exchange(file, wanted, writing, records);
     carry_out_alone(file, wanted, writing);
     file.records = std::max(file.records, records);
@@ -65,14 +69,19 @@ int at_once(File& file, const Call& call, const ncsub::CallForm& form) {
     const bool independent = file.state == File::State::independent;
     if (form.collective == independent) return independent ? error_independent : error_collective;
     // A rank whose arguments are wrong takes part all the same, with nothing; in safe mode all ranks return its error, as the library does it.
-    Access access(file, call, form);
+    Access access(file, file.logical.header, call, form);
     if (file.safe && !independent)
         if (const int worst = agree(file, access.error()); worst != no_error) return worst;
     std::vector<Wanted> wanted;
     access.add_to(wanted);
-    const int failure = move(file, wanted, form.writes(), access.records());
+    const auto whole = std::stable_partition(wanted.begin(), wanted.end(),
+                                             [&](const Wanted& one) { return file.is_divided(one.variable); });
+    const int failure = move(file, std::span(wanted.begin(), whole), form.writes(), access.records());
     int error = access.error();
     keep(error, failure);
+    // Where one rank's file type leads, the others do not know.
+    if (form.access == ncsub::Access::vard)
+        keep(error, carry_out_in_master(file, std::span(whole, wanted.end()), form.writes()));
     for (const Wanted& one : wanted) keep(error, one.error);
     keep(error, access.finish());
     return error;
@@ -80,22 +89,45 @@ int at_once(File& file, const Call& call, const ncsub::CallForm& form) {
 
 using Chosen = std::vector<std::shared_ptr<Pending>>;
 
-/// Carries out those of one direction; `errors`: one for each of `chosen`. Collective, but in independent mode.
-int carry_out(File& file, const Chosen& chosen, std::vector<int>& errors, bool writing) {
+/// Is it of a divided variable? One that was begun in define mode may be of another.
+bool is_divided(const File& file, const Pending& pending) { return file.is_divided(pending.access.variable()); }
+
+/// Carries out those of one direction that are divided; `errors`: one for each of `chosen`. Collective, but in
+/// independent mode.
+int carry_out_divided(File& file, const Chosen& chosen, std::vector<int>& errors, bool writing) {
     std::vector<Wanted> wanted;
     std::vector<std::size_t> owner;
     std::int64_t records = 0;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-        if (chosen[i]->access.writes() != writing) continue;
+        if (chosen[i]->access.writes() != writing || !is_divided(file, *chosen[i])) continue;
         chosen[i]->access.add_to(wanted);
         records = std::max(records, chosen[i]->access.records());
         owner.resize(wanted.size(), i);
     }
     const int failure = move(file, wanted, writing, records);
     for (std::size_t w = 0; w < wanted.size(); ++w) keep(errors[owner[w]], wanted[w].error);
-    for (std::size_t i = 0; i < chosen.size(); ++i)
-        if (chosen[i]->access.writes() == writing) keep(errors[i], chosen[i]->access.finish());
     return failure;
+}
+
+/// The others of the same, begun in the master: `ids` are the library's, each with its place in `chosen`.
+struct InMaster {
+    std::vector<int> ids;
+    std::vector<std::size_t> owners;
+};
+
+InMaster begin_whole(const File& file, const Chosen& chosen, std::vector<int>& errors) {
+    InMaster begun;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+        if (is_divided(file, *chosen[i])) continue;
+        std::vector<Wanted> wanted;
+        chosen[i]->access.add_to(wanted);
+        for (const int id : begin_in_master(file, wanted, chosen[i]->access.writes())) {
+            begun.ids.push_back(id);
+            begun.owners.push_back(i);
+        }
+        for (const Wanted& one : wanted) keep(errors[i], one.error);
+    }
+    return begun;
 }
 
 /// Those that a wait or cancel names by NC_REQ_ALL and its like.
@@ -160,33 +192,47 @@ int tell(const Named& named, const std::vector<int>& our_errors, int error, int*
     return error;
 }
 
-/// The master's requests first, by `how`, then ours.
+/// Waits for the master's requests by `how`. `named.ours` that are in the master get their `errors`.
+int wait_in_master(File& file, Named& named, int count, std::vector<int>& errors, int (*how)(int, int, int*, int*)) {
+    const InMaster begun = begin_whole(file, named.ours, errors);
+    if (count < 0) return how(file.master, count, nullptr, nullptr);
+    std::vector<int> ids(named.theirs), statuses(ids.size() + begun.ids.size(), no_error);
+    ids.insert(ids.end(), begun.ids.begin(), begun.ids.end());
+    const int error = how(file.master, static_cast<int>(ids.size()), ids.data(), statuses.data());
+    std::copy_n(statuses.begin(), named.theirs.size(), named.their_statuses.begin());
+    for (std::size_t i = 0; i < begun.owners.size(); ++i)
+        keep(errors[begun.owners[i]], statuses[named.theirs.size() + i]);
+    return error;
+}
+
+/// The master's requests first, by `how`, then those of divided variables.
 int wait_for(File& file, const Call& call, int (*how)(int, int, int*, int*)) {
     const auto count = argument<int>(call, 1);
     auto* ids = argument<int*>(call, 2);
     auto* statuses = argument<int*>(call, 3);
     Named named;
-    int error = no_error;
-    if (count < 0) {
+    if (count < 0)
         named.ours = taken_by_kind(file, count);
-        error = how(file.master, count, nullptr, nullptr);
-    } else {
+    else
         named = sorted(file, count, ids);
-        error =
-            how(file.master, static_cast<int>(named.theirs.size()), named.theirs.data(), named.their_statuses.data());
-    }
+    std::vector<int> errors(named.ours.size(), no_error);
+    int error = wait_in_master(file, named, count, errors, how);
     // Which directions there are, on any rank.
     std::array<int, 2> any{};
-    for (const auto& pending : named.ours) any[pending->access.writes() ? 0 : 1] = 1;
+    for (const auto& pending : named.ours)
+        if (is_divided(file, *pending)) any[pending->access.writes() ? 0 : 1] = 1;
     if (file.state != File::State::independent &&
         PMPI_Allreduce(MPI_IN_PLACE, any.data(), 2, MPI_INT, MPI_MAX, file.comm) != MPI_SUCCESS)
         return error_file;
-    std::vector<int> errors(named.ours.size(), no_error);
     int failure = no_error;
-    if (any[0] != 0) keep(failure, carry_out(file, named.ours, errors, true));
-    if (any[1] != 0) keep(failure, carry_out(file, named.ours, errors, false));
-    for (int& one : errors) keep(one, failure);
-    for (const int one : errors) keep(error, one);
+    if (any[0] != 0) keep(failure, carry_out_divided(file, named.ours, errors, true));
+    if (any[1] != 0) keep(failure, carry_out_divided(file, named.ours, errors, false));
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+        if (errors[i] == named.ours[i]->told) errors[i] = no_error;
+        keep(errors[i], named.ours[i]->access.finish());
+        if (is_divided(file, *named.ours[i])) keep(errors[i], failure);
+        keep(error, errors[i]);
+    }
     return count < 0 ? error : tell(named, errors, error, ids, statuses);
 }
 
@@ -194,9 +240,18 @@ int wait_for(File& file, const Call& call, int (*how)(int, int, int*, int*)) {
 
 int access_variable(File& file, const Call& call) {
     const auto form = *ncsub::parse_call(call.symbol);
-    if (!form.blocking()) return begin(file, call, form);
+    if (!form.blocking()) return begin(file, file.logical.header, call, form);
     if (file.state == File::State::define) return error_in_define;
     return at_once(file, call, form);
+}
+
+int begin_undefined(File& file, const Call& call) {
+    if (!file.so_far) file.so_far = file.logical.header;
+    if (const int error = describe(file, *file.so_far); error != no_error) return error;
+    const auto variable = argument<int>(call, 1);
+    if (variable < 0 || variable >= std::ssize(file.so_far->variables))
+        return static_cast<int>(call.invoke(call.real, call.arguments, call.count));  // an error
+    return begin(file, *file.so_far, call, *ncsub::parse_call(call.symbol));
 }
 
 int wait_all(File& file, const Call& call) {

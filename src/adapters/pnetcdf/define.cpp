@@ -7,6 +7,7 @@
 
 #include "adapters/pnetcdf/early.hpp"
 #include "adapters/pnetcdf/file.hpp"
+#include "base/checksum.hpp"
 #include "base/random_hex.hpp"
 #include "ncsub/files.hpp"
 
@@ -30,36 +31,6 @@ public:
 private:
     int error_ = no_error;
 };
-
-/// Names and lengths, types and places, as the library answers for the logical file. Without the program's attributes.
-int describe(const File& file, Header& header) {
-    const Library& library = *file.library;
-    int dimensions = 0, variables = 0, attributes = 0, unlimited = -1;
-    Steps step;
-    step([&] { return library.inq_format(file.ncid, &header.version); });
-    step([&] { return library.inq(file.ncid, &dimensions, &variables, &attributes, &unlimited); });
-    std::array<char, longest_name + 1> name{};
-    for (int i = 0; i < dimensions && step.ok(); ++i) {
-        Offset length = 0;
-        step([&] { return library.inq_dim(file.ncid, i, name.data(), &length); });
-        header.dimensions.push_back({name.data(), i == unlimited ? 0 : length});
-    }
-    for (int i = 0; i < variables && step.ok(); ++i) {
-        ncsub::Variable variable;
-        int type = 0, count = 0;
-        step([&] { return library.inq_var(file.ncid, i, name.data(), &type, &count, nullptr, nullptr); });
-        std::vector<int> ids(static_cast<std::size_t>(step.ok() ? count : 0));
-        step([&] { return library.inq_var(file.ncid, i, nullptr, nullptr, nullptr, ids.data(), nullptr); });
-        Offset begin = 0;
-        step([&] { return library.inq_varoffset(file.ncid, i, &begin); });
-        variable.name = name.data();
-        variable.type = static_cast<ncsub::Type>(type);
-        variable.dimensions.assign(ids.begin(), ids.end());
-        variable.begin = begin;
-        header.variables.push_back(std::move(variable));
-    }
-    return step.error();
-}
 
 /// The dimension that the program wishes for a variable: by an attribute of the paper's name or PnetCDF's, else for all.
 std::optional<int> wished_dimension(const File& file, const Header& header, int variable) {
@@ -102,10 +73,39 @@ void divide(File& file, ncsub::Logical& logical, std::size_t first) {
             note(file, "variable " + variable.name + (division ? ": " : " lies in the master: ") + choice.why);
         logical.divisions.push_back(std::move(division));
     }
-    if (any)
-        logical.subfiles = file.wish.subfiles;
-    else
+    if (any) logical.subfiles = file.wish.subfiles;
+}
+
+/// Have all ranks defined the same? Without PNETCDF_SAFE_MODE the library does not look, and takes what rank 0 has
+/// defined. Collective.
+bool is_same_on_all(const File& file, const ncsub::Logical& logical) {
+    std::string said = ncsub::encode(logical.header);
+    for (const auto& division : logical.divisions) {
+        said += division ? " along " + std::to_string(division->dimension) : " whole";
+        for (const std::int64_t boundary : division ? division->boundaries : std::vector<std::int64_t>{})
+            said += " " + std::to_string(boundary);
+    }
+    const auto mine = static_cast<std::int64_t>(checksum(said.data(), said.size()));
+    std::int64_t of_first = mine;
+    PMPI_Bcast(&of_first, 1, MPI_INT64_T, 0, file.comm);
+    return agree(file, mine == of_first ? no_error : error_file) == no_error;
+}
+
+/// How new variables are divided, the same on all ranks: not at all, where these have defined different things.
+/// Collective.
+void divide_on_all(File& file, ncsub::Logical& logical) {
+    const std::size_t first = file.logical.divisions.size();
+    divide(file, logical, first);
+    if (!is_same_on_all(file, logical)) {
+        for (std::size_t v = first; v < logical.divisions.size(); ++v) logical.divisions[v].reset();
+        logical.subfiles = file.logical.subfiles;
+        complain(
+            file,
+            "ranks have defined different things, and new arrays are not divided over subfiles; PNETCDF_SAFE_MODE=1 "
+            "says where");
+    } else if (logical.subfiles == 0) {
         complain(file, "none of its arrays can be divided over subfiles; it is written as one file");
+    }
 }
 
 int put(const Library& library, int ncid, int variable, const Attribute& attribute) {
@@ -310,6 +310,35 @@ int fill_old_records(const File& file, std::size_t first) {
 
 }  // namespace
 
+int describe(const File& file, Header& header) {
+    const Library& library = *file.library;
+    int dimensions = 0, variables = 0, attributes = 0, unlimited = -1;
+    Steps step;
+    step([&] { return library.inq_format(file.ncid, &header.version); });
+    step([&] { return library.inq(file.ncid, &dimensions, &variables, &attributes, &unlimited); });
+    std::array<char, longest_name + 1> name{};
+    for (int i = static_cast<int>(header.dimensions.size()); i < dimensions && step.ok(); ++i) {
+        Offset length = 0;
+        step([&] { return library.inq_dim(file.ncid, i, name.data(), &length); });
+        header.dimensions.push_back({name.data(), i == unlimited ? 0 : length});
+    }
+    for (int i = static_cast<int>(header.variables.size()); i < variables && step.ok(); ++i) {
+        ncsub::Variable variable;
+        int type = 0, count = 0;
+        step([&] { return library.inq_var(file.ncid, i, name.data(), &type, &count, nullptr, nullptr); });
+        std::vector<int> ids(static_cast<std::size_t>(step.ok() ? count : 0));
+        step([&] { return library.inq_var(file.ncid, i, nullptr, nullptr, nullptr, ids.data(), nullptr); });
+        Offset begin = 0;
+        step([&] { return library.inq_varoffset(file.ncid, i, &begin); });
+        variable.name = name.data();
+        variable.type = static_cast<ncsub::Type>(type);
+        variable.dimensions.assign(ids.begin(), ids.end());
+        variable.begin = begin;
+        header.variables.push_back(std::move(variable));
+    }
+    return step.error();
+}
+
 int copy_attributes(const File& file) {
     const Library& library = *file.library;
     int dimensions = 0, variables = 0, attributes = 0, unlimited = 0;
@@ -351,14 +380,12 @@ int end_define(File& file, const Call& call) {
     logical.id = file.logical.id;
     logical.files = file.logical.files;
     const bool exist = file.divided();
-    Steps step;
-    step([&] { return describe(file, logical.header); });
-    if (step.ok()) divide(file, logical, file.logical.divisions.size());
-    const bool divided = logical.subfiles > 0;
-    if (divided && logical.id.empty() && step.ok()) logical.id = new_id(file);
-    step([&] { return define_master(file, logical); });
     // From here on other ranks are waited for.
-    error = agree(file, step.error());
+    error = agree(file, describe(file, logical.header));
+    if (error == no_error) divide_on_all(file, logical);
+    const bool divided = logical.subfiles > 0;
+    if (error == no_error && divided && logical.id.empty()) logical.id = new_id(file);
+    if (error == no_error) error = agree(file, define_master(file, logical));
     if (error == no_error && divided && !exist) error = create_subfiles(file, logical);
     error = agree(file, error);
     if (error == no_error && divided) error = agree(file, define_subfiles(file, logical, exist));
@@ -373,6 +400,7 @@ int end_define(File& file, const Call& call) {
     file.in_subfile.clear();
     int next = 0;
     for (const auto& division : file.logical.divisions) file.in_subfile.push_back(division ? next++ : -1);
+    file.so_far.reset();
     file.state = File::State::data;
     file.ended = true;
     find_records(file);

@@ -64,10 +64,11 @@ struct File {
     State state = State::define;
     bool ended = false;                                                 ///< ncmpi_enddef was called before
     std::function<int(std::int64_t, const std::string&)> make_subfile;  ///< rank 0's, of Places
-    int broken = no_error;    ///< an error after which nothing is known of the files any more
-    ncsub::Logical logical;   ///< as of the last enddef
-    std::vector<Fill> fills;  ///< of each variable
-    int fill_mode = no_fill;  ///< of the file, as the program has set it
+    int broken = no_error;                ///< an error after which nothing is known of the files any more
+    ncsub::Logical logical;               ///< as of the last enddef
+    std::optional<ncsub::Header> so_far;  ///< in define mode: dimensions and variables, as far as requests have asked
+    std::vector<Fill> fills;              ///< of each variable
+    int fill_mode = no_fill;              ///< of the file, as the program has set it
     std::vector<Subfile> subfiles;
     std::vector<int> in_subfile;  ///< of each variable: its id in subfiles; -1: it is not divided
 
@@ -78,7 +79,7 @@ struct File {
     int record_in_subfiles = -1;  ///< a variable of the subfiles', by its id there
     std::vector<Subfile> alone;   ///< in independent mode: opened by this rank for itself
 
-    std::vector<std::shared_ptr<Pending>> pending;  ///< non-blocking accesses to divided variables
+    std::vector<std::shared_ptr<Pending>> pending;  ///< non-blocking accesses to variables that are, or may be, divided
     int next_id = 0;
     Clocks clocks;
 
@@ -117,6 +118,9 @@ void remove_subfiles(const std::vector<std::string>& paths);
 /// ncmpi_enddef or ncmpi__enddef: `call`'s arguments but for the file are those of the master, too.
 [[nodiscard]] int end_define(File& file, const Call& call);
 [[nodiscard]] int begin_define(File& file, const Call& call);
+/// Adds the dimensions and variables that the logical file has and `header` not yet: their names, lengths, types and
+/// places, without attributes.
+[[nodiscard]] int describe(const File& file, ncsub::Header& header);
 /// Makes the master's names and attributes those of the logical file.
 [[nodiscard]] int copy_attributes(const File& file);
 
@@ -147,6 +151,9 @@ void find_records(File& file);
 // data.cpp
 /// An access to a divided variable. Collective where the call is.
 [[nodiscard]] int access_variable(File& file, const Call& call);
+/// A non-blocking access in define mode to a variable that this mode has made: it is kept, as those to divided ones
+/// are, and when it is waited for it is known where the variable lies.
+[[nodiscard]] int begin_undefined(File& file, const Call& call);
 /// ncmpi_wait_all, ncmpi_wait and ncmpi_cancel: the requests of the program are the master's and ours.
 [[nodiscard]] int wait_all(File& file, const Call& call);
 [[nodiscard]] int wait_alone(File& file, const Call& call);

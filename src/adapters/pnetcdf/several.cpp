@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "adapters/pnetcdf/arguments.hpp"
@@ -77,7 +78,7 @@ int access_several(File& file, const Call& call) {
     const auto count = argument<int>(call, 1);
     const std::string symbol = symbol_of_one(call.symbol);
     void* real = file.host.find(call.real, symbol.c_str());
-    int error = no_error;
+    int error = no_error, range = no_error;
     if (real == nullptr) {
         complain(file, std::string(call.symbol) + " was refused: the PnetCDF library has no " + symbol);
         error = error_unsupported;
@@ -92,6 +93,7 @@ int access_several(File& file, const Call& call) {
         one.arguments = words.data();
         one.count = static_cast<int>(words.size());
         error = begin_one(file, one);
+        if (error == error_range) range = std::exchange(error, no_error);  // which is begun all the same
         if (request != no_request) requests.push_back(request);
     }
     if (file.safe && form.collective) error = agree(file, error);
@@ -101,7 +103,8 @@ int access_several(File& file, const Call& call) {
         requests.clear();
     }
     const int waited = finish(file, call, requests, form.collective ? wait_all : wait_alone);
-    return error != no_error ? error : waited;
+    if (error != no_error) return error;
+    return waited != no_error ? waited : range;
 }
 
 }  // namespace ioweir::pnetcdf

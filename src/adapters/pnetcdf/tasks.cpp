@@ -53,38 +53,21 @@ Batches batches_of(std::vector<Task>& tasks, std::int64_t subfile, bool writing)
 
 /// Hands tasks to the library as non-blocking calls, and waits for all of them at once. Collective over the group.
 void carry_out_batch(const File& file, const Subfile& subfile, const std::vector<Task*>& tasks, bool writing) {
-    const Library& library = *file.library;
     std::vector<int> requests, statuses;
     std::vector<Task*> asked;
     for (Task* one : tasks) {
         Task& task = *one;
         const int variable = file.in_subfile[static_cast<std::size_t>(task.variable)];
-        const Request& r = task.request;
-        const bool unit = std::all_of(r.stride.begin(), r.stride.end(), [](std::int64_t s) { return s == 1; });
-        const std::vector<Offset> start(r.start.begin(), r.start.end()), count(r.count.begin(), r.count.end()),
-            stride(r.stride.begin(), r.stride.end());
-        const MPI_Datatype type = mpi_type(task.element);
-        const Offset elements = ncsub::elements_of(r);
-        int request = -1;
-        if (writing && unit)
-            task.error = library.iput_vara(subfile.ncid, variable, start.data(), count.data(), task.data, elements,
-                                           type, &request);
-        else if (writing)
-            task.error = library.iput_vars(subfile.ncid, variable, start.data(), count.data(), stride.data(), task.data,
-                                           elements, type, &request);
-        else if (unit)
-            task.error = library.iget_vara(subfile.ncid, variable, start.data(), count.data(), task.data, elements,
-                                           type, &request);
-        else
-            task.error = library.iget_vars(subfile.ncid, variable, start.data(), count.data(), stride.data(), task.data,
-                                           elements, type, &request);
+        int request = no_request;
+        task.error = begin_request(*file.library, subfile.ncid, variable, task.request, task.element, task.data,
+                                   writing, request);
         if (request < 0) continue;  // refused, as the error says
         requests.push_back(request);
         asked.push_back(&task);
     }
     statuses.resize(requests.size(), no_error);
     const int code =
-        library.wait_all(subfile.ncid, static_cast<int>(requests.size()), requests.data(), statuses.data());
+        file.library->wait_all(subfile.ncid, static_cast<int>(requests.size()), requests.data(), statuses.data());
     // The result is that of some request, or of all together.
     const bool of_one = std::any_of(statuses.begin(), statuses.end(), [](int status) { return status != no_error; });
     for (std::size_t i = 0; i < asked.size(); ++i)
@@ -118,6 +101,28 @@ void carry_out_tasks(const File& file, const Subfile& subfile, MPI_Comm group, s
         std::copy_n(read->data, elements_of(read->request) * ncsub::bytes_of(read->element), task->data);
         task->error = read->error;
     }
+}
+
+int begin_request(const Library& library, int ncid, int variable, const Request& request, ncsub::Element element,
+                  std::byte* data, bool writing, int& number) {
+    const bool unit =
+        std::all_of(request.stride.begin(), request.stride.end(), [](std::int64_t stride) { return stride == 1; });
+    // A scalar has no numbers, but the lists must be there.
+    const auto list = [](const std::vector<std::int64_t>& numbers) {
+        std::vector<Offset> copy(numbers.begin(), numbers.end());
+        copy.push_back(0);
+        return copy;
+    };
+    const std::vector<Offset> start = list(request.start), count = list(request.count), stride = list(request.stride);
+    const MPI_Datatype type = mpi_type(element);
+    const Offset elements = elements_of(request);
+    if (writing && unit)
+        return library.iput_vara(ncid, variable, start.data(), count.data(), data, elements, type, &number);
+    if (writing)
+        return library.iput_vars(ncid, variable, start.data(), count.data(), stride.data(), data, elements, type,
+                                 &number);
+    if (unit) return library.iget_vara(ncid, variable, start.data(), count.data(), data, elements, type, &number);
+    return library.iget_vars(ncid, variable, start.data(), count.data(), stride.data(), data, elements, type, &number);
 }
 
 int failure_in(const File& file, const std::vector<Task>& tasks) {

@@ -23,6 +23,11 @@ struct Task {
     int error = no_error;
 };
 
+/// Begins one request as a non-blocking call of the library's. `data`: the elements, which are read or written. 0 or an
+/// error, and `number` is what the library calls the request; it stays as it is where the request was refused.
+[[nodiscard]] int begin_request(const Library& library, int ncid, int variable, const ncsub::Request& request,
+                                ncsub::Element element, std::byte* data, bool writing, int& number);
+
 /// The first error of tasks that is none of a value that does not fit its type: what struck a subfile, which is said once for each of them on
 /// standard error.
 [[nodiscard]] int failure_in(const File& file, const std::vector<Task>& tasks);

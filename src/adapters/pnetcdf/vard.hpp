@@ -5,16 +5,13 @@
 #include <vector>
 
 #include "adapters/pnetcdf/file.hpp"
-#include "ncsub/request.hpp"
+#include "ncsub/linear.hpp"
 
 namespace ioweir::pnetcdf {
 
-/// The elements that a call wants, in the order of its file type. 0 or an error: the type has other elements than the variable, or leads to
-/// bytes that are none of its elements.
-[[nodiscard]] int requests_of_type(const File& file, const Call& call, int variable,
-                                   std::vector<ncsub::Request>& requests);
-
-/// The same access to a variable that lies in the master, where records may be shorter than in the one file. Collective where the call is.
-[[nodiscard]] int access_master_by_type(const File& file, const Call& call);
+/// The elements that a call wants, in the order of its file type: of its variable and of others that the type leads to.
+/// 0 or an error: the type has other elements than the variables, or leads to bytes that are none of their elements.
+[[nodiscard]] int elements_of_type(const File& file, const Call& call, int variable,
+                                   std::vector<ncsub::Elements>& elements);
 
 }  // namespace ioweir::pnetcdf

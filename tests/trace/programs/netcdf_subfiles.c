@@ -5,7 +5,6 @@
  *   begin FILE                    creates and writes one by non-blocking calls and reads it
  *   part FILE FIRST               reads variable cube of one subfile, whose planes begin with FIRST
  *   refuse FILE                   makes calls on a divided variable that fail, and prints how
- *   early FILE                    begins writes before definitions have ended, and prints how they were refused
  *   delete FILE                   removes it, on rank 0
  *   redef FILE                    adds a variable and attributes to a file that is there
  *   rename FILE                   gives a divided file the names of Son et al. 2016, figure 9; without ioweir, which would hide it
@@ -287,34 +286,6 @@ static void refuse(const char* path, int options, char** option) {
     OK(ncmpi_close(file));
 }
 
-static void early(const char* path, int options, char** option) {
-    (void)options;
-    (void)option;
-    int file, z, y, x, cube, flat, request, status, codes[3];
-    const double zeros[Z * Y * X] = {0};
-    const int numbers[X] = {0, 7, 14, 21};
-    OK(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER, MPI_INFO_NULL, &file));
-    define_grid(file, &z, &y, &x);
-    OK(ncmpi_def_var(file, "cube", NC_DOUBLE, 3, (int[]){z, y, x}, &cube));
-    OK(ncmpi_def_var(file, "flat", NC_INT, 1, &x, &flat));
-    codes[0] = ncmpi_iput_var_double(file, cube, zeros, &request);
-    codes[1] = ncmpi_iput_var_text(file, cube, "", &request);
-    codes[2] = ncmpi_put_var_double_all(file, cube, zeros);
-    OK(ncmpi_enddef(file));
-    /* Defined already: known to lie in one file or in several. */
-    OK(ncmpi_redef(file));
-    const MPI_Offset first = 0, count = rank == 0 ? X : 0;
-    OK(ncmpi_iput_vara_int(file, flat, &first, &count, numbers, &request));
-    OK(ncmpi_enddef(file));
-    OK(ncmpi_wait_all(file, 1, &request, &status));
-    SAME(status, NC_NOERR, "a status");
-    int back[X];
-    OK(ncmpi_get_var_int_all(file, flat, back));
-    for (int i = 0; i < X; ++i) SAME(back[i], numbers[i], "flat");
-    if (rank == 0) printf("%d %d %d\n", codes[0], codes[1], codes[2]);
-    OK(ncmpi_close(file));
-}
-
 static void redefine(const char* path, int options, char** option) {
     (void)options;
     (void)option;
@@ -407,8 +378,8 @@ static void delete_file(const char* path, int options, char** option) {
 }
 
 int main(int argc, char** argv) {
-    const struct action actions[] = {{"write", write_file}, {"begin", begin_file},   {"read", read_file},
-                                     {"part", read_part},   {"refuse", refuse},      {"redef", redefine},
-                                     {"early", early},      {"rename", rename_file}, {"delete", delete_file}};
+    const struct action actions[] = {{"write", write_file},   {"begin", begin_file},  {"read", read_file},
+                                     {"part", read_part},     {"refuse", refuse},     {"redef", redefine},
+                                     {"rename", rename_file}, {"delete", delete_file}};
     return RUN(actions);
 }

@@ -353,7 +353,7 @@ def sieve(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
 
 BTIO_WAYS = {"collective": ("mpiio", AUTO), "independent": ("independent", EVERYONE)}
 """How the program calls MPI-IO: the runner's mode, and the plan's writers."""
-BTIO_IO = {
+BTIO_IO: dict[str, dict[str, dict[str, str]]] = {
     "mpich": {"ROMIO": {}},
     "openmpi": {"ROMIO": {"OMPI_MCA_io": "romio321"}, "OMPIO": {"OMPI_MCA_io": "ompio"}},
 }
@@ -378,10 +378,11 @@ def bt(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
 def bt_rows(scratch: Path, kind: str, ranks: int, kernel: Sequence[str], repeats: int) -> dict[str, Figures]:
     """All ways of one MPI library, in turn; by their titles in BTIO_COLUMNS."""
     rows: dict[str, Figures] = {}
+    columns: dict[str, dict[str, str]] = {**BTIO_IO[kind], "a plan": {}}
     for _ in range(repeats):
         for way, (mode, writers) in BTIO_WAYS.items():
             rule = f'[[file]]\nmatch = "*/btio.data"\nmapping = "shared"\n{writers}\n'
-            for by, environment in {**BTIO_IO[kind], "a plan": {}}.items():
+            for by, environment in columns.items():
                 row = rows.setdefault(f"{way}, {by}", Figures(f"{way}, {by}"))
                 line, row.requests = run_step(
                     scratch, scratch, [scratch / "btio.data"], kind, ranks, kernel, ["--mode", f"{mode}:btio.data"],

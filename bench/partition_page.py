@@ -209,7 +209,8 @@ def lines_of(results: Results, name: str) -> tuple[list[str], dict[str, str]]:
         "## Handed over (rbIO)",
         "",
         "Perceived speed as the paper defines it: bytes of all workers over the mean time that they are in calls, "
-        "against a memcpy of the same bytes by the same workers in the same run. The loop: "
+        "against a memcpy of the same bytes by the same workers in the same run, both into memory whose pages are "
+        "there (a program's first checkpoint is not counted). The loop: "
         f"{LOOP_STEPS} steps of about {LOOP_MS} ms with a sum over all workers in each and a checkpoint every 10, "
         "against the same loop without, with the delegate idle; in memory. Processor time is the workers' own: it "
         "holds what the calls do, but not waiting for a processor.",

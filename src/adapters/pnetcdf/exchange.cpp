@@ -1,7 +1,9 @@
 #include "adapters/pnetcdf/exchange.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -307,30 +309,27 @@ private:
     std::vector<Bytes> their_data_;
 };
 
-/// A rank gives away at most so much at a time: subfiles' targets begin early, and so much is what an exchange takes of memory.
+/// A rank gives away at most so much at a time: subfiles' targets begin early, and so much is what an exchange takes of
+/// memory.
 constexpr std::int64_t round_bytes = 4 << 20;
 
-/// What is wanted, in parts of at most round_bytes.
+/// A round has no less than this for a subfile, if there is so much for it.
+constexpr std::int64_t least_share = 256 << 10;
+
+/// What is wanted, in parts of at most round_bytes. Each round has something for every subfile that is to get something,
+/// as far as its elements lie in one piece in memory: else the targets of some would stand idle while others have all.
 class Rounds {
 public:
-    explicit Rounds(std::span<Wanted> wanted) : wanted_(wanted), begins_{0} {
-        std::int64_t bytes = 0;
-        for (std::size_t i = 0; i < wanted.size(); ++i) {
-            const std::int64_t element = ncsub::bytes_of(wanted[i].element);
-            const std::byte* from = wanted[i].from;
-            for (Request& request : ncsub::cut(wanted[i].request, element, round_bytes)) {
-                const std::int64_t more = elements_of(request) * element;
-                if (bytes > 0 && bytes + more > round_bytes) {
-                    begins_.push_back(parts_.size());
-                    bytes = 0;
-                }
-                bytes += more;
-                parts_.push_back({wanted[i].variable, wanted[i].element, std::move(request), from, nullptr, no_error});
-                whose_.push_back(i);
-                from += more;
-            }
-        }
-        begins_.push_back(parts_.size());
+    Rounds(const File& file, std::span<Wanted> wanted) : wanted_(wanted) {
+        for (std::size_t i = 0; i < wanted.size(); ++i) add(file, i);
+        std::set<std::int64_t> subfiles;
+        for (const Part& part : whole_) subfiles.insert(part.subfile);
+        const std::int64_t share = std::max(least_share, round_bytes / std::max<std::int64_t>(1, std::ssize(subfiles)));
+        std::map<std::int64_t, std::int64_t> before;  // bytes for each subfile
+        std::vector<Part> parts;
+        for (const Part& part : whole_) cut(part, part.subfile == scattered ? round_bytes : share, before, parts);
+        std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.turn < b.turn; });
+        group(parts);
     }
     [[nodiscard]] std::int64_t count() const { return std::ssize(begins_) - 1; }
     /// Nothing, after the last.
@@ -346,14 +345,78 @@ public:
     }
 
 private:
+    static constexpr std::int64_t scattered = -1;  ///< for several subfiles, and for each in several pieces of memory
+
+    struct Part {
+        Wanted wanted;
+        std::size_t whose = 0;
+        std::int64_t subfile = scattered;
+        std::int64_t turn = 0;  ///< of its subfile
+    };
+
+    [[nodiscard]] static std::int64_t bytes_of(const Wanted& wanted) {
+        return elements_of(wanted.request) * ncsub::bytes_of(wanted.element);
+    }
+
+    void add(const File& file, std::size_t number) {
+        const Wanted& wanted = wanted_[number];
+        const ncsub::Division& division = *file.logical.divisions[static_cast<std::size_t>(wanted.variable)];
+        const auto dimension = static_cast<std::size_t>(division.dimension);
+        const auto element = static_cast<std::size_t>(ncsub::bytes_of(wanted.element));
+        std::vector<Part> parts;
+        for (Piece& piece : split(wanted.request, division.dimension, division.boundaries)) {
+            const auto place = ncsub::place_of(wanted.request, division.dimension, piece, element);
+            if (!place) {
+                parts = {{wanted, number}};
+                break;
+            }
+            Part part{wanted, number, piece.subfile};
+            part.wanted.request = std::move(piece.request);
+            part.wanted.request.start[dimension] += division.boundaries[static_cast<std::size_t>(piece.subfile)];
+            part.wanted.from += *place;
+            parts.push_back(std::move(part));
+        }
+        whole_.insert(whole_.end(), parts.begin(), parts.end());
+    }
+
+    static void cut(const Part& whole, std::int64_t most, std::map<std::int64_t, std::int64_t>& before,
+                    std::vector<Part>& parts) {
+        Part part = whole;
+        for (Request& request : ncsub::cut(whole.wanted.request, ncsub::bytes_of(whole.wanted.element), most)) {
+            part.wanted.request = std::move(request);
+            part.turn = before[whole.subfile] / most;
+            parts.push_back(part);
+            const std::int64_t bytes = bytes_of(part.wanted);
+            before[whole.subfile] += bytes;
+            part.wanted.from += bytes;
+        }
+    }
+
+    void group(std::vector<Part>& parts) {
+        begins_ = {0};
+        std::int64_t bytes = 0;
+        for (Part& part : parts) {
+            const std::int64_t more = bytes_of(part.wanted);
+            if (bytes > 0 && bytes + more > round_bytes) {
+                begins_.push_back(parts_.size());
+                bytes = 0;
+            }
+            bytes += more;
+            parts_.push_back(std::move(part.wanted));
+            whose_.push_back(part.whose);
+        }
+        begins_.push_back(parts_.size());
+    }
+
     std::span<Wanted> wanted_;
+    std::vector<Part> whole_;
     std::vector<Wanted> parts_;
     std::vector<std::size_t> whose_;
     std::vector<std::size_t> begins_;
 };
 
 int write_in_rounds(File& file, std::span<Wanted> wanted, Most& most) {
-    Rounds rounds(wanted);
+    Rounds rounds(file, wanted);
     most.rounds = rounds.count();
     int error = no_error;
     for (std::int64_t number = 0; number < most.rounds && error == no_error; ++number) {

@@ -328,7 +328,9 @@ public:
         std::map<std::int64_t, std::int64_t> before;  // bytes for each subfile
         std::vector<Part> parts;
         for (const Part& part : whole_) cut(part, part.subfile == scattered ? round_bytes : share, before, parts);
-        std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.turn < b.turn; });
+        // Requests of one rank that meet in a subfile keep their order: turns go by subfile, and parts for several have none.
+        if (!subfiles.contains(scattered))
+            std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.turn < b.turn; });
         group(parts);
     }
     [[nodiscard]] std::int64_t count() const { return std::ssize(begins_) - 1; }

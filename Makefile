@@ -76,7 +76,8 @@ build: venv
 build-bench: venv
 	@tools/build.sh release benchmarks
 
-test: package build
+# Builds the C++ tests, too, while the Python tests run.
+test: package
 	@$(PY) tools/run_tests.py
 
 test-long: package build

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every test and check of a built checkout and closes with one line that counts them: `make test`.
 
-Lives here: the order, the counting, the closing line. Not here: building (Makefile), the tests themselves.
+Lives here: the order, the counting, the closing line. Not here: how to build (tools/build.sh), the tests themselves.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -87,23 +88,37 @@ def run_stage(name: str, command: list[str], junit: Path | None = None, quiet: b
     return counts
 
 
-def run_twice_where_needed(name: str, command: list[str], again: list[str], junit: Path) -> Counts:
-    """Runs a stage; a few tests that fail are run once more (`again`), alone, and named if they pass then.
+@dataclass(frozen=True)
+class Suite:
+    """Tests that one runner runs: its commands want the path of a JUnit file behind them."""
 
-    The tests start hundreds of MPI jobs of more ranks than processors. On a machine that others use, too, one of them
-    is stopped by a time limit now and then. What fails twice has failed; many failures are not run again at all.
-    """
-    first = run_stage(name, [*command, str(junit)], junit, quiet=command[0] == "ctest")
-    failed = failed_cases(junit)
-    if not failed or first.failed != len(failed) or first.failed > SECOND_TRIES:
-        return first
-    second_junit = junit.with_stem(junit.stem + "-again")
-    second = run_stage(f"{name}, again: {first.failed}", [*again, str(second_junit)], second_junit)
-    if second.passed + second.failed != first.failed:
-        return first
-    for case in sorted(set(failed) - set(failed_cases(second_junit))):
-        print(f"passed only when run again: {case}", flush=True)
-    return Counts(first.passed + second.passed, second.failed, first.skipped)
+    name: str
+    command: tuple[str, ...]
+    again: tuple[str, ...]
+    """Runs only what failed."""
+    junit: Path
+    quiet: bool = False
+
+    def first_try(self) -> Counts:
+        """Runs all of it."""
+        return run_stage(self.name, [*self.command, str(self.junit)], self.junit, self.quiet)
+
+    def second_try(self, first: Counts) -> Counts:
+        """Runs a few tests that failed once more, and names those that pass then; the counts of both tries.
+
+        The tests start hundreds of MPI jobs of more ranks than processors. On a machine that others use, too, one of
+        them is stopped by a time limit now and then. What fails twice has failed; many failures are not run again.
+        """
+        failed = failed_cases(self.junit)
+        if not failed or first.failed != len(failed) or first.failed > SECOND_TRIES:
+            return first
+        junit = self.junit.with_stem(self.junit.stem + "-again")
+        second = run_stage(f"{self.name}, again: {first.failed}", [*self.again, str(junit)], junit)
+        if second.passed + second.failed != first.failed:
+            return first
+        for case in sorted(set(failed) - set(failed_cases(junit))):
+            print(f"passed only when run again: {case}", flush=True)
+        return Counts(first.passed + second.passed, second.failed, first.skipped)
 
 
 def preload_directories() -> list[str]:
@@ -113,27 +128,49 @@ def preload_directories() -> list[str]:
     return sorted(map(str, found))
 
 
+def build_and_test(cxx: Suite) -> tuple[Counts, Counts]:
+    """Builds the C++ side and runs its tests: the checks around them, and the tests' first try."""
+    checks = run_stage("building the C++ tests", ["nice", "-n", "10", "tools/build.sh", "dev"])
+    if checks.failed:
+        return checks, Counts()
+    checks += run_stage("exported symbols", [sys.executable, "tools/check_symbols.py", *preload_directories()])
+    return checks, cxx.first_try()
+
+
 def main() -> int:
-    """Runs all stages; the last line printed is the sum."""
+    """Runs all stages; the last line printed is the sum.
+
+    The Python tests wait for launchers half of their time, in which the C++ side is built and tested. What runs again
+    has the machine for itself.
+    """
     RESULTS.mkdir(parents=True, exist_ok=True)
-    cxx, python = RESULTS / "ctest.xml", RESULTS / "pytest.xml"
-    total = run_stage("layers", [sys.executable, "tools/check_layers.py"])
-    total += run_stage("exported symbols", [sys.executable, "tools/check_symbols.py", *preload_directories()])
     # As root Open MPI refuses to start, and its ranks may outnumber the processors: tests say so through these.
     os.environ.update(
         OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1"
     )
-    ctest = ["ctest", "--preset", "dev"]
-    total += run_twice_where_needed(
-        "C++ tests", [*ctest, "--output-junit"], [*ctest, "--rerun-failed", "--output-junit"], cxx
+    ctest = ("ctest", "--preset", "dev")
+    cxx = Suite(
+        "C++ tests",
+        (*ctest, "--output-junit"),
+        (*ctest, "--rerun-failed", "--output-junit"),
+        RESULTS / "ctest.xml",
+        quiet=True,
     )
-    pytest = [sys.executable, "-m", "pytest", "-q"]
-    total += run_twice_where_needed(
+    pytest = (sys.executable, "-m", "pytest", "-q")
+    python = Suite(
         "Python and whole-program tests",
-        [*pytest, "--junit-xml"],
-        [*pytest, "--last-failed", "--last-failed-no-failures=none", "--junit-xml"],
-        python,
+        (*pytest, "--junit-xml"),
+        (*pytest, "--last-failed", "--last-failed-no-failures=none", "--junit-xml"),
+        RESULTS / "pytest.xml",
     )
+    total = run_stage("layers", [sys.executable, "tools/check_layers.py"])
+    # Some of the Python tests preload it.
+    total += run_stage("building what lets MPICH's ranks give way", ["tools/build.sh", "dev", "mpich_yields"])
+    with ThreadPoolExecutor(1) as beside:
+        built = beside.submit(build_and_test, cxx)
+        first_python = python.first_try()
+        checks, first_cxx = built.result()
+    total += checks + cxx.second_try(first_cxx) + python.second_try(first_python)
     if total.skipped:
         print(f"{total.skipped} skipped: the reasons are above", flush=True)
     print(f"{total.passed} passed, {total.failed} failed", flush=True)

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from run_tests import SECOND_TRIES, Counts, failed_cases, read_junit, run_twice_where_needed
+from run_tests import SECOND_TRIES, Counts, Suite, failed_cases, read_junit
 
 CTEST = """<testsuite name="x" tests="3" failures="1">
 <testcase name="a" status="run"/><testcase name="b" status="fail"><failure message=""/></testcase>
@@ -52,9 +52,9 @@ sys.exit(failed > 0)
 """
 
 
-def runner(failed: int, passed: int) -> list[str]:
+def runner(failed: int, passed: int) -> tuple[str, ...]:
     """The command line of a runner of which `failed` tests fail and `passed` pass."""
-    return [sys.executable, "-c", RUNNER, str(failed), str(passed)]
+    return (sys.executable, "-c", RUNNER, str(failed), str(passed))
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,7 @@ def test_a_few_failed_tests_are_run_again_and_named(
     expected: Counts,
     named: list[str],
 ) -> None:
-    assert run_twice_where_needed("stage", runner(*first), runner(*again), tmp_path / "junit.xml") == expected
+    suite = Suite("stage", runner(*first), runner(*again), tmp_path / "junit.xml")
+    assert suite.second_try(suite.first_try()) == expected
     said = [line.rpartition(" ")[2] for line in capfd.readouterr().out.splitlines() if "only when run again" in line]
     assert said == named

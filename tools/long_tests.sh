@@ -53,9 +53,9 @@ code=$?
 echo "writers of partitioned files killed at each of their calls: exit $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 started=$SECONDS
-IOWEIR_TEST_ALL=1 timeout -k 5 3000 .venv/bin/python -m pytest -q tests/trace/test_hdf5_plan.py >"$work/log" 2>&1
+IOWEIR_TEST_ALL=1 timeout -k 5 3000 .venv/bin/python -m pytest -q tests/trace/test_hdf5_plan.py tests/kernels tests/partition >"$work/log" 2>&1
 code=$?
-echo "HDF5 files under plans, all keys at 1, 3 and 5 ranks: exit $code, $((SECONDS - started)) s"
+echo "HDF5 files under plans, all keys at 1, 3 and 5 ranks; kernels and partitioned files, all cases with both MPIs: exit $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -120,6 +120,7 @@ CASES: list[tuple[str, int, list[str], Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", MPIS)
 @pytest.mark.parametrize(
     ("kernel", "ranks", "settings", "owners"), CASES, ids=[f"{case[0]}-{case[1]}-{'-'.join(case[2])}" for case in CASES]

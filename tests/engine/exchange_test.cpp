@@ -476,19 +476,21 @@ TEST_F(EngineTest, WithoutSharedMemoryTheMpiLibraryDoesIt) {
 /// The checks of this file are worth something only if they fail when a writer's operation goes wrong.
 void expect_fault_is_noticed(FaultKind kind) {
     std::int64_t struck = 0, noticed = 0, verified = 0;
-    // The wildest cases of many ranks take thousands of rounds, of which few processors do some in a second.
+    // Some cases of many ranks take ten thousand rounds, of which few processors do some in a second: many ranks have
+    // those that LeavesTheSameBytesAsTheMpiLibrary compares.
     const bool many = world->ranks > 8;
     const std::uint64_t tries = many ? std::size(strategies) : world->cases / 4 + 4;
+    const std::uint64_t seed = many ? 21 : 23;
     const Level level = many ? Level::tame : Level::wild;
     for (std::uint64_t i = 0; i < tries; ++i) {
         const std::string path = path_for(strategies[i % std::size(strategies)]);
         world->backend.arm({});
         world->backend.take_writes();
-        cases::run_case(world->engine, level, 23, i, MPI_COMM_WORLD, path);
+        cases::run_case(world->engine, level, seed, i, MPI_COMM_WORLD, path);
         const std::int64_t writes = world->backend.take_writes();
         if (world->rank == 0 && writes > 0) world->backend.arm({kind, writes, 0});
         world->notes.clear();
-        const CaseResult result = cases::run_case(world->engine, level, 23, i, MPI_COMM_WORLD, path);
+        const CaseResult result = cases::run_case(world->engine, level, seed, i, MPI_COMM_WORLD, path);
         struck += world->rank == 0 ? world->backend.struck() : 0;
         int bad = result.problems.empty() ? 0 : 1;
         PMPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

@@ -385,6 +385,13 @@ protected:
         }
         ADD_FAILURE() << "in none of " << most << " attempts the slow target was left; in the last, " << otherwise;
     }
+    /// Calls [begin, end); from the third call of a file on its third target is slow.
+    void write_calls(MPI_File file, int begin, int end) {
+        for (int call = begin; call < end; ++call) {
+            if (call == 2) world->backend.slow_down("/t2/", 25'000'000);
+            write_call(file, call);
+        }
+    }
     [[nodiscard]] std::string write_until_slow(const Lab& lab, const std::string& name);
     [[nodiscard]] std::string write_one_long_call(const Lab& lab, const std::string& name);
     [[nodiscard]] std::string write_beside_another_handle(const Lab& lab);
@@ -396,15 +403,12 @@ std::string RebalanceTest::write_until_slow(const Lab& lab, const std::string& n
     const std::string path = lab.path(name);
     MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
     constexpr int calls = 12;
-    for (int call = 0; call < calls; ++call) {
-        if (call == 2) world->backend.slow_down("/t2/", 25'000'000);
-        write_call(file, call);
-        if (call == 7) {  // what was written before and after is there for all
-            PMPI_Barrier(MPI_COMM_WORLD);
-            EXPECT_EQ(whole(file, 8), expected(8));
-            PMPI_Barrier(MPI_COMM_WORLD);
-        }
-    }
+    write_calls(file, 0, 8);
+    // What was written before and after is there for all.
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(whole(file, 8), expected(8));
+    PMPI_Barrier(MPI_COMM_WORLD);
+    write_calls(file, 8, calls);
     EXPECT_EQ(calls_.File_sync(file), MPI_SUCCESS);
     EXPECT_EQ(whole(file, calls), expected(calls));
     // Below the new division and above it, and longer than it was.
@@ -581,10 +585,7 @@ std::string RebalanceTest::write_logs_until_slow(const Lab& lab, const std::stri
     const std::string path = lab.path(name);
     MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
     constexpr int calls = 12;
-    for (int call = 0; call < calls; ++call) {
-        if (call == 2) world->backend.slow_down("/t2/", 25'000'000);
-        write_call(file, call);
-    }
+    write_calls(file, 0, calls);
     EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
     world->backend.slow_down("", 0);
     PMPI_Barrier(MPI_COMM_WORLD);

@@ -7,11 +7,13 @@ Lives here: the options, the lab, writing the results. Not here: what is run (hd
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,10 +21,11 @@ import hdf5_page
 import hdf5_runs
 import launch
 import run
-from ioweir import lab, lab_loop
+from ioweir import lab
 
 TARGETS = 4
 RATE = 24_000_000
+CEPH_RATE = 12_000_000
 
 
 def parse() -> argparse.Namespace:
@@ -40,18 +43,31 @@ def parse() -> argparse.Namespace:
 
 
 def measure(options: argparse.Namespace, scratch: Path) -> hdf5_runs.Runs:
-    """With a lab where one can be made, which is said where not."""
+    """With labs where they can be made, which is said where not."""
     parts = options.part or hdf5_runs.PARTS
     repeats = 1 if options.quick else options.repeats
-    missing = lab_loop.LoopBackend().missing()
-    if missing and "lab" in parts:
-        print(f"-- without the lab: {'; '.join(missing)}", flush=True)
-    if missing or "lab" not in parts:
-        return hdf5_runs.measure(None, scratch, RATE, TARGETS, repeats, parts, options.quick)
-    wanted = lab.Wanted(f"hdf5-{os.getpid()}", "loop", TARGETS, f"{RATE} B", "768 MiB", scratch / "loop", memory=True)
-    made, _ = lab.up(wanted)
+    runs = hdf5_runs.Runs(RATE, TARGETS, CEPH_RATE)
+    with a_lab("loop", RATE, scratch / "loop", "lab" in parts) as made:
+        hdf5_runs.measure(runs, made, scratch, repeats, parts, options.quick)
+    with a_lab("ceph", CEPH_RATE, scratch / "ceph", "ceph" in parts) as made:
+        if made is not None:
+            hdf5_runs.measure_ceph(runs, made, scratch, repeats, options.quick)
+    return runs
+
+
+@contextlib.contextmanager
+def a_lab(kind: str, rate: int, place: Path, wanted: bool) -> Iterator[lab.Lab | None]:
+    """A lab that is taken down again; None if it is not wanted, or cannot be made here, which is said."""
+    missing = lab.backend_of(kind).missing() if wanted else []
+    if missing:
+        print(f"-- without the lab of kind {kind}: {'; '.join(missing)}", flush=True)
+    if missing or not wanted:
+        yield None
+        return
+    name = f"hdf5-{kind}-{os.getpid()}"
+    made, _ = lab.up(lab.Wanted(name, kind, TARGETS, f"{rate} B", "768 MiB", place, memory=True))
     try:
-        return hdf5_runs.measure(made, scratch, RATE, TARGETS, repeats, parts, options.quick)
+        yield made
     finally:
         lab.down(made.name, made.root, force=True)
 

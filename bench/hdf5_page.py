@@ -77,6 +77,18 @@ def lab_lines(runs: Runs) -> list[str]:
     ]
 
 
+def ceph_lines(runs: Runs) -> list[str]:
+    """All applications on the pools."""
+    return [
+        f"## On CephFS, {runs.targets} pools of {rate(runs.ceph_rate)}",
+        "",
+        "Open MPI. The pools of a CephFS on this machine, each with an OSD of its own behind a link of that rate; its "
+        "daemons share the processors with the ranks. A file lies in one pool: subfiles as above.",
+        "",
+        *(line for ladder in runs.on_ceph for line in ladder_lines(ladder)),
+    ]
+
+
 def memory_lines(runs: Runs) -> list[str]:
     """All applications under both MPI libraries."""
     return [
@@ -153,16 +165,16 @@ def btio_shares(rows: Sequence[Figures], way: str) -> tuple[float, float]:
 def missed_bars(runs: Runs) -> list[str]:
     """For a person."""
     missed = []
-    for ladder in runs.on_lab:
+    for ladder in [*runs.on_lab, *runs.on_ceph]:
         best = max(row.median for row in ladder.steps[1:])
         if best < SHARE * ladder.ceiling.median:
             missed.append(
-                f"{ladder.application} on the lab: {best / ladder.ceiling.median:.2f} of a file for each process, "
+                f"{ladder.application}, {ladder.place}: {best / ladder.ceiling.median:.2f} of a file for each process, "
                 f"not {SHARE}"
             )
     for ladder in runs.in_memory:
         missed += missed_in_memory(ladder)
-    for ladder in [*runs.on_lab, *runs.in_memory]:
+    for ladder in [*runs.on_lab, *runs.on_ceph, *runs.in_memory]:
         first, last = ladder.steps[0].requests, ladder.steps[2].requests
         if ladder.application.startswith("GCRM") and last.small >= first.small:
             missed.append(f"{ladder.application}, {ladder.place}: {last.small} small writes, {first.small} before")
@@ -193,6 +205,7 @@ def parts_of(runs: Runs) -> dict[str, object]:
     """What a whole run has."""
     return {
         "the applications on throttled targets, and so no share of the ceiling": runs.on_lab,
+        "the applications on CephFS": runs.on_ceph,
         "the applications in memory": runs.in_memory,
         "FLASH-IO": runs.sieving,
         "BTIO": runs.btio,
@@ -226,6 +239,7 @@ def page(runs: Runs, heading: str, quick: bool) -> str:
         *(f"- not measured: {part}" for part, figures in parts_of(runs).items() if not figures),
         "",
         *(lab_lines(runs) if runs.on_lab else []),
+        *(ceph_lines(runs) if runs.on_ceph else []),
         *(memory_lines(runs) if runs.in_memory else []),
         *(sieving_lines(runs) if runs.sieving else []),
         *(btio_lines(runs) if runs.btio else []),

@@ -25,9 +25,11 @@ RANKS_IN_MEMORY = 2
 """As many as processors: MPICH's ranks spin where there are more."""
 TARGETS_OF_PLAN = 4
 """In memory, where there are none."""
-PARTS = ("lab", "memory", "sieving", "btio")
+PARTS = ("lab", "ceph", "memory", "sieving", "btio")
 KIND = "openmpi"
-"""On the lab."""
+"""On the labs."""
+CEPH_REPEATS = 2
+"""At most: its daemons share the processors with the ranks, and a run takes three times as long."""
 SMALL = 64 << 10
 """Writes below it are called metadata here; the kernels' own are larger."""
 CEILING = "uniform"
@@ -197,7 +199,9 @@ class Runs:
 
     target_rate: int
     targets: int
+    ceph_rate: int = 0
     on_lab: list[Ladder] = field(default_factory=list)
+    on_ceph: list[Ladder] = field(default_factory=list)
     in_memory: list[Ladder] = field(default_factory=list)
     sieving: dict[str, list[Figures]] = field(default_factory=dict)
     """FLASH-IO: MPI library and memory -> its configurations."""
@@ -206,8 +210,33 @@ class Runs:
 
     @property
     def ideal(self) -> float:
-        """MiB/s of all targets together."""
+        """MiB/s of all the lab's targets together."""
         return self.target_rate * self.targets / (1 << 20)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where files are: under `root`, and on a lab dealt over directories, one on each target."""
+
+    title: str
+    root: Path
+    targets: tuple[Path, ...] = ()
+
+
+def on_devices(made: lab.Lab) -> Place:
+    """A directory on each of the lab's devices."""
+    return Place("lab", made.root, tuple(made.target(number) for number in range(len(made.rates))))
+
+
+def on_pools(made: lab.Lab) -> Place:
+    """A directory for each pool of the lab's CephFS, whose files lie in that pool."""
+    folders = []
+    for number in range(len(made.rates)):
+        folder = made.target(number) / f"in-t{number}"
+        folder.mkdir(exist_ok=True)
+        os.setxattr(folder, "ceph.dir.layout.pool", f"t{number}".encode())
+        folders.append(folder)
+    return Place("CephFS", made.target(0), tuple(folders))
 
 
 def requests_of(directory: Path, files: Sequence[Path]) -> Requests:
@@ -280,23 +309,21 @@ def run_step(
 
 
 def climb(
-    runs: Runs, scratch: Path, application: Application, kernel: Sequence[str], repeats: int, made: lab.Lab | None,
-    kind: str,
+    scratch: Path, application: Application, kernel: Sequence[str], repeats: int, place: Place, kind: str,
 ) -> Ladder:  # fmt: skip
     """All steps of an application and its ceiling, in turn; on a lab, or in memory under an MPI library."""
-    targets = [made.target(number) for number in range(runs.targets)] if made else []
-    place = made.root if made else scratch
-    ladder = Ladder(application.name, "lab" if made else launch.KIND_TITLES[kind])
-    files = [place]
-    ranks = RANKS if made else RANKS_IN_MEMORY
-    sync = ["--sync", "1" if made else "0"]
+    targets = place.targets
+    ladder = Ladder(application.name, place.title)
+    files = [place.root]
+    ranks = RANKS if targets else RANKS_IN_MEMORY
+    sync = ["--sync", "1" if targets else "0"]
     # On targets of a lab every step has subfiles.
-    steps = [step for step in application.steps if not (made and step.subfiles)]
+    steps = [step for step in application.steps if not (targets and step.subfiles)]
     for repetition in range(repeats):
         for number, step in enumerate(steps):
             rule = rule_of(step, targets)
             line, requests = run_step(
-                scratch, place, files, kind, ranks, kernel,
+                scratch, place.root, files, kind, ranks, kernel,
                 [*step.words(), "--mode", "hdf5:shared.h5", "--salt", str(repetition), *sync], rule,
             )  # fmt: skip
             if repetition == 0:
@@ -306,14 +333,13 @@ def climb(
             ladder.mib = line["mib"]
         spread = [word for target in targets for word in ("--spread", str(target))]
         line, requests = run_step(
-            scratch, place, files, kind, ranks, kernel,
-            ["--mode", f"{CEILING}:own", *spread, *sync], None,
+            scratch, place.root, files, kind, ranks, kernel, ["--mode", f"{CEILING}:own", *spread, *sync], None,
         )  # fmt: skip
         ladder.ceiling.written.append(line["write_mib_per_s"])
         ladder.ceiling.requests = requests
-        if not made:
+        if not targets:
             line, ladder.by_hand.requests = run_step(
-                scratch, place, files, kind, ranks, kernel, ["--mode", "posix:shared.h5", *sync], None,
+                scratch, place.root, files, kind, ranks, kernel, ["--mode", "posix:shared.h5", *sync], None,
             )  # fmt: skip
             ladder.by_hand.written.append(line["write_mib_per_s"])
     return ladder
@@ -394,20 +420,19 @@ def bt_rows(scratch: Path, kind: str, ranks: int, kernel: Sequence[str], repeats
 
 
 def measure(
-    made: lab.Lab | None, scratch: Path, target_rate: int, targets: int, repeats: int, parts: Sequence[str],
-    quick: bool,
-) -> Runs:  # fmt: skip
-    """Some parts; the lab's only where there is one."""
-    runs = Runs(target_rate, targets)
+    runs: Runs, made: lab.Lab | None, scratch: Path, repeats: int, parts: Sequence[str], quick: bool,
+) -> None:  # fmt: skip
+    """Some parts, into `runs`; the lab's only where there is one. CephFS comes by itself: `measure_ceph`."""
     kinds = [kind for kind in launch.KINDS if launch.available(launch.KERNEL_RUNNER, kind)]
-    for application in applications(targets):
+    for application in applications(runs.targets):
+        kernel = application.quick if quick else application.kernel
         if made is not None:
-            print(f"-- {application.name}: {targets} targets", flush=True)
-            kernel = application.quick if quick else application.kernel
-            runs.on_lab.append(climb(runs, scratch, application, kernel, repeats, made, KIND))
+            print(f"-- {application.name}: {runs.targets} targets", flush=True)
+            runs.on_lab.append(climb(scratch, application, kernel, repeats, on_devices(made), KIND))
         for kind in kinds if "memory" in parts else []:
-            print(f"-- {application.name}: in memory, {launch.KIND_TITLES[kind]}", flush=True)
-            runs.in_memory.append(climb(runs, scratch, application, application.quick, repeats, None, kind))
+            title = launch.KIND_TITLES[kind]
+            print(f"-- {application.name}: in memory, {title}", flush=True)
+            runs.in_memory.append(climb(scratch, application, kernel, repeats, Place(title, scratch), kind))
     if "sieving" in parts:
         print("-- FLASH-IO and data sieving", flush=True)
         sieve(runs, scratch, quick, repeats)
@@ -416,7 +441,15 @@ def measure(
         bt(runs, scratch, quick, repeats)
     if made is not None:
         subprocess.run(["sync"], check=False)
-    return runs
+
+
+def measure_ceph(runs: Runs, made: lab.Lab, scratch: Path, repeats: int, quick: bool) -> None:
+    """The applications on a CephFS whose pools are the targets."""
+    place = on_pools(made)
+    for application in applications(runs.targets):
+        print(f"-- {application.name}: CephFS, {runs.targets} pools", flush=True)
+        kernel = application.quick if quick else application.kernel
+        runs.on_ceph.append(climb(scratch, application, kernel, min(repeats, CEPH_REPEATS), place, KIND))
 
 
 def processors() -> int:

@@ -23,7 +23,10 @@ def ladder(place: str, small: tuple[int, int, int], last: float = 38.0) -> Ladde
 
 def figures(last: float = 38.0, small: tuple[int, int, int] = (100, 60, 4), planned: float = 90.0) -> Runs:
     """Four targets of 10 MiB/s."""
-    runs = Runs(10 * MIB, 4, [ladder("lab", small, last)], [ladder("MPICH", (50, 40, 3))])
+    runs = Runs(
+        10 * MIB, 4, 5 * MIB, on_lab=[ladder("lab", small, last)], on_ceph=[ladder("CephFS", small)],
+        in_memory=[ladder("MPICH", (50, 40, 3))],
+    )  # fmt: skip
     runs.sieving = {
         "MPICH, guarded memory": [Figures(title, [20.0 * (n + 1)]) for n, (title, *_) in enumerate(SIEVING)]
     }
@@ -40,9 +43,12 @@ def figures(last: float = 38.0, small: tuple[int, int, int] = (100, 60, 4), plan
 def test_bars_that_are_met_and_missed() -> None:
     assert hdf5_page.missed_bars(figures()) == []
     assert hdf5_page.missed_bars(figures(last=35.0)) == [
-        "GCRM, cells on the lab: 0.88 of a file for each process, not 0.9"
+        "GCRM, cells, lab: 0.88 of a file for each process, not 0.9"
     ]
-    assert hdf5_page.missed_bars(figures(small=(100, 60, 100))) == ["GCRM, cells, lab: 100 small writes, 100 before"]
+    assert hdf5_page.missed_bars(figures(small=(100, 60, 100))) == [
+        "GCRM, cells, lab: 100 small writes, 100 before",
+        "GCRM, cells, CephFS: 100 small writes, 100 before",
+    ]
     assert hdf5_page.missed_bars(figures(planned=60.0)) == [
         "BTIO, Open MPI, class A, 4 ranks, collective, written: 0.75 of the best without a plan"
     ]
@@ -81,7 +87,7 @@ def test_the_page_and_its_pictures() -> None:
 def test_parts_that_were_not_measured_are_left_out() -> None:
     text = hdf5_page.page(Runs(10 * MIB, 4), "today", quick=True)
     assert "A quick run" in text
-    assert text.count("- not measured: ") == 4
+    assert text.count("- not measured: ") == 5
     for heading in ("targets of", "In memory", "FLASH-IO and", "## BTIO"):
         assert heading not in text.split("## Bars")[1]
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SOURCE: Final = "netcdf_requests.c"
+COUNTS: Final = "netcdf_counts.c"
 LAST_RANK: Final = "last_rank.txt"
 RANKS: Final = (1, 3, 4)
 
@@ -28,12 +29,12 @@ def without_warnings(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("PnetCDF warning"))
 
 
-def same_as_plain(folder: Path, ranks: int, subfiles: int, action: str) -> str:
+def same_as_plain(folder: Path, ranks: int, subfiles: int, action: str, source: str = SOURCE) -> str:
     """Runs the program both ways, and compares what it says and leaves; variables of one dimension are whole."""
-    expected = without_warnings(plain(folder / "plain", ranks, action, FILE, source=SOURCE))
+    expected = without_warnings(plain(folder / "plain", ranks, action, FILE, source=source))
     divided = folder / "divided"
     netcdf = f"subfiles = {subfiles}, min_ndims = 1"
-    assert without_warnings(under(divided, ranks, action, FILE, source=SOURCE, netcdf=netcdf).out) == expected
+    assert without_warnings(under(divided, ranks, action, FILE, source=source, netcdf=netcdf).out) == expected
     assert set(files(divided)) - {LAST_RANK} == {FILE, *parts(subfiles)}
     run([*IOWEIR, "merge", FILE, "-o", "merged.nc"], cwd=divided).expect()
     assert (divided / "merged.nc").read_bytes() == (folder / "plain" / FILE).read_bytes()
@@ -66,6 +67,24 @@ def test_requests_begun_in_define_mode_of_a_file_that_stays_one(tmp_path: Path, 
 @pytest.mark.parametrize("subfiles", [2, 3])
 def test_file_types_over_several_variables(tmp_path: Path, ranks: int, subfiles: int) -> None:
     assert "variable line" in same_as_plain(tmp_path, ranks, subfiles, "types")
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("subfiles", [2, 3])
+def test_bytes_are_counted_where_the_request_was_made(tmp_path: Path, ranks: int, subfiles: int) -> None:
+    lines = same_as_plain(tmp_path, ranks, subfiles, "moved", COUNTS).splitlines()
+    # Before and after the last rank has written 10 x 6 x 4 shorts.
+    before, after = ([int(part.split()[0]) for part in line.split(", ")[1:]] for line in lines[:2])
+    assert [now - then for then, now in zip(before, after, strict=True)] == [0] * (ranks - 1) + [480]
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("subfiles", [2, 3])
+def test_waits_that_name_what_is_not_there(tmp_path: Path, ranks: int, subfiles: int) -> None:
+    lines = same_as_plain(tmp_path, ranks, subfiles, "unknown", COUNTS).splitlines()
+    codes = [[part.split()[0] for part in line.split(", ")[1:]] for line in lines]
+    on_all, on_one = ["-212"] * ranks, ["0"] * (ranks - 1) + ["-212"]
+    assert codes == [on_all, on_all, on_one, on_one, on_all]
 
 
 @pytest.mark.parametrize("ranks", RANKS)

@@ -83,19 +83,29 @@ int same_for(const Call& call, int ncid) {
 
 int same(const Call& call) { return code_of(call.invoke(call.real, call.arguments, call.count)); }
 
-/// Sums over the master and this rank's subfiles.
+/// What this rank's own accesses have moved, wherever that lies, and the header of the one file, which is rank 0's to read and write. Not what
+/// this rank has moved in subfiles for others.
 int bytes_moved(const File& file, const Call& call) {
-    auto* result = __builtin_bit_cast(Offset*, call.arguments[1]);
+    auto* result = argument<Offset*>(call, 1);
     const bool put = std::string_view(call.symbol) == "ncmpi_inq_put_size";
     const auto ask = put ? file.library->inq_put_size : file.library->inq_get_size;
-    Offset sum = 0, one = 0;
-    int code = ask(file.master, &sum);
-    for (const auto* subfiles : {&file.subfiles, &file.alone})
-        for (const Subfile& subfile : *subfiles) {
-            if (code == no_error) code = ask(subfile.ncid, &one);
-            sum += one;
-        }
-    if (code == no_error && result != nullptr) *result = sum;
+    Offset header = 0, in_master = 0;
+    int code = ask(file.ncid, &header);
+    if (code == no_error) code = ask(file.master, &in_master);
+    if (code != no_error || result == nullptr) return code;
+    *result = (file.rank == 0 ? header : 0) + in_master - (put ? file.master_header.put : file.master_header.get) +
+              (put ? file.moved.put : file.moved.get);
+    return code;
+}
+
+/// Does something to the master's header, and counts that apart from its data.
+template <typename Change>
+int with_header(File& file, Change&& change) {
+    const Moved before = moved_in(file, file.master);
+    const int code = change();
+    const Moved after = moved_in(file, file.master);
+    file.master_header.put += after.put - before.put;
+    file.master_header.get += after.get - before.get;
     return code;
 }
 
@@ -235,9 +245,10 @@ int of_file(File& file, Kind kind, const Call& call) {
         return file.broken;
     switch (kind) {
         case Kind::end_define:
-            return file.state == File::State::define ? end_define(file, call) : same(call);
+            if (file.state != File::State::define) return same(call);
+            return with_header(file, [&] { return end_define(file, call); });
         case Kind::begin_define:
-            return begin_define(file, call);
+            return with_header(file, [&] { return begin_define(file, call); });
         case Kind::close:
         case Kind::abort:
             return end_file(file, call, kind == Kind::abort);

@@ -57,12 +57,26 @@ int begin(File& file, const ncsub::Header& header, const Call& call, const ncsub
     return told;
 }
 
+/// As the library counts what an access has moved.
+void count_moved(File& file, std::span<const Wanted> wanted, bool writing) {
+    for (const Wanted& one : wanted) {
+        if (one.error != no_error && one.error != error_range) continue;
+        const auto type = file.logical.header.variables[static_cast<std::size_t>(one.variable)].type;
+        (writing ? file.moved.put : file.moved.get) += elements_of(one.request) * ncsub::bytes_of(type);
+    }
+}
+
 /// What is wanted of divided variables, by all ranks together or, in independent mode, by this one. `records`: see Access::records().
 int move(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records) {
-    if (file.state != File::State::independent) return exchange(file, wanted, writing, records);
-    carry_out_alone(file, wanted, writing);
-    file.records = std::max(file.records, records);
-    return no_error;
+    int error = no_error;
+    if (file.state == File::State::independent) {
+        carry_out_alone(file, wanted, writing);
+        file.records = std::max(file.records, records);
+    } else {
+        error = exchange(file, wanted, writing, records);
+    }
+    if (error == no_error) count_moved(file, wanted, writing);
+    return error;
 }
 
 int at_once(File& file, const Call& call, const ncsub::CallForm& form) {
@@ -156,53 +170,83 @@ std::shared_ptr<Pending> taken_by_id(File& file, int id) {
 struct Named {
     std::vector<int> theirs, their_places, their_statuses;
     Chosen ours;
-    std::vector<int> our_places, statuses;
+    std::vector<int> our_places;
+    std::size_t count = 0;
+    bool unknown = false;  ///< one looks like ours and is not: it is among theirs, where the library says so
 };
 
 Named sorted(File& file, int count, const int* ids) {
     Named named;
-    named.statuses.resize(static_cast<std::size_t>(std::max(count, 0)), no_error);
+    named.count = static_cast<std::size_t>(std::max(count, 0));
     for (int i = 0; i < count; ++i) {
-        if (!is_ours(ids[i])) {
-            named.theirs.push_back(ids[i]);
-            named.their_places.push_back(i);
-        } else if (auto pending = taken_by_id(file, ids[i])) {
+        if (auto pending = is_ours(ids[i]) ? taken_by_id(file, ids[i]) : nullptr) {
             named.ours.push_back(std::move(pending));
             named.our_places.push_back(i);
-        } else {
-            named.statuses[static_cast<std::size_t>(i)] = error_request;
+            continue;
         }
+        named.theirs.push_back(ids[i]);
+        named.their_places.push_back(i);
+        named.unknown = named.unknown || is_ours(ids[i]);
     }
     named.their_statuses.resize(named.theirs.size(), no_error);
     return named;
 }
 
-/// Writes what the program is told: requests are gone, and statuses if it wants them.
+/// Writes what the program is told: requests are gone, but for one that there is not, and statuses if it wants them.
 int tell(const Named& named, const std::vector<int>& our_errors, int error, int* ids, int* statuses) {
-    std::vector<int> all = named.statuses;
+    std::vector<int> all(named.count, no_error);
     for (std::size_t i = 0; i < named.theirs.size(); ++i)
         all[static_cast<std::size_t>(named.their_places[i])] = named.their_statuses[i];
     for (std::size_t i = 0; i < named.ours.size(); ++i)
         all[static_cast<std::size_t>(named.our_places[i])] = our_errors[i];
     for (std::size_t i = 0; i < all.size(); ++i) {
         keep(error, all[i]);
-        ids[i] = no_request;
+        if (all[i] != error_request) ids[i] = no_request;
         if (statuses != nullptr) statuses[i] = all[i];
     }
     return error;
 }
 
+bool names_unknown(const Named& named) {
+    return std::find(named.their_statuses.begin(), named.their_statuses.end(), error_request) !=
+           named.their_statuses.end();
+}
+
 /// Waits for the master's requests by `how`. `named.ours` that are in the master get their `errors`.
 int wait_in_master(File& file, Named& named, int count, std::vector<int>& errors, int (*how)(int, int, int*, int*)) {
-    const InMaster begun = begin_whole(file, named.ours, errors);
+    InMaster begun = begin_whole(file, named.ours, errors);
     if (count < 0) return how(file.master, count, nullptr, nullptr);
-    std::vector<int> ids(named.theirs), statuses(ids.size() + begun.ids.size(), no_error);
+    std::vector<int> ids(named.theirs);
     ids.insert(ids.end(), begun.ids.begin(), begun.ids.end());
+    // The library does not look at a list that is as long as its own, and takes it for that.
+    int pending = 0;
+    if (named.unknown) (void)file.library->inq_nreqs(file.master, &pending);
+    if (named.unknown) ids.resize(std::max(ids.size(), static_cast<std::size_t>(pending) + 1), no_request);
+    std::vector<int> statuses(ids.size(), no_error);
     const int error = how(file.master, static_cast<int>(ids.size()), ids.data(), statuses.data());
     std::copy_n(statuses.begin(), named.theirs.size(), named.their_statuses.begin());
+    if (names_unknown(named) && !begun.ids.empty())
+        (void)file.library->cancel(file.master, static_cast<int>(begun.ids.size()), begun.ids.data(), nullptr);
     for (std::size_t i = 0; i < begun.owners.size(); ++i)
         keep(errors[begun.owners[i]], statuses[named.theirs.size() + i]);
     return error;
+}
+
+/// Ends a wait for which some rank has named a request that there is not: nothing is done on any rank, and only this one's program is told, as the
+/// library has it. `own`: this rank has named it.
+int give_up(File& file, const Named& named, bool own, int* ids, int* statuses) {
+    // What is not divided was begun in the master, and has been lost there with the library's own where no request was unknown.
+    for (const auto& pending : named.ours)
+        if (own || is_divided(file, *pending)) file.pending.push_back(pending);
+    std::sort(file.pending.begin(), file.pending.end(), [](const auto& a, const auto& b) { return a->id < b->id; });
+    if (statuses != nullptr) std::fill_n(statuses, named.count, no_error);
+    if (!own) {
+        if (named.count > 0) std::fill_n(ids, named.count, no_request);
+        return no_error;
+    }
+    if (statuses != nullptr)
+        for (std::size_t i = 0; i < named.theirs.size(); ++i) statuses[named.their_places[i]] = named.their_statuses[i];
+    return error_request;
 }
 
 /// The master's requests first, by `how`, then those of divided variables.
@@ -217,13 +261,14 @@ int wait_for(File& file, const Call& call, int (*how)(int, int, int*, int*)) {
         named = sorted(file, count, ids);
     std::vector<int> errors(named.ours.size(), no_error);
     int error = wait_in_master(file, named, count, errors, how);
-    // Which directions there are, on any rank.
-    std::array<int, 2> any{};
+    // Which directions there are, on any rank, and whether one has named what there is not.
+    std::array<int, 3> any{0, 0, names_unknown(named) ? 1 : 0};
     for (const auto& pending : named.ours)
         if (is_divided(file, *pending)) any[pending->access.writes() ? 0 : 1] = 1;
     if (file.state != File::State::independent &&
-        PMPI_Allreduce(MPI_IN_PLACE, any.data(), 2, MPI_INT, MPI_MAX, file.comm) != MPI_SUCCESS)
+        PMPI_Allreduce(MPI_IN_PLACE, any.data(), 3, MPI_INT, MPI_MAX, file.comm) != MPI_SUCCESS)
         return error_file;
+    if (any[2] != 0) return give_up(file, named, names_unknown(named), ids, statuses);
     int failure = no_error;
     if (any[0] != 0) keep(failure, carry_out_divided(file, named.ours, errors, true));
     if (any[1] != 0) keep(failure, carry_out_divided(file, named.ours, errors, false));

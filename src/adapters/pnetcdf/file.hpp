@@ -38,6 +38,12 @@ struct Fill {
     unsigned char value[8] = {};
 };
 
+/// Bytes as the library counts them: of the variables' types, and of headers.
+struct Moved {
+    Offset put = 0;
+    Offset get = 0;
+};
+
 struct Pending;
 
 /// One file of the program's. Its ncid is that of a file of its own, which has the logical file's header and no data: so whatever the program
@@ -81,6 +87,8 @@ struct File {
 
     std::vector<std::shared_ptr<Pending>> pending;  ///< non-blocking accesses to variables that are, or may be, divided
     int next_id = 0;
+    Moved moved;          ///< by this rank's accesses to divided variables
+    Moved master_header;  ///< in the master while it was opened and defined
     Clocks clocks;
 
     [[nodiscard]] bool divided() const { return logical.subfiles > 0; }
@@ -107,6 +115,8 @@ void note(const File& file, const std::string& text);
 /// Opens it; where it is a master, `file` is set. Collective.
 [[nodiscard]] int open_file(const Library& library, const Host& host, const Call& call, std::unique_ptr<File>& file);
 [[nodiscard]] int close_file(File& file, bool abort);
+/// What the library has counted of one of its files, on this rank.
+[[nodiscard]] Moved moved_in(const File& file, int ncid);
 /// Says in the trace where the time of all ranks went. Collective.
 void note_clocks(const File& file);
 /// The subfiles of the file that a call of ncmpi_create is about to replace, on rank 0; none on the others.

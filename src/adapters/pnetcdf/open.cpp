@@ -259,6 +259,7 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
         return code;
     }
     file->fills.resize(file->logical.header.variables.size());
+    file->master_header = moved_in(*file, file->master);
     *ncid = file->ncid;
     result = std::move(file);
     return said;
@@ -289,6 +290,13 @@ int close_file(File& file, bool abort) {
     const int agreed = agree(file, result);
     release(file);
     return result != no_error ? result : agreed;
+}
+
+Moved moved_in(const File& file, int ncid) {
+    Moved moved;
+    (void)file.library->inq_put_size(ncid, &moved.put);
+    (void)file.library->inq_get_size(ncid, &moved.get);
+    return moved;
 }
 
 void note_clocks(const File& file) {

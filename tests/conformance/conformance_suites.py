@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pnetcdf_fortran
 import pnetcdf_library
 from conformance_fetch import debian_source, mpi4py_source
 
@@ -236,7 +237,6 @@ PNETCDF_ARGUMENTS: Final = {
     "test_subfile": "-f {data}/test_subfile.nc -s 2",
 }
 FORTRAN: Final = (".f", ".f90", ".F", ".F90")
-NO_FORTRAN: Final = "PnetCDF for MPICH is made without its Fortran interface"
 FLASH_IO: Final = "flash_benchmark_io"
 FLASH_IO_SOURCES: Final = (
     "get_mfluid_property", "flash_release", FLASH_IO, "checkpoint_ncmpi_parallel", "plotfile_ncmpi_parallel",
@@ -249,15 +249,15 @@ PNETCDF_NOT_RUN: Final = {"pres_temp_4D_rd": "reads the file that another progra
 def pnetcdf(cache: Path, library: Library) -> list[Case]:
     """PnetCDF's test programs and its FLASH-IO benchmark on 4 ranks, and nc_test on one.
 
-    Against Debian's library, which is Open MPI's; for MPICH one of its sources is made, for programs in C.
+    Against Debian's library, which is Open MPI's; for MPICH one of its sources is made.
     """
     if library.name not in ("openmpi", "mpich"):
         return []
     top = debian_source("pnetcdf", cache)
     built = cache / "built" / library.name / "pnetcdf"
     built.mkdir(parents=True, exist_ok=True)
-    place = pnetcdf_library.build(cache) if library.name == "mpich" else None
-    libraries = [*([f"-L{place}", f"-Wl,-rpath,{place}"] if place else []), "-lpnetcdf", "-lm", "-lpthread"]
+    libraries = _pnetcdf_c(cache, library)
+    fortran_flags, fortran_libraries = _pnetcdf_fortran(cache, library)
     includes = [f"-I{top / 'test/common'}", f"-I{top / 'src/include'}", f"-I{built}", "-DHAVE_DECL_MPI_OFFSET"]
     (built / "types.h").write_text(PNETCDF_TYPES, encoding="utf-8")
     flags = ["-include", str(built / "types.h"), *includes]
@@ -271,10 +271,9 @@ def pnetcdf(cache: Path, library: Library) -> list[Case]:
             helper = top / "test" / "common" / ("testutilsf.F90" if fortran else "testutils.c")
             source = _from_m4(top, path, built) if path.suffix == ".m4" else path
             target = built / f"{folder}-{path.stem}"
-            module = [f"-I{_fortran_modules()}"] if fortran else []
-            own = [f"-I{top / 'test/common'}", "-I/usr/include/x86_64-linux-gnu", *module] if fortran else flags
-            wrong = PNETCDF_NOT_RUN.get(path.stem) or (NO_FORTRAN if fortran and place else "")
-            wrong = wrong or _built(library, [helper, source], target, own, libraries)
+            own = [f"-I{top / 'test/common'}", *fortran_flags] if fortran else flags
+            linked = fortran_libraries if fortran else libraries
+            wrong = PNETCDF_NOT_RUN.get(path.stem) or _built(library, [helper, source], target, own, linked)
             words = PNETCDF_ARGUMENTS.get(path.stem, f"{{data}}/{path.stem}.nc").format(data=DATA, folder=path.parent)
             command = (str(target), *words.split())
             cases.append(Case(f"pnetcdf {folder}", path.stem, library, PNETCDF_RANKS, command, not_run=wrong))
@@ -288,9 +287,9 @@ def pnetcdf(cache: Path, library: Library) -> list[Case]:
     cases.append(Case("pnetcdf nc_test", NC_TEST, library, 1, (str(target), "-d", DATA), not_run=wrong))
     flash = top / "benchmarks" / "FLASH-IO"
     target = built / FLASH_IO
-    own = [f"-I{flash}", f"-I{_fortran_modules()}", *FLASH_IO_SIZES]
+    own = [f"-I{flash}", *fortran_flags, *FLASH_IO_SIZES]
     sources = [path for name in FLASH_IO_SOURCES for path in flash.glob(f"{name}.F90")]
-    wrong = NO_FORTRAN if place else _built(library, sources, target, own, libraries)
+    wrong = _built(library, sources, target, own, fortran_libraries)
     command = (str(target), "-q", f"{DATA}/flash.")
     cases.append(Case("pnetcdf benchmarks", FLASH_IO, library, PNETCDF_RANKS, command, not_run=wrong))
     return cases
@@ -307,9 +306,20 @@ def _from_m4(top: Path, path: Path, folder: Path) -> Path:
     return target
 
 
-def _fortran_modules() -> Path:
-    found = sorted(Path("/usr/lib").glob("*/fortran/gfortran-mod-*/pnetcdf.mod"))
-    return found[0].parent if found else Path()
+def _pnetcdf_c(cache: Path, library: Library) -> list[str]:
+    """The libraries of programs in C."""
+    place = pnetcdf_library.build(cache) if library.name == "mpich" else None
+    return [*([f"-L{place}", f"-Wl,-rpath,{place}"] if place else []), "-lpnetcdf", "-lm", "-lpthread"]
+
+
+def _pnetcdf_fortran(cache: Path, library: Library) -> tuple[list[str], list[str]]:
+    """Where programs in Fortran find what they include and use, and their libraries."""
+    if library.name == "mpich":
+        place = pnetcdf_fortran.build(cache)
+        return [f"-I{place}"], [f"-L{place}", f"-Wl,-rpath,{place}", "-lpnetcdff", *_pnetcdf_c(cache, library)]
+    modules = sorted(Path("/usr/lib").glob("*/fortran/gfortran-mod-*/pnetcdf.mod"))
+    places = [Path("/usr/include/x86_64-linux-gnu"), *(path.parent for path in modules[:1])]
+    return [f"-I{path}" for path in places], _pnetcdf_c(cache, library)
 
 
 # ------------------------------------------------------------------------------------------------------------- HDF5

@@ -2,7 +2,7 @@
 
 What its configure would find out and choose on a 64-bit Linux stands here; the interface for C, without drivers for
 other formats.
-Not here: fetching sources (conformance_fetch.py), who uses the library.
+Not here: fetching sources (conformance_fetch.py), the interface for Fortran (pnetcdf_fortran.py), who uses the library.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def build(cache: Path, *, subfiling: bool = False) -> Path:
     library.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     told.write_text(config, encoding="utf-8")
-    _m4(top, top / "src/drivers/include/ncx_h.m4", folder / "ncx.h")
+    m4(top, top / "src/drivers/include/ncx_h.m4", folder / "ncx.h")
     sources = []
     for part in FOLDERS:
         for path in sorted((top / "src" / part).iterdir()):
@@ -74,12 +74,12 @@ def build(cache: Path, *, subfiling: bool = False) -> Path:
                 continue
             generated = folder / f"{path.stem}.c"
             if path.suffix == ".m4":
-                _m4(top, path, generated)
+                m4(top, path, generated)
             sources.append(generated if path.suffix == ".m4" else path)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        objects = list(pool.map(lambda source: _compile(top, source, folder), sources))
+        objects = list(pool.map(lambda source: compile_c(top, source, folder), sources))
     unfinished = folder / "unfinished.so"
-    _run([COMPILER, "-shared", "-o", str(unfinished), *map(str, objects), "-Wl,-soname,libpnetcdf.so", "-lm"], folder)
+    run([COMPILER, "-shared", "-o", str(unfinished), *map(str, objects), "-Wl,-soname,libpnetcdf.so", "-lm"], folder)
     unfinished.rename(library)
     return folder
 
@@ -88,7 +88,9 @@ def _config(version: str) -> str:
     lines = [f"#define SIZEOF_{name} {size}" for name, size in SIZES.items()]
     lines += [f"#define HAVE_{name} 1" for name in HAVE]
     lines += [f'#define PNETCDF_VERSION "{version}"', '#define PNETCDF_RELEASE_DATE "unknown"']
-    lines += ["#define RELAX_COORD_BOUND 1", "#define ENABLE_IN_PLACE_SWAP 1", "#define _USE_MPI_GET_COUNT 1"]
+    lines += ["#define RELAX_COORD_BOUND 1", "#define _USE_MPI_GET_COUNT 1"]
+    # MPI's names of Fortran's types are known.
+    lines += ["#define ENABLE_FORTRAN 1"]
     # As configure has it unless it is told otherwise: without it, requests are waited for one by one, in another code.
     lines += ["#define ENABLE_REQ_AGGREGATION 1"]
     lines += [f"#define HAVE_{name} 1" for name in ("SCHAR", "UCHAR", "USHORT", "UINT", "LONGLONG", "ULONGLONG")]
@@ -96,20 +98,23 @@ def _config(version: str) -> str:
     return "\n".join([*lines, TYPES])
 
 
-def _m4(top: Path, source: Path, target: Path) -> None:
-    text = _run(["m4", "-DPNETCDF", "-DERANGE_FILL", f"-I{top / 'm4'}", str(source)], target.parent)
+def m4(top: Path, source: Path, target: Path, *flags: str) -> None:
+    """Writes what m4 makes of a source."""
+    text = run(["m4", "-DPNETCDF", "-DERANGE_FILL", *flags, f"-I{top / 'm4'}", str(source)], target.parent)
     target.write_text(text, encoding="utf-8")
 
 
-def _compile(top: Path, source: Path, folder: Path) -> Path:
+def compile_c(top: Path, source: Path, folder: Path, *more: str) -> Path:
+    """The object of a source, in the folder."""
     target = folder / f"{source.stem}.o"
     own = [f"-I{top / 'src' / part}" for part in ("include", "drivers/include", *FOLDERS)]
     flags = ["-w", "-O1", "-fPIC", "-DHAVE_CONFIG_H", "-DPNETCDF_VERSION_SUB=0"]
-    _run([COMPILER, *flags, f"-I{folder}", *own, "-c", "-o", str(target), str(source)], folder)
+    run([COMPILER, *flags, *more, f"-I{folder}", *own, "-c", "-o", str(target), str(source)], folder)
     return target
 
 
-def _run(command: Sequence[str], folder: Path) -> str:
+def run(command: Sequence[str], folder: Path) -> str:
+    """What a command prints that is run in the folder."""
     finished = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_S, check=False, cwd=folder)
     if finished.returncode != 0:
         raise FetchError(f"{' '.join(command)} returned {finished.returncode}:\n{finished.stderr}")

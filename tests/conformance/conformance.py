@@ -3,12 +3,12 @@
     conformance.py [--suite NAME]... [--mpi NAME]... [--case TEXT] [--plan FILE] [--strategy NAME]... [--limit S]
                    [--write FILE]
 
-Runs ROMIO's tests, MPICH's test/mpi/io, PnetCDF's and HDF5's parallel tests and mpi4py's test_io.py (fetched through
-apt and pip into build/conformance) under each MPI library and compares both endings. --strategy forces a strategy of
-the engine on every file (`all`: each in turn, compared with the same runs without ioweir); --plan a plan of one's own.
-Further options of `ioweir run` follow `--`. The last line counts: `N same, M differ`; the exit code is 1 if any
-differs. --write makes the table of docs/results; --save adds the verdicts to a file, --load writes the table from such;
-with --resume too, what is in that file already is not run again.
+Runs ROMIO's tests, MPICH's test/mpi/io, PnetCDF's, HDF5's and netCDF-4's parallel tests and mpi4py's test_io.py
+(fetched through apt and pip into build/conformance) under each MPI library and compares both endings. --strategy forces
+a strategy of the engine on every file (`all`: each in turn, compared with the same runs without ioweir); --plan a plan
+of one's own. Further options of `ioweir run` follow `--`. The last line counts: `N same, M differ`; the exit code is 1
+if any differs. --write makes the table of docs/results; --save adds the verdicts to a file, --load writes the table
+from such; with --resume too, what is in that file already is not run again.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from conformance_case import LIBRARIES, build_yields
 from conformance_page import DIFFER, NOT_RUN, Row, keep, kept, page, row_of
 from conformance_plans import ONLY, RULES, plan_text
 from conformance_run import Way, judge_all
-from conformance_suites import LIBRARIES, SUITES, build_yields
+from conformance_suites import SUITES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,7 @@ def _run(chosen: argparse.Namespace, scratch: Path) -> list[Row]:
                 case = replace(each, limit_s=max(each.limit_s, chosen.limit))
                 case_is = (library.name, case.suite, case.name, case.ranks)
                 missing = [
-                    way for way in ways if (*case_is, way.name) not in there and ONLY.get(way.name, name) == name
+                    way for way in ways if (*case_is, way.name) not in there and name in ONLY.get(way.name, (name,))
                 ]
                 if not missing:
                     continue

@@ -102,9 +102,9 @@ def _tracing_page(rows: Sequence[Row]) -> str:
     out = [
         "# Other people's tests, without and with ioweir", "",
         "Made by `make conformance` (tests/conformance), which fetches the programs of Debian's source packages mpich,",
-        "pnetcdf and hdf5 and mpi4py's test_io.py, builds them, and runs each untraced and under `ioweir run` with the",
-        "ranks that their own scripts say. Same: exit code, output (without times, addresses and the order of lines)",
-        "and the files left behind.", "",
+        "pnetcdf, hdf5 and netcdf and mpi4py's test_io.py, builds them, and runs each untraced and under `ioweir run`",
+        "with the ranks that their own scripts say. Same: exit code, output (without times, addresses and the order of",
+        "lines) and the files left behind.", "",
         "openmpi is Debian's Open MPI with its own MPI-IO (OMPIO), openmpi-romio the same with its copy of ROMIO.",
         "coll_perf runs with an array of 128^3 in place of 1200^3 (14 GB). MPICH's, ROMIO's and mpi4py's suites are of",
         "the versions of Debian's mpich and of the locked mpi4py; PnetCDF's `largefile` is left out for its size.", "",

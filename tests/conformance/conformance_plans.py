@@ -39,8 +39,8 @@ RULES: Final[dict[str, tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 
-ONLY: Final = {"netcdf": "pnetcdf", "hdf5": "hdf5"}
-"""Strategies that do something for the programs of one suite alone."""
+ONLY: Final = {"netcdf": ("pnetcdf",), "hdf5": ("hdf5", "netcdf4")}
+"""Strategies that do something for the programs of these suites alone."""
 
 OTHER_BYTES: Final = ("hdf5",)
 """Strategies that lay out a file's objects differently: what is in HDF5 files is compared, and not their bytes."""

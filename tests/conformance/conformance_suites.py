@@ -6,100 +6,21 @@ run here stays in the list with the reason. Not here: fetching, running, compari
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pnetcdf_fortran
 import pnetcdf_library
+from conformance_case import DATA, Case, compiled
 from conformance_fetch import debian_source, mpi4py_source
+from conformance_netcdf4 import netcdf4
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-BUILD_S: Final = 900.0
-DATA: Final = "@DATA@"
-"""Stands in arguments for the run's own directory."""
-
-
-TESTS: Final = Path(__file__).resolve().parent.parent
-YIELDS: Final = TESTS.parent / "build" / "conformance" / "built" / "mpich_yields.so"
-
-
-def build_yields() -> None:
-    """What MPICH's ranks are preloaded with."""
-    YIELDS.parent.mkdir(parents=True, exist_ok=True)
-    source = TESTS / "mpi_cases" / "mpich_yields.c"
-    new = YIELDS.with_suffix(f".{os.getpid()}")  # another run may be loading it
-    command = ["cc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-o", str(new), str(source), "-ldl"]
-    subprocess.run(command, check=True, timeout=BUILD_S)
-    new.replace(YIELDS)
-
-
-@dataclass(frozen=True)
-class Library:
-    """An MPI library with its compilers and its launcher."""
-
-    name: str
-    compilers: Mapping[str, str]
-    launcher: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-LIBRARIES: Final = (
-    Library(
-        "openmpi",
-        {"c": "mpicc.openmpi", "fortran": "mpifort.openmpi"},
-        ("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"),
-    ),
-    # Open MPI's copy of ROMIO, in place of its OMPIO.
-    Library(
-        "openmpi-romio",
-        {"c": "mpicc.openmpi", "fortran": "mpifort.openmpi"},
-        ("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "io", "romio321"),
-    ),
-    # MPICH's ranks spin while they wait, and take minutes where there are more of them than processors: these give way.
-    Library("mpich", {"c": "mpicc.mpich", "fortran": "mpifort.mpich"}, ("mpiexec.mpich",), {"LD_PRELOAD": str(YIELDS)}),
-)
-
-
-@dataclass(frozen=True)
-class Case:
-    """One program under one MPI library."""
-
-    suite: str
-    name: str
-    library: Library
-    ranks: int
-    command: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-    limit_s: float = 60.0
-    not_run: str = ""
-    """Why it cannot be run; empty when it can."""
-
-
-def _built(
-    library: Library, sources: Sequence[Path], target: Path, flags: Sequence[str], libraries: Sequence[str] = ()
-) -> str:
-    """Compile unless it was done before; what went wrong, or nothing."""
-    if target.exists():
-        return ""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fortran = any(path.suffix.lower() in (".f", ".f90") for path in sources)
-    compiler = library.compilers["fortran" if fortran else "c"]
-    legacy = ["-std=legacy", "-fallow-argument-mismatch"] if fortran else []
-    command = [compiler, "-w", "-O1", *legacy, *flags, "-o", str(target), *map(str, sources), *libraries]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_S, check=False, cwd=target.parent)
-    if finished.returncode == 0:
-        return ""
-    wrong = [line for line in finished.stderr.splitlines() if "error" in line.lower() or "undefined" in line]
-    return f"not built: {(wrong or finished.stderr.splitlines() or ['?'])[0].split(': ', 1)[-1]}"
-
+    from conformance_case import Library
 
 # ------------------------------------------------------------------------------------------- ROMIO's own test programs
 
@@ -154,7 +75,7 @@ def _romio_built(tree: Path, library: Library, name: str, target: Path) -> str:
         source = target.parent / source.name.removesuffix(".in")
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(text, encoding="utf-8")
-    return _built(library, [source], target, [], ["-lpthread"])
+    return compiled(library, [source], target, [], ["-lpthread"])
 
 
 # --------------------------------------------------------------------------------------------- test/mpi/io of MPICH
@@ -213,7 +134,7 @@ def mpich_io(cache: Path, library: Library) -> list[Case]:
             if memory_gb > free_gb:
                 wrong = f"needs {memory_gb} GB of memory"
             else:
-                wrong = _built(library, sources, target, flags, ["-lm", "-lpthread"])
+                wrong = compiled(library, sources, target, flags, ["-lm", "-lpthread"])
             cases.append(Case(f"mpich {folder}", name, library, ranks, (str(target), *arguments), not_run=wrong))
     return cases
 
@@ -273,7 +194,7 @@ def pnetcdf(cache: Path, library: Library) -> list[Case]:
             target = built / f"{folder}-{path.stem}"
             own = [f"-I{top / 'test/common'}", *fortran_flags] if fortran else flags
             linked = fortran_libraries if fortran else libraries
-            wrong = PNETCDF_NOT_RUN.get(path.stem) or _built(library, [helper, source], target, own, linked)
+            wrong = PNETCDF_NOT_RUN.get(path.stem) or compiled(library, [helper, source], target, own, linked)
             words = PNETCDF_ARGUMENTS.get(path.stem, f"{{data}}/{path.stem}.nc").format(data=DATA, folder=path.parent)
             command = (str(target), *words.split())
             cases.append(Case(f"pnetcdf {folder}", path.stem, library, PNETCDF_RANKS, command, not_run=wrong))
@@ -283,13 +204,13 @@ def pnetcdf(cache: Path, library: Library) -> list[Case]:
         parts += [generated] if generated.suffix == ".c" else []
     target = built / NC_TEST
     own = [f"-I{top / 'test' / NC_TEST}", *flags]  # its error.h, not the C library's
-    wrong = _built(library, [*parts, top / "test/common/testutils.c"], target, own, libraries)
+    wrong = compiled(library, [*parts, top / "test/common/testutils.c"], target, own, libraries)
     cases.append(Case("pnetcdf nc_test", NC_TEST, library, 1, (str(target), "-d", DATA), not_run=wrong))
     flash = top / "benchmarks" / "FLASH-IO"
     target = built / FLASH_IO
     own = [f"-I{flash}", *fortran_flags, *FLASH_IO_SIZES]
     sources = [path for name in FLASH_IO_SOURCES for path in flash.glob(f"{name}.F90")]
-    wrong = _built(library, sources, target, own, fortran_libraries)
+    wrong = compiled(library, sources, target, own, fortran_libraries)
     command = (str(target), "-q", f"{DATA}/flash.")
     cases.append(Case("pnetcdf benchmarks", FLASH_IO, library, PNETCDF_RANKS, command, not_run=wrong))
     return cases
@@ -361,7 +282,7 @@ def hdf5(cache: Path, library: Library) -> list[Case]:
         helpers = ("h5test", "testframe", *HDF5_HELPERS.get(name, ()))
         sources += [top / "test" / f"{helper}.c" for helper in helpers]
         target = built / name
-        wrong = HDF5_NOT_RUN.get(name) or _built(
+        wrong = HDF5_NOT_RUN.get(name) or compiled(
             library, sources, target, [f"-I{path}" for path in includes], [f"-L{folder}", "-lhdf5", "-lm"]
         )
         environment = {"HDF5_PARAPREFIX": DATA}
@@ -387,4 +308,11 @@ def mpi4py(cache: Path, library: Library) -> list[Case]:
     ]
 
 
-SUITES: Final = {"romio": romio, "mpich": mpich_io, "pnetcdf": pnetcdf, "hdf5": hdf5, "mpi4py": mpi4py}
+SUITES: Final = {
+    "romio": romio,
+    "mpich": mpich_io,
+    "pnetcdf": pnetcdf,
+    "hdf5": hdf5,
+    "netcdf4": netcdf4,
+    "mpi4py": mpi4py,
+}

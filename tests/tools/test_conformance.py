@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+from conformance_case import DATA, Case, Library
 from conformance_fetch import Mirror, mirrors
 from conformance_run import TIMED_OUT, judge, normalised
-from conformance_suites import DATA, Case, Library
 
 # "-n 1 PROGRAM ...": takes the place of a launcher.
 ALONE = Library("alone", {}, ("sh", "-c", 'shift; exec "$@"'))

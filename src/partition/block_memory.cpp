@@ -1,6 +1,7 @@
 #include "partition/block_memory.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace ioweir::partition {
@@ -20,7 +21,10 @@ Buffer BlockMemory::take(std::int64_t bytes, std::int64_t most_spare) {
         }
         trim(most_spare);
     }
-    return {std::unique_ptr<char[]>(new char[static_cast<std::size_t>(bytes)]), bytes, bytes};
+    Buffer made{{}, bytes, bytes};
+    made.data.reset(static_cast<char*>(std::malloc(static_cast<std::size_t>(std::max<std::int64_t>(1, bytes)))));
+    if (made.empty()) throw std::bad_alloc();
+    return made;
 }
 
 void BlockMemory::give_back(Buffer buffer) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -11,7 +12,11 @@ namespace ioweir::partition {
 
 /// Bytes without a value, or none.
 struct Buffer {
-    std::unique_ptr<char[]> data;
+    struct Free {
+        void operator()(char* data) const { std::free(data); }
+    };
+    /// By malloc(): a failing `new` would spend what is kept for small things (reserve.hpp).
+    std::unique_ptr<char[], Free> data;
     std::int64_t bytes = 0;
     std::int64_t capacity = 0;
     [[nodiscard]] bool empty() const { return data == nullptr; }

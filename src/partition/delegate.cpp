@@ -13,6 +13,13 @@ namespace ioweir::partition {
 namespace {
 
 constexpr std::int64_t wire_bytes = sizeof(Wire);
+constexpr std::int64_t least_reserve = std::int64_t{256} << 10;
+
+Failure no_memory(const std::string& what, std::int64_t bytes) {
+    return {IOWEIR_ERR_MEMORY,
+            {"a delegate has no memory for " + what, std::to_string(bytes) + " bytes",
+             "make ioweir_delegate_memory smaller, or have more delegates"}};
+}
 
 }  // namespace
 
@@ -47,7 +54,8 @@ SetText parse_set(const std::string& text) {
 
 Delegate::Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, Passage* passage,
                    std::int64_t memory_bytes, std::int64_t longest_message)
-    : channels_(channels),
+    : reserve_(least_reserve),
+      channels_(channels),
       delegates_(delegates),
       passage_(passage),
       memory_(passage != nullptr ? passage->memory() : own_memory_),
@@ -73,6 +81,7 @@ bool Delegate::is_whole(const Set& set) const {
 }
 
 void Delegate::serve() {
+    const Reserve::Use use(reserve_);
     Patience patience;
     while (std::find(left_.begin(), left_.end(), false) != left_.end() || !sets_.empty()) {
         bool any = false;
@@ -96,7 +105,10 @@ void Delegate::rest(Patience& patience) {
 
 bool Delegate::take_from(std::size_t worker) {
     const bool any = worker == 0 && passage_ != nullptr ? take_parcel() : take_message(worker);
-    if (any) go_on();
+    if (any) {
+        recover();
+        go_on();
+    }
     return any;
 }
 
@@ -144,10 +156,41 @@ void Delegate::drop(std::size_t worker, const Wire& wire) {
     Share& share = set_of(wire.set).shares[worker];
     ++share.blocks;
     share.drops = true;
-    if (!share.failure)
-        share.failure = Failure{IOWEIR_ERR_MEMORY,
-                                {"a delegate has no memory for a block", std::to_string(wire.number) + " bytes",
-                                 "make ioweir_delegate_memory smaller, or have more delegates"}};
+    if (!share.failure) share.failure = no_memory("a block", wire.number);
+}
+
+void Delegate::recover() {
+    const auto refills = [&] {
+        memory_.keep(0);
+        return reserve_.refill();
+    };
+    if (reserve_.is_there() || refills()) return;
+    for (auto& [number, set] : sets_) {
+        if (set.file || set.failure) write_some(set);
+    }
+    if (refills()) return;
+    for (auto& [number, set] : sets_) drop_blocks(set);
+    (void)refills();  // without it, sets that are begun later fail
+}
+
+void Delegate::drop_blocks(Set& set) {
+    set.lacks_memory = true;
+    for (Share& share : set.shares) {
+        if (share.blocks_here.empty()) continue;
+        share.drops = share.drops || !share.blocks_here.back().is_whole();
+        for (const Block& block : share.blocks_here) held_bytes_ -= block.memory.bytes;
+        share.blocks_here.clear();
+    }
+}
+
+std::int64_t Delegate::small_bytes(const Set& set) const {
+    constexpr std::int64_t of_worker = 512, of_block = 256, of_entry = 64, most_parts = INT32_MAX;
+    const bool has_table = set.file && set.file->rank_in_file() == 0;
+    const std::int64_t parts = has_table ? std::min(set.file->parts_of_file(), most_parts) : 0;
+    std::int64_t own = 0;
+    for (const Share& share : set.shares) own += std::clamp<std::int64_t>(share.parts, 0, most_parts);
+    return least_reserve + of_worker * std::ssize(workers_) +
+           (of_block * own + of_entry * parts) * std::ssize(set.text->wanted.fields);
 }
 
 Buffer Delegate::memory_or_none(std::int64_t bytes) {
@@ -246,9 +289,11 @@ void Delegate::go_on() {
         if (!set.file && !set.failure) {
             if (!has_begun(set)) return;
             create(set);
+            recover();
         }
         if (!is_whole(set)) return;
         finish(next_++);
+        recover();
     }
 }
 
@@ -259,8 +304,13 @@ void Delegate::create(Set& set) {
     MPI_Info info = MPI_INFO_NULL;
     MPI_Info_create(&info);
     for (const auto& [key, value] : set.text->hints) MPI_Info_set(info, key.c_str(), value.c_str());
-    set.failure = SetFile::create(delegates_, wanted, set.text->options, info, {}, set.file);
-    if (set.file) set.file->settle(true);
+    std::optional<Failure> mine;
+    if (!reserve_.refill(small_bytes(set))) mine = no_memory("a set besides its blocks", small_bytes(set));
+    set.failure = SetFile::create(delegates_, wanted, set.text->options, info, mine, set.file);
+    if (set.file) {
+        set.file->settle(true);
+        if (!reserve_.refill(small_bytes(set))) set.lacks_memory = true;
+    }
     MPI_Info_free(&info);
 }
 
@@ -294,7 +344,7 @@ std::vector<MemoryPiece> pieces_of(const auto& blocks) {
 /// Before the end, by itself: at a place that follows from the delegate's number and how often it has done so.
 void Delegate::write_some(Set& set) {
     std::vector<Block> blocks = collect(set);
-    if (set.file && !blocks.empty()) {
+    if (set.file && !set.lacks_memory && !blocks.empty()) {
         const std::vector<MemoryPiece> pieces = pieces_of(blocks);
         // As large as what a delegate may hold: regions of different ones cannot meet.
         const std::int64_t unit = set.text->options.block_bytes;
@@ -314,6 +364,7 @@ void Delegate::finish(std::int64_t number) {
     if (set.file) {
         const std::vector<MemoryPiece> pieces = pieces_of(blocks);
         for (const Share& share : set.shares) set.file->remember(share.failure);
+        if (set.lacks_memory) set.file->remember(no_memory("a set besides its blocks", small_bytes(set)));
         set.file->end_regions();
         std::int64_t at = set.file->take_room(set.file->gather_sizes(total(pieces)));
         const std::int64_t offset = at;

@@ -13,6 +13,7 @@
 #include "partition/block_memory.hpp"
 #include "partition/hand_over.hpp"
 #include "partition/passage.hpp"
+#include "partition/reserve.hpp"
 #include "partition/set_file.hpp"
 #include "partition/wire.hpp"
 
@@ -31,6 +32,7 @@ class Delegate {
 public:
     /// `workers`: ranks of this one's; `delegates`: all delegates; `passage`: to the first worker, if that is of this
     /// process. All must outlive this. `memory_bytes`: for blocks, at most. `longest_message`: of any worker.
+    /// Throws std::bad_alloc.
     Delegate(const Channels& channels, std::vector<int> workers, MPI_Comm delegates, Passage* passage,
              std::int64_t memory_bytes, std::int64_t longest_message);
     /// Until all workers have left. Collective over the delegates.
@@ -61,6 +63,7 @@ private:
         std::unique_ptr<SetFile> file;
         std::optional<Failure> failure;  ///< there is no file because of it
         std::int64_t regions = 0;        ///< written before the end
+        bool lacks_memory = false;       ///< for small things: blocks are dropped, and it fails
     };
 
     /// What one worker has, if there is something that there is memory for.
@@ -81,6 +84,12 @@ private:
     /// Writes what it can, so that `bytes` more fit. False: they do not, and nothing can be written yet.
     [[nodiscard]] bool make_room(std::int64_t bytes);
     void go_on();
+    /// Where the reserve is spent: lets go of memory until it is there again, of blocks in the end.
+    void recover();
+    /// All that are here; the set fails.
+    void drop_blocks(Set& set);
+    /// Of all that is kept and made for a set besides its blocks, more rather than less.
+    [[nodiscard]] std::int64_t small_bytes(const Set& set) const;
     void create(Set& set);
     [[nodiscard]] Set& set_of(std::int64_t number);
     [[nodiscard]] bool has_begun(const Set& set) const;
@@ -96,6 +105,7 @@ private:
     /// Of a block that is written: for the next one of about its size.
     void give_back(Block& block);
 
+    Reserve reserve_;
     Channels channels_;
     MPI_Comm delegates_;
     Passage* const passage_;

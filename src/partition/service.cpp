@@ -3,8 +3,11 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <new>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -20,7 +23,8 @@ void stand_back(bool anywhere) {
     (void)::sched_setscheduler(0, SCHED_BATCH, &none);  // it takes no processor from a running thread when it wakes up
     if (!anywhere) return;
     constexpr std::size_t most_processors = 8192;
-    const std::vector<unsigned char> all(most_processors / 8, 0xff);  // the system leaves out those that are not ours
+    std::array<unsigned char, most_processors / 8> all{};
+    all.fill(0xff);  // the system leaves out those that are not ours
     (void)::sched_setaffinity(0, all.size(), reinterpret_cast<const cpu_set_t*>(all.data()));
 }
 
@@ -99,7 +103,10 @@ std::optional<Failure> Service::split(MPI_Comm comm, std::int64_t delegates, MPI
     MPI_Comm_dup(comm, &channels.blocks);
     MPI_Comm_dup(comm, &channels.results);
     made.reset(new Service(channels, roles_of(nodes, delegates), options));
-    return std::nullopt;
+    failure = agree(comm, made->prepare());
+    made->all_are_prepared_.set_value(!failure);
+    if (failure) made.reset();
+    return failure;
 }
 
 Service::Service(const Channels& channels, Roles roles, ServiceOptions options)
@@ -113,16 +120,39 @@ Service::Service(const Channels& channels, Roles roles, ServiceOptions options)
     MPI_Comm_split(channels_.blocks, serves ? 0 : MPI_UNDEFINED, static_cast<int>(place), &delegates_);
     MPI_Comm_split(channels_.blocks, is_delegate_ ? MPI_UNDEFINED : 0, static_cast<int>(place), &workers_);
     if (serves) served_.assign(group.begin() + (is_delegate_ ? 1 : 0), group.end());
-    if (serves && options_.threads) {
-        passage_ = std::make_unique<Passage>(options_.worker_bytes, channels_.results);
-        hand_over_ = std::make_unique<HandOverInProcess>(*passage_);
-        thread_ = std::thread([this] {
-            stand_back(options_.anywhere);
-            serve();
-        });
-    } else if (!is_delegate_) {
-        hand_over_ = std::make_unique<HandOverBySending>(channels_, group.front(), options_.worker_bytes);
+    delegate_rank_ = group.front();
+}
+
+std::optional<Failure> Service::prepare() {
+    const bool in_process = delegates_ != MPI_COMM_NULL && options_.threads;
+    try {
+        if (in_process) {
+            passage_ = std::make_unique<Passage>(options_.worker_bytes, channels_.results);
+            hand_over_ = std::make_unique<HandOverInProcess>(*passage_);
+        } else if (!is_delegate_) {
+            hand_over_ = std::make_unique<HandOverBySending>(channels_, delegate_rank_, options_.worker_bytes);
+        }
+        if (delegates_ != MPI_COMM_NULL)
+            delegate_ =
+                std::make_unique<Delegate>(channels_, served_, delegates_, passage_.get(), options_.delegate_bytes,
+                                           HandOverBySending::longest_message(options_.worker_bytes));
+        if (in_process) {
+            thread_ = std::thread([this, prepared = all_are_prepared_.get_future()]() mutable {
+                if (!prepared.get()) return;
+                stand_back(options_.anywhere);
+                serve();
+            });
+        }
+    } catch (const std::bad_alloc&) {
+        return Failure{IOWEIR_ERR_MEMORY,
+                       {"no memory for a service", std::to_string(options_.worker_bytes) + " bytes of a worker",
+                        "make ioweir_worker_memory smaller"}};
+    } catch (const std::system_error& error) {
+        return Failure{IOWEIR_ERR_MEMORY,
+                       {"no thread for a delegate", error.code().message(),
+                        "allow more threads, or give ranks up: ioweir_delegates = ranks"}};
     }
+    return std::nullopt;
 }
 
 Service::~Service() {
@@ -134,9 +164,9 @@ Service::~Service() {
 }
 
 void Service::serve() {
-    Delegate delegate(channels_, served_, delegates_, passage_.get(), options_.delegate_bytes,
-                      HandOverBySending::longest_message(options_.worker_bytes));
-    delegate.serve();
+    if (!delegate_) return;  // it has served
+    delegate_->serve();
+    delegate_.reset();
 }
 
 std::optional<Failure> Service::wait() { return hand_over_->results(ended_); }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -14,6 +15,8 @@
 #include "partition/set_file.hpp"
 
 namespace ioweir::partition {
+
+class Delegate;
 
 /// Which rank serves which: ranks in the order of nodes are cut into groups of consecutive ones, as level as can be, and the first of each is the delegate of the
 /// others. So delegates are spread over nodes, and near their workers. Pure.
@@ -57,16 +60,21 @@ public:
 
 private:
     Service(const Channels& channels, Roles roles, ServiceOptions options);
+    /// What serving and handing over take of the system, before any worker counts on it. Local.
+    [[nodiscard]] std::optional<Failure> prepare();
 
     Channels channels_;
     Roles roles_;
     ServiceOptions options_;
     bool is_delegate_ = false;            ///< and nothing else
+    int delegate_rank_ = 0;               ///< of this rank's group
     std::vector<int> served_;             ///< on delegates and ranks with one: ranks of workers
     MPI_Comm workers_ = MPI_COMM_NULL;    ///< on workers: all of them in the order of their delegates
     MPI_Comm delegates_ = MPI_COMM_NULL;  ///< where `served_` is: all such ranks
     std::unique_ptr<Passage> passage_;    ///< to this rank's own thread, if that is its delegate
     std::unique_ptr<HandOver> hand_over_;
+    std::unique_ptr<Delegate> delegate_;  ///< where `served_` is, until it has served
+    std::promise<bool> all_are_prepared_;
     std::thread thread_;
     bool gone_ = false;
     std::int64_t begun_ = 0, ended_ = 0;

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -123,6 +125,44 @@ def test_a_delegate_without_memory_says_so(program: Program, base: str, hosts: H
     # The sets that there were are as they were.
     assert not paths(base, 1, 2)[0].exists()
     hosts.check(base, 2, 4, 2, 2, "3")
+
+
+@pytest.mark.either_mpi
+@both
+def test_a_delegate_without_memory_for_small_things_says_so(program: Program, base: str, hosts: Hosts) -> None:
+    """From any of its allocations on, of texts, lists and tables, too: a set is whole or each worker is told.
+
+    Every one with IOWEIR_TEST_KILLS=all; else a few.
+    """
+    words: list[str | int] = ["hand", base, 1, 3, 2, "3", 2, *hosts.keys()]
+
+    def run(first: int) -> str:
+        env = {**hosts.env(), "IOWEIR_TEST_SMALL_MEMORY": f"0.{first}"}
+        done = program(4, *words, env=env, code=None)
+        return done.out + done.err
+
+    asked = re.search(r"rank 0 asked for memory (\d+) times", run(1 << 30))
+    assert asked
+    count = int(asked[1])
+    assert count > 100
+    failed = 0
+    few = [1, *random.Random(hosts.name).sample(range(2, count + 1), 3)]
+    for first in range(1, count + 1) if os.environ.get("IOWEIR_TEST_KILLS") == "all" else few:
+        for step in (1, 2, 3):
+            shutil.rmtree(Path(f"{base}-dat.{step}.d"), ignore_errors=True)
+        out = run(first)
+        lost = [step for step in (1, 2, 3) if not Path(f"{base}-dat.{step}.d").exists()]
+        # A worker is told of what failed first since it was last told: after the first set, and at the end.
+        told = re.findall(rf"rank (\d+): (\w+): {MEMORY}: ioweir: .*a delegate has no memory for a ", out)
+        workers = {"0", "1", "2", "3"} if hosts == THREADS_HOST else {"1", "3"}
+        assert {rank for rank, _ in told} == (workers if lost else set()), f"from {first}: {out}"
+        early = {rank for rank, call in told if call == "wait" or (1 in lost and call == "close")}
+        assert early == (workers if 1 in lost else set()), f"from {first}: {out}"
+        for step in {1, 2, 3} - set(lost):
+            hosts.check(base, step, 4, 2, 2, "3")
+        assert left_over(base) == [], f"from {first}"
+        failed += bool(lost)
+    assert failed > 0
 
 
 @pytest.mark.either_mpi

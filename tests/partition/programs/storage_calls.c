@@ -7,11 +7,15 @@
  *   IOWEIR_TEST_FULL_CALL=R.N   the first write of rank R from its Nth such call on finds no room (ENOSPC)
  *   IOWEIR_TEST_NO_MEMORY=R.N   rank R: from the Nth on, ioweir.h's library gets none of the memory that it asks for, where that is as much as a message of a block
  *
+ *   IOWEIR_TEST_SMALL_MEMORY=R.N   the delegate of rank R: ioweir.h's library gets, from the Nth time on that it asks for memory while it serves, what it has given back since and
+ *                               no more. At its end the rank prints "rank R asked for memory N times"
+ *
  * Names that the C library has twice (for large files) are counted alike. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -181,18 +185,61 @@ int unlinkat(int directory, const char* path, int flags) {
 
 /* glibc's own, which a definition of malloc() is to call. */
 extern void* __libc_malloc(size_t bytes);
+extern void* __libc_realloc(void* memory, size_t bytes);
+extern void __libc_free(void* memory);
 
 static int is_from_library(void* caller) {
     Dl_info info;
     return dladdr(caller, &info) != 0 && strstr(info.dli_fname, "libioweir_partition") != NULL;
 }
 
+/* A delegate that serves: a thread of its own, or the rank, which says so (sets.c). */
+static int is_delegate(void) { return getpid() != (pid_t)syscall(SYS_gettid) || getenv("IOWEIR_TEST_SERVES") != NULL; }
+
+static int small_asked;   /* how often a delegate has */
+static size_t small_left; /* what it has given back since it gets no more */
+
+/* Whether a delegate may have so much more than it gives back with that. */
+static int may_have(size_t bytes, size_t gives, void* caller) {
+    const int from = call_of("IOWEIR_TEST_SMALL_MEMORY");
+    if (from == 0 || !is_delegate() || !is_from_library(caller)) return 1;
+    if (++small_asked < from) return 1;
+    if (bytes > small_left + gives) {
+        errno = ENOMEM;
+        return 0;
+    }
+    small_left = small_left + gives - bytes;
+    return 1;
+}
+
+__attribute__((destructor)) static void say_small_memory(void) {
+    char line[64];
+    if (call_of("IOWEIR_TEST_SMALL_MEMORY") == 0) return;
+    snprintf(line, sizeof line, "rank %d asked for memory %d times\n", this_rank(), small_asked);
+    if (write(1, line, strlen(line)) < 0) _exit(1);
+}
+
 void* malloc(size_t bytes) {
     static int asked;
+    void* const caller = __builtin_return_address(0);
     const int a_message = bytes > 1100 && bytes < 4000;
     const int from = a_message ? call_of("IOWEIR_TEST_NO_MEMORY") : 0;
-    if (from == 0 || !is_from_library(__builtin_return_address(0))) return __libc_malloc(bytes);
+    if (!may_have(bytes, 0, caller)) return NULL;
+    if (from == 0 || !is_from_library(caller)) return __libc_malloc(bytes);
     if (__atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED) < from) return __libc_malloc(bytes);
     errno = ENOMEM;
     return NULL;
+}
+
+void* realloc(void* memory, size_t bytes) {
+    const size_t had = memory == NULL ? 0 : malloc_usable_size(memory);
+    if (!may_have(bytes, had, __builtin_return_address(0))) return NULL;
+    return __libc_realloc(memory, bytes);
+}
+
+void free(void* memory) {
+    const int from = memory == NULL ? 0 : call_of("IOWEIR_TEST_SMALL_MEMORY");
+    if (from != 0 && small_asked >= from && is_delegate() && is_from_library(__builtin_return_address(0)))
+        small_left += malloc_usable_size(memory);
+    __libc_free(memory);
 }

@@ -153,7 +153,7 @@ def test_a_delegate_without_memory_for_small_things_says_so(program: Program, ba
         out = run(first)
         lost = [step for step in (1, 2, 3) if not Path(f"{base}-dat.{step}.d").exists()]
         # A worker is told of what failed first since it was last told: after the first set, and at the end.
-        told = re.findall(rf"rank (\d+): (\w+): {MEMORY}: ioweir: .*a delegate has no memory for a ", out)
+        told = re.findall(rf"rank (\d+): ([\w ]+): {MEMORY}: ioweir: .*a delegate has no memory for a ", out)
         workers = {"0", "1", "2", "3"} if hosts == THREADS_HOST else {"1", "3"}
         assert {rank for rank, _ in told} == (workers if lost else set()), f"from {first}: {out}"
         early = {rank for rank, call in told if call == "wait" or (1 in lost and call == "close")}

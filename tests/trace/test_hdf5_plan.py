@@ -422,6 +422,25 @@ def test_files_without_mpi_io_are_changed_as_well(tmp_path: Path) -> None:
 
 
 @by_mpi
+def test_a_user_block_leaves_the_alignment_out_that_it_does_not_fit(tmp_path: Path, mpi: Mpi) -> None:
+    table = 'alignment = 4096, threshold = 1, metadata_block = "64 KiB"'
+    small = run_with(mpi, 3, tmp_path / "small", table, "userblock=512")
+    assert "hdf5: alignment: the program's user block of 512 B is no multiple of 4 KiB" in small.notes()
+    assert "hdf5: applied: metadata blocks of 64 KiB" in small.notes()
+    assert small.description["user_block"] == 512
+    large = run_with(mpi, 3, tmp_path / "large", table, "userblock=8192")
+    assert large.description["user_block"] == 8192
+    assert all(about["offset"] % 4096 == 0 for about in large.sets.values())
+
+
+def test_a_user_block_leaves_the_pages_out_that_it_does_not_fit(tmp_path: Path) -> None:
+    small = run_with(OPEN_MPI, 1, tmp_path / "small", "page = 4096", "userblock=2048", "alone")
+    assert "hdf5: page: the program's user block of 2 KiB is no multiple of 4 KiB" in small.notes()
+    described = Run(small.traced, small.path.with_name("file.h5.0")).description
+    assert (described["strategy"], described["user_block"]) == (0, 2048)
+
+
+@by_mpi
 def test_from_fortran(tmp_path: Path, mpi: Mpi) -> None:
     names = (f"hdf5_{mpi.name}_fortran", f"hdf5_{mpi.name}")
     program = fortran_program("known_fortran_hdf5.F90", mpi, f"/usr/include/hdf5/{mpi.name}", *names)

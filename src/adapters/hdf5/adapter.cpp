@@ -136,7 +136,8 @@ bool open(const Call& call, bool create, Word& result) {
     {
         const Quiet quiet(*library);
         if (access) {
-            change_access(*file, access.id(), !create);
+            const Size user_block = creation ? user_block_of(*library, creation.id()) : 0;
+            change_access(*file, access.id(), !create, user_block);
             arguments[static_cast<std::size_t>(access_at)] = word_of(access.id());
         }
         if (creation) {

@@ -47,8 +47,10 @@ void find_communicator(File& file, Id access);
 void release(File& file);
 
 /// Change copies of the program's lists as the rule wishes (file_lists.cpp). Collective. `existing`: the file is not being made.
-void change_access(File& file, Id access, bool existing);
+void change_access(File& file, Id access, bool existing, Size user_block);
 void change_creation(File& file, Id creation, std::int64_t most_chunks);
+/// Bytes of the program's own before a new file's first of HDF5's.
+Size user_block_of(const Library& library, Id creation);
 
 /// The file beside an HDF5 file that says that its metadata wait in memory. By rank 0 alone; what went wrong, or nothing.
 std::string make_mark(const std::string& path);

@@ -25,13 +25,23 @@ std::int64_t alignment_of(const File& file) {
     return file.agreed(file.rank == 0 && file.host.stripe_of != nullptr ? file.host.stripe_of(file.path.c_str()) : 0);
 }
 
-void align(File& file, Id access) {
+/// HDF5 makes no file whose user block is not a multiple of its alignment, or of its pages (H5F__super_init).
+bool fits(File& file, const std::string& key, std::int64_t unit, Size user_block) {
+    const bool fits = user_block % static_cast<Size>(unit) == 0;
+    if (!fits)
+        file.refuse(key + ": the program's user block of " + exact_size_text(static_cast<std::int64_t>(user_block)) +
+                    " is no multiple of " + exact_size_text(unit));
+    return fits;
+}
+
+void align(File& file, Id access, Size user_block) {
     const std::int64_t alignment = alignment_of(file);
     if (alignment <= 0) {
         if (file.wish().alignment_by_layout)
             file.refuse("alignment = \"auto\": the file system tells no size of blocks");
         return;
     }
+    if (!fits(file, "alignment", alignment, user_block)) return;
     const std::int64_t threshold =
         file.wish().threshold > 0 ? file.wish().threshold : std::max<std::int64_t>(1, alignment / 2);
     set(file, "alignment " + exact_size_text(alignment) + " from " + exact_size_text(threshold),
@@ -107,7 +117,7 @@ void bound_versions(File& file, Id access) {
         file.library->H5Pset_libver_bounds(access, low, std::max(low, high)));
 }
 
-void buffer_pages(File& file, Id access, bool existing) {
+void buffer_pages(File& file, Id access, bool existing, Size user_block) {
     const std::int64_t bytes = file.wish().page_buffer;
     if (bytes == 0) return;
     // Whoever opens the file: H5F_open() of a library that is built for MPI refuses every file with a page buffer.
@@ -117,14 +127,14 @@ void buffer_pages(File& file, Id access, bool existing) {
         file.refuse("page_buffer: the file is there already, and may have no pages");
     else if (file.library->H5Pset_page_buffer_size == nullptr)
         file.refuse("page_buffer: HDF5 " + file.library->version() + " has none");
-    else
+    else if (file.wish().page == 0 || fits(file, "page", file.wish().page, user_block))
         set(file, "page buffer of " + exact_size_text(bytes),
             file.library->H5Pset_page_buffer_size(access, static_cast<std::size_t>(bytes), 0, 0));
 }
 
 }  // namespace
 
-void change_access(File& file, Id access, bool existing) {
+void change_access(File& file, Id access, bool existing, Size user_block) {
     const planner::Hdf5Wish& wish = file.wish();
     const Library& library = *file.library;
     make_collective(file, access);
@@ -139,7 +149,7 @@ void change_access(File& file, Id access, bool existing) {
         file.note("opened for reading only: what is for writing does not apply");
         return;
     }
-    if (wish.alignment > 0 || wish.alignment_by_layout) align(file, access);
+    if (wish.alignment > 0 || wish.alignment_by_layout) align(file, access, user_block);
     if (wish.metadata_block > 0)
         set(file, "metadata blocks of " + exact_size_text(wish.metadata_block),
             library.H5Pset_meta_block_size(access, static_cast<Size>(wish.metadata_block)));
@@ -148,9 +158,14 @@ void change_access(File& file, Id access, bool existing) {
             library.H5Pset_small_data_block_size(access, static_cast<Size>(wish.small_data_block)));
     if (wish.hold_metadata > 0 || wish.hold_all_metadata) hold_metadata(file, access);
     if (!wish.libver.empty()) bound_versions(file, access);
-    buffer_pages(file, access, existing);
+    buffer_pages(file, access, existing, user_block);
     if (existing && (wish.page > 0 || wish.istore_k > 0 || wish.istore_k_by_chunks))
         file.note("page, istore_k: chosen when a file is made, and this one is there already");
+}
+
+Size user_block_of(const Library& library, Id creation) {
+    Size bytes = 0;
+    return library.H5Pget_userblock(creation, &bytes) >= 0 ? bytes : 0;
 }
 
 void change_creation(File& file, Id creation, std::int64_t most_chunks) {
@@ -174,6 +189,7 @@ void change_creation(File& file, Id creation, std::int64_t most_chunks) {
         file.refuse("page: HDF5 " + library.version() + " has no pages");
         return;
     }
+    if (!fits(file, "page", wish.page, user_block_of(library, creation))) return;
     const int code = library.H5Pset_file_space_strategy(creation, strategy_page, false, 1);
     set(file, "pages of " + exact_size_text(wish.page),
         code < 0 ? code : library.H5Pset_file_space_page_size(creation, static_cast<Size>(wish.page)));

@@ -88,6 +88,7 @@ struct CacheConfig {
     X(int, H5Pset_sieve_buf_size, (Id access, std::size_t bytes)) \
     X(int, H5Pget_libver_bounds, (Id access, int* low, int* high)) \
     X(int, H5Pset_libver_bounds, (Id access, int low, int high)) \
+    X(int, H5Pget_userblock, (Id creation, Size* bytes)) \
     X(int, H5Pget_istore_k, (Id creation, unsigned* k)) \
     X(int, H5Pset_istore_k, (Id creation, unsigned k)) \
     X(int, H5Pget_layout, (Id creation)) \

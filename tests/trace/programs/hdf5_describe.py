@@ -31,6 +31,7 @@ with h5py.File(sys.argv[1], "r") as file:
         json.dumps(
             {
                 "superblock": superblock,
+                "user_block": created.get_userblock(),
                 "page": created.get_file_space_page_size(),
                 "strategy": created.get_file_space_strategy()[0],
                 "sets": sets,

@@ -16,6 +16,7 @@
  *   flush          after each step
  *   leave          the last step's dataset is made and not written
  *   handler=N      a function of the program's is told of errors, set by H5Eset_autoN; no call fails, and it stays
+ *   userblock=N    the file begins with N bytes of its own
  *   read           only reads, read-only, what was written with the same words
  * Each rank writes ROWS x COLUMNS doubles that say who wrote what, and checks what it reads.
  */
@@ -162,10 +163,14 @@ static void run(const char* path, hid_t access, hid_t transfer, int own) {
     const int reads = has("read"), steps = number("steps", 3), every = number("every", 1), dies = number("dies", -1);
     const int first = has("again") && !reads ? steps : 0;
     const struct part part = part_of_rank(own);
+    const int user_block = number("userblock", 0);
+    const hid_t creation = user_block > 0 ? H5Pcreate(H5P_FILE_CREATE) : H5P_DEFAULT;
+    if (user_block > 0) check(H5Pset_userblock(creation, (hsize_t)user_block) >= 0, "H5Pset_userblock");
     const hid_t file = reads          ? H5Fopen(path, H5F_ACC_RDONLY, access)
                        : has("again") ? H5Fopen(path, H5F_ACC_RDWR, access)
-                                      : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+                                      : H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
     check(file >= 0, "open");
+    if (user_block > 0) H5Pclose(creation);
     for (int step = first; step < first + steps; ++step) {
         char name[32];
         if (step == dies) {

@@ -445,6 +445,50 @@ TEST(Container, AFailedWriteIsAnErrorAndLeavesTheRest) {
     }
 }
 
+/// Several parts of a file in one operation, against the same bytes in memory; storage that moves half of what it is given.
+RC_GTEST_PROP(Container, ALogTakesPartsOfAFileTogether, ()) {
+    Place place(Shape{0, Shape::Kind::log});
+    storage::FaultBackend below(place.backend, {storage::FaultKind::shorten, *rc::gen::inRange(3, 9), 0});
+    const auto generation = place.begin();
+    auto writer = Container::open(below, place.clock, place.directory, {true, true, 0, 0, generation}).take();
+    RC_ASSERT(writer->takes_scattered());
+    std::string model;
+    const int calls = *rc::gen::inRange(1, 5);
+    for (int call = 0; call < calls; ++call) {
+        std::vector<layout::Extent> parts;
+        std::string bytes;
+        std::int64_t at = 0;
+        const int part_count = *rc::gen::inRange(1, 12);
+        for (int i = 0; i < part_count; ++i) {
+            at += *rc::gen::inRange(0, 9);
+            parts.push_back({at, *rc::gen::inRange(1, 20)});
+            const std::string data(static_cast<std::size_t>(parts.back().length),
+                                   static_cast<char>('a' + bytes.size() % 26));
+            at = parts.back().end();
+            if (std::ssize(model) < at) model.resize(static_cast<std::size_t>(at));
+            model.replace(static_cast<std::size_t>(parts.back().offset), data.size(), data);
+            bytes += data;
+        }
+        std::vector<iovec> pieces;
+        for (std::size_t from = 0; from < bytes.size();) {
+            const std::size_t length = std::min<std::size_t>(*rc::gen::inRange(1, 40), bytes.size() - from);
+            pieces.push_back({bytes.data() + from, length});
+            from += length;
+        }
+        const auto all = std::ssize(bytes);
+        const storage::Transfer done =
+            writer->write_scattered_at(-1, pieces.data(), std::ssize(pieces), parts.data(), std::ssize(parts));
+        RC_ASSERT(done.error == 0);
+        RC_ASSERT(done.bytes == all);
+        RC_ASSERT(read_all(*writer, 1000) == model);
+    }
+    RC_ASSERT(writer->flush(false) == 0);
+    writer.reset();
+    RC_ASSERT(place.end(generation) == 0);
+    RC_ASSERT(merge(place.backend, place.path, place.path).value() == std::ssize(model));
+    RC_ASSERT(slurp(place.path) == model);
+}
+
 TEST(Directory, GenerationsAreUniqueAndOnlyAContainersFilesAreRemoved) {
     Place place(2);
     EXPECT_EQ(place.begin(), 1U);

@@ -361,14 +361,23 @@ Segment IndexedContainer::locate(std::int64_t offset) const {
     return known;
 }
 
-std::int64_t IndexedContainer::attempt_write(int, const iovec* pieces, int count, std::int64_t offset) {
+std::int64_t IndexedContainer::attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) {
+    const Extent part{offset, storage::total_bytes(pieces, count)};
+    return attempt_write_scattered(descriptor, pieces, count, &part, 1);
+}
+
+/// Several parts in logs alone: elsewhere a byte's place is its offset.
+std::int64_t IndexedContainer::attempt_write_scattered(int, const iovec* pieces, int count, const Extent* parts,
+                                                       std::int64_t part_count) {
     std::shared_ptr<DataFile> data;
-    std::int64_t place = offset;
+    std::int64_t place = parts[0].offset;
     const std::int64_t wanted = storage::total_bytes(pieces, count);
     {
         const std::lock_guard guard(lock_);
         if (writers_.empty()) return -EBADF;
-        if (offset > INT64_MAX - directory_.data_begin() - wanted) return -EFBIG;
+        for (std::int64_t i = 0; i < part_count; ++i) {
+            if (parts[i].offset > INT64_MAX - directory_.data_begin() - parts[i].length) return -EFBIG;
+        }
         if (const int error = make_room(); error != 0) return -error;
         data = data_;
         if (directory_.is_log()) {
@@ -384,7 +393,12 @@ std::int64_t IndexedContainer::attempt_write(int, const iovec* pieces, int count
     if (directory_.is_log() && moved < wanted && log_end_ == place + wanted)
         log_end_ = place + std::max<std::int64_t>(0, moved);
     if (moved <= 0) return moved;
-    record({offset, moved}, place);
+    std::int64_t recorded = 0;
+    for (std::int64_t i = 0; recorded < moved; ++i) {
+        const Extent written{parts[i].offset, std::min(parts[i].length, moved - recorded)};
+        record(written, place + recorded);
+        recorded += written.length;
+    }
     // A target of the log's own may not stand idle while bytes for it lie in the page cache.
     if (!on_target_) return moved;
     if (sent_.watches()) sent_.add_write(moved, took.count());

@@ -40,6 +40,9 @@ public:
     [[nodiscard]] std::optional<Error> go_on_in(const std::string& place) override;
 
     std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
+    [[nodiscard]] bool takes_scattered() const override { return directory_.is_log(); }
+    std::int64_t attempt_write_scattered(int descriptor, const iovec* pieces, int count, const layout::Extent* parts,
+                                         std::int64_t part_count) override;
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
     int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override;
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
+#include <vector>
 
 #include "engine/scratch.hpp"
 #include "engine/walk.hpp"
@@ -16,14 +18,27 @@ using layout::Extent;
 using storage::Backend;
 using storage::Transfer;
 
-/// Collects memory that is adjacent in the file and writes it in as few operations as is worth while: short pieces are copied
-/// together, long ones go into the iovec as they are.
+/// Collects memory that is adjacent in the file, or goes there in one operation all the same, and writes it in as few operations as is
+/// worth while: short pieces are copied together, long ones go into the iovec as they are.
 class Gatherer {
 public:
     Gatherer(Backend& backend, int descriptor, const DirectTuning& tuning, Outcome& outcome)
-        : backend_(backend), descriptor_(descriptor), tuning_(tuning), outcome_(outcome) {}
+        : backend_(backend),
+          descriptor_(descriptor),
+          tuning_(tuning),
+          outcome_(outcome),
+          scattered_(backend.takes_scattered()) {}
 
-    void begin(std::int64_t file_offset) { file_offset_ = file_offset; }
+    /// What is added next lies there, and not behind what was added before. False after an error.
+    bool begin(std::int64_t file_offset) {
+        if (!scattered_ || before_.size() == most_parts) {
+            if (!flush()) return false;
+        } else if (count_ > 0) {
+            end_part();
+        }
+        file_offset_ = file_offset;
+        return true;
+    }
 
     /// False after an error.
     bool add(std::byte* memory, std::int64_t bytes) {
@@ -35,13 +50,12 @@ public:
 
     bool flush() {
         if (count_ == 0) return true;
-        const std::int64_t wanted = bytes_;
-        const Transfer done = count_ == 1 ? backend_.write_at(descriptor_, pieces_[0].iov_base, wanted, file_offset_)
-                                          : backend_.write_pieces_at(descriptor_, pieces_.data(), count_, file_offset_);
+        const std::int64_t end = file_offset_ + bytes_;
+        const Transfer done = write();
         ++outcome_.operations;
         outcome_.bytes += done.bytes;
         outcome_.error = done.error;
-        file_offset_ += wanted;
+        file_offset_ = end;
         count_ = 0;
         bytes_ = 0;
         copied_ = 0;
@@ -49,6 +63,24 @@ public:
     }
 
 private:
+    Transfer write() {
+        if (!before_.empty()) {
+            end_part();
+            const Transfer done = backend_.write_scattered_at(descriptor_, pieces_.data(), static_cast<std::int64_t>(count_),
+                                                              before_.data(), std::ssize(before_));
+            before_.clear();
+            return done;
+        }
+        return count_ == 1 ? backend_.write_at(descriptor_, pieces_[0].iov_base, bytes_, file_offset_)
+                           : backend_.write_pieces_at(descriptor_, pieces_.data(), count_, file_offset_);
+    }
+
+    /// What is collected and not in before_ is a part of its own.
+    void end_part() {
+        if (bytes_ > 0) before_.push_back({file_offset_, bytes_});
+        bytes_ = 0;
+    }
+
     bool copy(const std::byte* memory, std::int64_t bytes) {
         if (!buffer_) buffer_.emplace(tuning_.buffer_bytes);
         std::byte* to = buffer_->data() + copied_;
@@ -77,11 +109,15 @@ private:
     Backend& backend_;
     int descriptor_;
     const DirectTuning& tuning_;
+    static constexpr std::size_t most_parts = 8192;
+
     Outcome& outcome_;
-    std::int64_t file_offset_ = 0;
-    std::int64_t bytes_ = 0;   // in pieces_
-    std::int64_t copied_ = 0;  // in buffer_
+    const bool scattered_;
+    std::int64_t file_offset_ = 0;  // of the part that is being collected
+    std::int64_t bytes_ = 0;        // of that part
+    std::int64_t copied_ = 0;       // in buffer_
     std::size_t count_ = 0;
+    std::vector<Extent> before_;  // parts in pieces_ before that one
     std::array<iovec, IOV_MAX> pieces_;
     std::optional<Scratch> buffer_;
 };
@@ -202,10 +238,7 @@ Outcome write_direct(Backend& backend, int descriptor, const Memory& memory, con
     StretchCursor stretches(memory, range, 0, memory.bytes);
     Stretch stretch;
     for (std::int64_t end = -1; stretches.next(stretch); end = stretch.file.end()) {
-        if (stretch.file.offset != end) {
-            if (!gatherer.flush()) return outcome;
-            gatherer.begin(stretch.file.offset);
-        }
+        if (stretch.file.offset != end && !gatherer.begin(stretch.file.offset)) return outcome;
         if (!gatherer.add(stretch.memory, stretch.file.length)) return outcome;
     }
     gatherer.flush();

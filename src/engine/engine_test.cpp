@@ -121,6 +121,46 @@ struct Shape {
     }
 };
 
+/// Takes bytes of several parts of the file in one operation, of which an attempt moves a limited number.
+class Scattered final : public storage::Backend {
+public:
+    Scattered(storage::Backend& below, std::int64_t most) : below_(below), most_(most) {}
+
+    [[nodiscard]] bool takes_scattered() const override { return true; }
+    std::int64_t attempt_write_scattered(int descriptor, const iovec* pieces, int count, const layout::Extent* parts,
+                                         std::int64_t part_count) override {
+        std::string bytes;
+        for (int i = 0; i < count; ++i) bytes.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+        std::int64_t all = 0, moved = 0;
+        for (std::int64_t i = 0; i < part_count; ++i) {
+            EXPECT_GT(parts[i].length, 0);
+            all += parts[i].length;
+            const std::int64_t now = std::min(parts[i].length, most_ - moved);
+            below_.write_at(descriptor, bytes.data() + moved, now, parts[i].offset);
+            moved += now;
+        }
+        EXPECT_EQ(all, std::ssize(bytes));
+        return moved;
+    }
+    storage::Opened attempt_open(const char* path, int flags, mode_t mode) override {
+        return below_.attempt_open(path, flags, mode);
+    }
+    int attempt_close(int descriptor) override { return below_.attempt_close(descriptor); }
+    std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
+        return below_.attempt_write(descriptor, pieces, count, offset);
+    }
+    std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
+        return below_.attempt_read(descriptor, pieces, count, offset);
+    }
+    int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
+        return below_.attempt_flush(descriptor, bytes, offset);
+    }
+
+private:
+    storage::Backend& below_;
+    std::int64_t most_;
+};
+
 TEST(Direct, WritesExactlyTheRequestedBytes) {
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         SCOPED_TRACE(seed);
@@ -140,7 +180,9 @@ TEST(Direct, WritesExactlyTheRequestedBytes) {
             }
             const FileView view = shape.view();
             const Memory memory{shape.buffer.data(), &shape.memory.type, shape.bytes};
-            const Outcome outcome = write_direct(posix, file.descriptor(), memory, {&view, shape.first_byte}, tuning);
+            Scattered scattered(posix, dice(1, 5000));
+            storage::Backend& backend = seed % 2 == 0 ? static_cast<storage::Backend&>(posix) : scattered;
+            const Outcome outcome = write_direct(backend, file.descriptor(), memory, {&view, shape.first_byte}, tuning);
             ASSERT_EQ(outcome.bytes, shape.bytes);
             ASSERT_EQ(outcome.error, 0);
             ASSERT_EQ(file.contents(), expected);
@@ -199,6 +241,10 @@ TEST(Direct, UsesAsFewOperationsAsItCan) {
     EXPECT_EQ(operations(false, bytes, rows, 1 << 18), 64) << "large holes are not read";
     EXPECT_LT(operations(false, bytes, grains, 1 << 18), 300) << "small ones are";
     EXPECT_EQ(operations(false, rows, bytes, 1 << 18), 1);
+    Scattered scattered(posix, INT64_MAX);
+    const FileView in_rows = view_of(rows);
+    const Memory from{memory.data(), &bytes, 1 << 18};
+    EXPECT_EQ(write_direct(scattered, file.descriptor(), from, {&in_rows, 0}).operations, 1) << "a log has no holes";
 }
 
 TEST(Direct, AnErrorStopsAndTellsWhatWasMoved) {

@@ -28,6 +28,16 @@ void consume(iovec*& pieces, std::int64_t& count, std::size_t moved) {
     }
 }
 
+/// The same of parts of a file.
+void consume(layout::Extent*& parts, std::int64_t& count, std::int64_t moved) {
+    while (count > 0 && moved >= parts->length) {
+        moved -= parts->length;
+        ++parts;
+        --count;
+    }
+    if (count > 0) *parts = {parts->offset + moved, parts->length - moved};
+}
+
 template <Direction direction>
 Transfer complete(Backend& backend, int descriptor, iovec* pieces, std::int64_t count, std::int64_t offset) {
     Transfer done;
@@ -65,6 +75,10 @@ Opened Backend::open(const char* path, int flags, mode_t mode) {
 int Backend::close(int descriptor) {
     const int error = attempt_close(descriptor);
     return error == EINTR ? 0 : error;
+}
+
+std::int64_t Backend::attempt_write_scattered(int, const iovec*, int, const layout::Extent*, std::int64_t) {
+    return -EOPNOTSUPP;
 }
 
 int Backend::attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) {
@@ -137,6 +151,22 @@ Transfer Backend::write_pieces_at(int descriptor, iovec* pieces, std::int64_t co
 
 Transfer Backend::read_pieces_at(int descriptor, iovec* pieces, std::int64_t count, std::int64_t offset) {
     return complete<Direction::read>(*this, descriptor, pieces, count, offset);
+}
+
+Transfer Backend::write_scattered_at(int descriptor, iovec* pieces, std::int64_t count, layout::Extent* parts,
+                                     std::int64_t part_count) {
+    Transfer done;
+    consume(pieces, count, 0);
+    while (count > 0) {
+        const std::int64_t moved =
+            attempt_write_scattered(descriptor, pieces, static_cast<int>(count), parts, part_count);
+        if (moved == -EINTR) continue;
+        if (moved <= 0) return {done.bytes, moved < 0 ? static_cast<int>(-moved) : EIO};
+        done.bytes += moved;
+        consume(pieces, count, static_cast<std::size_t>(moved));
+        consume(parts, part_count, moved);
+    }
+    return done;
 }
 
 }  // namespace ioweir::storage

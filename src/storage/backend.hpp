@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "layout/core/extent.hpp"
 #include "storage/file_layout.hpp"
 
 namespace ioweir::storage {
@@ -54,6 +55,13 @@ public:
     Transfer write_pieces_at(int descriptor, iovec* pieces, std::int64_t count, std::int64_t offset);
     Transfer read_pieces_at(int descriptor, iovec* pieces, std::int64_t count, std::int64_t offset);
 
+    /// Whether one operation takes bytes of several parts of the file: a log does, which lays them behind each other whatever they are.
+    [[nodiscard]] virtual bool takes_scattered() const { return false; }
+    /// As write_pieces_at() for `count` pieces that together are as long as all `parts`, and fill them in order. At most IOV_MAX pieces;
+    /// where takes_scattered(). Both arrays are used up.
+    Transfer write_scattered_at(int descriptor, iovec* pieces, std::int64_t count, layout::Extent* parts,
+                                std::int64_t part_count);
+
     /// Waits until written bytes have reached the storage below the page cache, where there is one. Returns an errno value. Says nothing
     /// about what a crash would leave.
     int flush_at(int descriptor, std::int64_t bytes, std::int64_t offset);
@@ -77,6 +85,9 @@ public:
     virtual int attempt_close(int descriptor) = 0;
     virtual std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) = 0;
     virtual std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) = 0;
+    /// Where takes_scattered(): the bytes moved, from the first part on.
+    virtual std::int64_t attempt_write_scattered(int descriptor, const iovec* pieces, int count,
+                                                 const layout::Extent* parts, std::int64_t part_count);
     /// As flush_at(): 0 or a negative errno value.
     virtual int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) = 0;
     /// fallocate(2): 0 or a negative errno value.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -69,9 +69,9 @@ def _mirrors_of(path: Path) -> Iterator[Mirror]:
             yield Mirror(address, suite, signed[1] if signed else "")
 
 
-def debian_source(package: str, cache: Path) -> Path:
-    """The unpacked source of a Debian package; fetched once."""
-    place = cache / "debian" / package
+def debian_source(package: str, cache: Path, suite: str = "") -> Path:
+    """The unpacked source of a Debian package, of the machine's own release or of another; fetched once."""
+    place = cache / "debian" / (f"{package}-{suite}" if suite else package)
     done = place / "fetched"
     if not done.exists():
         known = mirrors()
@@ -79,8 +79,10 @@ def debian_source(package: str, cache: Path) -> Path:
             raise FetchError(
                 "this machine's apt has no Debian archive; conformance tests need Debian's source packages"
             )
+        if suite:
+            known = [replace(known[0], suite=suite)]
         place.mkdir(parents=True, exist_ok=True)
-        state = cache / "apt"
+        state = cache / ("apt-" + suite if suite else "apt")
         for part in ("state/lists/partial", "cache/archives/partial"):
             (state / part).mkdir(parents=True, exist_ok=True)
         listing = state / "sources.list"
@@ -91,7 +93,7 @@ def debian_source(package: str, cache: Path) -> Path:
         ]  # fmt: skip
         _run("apt-get", "-q", *options, "update", cwd=place)
         _run("apt-get", "-q", *options, "source", "--download-only", package, cwd=place)
-        archives = [path for path in place.iterdir() if ".orig.tar." in path.name]
+        archives = [path for path in place.iterdir() if ".orig.tar." in path.name and path.suffix != ".asc"]
         if len(archives) != 1:
             raise FetchError(f"apt-get source {package}: expected one .orig.tar, found {archives}")
         _run("tar", "-xf", archives[0], cwd=place)

@@ -155,6 +155,49 @@ def test_h5py_finds_what_was_written(tmp_path: Path, mpi: str, case: Any, how: s
         assert all(place % 4096 == 0 for place in places)
 
 
+EVERYTHING: Final = """\
+[[file]]
+match = "*.data"
+writers = "auto"
+[file.hdf5]
+alignment = 4096
+threshold = "1 B"
+hold_metadata = "all"
+metadata_block = "64 KiB"
+collective_metadata = "writes"
+fill = "never"
+chunks = "learn"
+istore_k = "auto"
+transfer = "auto"
+"""
+
+
+@pytest.mark.either_mpi
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
+def test_h5diff_finds_no_difference_under_a_plan_with_everything(tmp_path: Path, mpi: str, case: Any) -> None:
+    name, settings, rank_counts, _ = case
+    plan = tmp_path / "plan.toml"
+    plan.write_text(EVERYTHING)
+    places = {"plain": [], "planned": [*IOWEIR, "run", "-q", "-o", str(tmp_path / "trace"), "--plan", str(plan), "--"]}
+    for place, around in places.items():
+        folder = tmp_path / place
+        folder.mkdir()
+        options = kernel.Options(rank_counts[1], folder, mpi, api="hdf5", verify=True, keep=True)
+        done = subprocess.run(
+            [*around, *kernel.command(name, settings, options)], env={**os.environ, **ENVIRONMENT},
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    applied = [note["text"] for note in ioweir.trace.read(tmp_path / "trace").notes if "applied" in note["text"]]
+    assert applied
+    files = [tmp_path / place / f"{name}.data" for place in places]
+    subprocess.run(["h5diff", "-v", *files], check=True, timeout=60, stdout=subprocess.DEVNULL)
+    listed = [subprocess.run(["h5ls", "-r", file], check=True, capture_output=True, text=True).stdout for file in files]
+    assert listed[0] == listed[1]
+    assert "Dataset" in listed[0]
+
+
 def test_chunks_are_as_large_as_the_largest_part(tmp_path: Path) -> None:
     """global=5,7,6 on a grid of 3 x 1 x 1: blocks of 2, 2 and 1 planes."""
     write(tmp_path, "openmpi", "coll_perf", 3, ["global=5,7,6", "variables=1"], ("layout=chunked",))

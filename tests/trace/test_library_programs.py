@@ -7,6 +7,7 @@ the parallel and serial ones of the distribution; MPICH has HDF5 only (PnetCDF a
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import time
 from collections import Counter
@@ -34,7 +35,15 @@ def library_directory() -> Path:
 
 
 def hdf5_program(source: str, kind: str, compiler: str, *flags: str) -> Path:
-    """A program built against the HDF5 of one kind: serial, openmpi or mpich."""
+    """A program built against the HDF5 of one kind: serial, openmpi or mpich.
+
+    Debian's; a parallel one is another if IOWEIR_TEST_HDF5 names its directory (tests/conformance/hdf5_library.py).
+    """
+    other = os.environ.get("IOWEIR_TEST_HDF5")
+    if other and kind != "serial":
+        prefix = Path(other) / kind
+        rpath = f"-Wl,-rpath,{prefix}/lib"
+        return build(source, compiler, *flags, f"-I{prefix}/include", f"-L{prefix}/lib", rpath, libraries=["-lhdf5"])
     return build(source, compiler, *flags, f"-I/usr/include/hdf5/{kind}", libraries=[f"-lhdf5_{kind}"])
 
 

@@ -40,8 +40,10 @@ struct Hdf5Wish {
     std::int64_t page = 0;            ///< paged aggregation with pages of this size
     std::int64_t page_buffer = 0;
     Hdf5Transfer transfer = Hdf5Transfer::as_program;
+    bool memory_in_file_shape = false;  ///< memory_shape = "file"; also where datasets are given chunks
 
     friend bool operator==(const Hdf5Wish&, const Hdf5Wish&) = default;
+    [[nodiscard]] bool shapes_memory() const { return memory_in_file_shape || learn_chunks || !chunks.empty(); }
     [[nodiscard]] bool wishes_anything() const { return *this != Hdf5Wish{}; }
 };
 

@@ -7,10 +7,10 @@
 namespace ioweir::planner {
 namespace {
 
-constexpr std::array<std::string_view, 14> hdf5_keys{
+constexpr std::array<std::string_view, 15> hdf5_keys{
     "alignment",           "threshold", "hold_metadata", "metadata_block", "small_data_block", "sieve_buffer",
     "collective_metadata", "fill",      "chunks",        "istore_k",       "libver",           "page",
-    "page_buffer",         "transfer"};
+    "page_buffer",         "transfer",  "memory_shape"};
 constexpr std::array<std::string_view, 4> libver_names{"v18", "v110", "v112", "v114"};
 
 // Limits of HDF5: H5C__MAX_MAX_CACHE_SIZE, H5F_FILE_SPACE_PAGE_SIZE_MIN, half of HDF5_BTREE_IK_MAX_ENTRIES,
@@ -71,9 +71,11 @@ private:
     void read_words(const toml::table& table, Hdf5Wish& wish) {
         static constexpr std::array<std::string_view, 2> collective{"writes", "all"};
         static constexpr std::array<std::string_view, 1> fill{"never"};
+        static constexpr std::array<std::string_view, 1> memory_shape{"file"};
         static constexpr std::array<std::string_view, 3> transfer{"independent", "collective", "auto"};
         wish.collective_metadata = static_cast<Hdf5Collective>(one_of(table, "collective_metadata", collective));
         wish.never_fill = one_of(table, "fill", fill) != 0;
+        wish.memory_in_file_shape = one_of(table, "memory_shape", memory_shape) != 0;
         wish.transfer = static_cast<Hdf5Transfer>(one_of(table, "transfer", transfer));
         if (const std::size_t number = one_of(table, "libver", libver_names); number > 0)
             wish.libver = std::string(libver_names[number - 1]);
@@ -208,6 +210,7 @@ std::string hdf5_text(const Hdf5Wish& wish) {
     put_size("page_buffer", wish.page_buffer);
     static constexpr std::array<const char*, 4> transfers{"", "\"independent\"", "\"collective\"", "\"auto\""};
     if (wish.transfer != Hdf5Transfer::as_program) put("transfer", transfers[static_cast<std::size_t>(wish.transfer)]);
+    if (wish.memory_in_file_shape) put("memory_shape", "\"file\"");
     return inner.empty() ? "" : "hdf5    = { " + inner + " }\n";
 }
 

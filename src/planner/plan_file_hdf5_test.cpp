@@ -53,6 +53,9 @@ TEST(PlanFileHdf5, EachKeyStandsAlone) {
     wish.chunks = {{"a", {1}}, {"b*", {2, 3}}};
     EXPECT_EQ(wish_of("hdf5 = { chunks = { a = [1], \"b*\" = [2, 3] } }"), wish);
     wish = {};
+    wish.memory_in_file_shape = true;
+    EXPECT_EQ(wish_of("hdf5 = { memory_shape = \"file\" }"), wish);
+    wish = {};
     wish.istore_k = 32767;
     EXPECT_EQ(wish_of("hdf5 = { istore_k = 32767 }"), wish);
     wish = {};
@@ -139,6 +142,7 @@ RC_GTEST_PROP(PlanFileHdf5, WhatIsWrittenIsReadAgain, ()) {
     wish.page = size();
     if (wish.page > 0) wish.page_buffer = *rc::gen::element<std::int64_t>(0, wish.page, 4 * wish.page);
     wish.transfer = static_cast<Hdf5Transfer>(*rc::gen::inRange(0, 4));
+    wish.memory_in_file_shape = *rc::gen::arbitrary<bool>();
     PlanFile plan{"plan.toml", {FileRule{"*.h5", Strategy{}}}};
     plan.files[0].hdf5 = wish;
     const auto read = parse_plan_file(to_toml(plan), "plan.toml");

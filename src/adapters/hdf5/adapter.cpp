@@ -12,6 +12,7 @@
 #include "adapters/call/inside.hpp"
 #include "adapters/hdf5/datasets.hpp"
 #include "adapters/hdf5/file.hpp"
+#include "adapters/hdf5/memory_space.hpp"
 #include "adapters/hdf5/transfer.hpp"
 #include "base/size_text.hpp"
 
@@ -161,6 +162,10 @@ bool open(const Call& call, bool create, Word& result) {
 void end_file(File& file) {
     if (file.holds && file.rank == 0) remove_mark(file.path);
     if (file.chunked > 0) file.note("chunks were given to " + std::to_string(file.chunked) + " datasets");
+    if (file.reshaped_transfers > 0 && file.host.note != nullptr)
+        file.host.note(file.path.c_str(), ("hdf5: transfers with memory in the shape of the file's selection: " +
+                                           std::to_string(file.reshaped_transfers))
+                                              .c_str());
     if (file.changed_transfers > 0 && file.host.note != nullptr)
         file.host.note(
             file.path.c_str(),
@@ -272,10 +277,17 @@ bool move(const Call& call, bool write, Word& result) {
     if (library == nullptr) return false;
     if (write && watched_datasets.load() > 0) learn_from(*library, call);
     const std::shared_ptr<File> file = file_of(*library, call.library, argument<Id>(call, 0));
-    if (file == nullptr || !file->parallel || file->wish().transfer == planner::Hdf5Transfer::as_program ||
-        library->H5Pget_dxpl_mpio == nullptr || library->H5Pset_dxpl_mpio == nullptr)
-        return false;
-    result = transfer(*file, call);
+    if (file == nullptr) return false;
+    const bool changes_mode = file->parallel && file->wish().transfer != planner::Hdf5Transfer::as_program &&
+                              library->H5Pget_dxpl_mpio != nullptr && library->H5Pset_dxpl_mpio != nullptr;
+    if (!file->wish().shapes_memory()) {
+        if (changes_mode) result = transfer(*file, call);
+        return changes_mode;
+    }
+    FailedCall failed(*library);
+    const MemoryInFileShape memory(*file, call);
+    result = changes_mode ? transfer(*file, memory.call()) : same(memory.call());
+    if (static_cast<std::int32_t>(result) < 0) failed.keep_errors();
     return true;
 }
 

@@ -30,7 +30,8 @@ struct File {
     int opens = 0;             ///< ids of it that the program has
     bool holds = false;        ///< metadata wait in memory
     std::int64_t chunked = 0;  ///< datasets that were given chunks
-    std::int64_t changed_transfers = 0;  ///< of this rank
+    std::int64_t changed_transfers = 0;   ///< of this rank, in another mode than the program's
+    std::int64_t reshaped_transfers = 0;  ///< of this rank, with memory in the shape of the file's selection
     std::vector<std::string> applied;    ///< in words, for the note at the end
     std::set<std::string> said;          ///< what was refused
 

@@ -18,6 +18,8 @@ inline constexpr Id by_default = 0;          // H5P_DEFAULT, H5S_ALL, H5E_DEFAUL
 inline constexpr unsigned flag_write = 0x1;  // H5F_ACC_RDWR
 inline constexpr int kind_space = 4;         // H5I_DATASPACE
 inline constexpr int space_simple = 1;       // H5S_SIMPLE
+inline constexpr int selects_blocks = 2;     // H5S_SEL_HYPERSLABS
+inline constexpr int selects_all = 3;        // H5S_SEL_ALL
 inline constexpr int class_vlen = 9;         // H5T_VLEN
 inline constexpr int layout_contiguous = 1;  // H5D_CONTIGUOUS
 inline constexpr int layout_chunked = 2;     // H5D_CHUNKED
@@ -97,11 +99,13 @@ struct CacheConfig {
     X(int, H5Pget_external_count, (Id creation)) \
     X(int, H5Pget_nfilters, (Id creation)) \
     X(int, H5Pset_fill_time, (Id creation, int time)) \
+    X(Id, H5Screate_simple, (int dimensions, const Size* lengths, const Size* most)) \
     X(int, H5Sclose, (Id space)) \
     X(int, H5Sget_simple_extent_type, (Id space)) \
     X(int, H5Sget_simple_extent_dims, (Id space, Size* lengths, Size* most)) \
     X(std::int64_t, H5Sget_simple_extent_npoints, (Id space)) \
     X(std::int64_t, H5Sget_select_npoints, (Id space)) \
+    X(int, H5Sget_select_type, (Id space)) \
     X(int, H5Sget_select_bounds, (Id space, Size* first, Size* last)) \
     X(int, H5Tdetect_class, (Id type, int wanted)) \
     X(std::size_t, H5Tget_size, (Id type)) \

@@ -66,8 +66,8 @@ private:
     Transfer write() {
         if (!before_.empty()) {
             end_part();
-            const Transfer done = backend_.write_scattered_at(descriptor_, pieces_.data(), static_cast<std::int64_t>(count_),
-                                                              before_.data(), std::ssize(before_));
+            const Transfer done = backend_.write_scattered_at(
+                descriptor_, pieces_.data(), static_cast<std::int64_t>(count_), before_.data(), std::ssize(before_));
             before_.clear();
             return done;
         }

@@ -2,7 +2,8 @@
 
     hdf5_library.py [SUITE]     builds, and prints the directory that IOWEIR_TEST_HDF5 of tests/trace is to name
 
-SUITE is a Debian release (default: trixie, which has HDF5 1.14). Below the printed directory there is a prefix for each MPI library.
+SUITE is a Debian release (default: trixie, which has HDF5 1.14). Below the printed directory there is a prefix for each
+MPI library.
 Not here: fetching sources (conformance_fetch.py), the tests (tests/trace/test_hdf5_plan.py).
 """
 
@@ -35,7 +36,12 @@ def build(cache: Path, suite: str) -> Path:
             continue
         folder = place / f"build-{kind}"
         wrapper = f"-DCMAKE_C_COMPILER=mpicc.{kind}"
-        own = (f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib", wrapper, f"-DMPI_C_COMPILER=mpicc.{kind}")
+        own = (
+            f"-DCMAKE_INSTALL_PREFIX={prefix}",
+            "-DCMAKE_INSTALL_LIBDIR=lib",
+            wrapper,
+            f"-DMPI_C_COMPILER=mpicc.{kind}",
+        )
         _run("cmake", "-G", "Ninja", "-S", source, "-B", folder, *own, *OPTIONS)
         _run("cmake", "--build", folder, "--parallel", str(os.cpu_count() or 1))
         _run("cmake", "--install", folder)
@@ -45,7 +51,9 @@ def build(cache: Path, suite: str) -> Path:
 def _run(*words: str | Path) -> None:
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=BUILD_S, check=False)
     if done.returncode != 0:
-        raise FetchError(f"{' '.join(str(word) for word in words)} returned {done.returncode}:\n{done.stdout[-4000:]}{done.stderr}")
+        raise FetchError(
+            f"{' '.join(str(word) for word in words)} returned {done.returncode}:\n{done.stdout[-4000:]}{done.stderr}"
+        )
 
 
 if __name__ == "__main__":

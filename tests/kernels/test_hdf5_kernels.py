@@ -189,7 +189,7 @@ def test_h5diff_finds_no_difference_under_a_plan_with_everything(tmp_path: Path,
             capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"{done.stdout}{done.stderr}"
-    applied = [note["text"] for note in ioweir.trace.read(tmp_path / "trace").notes if "applied" in note["text"]]
+    applied = [note.text for note in ioweir.trace.read(tmp_path / "trace").notes if "applied" in note.text]
     assert applied
     files = [tmp_path / place / f"{name}.data" for place in places]
     subprocess.run(["h5diff", "-v", *files], check=True, timeout=60, stdout=subprocess.DEVNULL)

@@ -32,8 +32,8 @@ struct File {
     std::int64_t chunked = 0;  ///< datasets that were given chunks
     std::int64_t changed_transfers = 0;   ///< of this rank, in another mode than the program's
     std::int64_t reshaped_transfers = 0;  ///< of this rank, with memory in the shape of the file's selection
-    std::vector<std::string> applied;    ///< in words, for the note at the end
-    std::set<std::string> said;          ///< what was refused
+    std::vector<std::string> applied;     ///< in words, for the note at the end
+    std::set<std::string> said;           ///< what was refused
 
     [[nodiscard]] const planner::Hdf5Wish& wish() const { return rule->hdf5; }
     [[nodiscard]] std::int64_t agreed(std::int64_t of_rank_0) const;

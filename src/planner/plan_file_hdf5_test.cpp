@@ -83,7 +83,7 @@ TEST(PlanFileHdf5, MistakesAreNamed) {
         {"hdf5 = { alignement = 8 }",
          "unknown key: 'alignement' (plan.toml:3); did you mean 'alignment'? known: alignment, threshold, "
          "hold_metadata, metadata_block, small_data_block, sieve_buffer, collective_metadata, fill, chunks, istore_k, "
-         "libver, page, page_buffer, transfer"},
+         "libver, page, page_buffer, transfer, memory_shape"},
         {"hdf5 = { threshold = 8 }",
          "threshold without alignment: threshold (plan.toml:3); write alignment = \"1 MiB\" or \"auto\" beside it, or "
          "leave it out"},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import shutil
 import sys
@@ -38,6 +39,9 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
     parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the page and its pictures there")
+    parser.add_argument(
+        "--add", type=Path, metavar="JSON", help="results of an earlier run, for the parts that this one leaves out"
+    )
     parser.add_argument("--beside", default="", help="what else ran on the machine, for the page")
     return parser.parse_args()
 
@@ -72,6 +76,16 @@ def a_lab(kind: str, rate: int, place: Path, wanted: bool) -> Iterator[lab.Lab |
         lab.down(made.name, made.root, force=True)
 
 
+def run_texts(headings: dict[str, str]) -> str:
+    """What is said of a run, with its parts where there are several runs."""
+    texts = sorted(set(headings.values()), key=list(headings.values()).index)
+    if len(texts) == 1:
+        return texts[0]
+    return "\n\n".join(
+        f"Of {', '.join(part for part, said in headings.items() if said == text)}: {text}" for text in texts
+    )
+
+
 def main() -> int:
     """Measures, and writes the page; exit code 1 if a bar is missed, unless it is a quick run."""
     options = parse()
@@ -86,7 +100,13 @@ def main() -> int:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     heading = run.heading(about, begin) + (f" Beside it ran {options.beside}." if options.beside else "")
-    document = {"machine": about, "date": time.strftime("%Y-%m-%d"), "runs": asdict(runs)}
+    headings = dict.fromkeys(runs.parts(), heading)
+    if options.add:
+        earlier = json.loads(options.add.read_text(encoding="utf-8"))
+        added = runs.add(hdf5_runs.runs_of(earlier["runs"]))
+        headings |= {part: earlier["headings"][part] for part in added}
+    heading = run_texts(headings)
+    document = {"machine": about, "date": time.strftime("%Y-%m-%d"), "headings": headings, "runs": asdict(runs)}
     run.keep("hdf5", hdf5_page.page(runs, heading, options.quick), document, options, hdf5_page.pictures(runs))
     return 1 if hdf5_page.missed_bars(runs) and not options.quick else 0
 

@@ -13,7 +13,7 @@ from ioweir.units import rate
 SHARE = 0.9
 LEAST_RATIO = 0.97
 """What counts as not slower (docs/explanation/design.md, section 6)."""
-SEVERAL_FILES = ("subfiles", "logs")
+SEVERAL_FILES = ("subfiles", "logs", "logs, `hdf5`")
 """How the titles of plans end that write several files."""
 
 

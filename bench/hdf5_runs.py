@@ -64,14 +64,24 @@ class Application:
 
     name: str
     kernel: tuple[str, ...]
+    in_memory: tuple[str, ...]
+    """So much that opening a file through MPI-IO and HDF5, several milliseconds, is little of it."""
     quick: tuple[str, ...]
     steps: tuple[Step, ...]
+
+    def words(self, on_targets: bool, quick: bool) -> tuple[str, ...]:
+        """Of the kernel."""
+        return self.quick if quick else self.kernel if on_targets else self.in_memory
 
 
 EVERYONE = 'writers = "everyone"'
 AUTO = 'writers = "auto"'
 CHUNKS = ("transfer=independent", "layout=chunked", "fill=never")
 LESS_METADATA = ("index=large", "evictions=off", "metadata=collective", "meta_block=1 MiB")
+
+
+HELD = '[file.hdf5]\nhold_metadata = "all"\nmetadata_block = "1 MiB"\ncollective_metadata = "writes"\nfill = "never"\n'
+"""Keys that need no stripes and leave datasets contiguous."""
 
 
 def adapted(stripe: str, more: str) -> str:
@@ -96,8 +106,10 @@ def gcrm_steps(stripe: str) -> tuple[Step, ...]:
             adapted(stripe, 'chunks = "learn"\nistore_k = "auto"'),
             stripe,
         ),
+        Step("the baseline with a plan: `auto`, `hdf5` without chunks", ("transfer=independent",), f"{AUTO}\n{HELD}"),
         Step("the baseline with a plan: subfiles", ("transfer=independent",), EVERYONE, stripe, subfiles=True),
         Step("the baseline with a plan: logs", ("transfer=independent",), EVERYONE, log=True),
+        Step("the baseline with a plan: logs, `hdf5`", ("transfer=independent",), f"{EVERYONE}\n{HELD}", log=True),
     )
 
 
@@ -118,6 +130,7 @@ def collective_steps(targets: int) -> tuple[Step, ...]:
         Step("the baseline with a plan: `auto`, `hdf5`", (), adapted("4 MiB", 'transfer = "auto"'), "4 MiB"),
         Step("the baseline with a plan: subfiles", (), AUTO, "4 MiB", subfiles=True),
         Step("the baseline with a plan: logs", (), EVERYONE, log=True),
+        Step("the baseline with a plan: logs, `hdf5`", (), f"{EVERYONE}\n{HELD}", log=True),
     )
 
 
@@ -125,15 +138,18 @@ def applications(targets: int) -> tuple[Application, ...]:
     """Five, as the paper's figures 7 to 9, and one with as many steps as Table I has, which makes metadata many."""
     collective = collective_steps(targets)
     return (
-        Application("GCRM, cells", ("gcrm-hdf5", "steps=40"), ("gcrm-hdf5", "steps=4"), gcrm_steps("2 MiB")),
+        Application("GCRM, cells", ("gcrm-hdf5", "steps=40"), ("gcrm-hdf5", "steps=200"), ("gcrm-hdf5", "steps=4"),
+                    gcrm_steps("2 MiB")),
         Application("GCRM, many small steps", ("gcrm-hdf5", "cells=1024", "steps=240"),
-                    ("gcrm-hdf5", "cells=1024", "steps=120"), gcrm_steps("128 KiB")),
-        Application("GCRM, edges", ("gcrm-hdf5", "data=edges", "steps=8"), ("gcrm-hdf5", "data=edges", "steps=1"),
-                    gcrm_steps("10 MiB")),
-        Application("Chombo", ("chombo", "boxes=172"), ("chombo", "boxes=16"), collective),
-        Application("VORPAL, 40^3", ("vorpal", "steps=40"), ("vorpal", "steps=4"), collective),
+                    ("gcrm-hdf5", "cells=1024", "steps=960"), ("gcrm-hdf5", "cells=1024", "steps=120"),
+                    gcrm_steps("128 KiB")),
+        Application("GCRM, edges", ("gcrm-hdf5", "data=edges", "steps=8"), ("gcrm-hdf5", "data=edges", "steps=32"),
+                    ("gcrm-hdf5", "data=edges", "steps=1"), gcrm_steps("10 MiB")),
+        Application("Chombo", ("chombo", "boxes=172"), ("chombo", "boxes=688"), ("chombo", "boxes=16"), collective),
+        Application("VORPAL, 40^3", ("vorpal", "steps=40"), ("vorpal", "steps=200"), ("vorpal", "steps=4"),
+                    collective),
         Application("VORPAL, 80^3", ("vorpal", "local=80,80,80", "steps=5"),
-                    ("vorpal", "local=80,80,80", "steps=1"), collective),
+                    ("vorpal", "local=80,80,80", "steps=25"), ("vorpal", "local=80,80,80", "steps=1"), collective),
     )  # fmt: skip
 
 
@@ -208,10 +224,42 @@ class Runs:
     btio: dict[str, list[Figures]] = field(default_factory=dict)
     """MPI library and ranks -> ways."""
 
+    def parts(self) -> dict[str, Any]:
+        """What was measured, by the names of PARTS."""
+        all_parts = (self.on_lab, self.on_ceph, self.in_memory, self.sieving, self.btio)
+        return {name: part for name, part in zip(PARTS, all_parts, strict=True) if part}
+
+    def add(self, earlier: Runs) -> list[str]:
+        """Take parts from an earlier run that this one has not; their names."""
+        missing = [part for part in earlier.parts() if part not in self.parts()]
+        for part in missing:
+            name = {"lab": "on_lab", "ceph": "on_ceph", "memory": "in_memory"}.get(part, part)
+            setattr(self, name, getattr(earlier, name))
+        return missing
+
     @property
     def ideal(self) -> float:
         """MiB/s of all the lab's targets together."""
         return self.target_rate * self.targets / (1 << 20)
+
+
+def runs_of(document: dict[str, Any]) -> Runs:
+    """What asdict() made of them."""
+
+    def figures(row: dict[str, Any]) -> Figures:
+        return Figures(**{**row, "requests": Requests(**row["requests"])})
+
+    def ladder(found: dict[str, Any]) -> Ladder:
+        steps = [figures(row) for row in found["steps"]]
+        ends = {name: figures(found[name]) for name in ("ceiling", "by_hand")}
+        return Ladder(**{**found, "steps": steps, **ends})
+
+    places = {name: [ladder(found) for found in document[name]] for name in ("on_lab", "on_ceph", "in_memory")}
+    tables = {
+        name: {title: [figures(row) for row in rows] for title, rows in document[name].items()}
+        for name in ("sieving", "btio")
+    }
+    return Runs(**{**document, **places, **tables})
 
 
 @dataclass(frozen=True)
@@ -387,18 +435,20 @@ BTIO_COLUMNS = tuple(f"{way}, {by}" for way in BTIO_WAYS for by in ("ROMIO", "OM
 
 
 def bt(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
-    """BTIO class A (and B) on square numbers of ranks; the larger ones are left to a full run."""
-    classes = (("A", 2),) if quick else (("A", 8), ("B", 2))
+    """BTIO class A and B on square numbers of ranks; as the benchmark, 40 writes of class A, where that is soon done."""
     for kind in launch.KINDS:
         if not launch.available(launch.KERNEL_RUNNER, kind):
             continue
-        for name, writes in classes:
+        for name in ("A",) if quick else ("A", "B"):
             for ranks in (1, 4) if quick else (1, 4, 9, 16):
+                alone = ranks <= processors()
+                writes = 2 if quick else {"A": 40, "B": 12}[name] if alone else {"A": 8, "B": 2}[name]
                 kernel = ("btio", f"class={name}", f"writes={writes}")
                 print(f"   {launch.KIND_TITLES[kind]}, class {name}, {ranks} ranks", flush=True)
                 runs.btio[f"{launch.KIND_TITLES[kind]}, class {name}, {ranks} ranks"] = list(
-                    bt_rows(scratch, kind, ranks, kernel, repeats).values()
-                )
+                    bt_rows(scratch, kind, ranks, kernel, repeats if kind == "mpich" and not alone else 2 * repeats + 1)
+                    .values()
+                )  # fmt: skip
 
 
 def bt_rows(scratch: Path, kind: str, ranks: int, kernel: Sequence[str], repeats: int) -> dict[str, Figures]:
@@ -425,10 +475,11 @@ def measure(
     """Some parts, into `runs`; the lab's only where there is one. CephFS comes by itself: `measure_ceph`."""
     kinds = [kind for kind in launch.KINDS if launch.available(launch.KERNEL_RUNNER, kind)]
     for application in applications(runs.targets):
-        kernel = application.quick if quick else application.kernel
         if made is not None:
             print(f"-- {application.name}: {runs.targets} targets", flush=True)
+            kernel = application.words(on_targets=True, quick=quick)
             runs.on_lab.append(climb(scratch, application, kernel, repeats, on_devices(made), KIND))
+        kernel = application.words(on_targets=False, quick=quick)
         for kind in kinds if "memory" in parts else []:
             title = launch.KIND_TITLES[kind]
             print(f"-- {application.name}: in memory, {title}", flush=True)
@@ -448,7 +499,7 @@ def measure_ceph(runs: Runs, made: lab.Lab, scratch: Path, repeats: int, quick: 
     place = on_pools(made)
     for application in applications(runs.targets):
         print(f"-- {application.name}: CephFS, {runs.targets} pools", flush=True)
-        kernel = application.quick if quick else application.kernel
+        kernel = application.words(on_targets=True, quick=quick)
         runs.on_ceph.append(climb(scratch, application, kernel, min(repeats, CEPH_REPEATS), place, KIND))
 
 

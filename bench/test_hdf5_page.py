@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
+from dataclasses import asdict
 from pathlib import Path
 
+import bench_hdf5
 import hdf5_page
 import hdf5_runs
 from hdf5_runs import SIEVING, Figures, Ladder, Requests, Runs
@@ -42,9 +45,7 @@ def figures(last: float = 38.0, small: tuple[int, int, int] = (100, 60, 4), plan
 
 def test_bars_that_are_met_and_missed() -> None:
     assert hdf5_page.missed_bars(figures()) == []
-    assert hdf5_page.missed_bars(figures(last=35.0)) == [
-        "GCRM, cells, lab: 0.88 of a file for each process, not 0.9"
-    ]
+    assert hdf5_page.missed_bars(figures(last=35.0)) == ["GCRM, cells, lab: 0.88 of a file for each process, not 0.9"]
     assert hdf5_page.missed_bars(figures(small=(100, 60, 100))) == [
         "GCRM, cells, lab: 100 small writes, 100 before",
         "GCRM, cells, CephFS: 100 small writes, 100 before",
@@ -108,3 +109,16 @@ def test_every_application_has_a_quick_form_and_a_plan_at_its_end() -> None:
                 )
                 assert f'mapping = "{mapping}"' in rule.splitlines()
                 assert ('targets = ["/a", "/b"]' in rule.splitlines()) == bool(directories)
+
+
+def test_parts_of_an_earlier_run_are_added() -> None:
+    runs = figures()
+    again = hdf5_runs.runs_of(json.loads(json.dumps(asdict(runs))))
+    assert again == runs
+    one = Runs(10 * MIB, 4, 5 * MIB, in_memory=[ladder("Open MPI", (9, 9, 9))])
+    assert one.add(again) == ["lab", "ceph", "sieving", "btio"]
+    assert list(one.parts()) == list(hdf5_runs.PARTS)
+    assert (one.on_lab, one.btio) == (runs.on_lab, runs.btio)
+    assert [each.place for each in one.in_memory] == ["Open MPI"]
+    said = bench_hdf5.run_texts({"lab": "yesterday", "memory": "today", "btio": "yesterday"})
+    assert said == "Of lab, btio: yesterday\n\nOf memory: today"

@@ -445,10 +445,10 @@ def bt(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
                 writes = 2 if quick else {"A": 40, "B": 12}[name] if alone else {"A": 8, "B": 2}[name]
                 kernel = ("btio", f"class={name}", f"writes={writes}")
                 print(f"   {launch.KIND_TITLES[kind]}, class {name}, {ranks} ranks", flush=True)
+                often = repeats if kind == "mpich" and not alone else 2 * repeats + 1
                 runs.btio[f"{launch.KIND_TITLES[kind]}, class {name}, {ranks} ranks"] = list(
-                    bt_rows(scratch, kind, ranks, kernel, repeats if kind == "mpich" and not alone else 2 * repeats + 1)
-                    .values()
-                )  # fmt: skip
+                    bt_rows(scratch, kind, ranks, kernel, often).values()
+                )
 
 
 def bt_rows(scratch: Path, kind: str, ranks: int, kernel: Sequence[str], repeats: int) -> dict[str, Figures]:

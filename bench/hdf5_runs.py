@@ -435,7 +435,7 @@ BTIO_COLUMNS = tuple(f"{way}, {by}" for way in BTIO_WAYS for by in ("ROMIO", "OM
 
 
 def bt(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
-    """BTIO class A and B on square numbers of ranks; as the benchmark, 40 writes of class A, where that is soon done."""
+    """BTIO class A and B on square numbers of ranks: 40 writes of class A, as it is, where that is soon done."""
     for kind in launch.KINDS:
         if not launch.available(launch.KERNEL_RUNNER, kind):
             continue

@@ -19,12 +19,12 @@ import signal
 import struct
 import subprocess
 import sys
-import threading
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import conformance_objects
 from conformance_case import DATA
 from conformance_plans import BY_HINTS, BY_STRIPES, OTHER_BYTES, UNDEFINED_BYTES, has_stripes
 from netcdf_header import MAGIC, without_gaps
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 ATTEMPTS: Final = 3
 POLITE_S: Final = 5.0
 TIMED_OUT: Final = "time limit"
-H5DUMP_S: Final = 900.0
 
 
 @dataclass(frozen=True)
@@ -259,27 +258,11 @@ def _end_those_in(scratch: Path) -> None:
             os.kill(int(entry.name), signal.SIGKILL)
 
 
-def _objects(path: Path) -> str:
-    """What h5dump prints of a file, as a checksum; empty where it is no HDF5 file that can be read."""
-    digest = hashlib.sha256()
-    with subprocess.Popen(["h5dump", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as dump:
-        too_long = threading.Timer(H5DUMP_S, dump.kill)
-        too_long.start()
-        try:
-            assert dump.stdout is not None
-            dump.stdout.readline()  # the file's name
-            while part := dump.stdout.read(1 << 20):
-                digest.update(part)
-        finally:
-            too_long.cancel()
-    return digest.hexdigest()[:16] if dump.returncode == 0 else ""
-
-
 def _files(directory: Path, *, objects: bool = False) -> list[str]:
     """Names, sizes and contents of what is left."""
     found = []
     for path in sorted(directory.rglob("*")):
-        if objects and path.is_file() and (listed := _objects(path)):
+        if objects and path.is_file() and (listed := conformance_objects.checksum(path)):
             found.append(f"{path.relative_to(directory)} (HDF5, {listed})")
         elif path.is_file():
             digest = hashlib.sha256(_content(path)).hexdigest()[:16]

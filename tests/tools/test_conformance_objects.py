@@ -1,0 +1,59 @@
+"""HDF5 files are alike when what is in them is, wherever it lies."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+import conformance_objects
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Of one number, in one piece, in rows, in parts of rows, in single elements, without any.
+SHAPES: Final = [((), 8), ((7,), 100), ((7, 3), 50), ((3, 2, 5), 16), ((4, 3), 1), ((0, 3), 8)]
+MAKE: Final = """
+import sys
+import h5py
+path, row, value, attribute, chunk = sys.argv[1], *map(int, sys.argv[2:])
+with h5py.File(path, "w") as file:
+    file.create_group("group").attrs["attribute"] = attribute
+    data = [[100 * i + j for j in range(20)] for i in range(30)]
+    data[row][3] = value
+    file["group"].create_dataset("data", data=data, chunks=(chunk, chunk) if chunk else None)
+    file["group"].create_dataset("words", data=["a", "bc"], dtype=h5py.string_dtype())
+"""
+
+
+@pytest.mark.parametrize(("shape", "most_bytes"), SHAPES)
+def test_pieces_are_the_array_in_order(shape: tuple[int, ...], most_bytes: int) -> None:
+    found = list(conformance_objects.pieces(shape, 8, most_bytes))
+    parts = [list(itertools.product(*(range(part.start, part.stop) for part in piece))) for piece in found]
+    assert list(itertools.chain(*parts)) == list(itertools.product(*map(range, shape)))
+    assert all(1 <= len(part) <= max(most_bytes // 8, 1) for part in parts)
+    assert sum(map(len, parts)) == math.prod(shape)
+
+
+def checksum(path: Path, *, row: int = 17, value: int = 5, attribute: int = 1, chunk: int = 0) -> str:
+    words = [str(number) for number in (row, value, attribute, chunk)]
+    subprocess.run([conformance_objects.PYTHON, "-c", MAKE, str(path), *words], check=True)
+    return conformance_objects.checksum(path)
+
+
+@pytest.mark.parametrize("large_bytes", [0, 1 << 30], ids=["large", "small"])
+def test_values_and_attributes_count(tmp_path: Path, large_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conformance_objects, "LARGE_BYTES", large_bytes)
+    first = checksum(tmp_path / "a")
+    assert first
+    others = [{}, {"chunk": 7}, {"value": 6}, {"row": 29}, {"attribute": 2}]
+    alike = [checksum(tmp_path / f"b{i}", **changed) == first for i, changed in enumerate(others)]
+    assert alike == [True, True, False, False, False]
+
+
+def test_what_is_no_hdf5_file_has_no_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"CDF" + bytes(100))
+    assert not conformance_objects.checksum(path)

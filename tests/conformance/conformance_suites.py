@@ -20,6 +20,8 @@ from conformance_fetch import debian_source, mpi4py_source
 from conformance_netcdf4 import netcdf4
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from conformance_case import Library
 
 # ------------------------------------------------------------------------------------------- ROMIO's own test programs
@@ -141,7 +143,7 @@ def mpich_io(cache: Path, library: Library) -> list[Case]:
 
 # ---------------------------------------------------------------------------------------------------------- PnetCDF
 
-PNETCDF_FOLDERS: Final = ("testcases", "nonblocking", "C", "cdf_format", "header", "subfile")
+PNETCDF_FOLDERS: Final = ("testcases", "nonblocking", "C", "F90", "cdf_format", "header", "subfile")
 PNETCDF_RANKS: Final = 4  # `make ptest`
 NC_TEST: Final = "nc_test"
 # What its configure would have found out, and the arguments that its scripts give to programs of their own kind.
@@ -156,8 +158,19 @@ PNETCDF_ARGUMENTS: Final = {
     "tst_open_cdf5": "{folder}/bad_begin.nc5",
     "tst_corrupt": "{folder}",
     "test_subfile": "-f {data}/test_subfile.nc -s 2",
+    "tst_io": "{data}",
 }
 FORTRAN: Final = (".f", ".f90", ".F", ".F90")
+NF_TESTS: Final = {"nf_test": (".F", "nf_test"), "nf90_test": (".F90", "test_get.F90")}
+"""The ending of their sources, and what they open to be told that it is no netCDF file."""
+NF_TEST_LIMIT_S: Final = 300.0
+RELAXED: Final = "-DRELAX_COORD_BOUND"
+"""What tests of whole interfaces, in C and Fortran, are told of how the library was configured."""
+# What its configure would write into their tests.inc.in, beside what it writes into sources of the library.
+NF_TEST_WORDS: Final = {
+    "NF_INT1_T": "integer*1", "NF_INT2_T": "integer*2", "NF_INT8_T": "integer*8", "PNF_X_UINT_MAX": "4294967295_8",
+    "PNF_X_INT8_MIN": "-9223372036854775807_8", "PNF_X_INT8_MAX": "9223372036854775807_8", "configure_input": "",
+}  # fmt: skip
 FLASH_IO: Final = "flash_benchmark_io"
 FLASH_IO_SOURCES: Final = (
     "get_mfluid_property", "flash_release", FLASH_IO, "checkpoint_ncmpi_parallel", "plotfile_ncmpi_parallel",
@@ -168,7 +181,7 @@ PNETCDF_NOT_RUN: Final = {"pres_temp_4D_rd": "reads the file that another progra
 
 
 def pnetcdf(cache: Path, library: Library) -> list[Case]:
-    """PnetCDF's test programs and its FLASH-IO benchmark on 4 ranks, and nc_test on one.
+    """PnetCDF's test programs and its FLASH-IO benchmark on 4 ranks; on one what it runs on one, as most of F90.
 
     Against Debian's library, which is Open MPI's; for MPICH one of its sources is made.
     """
@@ -197,15 +210,17 @@ def pnetcdf(cache: Path, library: Library) -> list[Case]:
             wrong = PNETCDF_NOT_RUN.get(path.stem) or compiled(library, [helper, source], target, own, linked)
             words = PNETCDF_ARGUMENTS.get(path.stem, f"{{data}}/{path.stem}.nc").format(data=DATA, folder=path.parent)
             command = (str(target), *words.split())
-            cases.append(Case(f"pnetcdf {folder}", path.stem, library, PNETCDF_RANKS, command, not_run=wrong))
+            ranks = 1 if folder == "F90" and "parallel" not in path.stem else PNETCDF_RANKS
+            cases.append(Case(f"pnetcdf {folder}", path.stem, library, ranks, command, not_run=wrong))
     parts = [top / "test" / NC_TEST / f"{name}.c" for name in ("nc_test", "error", "util")]
     for path in sorted((top / "test" / NC_TEST).glob("*.m4")):
         generated = _from_m4(top, path, built)
         parts += [generated] if generated.suffix == ".c" else []
     target = built / NC_TEST
-    own = [f"-I{top / 'test' / NC_TEST}", *flags]  # its error.h, not the C library's
+    own = [f"-I{top / 'test' / NC_TEST}", RELAXED, *flags]  # its error.h, not the C library's
     wrong = compiled(library, [*parts, top / "test/common/testutils.c"], target, own, libraries)
     cases.append(Case("pnetcdf nc_test", NC_TEST, library, 1, (str(target), "-d", DATA), not_run=wrong))
+    cases += _nf_tests(top, built, library, fortran_flags, fortran_libraries)
     flash = top / "benchmarks" / "FLASH-IO"
     target = built / FLASH_IO
     own = [f"-I{flash}", *fortran_flags, *FLASH_IO_SIZES]
@@ -225,6 +240,34 @@ def _from_m4(top: Path, path: Path, folder: Path) -> Path:
         ).stdout
         target.write_text(text, encoding="utf-8")
     return target
+
+
+def _nf_tests(
+    top: Path, built: Path, library: Library, flags: Sequence[str], libraries: Sequence[str]
+) -> Iterator[Case]:
+    """The tests of the whole interface for Fortran, 77 and 90."""
+    for name, (ending, opened) in NF_TESTS.items():
+        tests, folder, target = top / "test" / name, built / f"{name}-sources", built / name
+        own = [f"-I{folder}", f"-I{top / 'src/binding/f77'}", pnetcdf_fortran.NAMES, RELAXED, *flags]
+        if not target.exists():
+            _write_nf_test(top, tests, ending, folder)
+        sources = [*sorted(tests.glob(f"*{ending}")), *sorted(folder.glob(f"*{ending}"))]
+        helpers = [tests / "fortlib.c", top / "test/common/testutilsf.F90"]
+        wrong = compiled(library, [*sources, *helpers], target, own, libraries)
+        # They have no room for the name of a folder.
+        command = ("sh", "-c", f"cp {shlex.quote(str(helpers[0]))} {opened} && exec {shlex.quote(str(target))} -d .")
+        yield Case(f"pnetcdf {name}", name, library, 1, command, limit_s=NF_TEST_LIMIT_S, not_run=wrong)
+
+
+def _write_nf_test(top: Path, tests: Path, ending: str, folder: Path) -> None:
+    """What is not among its sources as it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = (tests / "tests.inc.in").read_text(encoding="utf-8")
+    text = re.sub(r"@(\w+)@", lambda word: NF_TEST_WORDS[word[1]], text)
+    (folder / "tests.inc").write_text(text, encoding="utf-8")
+    (folder / "mpifnetcdf.h").touch()  # the library's names in Fortran, which fortlib.c does not use
+    for path in tests.glob("*.m4"):
+        pnetcdf_library.m4(top, path, folder / f"{path.stem}{ending}")
 
 
 def _pnetcdf_c(cache: Path, library: Library) -> list[str]:

@@ -173,6 +173,8 @@ struct Named {
     std::vector<int> our_places;
     std::size_t count = 0;
     bool unknown = false;  ///< one looks like ours and is not: it is among theirs, where the library says so
+    bool all = false;      ///< whatever is begun is meant
+    int in_master = 0;     ///< requests that are begun there, where `all`
 };
 
 Named sorted(File& file, int count, const int* ids) {
@@ -192,12 +194,26 @@ Named sorted(File& file, int count, const int* ids) {
     return named;
 }
 
+/// The library takes a list that is as long as its own for that, and does not look at its numbers. Programs in Fortran depend on it: their
+/// interface keeps a request's number for itself where it says NC_ERANGE, and they wait for another.
+void take_all_if_so_many(File& file, int count, bool statuses, Named& named) {
+    if (file.library->inq_nreqs(file.master, &named.in_master) != no_error) return;
+    const auto ours = std::ssize(file.pending) + std::ssize(named.ours);
+    const auto writes = [](const auto& pending) { return pending->access.writes(); };
+    const auto puts = std::ranges::count_if(file.pending, writes) + std::ranges::count_if(named.ours, writes);
+    named.all = count == named.in_master + ours && (puts == 0 || puts == ours || !statuses);
+    if (!named.all) return;
+    named.unknown = false;
+    named.ours.insert(named.ours.end(), file.pending.begin(), file.pending.end());
+    file.pending.clear();
+}
+
 /// Writes what the program is told: requests are gone, but for one that there is not, and statuses if it wants them.
 int tell(const Named& named, const std::vector<int>& our_errors, int error, int* ids, int* statuses) {
     std::vector<int> all(named.count, no_error);
     for (std::size_t i = 0; i < named.theirs.size(); ++i)
         all[static_cast<std::size_t>(named.their_places[i])] = named.their_statuses[i];
-    for (std::size_t i = 0; i < named.ours.size(); ++i)
+    for (std::size_t i = 0; i < named.our_places.size(); ++i)
         all[static_cast<std::size_t>(named.our_places[i])] = our_errors[i];
     for (std::size_t i = 0; i < all.size(); ++i) {
         keep(error, all[i]);
@@ -216,6 +232,8 @@ bool names_unknown(const Named& named) {
 int wait_in_master(File& file, Named& named, int count, std::vector<int>& errors, int (*how)(int, int, int*, int*)) {
     InMaster begun = begin_whole(file, named.ours, errors);
     if (count < 0) return how(file.master, count, nullptr, nullptr);
+    if (named.all && std::ssize(named.theirs) != named.in_master)
+        return how(file.master, all_requests, nullptr, nullptr);
     std::vector<int> ids(named.theirs);
     ids.insert(ids.end(), begun.ids.begin(), begun.ids.end());
     // The library does not look at a list that is as long as its own, and takes it for that.
@@ -259,6 +277,7 @@ int wait_for(File& file, const Call& call, int (*how)(int, int, int*, int*)) {
         named.ours = taken_by_kind(file, count);
     else
         named = sorted(file, count, ids);
+    if (count > 0) take_all_if_so_many(file, count, statuses != nullptr, named);
     std::vector<int> errors(named.ours.size(), no_error);
     int error = wait_in_master(file, named, count, errors, how);
     // Which directions there are, on any rank, and whether one has named what there is not.

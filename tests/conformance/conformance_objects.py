@@ -1,7 +1,7 @@
 """What is in an HDF5 file, wherever the library has put it, as a checksum.
 
-Of small files all that h5dump prints; it needs a quarter of an hour for the text of 2 GiB: of large ones their values
-count, read piece by piece, and what h5dump prints of all else. Not here: what is compared.
+Of small files all that h5dump prints; it needs a quarter of an hour for the text of 2 GiB: of those above 8 MiB, and of
+netCDF's, their values count, read piece by piece, and what h5dump prints of all else. Not here: what is compared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 H5DUMP_S: Final = 300.0
-LARGE_BYTES: Final = 64 << 20
+LARGE_BYTES: Final = 8 << 20
 PYTHON: Final = "/usr/bin/python3"
 """The one that Debian's h5py is for."""
 VALUES: Final = Path(__file__).with_name("hdf5_values.py")
@@ -26,10 +26,10 @@ VALUES: Final = Path(__file__).with_name("hdf5_values.py")
 def checksum(path: Path) -> str:
     """Empty where it is no HDF5 file that can be read."""
     digest = hashlib.sha256()
-    large = path.stat().st_size > LARGE_BYTES
-    if not _dumped(digest, path, ["-A"] if large else []):
+    by_values = path.stat().st_size > LARGE_BYTES or path.suffix == ".nc"
+    if not _dumped(digest, path, ["-A"] if by_values else []):
         return ""
-    if large:
+    if by_values:
         values = subprocess.run([PYTHON, VALUES, path], capture_output=True, text=True, timeout=H5DUMP_S, check=False)
         if values.returncode != 0:
             return ""

@@ -53,6 +53,26 @@ def test_values_and_attributes_count(tmp_path: Path, large_bytes: int, monkeypat
     assert alike == [True, True, False, False, False]
 
 
+DIMENSION: Final = """
+import sys
+import h5py
+with h5py.File(sys.argv[1], "w") as file:
+    file["variable"] = [int(sys.argv[2])]
+    file["d"] = [float(sys.argv[3])]
+    file["d"].attrs["NAME"] = b"This is a netCDF dimension but not a netCDF variable.         1"
+"""
+
+
+def test_dimensions_without_values_do_not_count(tmp_path: Path) -> None:
+    sums = []
+    for words in (("5", "0"), ("5", "1"), ("6", "1")):
+        path = tmp_path / f"{'-'.join(words)}.nc"
+        subprocess.run([conformance_objects.PYTHON, "-c", DIMENSION, str(path), *words], check=True)
+        sums.append(conformance_objects.checksum(path))
+    assert sums[0]
+    assert sums[0] == sums[1] != sums[2]
+
+
 def test_what_is_no_hdf5_file_has_no_checksum(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"CDF" + bytes(100))

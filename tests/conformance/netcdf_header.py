@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from math import prod
 from typing import Final
 
 MAGIC: Final = b"CDF"
@@ -95,14 +96,16 @@ def read_header(data: bytes) -> Header:
 
 
 def without_gaps(data: bytes) -> bytes:
-    """The file with zeros where neither its header nor a variable is.
+    """The file with zeros where neither its header nor an element of a variable is.
 
-    What libraries leave there is what they have moved away when a header grew.
+    What libraries leave there is what they have moved away when a header grew, and behind a variable whose last word
+    is not full what ROMIO's buffer for sieving had there: nobody writes it.
     """
     header = read_header(data)
     kept = bytearray(len(data))
     kept[: header.end] = data[: header.end]
     for variable in header.variables:
-        end = len(data) if variable.is_record else variable.begin + variable.bytes
+        size = prod(variable.lengths) * TYPE_BYTES[variable.type]
+        end = len(data) if variable.is_record else variable.begin + size
         kept[variable.begin : end] = data[variable.begin : end]
     return bytes(kept)

@@ -45,6 +45,10 @@ ONLY: Final = {"netcdf": ("pnetcdf",), "hdf5": ("hdf5", "netcdf4")}
 OTHER_BYTES: Final = ("hdf5",)
 """Strategies that lay out a file's objects differently: what is in HDF5 files is compared, and not their bytes."""
 
+BY_LAYOUT: Final = {"testphdf5": ("-x", "bigdset", "-x", "actualio", "-x", "nocolcause")}
+"""Programs that check a file's exact size or how the library moved its bytes, which those strategies change: the words
+that leave these of their tests out."""
+
 
 BY_HINTS: Final = ("file_info",)
 """Programs that check which hints are in effect: what a rule says would win over theirs."""

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 import conformance_objects
 from conformance_case import DATA
-from conformance_plans import BY_HINTS, BY_STRIPES, OTHER_BYTES, UNDEFINED_BYTES, has_stripes
+from conformance_plans import BY_HINTS, BY_LAYOUT, BY_STRIPES, OTHER_BYTES, UNDEFINED_BYTES, has_stripes
 from netcdf_header import MAGIC, without_gaps
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def _judge(case: Case, scratch: Path, way: Way, plain: list[Ending]) -> Verdict:
     objects = way.name in OTHER_BYTES
     if objects:
         plain = []
+        case = replace(case, command=(*case.command, *BY_LAYOUT.get(case.name, ())))
     options = (case.name in BY_HINTS and way.for_hints) or way.options
     for attempt in range(ATTEMPTS):
         if len(plain) <= attempt:

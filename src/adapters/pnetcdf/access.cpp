@@ -252,11 +252,15 @@ Access::Access(const File& file, const ncsub::Header& header, const Call& call, 
     if (no_counts)  // no buffer has a size then, and the library still says what is wrong with the rest
         buffer_.element = element_of(type_);
     if (error_ == no_error && !no_counts) error_ = buffer_of(call, form, type_, elements_, buffer_);
+    // What is wrong with start, count and stride comes first.
+    const bool mismatch = error_ == error_mismatch && !by_type;
+    if (mismatch) error_ = no_error;
     if (error_ == no_error && !no_counts && text != (buffer_.element == Element::text)) error_ = error_text;
     if (!by_type && !wanted_.empty())
         for (const Request& request : wanted_.front().requests)
             if (error_ == no_error)
                 error_ = ask_library(file, variable_, header.is_record(variable), request, buffer_, writes_);
+    if (error_ == no_error && mismatch) error_ = error_mismatch;
     if (error_ == no_error && no_counts) error_ = error_edge;
     if (error_ == no_error && elements_ > 0) error_ = packed_.open(buffer_, first(), elements_, writes_, buffered);
     // The program may free the type before it waits.

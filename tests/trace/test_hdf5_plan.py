@@ -365,7 +365,12 @@ def test_no_truncation_reaches_the_file_system(tmp_path: Path, mpi: Mpi) -> None
             "page_buffer: an HDF5 that is built for MPI has none",
         ),
         ('sieve_buffer = "1 MiB"', (), "sieve_buffer: HDF5 does not sieve files that are opened through MPI-IO"),
-        ('libver = "v114"', (), "formats from v114 on: HDF5 1.10.8 does not take it"),
+        pytest.param(
+            'libver = "v114"',
+            (),
+            "formats from v114 on: HDF5 1.10.8 does not take it",
+            marks=pytest.mark.skipif("IOWEIR_TEST_HDF5" in os.environ, reason="a newer HDF5 takes it"),
+        ),
         (
             'transfer = "independent"',
             ("collective", "filter"),

@@ -32,7 +32,8 @@ The programs are kernels (`ioweir kernel NAME --api hdf5`), {hdf5_runs.RANKS} ra
 the devices. *Small* writes are those below
 64 KiB: metadata, and what domains cut off. Requests are counted in ioweir's own traces, of the ranks' POSIX calls.
 MiB/s: the largest of the repetitions, as the paper has it, and the median. The ceiling is a file for each process on
-the same targets, every write as large as the mean.
+the same targets, every write as large as the mean. What is behind figures and missed bars: [HDF5: what is behind the
+figures](hdf5-bars.md).
 """
 
 

@@ -60,6 +60,33 @@ Result<std::string> read_part(int descriptor, const std::string& path, std::int6
     return text;
 }
 
+/// A file's bytes, asked for from front to back: few at a time are taken from many that were read at once.
+class Ahead {
+public:
+    Ahead(int descriptor, const std::string& path, std::int64_t end)
+        : descriptor_(descriptor), path_(path), end_(end) {}
+
+    /// As many of the `bytes` from `offset` on as are there; good until the next one.
+    Result<std::string_view> get(std::int64_t offset, std::int64_t bytes) {
+        if (offset < begin_ || offset + bytes > begin_ + std::ssize(text_)) {
+            auto text = read_part(descriptor_, path_, offset, std::max(bytes, std::min(at_once, end_ - offset)));
+            if (!text) return text.error();
+            text_ = text.take();
+            begin_ = offset;
+        }
+        const std::string_view all = text_;
+        return all.substr(static_cast<std::size_t>(offset - begin_), static_cast<std::size_t>(bytes));
+    }
+
+private:
+    static constexpr std::int64_t at_once = 256 << 10;
+    const int descriptor_;
+    const std::string& path_;
+    const std::int64_t end_;
+    std::string text_;
+    std::int64_t begin_ = 0;
+};
+
 /// What an index has, batch by batch: one that a writer has spread over the whole file may be large.
 struct Walked {
     std::int64_t bytes = 0;
@@ -70,14 +97,15 @@ Result<Walked> walk_batches(const Identity& identity, int descriptor, const std:
                             FunctionRef<void(Batch)> visitor) {
     struct stat info{};
     if (::fstat(descriptor, &info) != 0) return missing(path, errno);
+    Ahead ahead(descriptor, path, info.st_size);
     Walked walked;
     while (walked.bytes < info.st_size) {
-        const auto head = read_part(descriptor, path, walked.bytes, most_batch_header_bytes);
+        const auto head = ahead.get(walked.bytes, most_batch_header_bytes);
         if (!head) return head.error();
         const std::int64_t wanted = read_head(head.value()).bytes;
         // Nothing that is not there: the number of entries may be damaged.
         const bool whole = wanted > 0 && wanted <= info.st_size - walked.bytes;
-        const auto text = read_part(descriptor, path, walked.bytes, whole ? wanted : most_batch_header_bytes);
+        const auto text = ahead.get(walked.bytes, whole ? wanted : most_batch_header_bytes);
         if (!text) return text.error();
         if (text.value().empty()) break;  // somebody has cut it meanwhile
         Decoded decoded = decode(text.value(), identity, walked.bytes);

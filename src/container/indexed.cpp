@@ -303,12 +303,14 @@ void IndexedContainer::adopt(Stamp known) {
 }
 
 int IndexedContainer::look_around() {
+    const std::lock_guard guard(lock_);
+    return adopt_others();
+}
+
+int IndexedContainer::adopt_others() {
     std::vector<std::uint32_t> own;
-    {
-        const std::lock_guard guard(lock_);
-        for (const Writer& writer : writers_) own.push_back(writer.generation);
-        seal();
-    }
+    for (const Writer& writer : writers_) own.push_back(writer.generation);
+    seal();
     const auto largest = largest_stamp(directory_, own);
     if (!largest) return EIO;
     clock_.adopt(largest.value());
@@ -334,13 +336,19 @@ std::int64_t IndexedContainer::length_now() {
 int IndexedContainer::set_length(std::int64_t bytes) {
     const std::lock_guard guard(lock_);
     loaded_ = false;
+    if (directory_.is_log()) {
+        // A cut says how long the file is, whether it was longer or shorter: the indexes of all ranks need not be read, only what
+        // others have last put into theirs.
+        if (const int error = adopt_others(); error != 0) return error;
+        if (const int error = append_all(false); error != 0) return error;  // before it
+        return append({{clock_.next(), {{bytes, 0, cut_here, 0, 0, 1}}}}, false);
+    }
     const std::int64_t there = length_now();
     if (there < 0) return EIO;
     const bool cuts = bytes < there;
-    int error = append_all(false);  // before it
-    if (error == 0 && (cuts || directory_.is_log()))
-        error = append({{clock_.next(), {{bytes, 0, cuts ? cut_here : grown_here, 0, 0, 1}}}}, false);
-    if (error == 0 && !directory_.is_log()) error = container::set_length(directory_, bytes, !cuts);
+    int error = append_all(false);
+    if (error == 0 && cuts) error = append({{clock_.next(), {{bytes, 0, cut_here, 0, 0, 1}}}}, false);
+    if (error == 0) error = container::set_length(directory_, bytes, !cuts);
     loaded_ = false;
     return error;
 }

@@ -79,6 +79,8 @@ private:
     [[nodiscard]] Segment locate(std::int64_t offset) const;
     /// Of memory, in runs or what takes as much.
     [[nodiscard]] std::size_t waiting() const { return sealed_runs_ + sealed_.size() + fresh_.size(); }
+    /// What comes from now on is later than what handles of other opens have put into their indexes. An errno value.
+    int adopt_others();
     /// Everything that waits; an errno value, and then it waits still.
     int append_all(bool durable);
     int append(const std::vector<Sealed>& batches, bool durable);

@@ -317,6 +317,25 @@ TEST(Container, ADeadJobsStampsAreReadFromItsIndex) {
     EXPECT_EQ(read_all(*again, 10), "next");
 }
 
+/// A cut comes after what other opens have shown, though it reads no pieces and its clock is behind theirs.
+TEST(Container, ALogsCutHidesWhatAnotherOpenHasShown) {
+    Place place({0, Shape::Kind::log});
+    Clock ahead([] { return std::int64_t{9'000'000'000'000}; });
+    Clock behind([] { return std::int64_t{5}; });
+    const auto one = begin_generation(place.directory).value();
+    const auto two = begin_generation(place.directory).value();
+    auto cuts = place.open({true, true, 0, 0, one.number}, behind);
+    auto writes = place.open({true, true, 0, 1, two.number}, ahead);
+    ASSERT_EQ(writes->write_at(-1, "gone", 4, 0).error, 0);
+    ASSERT_EQ(writes->flush(false), 0);
+    ASSERT_EQ(cuts->set_length(2), 0);
+    EXPECT_EQ(cuts->length(), 2);
+    EXPECT_EQ(read_all(*cuts, 10), "go");
+    ASSERT_EQ(cuts->set_length(3), 0) << "and it may grow";
+    EXPECT_EQ(cuts->length(), 3);
+    EXPECT_EQ(read_all(*cuts, 10), std::string("go\0", 3));
+}
+
 TEST(Generations, TheEndedOnesSayTheLargestStampAlsoWhenTheyEndInAnotherOrder) {
     Place place(1);
     const auto numbers = {begin_generation(place.directory).value().number,

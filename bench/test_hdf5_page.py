@@ -51,8 +51,32 @@ def test_bars_that_are_met_and_missed() -> None:
         "GCRM, cells, CephFS: 100 small writes, 100 before",
     ]
     assert hdf5_page.missed_bars(figures(planned=60.0)) == [
-        "BTIO, Open MPI, class A, 4 ranks, collective, written: 0.75 of the best without a plan"
+        "BTIO, Open MPI, class A, 4 ranks, collective, written: 0.75 [0.75, 0.75] of the best without a plan"
     ]
+
+
+def test_shares_of_btio_are_of_runs_in_turn() -> None:
+    """By hand: 9/10, 11/10 and 12/10 of OMPIO, whose median is larger than ROMIO's."""
+    rows = [Figures("collective, ROMIO", [5.0, 5.0, 30.0], read=[1.0] * 3),
+            Figures("collective, OMPIO", [10.0] * 3, read=[1.0] * 3),
+            Figures("collective, a plan", [9.0, 11.0, 12.0], read=[0.8, 0.9, 0.7])]  # fmt: skip
+    written, read = hdf5_page.btio_shares(rows, "collective")
+    assert (written.median, written.low, written.high) == (1.1, 0.9, 1.2)
+    assert (read.median, read.high) == (0.8, 0.9)
+
+
+def test_small_steps_are_beside_the_bars() -> None:
+    runs = figures()
+    made = Ladder(hdf5_runs.SMALL_STEPS, "MPICH", 26.0, [Figures("a", requests=Requests(9)), Figures("b"),
+                  Figures("c"), Figures("the baseline with a plan: logs", [40.0])])  # fmt: skip
+    made.ceiling.written = [100.0]
+    runs.in_memory = [made]
+    assert hdf5_page.missed_bars(runs) == []
+    text = hdf5_page.page(runs, "today", quick=False)
+    assert (
+        "- beside the bars, with a sixteenth of the paper's bytes in a dataset: GCRM, many small steps, MPICH: 0.40"
+        in text
+    )
 
 
 def test_bars_in_memory_are_of_one_file_and_of_several() -> None:
@@ -78,7 +102,7 @@ def test_the_page_and_its_pictures() -> None:
     assert f"| {SIEVING[3][0]} | 80.0 | 80.0 | 4.00 | 0 | 0 | 0 | 0 |" in text
     assert (
         "| Open MPI, class A, 4 ranks | 80 / 100 (8) | - | 90 / 100 (8) | 70 / 100 (8) | 94 / 100 (8) | 95 / 100 (8) "
-        "| 1.12/1.00 | 1.01/1.00 |" in text
+        "| 1.12 [1.12, 1.12] / 1.00 [1.00, 1.00] | 1.01 [1.01, 1.01] / 1.00 [1.00, 1.00] |" in text
     )
     for name, svg in hdf5_page.pictures(figures()).items():
         assert f"(hdf5{name}.svg)" in text

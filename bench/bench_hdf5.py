@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import btio_targets
 import hdf5_page
 import hdf5_runs
 import launch
@@ -51,8 +52,13 @@ def measure(options: argparse.Namespace, scratch: Path) -> hdf5_runs.Runs:
     parts = options.part or hdf5_runs.PARTS
     repeats = 1 if options.quick else options.repeats
     runs = hdf5_runs.Runs(RATE, TARGETS, CEPH_RATE)
-    with a_lab("loop", RATE, scratch / "loop", "lab" in parts) as made:
+    with a_lab("loop", RATE, scratch / "loop", "lab" in parts or "logs" in parts) as made:
         hdf5_runs.measure(runs, made, scratch, repeats, parts, options.quick)
+        if made is not None and "logs" in parts:
+            place = hdf5_runs.on_devices(made)
+            runs.btio_on_lab = btio_targets.on_targets(place, scratch, repeats, options.quick)
+    if "logs" in parts:
+        runs.btio_calls = btio_targets.calls(scratch)
     with a_lab("ceph", CEPH_RATE, scratch / "ceph", "ceph" in parts) as made:
         if made is not None:
             hdf5_runs.measure_ceph(runs, made, scratch, repeats, options.quick)

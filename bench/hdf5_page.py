@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import bars
+import btio_targets
 import hdf5_runs
 import pairs
 import run
@@ -187,7 +188,7 @@ def missed_bars(runs: Runs) -> list[str]:
             for doing, of_best in zip(("written", "read"), btio_shares(rows, way), strict=True):
                 if of_best.high < 1:
                     missed.append(f"BTIO, {name}, {way}, {doing}: {of_best.text(2)} of the best without a plan")
-    return missed
+    return missed + btio_targets.missed(runs.btio_on_lab, runs.ideal)
 
 
 def missed_in_memory(ladder: Ladder) -> list[str]:
@@ -220,6 +221,7 @@ def parts_of(runs: Runs) -> dict[str, object]:
         "the applications in memory": runs.in_memory,
         "FLASH-IO": runs.sieving,
         "BTIO": runs.btio,
+        "BTIO through logs on throttled targets": runs.btio_on_lab,
     }
 
 
@@ -239,6 +241,8 @@ def pictures(runs: Runs) -> dict[str, str]:
     if rows:
         most = max(row.value for row in rows)
         found["-sieving"] = bars.to_svg("FLASH-IO, MiB/s", rows, most, "dashed: the largest")
+    if runs.btio_calls:
+        found["-btio"] = btio_targets.to_svg(runs.btio_calls)
     return found
 
 
@@ -255,5 +259,10 @@ def page(runs: Runs, heading: str, quick: bool) -> str:
         *(memory_lines(runs) if runs.in_memory else []),
         *(sieving_lines(runs) if runs.sieving else []),
         *(btio_lines(runs) if runs.btio else []),
+        *(
+            btio_targets.lines_of(runs.btio_on_lab, runs.ideal, runs.btio_calls)
+            if runs.btio_on_lab or runs.btio_calls
+            else []
+        ),
     ]
     return "\n".join(lines).rstrip() + "\n"

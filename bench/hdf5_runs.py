@@ -25,7 +25,7 @@ RANKS_IN_MEMORY = 2
 """As many as processors: MPICH's ranks spin where there are more."""
 TARGETS_OF_PLAN = 4
 """In memory, where there are none."""
-PARTS = ("lab", "ceph", "memory", "sieving", "btio")
+PARTS = ("lab", "ceph", "memory", "sieving", "btio", "logs")
 KIND = "openmpi"
 """On the labs."""
 CEPH_REPEATS = 2
@@ -244,18 +244,23 @@ class Runs:
     """FLASH-IO: MPI library and memory -> its configurations."""
     btio: dict[str, list[Figures]] = field(default_factory=dict)
     """MPI library and ranks -> ways."""
+    btio_on_lab: dict[str, list[Figures]] = field(default_factory=dict)
+    """Ranks -> ways (btio_targets.py)."""
+    btio_calls: dict[str, list[list[float]]] = field(default_factory=dict)
+    """Way -> the ranks' writes in one call: rank, begin, end."""
 
     def parts(self) -> dict[str, Any]:
         """What was measured, by the names of PARTS."""
-        all_parts = (self.on_lab, self.on_ceph, self.in_memory, self.sieving, self.btio)
+        all_parts = (self.on_lab, self.on_ceph, self.in_memory, self.sieving, self.btio, self.btio_calls)
         return {name: part for name, part in zip(PARTS, all_parts, strict=True) if part}
 
     def add(self, earlier: Runs) -> list[str]:
         """Take parts from an earlier run that this one has not; their names."""
         missing = [part for part in earlier.parts() if part not in self.parts()]
         for part in missing:
-            name = {"lab": "on_lab", "ceph": "on_ceph", "memory": "in_memory"}.get(part, part)
-            setattr(self, name, getattr(earlier, name))
+            names = {"lab": "on_lab", "ceph": "on_ceph", "memory": "in_memory", "logs": "btio_on_lab btio_calls"}
+            for name in names.get(part, part).split():
+                setattr(self, name, getattr(earlier, name))
         return missing
 
     @property
@@ -276,10 +281,8 @@ def runs_of(document: dict[str, Any]) -> Runs:
         return Ladder(**{**found, "steps": steps, **ends})
 
     places = {name: [ladder(found) for found in document[name]] for name in ("on_lab", "on_ceph", "in_memory")}
-    tables = {
-        name: {title: [figures(row) for row in rows] for title, rows in document[name].items()}
-        for name in ("sieving", "btio")
-    }
+    names = [name for name in ("sieving", "btio", "btio_on_lab") if name in document]
+    tables = {name: {title: [figures(row) for row in rows] for title, rows in document[name].items()} for name in names}
     return Runs(**{**document, **places, **tables})
 
 
@@ -498,7 +501,7 @@ def measure(
     """Some parts, into `runs`; the lab's only where there is one. CephFS comes by itself: `measure_ceph`."""
     kinds = [kind for kind in launch.KINDS if launch.available(launch.KERNEL_RUNNER, kind)]
     for application in applications(runs.targets):
-        if made is not None:
+        if made is not None and "lab" in parts:
             print(f"-- {application.name}: {runs.targets} targets", flush=True)
             kernel = application.words(on_targets=True, quick=quick)
             runs.on_lab.append(climb(scratch, application, kernel, repeats, on_devices(made), KIND))

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import bench_hdf5
+import btio_targets
 import hdf5_page
 import hdf5_runs
 from hdf5_runs import SIEVING, Figures, Ladder, Requests, Runs
@@ -40,6 +41,8 @@ def figures(last: float = 38.0, small: tuple[int, int, int] = (100, 60, 4), plan
             Figures(title, [speed], Requests(large=8), [100.0]) for title, speed in speeds.items()
         ]
     }
+    runs.btio_on_lab = {"class B, 4 ranks": [Figures(title, [39.0], Requests(large=24)) for title in btio_targets.WAYS]}
+    runs.btio_calls = {title: [[0, 0.0, 1.5], [1, 1.5, 3.0]] for title in btio_targets.PICTURES}
     return runs
 
 
@@ -63,6 +66,24 @@ def test_shares_of_btio_are_of_runs_in_turn() -> None:
     written, read = hdf5_page.btio_shares(rows, "collective")
     assert (written.median, written.low, written.high) == (1.1, 0.9, 1.2)
     assert (read.median, read.high) == (0.8, 0.9)
+
+
+def test_logs_have_to_take_what_the_targets_can() -> None:
+    runs = figures()
+    for row in runs.btio_on_lab["class B, 4 ranks"]:
+        row.written = [37.0]
+    assert hdf5_page.missed_bars(runs) == [
+        f"BTIO, class B, 4 ranks, logs, {how}: 0.93 of what all targets together can take, not 0.95"
+        for how in ("collective", "independent")
+    ]
+    text = hdf5_page.page(runs, "today", quick=False)
+    assert "| class B, 4 ranks | logs, collective | 37.0 | 37.0 | 0.93 | 24 |" in text
+
+
+def test_writes_of_a_rank_that_follow_each_other_are_one() -> None:
+    """By hand: those of rank 0 are 0.05 apart, then 1."""
+    writes = [(1, 0.0, 1.0), (0, 1.05, 2.0), (0, 0.0, 1.0), (0, 3.0, 4.0)]
+    assert btio_targets.merged(writes, 0.1) == [[0, 0.0, 2.0], [0, 3.0, 4.0], [1, 0.0, 1.0]]
 
 
 def test_small_steps_are_beside_the_bars() -> None:
@@ -106,13 +127,13 @@ def test_the_page_and_its_pictures() -> None:
     )
     for name, svg in hdf5_page.pictures(figures()).items():
         assert f"(hdf5{name}.svg)" in text
-        assert len([part for part in ET.fromstring(svg).iter() if part.tag.endswith("rect")]) in {1 + 5, 1 + 4}
+        assert len([part for part in ET.fromstring(svg).iter() if part.tag.endswith("rect")]) in {1 + 5, 1 + 4, 1 + 6}
 
 
 def test_parts_that_were_not_measured_are_left_out() -> None:
     text = hdf5_page.page(Runs(10 * MIB, 4), "today", quick=True)
     assert "A quick run" in text
-    assert text.count("- not measured: ") == 5
+    assert text.count("- not measured: ") == 6
     for heading in ("targets of", "In memory", "FLASH-IO and", "## BTIO"):
         assert heading not in text.split("## Bars")[1]
 
@@ -140,7 +161,8 @@ def test_parts_of_an_earlier_run_are_added() -> None:
     again = hdf5_runs.runs_of(json.loads(json.dumps(asdict(runs))))
     assert again == runs
     one = Runs(10 * MIB, 4, 5 * MIB, in_memory=[ladder("Open MPI", (9, 9, 9))])
-    assert one.add(again) == ["lab", "ceph", "sieving", "btio"]
+    assert one.add(again) == ["lab", "ceph", "sieving", "btio", "logs"]
+    assert one.btio_on_lab == runs.btio_on_lab
     assert list(one.parts()) == list(hdf5_runs.PARTS)
     assert (one.on_lab, one.btio) == (runs.on_lab, runs.btio)
     assert [each.place for each in one.in_memory] == ["Open MPI"]

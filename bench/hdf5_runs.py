@@ -280,9 +280,13 @@ def runs_of(document: dict[str, Any]) -> Runs:
         ends = {name: figures(found[name]) for name in ("ceiling", "by_hand")}
         return Ladder(**{**found, "steps": steps, **ends})
 
-    places = {name: [ladder(found) for found in document[name]] for name in ("on_lab", "on_ceph", "in_memory")}
+    places: dict[str, Any] = {
+        name: [ladder(found) for found in document[name]] for name in ("on_lab", "on_ceph", "in_memory")
+    }
     names = [name for name in ("sieving", "btio", "btio_on_lab") if name in document]
-    tables = {name: {title: [figures(row) for row in rows] for title, rows in document[name].items()} for name in names}
+    tables: dict[str, Any] = {
+        name: {title: [figures(row) for row in rows] for title, rows in document[name].items()} for name in names
+    }
     return Runs(**{**document, **places, **tables})
 
 

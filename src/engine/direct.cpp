@@ -6,6 +6,7 @@
 #include <array>
 #include <iterator>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "engine/scratch.hpp"
@@ -122,11 +123,14 @@ private:
     std::optional<Scratch> buffer_;
 };
 
-/// One piece of memory and where it lies in the file.
+/// One piece of memory and where it lies in the file. Trivial: a thousand of them must not be set to zero for each small read.
 struct Fragment {
     std::byte* memory;
-    Extent file;
+    std::int64_t offset;
+    std::int64_t length;
+    [[nodiscard]] std::int64_t end() const { return offset + length; }
 };
+static_assert(std::is_trivially_default_constructible_v<Fragment>);
 
 /// Collects fragments with rising file offsets and reads them in one operation where that is worth while.
 class Scatterer {
@@ -137,17 +141,17 @@ public:
     /// False when the end of the file or an error was met: what follows has nothing to read.
     bool add(const Fragment& fragment) {
         if (count_ > 0 && !joins(fragment) && !flush()) return false;
-        if (count_ > 0 && fragment.file.offset > end()) gapless_ = false;
-        if (fragment.file.length >= tuning_.pick_below_bytes) ++long_ones_;
-        longest_ = std::max(longest_, fragment.file.length);
+        if (count_ > 0 && fragment.offset > end()) gapless_ = false;
+        if (fragment.length >= tuning_.pick_below_bytes) ++long_ones_;
+        longest_ = std::max(longest_, fragment.length);
         fragments_[count_++] = fragment;
-        data_bytes_ += fragment.file.length;
+        data_bytes_ += fragment.length;
         return true;
     }
 
     bool flush() {
         if (count_ == 0) return true;
-        const std::int64_t begin = fragments_[0].file.offset;
+        const std::int64_t begin = fragments_[0].offset;
         const std::int64_t span = end() - begin;
         // Mostly long pieces go straight to their places; mostly short ones are cheaper to copy out of a buffer.
         const bool straight = gapless_ && (span > tuning_.buffer_bytes || 2 * long_ones_ >= count_);
@@ -172,22 +176,22 @@ public:
     }
 
 private:
-    [[nodiscard]] std::int64_t end() const { return fragments_[count_ - 1].file.end(); }
+    [[nodiscard]] std::int64_t end() const { return fragments_[count_ - 1].end(); }
 
     [[nodiscard]] bool joins(const Fragment& fragment) const {
         if (count_ == most_fragments) return false;
-        const std::int64_t hole = fragment.file.offset - end();
+        const std::int64_t hole = fragment.offset - end();
         if (hole > tuning_.longest_hole_bytes) return false;
-        if (hole == 0 && gapless_ && (fragment.file.length >= tuning_.pick_below_bytes || long_ones_ > 0)) {
+        if (hole == 0 && gapless_ && (fragment.length >= tuning_.pick_below_bytes || long_ones_ > 0)) {
             return count_ < IOV_MAX;  // any length: an iovec needs no buffer
         }
-        return hole + fragment.file.length <= tuning_.sieve_below_bytes && longest_ <= tuning_.sieve_below_bytes &&
-               fragment.file.end() - fragments_[0].file.offset <= tuning_.buffer_bytes;
+        return hole + fragment.length <= tuning_.sieve_below_bytes && longest_ <= tuning_.sieve_below_bytes &&
+               fragment.end() - fragments_[0].offset <= tuning_.buffer_bytes;
     }
 
     Transfer read_straight(std::int64_t begin) {
         for (std::size_t i = 0; i < count_; ++i) {
-            pieces_[i] = {fragments_[i].memory, static_cast<std::size_t>(fragments_[i].file.length)};
+            pieces_[i] = {fragments_[i].memory, static_cast<std::size_t>(fragments_[i].length)};
         }
         return backend_.read_pieces_at(descriptor_, pieces_.data(), static_cast<std::int64_t>(count_), begin);
     }
@@ -196,10 +200,10 @@ private:
         if (!buffer_) buffer_.emplace(tuning_.buffer_bytes);
         const Transfer done = backend_.read_at(descriptor_, buffer_->data(), span, begin);
         for (std::size_t i = 0; i < count_; ++i) {
-            const Extent& file = fragments_[i].file;
-            const std::int64_t there = std::min(file.length, begin + done.bytes - file.offset);
+            const Fragment& fragment = fragments_[i];
+            const std::int64_t there = std::min(fragment.length, begin + done.bytes - fragment.offset);
             if (there <= 0) break;
-            copy_bytes(fragments_[i].memory, buffer_->data() + (file.offset - begin), there);
+            copy_bytes(fragment.memory, buffer_->data() + (fragment.offset - begin), there);
         }
         return done;
     }
@@ -208,7 +212,7 @@ private:
     [[nodiscard]] std::int64_t data_within(std::int64_t file_end) const {
         std::int64_t bytes = 0;
         for (std::size_t i = 0; i < count_; ++i) {
-            bytes += std::clamp<std::int64_t>(file_end - fragments_[i].file.offset, 0, fragments_[i].file.length);
+            bytes += std::clamp<std::int64_t>(file_end - fragments_[i].offset, 0, fragments_[i].length);
         }
         return bytes;
     }
@@ -252,7 +256,7 @@ Outcome read_direct(Backend& backend, int descriptor, const Memory& memory, cons
     StretchCursor stretches(memory, range, 0, memory.bytes);
     Stretch stretch;
     while (stretches.next(stretch)) {
-        if (!scatterer.add({stretch.memory, stretch.file})) return outcome;
+        if (!scatterer.add({stretch.memory, stretch.file.offset, stretch.file.length})) return outcome;
     }
     scatterer.flush();
     return outcome;

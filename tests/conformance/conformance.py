@@ -4,7 +4,8 @@
                    [--write FILE]
 
 Runs ROMIO's tests, MPICH's test/mpi/io, PnetCDF's, HDF5's and netCDF-4's parallel tests and mpi4py's test_io.py
-(fetched through apt and pip into build/conformance) under each MPI library and compares both endings. --strategy forces
+(fetched through apt and pip into build/conformance) under each MPI library and compares both endings; HDF5 1.14's of
+the next Debian release, on a library built for them, with --suite hdf5-1.14 only. --strategy forces
 a strategy of the engine on every file (`all`: each in turn, compared with the same runs without ioweir); --plan a plan
 of one's own. Further options of `ioweir run` follow `--`. The last line counts: `N same, M differ`; the exit code is 1
 if any differs. --write makes the table of docs/results; --save adds the verdicts to a file, --load writes the table
@@ -26,7 +27,7 @@ from conformance_case import LIBRARIES, build_yields
 from conformance_page import DIFFER, NOT_RUN, Row, keep, kept, page, row_of
 from conformance_plans import ONLY, RULES, plan_text
 from conformance_run import Way, judge_all
-from conformance_suites import SUITES
+from conformance_suites import BY_DEFAULT, SUITES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +78,7 @@ def _run(chosen: argparse.Namespace, scratch: Path) -> list[Row]:
         if chosen.mpi and library.name not in chosen.mpi:
             continue
         for name, suite in SUITES.items():
-            if chosen.suite and name not in chosen.suite:
+            if name not in (chosen.suite or BY_DEFAULT):
                 continue
             for each in suite(CACHE, library):
                 if chosen.case not in each.name:

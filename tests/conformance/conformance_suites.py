@@ -17,6 +17,7 @@ import pnetcdf_fortran
 import pnetcdf_library
 from conformance_case import DATA, Case, compiled
 from conformance_fetch import debian_source, mpi4py_source
+from conformance_hdf5 import hdf5, hdf5_1_14
 from conformance_netcdf4 import netcdf4
 
 if TYPE_CHECKING:
@@ -286,54 +287,6 @@ def _pnetcdf_fortran(cache: Path, library: Library) -> tuple[list[str], list[str
     return [f"-I{path}" for path in places], _pnetcdf_c(cache, library)
 
 
-# ------------------------------------------------------------------------------------------------------------- HDF5
-
-HDF5_LIMIT_S: Final = 300.0
-HDF5_RANKS: Final = 3  # more than two, and no power of two
-HDF5_TESTS: Final = (
-    "t_mpi", "testphdf5", "t_cache", "t_pread", "t_pshutdown", "t_prestart", "t_init_term", "t_shapesame",
-    "t_filters_parallel", "t_bigio", "t_cache_image",
-)  # fmt: skip
-HDF5_SOURCES: Final = {
-    "testphdf5": (
-        "testphdf5", "t_dset", "t_file", "t_file_image", "t_mdset", "t_ph5basic", "t_coll_chunk", "t_span_tree",
-        "t_chunk_alloc", "t_filter_read", "t_prop", "t_coll_md_read",
-    ),
-}  # fmt: skip
-HDF5_HELPERS: Final = {"t_cache_image": ("cache_common", "genall5")}
-HDF5_NOT_RUN: Final = {
-    "t_prestart": "reads the file that another program leaves",
-    "t_bigio": "needs files of 8 GiB and more",
-    "t_cache_image": "takes longer than the limit by itself",
-}
-
-
-def hdf5(cache: Path, library: Library) -> list[Case]:
-    """HDF5's testpar, against Debian's parallel HDF5 of the MPI library."""
-    if library.name == "openmpi-romio":
-        return []
-    top = debian_source("hdf5", cache)
-    built = cache / "built" / library.name / "hdf5"
-    built.mkdir(parents=True, exist_ok=True)
-    # What its configure would write.
-    (built / "H5srcdir_str.h").write_text(f'#define config_srcdir "{top / "test"}"\n', encoding="utf-8")
-    includes = [built, Path("/usr/include/hdf5") / library.name, top / "src", top / "test", top / "testpar"]
-    folder = next(Path("/usr/lib").glob(f"*/hdf5/{library.name}"), Path("/usr/lib"))
-    cases = []
-    for name in HDF5_TESTS:
-        sources = [top / "testpar" / f"{part}.c" for part in HDF5_SOURCES.get(name, (name,))]
-        helpers = ("h5test", "testframe", *HDF5_HELPERS.get(name, ()))
-        sources += [top / "test" / f"{helper}.c" for helper in helpers]
-        target = built / name
-        wrong = HDF5_NOT_RUN.get(name) or compiled(
-            library, sources, target, [f"-I{path}" for path in includes], [f"-L{folder}", "-lhdf5", "-lm"]
-        )
-        environment = {"HDF5_PARAPREFIX": DATA}
-        command = (str(target),)
-        cases.append(Case("hdf5", name, library, HDF5_RANKS, command, environment, HDF5_LIMIT_S, wrong))
-    return cases
-
-
 # ----------------------------------------------------------------------------------------------------------- mpi4py
 
 
@@ -356,6 +309,10 @@ SUITES: Final = {
     "mpich": mpich_io,
     "pnetcdf": pnetcdf,
     "hdf5": hdf5,
+    "hdf5-1.14": hdf5_1_14,
     "netcdf4": netcdf4,
     "mpi4py": mpi4py,
 }
+
+BY_DEFAULT: Final = tuple(name for name in SUITES if name != "hdf5-1.14")
+"""Not those of another Debian release, which is fetched and built for them: they run where --suite names them."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import conformance_run
 import pytest
 from conformance_case import DATA, Case, Library
 from conformance_fetch import Mirror, mirrors
-from conformance_run import TIMED_OUT, judge, normalised
+from conformance_plans import LeftOut
+from conformance_run import TIMED_OUT, Way, judge, judge_all, normalised
 
 # "-n 1 PROGRAM ...": takes the place of a launcher.
 ALONE = Library("alone", {}, ("sh", "-c", 'shift; exec "$@"'))
@@ -51,6 +54,25 @@ def test_a_program_that_never_ends_the_same_way_is_compared_by_the_rest(tmp_path
     assert worse.remark == "exit code 0 untraced, 1 traced"
 
 
+def test_what_a_strategy_leaves_out_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_out = LeftOut("-x", {"sizes": "checks a size", "modes": "checks modes"})
+    monkeypatch.setattr(conformance_run, "LEFT_OUT", {"log": {"case": left_out}})
+    case = replace(shell('echo "$@"'), command=("sh", "-c", 'echo "$@"', "program"))
+    log, direct = judge_all(case, tmp_path / "run", [Way("log", ()), Way("direct", ())])
+    assert log.plain is not None
+    assert direct.plain is not None
+    assert (log.plain.output, log.remark) == (
+        "-x sizes -x modes", "without sizes (checks a size), modes (checks modes)",
+    )  # fmt: skip
+    assert (direct.plain.output, direct.remark) == ("", "")
+    assert log.same
+    assert log.case == direct.case == case
+    failing = replace(case, command=("sh", "-c", 'test -z "$IOWEIR_DIR"', "program"))
+    (failed,) = judge_all(failing, tmp_path / "run", [Way("log", ())])
+    assert not failed.same
+    assert failed.remark == f"{left_out.remark()}; exit code 0 untraced, 1 traced"
+
+
 def is_running(process: int) -> bool:
     """A zombie is not."""
     try:
@@ -87,6 +109,9 @@ def test_normalised_output(tmp_path: Path) -> None:
     assert one == two
     assert normalised("Found 2 errors", tmp_path) != normalised("Found 3 errors", tmp_path)
     assert DATA not in one
+    whole = normalised("======================\nMPI-process 1. hostname=vm\nMPI-process 0. hostname=vm\nok", tmp_path)
+    mixed = normalised("MPI-process 0.====================== hostname=vm\n\nMPI-process 1. hostname=vm\nok", tmp_path)
+    assert whole == mixed == "ok"
 
 
 def test_mirrors_of_both_kinds_of_list(tmp_path: Path) -> None:

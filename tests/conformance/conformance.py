@@ -4,8 +4,9 @@
                    [--write FILE]
 
 Runs ROMIO's tests, MPICH's test/mpi/io, PnetCDF's, HDF5's and netCDF-4's parallel tests and mpi4py's test_io.py
-(fetched through apt and pip into build/conformance) under each MPI library and compares both endings; HDF5 1.14's of
-the next Debian release, on a library built for them, with --suite hdf5-1.14 only. --strategy forces
+(fetched through apt and pip into build/conformance) under each MPI library and compares both endings. Only where
+--suite names them: hdf5-files, each of HDF5's tests alone with what it leaves behind, and hdf5-1.14, hdf5-1.14-files,
+the same of the next Debian release, on a library built for them. --strategy forces
 a strategy of the engine on every file (`all`: each in turn, compared with the same runs without ioweir); --plan a plan
 of one's own. Further options of `ioweir run` follow `--`. The last line counts: `N same, M differ`; the exit code is 1
 if any differs. --write makes the table of docs/results; --save adds the verdicts to a file, --load writes the table
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 from conformance_case import LIBRARIES, build_yields
 from conformance_page import DIFFER, NOT_RUN, Row, keep, kept, page, row_of
-from conformance_plans import ONLY, RULES, plan_text
+from conformance_plans import ONLY, OWN_PLANS, RULES, plan_text
 from conformance_run import Way, judge_all
 from conformance_suites import BY_DEFAULT, SUITES
 
@@ -109,11 +110,12 @@ def _ways(chosen: argparse.Namespace, scratch: Path) -> list[Way]:
         return [Way("", (*chosen.options, *own))]
     ways = []
     for name in names:
-        files = scratch / f"{name}.toml", scratch / f"{name}-by-hints.toml"
-        files[0].write_text(plan_text(name), encoding="utf-8")
-        files[1].write_text(plan_text(name, sizes=False), encoding="utf-8")
-        both = [(*chosen.options, "--plan", str(path)) for path in files]
-        ways.append(Way(name, both[0], both[1]))
+        plans = {}
+        for program in ("", *OWN_PLANS):
+            path = scratch / f"{name}-{program}.toml"
+            path.write_text(plan_text(name, program), encoding="utf-8")
+            plans[program] = (*chosen.options, "--plan", str(path))
+        ways.append(Way(name, plans.pop(""), plans))
     return ways
 
 

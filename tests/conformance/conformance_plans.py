@@ -6,6 +6,7 @@ Not here: running (conformance_run.py), which programs there are (conformance_su
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -41,12 +42,18 @@ RULES: Final[dict[str, tuple[str, ...]]] = {
         'small_data_block = 8192, collective_metadata = "writes", chunks = "learn", istore_k = "auto", '
         'transfer = "auto" }',
     ),
+    "hdf5-paged": (
+        'writers = "auto"', _BUFFER, _STRIPES,
+        'hdf5 = { page = 4096, hold_metadata = "64 KiB", collective_metadata = "writes", libver = "v110", '
+        'memory_shape = "file", sieve_buffer = 4096, transfer = "independent" }',
+    ),
 }  # fmt: skip
 
-ONLY: Final = {"netcdf": ("pnetcdf",), "hdf5": ("hdf5", "hdf5-1.14", "netcdf4")}
+_OF_HDF5: Final = ("hdf5", "hdf5-files", "hdf5-1.14", "hdf5-1.14-files", "netcdf4")
+ONLY: Final = {"netcdf": ("pnetcdf",), "hdf5": _OF_HDF5, "hdf5-paged": _OF_HDF5}
 """Strategies that do something for the programs of these suites alone."""
 
-OTHER_BYTES: Final = ("hdf5",)
+OTHER_BYTES: Final = ("hdf5", "hdf5-paged")
 """Strategies that lay out a file's objects differently: what is in HDF5 files is compared, and not their bytes."""
 
 
@@ -68,19 +75,23 @@ class LeftOut:
         return "without " + ", ".join(f"{name} ({why})" for name, why in self.reasons.items())
 
 
-LEFT_OUT: Final[Mapping[str, Mapping[str, LeftOut]]] = {
-    "hdf5": {
-        "testphdf5": LeftOut(
-            "-x",
-            {
-                "bigdset": "checks the exact size of a file, which has an alignment now",
-                "actualio": "checks in which mode the library moved bytes",
-                "nocolcause": "checks why the library did not move bytes collectively",
-            },
-        ),
-    },
+_BY_LAYOUT: Final = {
+    "testphdf5": LeftOut(
+        "-x",
+        {
+            "bigdset": "checks the exact size of a file, which has an alignment or pages now",
+            "actualio": "checks in which mode the library moved bytes",
+            "nocolcause": "checks why the library did not move bytes collectively",
+        },
+    ),
 }
+LEFT_OUT: Final[Mapping[str, Mapping[str, LeftOut]]] = dict.fromkeys(OTHER_BYTES, _BY_LAYOUT)
 """Of programs run with a strategy the tests left out, of the runs with it and of those that these are compared with."""
+
+WITHOUT_KEYS: Final = {
+    "t_cache": (("alignment", "threshold", "page"), "it checks that the space that it allots begins at 1024 at most"),
+}
+"""Keys of `hdf5` that are left out of the plan for a program, because it checks what they change, and why."""
 
 BY_HINTS: Final = ("file_info",)
 """Programs that check which hints are in effect: what a rule says would win over theirs."""
@@ -88,6 +99,9 @@ BY_HINTS: Final = ("file_info",)
 BY_STRIPES: Final = {"pnetcdf": {"PNETCDF_HINTS": "striping_unit=1024"}}
 """Suites whose library aligns a file's contents to the stripes that it is told of, and how to tell it of those above
 without ioweir: what it leaves then is right with a plan that has them, too."""
+
+OWN_PLANS: Final = (*BY_HINTS, *WITHOUT_KEYS)
+"""Programs whose plans are not quite the strategy's."""
 
 UNDEFINED_BYTES: Final = {
     "add_var": "files not compared: OMPIO says that reads beyond the end of a file got bytes, and PnetCDF writes them",
@@ -102,7 +116,19 @@ def has_stripes(name: str) -> bool:
     return _STRIPES in RULES[name]
 
 
-def plan_text(name: str, *, sizes: bool = True) -> str:
-    """The plan file that applies a strategy to every file; without `sizes` it leaves buffer and stripes to hints."""
-    rule = [line for line in RULES[name] if sizes or not line.startswith(("buffer", "stripe"))]
-    return "\n".join(["[[file]]", 'match = "*"', *rule, ""])
+def plan_text(name: str, program: str = "") -> str:
+    """The plan file that applies a strategy to every file: as it is, or as one of OWN_PLANS has it."""
+    by_hints = program in BY_HINTS
+    rule = [line for line in RULES[name] if not (by_hints and line.startswith(("buffer", "stripe")))]
+    text = "\n".join(["[[file]]", 'match = "*"', *rule, ""])
+    keys, _ = WITHOUT_KEYS.get(program, ((), ""))
+    for key in keys:
+        text = re.sub(rf"\b{key} = [^,}}]+, ", "", text)
+    return text
+
+
+def without(strategy: str, program: str) -> str:
+    """Which keys the program's plan does not have of the strategy's, for the table of results."""
+    keys, why = WITHOUT_KEYS.get(program, ((), ""))
+    left_out = [key for key in keys if key in " ".join(RULES.get(strategy, ()))]
+    return f"without {', '.join(left_out)} ({why})" if left_out else ""

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Final
 
 import conformance_objects
 from conformance_case import DATA
-from conformance_plans import BY_HINTS, BY_STRIPES, LEFT_OUT, OTHER_BYTES, UNDEFINED_BYTES, has_stripes
+from conformance_plans import BY_STRIPES, LEFT_OUT, OTHER_BYTES, UNDEFINED_BYTES, has_stripes, without
 from netcdf_header import MAGIC, without_gaps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from conformance_case import Case
 
@@ -59,8 +59,8 @@ class Way:
     name: str
     options: tuple[str, ...]
     """Of `ioweir run`."""
-    for_hints: tuple[str, ...] = ()
-    """The same for programs that check which hints are in effect; empty: the others."""
+    own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same of programs that have some of their own."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,10 @@ def judge_all(case: Case, scratch: Path, ways: Sequence[Way]) -> list[Verdict]:
 def _judge_way(case: Case, scratch: Path, way: Way, plain: list[Ending]) -> Verdict:
     """Compare what of a case is compared in this way; `plain` as of `_judge`."""
     left_out = LEFT_OUT.get(way.name, {}).get(case.name)
-    if not left_out:
-        return _judge(case, scratch, way, plain)
-    rest = replace(case, command=(*case.command, *left_out.words()))
-    verdict = _judge(rest, scratch, way, [])
-    return replace(verdict, case=case, remark="; ".join(filter(None, (left_out.remark(), verdict.remark))))
+    words, plain = (left_out.words(), []) if left_out else ((), plain)
+    verdict = _judge(replace(case, command=(*case.command, *words)), scratch, way, plain)
+    said = (left_out.remark() if left_out else "", without(way.name, case.name), verdict.remark)
+    return replace(verdict, case=case, remark="; ".join(filter(None, said)))
 
 
 def _judge(case: Case, scratch: Path, way: Way, plain: list[Ending]) -> Verdict:
@@ -122,7 +121,7 @@ def _judge(case: Case, scratch: Path, way: Way, plain: list[Ending]) -> Verdict:
     objects = way.name in OTHER_BYTES
     if objects:
         plain = []
-    options = (case.name in BY_HINTS and way.for_hints) or way.options
+    options = way.own.get(case.name, way.options)
     for attempt in range(ATTEMPTS):
         if len(plain) <= attempt:
             plain.append(_run(case, scratch, None, objects=objects))
@@ -309,7 +308,7 @@ NOT_APPLIED: Final = re.compile(
 """What ioweir says of a file to which a part of the plan does not apply, in the midst of what the program says."""
 
 
-BANNER: Final = re.compile(r"={20,}|MPI-process \d+\.|hostname=\S+")
+BANNER: Final = re.compile(r"={20,}|MPI-process \d+\.|hostname=\S+|\d+:setup_rand: seed = \d+\.")
 """What every rank of HDF5's tests prints at once, in pieces that launchers mix within lines."""
 
 

@@ -17,7 +17,7 @@ import pnetcdf_fortran
 import pnetcdf_library
 from conformance_case import DATA, Case, compiled
 from conformance_fetch import debian_source, mpi4py_source
-from conformance_hdf5 import hdf5, hdf5_1_14
+from conformance_hdf5 import hdf5, hdf5_1_14, hdf5_1_14_files, hdf5_files
 from conformance_netcdf4 import netcdf4
 
 if TYPE_CHECKING:
@@ -309,10 +309,12 @@ SUITES: Final = {
     "mpich": mpich_io,
     "pnetcdf": pnetcdf,
     "hdf5": hdf5,
+    "hdf5-files": hdf5_files,
     "hdf5-1.14": hdf5_1_14,
+    "hdf5-1.14-files": hdf5_1_14_files,
     "netcdf4": netcdf4,
     "mpi4py": mpi4py,
 }
 
-BY_DEFAULT: Final = tuple(name for name in SUITES if name != "hdf5-1.14")
-"""Not those of another Debian release, which is fetched and built for them: they run where --suite names them."""
+BY_DEFAULT: Final = tuple(name for name in SUITES if not name.startswith("hdf5-"))
+"""Not HDF5's in more depth, for which another release of it is fetched and built: they run where --suite names them."""

@@ -18,8 +18,8 @@ SHAPES: Final = [((), 8), ((7,), 100), ((7, 3), 50), ((3, 2, 5), 16), ((4, 3), 1
 MAKE: Final = """
 import sys
 import h5py
-path, row, value, attribute, chunk = sys.argv[1], *map(int, sys.argv[2:])
-with h5py.File(path, "w") as file:
+path, row, value, attribute, chunk, alignment = sys.argv[1], *map(int, sys.argv[2:])
+with h5py.File(path, "w", alignment_threshold=1, alignment_interval=alignment) as file:
     file.create_group("group").attrs["attribute"] = attribute
     data = [[100 * i + j for j in range(20)] for i in range(30)]
     data[row][3] = value
@@ -37,8 +37,10 @@ def test_pieces_are_the_array_in_order(shape: tuple[int, ...], most_bytes: int) 
     assert sum(map(len, parts)) == math.prod(shape)
 
 
-def checksum(path: Path, *, row: int = 17, value: int = 5, attribute: int = 1, chunk: int = 0) -> str:
-    words = [str(number) for number in (row, value, attribute, chunk)]
+def checksum(
+    path: Path, *, row: int = 17, value: int = 5, attribute: int = 1, chunk: int = 0, alignment: int = 1
+) -> str:
+    words = [str(number) for number in (row, value, attribute, chunk, alignment)]
     subprocess.run([conformance_objects.PYTHON, "-c", MAKE, str(path), *words], check=True)
     return conformance_objects.checksum(path)
 
@@ -51,6 +53,13 @@ def test_values_and_attributes_count(tmp_path: Path, large_bytes: int, monkeypat
     others = [{}, {"chunk": 7}, {"value": 6}, {"row": 29}, {"attribute": 2}]
     alike = [checksum(tmp_path / f"b{i}", **changed) == first for i, changed in enumerate(others)]
     assert alike == [True, True, False, False, False]
+
+
+def test_a_file_may_have_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conformance_objects, "LARGE_BYTES", 1 << 16)
+    first = checksum(tmp_path / "a")
+    assert checksum(tmp_path / "b", alignment=1 << 20) == first
+    assert (tmp_path / "a").stat().st_size < 1 << 16 < (tmp_path / "b").stat().st_size
 
 
 DIMENSION: Final = """

@@ -1,8 +1,8 @@
 """What is in an HDF5 file, wherever the library has put it, as a checksum.
 
-Of small files all that h5dump prints; it needs a quarter of an hour for the text of 2 GiB: of those with 8 MiB of values
 Of small files all that h5dump prints; it needs a quarter of an hour for the text of 2 GiB: of those with 8 MiB of
-does not count: it is another with another layout. Not here: what is compared.
+values and more, and of netCDF's, the values count, read piece by piece, and what h5dump prints of all else. A file's
+own size does not count: it is another with another layout. Not here: what is compared.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ Not here: running (conformance_run.py), which programs there are (conformance_su
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -90,6 +89,7 @@ LEFT_OUT: Final[Mapping[str, Mapping[str, LeftOut]]] = dict.fromkeys(OTHER_BYTES
 
 WITHOUT_KEYS: Final = {
     "t_cache": (("alignment", "threshold", "page"), "it checks that the space that it allots begins at 1024 at most"),
+    "t_select_io_dset": (("chunks", "transfer"), "it checks in which mode the library moved bytes, and why"),
 }
 """Keys of `hdf5` that are left out of the plan for a program, because it checks what they change, and why."""
 
@@ -118,17 +118,24 @@ def has_stripes(name: str) -> bool:
 
 def plan_text(name: str, program: str = "") -> str:
     """The plan file that applies a strategy to every file: as it is, or as one of OWN_PLANS has it."""
-    by_hints = program in BY_HINTS
-    rule = [line for line in RULES[name] if not (by_hints and line.startswith(("buffer", "stripe")))]
-    text = "\n".join(["[[file]]", 'match = "*"', *rule, ""])
     keys, _ = WITHOUT_KEYS.get(program, ((), ""))
-    for key in keys:
-        text = re.sub(rf"\b{key} = [^,}}]+, ", "", text)
-    return text
+    rule = [_without_keys(line, keys) for line in RULES[name]]
+    if program in BY_HINTS:
+        rule = [line for line in rule if not line.startswith(("buffer", "stripe"))]
+    return "\n".join(["[[file]]", 'match = "*"', *rule, ""])
+
+
+def _without_keys(line: str, keys: tuple[str, ...]) -> str:
+    """A rule's line, of a table only the other keys."""
+    name, brace, table = line.partition("{ ")
+    if not brace:
+        return line
+    pairs = [pair for pair in table.removesuffix(" }").split(", ") if pair.partition(" = ")[0] not in keys]
+    return f"{name}{{ {', '.join(pairs)} }}"
 
 
 def without(strategy: str, program: str) -> str:
     """Which keys the program's plan does not have of the strategy's, for the table of results."""
     keys, why = WITHOUT_KEYS.get(program, ((), ""))
-    left_out = [key for key in keys if key in " ".join(RULES.get(strategy, ()))]
+    left_out = [key for key in keys if f" {key} =" in " ".join(RULES.get(strategy, ()))]
     return f"without {', '.join(left_out)} ({why})" if left_out else ""

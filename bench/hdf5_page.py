@@ -160,10 +160,6 @@ def btio_shares(rows: Sequence[Figures], way: str) -> tuple[pairs.Interval, pair
     others = [row for row in rows if row.title.startswith(way) and row is not planned]
     written = max(others, key=lambda row: row.median).written
     read = max(others, key=lambda row: row.median_read).read
-
-    def ratios(mine: Sequence[float], best: Sequence[float]) -> pairs.Interval:
-        return pairs.median_interval([own / other for own, other in zip(mine, best, strict=True)])
-
     return ratios(planned.written, written), ratios(planned.read, read)
 
 
@@ -188,7 +184,25 @@ def missed_bars(runs: Runs) -> list[str]:
             for doing, of_best in zip(("written", "read"), btio_shares(rows, way), strict=True):
                 if of_best.high < 1:
                     missed.append(f"BTIO, {name}, {way}, {doing}: {of_best.text(2)} of the best without a plan")
+    for name, rows in runs.sieving.items():
+        missed += missed_by_flash(name, rows)
     return missed + btio_targets.missed(runs.btio_on_lab, runs.ideal)
+
+
+def missed_by_flash(name: str, rows: Sequence[Figures]) -> list[str]:
+    """The design's bars (section 6): against the best of the MPI library's ways, and one file by hand."""
+    *others, planned, by_hand = rows
+    best = max(others, key=lambda row: row.median)
+    of_best = ratios(planned.written, best.written)
+    missed = [f'FLASH-IO, {name}: {of_best.text(2)} of "{best.title}"'] if of_best.high < 1 else []
+    if planned.median < SHARE * by_hand.median:
+        missed.append(f"FLASH-IO, {name}: {planned.median / by_hand.median:.2f} of one file by hand, not {SHARE}")
+    return missed
+
+
+def ratios(mine: Sequence[float], others: Sequence[float]) -> pairs.Interval:
+    """Of runs in turn."""
+    return pairs.median_interval([own / other for own, other in zip(mine, others, strict=True)])
 
 
 def missed_in_memory(ladder: Ladder) -> list[str]:

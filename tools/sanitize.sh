@@ -28,6 +28,8 @@ tools/build.sh tsan tracer_{stream,handle_table,threads,process,pending_requests
 stage "threads" ctest --preset tsan --tests-regex '^(StreamTest|HandleTable|RingThreads|ProcessTest|PendingRequests)'
 tools/build.sh tsan probe_test || exit 1
 stage "threads that probe targets" ctest --preset tsan --tests-regex '^(Measure|Confirmation)'
+tools/build.sh tsan hdf5_threads_test || exit 1
+stage "threads in HDF5" ctest --preset tsan --tests-regex '^Threads'
 # MPI libraries know nothing of the sanitizer: what they do among themselves is not its matter. Not run: tests that take memory and calls away (storage_calls.c).
 delegates() {
     ln -sfn "$PWD/include" "build/$1/include"

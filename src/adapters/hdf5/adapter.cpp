@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,7 +14,9 @@
 #include "adapters/hdf5/datasets.hpp"
 #include "adapters/hdf5/file.hpp"
 #include "adapters/hdf5/memory_space.hpp"
+#include "adapters/hdf5/open_files.hpp"
 #include "adapters/hdf5/transfer.hpp"
+#include "adapters/hdf5/unfilled.hpp"
 #include "base/size_text.hpp"
 
 namespace ioweir::hdf5 {
@@ -29,61 +32,54 @@ struct Adapter {
     planner::PlanFile plan;
     Host host;
     bool world = false;
-    std::mutex mutex;  // guards the tables, never held in a call of the library
+    OpenFiles files;
+    std::mutex mutex;  // guards the tables that follow, never held in a call of a library
     std::map<std::uint32_t, std::unique_ptr<Library>> libraries;
-    std::map<std::pair<std::uint32_t, std::string>, std::shared_ptr<File>> files;
     std::map<std::pair<std::uint32_t, Id>, Watched> watched;
     std::shared_ptr<Lessons> lessons = std::make_shared<Lessons>();  // of files that all ranks have open
 };
 Adapter* adapter = nullptr;
-std::atomic<int> open_files{0};
 std::atomic<int> watched_datasets{0};
 thread_local bool inside = false;  // the library's own calls, made for one of ours, go on as they are
 
 Word same(const Call& call) { return call.invoke(call.real, call.arguments, call.count); }
 
+Library* known_library(std::uint32_t number) {
+    const std::lock_guard lock(adapter->mutex);
+    const auto found = adapter->libraries.find(number);
+    return found != adapter->libraries.end() ? found->second.get() : nullptr;
+}
+
 /// The library that a call is for; null where it lacks functions, which is then left alone.
 const Library* library_of(const Call& call) {
-    const std::lock_guard lock(adapter->mutex);
-    auto& known = adapter->libraries[call.library];
-    if (!known) {
-        known = std::make_unique<Library>();
-        const char* missing = fill(*known, {call.real, adapter->host.find, adapter->host.find_object});
-        if (missing != nullptr) {
-            *known = {};
-            if (adapter->host.note != nullptr)
-                adapter->host.note(
-                    "", (std::string("hdf5: the plan does not apply: the HDF5 library has no ") + missing).c_str());
-        }
+    Library* known = known_library(call.library);
+    if (known == nullptr) {
+        auto fresh = std::make_unique<Library>();
+        const char* missing = fill(*fresh, {call.real, adapter->host.find, adapter->host.find_object});
+        if (missing != nullptr) *fresh = {};
+        const std::lock_guard lock(adapter->mutex);
+        // Another thread may have filled it in meanwhile.
+        const auto [place, is_new] = adapter->libraries.try_emplace(call.library, std::move(fresh));
+        known = place->second.get();
+        if (is_new && missing != nullptr && adapter->host.note != nullptr)
+            adapter->host.note(
+                "", (std::string("hdf5: the plan does not apply: the HDF5 library has no ") + missing).c_str());
     }
-    return known->H5open != nullptr ? known.get() : nullptr;
+    return known->H5open != nullptr ? known : nullptr;
 }
 
 /// The file that an object lies in, if a rule is for it.
-std::shared_ptr<File> file_of(const Library& library, std::uint32_t number, Id object) {
-    std::array<char, 4096> name{};
-    {
-        const Quiet quiet(library);
-        const std::int64_t length = library.H5Fget_name(object, name.data(), name.size());
-        if (length <= 0 || length >= std::ssize(name)) return nullptr;
-    }
-    const std::lock_guard lock(adapter->mutex);
-    const auto found = adapter->files.find({number, name.data()});
-    return found != adapter->files.end() ? found->second : nullptr;
+std::shared_ptr<File> file_of(const Library& library, const Call& call, Id object) {
+    return adapter->files.of(library, call.library, object);
 }
 
 // ---------------------------------------------------------------------------------------------------------------- files
 
-/// A file that is open already is opened once more, with what the first open has found.
-std::shared_ptr<File> known_file(const Call& call, const char* path) {
-    const std::lock_guard lock(adapter->mutex);
-    const auto found = adapter->files.find({call.library, path});
-    return found != adapter->files.end() ? found->second : nullptr;
-}
-
-std::shared_ptr<File> new_file(const Library& library, const planner::FileRule& rule, const char* path, Id access) {
+std::shared_ptr<File> new_file(const Library& library, std::uint32_t number, const planner::FileRule& rule,
+                               const char* path, Id access) {
     auto file = std::make_shared<File>();
     file->library = &library;
+    file->number = number;
     file->host = adapter->host;
     file->rule = &rule;
     file->path = path;
@@ -91,22 +87,14 @@ std::shared_ptr<File> new_file(const Library& library, const planner::FileRule& 
     int same_group = MPI_UNEQUAL;
     if (file->parallel && adapter->world) PMPI_Comm_compare(file->comm, MPI_COMM_WORLD, &same_group);
     const bool all_ranks = same_group == MPI_IDENT || same_group == MPI_CONGRUENT;
+    file->unfilled = std::make_shared<Unfilled>();
     file->lessons = all_ranks ? adapter->lessons : std::make_shared<Lessons>();
     return file;
 }
 
-void keep(const Call& call, const std::shared_ptr<File>& file) {
-    if (++file->opens > 1) return;
-    if (file->holds && file->rank == 0)
-        if (const std::string wrong = make_mark(file->path); !wrong.empty()) file->note("no mark is made: " + wrong);
-    const std::lock_guard lock(adapter->mutex);
-    adapter->files[{call.library, file->path}] = file;
-    ++open_files;
-}
-
-void say_applied(const File& file) {
+void say_applied(const File& file, const Words& applied) {
     std::string text;
-    for (const std::string& one : file.applied) text += (text.empty() ? "" : ", ") + one;
+    for (const std::string& one : applied) text += (text.empty() ? "" : ", ") + one;
     if (file.writable && file.wish().never_fill) text += (text.empty() ? "" : ", ") + std::string("no fill values");
     file.note(text.empty() ? "nothing is changed at open" : "applied: " + text);
     if (file.holds)
@@ -124,33 +112,41 @@ bool open(const Call& call, bool create, Word& result) {
     if (library == nullptr) return false;
     const int access_at = create ? 3 : 2;
     const Id programs_access = argument<Id>(call, access_at);
-    std::shared_ptr<File> file = known_file(call, path);
+    // A file that is open already is opened once more, with what the first open has found.
+    std::shared_ptr<File> file = adapter->files.find(call.library, path, true);
     const bool known = file != nullptr;
-    if (!known) file = new_file(*library, *rule, path, programs_access);
-    file->writable = file->writable || create || (argument<unsigned>(call, 1) & flag_write) != 0;
+    if (!known) file = new_file(*library, call.library, *rule, path, programs_access);
+    if (create || (argument<unsigned>(call, 1) & flag_write) != 0) file->writable = true;
 
     FailedCall failed(*library);
-    const List access(*library, programs_access, library->file_access);
+    // A copy of a list with a communicator costs a duplicate of that: such a list is changed itself, for the time of
+    // the call, unless another thread may be using it in the library meanwhile.
+    const bool in_place = !library->thread_safe && is_parallel(*library, programs_access);
+    const List copy(*library, in_place ? by_default : programs_access, in_place ? nullptr : library->file_access);
+    const Id access = in_place ? programs_access : copy.id();
     const List creation(*library, create ? argument<Id>(call, 2) : by_default, create ? library->file_create : nullptr);
+    Words applied;
+    Undo undo;
     std::array<Word, 16> arguments{};
     std::copy_n(call.arguments, call.count, arguments.begin());
     {
         const Quiet quiet(*library);
-        if (access) {
+        if (access > 0) {
             const Size user_block = creation ? user_block_of(*library, creation.id()) : 0;
-            change_access(*file, access.id(), !create, user_block);
-            arguments[static_cast<std::size_t>(access_at)] = word_of(access.id());
+            change_access(*file, access, !create, user_block, applied, in_place ? &undo : nullptr);
+            arguments[static_cast<std::size_t>(access_at)] = word_of(access);
         }
         if (creation) {
-            change_creation(*file, creation.id(), file->lessons->most_chunks());
+            change_creation(*file, creation.id(), file->lessons->most_chunks(), applied);
             arguments[2] = word_of(creation.id());
         }
     }
-    if (!access || (create && !creation)) file->refuse("the program's lists cannot be copied");
+    if (access <= 0 || (create && !creation)) file->refuse("the program's lists cannot be copied");
     result = call.invoke(call.real, arguments.data(), call.count);
-    if (static_cast<Id>(result) >= 0) {
-        if (!known) say_applied(*file);
-        keep(call, file);
+    const bool good = static_cast<Id>(result) >= 0;
+    if (good) {
+        if (!known) say_applied(*file, applied);
+        if (adapter->files.add(path, file) != file) release(*file);
     } else {
         failed.keep_errors();
         if (!known) release(*file);
@@ -158,9 +154,8 @@ bool open(const Call& call, bool create, Word& result) {
     return true;
 }
 
-/// All ids of the file are closed.
+/// HDF5 has closed the file.
 void end_file(File& file) {
-    if (file.holds && file.rank == 0) remove_mark(file.path);
     if (file.chunked > 0) file.note("chunks were given to " + std::to_string(file.chunked) + " datasets");
     if (file.reshaped_transfers > 0 && file.host.note != nullptr)
         file.host.note(file.path.c_str(), ("hdf5: transfers with memory in the shape of the file's selection: " +
@@ -184,55 +179,104 @@ void note_cache(const File& file, Id id) {
                   std::to_string(entries) + " entries");
 }
 
-void forget(const Call& call, const std::shared_ptr<File>& file) {
-    if (--file->opens > 0) return;
-    {
-        const std::lock_guard lock(adapter->mutex);
-        adapter->files.erase({call.library, file->path});
-        --open_files;
-    }
-    end_file(*file);
+/// A call that closes an id has succeeded: the id is there no more.
+bool has_closed(Word result, bool by_reference) {
+    const auto code = static_cast<std::int32_t>(result);
+    return by_reference ? code == 0 : code >= 0;
 }
 
 /// H5Fclose, and H5Idec_ref of a file's id.
 bool close(const Call& call, bool by_reference, Word& result) {
-    constexpr int kind_file = 1;  // H5I_FILE
     const Library* library = library_of(call);
+    if (library == nullptr) return false;
     const Id id = argument<Id>(call, 0);
-    if (library == nullptr || (by_reference && (id <= 0 || library->H5Iget_type(id) != kind_file))) return false;
-    const std::shared_ptr<File> file = file_of(*library, call.library, id);
+    const std::shared_ptr<File> file = file_of(*library, call, id);
     if (file == nullptr) return false;
+    if (!by_reference || library->H5Iget_ref(id) == 1) file->unfilled->settle(*file, id);
     note_cache(*file, id);
     result = same(call);
-    const auto code = static_cast<std::int32_t>(result);
-    if (by_reference ? code == 0 : code >= 0) forget(call, file);
+    if (has_closed(result, by_reference) && adapter->files.remove_if_closed(file, false)) end_file(*file);
     return true;
 }
 
-/// H5Freopen: one more id.
-bool reopen(const Call& call, Word& result) {
+bool is_file(const Call& call) {
+    const Library* library = library_of(call);
+    const Id id = argument<Id>(call, 0);
+    return library != nullptr && id > 0 && library->H5Iget_type(id) == kind_file;
+}
+
+/// The dataset's id may come to mean another one.
+void forget_dataset(const Call& call) {
+    const std::lock_guard lock(adapter->mutex);
+    if (adapter->watched.erase({call.library, argument<Id>(call, 0)}) > 0) --watched_datasets;
+}
+
+/// H5Dclose and its like, and H5Idec_ref: an object may be the last that keeps its file open.
+bool close_object(const Call& call, bool by_reference, Word& result) {
+    if (!adapter->files.some_linger() && watched_datasets.load() == 0) return false;
     const Library* library = library_of(call);
     if (library == nullptr) return false;
-    const std::shared_ptr<File> file = file_of(*library, call.library, argument<Id>(call, 0));
-    if (file == nullptr) return false;
+    const std::shared_ptr<File> file =
+        adapter->files.some_linger() ? file_of(*library, call, argument<Id>(call, 0)) : nullptr;
     result = same(call);
-    if (static_cast<Id>(result) >= 0) ++file->opens;
+    if (!has_closed(result, by_reference)) return true;
+    forget_dataset(call);
+    if (file != nullptr && adapter->files.remove_if_closed(file, true)) end_file(*file);
     return true;
+}
+
+/// All files that are open, before all are closed.
+void settle_all() {
+    for (const auto& file : adapter->files.all()) {
+        if (file->unfilled->none()) continue;
+        if (const Id id = adapter->files.id_of(*file); id > 0) file->unfilled->settle(*file, id);
+    }
+}
+
+int keep_none(MPI_Comm, int, void*, void*, void*, int* flag) {
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+int on_finalize(MPI_Comm, int, void*, void*) {
+    settle_all();
+    return MPI_SUCCESS;
+}
+
+/// Attributes of MPI_COMM_SELF are deleted first of all in MPI_Finalize, the newest first: before HDF5's, which closes
+/// all files.
+void settle_before_finalize() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        int key = MPI_KEYVAL_INVALID;
+        if (PMPI_Comm_create_keyval(keep_none, on_finalize, &key, nullptr) != MPI_SUCCESS) return;
+        PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+        PMPI_Comm_free_keyval(&key);  // freed when the attribute goes
+    });
+}
+
+/// A call that all ranks make about a file, which reads, moves, copies or stores what its datasets have.
+bool settle(const Call& call) {
+    const Library* library = library_of(call);
+    if (library == nullptr) return false;
+    const Id place = argument<Id>(call, 0);
+    const std::shared_ptr<File> file = file_of(*library, call, place);
+    if (file != nullptr) file->unfilled->settle(*file, place);
+    return false;
 }
 
 /// H5close: HDF5 closes everything.
 bool close_all(const Call& call, Word& result) {
+    settle_all();
     result = same(call);
-    std::map<std::pair<std::uint32_t, std::string>, std::shared_ptr<File>> all;
+    if (static_cast<std::int32_t>(result) < 0) return true;
     {
         const std::lock_guard lock(adapter->mutex);
-        all.swap(adapter->files);
         adapter->watched.clear();
-        open_files = 0;
         watched_datasets = 0;
     }
-    if (static_cast<std::int32_t>(result) >= 0)
-        for (auto& [key, file] : all) end_file(*file);
+    for (const auto& file : adapter->files.remove_where([&](const File& one) { return one.number == call.library; }))
+        end_file(*file);
     return true;
 }
 
@@ -241,17 +285,20 @@ bool close_all(const Call& call, Word& result) {
 bool create(const Call& call, const CreateForm& form, Word& result) {
     const Library* library = library_of(call);
     if (library == nullptr) return false;
-    const std::shared_ptr<File> file = file_of(*library, call.library, argument<Id>(call, 0));
+    const std::shared_ptr<File> file = file_of(*library, call, argument<Id>(call, 0));
     if (file == nullptr) return false;
     const planner::Hdf5Wish& wish = file->wish();
     if (!wish.never_fill && !wish.learn_chunks && wish.chunks.empty()) return false;
     std::optional<Lessons::Key> watched;
     result = create_dataset(*file, *file->lessons, form, call, watched);
+    if (!file->unfilled->none() && adapter->world) settle_before_finalize();
     if (!watched) return true;
     file->lessons->begin(*watched);
     const std::lock_guard lock(adapter->mutex);
-    adapter->watched[{call.library, static_cast<Id>(result)}] = {file->lessons, *watched};
-    ++watched_datasets;
+    const bool is_new =
+        adapter->watched.insert_or_assign({call.library, static_cast<Id>(result)}, Watched{file->lessons, *watched})
+            .second;
+    if (is_new) ++watched_datasets;
     return true;
 }
 
@@ -266,18 +313,53 @@ void learn_from(const Library& library, const Call& call) {
         adapter->watched.erase(found);
         --watched_datasets;
     }
-    Lessons::Lesson* lesson = watched.lessons->find(watched.key);
-    if (lesson == nullptr || lesson->first.seen) return;
     const Quiet quiet(library);
-    lesson->first = box_of(library, argument<Id>(call, 3), watched.key.first);
+    watched.lessons->tell(watched.key, box_of(library, argument<Id>(call, 3), watched.key.first));
+}
+
+/// What a transfer means for datasets that have no fill values yet.
+void before_transfer(File& file, const Call& call, bool write) {
+    if (file.unfilled->none()) return;
+    const Library& library = *file.library;
+    const Id dataset = argument<Id>(call, 0);
+    const Id space = argument<Id>(call, 3);
+    if (write)
+        file.unfilled->write(library, dataset, space);
+    else if (!file.parallel || file.ranks == 1 || mode_of(library, argument<Id>(call, 4)) == collective)
+        file.unfilled->settle(file, dataset);
+    else
+        file.unfilled->read_alone(file, dataset, space);
+}
+
+/// What is written to a virtual dataset goes to others, in any file. HDF5 writes none where processes share a file.
+void before_virtual_write(const Library& library, const Call& call) {
+    for (const auto& file : adapter->files.all()) {
+        if (file->parallel || file->unfilled->none()) continue;
+        {
+            const Quiet quiet(library);
+            const List list = List::of_dataset(library, argument<Id>(call, 0));
+            if (!list || library.H5Pget_layout(list.id()) != layout_virtual) return;
+        }
+        if (const Id id = adapter->files.id_of(*file); id > 0) file->unfilled->settle(*file, id);
+    }
+}
+
+bool write_chunk(const Call& call) {
+    const Library* library = library_of(call);
+    if (library == nullptr) return false;
+    const std::shared_ptr<File> file = file_of(*library, call, argument<Id>(call, 0));
+    if (file != nullptr) file->unfilled->write_chunk(*library, argument<Id>(call, 0), argument<const Size*>(call, 3));
+    return false;
 }
 
 bool move(const Call& call, bool write, Word& result) {
     const Library* library = library_of(call);
     if (library == nullptr) return false;
     if (write && watched_datasets.load() > 0) learn_from(*library, call);
-    const std::shared_ptr<File> file = file_of(*library, call.library, argument<Id>(call, 0));
+    if (write) before_virtual_write(*library, call);
+    const std::shared_ptr<File> file = file_of(*library, call, argument<Id>(call, 0));
     if (file == nullptr) return false;
+    before_transfer(*file, call, write);
     const bool changes_mode = file->parallel && file->wish().transfer != planner::Hdf5Transfer::as_program &&
                               library->H5Pget_dxpl_mpio != nullptr && library->H5Pset_dxpl_mpio != nullptr;
     if (!file->wish().shapes_memory()) {
@@ -291,23 +373,21 @@ bool move(const Call& call, bool write, Word& result) {
     return true;
 }
 
-/// The dataset's id may come to mean another one.
-void forget_dataset(const Call& call) {
-    const std::lock_guard lock(adapter->mutex);
-    if (adapter->watched.erase({call.library, argument<Id>(call, 0)}) > 0) --watched_datasets;
-}
-
 bool of_open_file(const Call& call, std::string_view symbol, Word& result) {
     if (symbol == "H5Fclose") return close(call, false, result);
-    if (symbol == "H5Idec_ref") return close(call, true, result);
-    if (symbol == "H5Freopen") return reopen(call, result);
+    if (symbol == "H5Idec_ref") return is_file(call) ? close(call, true, result) : close_object(call, true, result);
     if (symbol == "H5close") return close_all(call, result);
     if (symbol == "H5Dcreate2") return create(call, {1, 2, 3, 5}, result);
     if (symbol == "H5Dcreate1") return create(call, {1, 2, 3, 4}, result);
     if (symbol == "H5Dcreate_anon") return create(call, {-1, 1, 2, 3}, result);
+    if (symbol == "H5Dwrite_chunk") return write_chunk(call);
     if (symbol == "H5Dwrite") return move(call, true, result);
     if (symbol == "H5Dread") return move(call, false, result);
-    if (symbol == "H5Dclose" && watched_datasets.load() > 0) forget_dataset(call);
+    for (const std::string_view one : {"H5Fflush", "H5Dflush", "H5Oflush", "H5Ocopy", "H5Ldelete", "H5Ldelete_by_idx",
+                                       "H5Gunlink", "H5Dset_extent", "H5Dextend"})
+        if (symbol == one) return settle(call);
+    for (const std::string_view one : {"H5Dclose", "H5Gclose", "H5Aclose", "H5Oclose", "H5Tclose"})
+        if (symbol == one) return close_object(call, false, result);
     return false;
 }
 
@@ -322,20 +402,21 @@ void install(planner::PlanFile plan, Host host, bool world) {
     adapter->plan = std::move(plan);
     adapter->host = host;
     adapter->world = world;
+    // Called after what HDF5 registers later, when it is used first, to close what is open.
+    std::atexit([] { adapter->files.remove_where([](const File& file) { return !file.parallel; }); });
 }
 
 void shut_down() {
     if (adapter == nullptr) return;
-    const std::lock_guard lock(adapter->mutex);
-    for (auto& [key, file] : adapter->files)
-        if (file->parallel && file->holds && file->rank == 0) remove_mark(file->path);
+    // A library that is built for MPI closes everything, one that is not does so when the process exits.
+    adapter->files.remove_where([](const File& file) { return file.library->H5Pget_fapl_mpio != nullptr; });
 }
 
 bool carry_out(const Call& call, Word& result) {
     if (adapter == nullptr || inside) return false;
     const std::string_view symbol = call.symbol;
     const bool creates = symbol == "H5Fcreate";
-    if (!creates && symbol != "H5Fopen" && open_files.load() == 0) return false;
+    if (!creates && symbol != "H5Fopen" && adapter->files.none()) return false;
     const adapters::Inside now(inside);
     if (creates || symbol == "H5Fopen") return open(call, creates, result);
     return of_open_file(call, symbol, result);

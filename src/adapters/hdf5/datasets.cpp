@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "adapters/hdf5/unfilled.hpp"
 #include "base/size_text.hpp"
 
 namespace ioweir::hdf5 {
@@ -83,22 +84,22 @@ Shape given_shape(const File& file, const Wanted& wanted, std::string& why_not) 
 /// The shape that an earlier dataset teaches. `watch`: this one is the first, or was not written yet.
 Shape learned_shape(const File& file, Lessons& lessons, const Wanted& wanted, bool& watch, std::string& why_not) {
     const Lessons::Key key{wanted.lengths, wanted.element_bytes};
-    Lessons::Lesson* lesson = lessons.find(key);
-    if (lesson == nullptr) {
+    const std::optional<Lessons::Lesson> lesson = lessons.find(key);
+    if (!lesson) {
         watch = true;
         why_not = "it is the first of its shape";
         return {};
     }
+    Learned learned = lesson->learned;
     if (!lesson->settled) {
-        lesson->learned =
-            learn(lesson->first, wanted.lengths, wanted.element_bytes, file.comm, file.parallel ? file.ranks : 1);
-        lesson->settled = !lesson->learned.nobody;
-        watch = lesson->learned.nobody;
-        if (!lesson->learned.shape.empty())
-            file.note("learned: chunks = { \"" + wanted.name + "\" = " + text_of(lesson->learned.shape) + " }");
+        learned = learn(lesson->first, wanted.lengths, wanted.element_bytes, file.comm, file.parallel ? file.ranks : 1);
+        lessons.settle(key, learned);
+        watch = learned.nobody;
+        if (!learned.shape.empty())
+            file.note("learned: chunks = { \"" + wanted.name + "\" = " + text_of(learned.shape) + " }");
     }
-    why_not = lesson->learned.why_not;
-    return lesson->learned.shape;
+    why_not = learned.why_not;
+    return learned.shape;
 }
 
 /// Gives the dataset chunks, if it may have them.
@@ -134,14 +135,40 @@ void give_chunks(File& file, Lessons& lessons, const Wanted& wanted, Id list, Id
 
 }  // namespace
 
-Lessons::Lesson* Lessons::find(const Key& key) {
+std::optional<Lessons::Lesson> Lessons::find(const Key& key) const {
+    const std::lock_guard lock(mutex_);
     const auto found = lessons_.find(key);
-    return found != lessons_.end() ? &found->second : nullptr;
+    if (found == lessons_.end()) return std::nullopt;
+    return found->second;
 }
 
-Lessons::Lesson& Lessons::begin(const Key& key) { return lessons_[key]; }
+void Lessons::begin(const Key& key) {
+    const std::lock_guard lock(mutex_);
+    lessons_.try_emplace(key);
+}
 
-void Lessons::count_chunks(std::int64_t chunks) { most_chunks_ = std::max(most_chunks_, chunks); }
+void Lessons::tell(const Key& key, const Box& first) {
+    const std::lock_guard lock(mutex_);
+    Lesson& lesson = lessons_[key];
+    if (!lesson.first.seen) lesson.first = first;
+}
+
+void Lessons::settle(const Key& key, const Learned& learned) {
+    const std::lock_guard lock(mutex_);
+    Lesson& lesson = lessons_[key];
+    lesson.learned = learned;
+    lesson.settled = !learned.nobody;
+}
+
+std::int64_t Lessons::most_chunks() const {
+    const std::lock_guard lock(mutex_);
+    return most_chunks_;
+}
+
+void Lessons::count_chunks(std::int64_t chunks) {
+    const std::lock_guard lock(mutex_);
+    most_chunks_ = std::max(most_chunks_, chunks);
+}
 
 Word create_dataset(File& file, Lessons& lessons, const CreateForm& form, const Call& call,
                     std::optional<Lessons::Key>& watched) {
@@ -151,13 +178,20 @@ Word create_dataset(File& file, Lessons& lessons, const CreateForm& form, const 
     const List list(library, argument<Id>(call, form.list), library.dataset_create);
     std::array<Word, 16> arguments{};
     std::copy_n(call.arguments, call.count, arguments.begin());
+    NewDataset about;
+    Filling filling = Filling::as_program;
     if (list) {
         const Quiet quiet(library);
         const Wanted wanted = wanted_by(library, form, call);
-        if (wish.never_fill && library.H5Pset_fill_time(list.id(), fill_never) < 0)
-            file.refuse("fill: HDF5 " + library.version() + " does not take it");
+        about = {wanted.name,
+                 wanted.lengths,
+                 wanted.fixed,
+                 library.H5Pget_layout(list.id()),
+                 argument<Id>(call, form.type),
+                 wanted.element_bytes};
         if (wish.learn_chunks || !wish.chunks.empty())
-            give_chunks(file, lessons, wanted, list.id(), argument<Id>(call, form.type), watched);
+            give_chunks(file, lessons, wanted, list.id(), about.type, watched);
+        if (wish.never_fill && !file.lingers) filling = choose_filling(file, about, list.id());
         arguments[static_cast<std::size_t>(form.list)] = word_of(list.id());
     } else {
         file.refuse("datasets: the program's list cannot be copied");
@@ -166,6 +200,8 @@ Word create_dataset(File& file, Lessons& lessons, const CreateForm& form, const 
     if (static_cast<Id>(result) < 0) {
         failed.keep_errors();
         watched.reset();
+    } else if (filling == Filling::later) {
+        file.unfilled->add(library, static_cast<Id>(result), about);
     }
     return result;
 }

@@ -22,6 +22,7 @@ struct CreateForm {
 };
 
 /// What the process has learned about datasets of one shape and one size of elements; all ranks have the same shapes.
+/// Thread safe.
 class Lessons {
 public:
     using Key = std::pair<Shape, std::int64_t>;
@@ -30,13 +31,17 @@ public:
         bool settled = false;
         Learned learned;
     };
-    /// What is known of datasets like this one; null: it is the first.
-    Lesson* find(const Key& key);
-    Lesson& begin(const Key& key);
-    [[nodiscard]] std::int64_t most_chunks() const { return most_chunks_; }
+    /// What is known of datasets like this one; nothing: it is the first.
+    [[nodiscard]] std::optional<Lesson> find(const Key& key) const;
+    void begin(const Key& key);
+    /// What this rank has written, if it is the first that is told.
+    void tell(const Key& key, const Box& first);
+    void settle(const Key& key, const Learned& learned);
+    [[nodiscard]] std::int64_t most_chunks() const;
     void count_chunks(std::int64_t chunks);
 
 private:
+    mutable std::mutex mutex_;  // never held in a call of a library
     std::map<Key, Lesson> lessons_;
     std::int64_t most_chunks_ = 0;
 };

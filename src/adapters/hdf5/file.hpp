@@ -1,9 +1,12 @@
 // An HDF5 file that a rule of the plan is for, as the program has it open.
-// What does not live here: the table of such files (adapter.cpp).
+// What does not live here: the table of such files (open_files.hpp).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,26 +17,34 @@
 namespace ioweir::hdf5 {
 
 class Lessons;
+class Unfilled;
 
 struct File {
     const Library* library = nullptr;
     Host host;
     const planner::FileRule* rule = nullptr;
-    std::string path;
-    bool parallel = false;  ///< opened through MPI-IO
-    bool writable = false;
+    std::uint32_t number = 0;  ///< the library's
+    std::string path;          ///< as the program first named it
+    std::string real;          ///< the same for all its names
+    bool parallel = false;     ///< opened through MPI-IO
+    std::atomic<bool> writable{false};
     MPI_Comm comm = MPI_Comm{};  ///< a duplicate of the program's, where it is parallel
     int rank = 0;
     int ranks = 1;
     std::shared_ptr<Lessons>
-        lessons;               ///< what was learned about its datasets, and of other files that all ranks have open
-    int opens = 0;             ///< ids of it that the program has
-    bool holds = false;        ///< metadata wait in memory
-    std::int64_t chunked = 0;  ///< datasets that were given chunks
-    std::int64_t changed_transfers = 0;   ///< of this rank, in another mode than the program's
-    std::int64_t reshaped_transfers = 0;  ///< of this rank, with memory in the shape of the file's selection
-    std::vector<std::string> applied;     ///< in words, for the note at the end
-    std::set<std::string> said;           ///< what was refused
+        lessons;  ///< what was learned about its datasets, and of other files that all ranks have open
+    std::shared_ptr<Unfilled> unfilled;              ///< datasets of it
+    std::atomic<bool> said_of_reads{false};          ///< of those, before they have their fill value
+    int opens = 0;                                   ///< so often, guarded by OpenFiles
+    std::atomic<bool> lingers{false};                ///< HDF5 has it open for objects alone
+    std::atomic<std::int64_t> objects_left{0};       ///< then: as many, or more
+    std::atomic<bool> holds{false};                  ///< metadata wait in memory
+    std::atomic<std::int64_t> chunked{0};            ///< datasets that were given chunks
+    std::atomic<std::int64_t> changed_transfers{0};  ///< of this rank, in another mode than the program's
+    std::atomic<std::int64_t> reshaped_transfers{
+        0};                      ///< of this rank, with memory in the shape of the file's selection
+    std::mutex words;            // guards what follows, never held in a call of the library
+    std::set<std::string> said;  ///< what was refused
 
     [[nodiscard]] const planner::Hdf5Wish& wish() const { return rule->hdf5; }
     [[nodiscard]] std::int64_t agreed(std::int64_t of_rank_0) const;
@@ -43,13 +54,34 @@ struct File {
     void note(const std::string& text) const;
 };
 
+/// Does the list have a communicator? Each copy of such a list makes a duplicate of it.
+bool is_parallel(const Library& library, Id access);
 /// Takes the program's communicator, if its access list has one. Collective over it.
 void find_communicator(File& file, Id access);
 void release(File& file);
 
-/// Change copies of the program's lists as the rule wishes (file_lists.cpp). Collective. `existing`: the file is not being made.
-void change_access(File& file, Id access, bool existing, Size user_block);
-void change_creation(File& file, Id creation, std::int64_t most_chunks);
+/// What a list was like before it was changed: what is added is done at the end, the last first.
+class Undo {
+public:
+    Undo() = default;
+    ~Undo() {
+        for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) (*step)();
+    }
+    Undo(const Undo&) = delete;
+    Undo& operator=(const Undo&) = delete;
+    void add(std::function<void()> step) { steps_.push_back(std::move(step)); }
+
+private:
+    std::vector<std::function<void()>> steps_;
+};
+
+/// What was applied to a file, in words.
+using Words = std::vector<std::string>;
+
+/// Change lists as the rule wishes (file_lists.cpp); the creation list is a copy, `undo` gives the access list its own
+/// values back if it is the program's. Collective. `existing`: the file is not being made.
+void change_access(File& file, Id access, bool existing, Size user_block, Words& applied, Undo* undo);
+void change_creation(File& file, Id creation, std::int64_t most_chunks, Words& applied);
 /// Bytes of the program's own before a new file's first of HDF5's.
 Size user_block_of(const Library& library, Id creation);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "adapters/hdf5/file.hpp"
 #include "base/size_text.hpp"
@@ -9,13 +10,47 @@
 namespace ioweir::hdf5 {
 namespace {
 
+/// An access list that is being changed.
+struct Change {
+    File& file;
+    const Library& library;
+    Id list;
+    Words& applied;
+    Undo* undo;  ///< null: the list is a copy
+};
+
 /// One setting; says that it was made, or that the library did not take it.
-bool set(File& file, const std::string& what, int code) {
+bool say(File& file, Words& applied, const std::string& what, int code) {
     if (code >= 0)
-        file.applied.push_back(what);
+        applied.push_back(what);
     else
         file.refuse(what + ": HDF5 " + file.library->version() + " does not take it");
     return code >= 0;
+}
+
+/// The same, where `get` reads what the list has and `set` gives it a value of that kind.
+template <typename Value, typename Get, typename Set>
+bool set(const Change& change, const std::string& what, Get get, Set set, const Value& wanted) {
+    Value before{};
+    if (get(change.list, before) < 0)
+        change.file.refuse(what + ": HDF5 " + change.library.version() + " does not tell what the program has");
+    else if (const int code = set(change.list, wanted); code < 0)
+        change.file.refuse(what + ": HDF5 " + change.library.version() + " does not take it");
+    else {
+        if (change.undo != nullptr) change.undo->add([list = change.list, set, before] { set(list, before); });
+        change.applied.push_back(what);
+        return true;
+    }
+    return false;
+}
+
+/// A setting that is one value.
+template <typename Value>
+bool set_one(const Change& change, const std::string& what, int (*get)(Id, Value*), int (*set_value)(Id, Value),
+             Value wanted) {
+    return set(
+        change, what, [get](Id list, Value& value) { return get(list, &value); },
+        [set_value](Id list, const Value& value) { return set_value(list, value); }, wanted);
 }
 
 std::int64_t alignment_of(const File& file) {
@@ -34,7 +69,8 @@ bool fits(File& file, const std::string& key, std::int64_t unit, Size user_block
     return fits;
 }
 
-void align(File& file, Id access, Size user_block) {
+void align(const Change& change, Size user_block) {
+    File& file = change.file;
     const std::int64_t alignment = alignment_of(file);
     if (alignment <= 0) {
         if (file.wish().alignment_by_layout)
@@ -44,8 +80,14 @@ void align(File& file, Id access, Size user_block) {
     if (!fits(file, "alignment", alignment, user_block)) return;
     const std::int64_t threshold =
         file.wish().threshold > 0 ? file.wish().threshold : std::max<std::int64_t>(1, alignment / 2);
-    set(file, "alignment " + exact_size_text(alignment) + " from " + exact_size_text(threshold),
-        file.library->H5Pset_alignment(access, static_cast<Size>(threshold), static_cast<Size>(alignment)));
+    using Pair = std::pair<Size, Size>;
+    set(
+        change, "alignment " + exact_size_text(alignment) + " from " + exact_size_text(threshold),
+        [get = change.library.H5Pget_alignment](Id list, Pair& pair) { return get(list, &pair.first, &pair.second); },
+        [put = change.library.H5Pset_alignment](Id list, const Pair& pair) {
+            return put(list, pair.first, pair.second);
+        },
+        Pair{threshold, alignment});
 }
 
 /// The structure is passed without a length: is it the one that is meant here?
@@ -57,6 +99,12 @@ bool is_known(const CacheConfig& config) {
            (config.metadata_write_strategy == 0 || config.metadata_write_strategy == 1);
 }
 
+/// The structure says which version of it is wanted.
+int read_config(int (*get)(Id, CacheConfig*), Id list, CacheConfig& config) {
+    config.version = 1;
+    return get(list, &config);
+}
+
 /// H5C_incr_off and its like are 0.
 void stop_resizing(CacheConfig& config) {
     config.incr_mode = 0;
@@ -64,10 +112,11 @@ void stop_resizing(CacheConfig& config) {
     config.decr_mode = 0;
 }
 
-void hold_metadata(File& file, Id access) {
+void hold_metadata(const Change& change) {
+    File& file = change.file;
     const planner::Hdf5Wish& wish = file.wish();
     CacheConfig config{};
-    if (file.library->H5Pget_mdc_config(access, &config) < 0 || !is_known(config)) {
+    if (file.library->H5Pget_mdc_config(change.list, &config) < 0 || !is_known(config)) {
         file.refuse("hold_metadata: the metadata cache of HDF5 " + file.library->version() + " is not understood");
         return;
     }
@@ -87,37 +136,56 @@ void hold_metadata(File& file, Id access) {
         config.dirty_bytes_threshold = std::min(most_between, bound / 4);
         what += " up to " + exact_size_text(wish.hold_metadata);
     }
-    file.holds = set(file, what, file.library->H5Pset_mdc_config(access, &config));
+    const bool holds = set(
+        change, what,
+        [get = change.library.H5Pget_mdc_config](Id list, CacheConfig& to) { return read_config(get, list, to); },
+        [put = change.library.H5Pset_mdc_config](Id list, const CacheConfig& from) { return put(list, &from); },
+        config);
+    if (holds) file.holds = true;
 }
 
-void make_collective(File& file, Id access) {
+void make_collective(const Change& change) {
+    File& file = change.file;
     const planner::Hdf5Collective wished = file.wish().collective_metadata;
     if (wished == planner::Hdf5Collective::as_program) return;
     const Library& library = *file.library;
     if (!file.parallel || library.H5Pset_coll_metadata_write == nullptr ||
-        library.H5Pset_all_coll_metadata_ops == nullptr) {
+        library.H5Pset_all_coll_metadata_ops == nullptr || library.H5Pget_coll_metadata_write == nullptr ||
+        library.H5Pget_all_coll_metadata_ops == nullptr) {
         file.refuse("collective_metadata: the file is not opened through MPI-IO");
         return;
     }
-    if (file.writable) set(file, "collective metadata writes", library.H5Pset_coll_metadata_write(access, true));
+    if (file.writable)
+        set_one(change, "collective metadata writes", library.H5Pget_coll_metadata_write,
+                library.H5Pset_coll_metadata_write, true);
     if (wished == planner::Hdf5Collective::all)
-        set(file, "collective metadata reads", library.H5Pset_all_coll_metadata_ops(access, true));
+        set_one(change, "collective metadata reads", library.H5Pget_all_coll_metadata_ops,
+                library.H5Pset_all_coll_metadata_ops, true);
 }
 
 /// H5F_libver_t: the same numbers from 1.10 on; a library knows those up to its own.
-void bound_versions(File& file, Id access) {
+void bound_versions(const Change& change) {
     static constexpr std::array<std::string_view, 4> names{"v18", "v110", "v112", "v114"};
-    const auto found = std::find(names.begin(), names.end(), file.wish().libver);
+    const std::string& wished = change.file.wish().libver;
+    const auto found = std::find(names.begin(), names.end(), wished);
     if (found == names.end()) return;
-    int low = 0;
-    int high = 0;
-    file.library->H5Pget_libver_bounds(access, &low, &high);
-    low = static_cast<int>(found - names.begin()) + 1;
-    set(file, "formats from " + file.wish().libver + " on",
-        file.library->H5Pset_libver_bounds(access, low, std::max(low, high)));
+    using Pair = std::pair<int, int>;
+    const int low = static_cast<int>(found - names.begin()) + 1;
+    Pair now{};
+    change.library.H5Pget_libver_bounds(change.list, &now.first, &now.second);
+    set(
+        change, "formats from " + wished + " on",
+        [get = change.library.H5Pget_libver_bounds](Id list, Pair& pair) {
+            return get(list, &pair.first, &pair.second);
+        },
+        [put = change.library.H5Pset_libver_bounds](Id list, const Pair& pair) {
+            return put(list, pair.first, pair.second);
+        },
+        Pair{low, std::max(low, now.second)});
 }
 
-void buffer_pages(File& file, Id access, bool existing, Size user_block) {
+void buffer_pages(const Change& change, bool existing, Size user_block) {
+    File& file = change.file;
     const std::int64_t bytes = file.wish().page_buffer;
     if (bytes == 0) return;
     // Whoever opens the file: H5F_open() of a library that is built for MPI refuses every file with a page buffer.
@@ -128,37 +196,40 @@ void buffer_pages(File& file, Id access, bool existing, Size user_block) {
     else if (file.library->H5Pset_page_buffer_size == nullptr)
         file.refuse("page_buffer: HDF5 " + file.library->version() + " has none");
     else if (file.wish().page == 0 || fits(file, "page", file.wish().page, user_block))
-        set(file, "page buffer of " + exact_size_text(bytes),
-            file.library->H5Pset_page_buffer_size(access, static_cast<std::size_t>(bytes), 0, 0));
+        // Of a library without MPI: the list is a copy.
+        say(file, change.applied, "page buffer of " + exact_size_text(bytes),
+            file.library->H5Pset_page_buffer_size(change.list, static_cast<std::size_t>(bytes), 0, 0));
 }
 
 }  // namespace
 
-void change_access(File& file, Id access, bool existing, Size user_block) {
+void change_access(File& file, Id access, bool existing, Size user_block, Words& applied, Undo* undo) {
     const planner::Hdf5Wish& wish = file.wish();
     const Library& library = *file.library;
-    make_collective(file, access);
+    const Change change{file, library, access, applied, undo};
+    make_collective(change);
     if (wish.sieve_buffer > 0) {
         if (file.parallel)
             file.refuse("sieve_buffer: HDF5 does not sieve files that are opened through MPI-IO");
         else
-            set(file, "sieve buffer of " + exact_size_text(wish.sieve_buffer),
-                library.H5Pset_sieve_buf_size(access, static_cast<std::size_t>(wish.sieve_buffer)));
+            set_one(change, "sieve buffer of " + exact_size_text(wish.sieve_buffer), library.H5Pget_sieve_buf_size,
+                    library.H5Pset_sieve_buf_size, static_cast<std::size_t>(wish.sieve_buffer));
     }
     if (!file.writable) {
         file.note("opened for reading only: what is for writing does not apply");
         return;
     }
-    if (wish.alignment > 0 || wish.alignment_by_layout) align(file, access, user_block);
+    if (wish.alignment > 0 || wish.alignment_by_layout) align(change, user_block);
     if (wish.metadata_block > 0)
-        set(file, "metadata blocks of " + exact_size_text(wish.metadata_block),
-            library.H5Pset_meta_block_size(access, static_cast<Size>(wish.metadata_block)));
+        set_one(change, "metadata blocks of " + exact_size_text(wish.metadata_block), library.H5Pget_meta_block_size,
+                library.H5Pset_meta_block_size, static_cast<Size>(wish.metadata_block));
     if (wish.small_data_block > 0)
-        set(file, "small data blocks of " + exact_size_text(wish.small_data_block),
-            library.H5Pset_small_data_block_size(access, static_cast<Size>(wish.small_data_block)));
-    if (wish.hold_metadata > 0 || wish.hold_all_metadata) hold_metadata(file, access);
-    if (!wish.libver.empty()) bound_versions(file, access);
-    buffer_pages(file, access, existing, user_block);
+        set_one(change, "small data blocks of " + exact_size_text(wish.small_data_block),
+                library.H5Pget_small_data_block_size, library.H5Pset_small_data_block_size,
+                static_cast<Size>(wish.small_data_block));
+    if (wish.hold_metadata > 0 || wish.hold_all_metadata) hold_metadata(change);
+    if (!wish.libver.empty()) bound_versions(change);
+    buffer_pages(change, existing, user_block);
     if (existing && (wish.page > 0 || wish.istore_k > 0 || wish.istore_k_by_chunks))
         file.note("page, istore_k: chosen when a file is made, and this one is there already");
 }
@@ -168,7 +239,7 @@ Size user_block_of(const Library& library, Id creation) {
     return library.H5Pget_userblock(creation, &bytes) >= 0 ? bytes : 0;
 }
 
-void change_creation(File& file, Id creation, std::int64_t most_chunks) {
+void change_creation(File& file, Id creation, std::int64_t most_chunks, Words& applied) {
     const planner::Hdf5Wish& wish = file.wish();
     const Library& library = *file.library;
     std::int64_t k = wish.istore_k;
@@ -182,7 +253,7 @@ void change_creation(File& file, Id creation, std::int64_t most_chunks) {
         if (k <= now) k = 0;  // the program's node is large enough
     }
     if (k > 0)
-        set(file, "chunk index nodes of " + std::to_string(2 * k) + " chunks",
+        say(file, applied, "chunk index nodes of " + std::to_string(2 * k) + " chunks",
             library.H5Pset_istore_k(creation, static_cast<unsigned>(k)));
     if (wish.page == 0) return;
     if (library.H5Pset_file_space_strategy == nullptr || library.H5Pset_file_space_page_size == nullptr) {
@@ -191,7 +262,7 @@ void change_creation(File& file, Id creation, std::int64_t most_chunks) {
     }
     if (!fits(file, "page", wish.page, user_block_of(library, creation))) return;
     const int code = library.H5Pset_file_space_strategy(creation, strategy_page, false, 1);
-    set(file, "pages of " + exact_size_text(wish.page),
+    say(file, applied, "pages of " + exact_size_text(wish.page),
         code < 0 ? code : library.H5Pset_file_space_page_size(creation, static_cast<Size>(wish.page)));
 }
 

@@ -16,19 +16,29 @@ void File::note(const std::string& text) const {
 }
 
 void File::refuse(const std::string& text) {
-    if (rank != 0 || !said.insert(text).second) return;
+    if (rank != 0) return;
+    {
+        const std::lock_guard lock(words);
+        if (!said.insert(text).second) return;
+    }
     const std::string line = "ioweir: " + path + ": hdf5: " + text + "\n";
     const ssize_t written = raw::write(STDERR_FILENO, line.data(), line.size());
     (void)written;
     note(text);
 }
 
+bool is_parallel(const Library& library, Id access) {
+    if (access == by_default || library.H5Pget_fapl_mpio == nullptr) return false;
+    // Other drivers have no communicator to give. Where this one cannot be named, the question for it tells.
+    if (library.H5FD_mpio_init == nullptr) return true;
+    const Quiet quiet(library);
+    return library.H5Pget_driver(access) == library.H5FD_mpio_init();
+}
+
 void find_communicator(File& file, Id access) {
     const Library& library = *file.library;
-    if (access == by_default || library.H5Pget_fapl_mpio == nullptr) return;
+    if (!is_parallel(library, access)) return;
     const Quiet quiet(library);
-    // Other drivers have no communicator to give. Where this one cannot be named, the question itself tells.
-    if (library.H5FD_mpio_init != nullptr && library.H5Pget_driver(access) != library.H5FD_mpio_init()) return;
     MPI_Comm comm{};
     MPI_Info info{};
     if (library.H5Pget_fapl_mpio(access, &comm, &info) < 0) return;
@@ -41,7 +51,8 @@ void find_communicator(File& file, Id access) {
 }
 
 void release(File& file) {
-    if (file.parallel) PMPI_Comm_free(&file.comm);
+    if (!file.parallel) return;
+    PMPI_Comm_free(&file.comm);
     file.parallel = false;
 }
 

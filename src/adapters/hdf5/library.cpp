@@ -32,6 +32,7 @@ const char* fill(Library& library, const Finder& find) {
 #undef IOWEIR_HDF5_FUNCTION
     if (library.H5open() < 0) return "H5open";
     library.H5get_libversion(&library.major, &library.minor, &library.release);
+    if (library.H5is_library_threadsafe != nullptr) library.H5is_library_threadsafe(&library.thread_safe);
     const Quiet quiet(library);
     library.file_create = find_class(library, find, "H5P_CLS_FILE_CREATE_ID_g", "file create");
     library.file_access = find_class(library, find, "H5P_CLS_FILE_ACCESS_ID_g", "file access");
@@ -67,6 +68,7 @@ FailedCall::~FailedCall() {
 }
 
 List::List(const Library& library, Id programs, const Id* list_class) : library_(library) {
+    const Quiet quiet(library);
     if (programs != by_default)
         id_ = library.H5Pcopy(programs);
     else if (list_class != nullptr)

@@ -58,7 +58,7 @@ bool have_same_shape(const std::vector<Size>& one, const std::vector<Size>& othe
 }
 
 bool is_chunked(const Library& library, Id dataset) {
-    const List list(library, library.H5Dget_create_plist(dataset), nullptr);
+    const List list = List::of_dataset(library, dataset);
     return list && library.H5Pget_layout(list.id()) == layout_chunked;
 }
 

@@ -12,15 +12,8 @@ namespace {
 // Places of H5Dwrite's and H5Dread's arguments.
 constexpr int dataset_at = 0, memory_space_at = 2, file_space_at = 3, list_at = 4;
 
-/// The mode of a program's list; independent where it has none.
-int mode_of(const Library& library, Id list) {
-    int mode = independent;
-    if (list != by_default) library.H5Pget_dxpl_mpio(list, &mode);
-    return mode;
-}
-
 bool has_filters(const Library& library, Id dataset) {
-    const List list(library, library.H5Dget_create_plist(dataset), nullptr);
+    const List list = List::of_dataset(library, dataset);
     return list && library.H5Pget_nfilters(list.id()) > 0;
 }
 
@@ -66,7 +59,7 @@ bool is_whole_chunks(const Library& library, Id list, Id space) {
 
 /// Needs no other rank, for its bytes go from memory to the file in pieces that are as large as they can be.
 bool goes_alone(const Library& library, const Call& call) {
-    const List list(library, library.H5Dget_create_plist(argument<Id>(call, dataset_at)), nullptr);
+    const List list = List::of_dataset(library, argument<Id>(call, dataset_at));
     if (!list || library.H5Pget_nfilters(list.id()) > 0) return false;
     const Id space = argument<Id>(call, file_space_at);
     const Id memory = argument<Id>(call, memory_space_at);
@@ -97,6 +90,13 @@ int wanted_mode(File& file, const Call& call, int programs) {
 }
 
 }  // namespace
+
+int mode_of(const Library& library, Id list) {
+    int mode = independent;
+    const Quiet quiet(library);
+    if (list != by_default && library.H5Pget_dxpl_mpio != nullptr) library.H5Pget_dxpl_mpio(list, &mode);
+    return mode;
+}
 
 Word transfer(File& file, const Call& call) {
     const Library& library = *file.library;

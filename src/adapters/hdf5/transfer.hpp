@@ -5,6 +5,9 @@
 
 namespace ioweir::hdf5 {
 
+/// The mode of a program's transfer list: independent where it has none.
+[[nodiscard]] int mode_of(const Library& library, Id list);
+
 /// Carries out a transfer in the mode that the rule wishes. Collective where the program's mode is collective, and where the rule makes it so.
 [[nodiscard]] Word transfer(File& file, const Call& call);
 

@@ -157,7 +157,7 @@ __attribute__((noinline)) Word library_call(int number, const void* caller, cons
         (about.body == Body::release && !concerns_hdf5(about, *real.provider, arguments[0])))
         return reach(about, real, arguments);
     if (about.body == Body::forget) {
-        const Word result = invoke(real.function, arguments, about.arguments);
+        const Word result = reach(about, real, arguments);
         Subject none;
         after_hdf5({about, *real.provider, arguments, thread_stream, 0}, result, false, none);
         return result;

@@ -1,0 +1,119 @@
+"""HDF5 programs that do unusual things under plans with `hdf5`: they must see the same as without, and leave the same.
+
+The program (programs/hdf5_objects.c) says what it reads, which ids are left and what is told of errors; the oracle is
+its own run under a rule without `hdf5`. Here, too: when the mark of held metadata goes, and threads.
+Not here: what each key changes (test_hdf5_plan.py).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from test_library_programs import hdf5_program
+from tracing import IOWEIR, MPIS, OPEN_MPI, Mpi, Traced, ioweir_run, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALL: Final = os.environ.get("IOWEIR_TEST_ALL") == "1"
+RANKS: Final = 3
+CASES: Final = (
+    "two-ids", "two-names", "references", "outlived-by-dataset", "outlived-by-group", "outlived-by-type",
+    "outlived-by-attribute", "closed-with-objects", "close-is-refused", "mounted", "left-open", "closed-at-once",
+    "nameless", "old-create", "copied", "moved", "extended", "fixed-then-extended", "of-odd-spaces", "of-odd-types",
+    "of-odd-layouts", "partly-written", "written-in-pieces", "written-as-chunks", "failing",
+)  # fmt: skip
+HELD: Final = tuple(case for case in CASES[:11] if case != "mounted")
+"""Those that can die before the file is closed."""
+TABLES: Final = {
+    "files": 'hold_metadata = "all", alignment = 4096, threshold = 1, collective_metadata = "writes", '
+    'metadata_block = "64 KiB"',
+    "datasets": 'chunks = "learn", fill = "never", transfer = "auto", istore_k = "auto"',
+    "fill": 'fill = "never", hold_metadata = "1 MiB", transfer = "independent"',
+    "chunks": 'chunks = [512], fill = "never"',
+}
+
+
+def run_case(mpi: Mpi, folder: Path, table: str | None, *words: str, code: int | None = 0) -> Traced:
+    folder.mkdir()
+    plan = folder / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "*.h5*"\n' + ("" if table is None else f"hdf5 = {{ {table} }}\n"))
+    program = hdf5_program("hdf5_objects.c", mpi.name, mpi.cc)
+    command = mpi.launch(RANKS, program, folder / "file.h5", *words)
+    return ioweir_run(folder / "trace", command, options=["--plan", plan], code=code)
+
+
+def by_rank(out: str) -> list[str]:
+    """What each rank says, in its order."""
+    return sorted(out.splitlines(), key=lambda line: line.split(maxsplit=1)[0])
+
+
+def notes(traced: Traced) -> list[str]:
+    return [note["text"] for note in traced.trace.notes if note["text"].startswith("hdf5:")]
+
+
+@pytest.mark.parametrize("kind", ["mpio", "own"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_program_sees_the_same(tmp_path: Path, case: str, kind: str) -> None:
+    without = run_case(OPEN_MPI, tmp_path / "without", None, kind, case)
+    for name, table in TABLES.items():
+        if kind == "own" and name in {"fill", "chunks"} and not ALL:
+            continue
+        planned = run_case(OPEN_MPI, tmp_path / name, table, kind, case)
+        assert by_rank(planned.out) == by_rank(without.out), name
+        assert notes(planned)
+        assert not list((tmp_path / name).glob("*.ioweir-held"))
+        for path in (tmp_path / "without").glob("file.h5*"):
+            if path.suffix != ".raw":
+                subprocess.run(["h5diff", path, tmp_path / name / path.name], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("mpi", MPIS if ALL else (OPEN_MPI,), ids=lambda mpi: mpi.name)
+@pytest.mark.parametrize("kind", ["mpio", "own"])
+@pytest.mark.parametrize("case", HELD)
+def test_a_mark_stays_until_hdf5_has_closed_the_file(tmp_path: Path, mpi: Mpi, case: str, kind: str) -> None:
+    # With a weak close degree that is not when the program closes its last id of the file.
+    died = run_case(mpi, tmp_path / "died", 'hold_metadata = "all"', kind, case, "die", code=None)
+    assert died.code != 0
+    paths = [tmp_path / "died" / (f"file.h5.{rank}" if kind == "own" else "file.h5") for rank in range(RANKS)]
+    for path in paths:
+        assert path.with_name(path.name + ".ioweir-held").exists()
+        checked = run([*IOWEIR, "check", path])
+        assert (checked.code, "metadata" in checked.out) == (1, True)
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_what_nobody_has_written_has_the_fill_value(tmp_path: Path, mpi: Mpi) -> None:
+    planned = run_case(mpi, tmp_path / "planned", 'fill = "never"', "mpio", "partly-written")
+    # The program's own values say which parts are whole; HDF5 wrote none of its own when the datasets were made.
+    filled = [event for event in planned.trace.of(tmp_path / "planned" / "file.h5") if event.layer == "POSIX"]
+    assert filled
+    said = [note.split()[2] for note in notes(planned) if note.endswith("was filled where nobody had written")]
+    assert said == ["b", "c", "d", "f", "h", "i", "j", "l"]
+
+
+def test_what_stays_filled_and_why(tmp_path: Path) -> None:
+    said = {
+        "extended": "hdf5: fill: a is filled when it is made: it can grow",
+        "nameless": "hdf5: fill: a dataset is filled when it is made: it has no name",
+    }
+    for case, note in said.items():
+        assert note in notes(run_case(OPEN_MPI, tmp_path / case, 'fill = "never"', "mpio", case))
+
+
+def test_threads_in_a_thread_safe_hdf5(tmp_path: Path) -> None:
+    program = hdf5_program("hdf5_threads.c", "serial", OPEN_MPI.cc, "-pthread")
+    plan = tmp_path / "plan.toml"
+    table = 'hold_metadata = "all", chunks = "learn", fill = "never", alignment = 4096'
+    plan.write_text(f'[[file]]\nmatch = "*.h5*"\nhdf5 = {{ {table} }}\n')
+    command = OPEN_MPI.launch(1, program, tmp_path / "file.h5", "8", "25")
+    traced = ioweir_run(tmp_path / "trace", command, options=["--plan", plan])
+    if "not thread-safe" in traced.out:
+        pytest.skip("the serial HDF5 here is not thread-safe")
+    assert traced.out == "done\n"
+    assert not list(tmp_path.glob("*.ioweir-held"))
+    listed = run(["h5ls", tmp_path / "file.h5"]).expect().out
+    assert listed.count("Dataset {4096}") == 8 * 25

@@ -148,7 +148,7 @@ def lines_of(runs: dict[str, list[Figures]], ideal: float, pictures: dict[str, l
     if pictures:
         lines += [
             "When the ranks write in one collective call (class B, four ranks, in memory), as Wright et al.'s",
-            "figure 9: into one file they wait for each other, and into logs none does.",
+            "figure 9: into one file some write for all, and wait for each other; into logs all write at once.",
             "",
             "![one call of BTIO](hdf5-btio.svg)",
             "",
@@ -162,7 +162,7 @@ WIDTH, LEFT, ROW, TOP = 760, 80, 16, 40
 def to_svg(pictures: dict[str, list[list[float]]]) -> str:
     """A strip for each way, a row for each rank, all with one scale."""
     longest = max(end for writes in pictures.values() for _, _, end in writes)
-    scale = (WIDTH - LEFT - 20) / longest
+    scale = (WIDTH - LEFT - 40) / longest
     strips: list[str] = []
     y = TOP
     for title, writes in pictures.items():

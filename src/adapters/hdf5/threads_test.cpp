@@ -195,8 +195,8 @@ protected:
             call("H5Fopen", reinterpret_cast<void*>(open_file), path.c_str(), Id{flag_write}, Id{0}));
     }
     static Id create(Id file) {
-        return static_cast<Id>(call("H5Dcreate2", reinterpret_cast<void*>(make_dataset), file, "data", Id{1}, Id{2},
-                                    Id{0}, Id{0}, Id{0}));
+        return static_cast<Id>(
+            call("H5Dcreate2", reinterpret_cast<void*>(make_dataset), file, "data", Id{1}, Id{2}, Id{0}, Id{0}, Id{0}));
     }
     static void write(Id dataset) {
         call("H5Dwrite", reinterpret_cast<void*>(move_data), dataset, Id{1}, Id{0}, Id{0}, Id{0}, "");

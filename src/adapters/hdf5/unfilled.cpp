@@ -61,10 +61,9 @@ std::optional<std::vector<Block>> blocks_of(const Library& library, Id space, co
     if (count < 0 || count > most_blocks) return std::nullopt;
     const std::size_t numbers = dimensions * (points ? 1 : 2);
     std::vector<Size> list(static_cast<std::size_t>(count) * numbers);
-    const int code =
-        count == 0 ? 0
-        : points   ? library.H5Sget_select_elem_pointlist(space, 0, static_cast<Size>(count), list.data())
-                   : library.H5Sget_select_hyper_blocklist(space, 0, static_cast<Size>(count), list.data());
+    const int code = count == 0 ? 0
+                     : points   ? library.H5Sget_select_elem_pointlist(space, 0, static_cast<Size>(count), list.data())
+                              : library.H5Sget_select_hyper_blocklist(space, 0, static_cast<Size>(count), list.data());
     if (code < 0) return std::nullopt;
     std::vector<Block> blocks;
     for (std::size_t i = 0; i < list.size(); i += numbers) {
@@ -126,8 +125,7 @@ bool fill(const File& file, Id dataset, const std::vector<Block>& pieces) {
         while (values.size() < elements * bytes) values.insert(values.end(), value.begin(), value.end());
         const int dimensions = static_cast<int>(pieces[i].start.size());
         const Id memory = library.H5Screate_simple(dimensions, count.data(), nullptr);
-        good = memory > 0 &&
-               library.H5Sselect_hyperslab(space, 0, start.data(), nullptr, count.data(), nullptr) >= 0 &&
+        good = memory > 0 && library.H5Sselect_hyperslab(space, 0, start.data(), nullptr, count.data(), nullptr) >= 0 &&
                library.H5Dwrite(dataset, type, memory, space, by_default, values.data()) >= 0;
         if (memory > 0) library.H5Sclose(memory);
     }

@@ -200,7 +200,8 @@ static void outlived_by(int last) {
     done_with(more);
     const hid_t ids[] = {set, group, type, attribute};
     for (int i = 0; i < 4; ++i)
-        if (i != last) GOOD(i == 0 ? H5Dclose(set) : i == 1 ? H5Gclose(group) : i == 2 ? H5Tclose(type) : H5Aclose(attribute));
+        if (i != last)
+            GOOD(i == 0 ? H5Dclose(set) : i == 1 ? H5Gclose(group) : i == 2 ? H5Tclose(type) : H5Aclose(attribute));
     say("%d left", (int)H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL));
     held();
     GOOD(last < 2 ? H5Oclose(ids[last]) : H5Idec_ref(ids[last]));
@@ -596,15 +597,31 @@ static const struct {
     const char* name;
     void (*run)(void);
 } cases[] = {
-    {"two-ids", two_ids}, {"two-names", two_names}, {"references", references},
-    {"outlived-by-dataset", outlived_by_dataset}, {"outlived-by-group", outlived_by_group},
-    {"outlived-by-type", outlived_by_type}, {"outlived-by-attribute", outlived_by_attribute},
-    {"closed-with-objects", closed_with_objects}, {"close-is-refused", close_is_refused}, {"mounted", mounted},
-    {"left-open", left_open}, {"closed-at-once", closed_at_once}, {"nameless", nameless}, {"old-create", old_create},
-    {"copied", copied}, {"moved", moved}, {"extended", extended}, {"fixed-then-extended", fixed_then_extended},
-    {"of-odd-spaces", of_odd_spaces}, {"of-odd-types", of_odd_types}, {"of-odd-layouts", of_odd_layouts},
-    {"partly-written", partly_written}, {"written-in-pieces", written_in_pieces},
-    {"written-as-chunks", written_as_chunks}, {"failing", failing},
+    {"two-ids", two_ids},
+    {"two-names", two_names},
+    {"references", references},
+    {"outlived-by-dataset", outlived_by_dataset},
+    {"outlived-by-group", outlived_by_group},
+    {"outlived-by-type", outlived_by_type},
+    {"outlived-by-attribute", outlived_by_attribute},
+    {"closed-with-objects", closed_with_objects},
+    {"close-is-refused", close_is_refused},
+    {"mounted", mounted},
+    {"left-open", left_open},
+    {"closed-at-once", closed_at_once},
+    {"nameless", nameless},
+    {"old-create", old_create},
+    {"copied", copied},
+    {"moved", moved},
+    {"extended", extended},
+    {"fixed-then-extended", fixed_then_extended},
+    {"of-odd-spaces", of_odd_spaces},
+    {"of-odd-types", of_odd_types},
+    {"of-odd-layouts", of_odd_layouts},
+    {"partly-written", partly_written},
+    {"written-in-pieces", written_in_pieces},
+    {"written-as-chunks", written_as_chunks},
+    {"failing", failing},
 };
 
 /* Ids of a type that are valid, up to the newest, `fresh`. */
@@ -619,8 +636,9 @@ static int valid_ids(hid_t fresh) {
 static void say_ids(void) {
     const hid_t space = H5Screate(H5S_SCALAR), list = H5Pcreate(H5P_DATASET_CREATE), type = H5Tcopy(H5T_NATIVE_INT);
     const hid_t stack = H5Eget_current_stack();
-    say("ids: objects %d, spaces %d, lists %d, types %d, stacks %d", (int)H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL),
-        valid_ids(space), valid_ids(list), valid_ids(type), valid_ids(stack));
+    say("ids: objects %d, spaces %d, lists %d, types %d, stacks %d",
+        (int)H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL), valid_ids(space), valid_ids(list), valid_ids(type),
+        valid_ids(stack));
     H5Eclose_stack(stack);
     H5Tclose(type);
     H5Pclose(list);

@@ -204,6 +204,7 @@ def test_a_file_that_is_only_read_is_left_alone(tmp_path: Path, mpi: Mpi) -> Non
     assert not (read.path.parent / "file.h5.ioweir-held").exists()
 
 
+@pytest.mark.skipif("IOWEIR_TEST_HDF5" in os.environ, reason="a newer HDF5 has ways to write that are not seen")
 @by_mpi
 @by_ranks
 def test_fill_values_are_not_written(tmp_path: Path, mpi: Mpi, ranks: int) -> None:

@@ -579,8 +579,6 @@ static void failing(void) {
     say("stack %d", (int)H5Eget_num(H5E_DEFAULT));
     say("open of nothing: %d", H5Fopen("/no/such/file.h5", H5F_ACC_RDWR, access_list) < 0);
     say("stack %d", (int)H5Eget_num(H5E_DEFAULT) > 0);
-    say("open with no list: %d", H5Fopen(path, H5F_ACC_RDWR, space) < 0);
-    say("stack %d", (int)H5Eget_num(H5E_DEFAULT) > 0);
     GOOD(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, together_list, values));
     say("stack %d", (int)H5Eget_num(H5E_DEFAULT));
     GOOD(H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, together_list, values));

@@ -44,7 +44,7 @@ RULES: Final[dict[str, tuple[str, ...]]] = {
     "hdf5-paged": (
         'writers = "auto"', _BUFFER, _STRIPES,
         'hdf5 = { page = 4096, hold_metadata = "64 KiB", collective_metadata = "writes", libver = "v110", '
-        'memory_shape = "file", sieve_buffer = 4096, transfer = "independent" }',
+        'memory_shape = "file" }',
     ),
 }  # fmt: skip
 
@@ -75,16 +75,17 @@ class LeftOut:
 
 
 _BY_LAYOUT: Final = {
-    "testphdf5": LeftOut(
-        "-x",
-        {
-            "bigdset": "checks the exact size of a file, which has an alignment or pages now",
-            "actualio": "checks in which mode the library moved bytes",
-            "nocolcause": "checks why the library did not move bytes collectively",
-        },
-    ),
+    "bigdset": "checks the exact size of a file, which has an alignment or pages now",
+    "actualio": "checks in which mode the library moved bytes",
+    "nocolcause": "checks why the library did not move bytes collectively",
 }
-LEFT_OUT: Final[Mapping[str, Mapping[str, LeftOut]]] = dict.fromkeys(OTHER_BYTES, _BY_LAYOUT)
+_BY_FORMAT: Final = {
+    "fiodc": "HDF5 1.10.8 cannot open the image of an open file in the newer format, without ioweir neither",
+}
+LEFT_OUT: Final[Mapping[str, Mapping[str, LeftOut]]] = {
+    "hdf5": {"testphdf5": LeftOut("-x", _BY_LAYOUT)},
+    "hdf5-paged": {"testphdf5": LeftOut("-x", {**_BY_LAYOUT, **_BY_FORMAT})},
+}
 """Of programs run with a strategy the tests left out, of the runs with it and of those that these are compared with."""
 
 WITHOUT_KEYS: Final = {

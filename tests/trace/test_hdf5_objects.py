@@ -24,7 +24,8 @@ CASES: Final = (
     "two-ids", "two-names", "references", "outlived-by-dataset", "outlived-by-group", "outlived-by-type",
     "outlived-by-attribute", "closed-with-objects", "close-is-refused", "mounted", "left-open", "closed-at-once",
     "nameless", "old-create", "copied", "moved", "extended", "fixed-then-extended", "of-odd-spaces", "of-odd-types",
-    "of-odd-layouts", "partly-written", "written-in-pieces", "written-as-chunks", "failing",
+    "of-odd-layouts", "partly-written", "written-in-pieces", "written-as-chunks", "shapes-apart",
+    "failing",
 )  # fmt: skip
 HELD: Final = tuple(case for case in CASES[:11] if case != "mounted")
 """Those that can die before the file is closed."""
@@ -69,6 +70,17 @@ def test_a_program_sees_the_same(tmp_path: Path, case: str, kind: str) -> None:
         for path in (tmp_path / "without").glob("file.h5*"):
             if path.suffix != ".raw":
                 subprocess.run(["h5diff", path, tmp_path / name / path.name], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_memory_gets_the_files_shape_on_all_ranks_or_on_none(tmp_path: Path, mpi: Mpi) -> None:
+    """Of four calls two (dataset "a") are such that all ranks may have it, one of which moves nothing."""
+    without = run_case(mpi, tmp_path / "without", None, "mpio", "shapes-apart")
+    planned = run_case(mpi, tmp_path / "planned", 'memory_shape = "file"', "mpio", "shapes-apart")
+    assert by_rank(planned.out) == by_rank(without.out)
+    said = "hdf5: transfers with memory in the shape of the file's selection: "
+    assert [note.partition(said)[2] for note in notes(planned) if said in note] == ["1", "1"] * RANKS
+    subprocess.run(["h5diff", tmp_path / "without" / "file.h5", tmp_path / "planned" / "file.h5"], check=True)
 
 
 @pytest.mark.parametrize("mpi", MPIS if ALL else (OPEN_MPI,), ids=lambda mpi: mpi.name)

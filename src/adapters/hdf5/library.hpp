@@ -132,6 +132,7 @@ struct CacheConfig {
     X(int, H5Sget_select_hyper_blocklist, (Id space, Size first, Size count, Size* corners)) \
     X(std::int64_t, H5Sget_select_elem_npoints, (Id space)) \
     X(int, H5Sget_select_elem_pointlist, (Id space, Size first, Size count, Size* points)) \
+    X(int, H5Sselect_none, (Id)) \
     X(int, H5Sselect_hyperslab, \
       (Id space, int operation, const Size* start, const Size* stride, const Size* count, const Size* block)) \
     X(int, H5Tdetect_class, (Id type, int wanted)) \

@@ -4,11 +4,13 @@
 #include <optional>
 #include <vector>
 
+#include "adapters/hdf5/transfer.hpp"
+
 namespace ioweir::hdf5 {
 namespace {
 
 // Places of H5Dwrite's and H5Dread's arguments.
-constexpr int dataset_at = 0, type_at = 1, memory_space_at = 2, file_space_at = 3, buffer_at = 5;
+constexpr int dataset_at = 0, type_at = 1, memory_space_at = 2, file_space_at = 3, list_at = 4, buffer_at = 5;
 
 /// Lengths of a selection that is a whole box, and the place of its first element in the space.
 struct SelectedBox {
@@ -57,6 +59,15 @@ bool have_same_shape(const std::vector<Size>& one, const std::vector<Size>& othe
     return true;
 }
 
+/// Like the boxes that other ranks are given, without anything selected; negative: none could be made.
+Id empty_box(const Library& library, int dimensions) {
+    const std::vector<Size> lengths(static_cast<std::size_t>(dimensions), 1);
+    const Id space = library.H5Screate_simple(dimensions, lengths.data(), nullptr);
+    if (space < 0 || library.H5Sselect_none(space) >= 0) return space;
+    library.H5Sclose(space);
+    return -1;
+}
+
 bool is_chunked(const Library& library, Id dataset) {
     const List list = List::of_dataset(library, dataset);
     return list && library.H5Pget_layout(list.id()) == layout_chunked;
@@ -65,24 +76,49 @@ bool is_chunked(const Library& library, Id dataset) {
 }  // namespace
 
 MemoryInFileShape::MemoryInFileShape(File& file, const Call& call) : library_(*file.library), call_(call) {
-    const Id memory = argument<Id>(call, memory_space_at);
-    const Id in_file = argument<Id>(call, file_space_at);
-    if (memory == by_default || in_file == by_default || call.count <= buffer_at) return;
+    if (call.count <= buffer_at) return;
     const Quiet quiet(library_);
-    const std::optional<SelectedBox> wanted = selected_box(library_, in_file);
-    const std::optional<SelectedBox> given = wanted ? selected_box(library_, memory) : std::nullopt;
-    if (!given || !is_one_piece(*given) || have_same_shape(wanted->lengths, given->lengths)) return;
-    const std::size_t element = library_.H5Tget_size(argument<Id>(call, type_at));
-    if (element == 0 || !is_chunked(library_, argument<Id>(call, dataset_at))) return;
-    // Calls in which both selections have not as many elements are for HDF5 to refuse.
-    if (library_.H5Sget_select_npoints(memory) != library_.H5Sget_select_npoints(in_file)) return;
-    space_ = library_.H5Screate_simple(static_cast<int>(wanted->lengths.size()), wanted->lengths.data(), nullptr);
-    if (space_ < 0) return;
+    if (!is_chunked(library_, argument<Id>(call, dataset_at))) return;
+    const Id memory = argument<Id>(call, memory_space_at);
+    Size before = 0;  // elements of the program's memory that are not wanted
+    bool alike = look(memory, argument<Id>(call, file_space_at), before);
+    const std::size_t element = space_ >= 0 ? library_.H5Tget_size(argument<Id>(call, type_at)) : 1;
+    alike = alike && element > 0;
+    if (file.parallel && file.ranks > 1 &&
+        (mode_of(library_, argument<Id>(call, list_at)) == collective ||
+         file.wish().transfer == planner::Hdf5Transfer::collective)) {
+        int all = alike ? 1 : 0;
+        PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, file.comm);
+        alike = all != 0;
+    }
+    if (space_ < 0 || !alike) return;
     std::copy_n(call.arguments, call.count, arguments_.begin());
     arguments_[memory_space_at] = word_of(space_);
-    arguments_[buffer_at] += given->first * element;
+    arguments_[buffer_at] += before * element;
     call_.arguments = arguments_.data();
     ++file.reshaped_transfers;
+}
+
+bool MemoryInFileShape::look(Id memory, Id in_file, Size& before) {
+    if (memory == by_default) return true;
+    if (in_file == by_default) return false;
+    const std::int64_t points = library_.H5Sget_select_npoints(in_file);
+    // Calls in which both selections have not as many elements are for HDF5 to refuse.
+    if (points < 0 || library_.H5Sget_select_npoints(memory) != points) return false;
+    if (points == 0) {
+        const int dimensions = library_.H5Sget_simple_extent_dims(in_file, nullptr, nullptr);
+        if (dimensions == library_.H5Sget_simple_extent_dims(memory, nullptr, nullptr)) return true;
+        space_ = dimensions > 0 ? empty_box(library_, dimensions) : -1;
+        return space_ >= 0;
+    }
+    const std::optional<SelectedBox> wanted = selected_box(library_, in_file);
+    const std::optional<SelectedBox> given = wanted ? selected_box(library_, memory) : std::nullopt;
+    if (!given) return false;
+    if (have_same_shape(wanted->lengths, given->lengths)) return true;
+    if (!is_one_piece(*given)) return false;
+    before = given->first;
+    space_ = library_.H5Screate_simple(static_cast<int>(wanted->lengths.size()), wanted->lengths.data(), nullptr);
+    return space_ >= 0;
 }
 
 MemoryInFileShape::~MemoryInFileShape() {

@@ -553,6 +553,44 @@ static void written_as_chunks(void) {
     SHOW_FILE("a");
 }
 
+/* Together, chunked, from vectors: one rank has nothing to move ("a"), and in "b" another one's memory is not in one piece. */
+static void shapes_apart(void) {
+    const hsize_t rows = 8, columns = 16, shape[] = {3 * rows, columns}, chunk[] = {rows, columns}, zero = 0, two = 2;
+    const hsize_t mine = rows * columns, twice = 2 * mine, me = own ? 1 : (hsize_t)rank % 3;
+    const hsize_t from[] = {me * rows, 0}, count[] = {rows, columns};
+    const hid_t list = GOOD(H5Pcreate(H5P_DATASET_CREATE)), space = GOOD(H5Screate_simple(2, shape, NULL));
+    H5Pset_chunk(list, 2, chunk);
+    for (int reads = 0; reads < 2; ++reads) {
+        const hid_t file = reads ? open_file(path) : create_file(path);
+        for (int i = 0; i < 2; ++i) {
+            const int apart = i == 1 && me == 1, nothing = i == 0 && me == 0;
+            const hid_t memory = space_of(apart ? twice : mine);
+            int* values = calloc(twice, sizeof *values);
+            H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, count, NULL);
+            H5Sselect_hyperslab(memory, H5S_SELECT_SET, &zero, apart ? &two : NULL, &mine, NULL);
+            if (nothing) H5Sselect_none(space), H5Sselect_none(memory);
+            for (hsize_t k = 0; k < twice && !reads; ++k) values[k] = 1000 * (int)me + (int)k;
+            const char* name = i == 0 ? "a" : "b";
+            const hid_t set =
+                reads ? GOOD(H5Dopen2(file, name, 0)) : GOOD(H5Dcreate2(file, name, H5T_NATIVE_INT, space, 0, list, 0));
+            if (reads)
+                GOOD(H5Dread(set, H5T_NATIVE_INT, memory, space, together_list, values));
+            else
+                GOOD(H5Dwrite(set, H5T_NATIVE_INT, memory, space, together_list, values));
+            long sum = 0;
+            for (hsize_t k = 0; k < twice; ++k) sum += (long)(k + 1) * values[k];
+            if (reads) say("%s: %ld", name, sum);
+            free(values);
+            H5Sclose(memory);
+            done_with(set);
+        }
+        GOOD(H5Fclose(file));
+        meet();
+    }
+    H5Sclose(space);
+    H5Pclose(list);
+}
+
 static void failing(void) {
     const hid_t file = create_file(path);
     const hsize_t length = 4;
@@ -619,6 +657,7 @@ static const struct {
     {"partly-written", partly_written},
     {"written-in-pieces", written_in_pieces},
     {"written-as-chunks", written_as_chunks},
+    {"shapes-apart", shapes_apart},
     {"failing", failing},
 };
 

@@ -38,10 +38,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--part", action="append", choices=hdf5_runs.PARTS, help="only this part; as often as needed, all by default"
     )
+    parser.add_argument(
+        "--application", action="append", default=[], metavar="NAME", help="only this one, as on the page; all by default",
+        choices=[one.name for one in hdf5_runs.applications(TARGETS)],
+    )  # fmt: skip
     parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
     parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the page and its pictures there")
     parser.add_argument(
-        "--add", type=Path, metavar="JSON", help="results of an earlier run, for the parts that this one leaves out"
+        "--add", type=Path, metavar="JSON", help="results of an earlier run, for what this one leaves out"
     )
     parser.add_argument("--beside", default="", help="what else ran on the machine, for the page")
     return parser.parse_args()
@@ -53,7 +57,7 @@ def measure(options: argparse.Namespace, scratch: Path) -> hdf5_runs.Runs:
     repeats = 1 if options.quick else options.repeats
     runs = hdf5_runs.Runs(RATE, TARGETS, CEPH_RATE)
     with a_lab("loop", RATE, scratch / "loop", "lab" in parts or "logs" in parts) as made:
-        hdf5_runs.measure(runs, made, scratch, repeats, parts, options.quick)
+        hdf5_runs.measure(runs, made, scratch, repeats, parts, options.quick, options.application)
         if made is not None and "logs" in parts:
             place = hdf5_runs.on_devices(made)
             runs.btio_on_lab = btio_targets.on_targets(place, scratch, repeats, options.quick)
@@ -61,7 +65,7 @@ def measure(options: argparse.Namespace, scratch: Path) -> hdf5_runs.Runs:
         runs.btio_calls = btio_targets.calls(scratch)
     with a_lab("ceph", CEPH_RATE, scratch / "ceph", "ceph" in parts) as made:
         if made is not None:
-            hdf5_runs.measure_ceph(runs, made, scratch, repeats, options.quick)
+            hdf5_runs.measure_ceph(runs, made, scratch, repeats, options.quick, options.application)
     return runs
 
 
@@ -110,6 +114,9 @@ def main() -> int:
     if options.add:
         earlier = json.loads(options.add.read_text(encoding="utf-8"))
         added = runs.add(hdf5_runs.runs_of(earlier["runs"]))
+        if options.application:
+            only = f"Of {', '.join(options.application)}: {heading} Of the others: "
+            headings = {part: only + earlier["headings"].get(part, "not measured.") for part in headings}
         headings |= {part: earlier["headings"][part] for part in added}
     heading = run_texts(headings)
     document = {"machine": about, "date": time.strftime("%Y-%m-%d"), "headings": headings, "runs": asdict(runs)}

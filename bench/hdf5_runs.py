@@ -256,7 +256,14 @@ class Runs:
         return {name: part for name, part in zip(PARTS, all_parts, strict=True) if part}
 
     def add(self, earlier: Runs) -> list[str]:
-        """Take parts from an earlier run that this one has not; their names."""
+        """Take parts from an earlier run that this one has not, and applications of parts that it has; their names."""
+        for mine, others in ((self.on_lab, earlier.on_lab), (self.on_ceph, earlier.on_ceph),
+                             (self.in_memory, earlier.in_memory)):  # fmt: skip
+            if not mine:
+                continue
+            known = {(one.application, one.place): one for one in others}
+            known |= {(one.application, one.place): one for one in mine}
+            mine[:] = known.values()
         missing = [part for part in earlier.parts() if part not in self.parts()]
         for part in missing:
             names = {"lab": "on_lab", "ceph": "on_ceph", "memory": "in_memory", "logs": "btio_on_lab btio_calls"}
@@ -506,10 +513,16 @@ def bt_rows(scratch: Path, kind: str, ranks: int, kernel: Sequence[str], repeats
 
 def measure(
     runs: Runs, made: lab.Lab | None, scratch: Path, repeats: int, parts: Sequence[str], quick: bool,
+    names: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """Some parts, into `runs`; the lab's only where there is one. CephFS comes by itself: `measure_ceph`."""
+    """Some parts, into `runs`; the lab's only where there is one. CephFS comes by itself: `measure_ceph`.
+
+    `names`: of applications; all by default.
+    """
     kinds = [kind for kind in launch.KINDS if launch.available(launch.KERNEL_RUNNER, kind)]
     for application in applications(runs.targets):
+        if names and application.name not in names:
+            continue
         if made is not None and "lab" in parts:
             print(f"-- {application.name}: {runs.targets} targets", flush=True)
             kernel = application.words(on_targets=True, quick=quick)
@@ -530,10 +543,14 @@ def measure(
         subprocess.run(["sync"], check=False)
 
 
-def measure_ceph(runs: Runs, made: lab.Lab, scratch: Path, repeats: int, quick: bool) -> None:
-    """The applications on a CephFS whose pools are the targets."""
+def measure_ceph(
+    runs: Runs, made: lab.Lab, scratch: Path, repeats: int, quick: bool, names: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """The applications, or those with these names, on a CephFS whose pools are the targets."""
     place = on_pools(made)
     for application in applications(runs.targets):
+        if names and application.name not in names:
+            continue
         print(f"-- {application.name}: CephFS, {runs.targets} pools", flush=True)
         kernel = application.words(on_targets=True, quick=quick)
         runs.on_ceph.append(climb(scratch, application, kernel, min(repeats, CEPH_REPEATS), place, KIND))

@@ -177,7 +177,11 @@ def test_parts_of_an_earlier_run_are_added() -> None:
     assert one.add(again) == ["lab", "ceph", "sieving", "btio", "logs"]
     assert one.btio_on_lab == runs.btio_on_lab
     assert list(one.parts()) == list(hdf5_runs.PARTS)
+    # What this run has not, of a part that it has.
+    assert [made.place for made in one.in_memory] == ["MPICH", "Open MPI"]
+    faster = Runs(10 * MIB, 4, 5 * MIB, in_memory=[ladder("MPICH", (9, 9, 9), last=99.0)])
+    faster.add(again)
+    assert [made.steps[3].median for made in faster.in_memory] == [99.0]
     assert (one.on_lab, one.btio) == (runs.on_lab, runs.btio)
-    assert [each.place for each in one.in_memory] == ["Open MPI"]
     said = bench_hdf5.run_texts({"lab": "yesterday", "memory": "today", "btio": "yesterday"})
     assert said == "Of lab, btio: yesterday\n\nOf memory: today"

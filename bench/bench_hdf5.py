@@ -39,7 +39,7 @@ def parse() -> argparse.Namespace:
         "--part", action="append", choices=hdf5_runs.PARTS, help="only this part; as often as needed, all by default"
     )
     parser.add_argument(
-        "--application", action="append", default=[], metavar="NAME", help="only this one, as on the page; all by default",
+        "--application", action="append", default=[], metavar="NAME", help="only this one, named as on the page",
         choices=[one.name for one in hdf5_runs.applications(TARGETS)],
     )  # fmt: skip
     parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")

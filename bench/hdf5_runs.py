@@ -153,6 +153,8 @@ def collective_steps(targets: int) -> tuple[Step, ...]:
         Step("the baseline with a plan: subfiles", (), AUTO, "4 MiB", subfiles=True),
         Step("the baseline with a plan: logs", (), EVERYONE, log=True),
         Step("the baseline with a plan: logs, `hdf5`", (), f"{EVERYONE}\n{HELD_AND_ALONE}", log=True),
+        Step("the baseline with a plan: logs, `hdf5`, newest format", (), f"{EVERYONE}\n{HELD_AND_ALONE}{NEWEST}",
+             log=True),
     )
 
 
@@ -471,8 +473,6 @@ BTIO_IO: dict[str, dict[str, dict[str, str]]] = {
     "mpich": {"ROMIO": {}},
     "openmpi": {"ROMIO": {"OMPI_MCA_io": "romio321"}, "OMPIO": {"OMPI_MCA_io": "ompio"}},
 }
-BTIO_REPEATS = 15
-"""Runs in turn whose ratios have a narrow enough interval: ioweir and OMPIO make the same system calls."""
 BTIO_COLUMNS = tuple(f"{way}, {by}" for way in BTIO_WAYS for by in ("ROMIO", "OMPIO", "a plan"))
 
 
@@ -487,7 +487,7 @@ def bt(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
                 writes = 2 if quick else {"A": 40, "B": 12}[name] if alone else {"A": 8, "B": 2}[name]
                 kernel = ("btio", f"class={name}", f"writes={writes}")
                 print(f"   {launch.KIND_TITLES[kind]}, class {name}, {ranks} ranks", flush=True)
-                often = 1 if quick else repeats if kind == "mpich" and not alone else BTIO_REPEATS
+                often = 1 if quick else repeats if kind == "mpich" and not alone else 2 * repeats + 1
                 runs.btio[f"{launch.KIND_TITLES[kind]}, class {name}, {ranks} ranks"] = list(
                     bt_rows(scratch, kind, ranks, kernel, often).values()
                 )

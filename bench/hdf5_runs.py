@@ -153,8 +153,12 @@ def collective_steps(targets: int) -> tuple[Step, ...]:
         Step("the baseline with a plan: subfiles", (), AUTO, "4 MiB", subfiles=True),
         Step("the baseline with a plan: logs", (), EVERYONE, log=True),
         Step("the baseline with a plan: logs, `hdf5`", (), f"{EVERYONE}\n{HELD_AND_ALONE}", log=True),
-        Step("the baseline with a plan: logs, `hdf5`, newest format", (), f"{EVERYONE}\n{HELD_AND_ALONE}{NEWEST}",
-             log=True),
+        Step(
+            "the baseline with a plan: logs, `hdf5`, newest format",
+            (),
+            f"{EVERYONE}\n{HELD_AND_ALONE}{NEWEST}",
+            log=True,
+        ),
     )
 
 

@@ -22,8 +22,8 @@
 #                   minutes on 2 quiet processors; the slow device needs root); RECORD=1 writes docs/results/partition.md, QUICK=1 takes five minutes
 #   make bench-subfiles  netCDF subfiles on all and on selected targets, as in Son et al.'s figures 11 to 16 (twenty minutes, root);
 #                   RECORD=1 writes docs/results/subfiles.md, QUICK=1 takes two minutes
-#   make bench-hdf5   programs on parallel HDF5, one optimisation after another, as Howison et al.'s figures 7 to 9; data sieving; BTIO (half an
-#                   hour, root for its lab); RECORD=1 writes docs/results/hdf5.md, QUICK=1 takes five minutes
+#   make bench-hdf5   programs on parallel HDF5, one optimisation after another, as Howison et al.'s figures 7 to 9; data sieving; BTIO (an
+#                   hour, root for its labs); RECORD=1 writes docs/results/hdf5.md, QUICK=1 takes five minutes
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers

@@ -23,7 +23,7 @@ INTRODUCTION = f"""\
 What the optimisations of Howison et al. 2010 are worth to programs that write through parallel HDF5, one after
 another, against a file for each process; data sieving under FLASH-IO (Wright et al. 2013, figure 8); BTIO. Repeat with
 
-    make bench-hdf5              # builds, measures (half an hour, root), writes build/bench/hdf5.{{json,md}}, pictures
+    make bench-hdf5              # builds, measures (an hour, root), writes build/bench/hdf5.{{json,md}}, pictures
     make bench-hdf5 RECORD=1     # the same, and into this page
     make bench-hdf5 QUICK=1      # one run each of fewer bytes, five minutes: to see that it works, not to quote
 

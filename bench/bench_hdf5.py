@@ -109,7 +109,11 @@ def main() -> int:
         runs = measure(options, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    heading = run.heading(about, begin) + (f" Beside it ran {options.beside}." if options.beside else "")
+    heading = (
+        run.heading(about, begin)
+        + " Ways in another order each time."
+        + (f" Beside it ran {options.beside}." if options.beside else "")
+    )
     headings = dict.fromkeys(runs.parts(), heading)
     if options.add:
         earlier = json.loads(options.add.read_text(encoding="utf-8"))

@@ -13,6 +13,8 @@ from hdf5_runs import Figures, Ladder, Requests, Runs
 from ioweir.units import rate
 
 SHARE = 0.9
+NEVER_SLOWER = 0.97
+"""The design's measure (section 6): slower is what has its interval of ratios wholly below."""
 SEVERAL_FILES = ("subfiles", "logs", "logs, `hdf5`", "logs, `hdf5`, newest format")
 """How the titles of plans end that write several files."""
 
@@ -42,6 +44,12 @@ def requests_text(requests: Requests) -> str:
     return f"{requests.large:,} | {requests.mean_kib:,.0f} | {requests.small:,} | {requests.small_bytes / 1024:,.1f}"
 
 
+def runs_text(figures: Figures) -> str:
+    """How many."""
+    count = len(figures.written)
+    return f"{count} run{'' if count == 1 else 's'}"
+
+
 def share(figures: Figures, of: Figures) -> str:
     """Of the ceiling."""
     return f"{figures.median / of.median:.2f}" if of.median else "-"
@@ -50,7 +58,7 @@ def share(figures: Figures, of: Figures) -> str:
 def ladder_lines(ladder: Ladder) -> list[str]:
     """One application in one place."""
     return [
-        f"### {ladder.application}, {ladder.place}, {ladder.mib:.0f} MiB",
+        f"### {ladder.application}, {ladder.place}, {ladder.mib:.0f} MiB, {runs_text(ladder.ceiling)}",
         "",
         "| step | MiB/s, most | median | of the ceiling | large writes | their mean, KiB | small writes | their KiB |",
         "|---|---|---|---|---|---|---|---|",
@@ -112,7 +120,7 @@ def sieving_lines(runs: Runs) -> list[str]:
     ]
     for name, rows in runs.sieving.items():
         lines += [
-            f"### {name}",
+            f"### {name}, {runs_text(rows[0])}",
             "",
             "| configuration | MiB/s, most | median | of the original | large writes | small writes | reads | locks |",
             "|---|---|---|---|---|---|---|---|",
@@ -134,7 +142,7 @@ def btio_lines(runs: Runs) -> list[str]:
         "",
         f"In memory, medians in MiB/s, written / read back (writes of all ranks); {hdf5_runs.processors()} processors, "
         "and MPICH's ranks spin where there are more of them. The share is a plan's, of the best without one: the "
-        "median of the ratios of runs in turn, and their 95 per cent interval (of three runs their extremes).",
+        "median of the ratios of runs of one repetition, and their 95 per cent interval (of three runs their extremes).",
         "",
         "| run | " + " | ".join(titles) + " | share, collective | share, independent |",
         "|---|" + "---|" * (len(titles) + 2),
@@ -191,13 +199,29 @@ def missed_bars(runs: Runs) -> list[str]:
 
 def missed_by_flash(name: str, rows: Sequence[Figures]) -> list[str]:
     """The design's bars (section 6): against the best of the MPI library's ways, and one file by hand."""
-    *others, planned, by_hand = rows
-    best = max(others, key=lambda row: row.median)
-    of_best = ratios(planned.written, best.written)
-    missed = [f'FLASH-IO, {name}: {of_best.text(2)} of "{best.title}"'] if of_best.high < 1 else []
+    *_, planned, by_hand = rows
+    best, of_best = flash_of_best(rows)
+    missed = [f'FLASH-IO, {name}: {of_best.text(2)} of "{best.title}"'] if of_best.high < NEVER_SLOWER else []
     if planned.median < SHARE * by_hand.median:
         missed.append(f"FLASH-IO, {name}: {planned.median / by_hand.median:.2f} of one file by hand, not {SHARE}")
     return missed
+
+
+def flash_of_best(rows: Sequence[Figures]) -> tuple[Figures, pairs.Interval]:
+    """The best of the MPI library's ways, and what a plan has of it."""
+    *others, planned, _ = rows
+    best = max(others, key=lambda row: row.median)
+    return best, ratios(planned.written, best.written)
+
+
+def narrowly_met_lines(runs: Runs) -> list[str]:
+    """What the design's measure allows, for whoever would measure by 1."""
+    found = [(name, *flash_of_best(rows)) for name, rows in runs.sieving.items()]
+    return [
+        f'- met, for the interval is not wholly below {NEVER_SLOWER}: FLASH-IO, {name}: {of_best.text(2)} of "{best.title}"'
+        for name, best, of_best in found
+        if NEVER_SLOWER <= of_best.high < 1
+    ]
 
 
 def ratios(mine: Sequence[float], others: Sequence[float]) -> pairs.Interval:
@@ -266,6 +290,7 @@ def page(runs: Runs, heading: str, quick: bool) -> str:
     lines = [
         *run.opening(INTRODUCTION, heading, too_small, missed_bars(runs), "- All that were measured are met."),
         *(f"- not measured: {part}" for part, figures in parts_of(runs).items() if not figures),
+        *narrowly_met_lines(runs),
         *small_steps_lines(runs),
         "",
         *(lab_lines(runs) if runs.on_lab else []),

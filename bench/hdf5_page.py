@@ -142,7 +142,7 @@ def btio_lines(runs: Runs) -> list[str]:
         "",
         f"In memory, medians in MiB/s, written / read back (writes of all ranks); {hdf5_runs.processors()} processors, "
         "and MPICH's ranks spin where there are more of them. The share is a plan's, of the best without one: the "
-        "median of the ratios of runs of one repetition, and their 95 per cent interval (of three runs their extremes).",
+        "median of the ratios, repetition by repetition, and their 95 per cent interval (of three runs their extremes).",
         "",
         "| run | " + " | ".join(titles) + " | share, collective | share, independent |",
         "|---|" + "---|" * (len(titles) + 2),
@@ -218,7 +218,8 @@ def narrowly_met_lines(runs: Runs) -> list[str]:
     """What the design's measure allows, for whoever would measure by 1."""
     found = [(name, *flash_of_best(rows)) for name, rows in runs.sieving.items()]
     return [
-        f'- met, for the interval is not wholly below {NEVER_SLOWER}: FLASH-IO, {name}: {of_best.text(2)} of "{best.title}"'
+        f"- met, for the interval is not wholly below {NEVER_SLOWER}: FLASH-IO, {name}: {of_best.text(2)} of "
+        f'"{best.title}"'
         for name, best, of_best in found
         if NEVER_SLOWER <= of_best.high < 1
     ]

@@ -87,7 +87,7 @@ def test_flash_that_may_be_slower_is_said_to_be() -> None:
     planned = rows[3].written[0]
     rows[1].written = [planned / 0.98]
     assert hdf5_page.missed_bars(runs) == []
-    said = '- met, for the interval is not wholly below 0.97: FLASH-IO, MPICH, guarded memory: 0.98 [0.98, 0.98] of "no sieving"'
+    said = 'not wholly below 0.97: FLASH-IO, MPICH, guarded memory: 0.98 [0.98, 0.98] of "no sieving"\n'
     assert said in hdf5_page.page(runs, "today", quick=False)
 
 

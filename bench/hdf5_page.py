@@ -142,7 +142,7 @@ def btio_lines(runs: Runs) -> list[str]:
         "",
         f"In memory, medians in MiB/s, written / read back (writes of all ranks); {hdf5_runs.processors()} processors, "
         "and MPICH's ranks spin where there are more of them. The share is a plan's, of the best without one: the "
-        "median of the ratios, repetition by repetition, and their 95 per cent interval (of three runs their extremes).",
+        "median of the ratios, run by run, and their 95 per cent interval (of three runs their extremes).",
         "",
         "| run | " + " | ".join(titles) + " | share, collective | share, independent |",
         "|---|" + "---|" * (len(titles) + 2),

@@ -53,9 +53,8 @@ FAMILIES: Final = (
     _family("STDIO of wide characters", True, """
         fgetwc getwc fputwc putwc fgetws fputws ungetwc fwprintf vfwprintf __fwprintf_chk __vfwprintf_chk
         fwscanf vfwscanf __isoc99_fwscanf __isoc23_fwscanf"""),
-    _family("HDF5, asynchronous and below", True, """
-        H5Dread_async H5Dwrite_async H5Dcreate_async H5Dopen_async H5Dclose_async H5Fcreate_async H5Fopen_async
-        H5Fclose_async H5Fflush_async H5FDread H5FDwrite"""),
+    _family("HDF5 drivers", True, """
+        H5FDread H5FDread_vector H5FDread_selection H5FDwrite H5FDwrite_vector H5FDwrite_selection"""),
     _family("file locks", False, "flock lockf lockf64"),
     _family("sizes, positions and synchronisation", False, """
         lseek lseek64 fsync fdatasync sync syncfs sync_file_range ftruncate ftruncate64 truncate truncate64 fallocate

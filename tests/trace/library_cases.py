@@ -31,7 +31,7 @@ typedef uint64_t hsize_t, haddr_t;
 typedef long long MPI_Offset;
 typedef HANDLE any_handle;
 typedef any_handle MPI_Comm, MPI_Info, MPI_Datatype;
-struct echo { int number, count; uint64_t given[10]; };
+struct echo { int number, count; uint64_t given[12]; };
 """
 
 # What ioweir asks a library before it passes a call on. The stand-in knows of no object.

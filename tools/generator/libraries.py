@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HEADER = "// Generated from spec/libraries.toml.\n"
+# What the asynchronous form of a function of HDF5 has before its arguments; behind them there is an event set.
+BEFORE = parse_parameters("const char* app_file, const char* app_func, unsigned app_line")
 # Functions that are hooked and not recorded (body "plain") are of no use to programs that ioweir is linked with.
 PRELOAD_ONLY = "#if !defined(IOWEIR_LINKED)"
 LAYERS = {"hdf5": "HDF5", "pnetcdf": "PnetCDF", "netcdf": "netCDF"}
@@ -43,9 +45,15 @@ class LibraryFunction:
     element_bytes: int
     events: tuple[Event, ...]  # none, one, or for completions that of writing and that of reading
 
+    @property
+    def asynchronous(self) -> bool:
+        """It has arguments before (the program's source line) and behind (an event set) those of another function."""
+        return self.parameters[: len(BEFORE)] == BEFORE
+
     def role(self, name: str) -> int:
-        """The place of the argument that plays a part; -1: there is none."""
-        places = [i for i, parameter in enumerate(self.parameters) if parameter.name in ROLES[name]]
+        """The place of the argument that plays a part, not counting BEFORE; -1: there is none."""
+        own = self.parameters[len(BEFORE) if self.asynchronous else 0 :]
+        places = [i for i, parameter in enumerate(own) if parameter.name in ROLES[name]]
         return places[0] if places else -1
 
 
@@ -61,12 +69,32 @@ class _Form:
     element_bytes: int
 
 
-def load(functions: dict[str, Any], next_id: int) -> tuple[list[LibraryFunction], list[Event]]:
-    """The functions of all libraries, and their events, numbered from `next_id`."""
+def load(
+    functions: dict[str, Any], next_id: int, next_appended: int = 1 << 15
+) -> tuple[list[LibraryFunction], list[Event]]:
+    """The functions of all libraries, and their events: from `next_id`, of appended groups from `next_appended` on."""
+    result, events = _load(functions, next_id, appended=False)
+    others, other_events = _load(functions, next_appended, appended=True)
+    result += others
+    result.sort(key=lambda function: function.body == "plain")  # behind those that programs are linked with
+    seen: set[str] = set()
+    for function in result:
+        if function.symbol in seen:
+            raise ValueError(f"spec/libraries.toml: symbol {function.symbol!r} is declared twice")
+        seen.add(function.symbol)
+    return result, events + other_events
+
+
+def first_free(functions: dict[str, Any], next_id: int) -> int:
+    """The id behind those of the groups that are not appended."""
+    return next_id + len(_load(functions, next_id, appended=False)[1])
+
+
+def _load(functions: dict[str, Any], next_id: int, *, appended: bool) -> tuple[list[LibraryFunction], list[Event]]:
     result: list[LibraryFunction] = []
     events: list[Event] = []
     for api, layer in LAYERS.items():
-        for group in functions.get(api, []):
+        for group in (g for g in functions.get(api, []) if bool(g.get("appended", False)) == appended):
             collective = bool(group.get("collective", False))
             forms = [form for prototype in group["functions"] for form in _expand(api, group, prototype, functions)]
             by_event: dict[str, list[_Form]] = {}
@@ -81,12 +109,6 @@ def load(functions: dict[str, Any], next_id: int) -> tuple[list[LibraryFunction]
                 next_id += len(made)
                 events += made
                 result += [_function(api, group["body"], form, tuple(made)) for form in members]
-    result.sort(key=lambda function: function.body == "plain")  # behind those that programs are linked with
-    seen: set[str] = set()
-    for function in result:
-        if function.symbol in seen:
-            raise ValueError(f"spec/libraries.toml: symbol {function.symbol!r} is declared twice")
-        seen.add(function.symbol)
     return result, events
 
 
@@ -160,7 +182,7 @@ def table(functions: tuple[LibraryFunction, ...]) -> str:
         fields = [f'"{function.symbol}"', ids[0], ids[-1], f"Api::{function.api}", f"Body::{function.body}"]
         returns = "integer" if function.returns == "int" else function.returns
         fields += [f"Returns::{returns}", f"Shape::{function.shape}"]
-        fields += [str(len(function.parameters)), str(function.element_bytes)]
+        fields += [str(len(function.parameters)), str(function.asynchronous).lower(), str(function.element_bytes)]
         fields += [str(function.role(name)) for name in ROLES]
         out.append(f"    {{{', '.join(fields)}}},")
     return "\n".join([*out, *_end(out)])

@@ -31,7 +31,7 @@ LIBRARY_NOTES = {"hdf5": 0x104, "pnetcdf": 0x105, "netcdf": 0x106}
 # have whose calls are understood; "?": an older version need not have it.
 QUERIES = {
     "hdf5": ["H5Iget_type", "H5Fget_name", "H5Tget_size", "H5Sget_select_npoints", "H5Sget_simple_extent_npoints",
-             "H5Sclose", "H5Dget_space", "?H5Dget_chunk_storage_size", "?H5Dflush"],
+             "H5Sclose", "H5Dget_space", "?H5Dget_chunk_storage_size", "?H5ESget_count", "?H5Dflush"],
     "pnetcdf": ["ncmpi_inq_varndims", "ncmpi_inq_vardimid", "ncmpi_inq_dimlen", "ncmpi_inq_vartype", "?ncmpi_inq_path",
                 "ncmpi_inq_libvers"],
     "netcdf": ["nc_inq_varndims", "nc_inq_vardimid", "nc_inq_dimlen", "nc_inq_vartype", "nc_inq_type", "?nc_inq_path",

@@ -215,13 +215,14 @@ def load(directory: Path) -> Spec:
         requests.append(RequestFunction(name, kinds[0], kinds[1], parse_parameters(entry["parameters"])))
     from generator import libraries  # noqa: PLC0415 (it builds on this module)
 
+    first_of_libraries = next_id
     library_table = tomllib.loads((directory / "libraries.toml").read_text())
-    library_functions, library_events = libraries.load(library_table, next_id)
-    next_id += len(library_events)
+    next_id = libraries.first_free(library_table, next_id)
     for table, layer in LIBC_TABLES.items():
         for entry in (e for e in functions.get(table, []) if e.get("appended", False)):
             libc.append(libc_function(entry, table, layer, next_id))
             next_id += len(libc[-1].events)
+    library_functions, library_events = libraries.load(library_table, first_of_libraries, next_id)
     seen: set[str] = set()
     for symbol in [s.name for f in libc for s in f.symbols]:
         if symbol in seen:

@@ -53,6 +53,7 @@ struct LibraryFunction {
     Returns returns;
     Shape shape;
     std::uint8_t arguments;
+    bool asynchronous;           ///< HDF5's: places do not count what such a form has ahead of a function's arguments
     std::uint8_t element_bytes;  ///< in memory; 0: the call says
     std::int8_t path;
     std::int8_t made;      ///< where the new handle is stored
@@ -71,9 +72,9 @@ struct LibraryFunction {
 // clang-format off: the macro comes out differently each time.
 #define IOWEIR_LIBRARY_QUERIES(X) \
     X(H5Iget_type) X(H5Fget_name) X(H5Tget_size) X(H5Sget_select_npoints) X(H5Sget_simple_extent_npoints) \
-    X(H5Sclose) X(H5Dget_space) X(H5Dget_chunk_storage_size) X(ncmpi_inq_varndims) X(ncmpi_inq_vardimid) \
-    X(ncmpi_inq_dimlen) X(ncmpi_inq_vartype) X(ncmpi_inq_path) X(nc_inq_varndims) X(nc_inq_vardimid) \
-    X(nc_inq_dimlen) X(nc_inq_vartype) X(nc_inq_type) X(nc_inq_path)
+    X(H5Sclose) X(H5Dget_space) X(H5Dget_chunk_storage_size) X(H5ESget_count) X(ncmpi_inq_varndims) \
+    X(ncmpi_inq_vardimid) X(ncmpi_inq_dimlen) X(ncmpi_inq_vartype) X(ncmpi_inq_path) X(nc_inq_varndims) \
+    X(nc_inq_vardimid) X(nc_inq_dimlen) X(nc_inq_vartype) X(nc_inq_type) X(nc_inq_path)
 // clang-format on
 enum class Query : std::uint8_t {
 #define IOWEIR_QUERY(name) name,
@@ -127,6 +128,9 @@ extern CarryOut carry_out[api_count];
 /// A call of any function of `count` such arguments.
 Word invoke(void* function, const Word* arguments, int count);
 
+/// What asynchronous forms have ahead of a function's arguments: app_file, app_func, app_line. Behind them: an event set.
+inline constexpr int ahead_of_arguments = 3;
+
 /// What a call is about, found out before it is made.
 struct Subject {
     std::uint32_t file = 0;
@@ -138,7 +142,7 @@ struct Subject {
 struct Call {
     const LibraryFunction& about;
     const Provider& provider;
-    const Word* arguments;
+    const Word* arguments;  ///< without what asynchronous forms have ahead of them
     ThreadStream& stream;
     std::uint32_t sequence;
 
@@ -152,6 +156,8 @@ struct Call {
 };
 void before_hdf5(const Call& call, Subject& subject);
 void after_hdf5(const Call& call, Word result, bool failed, Subject& subject);
+/// An asynchronous call with an event set of which calls are under way: to ask for what they are about could wait for them.
+bool is_put_off(const LibraryFunction& about, const Provider& provider, const Word* arguments);
 /// False: a handle that belongs to no file; nothing is recorded.
 bool concerns_hdf5(const LibraryFunction& about, const Provider& provider, Word handle);
 

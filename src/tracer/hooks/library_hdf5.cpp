@@ -19,6 +19,7 @@ constexpr int is_group = 2;
 constexpr int is_type = 3;
 constexpr int is_space = 4;
 constexpr int is_dataset = 5;
+constexpr int is_event_set = 16;  // 1.14
 
 /// What can be asked again if it is forgotten, so that a program that leaves ids to be closed with their file, or names more
 /// files than there is room for, costs no long searches: the table begins anew before it is full.
@@ -123,6 +124,15 @@ std::uint32_t number_of(std::uint32_t file) { return file != 0 ? file - 1 : 0; }
 
 }  // namespace
 
+bool is_put_off(const LibraryFunction& about, const Provider& provider, const Word* arguments) {
+    if (!about.asynchronous) return false;
+    const auto set = static_cast<Id>(arguments[about.arguments - ahead_of_arguments - 1]);
+    if (kind_of(provider, set) != is_event_set) return false;  // none: the call waits by itself
+    std::size_t under_way = 0;
+    provider.ask<int>(Query::H5ESget_count, set, &under_way);
+    return under_way != 0;
+}
+
 bool concerns_hdf5(const LibraryFunction&, const Provider& provider, Word id) {
     return id_files.find(key_of(provider, static_cast<Id>(id))) != 0;
 }
@@ -170,7 +180,8 @@ void after_hdf5(const Call& call, Word result, bool failed, Subject& subject) {
             return;
         case Body::linked: {
             if (failed) return;
-            const std::uint32_t file = ask_file(call, made);
+            const bool is_open = !is_put_off(call.about, call.provider, call.arguments);
+            const std::uint32_t file = is_open ? ask_file(call, made) : 0;
             if (file != 0) subject.file = number_of(file);
             id_files.insert(key_of(call.provider, made), subject.file + 1);
             return;

@@ -69,8 +69,12 @@ Word invoke(void* function, const Word* arguments, int count) {
             return invoke_with(function, arguments, std::make_index_sequence<8>{});
         case 9:
             return invoke_with(function, arguments, std::make_index_sequence<9>{});
-        default:
+        case 10:
             return invoke_with(function, arguments, std::make_index_sequence<10>{});
+        case 11:
+            return invoke_with(function, arguments, std::make_index_sequence<11>{});
+        default:
+            return invoke_with(function, arguments, std::make_index_sequence<12>{});
     }
 }
 
@@ -94,6 +98,11 @@ LayerBit bit_of(Api api) {
     return api == Api::hdf5 ? LayerBit::hdf5 : api == Api::pnetcdf ? LayerBit::pnetcdf : LayerBit::netcdf;
 }
 
+/// Those that places of arguments count.
+const Word* own_arguments(const LibraryFunction& about, const Word* arguments) {
+    return arguments + (about.asynchronous ? ahead_of_arguments : 0);
+}
+
 bool has_failed(const LibraryFunction& about, Word result) {
     if (about.returns == Returns::hid_t) return static_cast<std::int64_t>(result) < 0;
     const auto code = static_cast<std::int32_t>(result);
@@ -105,7 +114,7 @@ Word traced(const LibraryFunction& about, const Real& real, const Word* argument
     const bool use_tsc = process_tracer.use_tsc;
     const Context context = context_of(stream, frame);
     const std::uint32_t sequence = next_sequence(stream);
-    const Call call{about, *real.provider, arguments, stream, sequence};
+    const Call call{about, *real.provider, own_arguments(about, arguments), stream, sequence};
     Subject subject;
     std::uint64_t start = ticks(use_tsc);
     std::uint64_t stop = 0;
@@ -144,6 +153,11 @@ Word traced(const LibraryFunction& about, const Real& real, const Word* argument
     return result;
 }
 
+bool is_put_off_call(const LibraryFunction& about, const Real& real, const Word* arguments) {
+    const KeepErrno error;
+    return is_put_off(about, *real.provider, own_arguments(about, arguments));
+}
+
 /// What every hook calls. `caller`: its return address; `arguments`: as many as the function has.
 __attribute__((noinline)) Word library_call(int number, const void* caller, const Word* arguments) {
     const LibraryFunction& about = functions[number];
@@ -154,7 +168,8 @@ __attribute__((noinline)) Word library_call(int number, const void* caller, cons
     const void* frame = __builtin_frame_address(0);
     if (about.body == Body::plain || !process_tracer.traces(bit_of(about.api)) || real.provider == nullptr ||
         !real.provider->traced || inside(thread_stream, layer_of(about.api), frame) ||
-        (about.body == Body::release && !concerns_hdf5(about, *real.provider, arguments[0])))
+        (about.body == Body::release && !concerns_hdf5(about, *real.provider, *own_arguments(about, arguments))) ||
+        (about.asynchronous && is_put_off_call(about, real, arguments)))
         return reach(about, real, arguments);
     if (about.body == Body::forget) {
         const Word result = reach(about, real, arguments);

@@ -14,6 +14,7 @@
 #include "adapters/hdf5/datasets.hpp"
 #include "adapters/hdf5/file.hpp"
 #include "adapters/hdf5/memory_space.hpp"
+#include "adapters/hdf5/move.hpp"
 #include "adapters/hdf5/open_files.hpp"
 #include "adapters/hdf5/transfer.hpp"
 #include "adapters/hdf5/unfilled.hpp"
@@ -42,7 +43,7 @@ Adapter* adapter = nullptr;
 std::atomic<int> watched_datasets{0};
 thread_local bool inside = false;  // the library's own calls, made for one of ours, go on as they are
 
-Word same(const Call& call) { return call.invoke(call.real, call.arguments, call.count); }
+Word same(const Call& call) { return call.go_on(call.arguments); }
 
 Library* known_library(std::uint32_t number) {
     const std::lock_guard lock(adapter->mutex);
@@ -103,6 +104,14 @@ void say_applied(const File& file, const Words& applied) {
             "ioweir check tells");
 }
 
+/// May calls about the file be done after they have returned? That is up to its VOL connector.
+bool works_asynchronously(const Library& library, Id access) {
+    std::uint64_t flags = 0;
+    const Quiet quiet(library);
+    return library.H5Pget_vol_cap_flags != nullptr && library.H5Pget_vol_cap_flags(access, &flags) >= 0 &&
+           (flags & works_later) != 0;
+}
+
 /// H5Fcreate (flags, creation, access), H5Fopen (flags, access).
 bool open(const Call& call, bool create, Word& result) {
     const char* path = argument<const char*>(call, 0);
@@ -116,6 +125,11 @@ bool open(const Call& call, bool create, Word& result) {
     std::shared_ptr<File> file = adapter->files.find(call.library, path, true);
     const bool known = file != nullptr;
     if (!known) file = new_file(*library, call.library, *rule, path, programs_access);
+    if (!known && works_asynchronously(*library, programs_access)) {
+        file->refuse("the plan does not apply: the file's VOL connector carries out calls after they have returned");
+        release(*file);
+        return false;
+    }
     if (create || (argument<unsigned>(call, 1) & flag_write) != 0) file->writable = true;
 
     FailedCall failed(*library);
@@ -142,7 +156,7 @@ bool open(const Call& call, bool create, Word& result) {
         }
     }
     if (access <= 0 || (create && !creation)) file->refuse("the program's lists cannot be copied");
-    result = call.invoke(call.real, arguments.data(), call.count);
+    result = call.go_on(arguments.data());
     const bool good = static_cast<Id>(result) >= 0;
     if (good) {
         if (!known) say_applied(*file, applied);
@@ -303,41 +317,43 @@ bool create(const Call& call, const CreateForm& form, Word& result) {
 }
 
 /// What a rank writes first.
-void learn_from(const Library& library, const Call& call) {
+void learn_from(const Library& library, std::uint32_t number, const Part& part) {
     Watched watched;
     {
         const std::lock_guard lock(adapter->mutex);
-        const auto found = adapter->watched.find({call.library, argument<Id>(call, 0)});
+        const auto found = adapter->watched.find({number, part.dataset});
         if (found == adapter->watched.end()) return;
         watched = found->second;
         adapter->watched.erase(found);
         --watched_datasets;
     }
     const Quiet quiet(library);
-    watched.lessons->tell(watched.key, box_of(library, argument<Id>(call, 3), watched.key.first));
+    watched.lessons->tell(watched.key, box_of(library, part.space, watched.key.first));
 }
 
 /// What a transfer means for datasets that have no fill values yet.
-void before_transfer(File& file, const Call& call, bool write) {
+void before_transfer(File& file, const Move& move) {
     if (file.unfilled->none()) return;
     const Library& library = *file.library;
-    const Id dataset = argument<Id>(call, 0);
-    const Id space = argument<Id>(call, 3);
-    if (write)
-        file.unfilled->write(library, dataset, space);
-    else if (!file.parallel || file.ranks == 1 || mode_of(library, argument<Id>(call, 4)) == collective)
-        file.unfilled->settle(file, dataset);
-    else
-        file.unfilled->read_alone(file, dataset, space);
+    if (!move.writes && (!file.parallel || file.ranks == 1 || mode_of(library, move.list) == collective)) {
+        file.unfilled->settle(file, move.parts.front().dataset);
+        return;
+    }
+    for (const Part& part : move.parts) {
+        if (move.writes)
+            file.unfilled->write(library, part.dataset, part.space);
+        else
+            file.unfilled->read_alone(file, part.dataset, part.space);
+    }
 }
 
 /// What is written to a virtual dataset goes to others, in any file. HDF5 writes none where processes share a file.
-void before_virtual_write(const Library& library, const Call& call) {
+void before_virtual_write(const Library& library, Id dataset) {
     for (const auto& file : adapter->files.all()) {
         if (file->parallel || file->unfilled->none()) continue;
         {
             const Quiet quiet(library);
-            const List list = List::of_dataset(library, argument<Id>(call, 0));
+            const List list = List::of_dataset(library, dataset);
             if (!list || library.H5Pget_layout(list.id()) != layout_virtual) return;
         }
         if (const Id id = adapter->files.id_of(*file); id > 0) file->unfilled->settle(*file, id);
@@ -352,37 +368,43 @@ bool write_chunk(const Call& call) {
     return false;
 }
 
-bool move(const Call& call, bool write, Word& result) {
+/// H5Dwrite, H5Dread and their forms for several datasets, which all lie in one file.
+bool carry_out_move(const Call& call, Word& result) {
     const Library* library = library_of(call);
-    if (library == nullptr) return false;
-    if (write && watched_datasets.load() > 0) learn_from(*library, call);
-    if (write) before_virtual_write(*library, call);
-    const std::shared_ptr<File> file = file_of(*library, call, argument<Id>(call, 0));
+    Move move(call);
+    if (library == nullptr || move.parts.empty()) return false;
+    for (const Part& part : move.parts) {
+        if (move.writes && watched_datasets.load() > 0) learn_from(*library, call.library, part);
+        if (move.writes) before_virtual_write(*library, part.dataset);
+    }
+    const std::shared_ptr<File> file = file_of(*library, call, move.parts.front().dataset);
     if (file == nullptr) return false;
-    before_transfer(*file, call, write);
+    before_transfer(*file, move);
     const bool changes_mode = file->parallel && file->wish().transfer != planner::Hdf5Transfer::as_program &&
                               library->H5Pget_dxpl_mpio != nullptr && library->H5Pset_dxpl_mpio != nullptr;
     if (!file->wish().shapes_memory()) {
-        if (changes_mode) result = transfer(*file, call);
+        if (changes_mode) result = transfer(*file, move);
         return changes_mode;
     }
     FailedCall failed(*library);
-    const MemoryInFileShape memory(*file, call);
-    result = changes_mode ? transfer(*file, memory.call()) : same(memory.call());
+    const MemoryInFileShape memory(*file, move);
+    result = changes_mode ? transfer(*file, move) : move.go_on();
     if (static_cast<std::int32_t>(result) < 0) failed.keep_errors();
     return true;
 }
 
-bool of_open_file(const Call& call, std::string_view symbol, Word& result) {
+bool of_open_file(const Call& call, Word& result) {
+    const std::string_view symbol = call.function;
     if (symbol == "H5Fclose") return close(call, false, result);
     if (symbol == "H5Idec_ref") return is_file(call) ? close(call, true, result) : close_object(call, true, result);
     if (symbol == "H5close") return close_all(call, result);
-    if (symbol == "H5Dcreate2") return create(call, {1, 2, 3, 5}, result);
+    // H5Dcreate_async's are those of H5Dcreate2.
+    if (symbol == "H5Dcreate2" || symbol == "H5Dcreate") return create(call, {1, 2, 3, 5}, result);
     if (symbol == "H5Dcreate1") return create(call, {1, 2, 3, 4}, result);
     if (symbol == "H5Dcreate_anon") return create(call, {-1, 1, 2, 3}, result);
     if (symbol == "H5Dwrite_chunk") return write_chunk(call);
-    if (symbol == "H5Dwrite") return move(call, true, result);
-    if (symbol == "H5Dread") return move(call, false, result);
+    for (const std::string_view one : {"H5Dwrite", "H5Dread", "H5Dwrite_multi", "H5Dread_multi"})
+        if (symbol == one) return carry_out_move(call, result);
     for (const std::string_view one : {"H5Fflush", "H5Dflush", "H5Oflush", "H5Ocopy", "H5Ldelete", "H5Ldelete_by_idx",
                                        "H5Gunlink", "H5Dset_extent", "H5Dextend"})
         if (symbol == one) return settle(call);
@@ -412,14 +434,14 @@ void shut_down() {
     adapter->files.remove_where([](const File& file) { return file.library->H5Pget_fapl_mpio != nullptr; });
 }
 
-bool carry_out(const Call& call, Word& result) {
+bool carry_out(const adapters::Call& programs, Word& result) {
     if (adapter == nullptr || inside) return false;
-    const std::string_view symbol = call.symbol;
-    const bool creates = symbol == "H5Fcreate";
-    if (!creates && symbol != "H5Fopen" && adapter->files.none()) return false;
+    const Call call(programs);
+    const bool creates = call.function == "H5Fcreate";
+    const bool opens = creates || call.function == "H5Fopen";
+    if (!opens && adapter->files.none()) return false;
     const adapters::Inside now(inside);
-    if (creates || symbol == "H5Fopen") return open(call, creates, result);
-    return of_open_file(call, symbol, result);
+    return opens ? open(call, creates, result) : of_open_file(call, result);
 }
 
 }  // namespace ioweir::hdf5

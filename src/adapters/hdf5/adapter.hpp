@@ -10,11 +10,6 @@
 
 namespace ioweir::hdf5 {
 
-using adapters::argument;
-using adapters::Call;
-using adapters::Word;
-using adapters::word_of;
-
 /// Services of the host.
 struct Host {
     /// Finds a function or data object in the library that another one of its functions lies in; null: it has none of that name.
@@ -34,6 +29,6 @@ void install(planner::PlanFile plan, Host host, bool world);
 void shut_down();
 
 /// True: the call is done, and `result` is what it returns. False: it is for the library as it is. Collective where the call is.
-bool carry_out(const Call& call, Word& result);
+bool carry_out(const adapters::Call& call, adapters::Word& result);
 
 }  // namespace ioweir::hdf5

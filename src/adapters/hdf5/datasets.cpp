@@ -196,7 +196,7 @@ Word create_dataset(File& file, Lessons& lessons, const CreateForm& form, const 
     } else {
         file.refuse("datasets: the program's list cannot be copied");
     }
-    const Word result = call.invoke(call.real, arguments.data(), call.count);
+    const Word result = call.go_on(arguments.data());
     if (static_cast<Id>(result) < 0) {
         failed.keep_errors();
         watched.reset();

@@ -13,7 +13,7 @@
 
 namespace ioweir::hdf5 {
 
-/// Where the arguments of H5Dcreate1, H5Dcreate2 and H5Dcreate_anon are.
+/// Where the arguments of H5Dcreate1, H5Dcreate2 (H5Dcreate_async) and H5Dcreate_anon are.
 struct CreateForm {
     int name = -1;  ///< -1: the dataset has none
     int type = 0;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "adapters/hdf5/adapter.hpp"
+#include "adapters/hdf5/call.hpp"
 #include "adapters/hdf5/library.hpp"
 
 namespace ioweir::hdf5 {

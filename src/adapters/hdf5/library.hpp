@@ -40,6 +40,9 @@ inline constexpr int independent = 0;         // H5FD_MPIO_INDEPENDENT
 inline constexpr int collective = 1;          // H5FD_MPIO_COLLECTIVE
 inline constexpr int most_dimensions = 32;    // H5S_MAX_RANK
 
+/// Of a VOL connector: H5VL_CAP_FLAG_ASYNC.
+inline constexpr std::uint64_t works_later = 0x2;
+
 /// H5AC_cache_config_t, version 1 (H5ACpublic.h).
 struct CacheConfig {
     int version = 1;
@@ -150,7 +153,6 @@ struct CacheConfig {
     X(int, H5is_library_threadsafe, (bool* is)) \
     X(int, H5Oget_info2, (Id object, void* info, unsigned fields)) \
     X(Id, H5Oopen_by_addr, (Id place, Size address)) \
-    X(int, H5Dwrite_async, ()) \
     X(int, H5Eauto_is_v2, (Id stack, unsigned* is_second)) \
     X(int, H5Eget_auto1, (void** function, void** data)) \
     X(int, H5Eset_auto1, (void* function, void* data)) \
@@ -164,6 +166,7 @@ struct CacheConfig {
     X(int, H5Pset_all_coll_metadata_ops, (Id access, bool collective)) \
     X(int, H5Pset_file_space_strategy, (Id creation, int strategy, bool persist, Size threshold)) \
     X(int, H5Pset_file_space_page_size, (Id creation, Size bytes)) \
+    X(int, H5Pget_vol_cap_flags, (Id access, std::uint64_t* flags)) \
     X(int, H5Pset_page_buffer_size, (Id access, std::size_t bytes, unsigned least_metadata, unsigned least_data))
 // clang-format on
 
@@ -180,6 +183,8 @@ struct Library {
     Id* dataset_create = nullptr;
     Id* dataset_transfer = nullptr;
 
+    /// Its functions that write are those that have hooks. 1.14 is the last version whose functions were gone through.
+    [[nodiscard]] bool is_known() const { return major == 1 && minor <= 14; }
     [[nodiscard]] std::string version() const {
         return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
     }

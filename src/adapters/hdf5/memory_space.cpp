@@ -1,16 +1,15 @@
 #include "adapters/hdf5/memory_space.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "adapters/hdf5/transfer.hpp"
 
 namespace ioweir::hdf5 {
 namespace {
-
-// Places of H5Dwrite's and H5Dread's arguments.
-constexpr int dataset_at = 0, type_at = 1, memory_space_at = 2, file_space_at = 3, list_at = 4, buffer_at = 5;
 
 /// Lengths of a selection that is a whole box, and the place of its first element in the space.
 struct SelectedBox {
@@ -73,56 +72,75 @@ bool is_chunked(const Library& library, Id dataset) {
     return list && library.H5Pget_layout(list.id()) == layout_chunked;
 }
 
+/// Another way to describe the memory of a part.
+struct Shaped {
+    bool alike = false;  ///< the memory has the file's shape, in `space` or as it is
+    Id space = -1;       ///< negative: as it is
+    Size before = 0;     ///< elements of the program's memory ahead of those that are wanted
+};
+
+Shaped shape_in_file(const Library& library, Id memory, Id in_file) {
+    if (memory == by_default) return {true};
+    if (in_file == by_default) return {};
+    const std::int64_t points = library.H5Sget_select_npoints(in_file);
+    // Calls in which both selections have not as many elements are for HDF5 to refuse.
+    if (points < 0 || library.H5Sget_select_npoints(memory) != points) return {};
+    if (points == 0) {
+        const int dimensions = library.H5Sget_simple_extent_dims(in_file, nullptr, nullptr);
+        if (dimensions == library.H5Sget_simple_extent_dims(memory, nullptr, nullptr)) return {true};
+        const Id space = dimensions > 0 ? empty_box(library, dimensions) : -1;
+        return {space >= 0, space};
+    }
+    const std::optional<SelectedBox> wanted = selected_box(library, in_file);
+    const std::optional<SelectedBox> given = wanted ? selected_box(library, memory) : std::nullopt;
+    if (!given) return {};
+    if (have_same_shape(wanted->lengths, given->lengths)) return {true};
+    if (!is_one_piece(*given)) return {};
+    const int dimensions = static_cast<int>(wanted->lengths.size());
+    const Id space = library.H5Screate_simple(dimensions, wanted->lengths.data(), nullptr);
+    return {space >= 0, space, given->first};
+}
+
+/// A collective call, in which all ranks have to agree.
+bool is_collective(const File& file, const Move& move) {
+    return file.parallel && file.ranks > 1 &&
+           (mode_of(*file.library, move.list) == collective ||
+            file.wish().transfer == planner::Hdf5Transfer::collective);
+}
+
 }  // namespace
 
-MemoryInFileShape::MemoryInFileShape(File& file, const Call& call) : library_(*file.library), call_(call) {
-    if (call.count <= buffer_at) return;
+MemoryInFileShape::MemoryInFileShape(File& file, Move& move) : library_(*file.library) {
     const Quiet quiet(library_);
-    if (!is_chunked(library_, argument<Id>(call, dataset_at))) return;
-    const Id memory = argument<Id>(call, memory_space_at);
-    Size before = 0;  // elements of the program's memory that are not wanted
-    bool alike = look(memory, argument<Id>(call, file_space_at), before);
-    const std::size_t element = space_ >= 0 ? library_.H5Tget_size(argument<Id>(call, type_at)) : 1;
-    alike = alike && element > 0;
-    if (file.parallel && file.ranks > 1 &&
-        (mode_of(library_, argument<Id>(call, list_at)) == collective ||
-         file.wish().transfer == planner::Hdf5Transfer::collective)) {
+    std::vector<Part> changed = move.parts;
+    bool alike = true;
+    bool some_chunked = false;
+    for (Part& part : changed) {
+        if (!is_chunked(library_, part.dataset)) continue;
+        some_chunked = true;
+        const Shaped shaped = shape_in_file(library_, part.memory, part.space);
+        alike = alike && shaped.alike;
+        if (shaped.space < 0) continue;
+        spaces_.push_back(shaped.space);
+        const std::size_t element = library_.H5Tget_size(part.type);
+        alike = alike && element > 0;
+        part.memory = shaped.space;
+        part.buffer += shaped.before * element;
+    }
+    // The one dataset of a collective call is the same on all ranks; several need not be.
+    if (!some_chunked && !move.several) return;
+    if (is_collective(file, move)) {
         int all = alike ? 1 : 0;
         PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, file.comm);
         alike = all != 0;
     }
-    if (space_ < 0 || !alike) return;
-    std::copy_n(call.arguments, call.count, arguments_.begin());
-    arguments_[memory_space_at] = word_of(space_);
-    arguments_[buffer_at] += before * element;
-    call_.arguments = arguments_.data();
+    if (spaces_.empty() || !alike) return;
+    move.parts = std::move(changed);
     ++file.reshaped_transfers;
 }
 
-bool MemoryInFileShape::look(Id memory, Id in_file, Size& before) {
-    if (memory == by_default) return true;
-    if (in_file == by_default) return false;
-    const std::int64_t points = library_.H5Sget_select_npoints(in_file);
-    // Calls in which both selections have not as many elements are for HDF5 to refuse.
-    if (points < 0 || library_.H5Sget_select_npoints(memory) != points) return false;
-    if (points == 0) {
-        const int dimensions = library_.H5Sget_simple_extent_dims(in_file, nullptr, nullptr);
-        if (dimensions == library_.H5Sget_simple_extent_dims(memory, nullptr, nullptr)) return true;
-        space_ = dimensions > 0 ? empty_box(library_, dimensions) : -1;
-        return space_ >= 0;
-    }
-    const std::optional<SelectedBox> wanted = selected_box(library_, in_file);
-    const std::optional<SelectedBox> given = wanted ? selected_box(library_, memory) : std::nullopt;
-    if (!given) return false;
-    if (have_same_shape(wanted->lengths, given->lengths)) return true;
-    if (!is_one_piece(*given)) return false;
-    before = given->first;
-    space_ = library_.H5Screate_simple(static_cast<int>(wanted->lengths.size()), wanted->lengths.data(), nullptr);
-    return space_ >= 0;
-}
-
 MemoryInFileShape::~MemoryInFileShape() {
-    if (space_ >= 0) library_.H5Sclose(space_);
+    for (const Id space : spaces_) library_.H5Sclose(space);
 }
 
 }  // namespace ioweir::hdf5

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "adapters/hdf5/adapter.hpp"
+#include "adapters/hdf5/call.hpp"
 #include "adapters/hdf5/library.hpp"
 
 namespace ioweir::hdf5 {
@@ -117,6 +118,13 @@ std::size_t element(Id) { return 8; }
 
 int contiguous(Id) { return layout_contiguous; }
 
+std::atomic<std::uint64_t> capabilities{0};  // of the connector
+
+int tell_capabilities(Id, std::uint64_t* flags) {
+    *flags = capabilities;
+    return 0;
+}
+
 Word nothing() { return 0; }
 
 /// All functions of a library: those above, or one that does nothing.
@@ -138,6 +146,7 @@ void* find(const void*, const char* name) {
         {"H5Pget_layout", reinterpret_cast<void*>(contiguous)},
         {"H5P_CLS_FILE_ACCESS_ID_g", &access_class},
         {"H5P_CLS_DATASET_CREATE_ID_g", &dataset_class},
+        {"H5Pget_vol_cap_flags", reinterpret_cast<void*>(tell_capabilities)},
         {"H5Pget_fapl_mpio", nullptr},
         {"H5FD_mpio_init", nullptr},
     };
@@ -164,7 +173,7 @@ Word invoke(void* function, const Word* a, int count) {
 template <typename... Arguments>
 Word call(const char* symbol, void* function, Arguments... values) {
     const Word arguments[] = {word_of(values)...};
-    const Call made{symbol, function, 1, arguments, sizeof...(values), invoke};
+    const adapters::Call made{symbol, function, 1, arguments, sizeof...(values), invoke};
     Word result = 0;
     return carry_out(made, result) ? result : invoke(function, arguments, sizeof...(values));
 }
@@ -230,6 +239,20 @@ TEST_F(Threads, AMarkLivesAsLongAsAnyThreadHasTheFileOpen) {
     EXPECT_FALSE(marked(shared));
     EXPECT_TRUE(world.objects.empty());
     EXPECT_GT(notes, 0);
+}
+
+TEST_F(Threads, AConnectorThatWorksLaterIsLeftAlone) {
+    const std::string path = folder() / "later.h5";
+    capabilities = works_later | 1;
+    const Id file = open(path);
+    EXPECT_GT(file, 0);
+    EXPECT_FALSE(marked(path));
+    capabilities = 1;
+    const Id again = open(path);
+    EXPECT_TRUE(marked(path));
+    close("H5Fclose", file);
+    close("H5Fclose", again);
+    EXPECT_FALSE(marked(path));
 }
 
 TEST_F(Threads, OneFileUnderTwoNamesHasOneMark) {

@@ -2,19 +2,22 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "adapters/hdf5/decomposition.hpp"
 
 namespace ioweir::hdf5 {
 namespace {
 
-// Places of H5Dwrite's and H5Dread's arguments.
-constexpr int dataset_at = 0, memory_space_at = 2, file_space_at = 3, list_at = 4;
-
 bool has_filters(const Library& library, Id dataset) {
     const List list = List::of_dataset(library, dataset);
     return list && library.H5Pget_nfilters(list.id()) > 0;
+}
+
+/// Is it so on any rank?
+bool on_any(const File& file, bool here) {
+    int any = here ? 1 : 0;
+    if (file.ranks > 1) PMPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, file.comm);
+    return any != 0;
 }
 
 /// Does a selection of a space lie in one piece where the elements of the space lie one after the other? Empty ones do.
@@ -58,35 +61,35 @@ bool is_whole_chunks(const Library& library, Id list, Id space) {
 }
 
 /// Needs no other rank, for its bytes go from memory to the file in pieces that are as large as they can be.
-bool goes_alone(const Library& library, const Call& call) {
-    const List list = List::of_dataset(library, argument<Id>(call, dataset_at));
+bool goes_alone(const Library& library, const Part& part) {
+    const List list = List::of_dataset(library, part.dataset);
     if (!list || library.H5Pget_nfilters(list.id()) > 0) return false;
-    const Id space = argument<Id>(call, file_space_at);
-    const Id memory = argument<Id>(call, memory_space_at);
-    if (!is_one_piece(library, memory == by_default ? space : memory)) return false;
+    if (!is_one_piece(library, part.memory == by_default ? part.space : part.memory)) return false;
     const int layout = library.H5Pget_layout(list.id());
-    if (layout == layout_chunked) return memory != by_default && is_whole_chunks(library, list.id(), space);
-    return layout == layout_contiguous && is_one_piece(library, space);
+    if (layout == layout_chunked) return part.memory != by_default && is_whole_chunks(library, list.id(), part.space);
+    return layout == layout_contiguous && is_one_piece(library, part.space);
 }
 
 /// The mode to take, given the program's.
-int wanted_mode(File& file, const Call& call, int programs) {
+int wanted_mode(File& file, const Move& move, int programs) {
     const Library& library = *file.library;
     const planner::Hdf5Transfer wished = file.wish().transfer;
-    const bool writes = std::string_view(call.symbol) == "H5Dwrite";
     if (wished == planner::Hdf5Transfer::collective) return collective;
     if (programs != collective) return programs;
+    const auto any = [&](auto is) { return std::any_of(move.parts.begin(), move.parts.end(), is); };
     if (wished == planner::Hdf5Transfer::independent) {
-        if (writes && has_filters(library, argument<Id>(call, dataset_at))) {
+        bool filters = move.writes && any([&](const Part& part) { return has_filters(library, part.dataset); });
+        // The one dataset of a collective call is the same on all ranks; several need not be.
+        if (move.writes && move.several) filters = on_any(file, filters);
+        if (filters) {
             file.refuse(
                 "transfer = \"independent\": HDF5 writes datasets with filters (compression) collectively only");
             return programs;
         }
         return independent;
     }
-    int alone = goes_alone(library, call) ? 1 : 0;
-    if (file.ranks > 1) PMPI_Allreduce(MPI_IN_PLACE, &alone, 1, MPI_INT, MPI_MIN, file.comm);
-    return alone != 0 ? independent : programs;
+    const bool together = on_any(file, any([&](const Part& part) { return !goes_alone(library, part); }));
+    return together ? programs : independent;
 }
 
 }  // namespace
@@ -98,31 +101,30 @@ int mode_of(const Library& library, Id list) {
     return mode;
 }
 
-Word transfer(File& file, const Call& call) {
+Word transfer(File& file, Move& move) {
     const Library& library = *file.library;
-    const Id programs = argument<Id>(call, list_at);
+    const Id programs = move.list;
     int before = independent;
     int mode = independent;
     FailedCall failed(library);
     {
         const Quiet quiet(library);
         before = mode_of(library, programs);
-        mode = wanted_mode(file, call, before);
+        mode = wanted_mode(file, move, before);
     }
-    if (mode == before) return call.invoke(call.real, call.arguments, call.count);
+    if (mode == before) return move.go_on();
     ++file.changed_transfers;
-    std::array<Word, 16> arguments{};
-    std::copy_n(call.arguments, call.count, arguments.begin());
     // The program's own list is changed for the time of the call: HDF5 says in it how the bytes were moved.
     const List own(library, by_default, programs == by_default ? library.dataset_transfer : nullptr);
     const Id list = own ? own.id() : programs;
     if (list == by_default || library.H5Pset_dxpl_mpio(list, mode) < 0) {
         file.refuse("transfer: HDF5 " + library.version() + " does not take it");
-        return call.invoke(call.real, call.arguments, call.count);
+        return move.go_on();
     }
-    arguments[list_at] = word_of(list);
-    const Word result = call.invoke(call.real, arguments.data(), call.count);
+    move.list = list;
+    const Word result = move.go_on();
     if (static_cast<std::int32_t>(result) < 0) failed.keep_errors();
+    move.list = programs;
     if (!own) library.H5Pset_dxpl_mpio(list, before);
     return result;
 }

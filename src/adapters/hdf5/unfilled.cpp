@@ -39,7 +39,7 @@ std::string why_not_later(const Library& library, const NewDataset& dataset) {
     if (library.H5Oget_info2 == nullptr || library.H5Oopen_by_addr == nullptr)
         return "HDF5 " + library.version() + " does not tell where a dataset lies";
     if (library.thread_safe) return "several threads may be in this HDF5";
-    if (library.H5Dwrite_async != nullptr) return "HDF5 " + library.version() + " has ways to write that are not seen";
+    if (!library.is_known()) return "HDF5 " + library.version() + " may have ways to write that are not seen";
     if (dataset.name.empty()) return "it has no name";
     if (!is_plain(library, dataset.type)) return "its elements lie elsewhere";
     return "";

@@ -144,6 +144,8 @@ void* find(const void*, const char* name) {
         {"H5Sget_simple_extent_npoints", reinterpret_cast<void*>(points)},
         {"H5Tget_size", reinterpret_cast<void*>(element)},
         {"H5Pget_layout", reinterpret_cast<void*>(contiguous)},
+        {"H5P_CLS_FILE_CREATE_ID_g", nullptr},  // variables, not functions
+        {"H5P_CLS_DATASET_XFER_ID_g", nullptr},
         {"H5P_CLS_FILE_ACCESS_ID_g", &access_class},
         {"H5P_CLS_DATASET_CREATE_ID_g", &dataset_class},
         {"H5Pget_vol_cap_flags", reinterpret_cast<void*>(tell_capabilities)},

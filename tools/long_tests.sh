@@ -2,7 +2,7 @@
 # The random comparisons of the engine with the MPI library in full: CASES (default 300) random views and memory types under both
 # MPIs, by the direct path at 1 to 16 ranks, through exchanges at 3 to 16 ranks on one or several nodes (as the test may have it),
 # written behind at 1 to 16, in groups at 1 to 16, and the calls of subgroups; a third as many cases at 7 ranks and a sixth at 16, which share
-# the processors; PLANS (default 100,000) random plans; netCDF-4's own parallel tests (fetched) with every option of HDF5 files on; and processes killed at each of their system calls, also those that write partitioned
+# the processors; PLANS (default 100,000) random plans; netCDF-4's own parallel tests (fetched) with every option of HDF5 files on; HDF5 1.14 (fetched) under plans; and processes killed at each of their system calls, also those that write partitioned
 # files. `make test` runs fewer. KINDS="mpich" leaves out the other library.
 # Closes with "N passed, N failed".
 set -uo pipefail
@@ -51,6 +51,12 @@ started=$SECONDS
 timeout -k 5 3000 .venv/bin/python tests/conformance/conformance.py --suite netcdf4 --strategy hdf5 >"$work/log" 2>&1
 code=$?
 echo "netCDF-4's own parallel tests with every option of HDF5 files on: exit code $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
+started=$SECONDS
+IOWEIR_TEST_HDF5=$(.venv/bin/python tests/conformance/hdf5_library.py) \
+    timeout -k 5 3000 .venv/bin/python -m pytest -q tests/trace/test_hdf5_forms.py tests/trace/test_hdf5_plan.py >"$work/log" 2>&1
+code=$?
+echo "HDF5 1.14 under plans, with its calls for several datasets and asynchronous ones: exit code $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 started=$SECONDS
 IOWEIR_TEST_KILLS=all timeout -k 5 3000 .venv/bin/python -m pytest -q tests/partition/test_faults.py >"$work/log" 2>&1

@@ -62,6 +62,24 @@ def test_a_file_may_have_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (tmp_path / "a").stat().st_size < 1 << 16 < (tmp_path / "b").stat().st_size
 
 
+REFERENCE: Final = """
+import sys
+import h5py
+with h5py.File(sys.argv[1], "w", alignment_threshold=1, alignment_interval=int(sys.argv[3])) as file:
+    file["a"], file["b"] = [1], [2]
+    file.attrs["to"] = file[sys.argv[2]].ref
+"""
+
+
+def test_of_a_reference_counts_what_it_leads_to_and_not_where_that_lies(tmp_path: Path) -> None:
+    found = []
+    for number, words in enumerate([("a", "1"), ("a", "4096"), ("b", "1")]):
+        path = tmp_path / str(number)
+        subprocess.run([conformance_objects.PYTHON, "-c", REFERENCE, str(path), *words], check=True)
+        found.append(conformance_objects.checksum(path))
+    assert [one == found[0] for one in found] == [True, True, False]
+
+
 DIMENSION: Final = """
 import sys
 import h5py

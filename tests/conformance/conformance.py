@@ -6,11 +6,11 @@
 Runs ROMIO's tests, MPICH's test/mpi/io, PnetCDF's, HDF5's and netCDF-4's parallel tests and mpi4py's test_io.py
 (fetched through apt and pip into build/conformance) under each MPI library and compares both endings. Only where
 --suite names them: hdf5-files, each of HDF5's tests alone with what it leaves behind, and hdf5-1.14, hdf5-1.14-files,
-the same of the next Debian release, on a library built for them. --strategy forces
-a strategy of the engine on every file (`all`: each in turn, compared with the same runs without ioweir); --plan a plan
-of one's own. Further options of `ioweir run` follow `--`. The last line counts: `N same, M differ`; the exit code is 1
-if any differs. --write makes the table of docs/results; --save adds the verdicts to a file, --load writes the table
-from such; with --resume too, what is in that file already is not run again.
+the same of the next Debian release, on a library built for them. --strategy forces a strategy of the engine on every
+file (`all`: each in turn, compared with the same runs without ioweir); --plan a plan of one's own. Further options of
+`ioweir run` follow `--`. The last line counts: `N same, M differ`; the exit code is 1 if any differs, or cannot be
+started. --write makes the table of docs/results; --save adds the verdicts to a file, --load writes the table from such;
+with --resume too, what is in that file already is not run again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from conformance_case import LIBRARIES, build_yields
-from conformance_page import DIFFER, NOT_RUN, Row, keep, kept, page, row_of
+from conformance_page import BROKEN, DIFFER, NOT_RUN, Row, keep, kept, page, row_of
 from conformance_plans import ONLY, OWN_PLANS, RULES, plan_text
 from conformance_run import Way, judge_all
 from conformance_suites import BY_DEFAULT, SUITES
@@ -65,9 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.write:
         chosen.write.write_text(page(rows), encoding="utf-8")
     run = [row for row in rows if row.result != NOT_RUN]
-    differ = sum(row.result == DIFFER for row in run)
-    print(f"{len(run) - differ} same, {differ} differ")
-    return 1 if differ or not run else 0
+    differ, broken = (sum(row.result == result for row in run) for result in (DIFFER, BROKEN))
+    if broken:
+        print(f"{broken} could not be started")
+    print(f"{len(run) - differ - broken} same, {differ} differ")
+    return 1 if differ or broken or not run else 0
 
 
 def _run(chosen: argparse.Namespace, scratch: Path) -> list[Row]:

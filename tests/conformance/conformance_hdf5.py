@@ -7,6 +7,7 @@ Not here: building that library (hdf5_library.py), running, comparing.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -133,7 +134,8 @@ def _cases(
     (built / "H5srcdir_str.h").write_text(f'#define config_srcdir "{top / "test"}"\n', encoding="utf-8")
     # As the libraries are built: the layout of their structures, into which t_cache looks, depends on it.
     flags = ["-DNDEBUG", *(f"-I{path}" for path in (built, headers, top / "src", top / "test", top / "testpar"))]
-    linked = [f"-L{libraries}", *([f"-Wl,-rpath,{libraries}"] if of_debian else []), "-lhdf5", "-lm"]
+    above = os.path.relpath(libraries, built)  # both may be moved together
+    linked = [f"-L{libraries}", *([f"-Wl,-rpath,$ORIGIN/{above}"] if of_debian else []), "-lhdf5", "-lm"]
     keep = built / "keep.c"
     keep.write_text(KEEP, encoding="utf-8")
     cases = []

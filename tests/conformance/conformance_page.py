@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from conformance_run import TIMED_OUT
+from conformance_run import NOT_STARTED, TIMED_OUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 NOT_RUN: Final = "not run"
 SAME: Final = "same"
 DIFFER: Final = "DIFFER"
+BROKEN: Final = "BROKEN"
+"""The program could not be started, without ioweir neither: a fault of how it was built, and nothing was compared."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ def row_of(verdict: Verdict) -> Row:
     case, moved = verdict.case, verdict.moved
     result = NOT_RUN if verdict.plain is None else SAME if verdict.same else DIFFER
     remark = verdict.remark
+    if verdict.plain is not None and verdict.plain.code == NOT_STARTED:
+        result, remark = BROKEN, f"{case.command[0]} cannot be started, without ioweir neither"
     if verdict.way and _ending(verdict) == TIMED_OUT:  # two runs that were cut off say nothing about each other
         result, remark = NOT_RUN, "cut off at the time limit, without ioweir too"
     return Row(

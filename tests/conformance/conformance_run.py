@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 ATTEMPTS: Final = 3
 POLITE_S: Final = 5.0
 TIMED_OUT: Final = "time limit"
+NOT_STARTED: Final = "127"
+"""The exit code of shells, launchers and the dynamic loader for a program that is not there or lacks a library."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import conformance_run
 import pytest
 from conformance_case import DATA, Case, Library
 from conformance_fetch import Mirror, mirrors
+from conformance_page import BROKEN, SAME, row_of
 from conformance_plans import LeftOut
 from conformance_run import TIMED_OUT, Way, judge, judge_all, normalised
 
@@ -52,6 +53,12 @@ def test_a_program_that_never_ends_the_same_way_is_compared_by_the_rest(tmp_path
     worse = judge(shell(f'{random}; test -z "$IOWEIR_DIR"'), tmp_path / "run", [])
     assert not worse.same
     assert worse.remark == "exit code 0 untraced, 1 traced"
+
+
+def test_a_program_that_cannot_be_started_is_not_the_same(tmp_path: Path) -> None:
+    missing = replace(shell(""), command=(str(tmp_path / "missing"),))
+    assert row_of(judge(missing, tmp_path / "run", [])).result == BROKEN
+    assert row_of(judge(shell("exit 126"), tmp_path / "run", [])).result == SAME
 
 
 def test_what_a_strategy_leaves_out_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,11 @@ def test_what_a_strategy_leaves_out_of_a_program(tmp_path: Path, monkeypatch: py
     assert (direct.plain.output, direct.remark) == ("", "")
     assert log.same
     assert log.case == direct.case == case
+    (alone,) = judge_all(replace(case, name="case sizes"), tmp_path / "run", [Way("log", ())])
+    assert (alone.plain, alone.remark) == (None, "checks a size")
+    (other,) = judge_all(replace(case, name="case others"), tmp_path / "run", [Way("log", ())])
+    assert other.plain is not None
+    assert (other.same, other.plain.output, other.remark) == (True, "", "")
     failing = replace(case, command=("sh", "-c", 'test -z "$IOWEIR_DIR"', "program"))
     (failed,) = judge_all(failing, tmp_path / "run", [Way("log", ())])
     assert not failed.same

@@ -83,7 +83,9 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
         __builtin_mul_overflow(position, handle.view.etype_bytes, &decision.first_byte)) {
         return alone("faulty arguments");
     }
-    if (decision.bytes % handle.view.etype_bytes != 0) return alone("a part of an etype");
+    // Erroneous by MPI, and OMPIO carries it out; PETSc does it. Pointers count in etypes, and could not move on by a part.
+    const bool may_be_a_part = handle.container && call.explicit_offset && !call.shared;
+    if (decision.bytes % handle.view.etype_bytes != 0 && !may_be_a_part) return alone("a part of an etype");
     if (decision.bytes > 0 && decision.first_byte > handle.view_bytes - decision.bytes)
         return alone(handle.view_bytes == 0 ? "an empty filetype" : "a filetype whose tiles do not ascend");
     const StorageScope scope(engine);
@@ -202,8 +204,11 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
 }
 
 /// The bytes do not lie where the library would look for them.
-int refuse_container(Handle& handle, const Call& call, const std::string& reason) {
-    handle.passed.count("refused, for the bytes of the file lie in several: " + reason);
+int refuse_container(Engine& engine, Handle& handle, const Call& call, const Decision& decision) {
+    const std::string text = "refused, for the bytes of the file lie in several: " + decision.reason;
+    handle.passed.count(text);
+    // Programs seldom print an error's string, and many wait for one another for ever after an error that not all of them have.
+    if (decision.by == By::library_alone || handle.rank == 0) say_refusal(engine, handle, text);
     if (call.status != MPI_STATUS_IGNORE) {
         PMPI_Status_set_elements_x(call.status, MPI_BYTE, 0);
         PMPI_Status_set_cancelled(call.status, 0);
@@ -239,7 +244,7 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     const int cannot_look = looks ? look_atomically(engine, handle) : 0;
     if (decision.by != By::library && together) outcome = move_together(engine, handle, call, decision);
     if (decision.by != By::engine && handle.container && !decision.refused)
-        return refuse_container(handle, call, decision.reason);
+        return refuse_container(engine, handle, call, decision);
     if (decision.by != By::engine) {
         handle.passed.count(decision.reason);
         if (handle.file && call.direction == Direction::write) ++handle.file->passed_writes;

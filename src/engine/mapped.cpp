@@ -247,6 +247,11 @@ void say_container_problem(Engine& engine, Handle& handle) {
     if (!problem.empty() && !handle.said_problem.exchange(true)) say(engine, handle.path, problem);
 }
 
+void say_refusal(Engine& engine, Handle& handle, const std::string& text) {
+    if (handle.said_refusal.exchange(true)) return;
+    say(engine, handle.path, "a call is " + text + "; write the file with mapping = \"shared\" instead");
+}
+
 int end_container(Engine& engine, Handle& handle) {
     if (!handle.container || !handle.writable || handle.deletes_on_close || !handle.clean) return MPI_SUCCESS;
     const StorageScope scope(engine);

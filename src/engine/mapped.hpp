@@ -43,6 +43,8 @@ void leave_container(Engine& engine, Handle& handle);
 
 /// A call has failed with EIO: if the container was the reason, says so, once.
 void say_container_problem(Engine& engine, Handle& handle);
+/// Tells the user, once for each handle, of a call that fails because the file is a container. `text`: that, and why.
+void say_refusal(Engine& engine, Handle& handle, const std::string& text);
 
 /// Collective, after the agreement of a close: rank 0 says that the generation is complete, unless a rank had an error. When it returns on
 /// any rank, every process may open the container. MPI's class of an error, on every rank.

@@ -127,6 +127,7 @@ struct Handle {
     container::Role role;                             ///< of this handle, in it
     container::Left left;                             ///< of its index, by this process, once it was left
     std::atomic<bool> said_problem{false};            ///< the user knows why it cannot be read
+    std::atomic<bool> said_refusal{false};            ///< the user knows of a call that cannot be made in it
     std::shared_ptr<SharedPointer> shared_pointer;    ///< those of a container; else the MPI library has its own
     std::shared_ptr<AtomicMode> atomic;               ///< the same
     std::int64_t begin = 0;                           ///< where its pointers stand at first (MPI_MODE_APPEND)

@@ -305,6 +305,17 @@ def test_formats_and_pages(tmp_path: Path, mpi: Mpi) -> None:
 
 
 @by_mpi
+@pytest.mark.parametrize("table", ['libver = "v110"', "page = 8192", 'libver = "v110", page = 8192'])
+def test_formats_that_the_program_does_not_allow_stay_out(tmp_path: Path, mpi: Mpi, table: str) -> None:
+    # MED bounds the formats so, and opens no file that has newer ones: `both` reads it under the bound, without ioweir.
+    _, planned = both(mpi, 3, tmp_path, table, "bound")
+    assert planned.description["strategy"] == 0
+    for key in ("libver", "page"):
+        said = f"hdf5: {key}: the program allows no formats newer than v18 (H5Pset_libver_bounds)"
+        assert planned.notes().count(said) == (1 if key in table else 0)
+
+
+@by_mpi
 @by_ranks
 def test_transfers_without_a_collective_call(tmp_path: Path, mpi: Mpi, ranks: int) -> None:
     without, planned = both(mpi, ranks, tmp_path, 'transfer = "independent"', "collective")

@@ -151,7 +151,7 @@ bool open(const Call& call, bool create, Word& result) {
             arguments[static_cast<std::size_t>(access_at)] = word_of(access);
         }
         if (creation) {
-            change_creation(*file, creation.id(), file->lessons->most_chunks(), applied);
+            change_creation(*file, creation.id(), access, file->lessons->most_chunks(), applied);
             arguments[2] = word_of(creation.id());
         }
     }

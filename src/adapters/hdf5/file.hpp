@@ -82,7 +82,8 @@ using Words = std::vector<std::string>;
 /// Change lists as the rule wishes (file_lists.cpp); the creation list is a copy, `undo` gives the access list its own
 /// values back if it is the program's. Collective. `existing`: the file is not being made.
 void change_access(File& file, Id access, bool existing, Size user_block, Words& applied, Undo* undo);
-void change_creation(File& file, Id creation, std::int64_t most_chunks, Words& applied);
+/// `access`: the list that the file will be made with.
+void change_creation(File& file, Id creation, Id access, std::int64_t most_chunks, Words& applied);
 /// Bytes of the program's own before a new file's first of HDF5's.
 Size user_block_of(const Library& library, Id creation);
 

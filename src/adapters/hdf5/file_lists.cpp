@@ -163,14 +163,33 @@ void make_collective(const Change& change) {
                 library.H5Pset_all_coll_metadata_ops, true);
 }
 
-/// H5F_libver_t: the same numbers from 1.10 on; a library knows those up to its own.
+/// H5F_libver_t from 1.10 on: the place here and 1; a library knows those up to its own.
+constexpr std::array<std::string_view, 4> formats{"v18", "v110", "v112", "v114"};
+
+/// Programs bound formats from above to have files that others can read, and many open them under the same bound (MED, with 1.8's):
+/// HDF5 then refuses files in newer formats, and to make one with pages.
+bool allows(File& file, const std::string& key, Id access, int format) {
+    const Library& library = *file.library;
+    const List untouched(library, by_default, library.file_access);
+    int low = 0;
+    int high = 0;
+    int newest = 0;
+    if (!untouched || library.H5Pget_libver_bounds(untouched.id(), &low, &newest) < 0 ||
+        library.H5Pget_libver_bounds(access, &low, &high) < 0 || high == newest || high >= format)
+        return true;
+    const auto place = static_cast<std::size_t>(std::max(high, 1) - 1);
+    file.refuse(key + ": the program allows no formats newer than " + std::string(formats[place]) +
+                " (H5Pset_libver_bounds)");
+    return false;
+}
+
 void bound_versions(const Change& change) {
-    static constexpr std::array<std::string_view, 4> names{"v18", "v110", "v112", "v114"};
     const std::string& wished = change.file.wish().libver;
-    const auto found = std::find(names.begin(), names.end(), wished);
-    if (found == names.end()) return;
+    const auto found = std::find(formats.begin(), formats.end(), wished);
+    if (found == formats.end()) return;
     using Pair = std::pair<int, int>;
-    const int low = static_cast<int>(found - names.begin()) + 1;
+    const int low = static_cast<int>(found - formats.begin()) + 1;
+    if (!allows(change.file, "libver", change.list, low)) return;
     Pair now{};
     change.library.H5Pget_libver_bounds(change.list, &now.first, &now.second);
     set(
@@ -239,7 +258,7 @@ Size user_block_of(const Library& library, Id creation) {
     return library.H5Pget_userblock(creation, &bytes) >= 0 ? bytes : 0;
 }
 
-void change_creation(File& file, Id creation, std::int64_t most_chunks, Words& applied) {
+void change_creation(File& file, Id creation, Id access, std::int64_t most_chunks, Words& applied) {
     const planner::Hdf5Wish& wish = file.wish();
     const Library& library = *file.library;
     std::int64_t k = wish.istore_k;
@@ -260,6 +279,8 @@ void change_creation(File& file, Id creation, std::int64_t most_chunks, Words& a
         file.refuse("page: HDF5 " + library.version() + " has no pages");
         return;
     }
+    constexpr int first_with_pages = 2;  // v110
+    if (!allows(file, "page", access, first_with_pages)) return;
     if (!fits(file, "page", wish.page, user_block_of(library, creation))) return;
     const int code = library.H5Pset_file_space_strategy(creation, strategy_page, false, 1);
     say(file, applied, "pages of " + exact_size_text(wish.page),

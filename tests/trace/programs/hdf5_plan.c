@@ -17,6 +17,7 @@
  *   leave          the last step's dataset is made and not written
  *   handler=N      a function of the program's is told of errors, set by H5Eset_autoN; no call fails, and it stays
  *   userblock=N    the file begins with N bytes of its own
+ *   bound          no formats newer than 1.8's are allowed, neither to make the file nor to open it
  *   read           only reads, read-only, what was written with the same words
  * Each rank writes ROWS x COLUMNS doubles that say who wrote what, and checks what it reads.
  */
@@ -214,6 +215,8 @@ int main(int argc, char** argv) {
     } else {
         const hid_t access = H5Pcreate(H5P_FILE_ACCESS), transfer = H5Pcreate(H5P_DATASET_XFER);
         H5Pset_fapl_mpio(access, MPI_COMM_WORLD, MPI_INFO_NULL);
+        if (has("bound"))
+            check(H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18) >= 0, "H5Pset_libver_bounds");
         H5Pset_dxpl_mpio(transfer, has("collective") ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT);
         for (int pass = 0; pass <= has("twice"); ++pass) run(path, access, transfer, own);
         H5FD_mpio_xfer_t mode;

@@ -81,7 +81,6 @@ _BY_LAYOUT: Final = {
 }
 _BY_FORMAT: Final = {
     "fiodc": "HDF5 cannot open the image of an open file in the newer format, without ioweir neither",
-    "invlibverassert": "checks that a file with pages is refused in formats of 1.8, and the plan has newer ones",
 }
 LEFT_OUT: Final[Mapping[str, Mapping[str, LeftOut]]] = {
     "hdf5": {"testphdf5": LeftOut("-x", _BY_LAYOUT)},

@@ -60,9 +60,13 @@ Result<Whole> load_subfiles(Whole whole) {
 Result<Whole> load(const std::string& path) {
     auto stub = read_stub(path);
     if (!stub) return stub.error();
-    if (!stub.value())
+    if (!stub.value()) {
+        struct stat about{};
+        const bool is_file = ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
         return Error{"not an ioweir container", path,
-                     "name the file that the program wrote, not the directory beside it"};
+                     is_file ? "it is an ordinary file, in one piece"
+                             : "name the file that the program wrote, not the directory beside it"};
+    }
     Whole whole;
     whole.stub = *stub.take();
     whole.directory = directory_of(path, whole.stub);

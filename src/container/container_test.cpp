@@ -391,6 +391,34 @@ TEST(Container, ALogThatIsWatchedIsOnlySoFarAheadOfItsTarget) {
     }
 }
 
+TEST(Container, OnlyRanksThatWriteMakeFoldersOfLogs) {
+    Place place(Shape{0, Shape::Kind::log});
+    EXPECT_TRUE(folders(place.directory).value().empty());
+    const auto generation = place.begin();
+    Left left;
+    for (const std::uint32_t rank : {3U, 67U, 5U}) {  // 67 modulo 64 is 3
+        auto writer = place.open({false, true, 0, rank, generation});
+        ASSERT_EQ(writer->write_at(-1, "data", 4, 4 * rank).error, 0);
+        ASSERT_EQ(writer->flush(false), 0);
+        Left own;
+        ASSERT_EQ(writer->leave({false, true, 0, rank, generation}, &own), 0);
+        left += own;
+    }
+    ASSERT_EQ(place.end(generation, left), 0);
+    auto made = folders(place.directory).value();
+    std::sort(made.begin(), made.end());
+    EXPECT_EQ(made, (std::vector{place.directory.path + "/logs.3", place.directory.path + "/logs.5"}));
+    EXPECT_EQ(read_indexes(place.directory).value().map.length(), 4 * 67 + 4);
+    // One that is lost afterwards is missed.
+    fs::remove_all(made.back());
+    const auto damaged = read_indexes(place.directory);
+    ASSERT_FALSE(damaged.ok());
+    EXPECT_NE(damaged.error().message().find("1 of 3 index files are not there (index.1.5)"), std::string::npos)
+        << damaged.error().message();
+    EXPECT_EQ(remove(place.directory), 0);
+    EXPECT_FALSE(fs::exists(place.directory.path));
+}
+
 TEST(Container, ATargetThatALogCannotLieOnIsNamed) {
     Place place(Shape{0, Shape::Kind::log});
     const auto generation = place.begin();
@@ -403,6 +431,7 @@ TEST(Container, ATargetThatALogCannotLieOnIsNamed) {
     EXPECT_FALSE(fs::is_symlink(place.directory.data(log_source(generation, 0))));
     // A link to something else is not ioweir's to remove.
     spill(place.folder + "/precious", "precious");
+    fs::create_directories(place.directory.folder(log_source(generation, 0)));
     fs::create_symlink(place.folder + "/precious", place.directory.data(log_source(generation, 0)));
     EXPECT_EQ(remove_log(place.directory, log_source(generation, 0)), 0);
     EXPECT_EQ(slurp(place.folder + "/precious"), "precious");

@@ -139,12 +139,10 @@ std::string folder_of(const std::string& path) { return path.substr(0, path.rfin
 int make_folders(const Directory& directory, const std::string& stub_path, const Stub& stub) {
     if (const int error = write_new(directory.path + "/about", to_text(stub) + "file " + stub_path + "\n"); error != 0)
         return error;
-    std::int64_t group = 0;
-    for (const std::string& folder : folders(directory)) {
-        if (::mkdir(folder.c_str(), 0777) != 0) return errno;
-        if (directory.is_log()) continue;
+    if (!directory.has_index() || directory.is_log()) return 0;
+    for (std::int64_t group = 0; group < directory.shape.count; ++group) {
+        if (::mkdir(directory.folder(group).c_str(), 0777) != 0) return errno;
         if (const int error = write_new(directory.data(group), data_header(directory, group)); error != 0) return error;
-        ++group;
     }
     return 0;
 }
@@ -242,12 +240,23 @@ std::optional<std::uint32_t> number_after(std::string_view name, std::string_vie
     return number;
 }
 
-std::vector<std::string> folders(const Directory& directory) {
+Result<std::vector<std::string>> folders(const Directory& directory) {
     std::vector<std::string> all;
     if (!directory.has_index()) return all;
-    const std::int64_t count = directory.is_log() ? log_folders : directory.shape.count;
-    for (std::int64_t source = 0; source < count; ++source) all.push_back(directory.folder(source));
+    if (!directory.is_log()) {
+        for (std::int64_t group = 0; group < directory.shape.count; ++group) all.push_back(directory.folder(group));
+        return all;
+    }
+    const Names there = names_in(directory.path);
+    if (there.error != 0) return missing(directory.path, there.error);
+    for (const std::string& name : there.names) {
+        if (number_after(name, logs_prefix)) all.push_back(directory.path + "/" + name);
+    }
     return all;
+}
+
+int make_folder_of_log(const Directory& directory, std::int64_t source) {
+    return ::mkdir(directory.folder(source).c_str(), 0777) == 0 || errno == EEXIST ? 0 : errno;
 }
 
 Error missing(const std::string& path, int error) {
@@ -295,7 +304,8 @@ int remove(const Directory& directory) {
     if (!directory.has_index()) {
         if (const int error = remove_subfiles(directory); error != 0) first = error;
     }
-    for (const std::string& folder : folders(directory)) {
+    const auto there = folders(directory);
+    for (const std::string& folder : there ? there.value() : std::vector<std::string>{}) {
         for (const std::string& name : names_in(folder).names) {
             const auto log = directory.is_log() ? writer_after(name, data_prefix) : std::nullopt;
             if (log) {
@@ -318,7 +328,9 @@ int remove(const Directory& directory) {
 
 Result<std::vector<IndexFile>> index_files(const Directory& directory) {
     std::vector<IndexFile> files;
-    for (const std::string& folder : folders(directory)) {
+    const auto all = folders(directory);
+    if (!all) return all.error();
+    for (const std::string& folder : all.value()) {
         const Names there = names_in(folder);
         if (there.error != 0) return missing(folder, there.error);
         for (const std::string& name : there.names) {
@@ -331,7 +343,9 @@ Result<std::vector<IndexFile>> index_files(const Directory& directory) {
 
 Result<Named> last_named(const Directory& directory) {
     Named last;
-    for (const std::string& folder : folders(directory)) {
+    const auto all = folders(directory);
+    if (!all) return all.error();
+    for (const std::string& folder : all.value()) {
         const Names there = names_in(folder);
         if (there.error != 0) return missing(folder, there.error);
         for (const std::string& name : there.names) {

@@ -6,7 +6,7 @@
 //   .ioweir-ID/atomic, pointer.O            the lock of atomic mode; the shared file pointer of one MPI_File_open (locked_file.hpp)
 //   .ioweir-ID/group.N/data                 grouped: whose they are, and the bytes of group N, in the logical file's order
 //   .ioweir-ID/group.N/index.G.R            who wrote what of it: rank R in generation G (index.hpp)
-//   .ioweir-ID/logs.F/data.G.R, index.G.R   log: the same of each writer, in folder F = R modulo 64
+//   .ioweir-ID/logs.F/data.G.R, index.G.R   log: the same of each writer, in folder F = R modulo 64, made by the first that needs it
 //
 // and of subfiles what subfiles.hpp says.
 // What does not live here: what the entries mean (index.hpp), moving bytes (container.hpp), begin and end of writing (generations.hpp).
@@ -61,7 +61,7 @@ struct Directory {
 
 [[nodiscard]] Directory directory_of(const std::string& stub_path, const Stub& stub);
 
-/// Makes the directory with its folders, all empty. Returns an errno value; what it has made is removed again after an error.
+/// Makes the directory, and the folders of groups, all empty. Returns an errno value; what it has made is removed again after an error.
 [[nodiscard]] int make(const Directory& directory, const std::string& stub_path, const Stub& stub);
 /// Removes the directory with all that a container has in it. An errno value.
 int remove(const Directory& directory);
@@ -78,8 +78,10 @@ struct Names {
 /// The number that a name ends with, if `prefix` and a number is all of it.
 [[nodiscard]] std::optional<std::uint32_t> number_after(std::string_view name, std::string_view prefix);
 
-/// Folders of data and indexes that should be there: none of subfiles.
-[[nodiscard]] std::vector<std::string> folders(const Directory& directory);
+/// Folders of data and indexes: of groups those that should be there, of logs those that are, none of subfiles.
+[[nodiscard]] Result<std::vector<std::string>> folders(const Directory& directory);
+/// So that a rank can make its log in it: many ranks, but no rank for all of them. An errno value; that it is there already is no error.
+[[nodiscard]] int make_folder_of_log(const Directory& directory, std::int64_t source);
 
 /// An index file by its place.
 struct IndexFile {
@@ -105,7 +107,7 @@ struct Indexes {
         open;  ///< generations that were never ended: what they wrote after their last sync is not there
     std::vector<std::string> torn;  ///< files of those in which the last batch is torn: what came before it is in `map`
 };
-/// All indexes. Damage to what was complete is an Error that names the file; the directory or a folder missing, too.
+/// All indexes. Damage to what was complete is an Error that names the file; the directory or a group's folder missing, too.
 [[nodiscard]] Result<Indexes> read_indexes(const Directory& directory);
 
 /// Of the logical file: with groups as far as the longest of their files goes. An Error names the one that is missing.

@@ -153,6 +153,10 @@ std::optional<Error> IndexedContainer::open_own(const Role& role) {
                      on_target_ ? "targets in the plan are directories that are there and may be written"
                                 : "the directory belongs beside the file of which it holds the bytes"};
     };
+    if (directory_.is_log() && !on_target_) {
+        if (const int error = make_folder_of_log(directory_, own_source_); error != 0)
+            return cannot(std::strerror(error));
+    }
     bool readable = true;
     storage::Opened opened = on_target_ ? make_placed_log(below_, directory_, role.place, own_source_)
                                         : below_.open(path.c_str(), O_RDWR | flags);

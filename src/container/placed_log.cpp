@@ -36,6 +36,7 @@ storage::Opened make_placed_log(storage::Backend& below, const Directory& direct
     std::array<char, PATH_MAX> whole{};
     if (::realpath(place.c_str(), whole.data()) == nullptr) return {-1, errno};
     const std::string file = placed_log(directory, whole.data(), source);
+    if (const int error = make_folder_of_log(directory, source); error != 0) return {-1, error};
     // First: whoever removes the container finds the log by it, however early the job dies.
     if (::symlink(file.c_str(), directory.data(source).c_str()) != 0) return {-1, errno};
     const storage::Opened opened = below.open(file.c_str(), O_RDWR | O_CREAT | O_EXCL);
@@ -45,7 +46,8 @@ storage::Opened make_placed_log(storage::Backend& below, const Directory& direct
 
 std::vector<std::string> places_of_logs(const Directory& directory) {
     std::set<std::string> places;
-    for (const std::string& folder : folders(directory)) {
+    const auto all = folders(directory);
+    for (const std::string& folder : all ? all.value() : std::vector<std::string>{}) {
         for (const std::string& name : names_in(folder).names) {
             const std::string file = name.starts_with("data.") ? link_at(folder + "/" + name) : std::string();
             if (!file.empty()) places.insert(file.substr(0, file.rfind('/')));

@@ -16,7 +16,8 @@
 // reads a file that was written by N ranks (and left by --keep), by whatever number of ranks there is now. --spread, as often as there are storage targets, deals the files of fpp and
 // uniform round to these directories. --dummy 0.75 takes and touches that
 // share of the memory that is available, --pause waits between repetitions (both as Howison et al. 2010, section VI). --hdf5 says how
-// mode hdf5 makes its file (hdf5_settings.hpp); its times have creating and closing in them. A wrong byte is an exit code of 1.
+// mode hdf5 makes its file (hdf5_settings.hpp); its times have creating and closing in them. A wrong byte is an exit code of 1. --check-ranks N, without a launcher,
+// looks for mistakes in the command line, as of N ranks, and does nothing else.
 // What does not live here: the options (options.hpp), statistics and comparison (bench/).
 #include <fcntl.h>
 #include <mpi.h>
@@ -29,6 +30,7 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -200,10 +202,23 @@ int run(int argc, char** argv) {
     return good ? 0 : 1;
 }
 
+/// --check-ranks N: what would be wrong, with N ranks. There is no MPI_Init then.
+bool only_checks(int argc, char** argv) {
+    bool asked = false;
+    for (int i = 1; i < argc; ++i) asked = asked || std::string_view(argv[i]) == "--check-ranks";
+    if (!asked) return false;
+    const Options options = parse(argc, argv);
+    const auto kernel = make_kernel(options.kernel, options.check_ranks, options.settings);
+    if (!kernel) refuse(kernel.error());
+    check_arrays(options, *kernel.value());
+    return true;
+}
+
 }  // namespace
 }  // namespace ioweir::kernels
 
 int main(int argc, char** argv) {
+    if (ioweir::kernels::only_checks(argc, argv)) return 0;
     MPI_Init(&argc, &argv);
     const int code = ioweir::kernels::run(argc, argv);
     MPI_Finalize();

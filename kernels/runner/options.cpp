@@ -14,9 +14,11 @@ namespace ioweir::kernels {
 
 void refuse(const Error& error) {
     int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int running = 0;
+    MPI_Initialized(&running);
+    if (running != 0) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) std::fprintf(stderr, "kernel_runner: %s\n", error.message().c_str());
-    MPI_Finalize();
+    if (running != 0) MPI_Finalize();
     std::exit(2);
 }
 
@@ -100,6 +102,8 @@ bool take(Options& options, std::string& modes, const std::string& word, const s
         options.salt = static_cast<std::uint64_t>(parse_number(word, value, 0));
     } else if (word == "--written-by") {
         options.written_by = static_cast<int>(std::min<std::int64_t>(parse_number(word, value, 1), INT_MAX));
+    } else if (word == "--check-ranks") {
+        options.check_ranks = static_cast<int>(std::min<std::int64_t>(parse_number(word, value, 1), INT_MAX));
     } else if (word == "--dummy") {
         options.dummy = parse_amount(word, value, 1);
     } else if (word == "--pause") {
@@ -136,9 +140,10 @@ Options parse(int argc, char** argv) {
         if (i + 1 == argc) refuse({"an option without a value", word, ""});
         const std::string value = argv[++i];
         if (take(options, modes, word, value)) continue;
-        constexpr std::string_view known[] = {"--directory",  "--file",  "--mode",    "--repeats", "--verify", "--keep",
-                                              "--sync",       "--cold",  "--warm-up", "--salt",    "--hint",   "--hdf5",
-                                              "--written-by", "--dummy", "--pause",   "--spread"};
+        constexpr std::string_view known[] = {"--directory", "--file",       "--mode",       "--repeats", "--verify",
+                                              "--keep",      "--sync",       "--cold",       "--warm-up", "--salt",
+                                              "--hint",      "--hdf5",       "--written-by", "--dummy",   "--pause",
+                                              "--spread",    "--check-ranks"};
         refuse({"unknown option", "'" + word + "'", name_remedy(word, known)});
     }
     if (options.kernel.empty()) refuse({"no kernel is named", "", "write KERNEL [NAME=VALUE...] --directory DIR"});

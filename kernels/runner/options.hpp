@@ -37,9 +37,10 @@ struct Options {
     double dummy = 0;    ///< share of the available memory
     double pause_s = 0;  ///< between repetitions
     Hdf5Settings hdf5;
+    int check_ranks = 0;  ///< only look at the command line, as of so many ranks: for a caller before it starts them
 };
 
-/// Ends the program with code 2; one rank says the mistake, which is the user's.
+/// Ends the program with code 2; one rank says the mistake, which is the user's. Without MPI_Init too.
 [[noreturn]] void refuse(const Error& error);
 
 /// On every rank; what is wrong is refused.

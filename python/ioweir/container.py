@@ -34,7 +34,11 @@ def check(path: Path) -> dict[str, Any]:
     try:
         return describe(path)
     except IoweirError as error:
-        return {"path": str(path), "problems": [str(error)]}
+        try:
+            empty = path.stat().st_size == 0
+        except OSError as problem:
+            return {"path": str(path), "problems": [f"it cannot be looked at: {problem.strerror}"]}
+        return {"path": str(path), "problems": ["it is empty" if empty else str(error)]}
 
 
 def merge(path: Path, output: Path | None) -> str:

@@ -79,12 +79,8 @@ class Examination(TypedDict):
 
 def mpi_of(sonames: Iterable[str]) -> tuple[str, str] | None:
     """Which MPI a set of sonames means, and by which of them. Example: libmpi.so.40 -> Open MPI."""
-    for soname in sonames:
-        if re.match(r"libmpi\.so\.([24]0|40)$|libmpi_mpifh\.so\.[24]0|libopen-rte", soname):
-            return OPEN_MPI, soname
-        if re.match(r"lib(mpich|mpi)\.so\.12$|libmpich\w*\.so|libmpi_(cray|intel|gnu|amd|nvidia)\w*\.so", soname):
-            return MPICH, soname
-    return None
+    found = linking.kind_of_libraries(sonames)
+    return ({linking.OPEN_MPI: OPEN_MPI, linking.MPICH: MPICH}[found[0]], found[1]) if found else None
 
 
 def examine(words: Sequence[str]) -> Examination:

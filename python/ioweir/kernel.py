@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import linking, locate
+from ioweir import elf, forwarding, linking, locate
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_NOT_FOUND, EXIT_NOT_STARTED, EXIT_USAGE, IoweirError
 
@@ -28,6 +28,12 @@ LAUNCHERS: Final = {
 }
 # More ranks than processors are normal on the machine of one person.
 _ENVIRONMENT: Final = {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
+# A mistyped number must not bring the machine down.
+_RANKS_A_PROCESSOR: Final = 64
+_LEAST_LIMIT: Final = 256
+_BATCH_JOBS: Final = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
+# As in kernels/runner/netcdf.cpp.
+_PNETCDF: Final = ("libpnetcdf.so", "libpnetcdf.so.4", "libpnetcdf.so.0d")
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,8 @@ def command(name: str, settings: Sequence[str], options: Options) -> list[str]:
     launcher = next((word for word in LAUNCHERS[kind] if shutil.which(word)), None)
     if launcher is None:
         raise IoweirError(f"none of {', '.join(LAUNCHERS[kind])} is in PATH: install the MPI library", EXIT_NOT_FOUND)
+    _refuse_too_many(options.ranks)
+    _require_library_of(kind, options.api)
     return [
         launcher, "-n", str(options.ranks), str(runner(kind)), name, *settings,
         "--directory", str(options.directory.resolve()), "--mode", options.api, "--repeats", str(options.repeats),
@@ -106,19 +114,18 @@ def run(name: str, settings: Sequence[str], options: Options, as_json: bool) -> 
     """Runs a kernel and prints a line for each repetition and way; returns the exit code."""
     _require_known(name, settings, options.ranks)
     words = command(name, settings, options)
-    with subprocess.Popen(
-        words, env={**_ENVIRONMENT, **os.environ}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        rows = []
-        for line in process.stdout:
+    _require_sense(words[3:], options.ranks)
+    rows = []
+    with forwarding.started(words, {**_ENVIRONMENT, **os.environ}) as child:
+        assert child.process.stdout is not None
+        for line in child.process.stdout:
             if as_json or not line.startswith("{"):
                 print(line, end="", flush=True)
             else:
                 rows.append(json.loads(line))
                 print(_line(rows[-1]), flush=True)
     print("".join(f"{line}\n" for line in summary(rows)), end="", flush=True)
-    return process.returncode
+    return child.exit_code()
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -132,7 +139,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
         for name in ("write", "read"):
             speeds = [row[f"{name}_mib_per_s"] for row in of_way if row[f"{name}_mib_per_s"] is not None]
             if speeds:
-                parts.append(f"{name} {max(speeds):.0f} MiB/s at most, {statistics.median(speeds):.0f} in the middle")
+                most, middle = _amount(max(speeds)), _amount(statistics.median(speeds))
+                parts.append(f"{name} {most} MiB/s at most, {middle} in the middle")
         lines.append(f"{way[0]} to {way[1]}, {len(of_way)} times: {'; '.join(parts)}")
     return lines
 
@@ -145,11 +153,55 @@ def _require_known(name: str, settings: Sequence[str], ranks: int) -> None:
         raise IoweirError(str(error), EXIT_USAGE) from error
 
 
+def _require_sense(words: Sequence[str], ranks: int) -> None:
+    """The rest is the runner's to know; asked before there are ranks, its answer does not drown in the launcher's."""
+    done = subprocess.run(
+        [*words, "--check-ranks", str(ranks)],
+        env={**os.environ, "IOWEIR_DISABLE": "1"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode == EXIT_USAGE:
+        raise IoweirError(done.stderr.strip().removeprefix("kernel_runner: "), EXIT_USAGE)
+
+
+def _refuse_too_many(ranks: int) -> None:
+    most = max(_LEAST_LIMIT, _RANKS_A_PROCESSOR * (os.cpu_count() or 1))
+    if ranks > most and not any(os.environ.get(name) for name in _BATCH_JOBS):
+        raise IoweirError(
+            f"--ranks {ranks}: more than {most}, which is what this machine's processors are allowed outside of a "
+            f"batch job ({', '.join(_BATCH_JOBS)}); write fewer",
+            EXIT_USAGE,
+        )
+
+
+def _require_library_of(kind: str, api: str) -> None:
+    """Debian's PnetCDF is Open MPI's, whose C++ library calls MPI while it is loaded: no time to look at it then."""
+    if "netcdf" not in (word.partition(":")[0] for word in api.split(",")):
+        return
+    program = elf.read(str(runner(kind)))
+    found = next(filter(None, (elf.find_library(name, program, program, os.environ) for name in _PNETCDF)), None)
+    theirs = linking.kind_of_libraries(elf.closure(found, os.environ).libraries) if found else None
+    if theirs is not None and theirs[0] != kind:
+        raise IoweirError(
+            f"--api netcdf: {found} needs {theirs[1]}, and is for another MPI library than {kind}; take --mpi "
+            f"{theirs[0]}, or name the folder of a PnetCDF for {kind} in LD_LIBRARY_PATH",
+            EXIT_USAGE,
+        )
+
+
+def _amount(mib: float | None) -> str:
+    """Three digits where there are fewer. Example: 0.00183 for 480 values of 4 bytes."""
+    if mib is None:
+        return "-"
+    return f"{mib:.0f}" if mib >= 10 else f"{mib:.3g}"
+
+
 def _line(row: dict[str, Any]) -> str:
     verdict = "" if row["read_correct"] and row["file_correct"] is not False else "  WRONG CONTENT"
     verified = ", file verified" if row["file_correct"] else ""
+    mib = f"{row['mib']:.1f}" if row["mib"] >= 1 else _amount(row["mib"])
     return (
-        f"{row['kernel']} {row['mode']}: {row['ranks']} ranks, {row['calls']} calls, {row['mib']:.1f} MiB in pieces of "
-        f"{row['mean_piece_bytes']} B: write {row['write_mib_per_s']:.0f} MiB/s, read {row['read_mib_per_s']:.0f} MiB/s"
+        f"{row['kernel']} {row['mode']}: {row['ranks']} ranks, {row['calls']} calls, {mib} MiB in pieces of "
+        f"{row['mean_piece_bytes']} B: write {_amount(row['write_mib_per_s'])} MiB/s, "
+        f"read {_amount(row['read_mib_per_s'])} MiB/s"
         f"{verified}{verdict}"
     )

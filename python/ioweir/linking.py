@@ -16,7 +16,7 @@ from ioweir import locate
 from ioweir.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_NOT_STARTED, EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 OPEN_MPI: Final = "openmpi"
@@ -122,6 +122,16 @@ def kind_of_compiler(compiler: str) -> str:
     if re.search(r"MPICH|MVAPICH|Intel\(R\) MPI", _said(compiler, "-v")):
         return MPICH
     raise IoweirError(f"{compiler}: is neither Open MPI's nor MPICH's; say which it is like with --mpi", EXIT_USAGE)
+
+
+def kind_of_libraries(sonames: Iterable[str]) -> tuple[str, str] | None:
+    """Which MPI a set of sonames means, and by which of them. Example: libmpi.so.40 -> openmpi."""
+    for soname in sonames:
+        if re.match(r"libmpi\.so\.([24]0|40)$|libmpi_mpifh\.so\.[24]0|libopen-rte", soname):
+            return OPEN_MPI, soname
+        if re.match(r"lib(mpich|mpi)\.so\.12$|libmpich\w*\.so|libmpi_(cray|intel|gnu|amd|nvidia)\w*\.so", soname):
+            return MPICH, soname
+    return None
 
 
 def _said(*words: str) -> str:

@@ -3,6 +3,7 @@
 // What does not live here: what a file may contain (planner/plan_file.cpp, storage/manifest.cpp).
 #pragma once
 
+#include <cstdio>
 #include <exception>
 #include <span>
 #include <string>
@@ -45,11 +46,28 @@ protected:
         }
     }
 
+    /// "key = value (plan.toml:3)"; of a list or table only what it is.
+    [[nodiscard]] std::string what_is(std::string_view key, const toml::node& node) const {
+        return std::string(key) + " = " + value_text(node) + at(node.source());
+    }
+
     /// Empty, and a mistake, when it is none.
     std::string text_of(std::string_view key, const toml::node& node) {
         if (const auto* text = node.as_string()) return text->get();
-        fail("not a text", std::string(key) + at(node.source()), "put the value in double quotes");
+        fail("not a text", what_is(key, node), "put the value in double quotes");
         return {};
+    }
+
+    [[nodiscard]] static std::string value_text(const toml::node& node) {
+        if (const auto* text = node.as_string()) return "'" + text->get() + "'";
+        if (const auto* number = node.as_integer()) return std::to_string(number->get());
+        if (const auto* yes = node.as_boolean()) return yes->get() ? "true" : "false";
+        if (const auto* number = node.as_floating_point()) {
+            char text[32];
+            std::snprintf(text, sizeof text, "%.15g", number->get());
+            return text;
+        }
+        return node.is_array() ? "a list" : node.is_table() ? "a table" : "a date or time";
     }
 
 private:

@@ -1,6 +1,7 @@
 // Reading plan files, and which rule is for a path (see plan_file.hpp). Writing them: plan_file_text.cpp.
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
@@ -33,6 +34,8 @@ public:
 
     Result<PlanFile> read(const toml::table& document) {
         PlanFile plan{name(), {}};
+        if (const toml::node* hdf5 = document.get("hdf5"); hdf5 != nullptr)
+            fail("a table hdf5 outside of a rule", "hdf5" + at(hdf5->source()), "write [file.hdf5] below a [[file]]");
         check_keys(document, top_level_keys, "a plan file has [[file]] tables only");
         if (const toml::node* files = document.get("file"); files != nullptr && ok()) {
             read_rules(*files, plan);
@@ -74,6 +77,10 @@ private:
     }
 
     void read_rule(const toml::table& table, FileRule& rule) {
+        for (auto&& [key, node] : table)
+            if (is_hdf5_key(key.str()) && std::find(rule_keys.begin(), rule_keys.end(), key.str()) == rule_keys.end())
+                fail("a key of the table hdf5 outside of it", quoted(key.str()) + at(key.source()),
+                     "write [file.hdf5] above it");
         check_keys(table, rule_keys, "");
         if (const toml::node* match = table.get("match")) {
             rule.match = text_of("match", *match);

@@ -91,4 +91,7 @@ struct PlanFile {
 /// The plan file that parses to the same rules (comments are not kept).
 [[nodiscard]] std::string to_toml(const PlanFile& plan);
 
+/// A text in double quotes as TOML wants it.
+[[nodiscard]] std::string toml_string(std::string_view text);
+
 }  // namespace ioweir::planner

@@ -1,7 +1,9 @@
 #include "planner/plan_file_hdf5.hpp"
 
+#include <algorithm>
 #include <array>
 
+#include "planner/plan_file.hpp"
 #include "planner/plan_values.hpp"
 
 namespace ioweir::planner {
@@ -19,6 +21,8 @@ constexpr std::int64_t least_cache_bytes = 64 << 10;
 constexpr std::int64_t most_cache_bytes = 128 << 20;
 constexpr std::int64_t least_page_bytes = 512;
 constexpr std::int64_t most_page_bytes = 1 << 30;
+// No file system's stripes, and no file's metadata, are larger; with such blocks HDF5 could not allot anything.
+constexpr std::int64_t most_block_bytes = std::int64_t{1} << 40;
 constexpr std::int64_t most_istore_k = (1 << 15) - 1;
 constexpr std::size_t most_dimensions = 32;
 constexpr std::int64_t most_elements = (std::int64_t{1} << 32) - 1;
@@ -30,7 +34,7 @@ public:
     Result<Hdf5Wish> read(const toml::node& node) {
         const toml::table* table = node.as_table();
         if (table == nullptr) {
-            fail("not a table", "hdf5" + at(node.source()), "write hdf5 = { alignment = \"1 MiB\" }");
+            fail("not a table", what_is("hdf5", node), "write hdf5 = { alignment = \"1 MiB\" }");
             return error();
         }
         Hdf5Wish wish;
@@ -46,26 +50,34 @@ public:
 private:
     void read_sizes(const toml::table& table, Hdf5Wish& wish) {
         wish.alignment_by_layout = is_word(table, "alignment", "auto");
-        if (!wish.alignment_by_layout) read_size(table, "alignment", wish.alignment);
-        read_size(table, "threshold", wish.threshold);
+        if (!wish.alignment_by_layout) read_block(table, "alignment", wish.alignment, "auto");
+        read_block(table, "threshold", wish.threshold);
         wish.hold_all_metadata = is_word(table, "hold_metadata", "all");
         if (!wish.hold_all_metadata) {
-            read_size(table, "hold_metadata", wish.hold_metadata);
+            read_size(table, "hold_metadata", wish.hold_metadata, "all");
             check_range(table, "hold_metadata", wish.hold_metadata, least_cache_bytes, most_cache_bytes,
                         "HDF5's metadata cache takes 64 KiB to 128 MiB: write \"all\" for no bound");
         }
-        read_size(table, "metadata_block", wish.metadata_block);
-        read_size(table, "small_data_block", wish.small_data_block);
-        read_size(table, "sieve_buffer", wish.sieve_buffer);
+        read_block(table, "metadata_block", wish.metadata_block);
+        read_block(table, "small_data_block", wish.small_data_block);
+        read_block(table, "sieve_buffer", wish.sieve_buffer);
         read_size(table, "page", wish.page);
         check_range(table, "page", wish.page, least_page_bytes, most_page_bytes, "HDF5's pages have 512 B to 1 GiB");
-        read_size(table, "page_buffer", wish.page_buffer);
+        read_block(table, "page_buffer", wish.page_buffer);
         wish.istore_k_by_chunks = is_word(table, "istore_k", "auto");
-        if (!wish.istore_k_by_chunks) {
-            read_number(table, "istore_k", "not half a number of chunks", 1, wish.istore_k);
-            check_range(table, "istore_k", wish.istore_k, 1, most_istore_k,
-                        "a node of HDF5's index has at most 65534 chunks: write 32767 at most");
+        if (const toml::node* node = table.get("istore_k"); node != nullptr && !wish.istore_k_by_chunks) {
+            const auto* number = node->as_integer();
+            wish.istore_k = number != nullptr ? number->get() : 0;
+            if (wish.istore_k < 1 || wish.istore_k > most_istore_k)
+                fail("not half a number of chunks", what_is("istore_k", *node),
+                     "write a whole number from 1 to 32767 (a node of HDF5's index has at most 65534 chunks), or "
+                     "\"auto\"");
         }
+    }
+
+    void read_block(const toml::table& table, std::string_view key, std::int64_t& bytes, std::string_view word = "") {
+        read_size(table, key, bytes, word);
+        check_range(table, key, bytes, 1, most_block_bytes, "write 1 TiB at most");
     }
 
     void read_words(const toml::table& table, Hdf5Wish& wish) {
@@ -86,11 +98,12 @@ private:
             wish.learn_chunks = word->get() == "learn";
             if (!wish.learn_chunks) say_chunks(node);
         } else if (node.is_array()) {
-            wish.chunks.push_back({"*", read_shape(node)});
+            wish.chunks.push_back({"*", read_shape("chunks", node)});
         } else if (const auto* table = node.as_table()) {
-            if (table->empty()) say_chunks(node);
+            if (table->empty()) return say_chunks(node);
             for (auto&& [pattern, shape] : *table) {
-                wish.chunks.push_back({std::string(pattern.str()), read_shape(shape)});
+                const std::string name(pattern.str());
+                wish.chunks.push_back({name, read_shape("chunks of " + quoted(name), shape)});
                 if (!ok()) return;
             }
         } else {
@@ -99,11 +112,11 @@ private:
     }
 
     void say_chunks(const toml::node& node) {
-        fail("no shape of chunks", "chunks" + at(node.source()),
+        fail("no shape of chunks", what_is("chunks", node),
              "write \"learn\", a list such as [64, 64, 64], or a table { \"NAME\" = [64, 64, 64] }");
     }
 
-    std::vector<std::int64_t> read_shape(const toml::node& node) {
+    std::vector<std::int64_t> read_shape(const std::string& key, const toml::node& node) {
         std::vector<std::int64_t> shape;
         const toml::array* all = node.as_array();
         std::int64_t elements = 1;
@@ -116,23 +129,32 @@ private:
             shape.push_back(number->get());
         }
         if (!good && ok())
-            fail("not the shape of a chunk", "chunks" + at(node.source()),
+            fail("not the shape of a chunk", key + " = " + list_text(node) + at(node.source()),
                  "write 1 to 32 whole numbers from 1, with fewer than 4294967296 elements together");
         return shape;
+    }
+
+    /// "[4, 'x']"
+    static std::string list_text(const toml::node& node) {
+        const toml::array* all = node.as_array();
+        if (all == nullptr) return value_text(node);
+        std::string text;
+        for (const toml::node& one : *all) text += (text.empty() ? "" : ", ") + value_text(one);
+        return "[" + text + "]";
     }
 
     /// Keys that mean nothing alone.
     void check_together(const toml::table& table, const Hdf5Wish& wish) {
         const auto needs = [&](const char* key, bool given, bool there, const char* what, const char* remedy) {
             if (given && !there && ok())
-                fail(std::string(key) + " without " + what, key + at(table.get(key)->source()), remedy);
+                fail(std::string(key) + " without " + what, what_is(key, *table.get(key)), remedy);
         };
         needs("threshold", wish.threshold > 0, wish.alignment > 0 || wish.alignment_by_layout, "alignment",
               "write alignment = \"1 MiB\" or \"auto\" beside it, or leave it out");
         needs("page_buffer", wish.page_buffer > 0, wish.page > 0, "page",
               "write page = \"64 KiB\" beside it, or leave it out");
         if (wish.page_buffer > 0 && wish.page_buffer < wish.page && ok())
-            fail("a page buffer smaller than a page", "page_buffer" + at(table.get("page_buffer")->source()),
+            fail("a page buffer smaller than a page", what_is("page_buffer", *table.get("page_buffer")),
                  "make it a multiple of page");
     }
 
@@ -155,14 +177,13 @@ private:
                        const std::array<std::string_view, count>& words) {
         const toml::node* node = table.get(key);
         if (node == nullptr || !ok()) return 0;
-        const std::string text = text_of(key, *node);
-        if (!ok()) return 0;
-        for (std::size_t i = 0; i < count; ++i)
-            if (text == words[i]) return i + 1;
+        const auto* text = node->as_string();
+        for (std::size_t i = 0; text != nullptr && i < count; ++i)
+            if (text->get() == words[i]) return i + 1;
         std::string remedy = "write ";
         for (std::size_t i = 0; i < count; ++i)
             remedy += (i == 0 ? "\"" : i + 1 == count ? " or \"" : ", \"") + std::string(words[i]) + "\"";
-        fail("unknown " + std::string(key), quoted(text) + at(node->source()), remedy);
+        fail("unknown " + std::string(key), value_text(*node) + at(node->source()), remedy);
         return 0;
     }
 };
@@ -174,6 +195,8 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 }  // namespace
+
+bool is_hdf5_key(std::string_view key) { return std::find(hdf5_keys.begin(), hdf5_keys.end(), key) != hdf5_keys.end(); }
 
 Result<Hdf5Wish> read_hdf5_wish(const toml::node& node, std::string_view name) { return Reader(name).read(node); }
 

@@ -14,10 +14,9 @@ namespace ioweir::planner {
 /// `name`: of the plan file, for messages.
 [[nodiscard]] Result<Hdf5Wish> read_hdf5_wish(const toml::node& node, std::string_view name);
 
+[[nodiscard]] bool is_hdf5_key(std::string_view key);
+
 /// "hdf5 = { ... }" and a line's end; empty for a wish of nothing.
 [[nodiscard]] std::string hdf5_text(const Hdf5Wish& wish);
-
-/// A text in double quotes as TOML wants it (plan_file_text.cpp).
-[[nodiscard]] std::string toml_string(std::string_view text);
 
 }  // namespace ioweir::planner

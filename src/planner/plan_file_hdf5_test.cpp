@@ -79,38 +79,62 @@ TEST(PlanFileHdf5, MayBeATableOfItsOwnBelowTheRule) {
 
 TEST(PlanFileHdf5, MistakesAreNamed) {
     const std::pair<const char*, const char*> refused[] = {
-        {"hdf5 = 8", "not a table: hdf5 (plan.toml:3); write hdf5 = { alignment = \"1 MiB\" }"},
+        {"hdf5 = 8", "not a table: hdf5 = 8 (plan.toml:3); write hdf5 = { alignment = \"1 MiB\" }"},
         {"hdf5 = { alignement = 8 }",
          "unknown key: 'alignement' (plan.toml:3); did you mean 'alignment'? known: alignment, threshold, "
          "hold_metadata, metadata_block, small_data_block, sieve_buffer, collective_metadata, fill, chunks, istore_k, "
          "libver, page, page_buffer, transfer, memory_shape"},
         {"hdf5 = { threshold = 8 }",
-         "threshold without alignment: threshold (plan.toml:3); write alignment = \"1 MiB\" or \"auto\" beside it, or "
+         "threshold without alignment: threshold = 8 (plan.toml:3); write alignment = \"1 MiB\" or \"auto\" beside it, "
+         "or "
          "leave it out"},
         {"hdf5 = { hold_metadata = \"1 GiB\" }",
          "a value that HDF5 cannot have: hold_metadata = 1073741824 (plan.toml:3); HDF5's metadata cache takes 64 KiB "
          "to 128 MiB: write \"all\" for no bound"},
         {"hdf5 = { fill = \"always\" }", "unknown fill: 'always' (plan.toml:3); write \"never\""},
         {"hdf5 = { collective_metadata = true }",
-         "not a text: collective_metadata (plan.toml:3); put the value in double quotes"},
+         "unknown collective_metadata: true (plan.toml:3); write \"writes\" or \"all\""},
         {"hdf5 = { transfer = \"direct\" }",
          "unknown transfer: 'direct' (plan.toml:3); write \"independent\", \"collective\" or \"auto\""},
         {"hdf5 = { chunks = \"guess\" }",
-         "no shape of chunks: chunks (plan.toml:3); write \"learn\", a list such as [64, 64, 64], or a table { "
+         "no shape of chunks: chunks = 'guess' (plan.toml:3); write \"learn\", a list such as [64, 64, 64], or a table "
+         "{ "
          "\"NAME\" = [64, 64, 64] }"},
-        {"hdf5 = { chunks = [4, 0] }",
-         "not the shape of a chunk: chunks (plan.toml:3); write 1 to 32 whole numbers from 1, with fewer than "
+        {"hdf5 = { chunks = { a = [4, 0] } }",
+         "not the shape of a chunk: chunks of 'a' = [4, 0] (plan.toml:3); write 1 to 32 whole numbers from 1, with "
+         "fewer than "
          "4294967296 elements together"},
         {"hdf5 = { chunks = [65536, 65536] }",
-         "not the shape of a chunk: chunks (plan.toml:3); write 1 to 32 whole numbers from 1, with fewer than "
+         "not the shape of a chunk: chunks = [65536, 65536] (plan.toml:3); write 1 to 32 whole numbers from 1, with "
+         "fewer than "
          "4294967296 elements together"},
         {"hdf5 = { istore_k = 32768 }",
-         "a value that HDF5 cannot have: istore_k = 32768 (plan.toml:3); a node of HDF5's index has at most 65534 "
-         "chunks: write 32767 at most"},
+         "not half a number of chunks: istore_k = 32768 (plan.toml:3); write a whole number from 1 to 32767 (a node of "
+         "HDF5's index has at most 65534 chunks), or \"auto\""},
+        {"hdf5 = { istore_k = 1.5 }",
+         "not half a number of chunks: istore_k = 1.5 (plan.toml:3); write a whole number from 1 to 32767 (a node of "
+         "HDF5's index has at most 65534 chunks), or \"auto\""},
+        {"hdf5 = { fill = true }", "unknown fill: true (plan.toml:3); write \"never\""},
+        {"hdf5 = { alignment = \"Auto\" }",
+         "not a size: alignment = 'Auto' (plan.toml:3); write a whole number and a unit, such as \"16 MiB\", or "
+         "\"auto\""},
+        {"hdf5 = { alignment = [1] }",
+         "not a size: alignment = a list (plan.toml:3); write a text with a unit such as \"16 MiB\", or a number of "
+         "bytes, or \"auto\""},
+        {"hdf5 = { alignment = 0 }",
+         "a size below 1 byte: alignment = 0 (plan.toml:3); leave the key out for the default"},
+        {"hdf5 = { metadata_block = 9223372036854775807 }",
+         "a value that HDF5 cannot have: metadata_block = 9223372036854775807 (plan.toml:3); write 1 TiB at most"},
+        {"hdf5 = { page = 100 }",
+         "a value that HDF5 cannot have: page = 100 (plan.toml:3); HDF5's pages have 512 B to 1 GiB"},
+        {"istore_k = 4", "a key of the table hdf5 outside of it: 'istore_k' (plan.toml:3); write [file.hdf5] above it"},
+        {"[hdf5]\nalignment = 8",
+         "a table hdf5 outside of a rule: hdf5 (plan.toml:3); write [file.hdf5] below a [[file]]"},
         {"hdf5 = { page_buffer = 4096 }",
-         "page_buffer without page: page_buffer (plan.toml:3); write page = \"64 KiB\" beside it, or leave it out"},
+         "page_buffer without page: page_buffer = 4096 (plan.toml:3); write page = \"64 KiB\" beside it, or leave it "
+         "out"},
         {"hdf5 = { page = 4096, page_buffer = 2048 }",
-         "a page buffer smaller than a page: page_buffer (plan.toml:3); make it a multiple of page"},
+         "a page buffer smaller than a page: page_buffer = 2048 (plan.toml:3); make it a multiple of page"},
         {"hdf5 = { libver = \"v19\" }",
          "unknown libver: 'v19' (plan.toml:3); write \"v18\", \"v110\", \"v112\" or \"v114\""}};
     for (const auto& [line, why] : refused) {

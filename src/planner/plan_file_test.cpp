@@ -90,10 +90,10 @@ TEST(PlanFile, KnowsWhichKeysStandInARule) {
     EXPECT_TRUE(plan.files[1].defers_set_size);
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nset_size = \"later\"\n"),
               "unknown set_size: 'later' (plan.toml:3); write \"deferred\" or \"at-once\"");
-    EXPECT_EQ(
-        refusal("[[file]]\nmatch = \"*\"\nstripe = { start = -1 }\n"),
-        "not the number of a target: start (plan.toml:3); write a whole number from 0, or leave the key out for the "
-        "default");
+    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { start = -1 }\n"),
+              "not the number of a target: start = -1 (plan.toml:3); write a whole number from 0, or leave the key out "
+              "for the "
+              "default");
 }
 
 TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
@@ -124,17 +124,19 @@ TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {
               "TiB, kB, MB, GB, TB");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nbuffer = 0\n"),
               "a size below 1 byte: buffer = 0 (plan.toml:3); leave the key out for the default");
-    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = { count = 0 }\n"),
-              "not a number of stripes: count (plan.toml:3); write a whole number from 1, or leave the key out for the "
-              "default");
+    EXPECT_EQ(
+        refusal("[[file]]\nmatch = \"*\"\nstripe = { count = 0 }\n"),
+        "not a number of stripes: count = 0 (plan.toml:3); write a whole number from 1, or leave the key out for the "
+        "default");
 }
 
 TEST(PlanFile, WrongTypesAndShapesAreRefused) {
-    EXPECT_EQ(refusal("[[file]]\nmatch = 5\n"), "not a text: match (plan.toml:2); put the value in double quotes");
+    EXPECT_EQ(refusal("[[file]]\nmatch = 5\n"), "not a text: match = 5 (plan.toml:2); put the value in double quotes");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\norder = true\n"),
-              "not a text: order (plan.toml:3); put the value in double quotes");
-    EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nbuffer = 1.5\n"),
-              "not a size: buffer (plan.toml:3); write a text with a unit such as \"16 MiB\", or a number of bytes");
+              "not a text: order = true (plan.toml:3); put the value in double quotes");
+    EXPECT_EQ(
+        refusal("[[file]]\nmatch = \"*\"\nbuffer = 1.5\n"),
+        "not a size: buffer = 1.5 (plan.toml:3); write a text with a unit such as \"16 MiB\", or a number of bytes");
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\nstripe = 8\n"),
               "not a table: stripe (plan.toml:3); write stripe = { size = \"1 MiB\", count = 8 }");
     EXPECT_EQ(refusal("[file]\nmatch = \"*\"\n"),
@@ -364,10 +366,12 @@ TEST(PlanFile, ArraysOfNetcdfFilesAreDividedOverSubfiles) {
         {"netcdf = { subfile = 2 }",
          "unknown key: 'subfile' (plan.toml:3); did you mean 'subfiles'? known: subfiles, min_ndims, par_dim"},
         {"netcdf = { subfiles = 0 }",
-         "not a number of subfiles: subfiles (plan.toml:3); write a whole number from 1, or leave the key out for the "
+         "not a number of subfiles: subfiles = 0 (plan.toml:3); write a whole number from 1, or leave the key out for "
+         "the "
          "default"},
         {"netcdf = { subfiles = \"some\" }",
-         "not a number of subfiles: subfiles (plan.toml:3); write a whole number from 1, or leave the key out for the "
+         "not a number of subfiles: subfiles = 'some' (plan.toml:3); write a whole number from 1, or leave the key out "
+         "for the "
          "default"},
         {"netcdf = { subfiles = 2000000 }", "too many subfiles: subfiles (plan.toml:3); write 1048576 at most"},
         {"netcdf = { subfiles = 8, min_dims = 2 }",
@@ -395,7 +399,8 @@ TEST(PlanFile, HowTargetsAreProbedCanBeSaid) {
          "unknown key: 'window' (plan.toml:4); did you mean 'window_ms'? known: discard_ms, window_ms, size, "
          "threshold"},
         {"probe = { window_ms = 0 }",
-         "not a number of milliseconds: window_ms (plan.toml:4); write a whole number from 1, or leave the key out for "
+         "not a number of milliseconds: window_ms = 0 (plan.toml:4); write a whole number from 1, or leave the key out "
+         "for "
          "the default"},
         {"probe = { discard_ms = 600001 }",
          "a probe that takes too long: discard_ms (plan.toml:4); write 600000 (ten minutes) at most"},
@@ -406,7 +411,8 @@ TEST(PlanFile, HowTargetsAreProbedCanBeSaid) {
          "not a share of what the targets are worth together: threshold (plan.toml:4); write a number from 0 to 1, or "
          "leave the key out for the default"},
         {"probe_cache = -1",
-         "not a number of seconds: probe_cache (plan.toml:4); write a whole number from 0, or leave the key out for "
+         "not a number of seconds: probe_cache = -1 (plan.toml:4); write a whole number from 0, or leave the key out "
+         "for "
          "the "
          "default"},
         {"rebalance = 1", "neither true nor false: rebalance (plan.toml:4); write rebalance = true"}};

@@ -31,23 +31,24 @@ protected:
                  "write \"" + std::string(yes) + "\" or \"" + std::string(no) + "\"");
     }
 
-    /// A text with a unit, or a plain number of bytes.
-    void read_size(const toml::table& table, std::string_view key, std::int64_t& bytes) {
+    /// A text with a unit, or a plain number of bytes. `word`: what the key takes besides, for the remedy.
+    void read_size(const toml::table& table, std::string_view key, std::int64_t& bytes, std::string_view word = "") {
         const toml::node* node = table.get(key);
         if (node == nullptr || !ok()) return;
+        const std::string besides = word.empty() ? "" : ", or \"" + std::string(word) + "\"";
         if (const auto* number = node->as_integer()) {
             bytes = number->get();
         } else if (const auto* text = node->as_string()) {
             auto parsed = parse_size(text->get());
             if (!parsed) {
                 fail(parsed.error().what, std::string(key) + " = " + parsed.error().value + at(node->source()),
-                     parsed.error().remedy);
+                     parsed.error().remedy + (parsed.error().what == "not a size" ? besides : ""));
                 return;
             }
             bytes = parsed.value();
         } else {
-            fail("not a size", std::string(key) + at(node->source()),
-                 "write a text with a unit such as \"16 MiB\", or a number of bytes");
+            fail("not a size", what_is(key, *node),
+                 "write a text with a unit such as \"16 MiB\", or a number of bytes" + besides);
             return;
         }
         if (bytes < 1) {
@@ -65,7 +66,7 @@ protected:
             result = number->get();
             return;
         }
-        fail(complaint, std::string(key) + at(node->source()),
+        fail(complaint, what_is(key, *node),
              "write a whole number from " + std::to_string(least) + ", or leave the key out for the default");
     }
 };

@@ -89,7 +89,7 @@ TEST(Manifest, MistakesNameTheLine) {
     EXPECT_NE(message("target = 5").find("a manifest without targets"), std::string::npos);
     EXPECT_NE(message("target = [5]").find("not a table"), std::string::npos);
     EXPECT_NE(message("[[target").find("a manifest is not valid TOML: m.toml:1:"), std::string::npos);
-    EXPECT_NE(message("kind=7\n[[target]]\nname='a'\ndirectory='a'").find("not a text: kind (m.toml:1)"),
+    EXPECT_NE(message("kind=7\n[[target]]\nname='a'\ndirectory='a'").find("not a text: kind = 7 (m.toml:1)"),
               std::string::npos);
 }
 

@@ -244,6 +244,35 @@ def test_mistakes_are_said(words: list[str], message: str) -> None:
     assert message in errors
 
 
+def test_notes_about_many_datasets_are_few_and_teach_a_pattern(tmp_path: Path) -> None:
+    """Of 12 datasets of one shape the first is not chunked; with the line that the first run tells all of them are."""
+
+    def run_under(name: str, chunks: str) -> tuple[list[str], str]:
+        plan = tmp_path / f"{name}.toml"
+        keys = f'chunks = {chunks}\ncollective_metadata = "writes"\n'
+        plan.write_text(f'[[file]]\nmatch = "*.data"\n[file.hdf5]\n{keys}')
+        kernel_words = ["gcrm-hdf5", "cells=128", "layers=16", "steps=12", "--ranks", "2", "--mpi", "openmpi"]
+        done = subprocess.run(
+            [*IOWEIR, "run", "-q", "-o", tmp_path / name, "--plan", plan, "--", *IOWEIR, "kernel", *kernel_words,
+             "--api", "hdf5", "--verify", "--directory", tmp_path],
+            env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=120, check=True,
+        )  # fmt: skip
+        words = [*IOWEIR, "report", str(tmp_path / name), "--json"]
+        report = json.loads(subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout)
+        return [text.partition("hdf5: ")[2] for text in report["messages"]], done.stderr
+
+    notes, errors = run_under("learned", '"learn"')
+    kind = "2 chunks of [128, 16], 8 KiB each"
+    assert [note for note in notes if note.endswith(f": {kind}")] == [f"Step#{k}/values: {kind}" for k in range(1, 9)]
+    assert f"{kind}: in all 11 datasets, of which the first 8 are named" in notes
+    assert "chunks were given to 11 datasets" in notes
+    (line,) = [note for note in notes if note.startswith("learned: chunks = ")]
+    assert line == 'learned: chunks = { "Step#*/values" = [128, 16] }'
+    assert not errors, "the file is opened again for reading, where writes of metadata are nobody's concern"
+    notes, _ = run_under("given", line.partition(" = ")[2])
+    assert "chunks were given to 12 datasets" in notes
+
+
 def test_files_of_processes_are_dealt_round(tmp_path: Path) -> None:
     """Three ranks over two directories: the trace says where each wrote."""
     places = [tmp_path / "a", tmp_path / "b"]

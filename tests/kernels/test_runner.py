@@ -5,10 +5,13 @@ Nothing of kernels/ is used to make the expectation, so that a generator that is
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -272,6 +275,58 @@ def test_token_buckets_of_a_manifest_are_kept_and_named(tmp_path: Path) -> None:
 def test_mistakes_are_said(words: list[str], message: str) -> None:
     _, errors = run_kernel(*words, "--mpi", "openmpi", code=2)
     assert message in errors
+    assert len(errors.splitlines()) == 1, "no launcher has been started"
+
+
+def test_a_mistyped_number_of_ranks_starts_none() -> None:
+    outside = {"SLURM_JOB_ID": "", "PBS_JOBID": "", "LSB_JOBID": ""}
+    _, errors = run_kernel("lattice", "--ranks", "1000000", "--mpi", "openmpi", code=2, environment=outside)
+    assert errors.startswith("ioweir: --ranks 1000000: more than ")
+
+
+def test_a_library_for_another_mpi_is_named(tmp_path: Path) -> None:
+    """A file that says it needs Open MPI, where MPICH's PnetCDF would be looked for."""
+    source = tmp_path / "pnetcdf.c"
+    source.write_text("int ncmpi_create(void) { return 0; }\n")
+    (tmp_path / "empty.c").write_text("")
+    words = ["cc", "-shared", "-fPIC", "-Wl,--no-as-needed"]
+    subprocess.run(
+        [*words, "-Wl,-soname,libmpi.so.40", "-o", tmp_path / "libmpi.so.40", tmp_path / "empty.c"], check=True
+    )
+    subprocess.run([*words, "-o", tmp_path / "libpnetcdf.so", source, tmp_path / "libmpi.so.40"], check=True)
+    _, errors = run_kernel(
+        "coll_perf", "--mpi", "mpich", "--api", "mpiio,netcdf", "--directory", str(tmp_path), code=2,
+        environment={"LD_LIBRARY_PATH": str(tmp_path)},
+    )  # fmt: skip
+    assert f"{tmp_path / 'libpnetcdf.so'} needs libmpi.so.40, and is for another MPI library than mpich" in errors
+
+
+def ranks_in(directory: Path) -> list[bytes]:
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = place.read_bytes()
+            if b"kernel_runner" in words and bytes(directory) in words:
+                found.append(words)
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_ranks_too(tmp_path: Path, number: signal.Signals) -> None:
+    words = ["lattice", "local=4,4,4,4", "--ranks", "2", "--mpi", "openmpi", "--repeats", "1000000", "--json"]
+    with subprocess.Popen(
+        [*IOWEIR, "kernel", *words, "--directory", tmp_path],
+        env={**os.environ, **ENVIRONMENT}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("{")
+        process.send_signal(number)
+        process.stdout.read()
+        assert process.wait(timeout=60) == 128 + number
+    until = time.monotonic() + 30
+    while ranks_in(tmp_path) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not ranks_in(tmp_path)
 
 
 def test_the_list_names_every_kernel() -> None:

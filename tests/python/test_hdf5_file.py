@@ -35,6 +35,14 @@ def check(path: Path) -> tuple[int, dict[str, object]]:
     return done.returncode, row
 
 
+def test_what_is_not_there_or_empty_is_said(tmp_path: Path) -> None:
+    code, row = check(tmp_path / "missing.h5")
+    assert (code, row["problems"]) == (1, ["it cannot be looked at: No such file or directory"])
+    (tmp_path / "empty.h5").touch()
+    code, row = check(tmp_path / "empty.h5")
+    assert (code, row["problems"]) == (1, ["it is empty"])
+
+
 @pytest.mark.parametrize(("libver", "version"), [("earliest", 0), ("latest", 3)])
 @pytest.mark.parametrize("user_block", [0, 512, 4096])
 def test_a_closed_file_is_whole(tmp_path: Path, libver: str, version: int, user_block: int) -> None:

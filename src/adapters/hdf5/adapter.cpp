@@ -170,7 +170,10 @@ bool open(const Call& call, bool create, Word& result) {
 
 /// HDF5 has closed the file.
 void end_file(File& file) {
-    if (file.chunked > 0) file.note("chunks were given to " + std::to_string(file.chunked) + " datasets");
+    file.note_unnamed();
+    if (file.chunked > 0)
+        file.note("chunks were given to " + std::to_string(file.chunked) +
+                  (file.chunked > 1 ? " datasets" : " dataset"));
     if (file.reshaped_transfers > 0 && file.host.note != nullptr)
         file.host.note(file.path.c_str(), ("hdf5: transfers with memory in the shape of the file's selection: " +
                                            std::to_string(file.reshaped_transfers))

@@ -81,6 +81,21 @@ Shape given_shape(const File& file, const Wanted& wanted, std::string& why_not) 
     return shape;
 }
 
+/// A pattern for the name and for those that differ in their numbers only, such as one for each step.
+std::string pattern_of(const std::string& name) {
+    std::string pattern;
+    bool in_number = false;
+    for (const char letter : name) {
+        const bool is_digit = letter >= '0' && letter <= '9';
+        if (is_digit && !in_number) pattern += '*';
+        in_number = is_digit;
+        if (is_digit) continue;
+        if (letter == '*' || letter == '?' || letter == '[' || letter == '\\') pattern += '\\';
+        pattern += letter;
+    }
+    return pattern;
+}
+
 /// The shape that an earlier dataset teaches. `watch`: this one is the first, or was not written yet.
 Shape learned_shape(const File& file, Lessons& lessons, const Wanted& wanted, bool& watch, std::string& why_not) {
     const Lessons::Key key{wanted.lengths, wanted.element_bytes};
@@ -96,7 +111,8 @@ Shape learned_shape(const File& file, Lessons& lessons, const Wanted& wanted, bo
         lessons.settle(key, learned);
         watch = learned.nobody;
         if (!learned.shape.empty())
-            file.note("learned: chunks = { \"" + wanted.name + "\" = " + text_of(learned.shape) + " }");
+            file.note("learned: chunks = { " + planner::toml_string(pattern_of(wanted.name)) + " = " +
+                      text_of(learned.shape) + " }");
     }
     why_not = learned.why_not;
     return learned.shape;
@@ -117,7 +133,8 @@ void give_chunks(File& file, Lessons& lessons, const Wanted& wanted, Id list, Id
     }
     if (watch) watched = Lessons::Key{wanted.lengths, wanted.element_bytes};
     if (shape.empty()) {
-        if (!why_not.empty()) file.note("no chunks for " + wanted.name + ": " + why_not);
+        if (!why_not.empty() && file.names("no chunks: " + why_not))
+            file.note("no chunks for " + wanted.name + ": " + why_not);
         return;
     }
     std::array<Size, most_dimensions> sizes{};
@@ -129,8 +146,9 @@ void give_chunks(File& file, Lessons& lessons, const Wanted& wanted, Id list, Id
     const std::int64_t chunks = chunks_of(wanted.lengths, shape);
     lessons.count_chunks(chunks);
     ++file.chunked;
-    file.note(wanted.name + ": " + std::to_string(chunks) + " chunks of " + text_of(shape) + ", " +
-              exact_size_text(volume(shape) * wanted.element_bytes) + " each");
+    const std::string what = std::to_string(chunks) + (chunks > 1 ? " chunks of " : " chunk of ") + text_of(shape) +
+                             ", " + exact_size_text(volume(shape) * wanted.element_bytes) + (chunks > 1 ? " each" : "");
+    if (file.names(what)) file.note(wanted.name + ": " + what);
 }
 
 }  // namespace

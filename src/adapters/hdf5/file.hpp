@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -43,9 +44,10 @@ struct File {
     std::atomic<std::int64_t> chunked{0};            ///< datasets that were given chunks
     std::atomic<std::int64_t> changed_transfers{0};  ///< of this rank, in another mode than the program's
     std::atomic<std::int64_t> reshaped_transfers{
-        0};                      ///< of this rank, with memory in the shape of the file's selection
-    std::mutex words;            // guards what follows, never held in a call of the library
-    std::set<std::string> said;  ///< what was refused
+        0};                                         ///< of this rank, with memory in the shape of the file's selection
+    std::mutex words;                               // guards what follows, never held in a call of the library
+    std::set<std::string> said;                     ///< what was refused
+    std::map<std::string, std::int64_t> of_a_kind;  ///< of how many datasets the same would be said
 
     [[nodiscard]] const planner::Hdf5Wish& wish() const { return rule->hdf5; }
     [[nodiscard]] std::int64_t agreed(std::int64_t of_rank_0) const;
@@ -53,6 +55,9 @@ struct File {
     void refuse(const std::string& text);
     /// For the trace alone, by rank 0.
     void note(const std::string& text) const;
+    /// Is this dataset to be named, of which the same is said as of others? Those that are not are counted.
+    [[nodiscard]] bool names(const std::string& kind);
+    void note_unnamed();
 };
 
 /// Does the list have a communicator? Each copy of such a list makes a duplicate of it.

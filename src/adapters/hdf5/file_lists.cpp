@@ -148,6 +148,7 @@ void make_collective(const Change& change) {
     File& file = change.file;
     const planner::Hdf5Collective wished = file.wish().collective_metadata;
     if (wished == planner::Hdf5Collective::as_program) return;
+    if (wished == planner::Hdf5Collective::writes && !file.writable) return;
     const Library& library = *file.library;
     if (!file.parallel || library.H5Pset_coll_metadata_write == nullptr ||
         library.H5Pset_all_coll_metadata_ops == nullptr || library.H5Pget_coll_metadata_write == nullptr ||

@@ -27,6 +27,23 @@ void File::refuse(const std::string& text) {
     note(text);
 }
 
+// Files of a program may have thousands of datasets: the first ones are named.
+constexpr std::int64_t most_named = 8;
+
+bool File::names(const std::string& kind) {
+    const std::lock_guard lock(words);
+    return ++of_a_kind[kind] <= most_named;
+}
+
+void File::note_unnamed() {
+    const std::lock_guard lock(words);
+    for (const auto& [kind, datasets] : of_a_kind)
+        if (datasets > most_named)
+            note(kind + ": in all " + std::to_string(datasets) + " datasets, of which the first " +
+                 std::to_string(most_named) + " are named");
+    of_a_kind.clear();
+}
+
 bool is_parallel(const Library& library, Id access) {
     if (access == by_default || library.H5Pget_fapl_mpio == nullptr) return false;
     // Other drivers have no communicator to give. Where this one cannot be named, the question for it tells.

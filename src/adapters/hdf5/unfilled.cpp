@@ -165,7 +165,8 @@ Filling choose_filling(File& file, const NewDataset& dataset, Id list) {
         why_not = "HDF5 " + library.version() + " does not take it";
     if (why_not.empty()) return expected ? Filling::later : Filling::never;
     const std::string name = dataset.name.empty() ? "a dataset" : dataset.name;
-    file.refuse("fill: " + name + " is filled when it is made: " + why_not);
+    if (file.names("fill: filled when it is made: " + why_not))
+        file.refuse("fill: " + name + " is filled when it is made: " + why_not);
     return Filling::as_program;
 }
 
@@ -296,7 +297,8 @@ void Unfilled::settle(File& file, Id place) {
         if (dataset <= 0 || !fill(file, dataset, pieces))
             file.refuse("fill: " + datasets_[i].name + " could not be filled where nobody has written");
         if (dataset > 0) library.H5Dclose(dataset);
-        file.note("fill: " + datasets_[i].name + " was filled where nobody had written");
+        if (file.names("fill: filled where nobody had written"))
+            file.note("fill: " + datasets_[i].name + " was filled where nobody had written");
         filled = true;
     }
     datasets_.clear();

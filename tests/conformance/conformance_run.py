@@ -309,6 +309,7 @@ NOISE: Final = (
 NOT_APPLIED: Final = re.compile(
     r"ioweir: [^\n]*: (hdf5: collective_metadata: the file is not opened through MPI-IO|"
     r"hdf5: (alignment|page): the program's user block of [^\n]*|"
+    r"hdf5: (libver|page): the program allows no formats newer than [^\n]*|"
     r"none of its arrays can be divided over subfiles; it is written as one file|"
     r"ranks have defined different things, and new arrays are not divided over subfiles; [^\n]*)\n"
 )

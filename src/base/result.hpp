@@ -14,6 +14,7 @@ struct Error {
     std::string what;    ///< what is wrong: "unknown key"
     std::string value;   ///< the value at fault: "writrs (line 4)"
     std::string remedy;  ///< what to do: "did you mean 'writers'?"
+    int number = 0;      ///< an errno value, where a system call failed or one says what is wrong
 
     /// One line: "unknown key: writrs (line 4); did you mean 'writers'?"
     [[nodiscard]] std::string message() const {

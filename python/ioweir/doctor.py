@@ -120,21 +120,28 @@ def _look_at_launcher(words: Sequence[str], result: Examination) -> Sequence[str
     path = shutil.which(words[at])
     if path is None:
         raise IoweirError(f"{words[at]}: not found in PATH. Install the MPI whose launcher it is", EXIT_NOT_FOUND)
-    kind = launchers.identify(path)
+    known = launchers.identify(path)
     result["launcher"] = path
-    result["launcher_kind"] = kind.value if kind else None
-    if kind is None:
+    result["launcher_kind"] = known.kind.value if known else None
+    if known is None:
         _say(
             result,
             "warning",
             f"launcher {path}: neither Open MPI, Hydra nor Slurm; it gets the preload itself and ranks on other nodes "
             "may not",
         )
-        kind = launchers.Kind.OPEN_MPI
+        known = launchers.OPEN_MPI_4
     else:
-        _say(result, "ok", f"launcher {path}: {kind.value}; only its ranks get the preload")
+        _say(result, "ok", f"launcher {path}: {known.kind.value}; only its ranks get the preload")
     inner = words[at:]
-    context = launchers.parse(kind, inner)[0]
+    context = launchers.parse(known, inner)[0]
+    for doubt in launchers.doubts(known, inner, (context,)):
+        _say(result, "warning", doubt)
+    if launchers.programs_stand_in_a_file(context):
+        raise IoweirError(
+            f"{words[at]}: its programs stand in a file; name one of them instead: ioweir doctor -- PROGRAM",
+            EXIT_NOT_FOUND,
+        )
     if context.program is None:
         raise IoweirError(f"{words[at]}: no program found behind its options", EXIT_NOT_FOUND)
     program = inner[context.program : context.end]

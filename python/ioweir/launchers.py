@@ -1,7 +1,8 @@
 """Launchers of MPI programs: which kind one is, where its options end, and how the ranks (and only they) get variables.
 
 The rewriting is a pure function over the words of a command, so that it can be tested by its cases; `ioweir run` and
-the shims both use it. Starts nothing but `LAUNCHER --version`.
+the shims both use it. Starts nothing but `LAUNCHER --version`. What options a launcher has stands in launchers.toml,
+how they are read in options.py.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from ioweir.errors import EXIT_NOT_STARTED, IoweirError
+from ioweir.options import Option, Table, launcher_table
+from ioweir.options import read as options_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 PRELOAD: Final = "LD_PRELOAD"
 _VERSION_TIMEOUT_S = 10
+_FIRST_OPEN_MPI_ON_PRRTE: Final = 5
 
 
 class Kind(Enum):
@@ -31,6 +35,27 @@ class Kind(Enum):
     HYDRA = "Hydra (MPICH)"
     SLURM = "Slurm"
 
+
+@dataclass(frozen=True)
+class Launcher:
+    """A launcher as far as it is known: its family, and whose options it takes."""
+
+    kind: Kind
+    table: str
+    """The name of its options in launchers.toml."""
+
+    @property
+    def options(self) -> Table:
+        """Its options."""
+        return launcher_table(self.table)
+
+
+OPEN_MPI_4: Final = Launcher(Kind.OPEN_MPI, "open_mpi_4")
+OPEN_MPI_5: Final = Launcher(Kind.OPEN_MPI, "open_mpi_5")
+PRTERUN: Final = Launcher(Kind.OPEN_MPI, "prterun")
+HYDRA: Final = Launcher(Kind.HYDRA, "hydra")
+INTEL_MPI: Final = Launcher(Kind.HYDRA, "intel_mpi")
+SRUN: Final = Launcher(Kind.SLURM, "slurm")
 
 LAUNCHER_NAMES: Final = (
     "mpirun",
@@ -46,74 +71,6 @@ LAUNCHER_NAMES: Final = (
 )
 
 
-def _names(text: str) -> list[str]:
-    return text.split()
-
-
-_OPEN_MPI_VALUES: Final = {
-    **dict.fromkeys(
-        _names(
-            "am app appfile bind-to c np n cf cartofile cpu-list cpu-set cpus-per-proc cpus-per-rank debugger "
-            "default-hostfile display dvm-uri exec-agent H host hnp hostfile keepalive launch-agent machinefile map- "
-            "by max-restarts max-vm-size N namespace npernode npersocket ompi-server output output-filename path "
-            "personality pid ppr prefix preload-files rank-by rankfile report-events report-pid report-uri rf rtos "
-            "runtime-options spawn-timeout stdin stream-buffering timeout tune wd wdir x xml-file xterm"
-        ),
-        1,
-    ),
-    **dict.fromkeys(_names("mca gmca omca prtemca pmixmca gprtemca gpmixmca"), 2),
-}
-_OPEN_MPI_FLAGS: Final = frozenset(
-    _names(
-        "allow-run-as-root bind-to-core bind-to-socket bycore bynode byslot continuous d debug-devel debug debug- "
-        "daemons debug-daemons-file disable-recovery display-allocation display-devel-allocation display-devel-map "
-        "display-diffable-map display-map display-topo do-not-launch do-not-resolve dvm enable-instant-on-support "
-        "enable-recovery fwd-mpirun-port get-stack-traces index-argv-by-rank leave-session-attached merge-stderr-to- "
-        "stdout nolocal nooversubscribe noprefix novm output-proctable oversubscribe pernode q quiet report-bindings "
-        "report-child-jobs-separately report-state-on-timeout s preload-binary set-cwd-to-session-dir show-progress "
-        "tag-output timestamp-output tv use-hwthread-cpus use-regexp v verbose V version xml"
-    )
-)
-_HYDRA_VALUES: Final = {
-    **dict.fromkeys(
-        _names(
-            "genvlist f hosts host hostfile machinefile wdir wd dir configfile envlist n np launcher launcher-exec "
-            "bootstrap bootstrap-exec rmk topolib bind-to map-by membind demux iface ppn perhost grr prepend-pattern "
-            "outfile-pattern errfile-pattern nameserver localhost usize gpus-per-proc ranks-per-proc path umask s "
-            "gtool gtoolfile"
-        ),
-        1,
-    ),
-    **dict.fromkeys(("genv", "env"), 2),
-}
-_HYDRA_FLAGS: Final = frozenset(
-    _names(
-        "genvnone genvall envnone envall enable-x disable-x verbose v info print-all-exitcodes profile prepend-rank l "
-        "disable-auto-cleanup disable-hostname-propagation order-nodes pmi-port skip-launch-node rr version V"
-    )
-)
-# srun: options whose value, if any, is attached with "="; all other long options take the next word.
-_SLURM_FLAGS: Final = frozenset(
-    _names(
-        "hold immediate kill-on-bad-exit label overcommit quiet oversubscribe share unbuffered verbose version "
-        "exclusive contiguous disable-status no-allocate no-kill multi-prog pty preserve-env reboot spread-job use- "
-        "min-nodes overlap exact whole test-only propagate quit-on-interrupt resv-ports get-user-env compress nice "
-        "x11 external help usage interactive debugger-test"
-    )
-)
-_SLURM_SHORT_FLAGS: Final = frozenset("EHIkKlOQsuvVXZh")
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of the launcher in a command: its name without dashes, its values, and the words it takes."""
-
-    name: str
-    values: tuple[str, ...]
-    first: int
-    end: int
-
-
 @dataclass(frozen=True)
 class Context:
     """One program of a launcher's command: Open MPI calls it an application context; a bare ':' separates them."""
@@ -122,6 +79,8 @@ class Context:
     options: tuple[Option, ...]
     program: int | None
     end: int
+    unknown: tuple[Option, ...] = ()
+    """The options that the launcher's table lacks: how many words they take is guessed."""
 
 
 @dataclass(frozen=True)
@@ -139,15 +98,15 @@ def find_launcher(words: Sequence[str], at: int) -> bool:
     return at < len(words) and PurePath(words[at]).name in LAUNCHER_NAMES
 
 
-def identify(path: str) -> Kind | None:
-    """The kind of a launcher: by its name and where that leads to, else by what it says about itself."""
+def identify(path: str) -> Launcher | None:
+    """What a launcher is: by its name and where that leads to, else by what it says about itself; None if unknown."""
     names = {PurePath(path).name, PurePath(os.path.realpath(path)).name}
     if "srun" in names:
-        return Kind.SLURM
-    if any("hydra" in name for name in names):
-        return Kind.HYDRA
-    if names & {"orterun", "prterun", "prte"}:
-        return Kind.OPEN_MPI
+        return SRUN
+    if "orterun" in names:
+        return OPEN_MPI_4
+    if names & {"prterun", "prte"}:
+        return PRTERUN
     try:
         clean = {name: value for name, value in os.environ.items() if name != PRELOAD}
         said = subprocess.run(
@@ -155,24 +114,38 @@ def identify(path: str) -> Kind | None:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=_VERSION_TIMEOUT_S,
             env=clean,
             check=False,
         )
+        known = launcher_from_version(said.stdout + said.stderr)
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    return kind_from_version(said.stdout + said.stderr)
+        known = None
+    if known is None and any("hydra" in name for name in names):
+        return HYDRA
+    return known
 
 
-def kind_from_version(text: str) -> Kind | None:
-    """The kind that `--version` output names."""
-    if re.search(r"Open ?MPI|OpenRTE|PRRTE|prterun|orterun", text):
-        return Kind.OPEN_MPI
-    if re.search(r"HYDRA|Intel\(R\) MPI|MPICH", text):
-        return Kind.HYDRA
+def launcher_from_version(text: str) -> Launcher | None:
+    """The launcher that `--version` output names."""
+    if re.search(r"PRRTE|prterun", text):
+        return PRTERUN
+    if re.search(r"Open ?MPI|OpenRTE|orterun", text):
+        release = re.search(r"Open ?MPI\)?\s+v?(\d+)", text)
+        return OPEN_MPI_5 if release and int(release[1]) >= _FIRST_OPEN_MPI_ON_PRRTE else OPEN_MPI_4
+    if "Intel(R) MPI" in text:
+        return INTEL_MPI
+    if re.search(r"HYDRA|MPICH", text):
+        return HYDRA
     if re.match(r"\s*slurm", text, re.IGNORECASE):
-        return Kind.SLURM
+        return SRUN
     return None
+
+
+# Options of any launcher that name a file with programs. srun's variables reach what stands in one.
+_OUT_OF_REACH: Final = frozenset({"app", "configfile"})
+_LISTING_OPTIONS: Final = _OUT_OF_REACH | {"multi-prog"}
 
 
 def is_executable(word: str) -> bool:
@@ -183,7 +156,9 @@ def is_executable(word: str) -> bool:
 # --------------------------------------------------------------------------------------------------------- parsing
 
 
-def parse(kind: Kind, words: Sequence[str], is_program: Callable[[str], bool] = is_executable) -> tuple[Context, ...]:
+def parse(
+    launcher: Launcher, words: Sequence[str], is_program: Callable[[str], bool] = is_executable
+) -> tuple[Context, ...]:
     """The contexts of a launcher's command; words[0] is the launcher."""
     contexts: list[Context] = []
     at = 1
@@ -192,56 +167,59 @@ def parse(kind: Kind, words: Sequence[str], is_program: Callable[[str], bool] = 
             end = words.index(":", at)
         except ValueError:
             end = len(words)
-        contexts.append(_context(kind, words, at, end, is_program))
+        contexts.append(_context(launcher.options, words, at, end, is_program))
         if end == len(words):
             return tuple(contexts)
         at = end + 1
 
 
-def _context(kind: Kind, words: Sequence[str], first: int, end: int, is_program: Callable[[str], bool]) -> Context:
+def _context(table: Table, words: Sequence[str], first: int, end: int, is_program: Callable[[str], bool]) -> Context:
     options: list[Option] = []
+    unknown: list[Option] = []
     at = first
     while at < end and words[at].startswith("-") and words[at] != "-":
         if words[at] == "--":
             at += 1
             break
-        option = _slurm_option(words, at, end) if kind is Kind.SLURM else _option(kind, words, at, end, is_program)
-        options.append(option)
-        at = option.end
-    return Context(first, tuple(options), at if at < end else None, end)
+        read = options_in(table, words, at, end)
+        if not read:
+            read = (_guess(words, at, end, is_program),)
+            unknown += read
+        options += read
+        at = read[-1].end
+    return Context(first, tuple(options), at if at < end else None, end, tuple(unknown))
 
 
-def _option(kind: Kind, words: Sequence[str], at: int, end: int, is_program: Callable[[str], bool]) -> Option:
-    values, flags = (_OPEN_MPI_VALUES, _OPEN_MPI_FLAGS) if kind is Kind.OPEN_MPI else (_HYDRA_VALUES, _HYDRA_FLAGS)
-    name = words[at].lstrip("-")
-    if name in values:
-        count = values[name]
-    elif "=" in name:
-        name, _, value = name.partition("=")
+def _guess(words: Sequence[str], at: int, end: int, is_program: Callable[[str], bool]) -> Option:
+    """An option nobody told us about: what follows is its value unless it could be the program."""
+    name, attached, value = words[at].lstrip("-").partition("=")
+    if attached:
         return Option(name, (value,), at, at + 1)
-    elif name in flags or at + 1 >= end or words[at + 1].startswith("-"):
-        count = 0
-    else:
-        # An option nobody told us about: what follows is its value unless it could be the program.
-        count = 0 if is_program(words[at + 1]) else 1
-    after = min(at + 1 + count, end)
+    alone = at + 1 >= end or words[at + 1].startswith("-") or is_program(words[at + 1])
+    after = at + 1 if alone else at + 2
     return Option(name, tuple(words[at + 1 : after]), at, after)
 
 
-def _slurm_option(words: Sequence[str], at: int, end: int) -> Option:
-    word = words[at]
-    if word.startswith("--"):
-        name, attached, value = word[2:].partition("=")
-        if attached:
-            return Option(name, (value,), at, at + 1)
-        count = 0 if name in _SLURM_FLAGS else 1
-    else:
-        name = word[1]
-        if len(word) > 2 and name not in _SLURM_SHORT_FLAGS:
-            return Option(name, (word[2:].removeprefix("="),), at, at + 1)
-        count = 0 if name in _SLURM_SHORT_FLAGS else 1
-    after = min(at + 1 + count, end)
-    return Option(name, tuple(words[at + 1 : after]), at, after)
+def programs_stand_in_a_file(context: Context) -> bool:
+    """Whether the command names a file that lists programs instead of a program."""
+    return any(option.name in _LISTING_OPTIONS for option in context.options)
+
+
+def doubts(launcher: Launcher, words: Sequence[str], contexts: Sequence[Context]) -> tuple[str, ...]:
+    """What to say of options that the launcher's table lacks, and of what was made of them."""
+    notes: list[str] = []
+    for context in contexts:
+        for option in context.unknown:
+            taken = (
+                f"its value is taken to be {words[option.end - 1]!r}" if option.end > option.first + 1 else "no value"
+            )
+            program = "none" if context.program is None else repr(words[context.program])
+            notes.append(
+                f"{words[0]}: option {words[option.first]} is none that ioweir knows of {launcher.options.title}; "
+                f"{taken}, and the program {program}. Where that is wrong, write the option as one word with = or put "
+                "it behind those that are known"
+            )
+    return tuple(notes)
 
 
 # ------------------------------------------------------------------------------------------------------- rewriting
@@ -259,7 +237,7 @@ def without_preload(ours: str, value: str | None) -> str | None:
 
 
 def rewrite(
-    kind: Kind,
+    launcher: Launcher,
     words: Sequence[str],
     variables: Mapping[str, str],
     environment: Mapping[str, str],
@@ -270,17 +248,19 @@ def rewrite(
     `environment` is what the launcher runs in; a preload that the user has there or on the command line stays, ours
     comes first.
     """
-    contexts = parse(kind, words, is_program)
-    if kind is Kind.SLURM:
-        return _rewrite_slurm(words, contexts, variables, environment)
-    file_option = {"app", "appfile"} if kind is Kind.OPEN_MPI else {"configfile"}
-    if any(option.name in file_option for context in contexts for option in context.options):
-        return _inherit(
+    contexts = parse(launcher, words, is_program)
+    kind = launcher.kind
+    if any(option.name in _OUT_OF_REACH for context in contexts for option in context.options):
+        result = _inherit(
             words, variables, environment, "its programs stand in a file, which cannot be given variables from outside"
         )
-    if kind is Kind.OPEN_MPI:
-        return _rewrite_open_mpi(words, contexts, variables, environment)
-    return _rewrite_hydra(words, contexts, variables, environment)
+    elif kind is Kind.SLURM:
+        result = _rewrite_slurm(words, contexts, variables, environment)
+    elif kind is Kind.OPEN_MPI:
+        result = _rewrite_open_mpi(words, contexts, variables, environment)
+    else:
+        result = _rewrite_hydra(words, contexts, variables, environment)
+    return replace(result, warnings=(*result.warnings, *doubts(launcher, words, contexts)))
 
 
 def inherit(words: Sequence[str], variables: Mapping[str, str], environment: Mapping[str, str]) -> Rewritten:
@@ -376,9 +356,12 @@ def _rewrite_hydra(
                 dropped.update(range(option.first, option.end))
             elif len(option.values) == 2:
                 # A program's own -env outranks -genv: both get ours in front of what they name.
-                result[option.first + 2] = join_preload(ours, option.values[1])
+                theirs = join_preload(ours, option.values[1])
+                last = option.end - 1
+                # The value is the whole last word, or the end of it: -env NAME=VALUE.
+                result[last] = words[last].removesuffix(option.values[1]) + theirs
                 if option.name == "genv":
-                    preload = result[option.first + 2]
+                    preload = theirs
                     dropped.update(range(option.first, option.end))
     inserted: list[str] = []
     for name, value in variables.items():

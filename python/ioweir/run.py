@@ -163,9 +163,9 @@ def program_behind(words: Sequence[str]) -> tuple[str, ...]:
     at = wrappers.unwrap(words)
     if launchers.find_launcher(words, at):
         path = shutil.which(words[at])
-        kind = (launchers.identify(path) if path else None) or launchers.Kind.OPEN_MPI
-        context = launchers.parse(kind, words[at:])[0]
-        if context.program is None:
+        known = (launchers.identify(path) if path else None) or launchers.OPEN_MPI_4
+        context = launchers.parse(known, words[at:])[0]
+        if context.program is None or launchers.programs_stand_in_a_file(context):
             return ()
         first, end = at + context.program, at + context.end
         return tuple(words[wrappers.unwrap(words[:end], first) : end])
@@ -190,10 +190,10 @@ def prepare(
     at = wrappers.unwrap(words)
     launcher = shutil.which(words[at], path=base.get("PATH")) if launchers.find_launcher(words, at) else None
     if launcher is not None:
-        kind = launchers.identify(launcher)
+        known = launchers.identify(launcher)
         inner = words[at:]
         rewritten = (
-            launchers.inherit(inner, passed, base) if kind is None else launchers.rewrite(kind, inner, passed, base)
+            launchers.inherit(inner, passed, base) if known is None else launchers.rewrite(known, inner, passed, base)
         )
         return Prepared(
             path,
@@ -201,7 +201,7 @@ def prepare(
             base | rewritten.environment,
             program,
             launcher,
-            kind,
+            known.kind if known else None,
             warnings=(*rewritten.warnings, *notes),
         )
     library = variables[launchers.PRELOAD]

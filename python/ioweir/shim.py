@@ -73,14 +73,14 @@ def real_command(
     variables |= {key: value for key, value in clean.items() if key.startswith(VARIABLE_PREFIX)}
     if PLAN_VARIABLE in clean:
         variables |= pnetcdf.variables(clean)
-    kind = launchers.identify(real)
+    known = launchers.identify(real)
     words = [name, *arguments]
     needed, notes = sanitizers.variables_for(arguments, clean)
     variables |= needed
-    if kind is None:
+    if known is None:
         rewritten = launchers.inherit(words, variables, clean)
     else:
-        rewritten = launchers.rewrite(kind, words, variables, clean)
+        rewritten = launchers.rewrite(known, words, variables, clean)
     rewritten = dataclasses.replace(rewritten, warnings=(*rewritten.warnings, *notes))
     return real, rewritten, clean | rewritten.environment
 

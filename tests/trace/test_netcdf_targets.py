@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from netcdf_subfiling import FILE, files, parts, plain, under
-from tracing import IOWEIR, run
+from netcdf_subfiling import FILE, SOURCE, files, launch, parts, plain, under
+from tracing import IOWEIR, ioweir_run, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,11 @@ def test_without_targets_the_file_is_written_as_one(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_written_to_is_an_error_on_all_ranks(tmp_path: Path) -> None:
     folder = tmp_path / "run"
+    (tmp_path / "nowhere").mkdir()
     options = rule(folder, f'targets = ["{tmp_path}/nowhere"]', "netcdf = { subfiles = 2 }")
-    traced = under(folder, 3, "write", FILE, options=options, code=None)
+    command = " ".join(map(str, launch(SOURCE, 3, "write", FILE)))
+    # It goes after the plan was found fit.
+    words = ["sh", "-c", f"rmdir {tmp_path}/nowhere; exec {command}"]
+    traced = ioweir_run(folder / "trace", words, options=options, cwd=folder, code=None)
     assert traced.code != 0
     assert f"{parts(2)[0]} cannot be made in its place: No such file or directory" in traced.err

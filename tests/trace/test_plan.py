@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from test_mpi_calls import READS, WRITES, expected
 from test_requests import check_completions
-from tracing import MPIS, Mpi, Traced, build, ioweir_run, totals
+from tracing import IOWEIR, MPIS, Mpi, Traced, build, ioweir_run, run, totals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,10 +145,59 @@ def test_verify_accepts_what_was_written_and_refuses_a_flipped_bit(mpi: Mpi, tmp
         assert ("does not hold what the program wrote" in traced.err) == bool(fault)
 
 
-def test_plan_that_cannot_be_followed_is_refused_before_the_program_starts(tmp_path: Path) -> None:
+REFUSED: Final = {
+    "a key nobody knows": ('writrs = "everyone"', "did you mean 'writers'"),
+    "delegates": ('writers = "delegates:1/2"', "ioweir_split in docs/reference/partitioned-files.md"),
+    "dimension": ('writers = "auto"\ndomains = "dimension"', "netcdf = { subfiles = N, par_dim"),
+    "group": ('writers = "aggregators:2"\ndomains = "group"', 'mapping = "grouped:N"'),
+    "turns of everyone": ('order = "contention-free"', "an order without meaning for its writers"),
+    "arrival": ('writers = "aggregators:2"\norder = "arrival"', "an order that only logs have"),
+    "behind, in groups": ('mapping = "grouped:2"\nwriters = "behind:1"', "write-behind into several files"),
+    "no such folder": ('mapping = "log"\ntargets = ["HERE", "HERE/nowhere"]', "a target that does not exist"),
+    "a file": ('mapping = "subfiles:2"\ntargets = ["HERE/file"]', "a target that is not a directory"),
+    "a dangling link": ('mapping = "subfiles:2"\ntargets = ["HERE/link"]', "a target that is a link to nothing"),
+    "relative": ('mapping = "subfiles:2"\ntargets = ["nowhere"]', "a target that does not exist"),
+    "of netCDF subfiles": ('netcdf = { subfiles = 2 }\ntargets = ["HERE/nowhere"]', "a target that does not exist"),
+}
+"""Lines of a rule that nobody can carry out, and what is said of them."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_plan_that_cannot_be_followed_is_refused_before_the_program_starts(name: str, tmp_path: Path) -> None:
+    lines, words = REFUSED[name]
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("nowhere")
     plan = tmp_path / "plan.toml"
-    plan.write_text('[[file]]\nmatch = "*"\nwritrs = "everyone"\n')
+    plan.write_text(f'[[file]]\nmatch = "*.chk"\n\n[[file]]\nmatch = "b*"\n{lines.replace("HERE", str(tmp_path))}\n')
     marker = tmp_path / "started"
-    refused = ioweir_run(tmp_path / "trace", ["touch", marker], options=["--plan", plan], code=2)
-    assert "did you mean 'writers'" in refused.err
+    refused = ioweir_run(tmp_path / "trace", ["touch", marker], options=["--plan", plan], code=2, cwd=tmp_path)
+    assert words in refused.err
+    assert f"{plan}:" in refused.err
+    assert len(refused.err.splitlines()) == 1
     assert not marker.exists()
+    assert not (tmp_path / "trace").exists()
+
+
+def test_a_batch_scripts_plan_is_refused_too_but_relative_targets_are_looked_for_where_ranks_run(
+    tmp_path: Path,
+) -> None:
+    plan = tmp_path / "plan.toml"
+    for lines, code in (
+        ('writers = "delegates:1/2"', 2),
+        (f'mapping = "log"\ntargets = ["{tmp_path}/nowhere"]', 2),
+        ('mapping = "log"\ntargets = ["nowhere"]', 0),
+    ):
+        plan.write_text(f'[[file]]\nmatch = "*"\n{lines}\n')
+        run([*IOWEIR, "env", "-o", tmp_path / "trace", "--plan", plan], cwd=tmp_path).expect(code)
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="needs a user who may not write there")
+def test_a_target_that_may_not_be_written_to_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o555)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "*"\nmapping = "log"\ntargets = ["{tmp_path}/closed"]\n')
+    # Root may write anywhere, unless that capability is given up.
+    less = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"] if os.geteuid() == 0 else []
+    refused = run([*less, *IOWEIR, "run", "--plan", plan, "--", "touch", tmp_path / "started"]).expect(2)
+    assert "a target that cannot be written to" in refused.err
+    assert not (tmp_path / "started").exists()

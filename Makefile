@@ -27,7 +27,7 @@
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
-#   make fuzz SECONDS=60          libFuzzer on the trace reader and on the readers of partitioned files, SECONDS each (needs clang)
+#   make fuzz SECONDS=60          libFuzzer on every reader, SECONDS each or RUNS=10000000 executions each; FUZZERS="trace plan_file": on some
 #   make clean      removes what was built, not .venv         make deps      only the Debian packages of `packages`
 # JOBS limits parallel compilation (default: the number of processors), PYTHON chooses the interpreter of .venv.
 
@@ -91,7 +91,7 @@ sanitize: package
 	@tools/sanitize.sh
 
 fuzz: venv
-	@tools/fuzz.sh $(SECONDS)
+	@tools/fuzz.sh $(if $(RUNS),--runs $(RUNS),$(if $(SECONDS),--seconds $(SECONDS))) $(FUZZERS)
 
 # ARGS: options of tests/conformance/conformance.py, such as ARGS="--suite romio --mpi mpich".
 conformance: package

@@ -19,6 +19,9 @@ present() {
         openmpi-bin) command -v mpirun.openmpi ;;
         libmpich-dev) command -v mpicc.mpich ;;
         mpich) command -v mpirun.mpich ;;
+        clang) command -v clang++ ;;
+        libclang-rt-dev) compgen -G "$(clang++ --print-resource-dir 2>/dev/null)/lib/*/libclang_rt.fuzzer*.a" ;;
+        slurm-client) command -v srun ;;
         libtomlplusplus-dev) header toml++/toml.h ;;
         libgtest-dev) header gtest/gtest.h ;;
         librapidcheck-dev) header rapidcheck.h ;;

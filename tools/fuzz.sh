@@ -1,17 +1,61 @@
 #!/bin/bash
-# Fuzzes the trace reader, then the readers of partitioned files: tools/fuzz.sh [SECONDS] for each. The first begins with whole traces and with tests/corpus/reader;
-# inputs that break something are left in build/fuzz/found, and belong into tests/corpus/reader once the reader is mended. Inputs of the second are changes of whole files.
+# Fuzzes the readers with clang's libFuzzer, one after the other: tools/fuzz.sh [--runs N | --seconds N] [NAME...], N each (60 seconds where
+# nothing is said), all of them where none is named. Each begins with its own seeds, with tests/corpus/NAME and with what earlier runs found
+# interesting (build/fuzz/corpus/NAME); one that takes longer than 5 s, more than 1 GiB or 128 MiB at once counts as a finding.
+# A line for each: executions, seconds, coverage (edges), inputs kept, findings. Inputs that break something are left in build/fuzz/found, and
+# belong into tests/corpus/NAME once the reader is mended: `make test` replays those with any compiler.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1:-60}
+limit=-max_total_time=60
+names=()
+while [ $# -gt 0 ]; do
+    case $1 in
+        --runs) limit=-runs=$2; shift ;;
+        --seconds) limit=-max_total_time=$2; shift ;;
+        -*) echo "tools/fuzz.sh [--runs N | --seconds N] [NAME...]: unknown option $1" >&2; exit 2 ;;
+        *) names+=("$1") ;;
+    esac
+    shift
+done
 if ! command -v clang++ >/dev/null; then
-    echo "fuzzing needs clang with its run-time library: apt-get install clang" >&2
+    echo "fuzzing needs clang with its run-time library: \`make deps\` installs what the file packages lists" >&2
     exit 2
 fi
-tools/build.sh fuzz reader_fuzz reader_seeds partition_fuzz
-mkdir -p build/fuzz/corpus build/fuzz/corpus-partition build/fuzz/found
-build/fuzz/src/format/reader_seeds build/fuzz/corpus
-build/fuzz/src/format/reader_fuzz -max_total_time="$seconds" -max_len=16384 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
-    -artifact_prefix=build/fuzz/found/ build/fuzz/corpus tests/corpus/reader
-build/fuzz/src/partition/files/partition_fuzz -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
-    -artifact_prefix=build/fuzz/found/partition- build/fuzz/corpus-partition
+if [ ${#names[@]} -gt 0 ]; then tools/build.sh fuzz "${names[@]/%/_fuzz}"; else tools/build.sh fuzz fuzzers; fi
+if [ ${#names[@]} -eq 0 ]; then
+    for program in build/fuzz/fuzzers/*_fuzz; do names+=("$(basename "$program" _fuzz)"); done
+fi
+# Targets that need a file have it in memory; whatever a fuzzer leaves there goes with the folder.
+TMPDIR=$(mktemp -d -p /dev/shm ioweir-fuzz-XXXXXX 2>/dev/null || mktemp -d)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
+export ASAN_OPTIONS=quarantine_size_mb=16:${ASAN_OPTIONS:-}
+mkdir -p build/fuzz/logs build/fuzz/found
+printf '%-18s %12s %8s %9s %6s %9s  %s\n' fuzzer executions seconds "a second" edges "inputs" findings
+total=0
+findings=0
+began=$SECONDS
+for name in "${names[@]}"; do
+    program=build/fuzz/fuzzers/${name}_fuzz corpus=build/fuzz/corpus/$name log=build/fuzz/logs/$name.log
+    mkdir -p "$corpus"
+    IOWEIR_FUZZ_SEEDS=$corpus "$program"
+    found=()
+    if [ -d "tests/corpus/$name" ]; then found=("tests/corpus/$name"); fi
+    before=$(find build/fuzz/found -name "$name-*" | wc -l)
+    started=$SECONDS
+    "$program" "$limit" -max_len=8192 -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=128 -print_final_stats=1 \
+        -artifact_prefix="build/fuzz/found/$name-" "$corpus" "${found[@]}" >"$log" 2>&1 && code=0 || code=$?
+    taken=$((SECONDS - started))
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -1)
+    edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -1)
+    kept=$(find "$corpus" -type f | wc -l)
+    new=$(($(find build/fuzz/found -name "$name-*" | wc -l) - before))
+    # One that ends in another way than it should has found something, too.
+    if [ $code -ne 0 ] && [ $new -eq 0 ]; then new=1; fi
+    printf '%-18s %12s %8s %9s %6s %9s  %s\n' "$name" "${runs:-0}" $taken $((${runs:-0} / (taken > 0 ? taken : 1))) "${edges:-0}" "$kept" $new
+    if [ $new -ne 0 ]; then grep -E 'ERROR|SUMMARY|broken promise|runtime error|Test unit' "$log" | head -5 | sed 's/^/    /' || true; fi
+    total=$((total + ${runs:-0}))
+    findings=$((findings + new))
+done
+echo "${#names[@]} fuzzers, $total executions in $((SECONDS - began)) s, $findings findings"
+[ $findings -eq 0 ]

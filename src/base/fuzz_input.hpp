@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 namespace ioweir {
 
@@ -16,5 +18,50 @@ template <typename Number>
     left -= sizeof number;
     return true;
 }
+
+/// The same for targets that build something of an input and do not mind its end: zeros follow behind it.
+class FuzzInput {
+public:
+    FuzzInput(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
+
+    template <typename Number>
+    [[nodiscard]] Number number() {
+        Number value{};
+        if (!take(at_, left_, value)) left_ = 0;
+        return value;
+    }
+    /// At most `bytes` of what is left.
+    [[nodiscard]] std::string text(std::size_t bytes) {
+        const std::size_t taken = bytes < left_ ? bytes : left_;
+        std::string value(reinterpret_cast<const char*>(at_), taken);
+        at_ += taken;
+        left_ -= taken;
+        return value;
+    }
+    [[nodiscard]] std::string rest() { return text(left_); }
+    [[nodiscard]] bool empty() const { return left_ == 0; }
+
+private:
+    const std::uint8_t* at_;
+    std::size_t left_;
+};
+
+/// A seed for a target that takes its input so: numbers and texts one behind the other.
+class FuzzSeed {
+public:
+    template <typename Number>
+    FuzzSeed& number(Number value) {
+        bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+        return *this;
+    }
+    FuzzSeed& text(std::string_view value) {
+        bytes_ += value;
+        return *this;
+    }
+    [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+private:
+    std::string bytes_;
+};
 
 }  // namespace ioweir

@@ -131,6 +131,7 @@ Result<Parts> read_parts(const std::string& path, std::vector<Error>& problems) 
         parts.subfiles.push_back(header ? header.take() : Header{});
     }
     parts.logical.header.records = records_of(parts.master, parts.subfiles);
+    if (auto problem = check_sizes(parts.logical.header, path)) return *problem;
     return parts;
 }
 
@@ -149,7 +150,8 @@ Result<std::int64_t> write_merged(const std::string& path, const Logical& logica
     Copier copier(output);
     std::optional<Error> problem;
     for_each_copy(logical, master_header, headers, [&](const Copy& copy) {
-        if (!problem) problem = copier.copy(sources[static_cast<std::size_t>(copy.subfile + 1)], copy);
+        problem = copier.copy(sources[static_cast<std::size_t>(copy.subfile + 1)], copy);
+        return !problem;
     });
     if (problem) return *problem;
     const std::int64_t length = std::max(std::ssize(header), static_cast<std::ptrdiff_t>(copier.end()));
@@ -226,25 +228,27 @@ std::int64_t records_of(const Header& master, std::span<const Header> subfiles) 
     return records;
 }
 
-void for_each_copy(const Logical& logical, const Header& master, std::span<const Header> subfiles,
-                   FunctionRef<void(const Copy&)> visit) {
+void for_each_part(const Logical& logical, const Header& master, std::span<const Header> subfiles,
+                   FunctionRef<bool(const Copies&)> visit) {
     const std::int64_t master_record = record_bytes(master);
     const std::int64_t record = record_bytes(logical.header);
     for (std::size_t v = 0; v < logical.header.variables.size(); ++v) {
         const Variable& variable = logical.header.variables[v];
         const std::int64_t element = bytes_of(variable.type);
         const auto& ids = variable.dimensions;
+        const bool has_records = logical.header.is_record(variable);
         if (!logical.divisions[v]) {
-            const bool has_records = logical.header.is_record(variable);
-            const std::int64_t bytes = element * product(logical.header, ids, has_records ? 1 : 0, ids.size());
-            const std::int64_t from = master.variables[v].begin;
-            for (std::int64_t r = 0; r < (has_records ? std::max<std::int64_t>(0, master.records) : 1); ++r)
-                visit({-1, from + r * master_record, variable.begin + r * record, bytes});
+            Copies all;
+            all.first = {-1, master.variables[v].begin, variable.begin,
+                         element * product(logical.header, ids, has_records ? 1 : 0, ids.size())};
+            all.records = has_records ? std::max<std::int64_t>(0, master.records) : 1;
+            all.record_from = master_record;
+            all.record_to = record;
+            if (all.first.bytes > 0 && all.records > 0 && !visit(all)) return;
             continue;
         }
         const Division& division = *logical.divisions[v];
         const auto d = static_cast<std::size_t>(division.dimension);
-        const bool has_records = logical.header.is_record(variable);
         const std::int64_t outer = product(logical.header, ids, has_records ? 1 : 0, d);
         const std::int64_t inner = element * product(logical.header, ids, d + 1, ids.size());
         const std::int64_t length = logical.header.dimensions[static_cast<std::size_t>(ids[d])].length;
@@ -255,14 +259,28 @@ void for_each_copy(const Logical& logical, const Header& master, std::span<const
                                            [&](const Variable& other) { return other.name == variable.name; });
             const std::int64_t first = division.boundaries[static_cast<std::size_t>(k)];
             const std::int64_t run = (division.boundaries[static_cast<std::size_t>(k) + 1] - first) * inner;
-            const std::int64_t their_record = has_records ? record_bytes(subfile) : 0;
-            const std::int64_t records = has_records ? std::max<std::int64_t>(0, subfile.records) : 1;
-            for (std::int64_t r = 0; r < records; ++r)
-                for (std::int64_t o = 0; o < outer && run > 0; ++o)
-                    visit({k, part->begin + r * their_record + o * run,
-                           variable.begin + r * record + (o * length + first) * inner, run});
+            Copies some;
+            some.first = {k, part->begin, variable.begin + first * inner, run};
+            some.pieces = outer;
+            some.piece_from = run;
+            some.piece_to = length * inner;
+            some.records = has_records ? std::max<std::int64_t>(0, subfile.records) : 1;
+            some.record_from = has_records ? record_bytes(subfile) : 0;
+            some.record_to = record;
+            if (run > 0 && outer > 0 && some.records > 0 && !visit(some)) return;
         }
     }
+}
+
+void for_each_copy(const Logical& logical, const Header& master, std::span<const Header> subfiles,
+                   FunctionRef<bool(const Copy&)> visit) {
+    for_each_part(logical, master, subfiles, [&](const Copies& copies) {
+        const std::int64_t count = copies.count();
+        for (std::int64_t i = 0; i < count; ++i) {
+            if (!visit(copies.at(i))) return false;
+        }
+        return true;
+    });
 }
 
 Result<Description> describe(const std::string& path) {
@@ -292,9 +310,18 @@ Result<Description> describe(const std::string& path) {
     }
     result.bytes = std::ssize(encode(header));
     if (problems.empty())
-        for_each_copy(parts.logical, parts.master, parts.subfiles, [&](const Copy& copy) {
-            const std::int64_t there = result.part_bytes[static_cast<std::size_t>(copy.subfile + 1)] - copy.from;
-            if (there > 0) result.bytes = std::max(result.bytes, copy.to + std::min(there, copy.bytes));
+        for_each_part(parts.logical, parts.master, parts.subfiles, [&](const Copies& copies) {
+            const std::int64_t length = result.part_bytes[static_cast<std::size_t>(copies.first.subfile + 1)];
+            // The last one of which there is a byte.
+            std::int64_t less = 0, more = copies.count();
+            while (less < more) {
+                const std::int64_t middle = less + (more - less) / 2;
+                (copies.at(middle).from < length ? less : more) = copies.at(middle).from < length ? middle + 1 : middle;
+            }
+            if (less == 0) return true;
+            const Copy last = copies.at(less - 1);
+            result.bytes = std::max(result.bytes, last.to + std::min(length - last.from, last.bytes));
+            return true;
         });
     return result;
 }

@@ -38,9 +38,28 @@ struct Copy {
 /// Records of the one file: the most that one of its files has. An array whose records are fewer in one of them has zeros there.
 [[nodiscard]] std::int64_t records_of(const Header& master, std::span<const Header> subfiles);
 
-/// Where all data of the one file come from, variable by variable. `subfiles`: the header of each. Pure.
+/// What one file has of one variable: pieces of equal length, `pieces` of them in each of `records` records (1: it has none).
+struct Copies {
+    Copy first;                                                ///< its bytes are those of each
+    std::int64_t pieces = 1, piece_from = 0, piece_to = 0;     ///< and the distances from one to the next
+    std::int64_t records = 1, record_from = 0, record_to = 0;  ///< the same of records
+
+    [[nodiscard]] std::int64_t count() const { return pieces * records; }
+    /// From 0; later ones lie further back in both files.
+    [[nodiscard]] Copy at(std::int64_t number) const {
+        const std::int64_t record = number / pieces, piece = number % pieces;
+        return {first.subfile, first.from + record * record_from + piece * piece_from,
+                first.to + record * record_to + piece * piece_to, first.bytes};
+    }
+};
+
+/// Where all data of the one file come from, variable by variable and file by file, as far as there are any; an end where `visit` says false.
+/// `subfiles`: the header of each. All headers, the logical one too, are such that check_sizes() takes them and check_subfile() the subfiles'. Pure.
+void for_each_part(const Logical& logical, const Header& master, std::span<const Header> subfiles,
+                   FunctionRef<bool(const Copies&)> visit);
+/// The same, piece by piece: there may be very many.
 void for_each_copy(const Logical& logical, const Header& master, std::span<const Header> subfiles,
-                   FunctionRef<void(const Copy&)> visit);
+                   FunctionRef<bool(const Copy&)> visit);
 
 /// A divided array, for people.
 struct Array {

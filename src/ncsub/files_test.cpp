@@ -258,5 +258,30 @@ TEST(Paths, PrefixesForMpiIo) {
     EXPECT_EQ(without_prefix("a.nc"), "a.nc");
 }
 
+/// 2^41 pieces of a byte: whoever looked at each would be at it for days.
+TEST(Description, OfVeryManyPiecesTakesNoLookAtEach) {
+    const Folder folder;
+    const std::string path = folder.path + "/t.nc";
+    constexpr std::int64_t rows = std::int64_t{1} << 40, begin = 2000;
+    Logical logical;
+    logical.header.version = 5;
+    logical.header.dimensions = {{"y", rows}, {"z", 2}};
+    logical.header.variables = {{"cube", {0, 1}, {}, Type::byte, 2 * rows, 1000}};
+    logical.divisions = {Division{1, {0, 1}, {0, 1, 2}}};
+    logical.subfiles = 2;
+    logical.id = "0123";
+    spill(path, encode(master_of(logical)));
+    for (const std::int64_t number : {0, 1}) {
+        Header part = subfile_of(logical, number);
+        part.variables[0].begin = begin;
+        std::string bytes = encode(part);
+        bytes.resize(static_cast<std::size_t>(begin + 3 - number), 'x');
+        spill(subfile_path(path, number), bytes);
+    }
+    const auto described = describe(path);
+    ASSERT_TRUE(described.ok()) << described.error().message();
+    EXPECT_EQ(described.value().bytes, 1000 + 2 * 2 + 1) << "three pieces of the first subfile, two of the second";
+}
+
 }  // namespace
 }  // namespace ioweir::ncsub

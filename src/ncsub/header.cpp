@@ -201,8 +201,51 @@ Result<Decoded> decode(std::string_view bytes, std::string_view name) {
 
     if (in.goes_on()) return Decoded{};
     if (in.failed()) return in.error();
+    if (auto problem = check_sizes(header, name)) return *problem;
     decoded.bytes = in.at();
     return decoded;
+}
+
+std::optional<Error> check_sizes(const Header& header, std::string_view name) {
+    const auto too_large = [&](const Variable& variable) {
+        return Error{"the header of a netCDF file says more bytes than a file can have",
+                     std::string(name) + ": variable " + variable.name + " would end behind byte 2^63",
+                     "the file is damaged, or another kind of file"};
+    };
+    // Numbers of 32 bits, of which all ones are the number of records that nobody knows, or a size that does not fit.
+    constexpr std::int64_t most_in_32_bits = 0xffff'ffff;
+    if (header.version < 5 && header.records >= most_in_32_bits)
+        return Error{
+            "more records than a netCDF file of this version can have",
+            std::string(name) + ": " + std::to_string(header.records) + " in CDF-" + std::to_string(header.version),
+            "the file is damaged, or another kind of file"};
+    std::int64_t record = 0;
+    for (const bool of_records : {false, true}) {
+        for (const Variable& variable : header.variables) {
+            if (header.is_record(variable) != of_records) continue;
+            std::optional<std::int64_t> bytes = bytes_of(variable.type);
+            for (std::size_t d = of_records ? 1 : 0; bytes && d < variable.dimensions.size(); ++d)
+                bytes = checked_multiply(*bytes,
+                                         header.dimensions[static_cast<std::size_t>(variable.dimensions[d])].length);
+            const auto padded_bytes = bytes ? checked_round_up<std::int64_t>(*bytes, 4) : std::nullopt;
+            if (!padded_bytes || !checked_add(variable.begin, *padded_bytes)) return too_large(variable);
+            if (header.version == 1 && variable.begin > most_in_32_bits)
+                return Error{
+                    "a variable that lies further back than CDF-1 can say",
+                    std::string(name) + ": variable " + variable.name + " at byte " + std::to_string(variable.begin),
+                    "the file is damaged, or another kind of file"};
+            if (!of_records) continue;
+            const auto sum = checked_add(record, *padded_bytes);
+            if (!sum) return too_large(variable);
+            record = *sum;
+        }
+    }
+    const auto records = checked_multiply(record, std::max<std::int64_t>(1, header.records));
+    for (const Variable& variable : header.variables) {
+        if (header.is_record(variable) && (!records || !checked_add(variable.begin, *records)))
+            return too_large(variable);
+    }
+    return std::nullopt;
 }
 
 std::string encode(const Header& header) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,10 +73,15 @@ struct Decoded {
     std::int64_t bytes = 0;  ///< that the header takes; 0: it goes on behind the bytes that were given
 };
 
-/// `name` is for the messages. Every count, id and type has been checked: dimension ids are valid, types known, nothing negative.
+/// `name` is for the messages. Every count, id and type has been checked: dimension ids are valid, types known, nothing negative, and check_sizes()
+/// says nothing.
 [[nodiscard]] Result<Decoded> decode(std::string_view bytes, std::string_view name);
 
-/// Bytes from one record to the next. The records of a variable that is alone are not padded.
+/// Whose bytes, up to the end of the last record, do not lie below 2^63, or where a header of its version cannot say; nothing: all do, and what
+/// follows from the header by arithmetic is within 63 bits.
+[[nodiscard]] std::optional<Error> check_sizes(const Header& header, std::string_view name);
+
+/// Bytes from one record to the next. The records of a variable that is alone are not padded. Of a header that check_sizes() takes.
 [[nodiscard]] std::int64_t record_bytes(const Header& header);
 
 /// The bytes that decode() reads as this header, the very ones that the libraries write.

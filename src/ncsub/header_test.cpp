@@ -105,7 +105,7 @@ Header random_header() {
     header.records = *rc::gen::inRange<std::int64_t>(-1, 1000);
     const int dimensions = *rc::gen::inRange(0, 4);
     for (int i = 0; i < dimensions; ++i)
-        header.dimensions.push_back({*name(), *rc::gen::inRange<std::int64_t>(0, 1 << 30)});
+        header.dimensions.push_back({*name(), *rc::gen::inRange<std::int64_t>(0, 1 << 12)});
     header.attributes = random_attributes();
     const int variables = *rc::gen::inRange(0, 4);
     for (int i = 0; i < variables; ++i) {
@@ -144,6 +144,24 @@ RC_GTEST_PROP(Header, DamageIsAnErrorOrAnotherHeader, ()) {
         for (const std::int64_t id : variable.dimensions)
             RC_ASSERT(id >= 0 && id < std::ssize(decoded.value().header.dimensions));
     RC_ASSERT(std::ssize(encode(decoded.value().header)) == decoded.value().bytes);
+}
+
+TEST(Header, MoreBytesThanAFileCanHaveAreRefused) {
+    constexpr std::int64_t large = std::int64_t{1} << 40;
+    Header header;
+    header.version = 5;
+    header.dimensions = {{"t", 0}, {"x", large}, {"y", large}, {"z", 3}};
+    const auto with = [&](std::vector<std::int64_t> dimensions, std::int64_t begin, std::int64_t records) {
+        header.records = records;
+        header.variables = {{"v", std::move(dimensions), {}, Type::float64, 8, begin}};
+        return encode(header);
+    };
+    EXPECT_TRUE(decode(with({1, 3}, 1000, 0), "t.nc").ok());
+    EXPECT_TRUE(decode(with({0, 3}, 1000, large), "t.nc").ok());
+    expect_error(with({1, 2}, 1000, 0), "more bytes than a file can have");
+    expect_error(with({3}, INT64_MAX - 7, 0), "more bytes than a file can have");
+    expect_error(with({0, 1}, 1000, large), "variable v would end behind byte 2^63");
+    expect_error(with({0, 1, 2}, 1000, 0), "more bytes than a file can have");
 }
 
 TEST(Attributes, Integers) {

@@ -76,6 +76,8 @@ Linear linear_of(const Header& header, const Variable& variable) {
 }
 
 bool add_run(const Linear& array, std::int64_t offset, std::int64_t bytes, std::vector<Request>& requests) {
+    if (array.record && array.record_bytes == 0)
+        return bytes == 0;  // a dimension of length 0 besides the unlimited one
     const std::int64_t in_record = array.record ? offset % array.record_bytes : offset;
     if (offset < 0 || in_record % array.element_bytes != 0 || bytes % array.element_bytes != 0) return false;
     const std::int64_t own_bytes = bytes_of_one(array);
@@ -118,7 +120,7 @@ const Places::Place* Places::holding(const std::vector<Place>& places, std::int6
 bool Places::add_run(std::int64_t offset, std::int64_t bytes, std::vector<Elements>& all) const {
     while (bytes > 0) {
         // Records stand behind all that has none.
-        const bool in_records = !records_.empty() && offset >= records_.front().begin;
+        const bool in_records = record_bytes_ > 0 && !records_.empty() && offset >= records_.front().begin;
         const std::int64_t record = in_records ? (offset - records_.front().begin) / record_bytes_ : 0;
         const std::int64_t at = offset - record * record_bytes_;
         const Place* place = holding(in_records ? records_ : fixed_, at);

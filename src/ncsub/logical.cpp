@@ -215,15 +215,18 @@ std::optional<std::int64_t> vsize_of(const Header& header, const Variable& varia
     return bytes;
 }
 
-/// Places as libraries choose them where nobody wishes otherwise: one behind the other, records last.
-void lay_out(Header& header) {
+/// Places as libraries choose them where nobody wishes otherwise: one behind the other, records last. False: they do not fit into a file.
+bool lay_out(Header& header) {
     auto at = static_cast<std::int64_t>(encode(header).size());
     for (const bool records : {false, true})
         for (Variable& variable : header.variables) {
             if (header.is_record(variable) != records) continue;
             variable.begin = at;
-            at += variable.vsize;
+            const auto end = checked_add(at, variable.vsize);
+            if (!end) return false;
+            at = *end;
         }
+    return true;
 }
 
 }  // namespace
@@ -337,9 +340,11 @@ Result<Logical> logical_of(const Header& master, std::string_view name) {
         }
         drop_own(variable.attributes);
         if (begins) variable.begin = (*begins)[i];
+        if (variable.begin < 0) return damaged(name, name_of(ours, "begins") + " has a number below 0");
         logical.divisions.push_back(std::move(division));
     }
-    if (!begins) lay_out(header);
+    if (!begins && !lay_out(header)) return damaged(name, "its variables have more bytes than a file can have");
+    if (auto problem = check_sizes(header, name)) return *problem;
     return logical;
 }
 

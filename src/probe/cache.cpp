@@ -95,7 +95,7 @@ std::optional<Kept> read_cache(const std::string& path, std::size_t targets, std
     if (with_check(facts) != *text || !facts.starts_with(first_line)) return std::nullopt;
     std::string_view left = std::string_view(facts).substr(std::strlen(first_line));
     std::int64_t at_s = 0;
-    if (!take_number(left, at_s) || at_s > now_s || now_s - at_s > most_age_s) return std::nullopt;
+    if (!take_number(left, at_s) || at_s < 0 || at_s > now_s || now_s - at_s > most_age_s) return std::nullopt;
     Kept kept{{}, now_s - at_s};
     while (!left.empty()) {
         double rate = 0;

@@ -12,4 +12,9 @@ namespace ioweir::partition {
 /// What came out, as text that does not depend on the folder: equal bytes give equal text.
 [[nodiscard]] std::string read_hostile(const std::string& folder, const std::string& bytes);
 
+/// The same of a file of `length` bytes that is there: the first of set `folder`/run, or else (`is_set` false) a serial file. `converts`: to serial files
+/// in `folder`, too, which takes longer and leaves them there.
+[[nodiscard]] std::string read_hostile_file(const std::string& folder, const std::string& path, std::int64_t length,
+                                            bool is_set, bool converts);
+
 }  // namespace ioweir::partition

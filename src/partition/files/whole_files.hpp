@@ -11,12 +11,13 @@
 
 namespace ioweir::partition {
 
-/// Part `first` and those after it, with one field "u" of 8 `part` bytes of the letter for the part.
-inline std::string file_bytes(Span parts) {
+/// Part `first` and those after it, with one field "u" of 8 `part` bytes of the letter for the part. `header_bytes`: as large as writers make it where
+/// it is 0.
+inline std::string file_bytes(Span parts, std::int64_t header_bytes = 0) {
     MasterHeader header;
     header.fields = {"u"};
     header.parts = parts.count;
-    header.bytes = master_header_bytes(1, parts.count).value();
+    header.bytes = header_bytes > 0 ? header_bytes : master_header_bytes(1, parts.count).value();
     std::vector<std::uint64_t> offsets;
     std::string data;
     for (std::int64_t part = parts.first; part < parts.end(); ++part) {

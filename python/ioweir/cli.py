@@ -484,8 +484,9 @@ def probe(
     result = probing.probe(path, options, threshold, cache)
     if plot is not None:
         from ioweir import probe_picture  # noqa: PLC0415
+        from ioweir.guarded_files import write_named  # noqa: PLC0415
 
-        plot.write_text(probe_picture.to_svg(result), encoding="utf-8")
+        write_named(plot, probe_picture.to_svg(result))
     if as_json:
         _print_json(result)
     else:
@@ -497,7 +498,8 @@ app.add_typer(lab_app, name="lab")
 
 LabName = Annotated[str, typer.Option("--name", metavar="NAME", help="Which lab.")]
 LabDirectory = Annotated[
-    Path | None, typer.Option("--directory", metavar="DIR", help="Where it is. [/tmp/ioweir-lab-NAME-UID]")
+    Path | None,
+    typer.Option("--directory", metavar="DIR", help="Where it is. [a new one, printed; later found by NAME]"),
 ]
 
 
@@ -588,7 +590,7 @@ def gc(
 
     rows = container.orphans(directory)
     if yes:
-        container.remove(rows)
+        container.remove(directory, rows)
     if as_json:
         _print_json(rows)
     else:

@@ -5,7 +5,6 @@ Everything about the format is the compiled part's (src/container).
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +12,7 @@ from typing import Any, Final
 from ioweir import unfinished
 from ioweir.compiled import compiled
 from ioweir.errors import IoweirError
+from ioweir.guarded_files import Folder
 from ioweir.units import plural, size
 
 _DIRECTORY: Final = re.compile(r"\.ioweir-[0-9a-f]{32}")
@@ -99,38 +99,50 @@ def verdict(row: dict[str, Any]) -> list[str]:
 def orphans(directory: Path) -> list[dict[str, Any]]:
     """Directories of containers in a tree whose file is not beside them, and unfinished sets; no links are followed."""
     found: list[dict[str, Any]] = []
-
-    def fail(error: OSError) -> None:
-        raise error
-
-    for folder, inside, _ in os.walk(directory, onerror=fail):
-        here = [name for name in inside if _DIRECTORY.fullmatch(name)]
-        inside[:] = sorted(name for name in inside if name not in here)
-        if here:
-            try:
-                found += [{**row, "set": False} for row in compiled().find_orphans(folder)]
-            except ValueError as error:
-                raise IoweirError(str(error)) from error
+    with Folder.open(directory) as top:
+        for here in top.walk(lambda name: _DIRECTORY.fullmatch(name) is None):
+            if any(_DIRECTORY.fullmatch(name) for name in here.folders):
+                found += [{**row, "set": False} for row in _orphans_in(here.folder)]
     return found + unfinished.unfinished(directory)
 
 
-def remove(rows: list[dict[str, Any]]) -> None:
-    """Removes them; a row of one that is still there says why in `problem`."""
+def _orphans_in(folder: Folder) -> list[dict[str, Any]]:
+    """By its descriptor, so that nobody puts another folder in its place meanwhile."""
+    by_descriptor = folder.path_by_descriptor()
+    try:
+        rows: list[dict[str, Any]] = compiled().find_orphans(by_descriptor)
+    except ValueError as error:
+        raise IoweirError(str(error).replace(by_descriptor, str(folder.path))) from error
+    for row in rows:
+        for key in ("directory", "file", "problem"):
+            row[key] = row[key].replace(by_descriptor, str(folder.path))
+    return rows
+
+
+def remove(directory: Path, rows: list[dict[str, Any]]) -> None:
+    """Removes what orphans(directory) has found; a row of one that is still there says why in `problem`."""
     for row in rows:
         if row["problem"]:
             continue
         try:
             if row["set"]:
-                unfinished.remove(row)
-                continue
-            compiled().remove_orphan(row["directory"])
-        except (IoweirError, ValueError) as error:
+                unfinished.remove(directory, row)
+            else:
+                _remove_orphan(directory, row)
+        except (IoweirError, OSError) as error:
             row["problem"] = str(error)
-            if row["set"]:
-                continue
+
+
+def _remove_orphan(directory: Path, row: dict[str, Any]) -> None:
+    path = Path(row["directory"])
+    with Folder.open(directory) as top, top.below(path.parent.relative_to(directory).parts) as folder:
+        by_descriptor = folder.path_by_descriptor()
+        try:
+            compiled().remove_orphan(f"{by_descriptor}/{path.name}")
+        except ValueError as error:
+            row["problem"] = str(error).replace(by_descriptor, str(folder.path))
             # Somebody may have opened it since.
-            there = compiled().find_orphans(str(Path(row["directory"]).parent))
-            row["in_use"] = any(one["in_use"] for one in there if one["directory"] == row["directory"])
+            row["in_use"] = any(one["in_use"] for one in _orphans_in(folder) if one["directory"] == str(path))
 
 
 def orphans_to_text(rows: list[dict[str, Any]], removed: bool) -> list[str]:

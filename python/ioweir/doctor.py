@@ -6,7 +6,6 @@ its interpreter to ask where mpi4py lies. Which functions reach files is io_func
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 from ioweir import elf, io_functions, launchers, linking, locate, sanitizers, wrappers
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, IoweirError
+from ioweir.guarded_files import named_holds, open_named
 from ioweir.trace import LAYERS, MPI_IO, POSIX, STDIO, function_table
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _look_at_program(words: Sequence[str], result: Examination) -> None:
 def script_interpreter(path: str) -> list[str]:
     """The words of a script's #! line. Example: "#!/usr/bin/env python3" -> ["/usr/bin/env", "python3"]."""
     try:
-        with Path(path).open("rb") as file:
+        with open_named(path) as file:
             line = file.readline(512)
     except OSError:
         return []
@@ -402,9 +402,8 @@ def _is_old_hdf5(library: elf.Binary) -> bool:
 def _holds(path: str, text: bytes) -> bool:
     """Whether a file holds some bytes: HDF5's functions know their names, also when symbols were removed."""
     try:
-        with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return content.find(text) >= 0
-    except (OSError, ValueError):
+        return bool(named_holds(path, (text,)))
+    except OSError:
         return False
 
 

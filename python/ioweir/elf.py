@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
+from ioweir.guarded_files import open_named
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -57,7 +59,7 @@ class Closure:
 def is_elf(path: str) -> bool:
     """Whether a file begins as an ELF file does."""
     try:
-        with Path(path).open("rb") as file:
+        with open_named(path) as file:
             return file.read(4) == _MAGIC
     except OSError:
         return False
@@ -67,7 +69,7 @@ def is_elf(path: str) -> bool:
 def read(path: str) -> Binary:
     """Read one ELF file; ValueError when it is damaged."""
     try:
-        with Path(path).open("rb") as file:
+        with open_named(path) as file:
             return _read(path, ELFFile(file))
     except (ELFError, struct.error, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not a readable ELF file: {error}") from error

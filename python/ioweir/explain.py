@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ioweir import schedule_picture
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.guarded_files import write_named
 from ioweir.plan_check import read_plan
 
 if TYPE_CHECKING:
@@ -60,12 +61,12 @@ def explain(options: Options) -> dict[str, Any]:
         table = schedule_picture.cells(result["steps"])
         summary = result["summary"]
         result["picture"] = str(options.picture)
-        options.picture.write_text(
+        write_named(
+            options.picture,
             schedule_picture.to_svg(
                 table, f"{result['what']}: {summary['rounds']} rounds of {summary['writers']} writers",
                 f"{result['strategy']}; {result['striping']['text']}",
             ),
-            encoding="utf-8",
         )  # fmt: skip
     return result
 

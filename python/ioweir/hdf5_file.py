@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.errors import IoweirError
+from ioweir.guarded_files import open_named
 from ioweir.units import size
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def superblock_of(path: Path) -> Superblock | None:
     """The superblock lies at 0, 512, 1024, 2048 and so on; None where there is none."""
     length = path.stat().st_size
     offset = 0
-    with path.open("rb") as file:
+    with open_named(path) as file:
         while offset + 8 <= length:
             file.seek(offset)
             content = file.read(_LONGEST_SUPERBLOCK)
@@ -96,7 +97,7 @@ def _problems(superblock: Superblock | None, length: int, *, marked: bool) -> li
 
 
 def _is_container(path: Path) -> bool:
-    with path.open("rb") as file:
+    with open_named(path) as file:
         return file.read(len(_CONTAINER)) == _CONTAINER
 
 

@@ -5,7 +5,10 @@ lies in lab_loop (loop devices behind the kernel's rate limits), lab_bucket (dir
 users without root) and lab_ceph.
 
 What is known of a lab is written into its own directory (STATE) before anything is made, so that a lab can be taken
-down whatever happened meanwhile; a pointer to that directory is kept by name under /run or its like.
+down whatever happened meanwhile; a pointer to that directory is kept by name in the user's runtime folder.
+
+Both are believed, down to the names of what is removed. Hence a lab's directory is new, or the user's own and nobody
+else's to write to, and so is every folder above it as far as its name goes (guarded_files.who_may_rename).
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import tempfile
 import uuid
 from dataclasses import asdict, dataclass, field
@@ -22,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_USAGE, IoweirError
+from ioweir.guarded_files import Folder, UnsafeFileError, loads_bounded, own_folder, runtime_folder, who_may_rename
 from ioweir.units import rate as rate_text
 from ioweir.units import size
 
@@ -36,6 +41,10 @@ DEFAULT_RATE: Final = "12 MiB"
 DEFAULT_SIZE: Final = "1 GiB"
 MOST_TARGETS: Final = 64
 BACKENDS: Final = ("loop", "bucket", "ceph")
+MEMORY: Final = Path("/dev/shm")
+_MOST_STATE: Final = 1 << 20
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_IDENTITY: Final = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass
@@ -61,11 +70,19 @@ class Lab:
         """Where a target's files are."""
         return self.root / ("mnt" if self.backend == "ceph" else f"t{number}")
 
+    @property
+    def own_name(self) -> str:
+        """Of what it has outside of its directory; nobody else's has it."""
+        return f"ioweir-lab-{self.identity}"
+
+    def open(self) -> Folder:
+        """Its directory, which has to be the user's alone."""
+        return Folder.open(self.root, own=True)
+
     def save(self) -> None:
         """Writes the state file, whole or not at all."""
-        draft = self.root / (STATE + ".draft")
-        draft.write_text(json.dumps({"version": VERSION, **asdict(self)}, indent=1) + "\n", encoding="utf-8")
-        draft.replace(self.root / STATE)
+        with self.open() as folder:
+            folder.write(STATE, json.dumps({"version": VERSION, **asdict(self)}, indent=1) + "\n", 0o600)
 
 
 class Backend(Protocol):
@@ -73,6 +90,9 @@ class Backend(Protocol):
 
     def missing(self) -> list[str]:
         """What this machine or user lacks, in words; empty: it can be used."""
+
+    def owns(self, lab: Lab) -> bool:
+        """Whether the facts in a state file are such as this kind writes down, and name nothing of somebody else's."""
 
     def make(self, lab: Lab) -> None:
         """Makes the targets; the directory and its state file are there."""
@@ -103,59 +123,92 @@ def backend_of(name: str) -> Backend:
 # ------------------------------------------------------------------------------------------------------ which labs
 
 
-def pointers() -> Path:
+def registry() -> Folder:
     """Where pointers to labs are kept until the machine is started again."""
-    if os.geteuid() == 0:
-        return Path("/run/ioweir-lab")
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    return Path(runtime) / "ioweir-lab" if runtime else Path(tempfile.gettempdir()) / f"ioweir-lab-{os.geteuid()}"
+    with runtime_folder() as folder:
+        return own_folder(folder.path / "labs")
 
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
     """One command on labs at a time."""
-    folder = pointers()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_uid != os.geteuid():
-        raise IoweirError(f"{folder} belongs to somebody else; set XDG_RUNTIME_DIR to a directory of your own")
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    with registry() as folder:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open("lock", flags, 0o600, dir_fd=folder.descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
 
-def _pointer(name: str) -> Path:
-    if not name or not all(letter.isalnum() or letter in "-_" for letter in name):
+def _pointer(name: str) -> str:
+    if not _NAME.fullmatch(name):
         raise IoweirError(f"not a name for a lab: '{name}'; letters, digits, - and _", EXIT_USAGE)
-    return pointers() / f"{name}.json"
+    return f"{name}.json"
+
+
+def _point_to(lab: Lab) -> None:
+    with registry() as folder:
+        folder.write(_pointer(lab.name), json.dumps({"directory": lab.directory}), 0o600)
+
+
+def _forget(name: str) -> None:
+    with registry() as folder:
+        folder.remove(_pointer(name), missing_ok=True)
 
 
 def read(directory: Path) -> Lab | None:
     """The lab in a directory; None if there is none."""
+    file = directory / STATE
     try:
-        content = json.loads((directory / STATE).read_text(encoding="utf-8"))
+        with Folder.open(directory) as folder:
+            if folder.status(STATE) is None:
+                return None
+            if why := folder.why_not_own():
+                raise UnsafeFileError(f"lies in a folder which is not yours alone: {directory} {why}", file)
+            content = loads_bounded(folder, STATE, _MOST_STATE, own=True)
     except FileNotFoundError:
         return None
+    except NotADirectoryError as error:
+        raise IoweirError(f"there is no lab in {directory}: it is no folder") from error
+    except UnsafeFileError as error:
+        raise IoweirError(f"the lab's state is not believed: {file} {error.strerror}") from error
     except (OSError, ValueError) as error:
-        raise IoweirError(
-            f"cannot read the lab's state {directory / STATE}: {error}; remove the lab by hand"
-        ) from error
-    if content.pop("version", None) != VERSION:
-        raise IoweirError(f"the lab in {directory} was made by another version of ioweir; take it down with that one")
-    lab = Lab(**content)
+        raise IoweirError(f"cannot read the lab's state {file}: {error}; remove the lab by hand") from error
+    lab = _checked(content, directory)
     if lab.root.resolve() != directory.resolve():
         raise IoweirError(f"the lab in {directory} was made in {lab.directory}; move it back, or remove it by hand")
+    if who := who_may_rename(lab.root):
+        raise IoweirError(f"the lab in {directory} is not believed: {who}, may put something else in its place")
+    return lab
+
+
+def _checked(content: Any, directory: Path) -> Lab:
+    """A state file's content; what it has outside of its directory has to be of its own name."""
+    if not isinstance(content, dict) or content.pop("version", None) != VERSION:
+        raise IoweirError(f"the lab in {directory} was made by another version of ioweir; take it down with that one")
+    problem = f"the lab's state {directory / STATE} is damaged; remove the lab by hand"
+    try:
+        lab = Lab(**content)
+        texts = (lab.name, lab.identity, lab.backend, lab.directory)
+        numbers = (lab.rate, lab.size, *lab.rates)
+        sound = all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers)
+        sound = sound and 1 <= len(lab.rates) <= MOST_TARGETS and isinstance(lab.facts, dict)
+        sound = sound and bool(_NAME.fullmatch(lab.name) and _IDENTITY.fullmatch(lab.identity))
+        sound = sound and backend_of(lab.backend).owns(lab)
+    except (TypeError, AttributeError) as error:
+        raise IoweirError(problem) from error
+    if not sound:
+        raise IoweirError(problem)
     return lab
 
 
 def _find(name: str, directory: Path | None) -> Lab:
     if directory is None:
-        try:
-            directory = Path(json.loads(_pointer(name).read_text(encoding="utf-8"))["directory"])
-        except (OSError, ValueError, KeyError) as error:
-            raise IoweirError(f"no lab named '{name}' is up; ioweir lab up, or name its --directory") from error
+        directory = _pointed_to(name)
+        if directory is None:
+            raise IoweirError(f"no lab named '{name}' is up; ioweir lab up, or name its --directory")
     lab = read(directory)
     if lab is None:
         raise IoweirError(f"there is no lab in {directory}")
@@ -186,22 +239,16 @@ def up(wanted: Wanted) -> tuple[Lab, list[str]]:
     rate = parse_size(wanted.rate)
     kind, remark = _choose(wanted.backend)
     remarks += remark
-    directory = (
-        wanted.directory or Path(tempfile.gettempdir()) / f"ioweir-lab-{wanted.name}-{os.geteuid()}"
-    ).absolute()
     with _alone():
-        pointed = _pointed_to(wanted.name)
-        for place in {directory, pointed} if pointed else {directory}:
-            remarks += _clear_way(place)
-        if directory.is_dir() and any(directory.iterdir()):
-            raise IoweirError(f"{directory} is not empty, and no lab; name another --directory")
-        directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        for place in {_pointed_to(wanted.name), wanted.directory and wanted.directory.absolute()}:
+            remarks += _clear_way(place) if place else []
+        directory = _new_directory(wanted)
         lab = Lab(
             wanted.name, uuid.uuid4().hex, kind, str(directory.resolve()), rate, [rate] * wanted.targets,
             parse_size(wanted.size), facts={"memory": wanted.memory},
         )  # fmt: skip
         lab.save()
-        _pointer(wanted.name).write_text(json.dumps({"directory": lab.directory}), encoding="utf-8")
+        _point_to(lab)
         backend = backend_of(kind)
         try:
             backend.make(lab)
@@ -214,6 +261,26 @@ def up(wanted: Wanted) -> tuple[Lab, list[str]]:
                 _remove(lab, force=True)
             raise
     return lab, remarks
+
+
+def _new_directory(wanted: Wanted) -> Path:
+    """An empty one that is the user's alone; where none is named, one with a name that nobody can know beforehand."""
+    directory = wanted.directory.absolute() if wanted.directory else None
+    if directory is None:
+        directory = Path(tempfile.mkdtemp(prefix=f"ioweir-lab-{wanted.name}-"))
+    elif not os.path.lexists(directory):
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700)
+    with Folder.open(directory) as folder:
+        if folder.names():
+            raise IoweirError(f"{directory} is not empty, and no lab; name another --directory")
+        if why := folder.why_not_own():
+            raise IoweirError(f"no lab is made in {directory}: it {why}; chmod go-w it, or name another --directory")
+    if who := who_may_rename(directory):
+        raise IoweirError(
+            f"no lab is made in {directory}: {who}, may put something else in its place; name another --directory"
+        )
+    return directory
 
 
 def _choose(wanted: str) -> tuple[str, list[str]]:
@@ -229,9 +296,11 @@ def _choose(wanted: str) -> tuple[str, list[str]]:
 
 
 def _pointed_to(name: str) -> Path | None:
+    pointer = _pointer(name)
     try:
-        return Path(json.loads(_pointer(name).read_text(encoding="utf-8"))["directory"])
-    except (OSError, ValueError, KeyError):
+        with registry() as folder:
+            return Path(loads_bounded(folder, pointer, own=True, most=_MOST_STATE)["directory"])
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -316,10 +385,11 @@ def _remove(lab: Lab, force: bool) -> None:
     lab.complete = False
     lab.save()
     backend_of(lab.backend).remove(lab, force)
-    (lab.root / MANIFEST).unlink(missing_ok=True)
     if _pointed_to(lab.name) == lab.root:
-        _pointer(lab.name).unlink(missing_ok=True)
-    (lab.root / STATE).unlink(missing_ok=True)
+        _forget(lab.name)
+    with lab.open() as folder:
+        folder.remove(MANIFEST, missing_ok=True)
+        folder.remove(STATE, missing_ok=True)
     # What somebody else put there stays.
     with contextlib.suppress(OSError):
         lab.root.rmdir()
@@ -348,7 +418,8 @@ def write_manifest(lab: Lab, head: Mapping[str, str], rows: list[Mapping[str, st
     text = f"# Made by `ioweir lab up`, kind {lab.backend}.\n" + "".join(line(*item) for item in head.items())
     for row in rows:
         text += "\n[[target]]\n" + "".join(line(*item) for item in row.items())
-    (lab.root / MANIFEST).write_text(text, encoding="utf-8")
+    with lab.open() as folder:
+        folder.write(MANIFEST, text, 0o644)
 
 
 # ------------------------------------------------------------------------------------------------------------- text

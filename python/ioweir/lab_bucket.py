@@ -6,12 +6,11 @@ programs do not.
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ioweir import lab as labs
 from ioweir.compiled import compiled
+from ioweir.guarded_files import Folder
 
 if TYPE_CHECKING:
     from ioweir.lab import Lab
@@ -24,11 +23,14 @@ class BucketBackend:
         """Nothing is needed."""
         return []
 
+    def owns(self, lab: Lab) -> bool:
+        """The file for the buckets has the lab's own name, or is not made yet."""
+        return lab.facts.get("state") in (None, str(labs.MEMORY / lab.own_name), str(lab.root / lab.own_name))
+
     def make(self, lab: Lab) -> None:
         """Directories and a file for the buckets."""
-        memory = Path("/dev/shm")
-        folder = memory if memory.is_dir() else lab.root
-        lab.facts["state"] = str(folder / f"ioweir-lab-{lab.identity}")
+        folder = labs.MEMORY if labs.MEMORY.is_dir() else lab.root
+        lab.facts["state"] = str(folder / lab.own_name)
         lab.save()
         for number in range(len(lab.rates)):
             lab.target(number).mkdir()
@@ -52,7 +54,11 @@ class BucketBackend:
 
     def remove(self, lab: Lab, force: bool) -> None:  # noqa: ARG002 (nothing can be in the way)
         """With all files on the targets."""
-        for number in range(len(lab.rates)):
-            shutil.rmtree(lab.target(number), ignore_errors=True)
+        with lab.open() as folder:
+            for number in range(len(lab.rates)):
+                folder.remove_tree(f"t{number}")
         if "state" in lab.facts:
-            Path(lab.facts["state"]).unlink(missing_ok=True)
+            with Folder.open(
+                labs.MEMORY if lab.facts["state"] == str(labs.MEMORY / lab.own_name) else lab.root
+            ) as memory:
+                memory.remove(lab.own_name, missing_ok=True)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ioweir import lab as labs
 from ioweir import lab_ceph_files as files
 from ioweir.errors import IoweirError
+from ioweir.guarded_files import Folder
 from ioweir.lab_loop import find_program, mounts
 
 if TYPE_CHECKING:
@@ -65,6 +65,11 @@ class CephBackend:
             lacks.append("python3-rados")
         return lacks
 
+    def owns(self, lab: Lab) -> bool:
+        """The names of its network and cluster follow from its identity, or there are none yet."""
+        names = files.names(lab.identity)
+        return all(lab.facts.get(key, value) == value for key, value in names.items())
+
     def make(self, lab: Lab) -> None:
         """Network, daemons, pools, mount, and the manifest."""
         lab.facts.update(files.names(lab.identity))
@@ -72,7 +77,8 @@ class CephBackend:
         for name in ("run", "log", "mon", "mds", "mnt"):
             (lab.root / name).mkdir()
         _make_network(lab)
-        (lab.root / "ceph.conf").write_text(files.configuration(lab), encoding="utf-8")
+        with lab.open() as folder:
+            folder.write("ceph.conf", files.configuration(lab), 0o644)
         _start_monitor(lab)
         with _Monitor(lab) as monitor:
             _start_storage(lab, monitor)
@@ -114,12 +120,13 @@ class CephBackend:
                 _run("ip", "netns", "del", files.host(lab, number))
         if (Path("/sys/class/net") / files.bridge(lab)).exists():
             _run("ip", "link", "del", files.bridge(lab))
-        for name in ("run", "log", "mon", "mds", *(f"osd{i}" for i in range(len(lab.rates) + 1))):
-            shutil.rmtree(lab.root / name, ignore_errors=True)
-        for name in ("ceph.conf", "monmap", "crush.txt", "crush.bin"):
-            (lab.root / name).unlink(missing_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            (lab.root / "mnt").rmdir()  # an empty mount point, and nothing else
+        with lab.open() as folder:
+            for name in ("run", "log", "mon", "mds", *(f"osd{i}" for i in range(len(lab.rates) + 1))):
+                folder.remove_tree(name)
+            for name in ("ceph.conf", "monmap", "crush.txt", "crush.bin"):
+                folder.remove(name, missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                folder.remove_empty("mnt")  # a mount point, and nothing else
 
 
 def _conf(lab: Lab) -> str:
@@ -186,7 +193,8 @@ class _Monitor:
 
 def _make_network(lab: Lab) -> None:
     batch = lab.root / "run" / "network"
-    batch.write_text(files.network(lab), encoding="utf-8")
+    with Folder.open(batch.parent, own=True) as folder:
+        folder.write(batch.name, files.network(lab))
     _run("ip", "-batch", batch)
     for number in range(len(lab.rates)):
         host = files.host(lab, number)
@@ -210,9 +218,10 @@ def _start_storage(lab: Lab, monitor: _Monitor) -> None:
         identity = files.osd_identity(lab, number)
         monitor.ask(prefix="osd create", uuid=identity)
         _run("ceph-osd", "-c", _conf(lab), "-i", str(number), "--mkfs", "--osd-uuid", identity)
-    (lab.root / "crush.txt").write_text(files.crush_map(len(lab.rates)), encoding="utf-8")
-    _run("crushtool", "-c", lab.root / "crush.txt", "-o", lab.root / "crush.bin")
-    monitor.ask((lab.root / "crush.bin").read_bytes(), prefix="osd setcrushmap")
+    with lab.open() as folder:
+        folder.write("crush.txt", files.crush_map(len(lab.rates)))
+        _run("crushtool", "-c", lab.root / "crush.txt", "-o", lab.root / "crush.bin")
+        monitor.ask(folder.read("crush.bin"), prefix="osd setcrushmap")
     for number in range(count):
         on_target = number < len(lab.rates)
         within = ("ip", "netns", "exec", files.host(lab, number)) if on_target else ()
@@ -234,12 +243,17 @@ def _start_file_system(lab: Lab, monitor: _Monitor) -> None:
 
 def _daemons(lab: Lab) -> dict[str, int]:
     """The lab's own that run: processes of pid files whose command line names the lab's configuration."""
-    found = {}
-    for file in (lab.root / "run").glob("*.pid"):
-        with contextlib.suppress(OSError, ValueError):
-            pid = int(file.read_text(encoding="utf-8"))
-            if _conf(lab).encode() in (Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0"):
-                found[file.stem] = pid
+    found: dict[str, int] = {}
+    try:
+        run = Folder.open(lab.root / "run", own=True)
+    except FileNotFoundError:
+        return found
+    with run:
+        for file in map(Path, run.names()):
+            with contextlib.suppress(OSError, ValueError):
+                pid = int(run.read_text(file.name)) if file.suffix == ".pid" else 0
+                if _conf(lab).encode() in (Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0"):
+                    found[file.stem] = pid
     return found
 
 

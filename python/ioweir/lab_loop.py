@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ioweir import lab as labs
 from ioweir import lab_limits
 from ioweir.errors import IoweirError
+from ioweir.guarded_files import Folder
 
 if TYPE_CHECKING:
     from ioweir.lab import Lab
@@ -54,18 +55,26 @@ class LoopBackend:
             lacks.append("rate limits of block devices (cgroup controller blkio or io)")
         return lacks
 
+    def owns(self, lab: Lab) -> bool:
+        """The folder of its images is one of the two that make() would make, or is not made yet."""
+        return lab.facts.get("images") in (None, str(labs.MEMORY / lab.own_name), str(lab.root / "images"))
+
     def make(self, lab: Lab) -> None:
         """Images, devices, file systems, mounts, and the manifest."""
         limits = _limits(lab)
-        folder = Path("/dev/shm") / f"ioweir-lab-{lab.identity}" if lab.facts["memory"] else lab.root / "images"
+        folder = labs.MEMORY / lab.own_name if lab.facts["memory"] else lab.root / "images"
         lab.facts["images"] = str(folder)
         lab.save()
         folder.mkdir(mode=0o700)
         limits.make()
         for number in range(len(lab.rates)):
             image = _image(lab, number)
-            with image.open("xb") as file:
-                file.truncate(lab.size)
+            with Folder.open(folder, own=True) as images:
+                descriptor = images.create(image.name, 0o600)
+            try:
+                os.ftruncate(descriptor, lab.size)
+            finally:
+                os.close(descriptor)
             device = _run("losetup", "--find", "--show", *([] if lab.facts["memory"] else ["--direct-io=on"]), image)
             _run("mkfs.ext4", "-q", "-O", "^has_journal", "-E", "lazy_itable_init=1,nodiscard", device)
             lab.target(number).mkdir()
@@ -108,6 +117,7 @@ class LoopBackend:
         if "images" not in lab.facts:
             return
         limits = _limits(lab)
+        images = Path(lab.facts["images"])
         for number in range(len(lab.rates)):
             device = _device(lab, number)
             if device is not None:
@@ -115,11 +125,15 @@ class LoopBackend:
                     _unmount(place, force)
                 limits.set(_numbers(device), 0)
                 _run("losetup", "--detach", device)
-            if lab.target(number).is_dir():
-                lab.target(number).rmdir()  # an empty mount point, and nothing else
-            _image(lab, number).unlink(missing_ok=True)
-        if Path(lab.facts["images"]).is_dir():
-            Path(lab.facts["images"]).rmdir()
+            with lab.open() as folder:
+                if folder.status(f"t{number}") is not None:
+                    folder.remove_empty(f"t{number}")  # a mount point, and nothing else
+            if images.is_dir():
+                with Folder.open(images, own=True) as folder:
+                    folder.remove(f"t{number}.img", missing_ok=True)
+        if images.is_dir():
+            with Folder.open(images.parent) as folder:
+                folder.remove_empty(images.name)
         limits.remove()
 
 

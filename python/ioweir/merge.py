@@ -7,12 +7,14 @@ columns.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from ioweir import attribute
 from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.guarded_files import writing_named
 from ioweir.paths import files_of
 from ioweir.progress import watched
 from ioweir.runtime_files import is_runtime_file
@@ -223,32 +225,22 @@ class _Merger:
 # ----------------------------------------------------------------------------------------------------------- files
 
 
-class _replacing:  # noqa: N801 (used like a function)
-    """A name beside `path` to write to, which takes its place when all went well and is removed otherwise."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._unfinished = path.with_name(f".{path.name}.unfinished")
-
-    def __enter__(self) -> Path:
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the name's place when all went well and is removed otherwise."""
+    with contextlib.ExitStack() as stack:
         try:
-            self._unfinished.touch()
+            file = stack.enter_context(writing_named(path))
         except OSError as error:
-            raise IoweirError(f"'{self._path}' cannot be written: {error.strerror}") from error
-        return self._unfinished
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self._unfinished.replace(self._path)
-        else:
-            self._unfinished.unlink(missing_ok=True)
+            raise IoweirError(f"'{path}' cannot be written: {error.strerror}") from error
+        yield file
 
 
 class _writer:  # noqa: N801 (used like a function)
     """Appends tables to a file of the format that `suffix` names."""
 
-    def __init__(self, path: Path, suffix: str, metadata: dict[str, str]) -> None:
-        self._path, self._suffix, self._metadata = path, suffix, metadata
+    def __init__(self, file: IO[bytes], suffix: str, metadata: dict[str, str]) -> None:
+        self._file, self._suffix, self._metadata = file, suffix, metadata
         self._open: Any = None
         self._stream: Any = None
 
@@ -267,13 +259,13 @@ class _writer:  # noqa: N801 (used like a function)
         if self._suffix == ".parquet":
             from pyarrow import parquet  # noqa: PLC0415
 
-            return parquet.ParquetWriter(self._path, schema, compression="zstd", compression_level=1)
+            return parquet.ParquetWriter(self._file, schema, compression="zstd", compression_level=1)
         if self._suffix == ".arrow":
-            return pa.ipc.new_file(str(self._path), schema, options=pa.ipc.IpcWriteOptions(compression="zstd"))
+            return pa.ipc.new_file(self._file, schema, options=pa.ipc.IpcWriteOptions(compression="zstd"))
         from pyarrow import csv  # noqa: PLC0415
 
         compression = {".csv": None, ".csv.gz": "gzip", ".csv.zst": "zstd"}[self._suffix]
-        self._stream = pa.output_stream(str(self._path), compression=compression)
+        self._stream = pa.output_stream(self._file, compression=compression)
         return csv.CSVWriter(self._stream, schema, write_options=csv.WriteOptions(quoting_style="needed"))
 
     def __exit__(self, *_: object) -> None:

@@ -5,6 +5,7 @@ Sets and serial files are written by the compiled part (src/partition/files/conv
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +14,7 @@ import numpy as np
 
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.guarded_files import Folder
 from ioweir.units import plural, size
 
 if TYPE_CHECKING:
@@ -105,23 +107,22 @@ def to_hdf5(source: Any, wanted: Wanted, step: int, types: Mapping[str, str]) ->
     unknown = set(types) - set(source.fields)
     if unknown:
         raise IoweirError(f"--type {min(unknown)}: no such field; there are: {', '.join(source.fields)}", EXIT_USAGE)
-    if wanted.target.exists() and not wanted.replaces:
+    if os.path.lexists(wanted.target) and not wanted.replaces:
         raise IoweirError(f"{wanted.target}: is there already; write elsewhere, or --replace")
     order = "<" if (sys.byteorder == "little") != source.swapped else ">"
-    unfinished = wanted.target.with_name(f".{wanted.target.name}.new")
     total = 0
-    try:
-        with h5py.File(unfinished, "w") as file:
-            file.attrs["step"] = step
-            file.attrs["parts"] = source.parts
-            for field in source.fields:
-                group = file.create_group(field.replace("/", "|"))
-                group.attrs["field"] = field
-                for part in range(1, source.parts + 1):
-                    total += _put(group, source, field, part, types, order)
-        unfinished.replace(wanted.target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with (
+        Folder.open(wanted.target.parent) as folder,
+        folder.drafting(wanted.target.name) as draft,
+        h5py.File(draft, "w") as file,
+    ):
+        file.attrs["step"] = step
+        file.attrs["parts"] = source.parts
+        for field in source.fields:
+            group = file.create_group(field.replace("/", "|"))
+            group.attrs["field"] = field
+            for part in range(1, source.parts + 1):
+                total += _put(group, source, field, part, types, order)
     return f"{wanted.target}: step {step}, {_parts(source)}, {len(source.fields)} fields, {size(total)} of items"
 
 

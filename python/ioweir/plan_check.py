@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.guarded_files import read_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def read_plan(plan: Path) -> str:
     """The text of a plan file that the planner accepts."""
     try:
-        text = plan.read_text(encoding="utf-8")
+        text = read_named(plan).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise IoweirError(f"plan '{plan}' cannot be read: {reason}", EXIT_USAGE) from error

@@ -6,6 +6,7 @@ the text.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.guarded_files import Folder, loads_bounded
 from ioweir.units import duration, rate, seconds, size
 
 if TYPE_CHECKING:
@@ -125,11 +127,15 @@ def _cache_file(described: Mapping[str, Any], options: Options, threshold: float
     return directory / f"probe-{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
 
+_MOST_CACHE: Final = 16 << 20
+
+
 def _cached(file: Path, keep_s: float) -> dict[str, Any] | None:
     if keep_s <= 0:
         return None
     try:
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        with Folder.open(file.parent) as folder:
+            found: dict[str, Any] = loads_bounded(folder, file.name, _MOST_CACHE, own=True)
         age = time.time() - float(found["probed_at"])
     except (OSError, ValueError, KeyError, TypeError):
         return None  # none, or one that was cut short: probe
@@ -138,10 +144,11 @@ def _cached(file: Path, keep_s: float) -> dict[str, Any] | None:
 
 def _keep(file: Path, found: Mapping[str, Any]) -> None:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f"{file.name}.{os.getpid()}")
-        draft.write_text(json.dumps(found), encoding="utf-8")
-        draft.replace(file)
+        file.parent.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            file.parent.mkdir(mode=0o700)
+        with Folder.open(file.parent) as folder:
+            folder.write(file.name, json.dumps(found), 0o600)
     except OSError as error:
         raise IoweirError(f"the probe's result cannot be kept in {file}: {error}; leave out --cache") from error
 

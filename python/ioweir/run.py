@@ -6,6 +6,7 @@ starting anything; how launchers are told apart and rewritten is launchers.py's.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import os
@@ -30,6 +31,7 @@ from ioweir.errors import (
     EXIT_VERIFY,
     IoweirError,
 )
+from ioweir.guarded_files import Folder
 from ioweir.locate import RUN_FILE
 from ioweir.plan_check import check_plan
 from ioweir.tracing_options import VARIABLES, Tracing
@@ -214,10 +216,12 @@ def find_command(name: str, environment: Mapping[str, str]) -> str:
 
 
 def make_directory(output: Path | None, program: str, now: float) -> Path:
-    """The trace directory: the one asked for, which must be empty, or a new one named by program and time."""
+    """The trace directory: the one asked for, which must be empty, or a new one named by program and time.
+
+    It is the user's alone: what the ranks read there says which files they write.
+    """
     try:
-        directory = _new_directory(output, program, now)
-        directory.mkdir(parents=True, exist_ok=True)
+        directory = _new_directory(program, now) if output is None else _asked_directory(output)
     except OSError as error:
         raise IoweirError(
             f"trace directory {error.filename}: cannot be made: {error.strerror}. Name a writable place with -o",
@@ -226,25 +230,41 @@ def make_directory(output: Path | None, program: str, now: float) -> Path:
     return directory.resolve()
 
 
-def _new_directory(output: Path | None, program: str, now: float) -> Path:
-    if output is None:
-        stem = f"ioweir-{program}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}"
-        names = (Path(stem if number == 1 else f"{stem}-{number}") for number in itertools.count(1))
-        return next(name for name in names if not name.exists())
-    if output.exists() and not output.is_dir():
-        raise IoweirError(f"-o {output}: is a file; name a directory that is new or empty", EXIT_NOT_STARTED)
-    if output.is_dir() and any(output.iterdir()):
-        raise IoweirError(
-            f"-o {output}: is not empty, and traces are never mixed; name another or remove it", EXIT_NOT_STARTED
-        )
+def _new_directory(program: str, now: float) -> Path:
+    stem = f"ioweir-{program}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}"
+    for number in itertools.count(1):
+        directory = Path(stem if number == 1 else f"{stem}-{number}")
+        with contextlib.suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
+            return directory
+    raise AssertionError
+
+
+def _asked_directory(output: Path) -> Path:
+    with contextlib.suppress(FileExistsError):
+        try:
+            output.mkdir(mode=0o700)
+        except FileNotFoundError:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            output.mkdir(mode=0o700)
+    if not output.is_dir():
+        raise IoweirError(f"-o {output}: is no directory; name a directory that is new or empty", EXIT_NOT_STARTED)
+    with Folder.open(output) as folder:
+        if folder.take_from_others():
+            _say(f"-o {output}: others could write into it, and cannot any more (chmod go-w)")
+        if why := folder.why_not_own():
+            raise IoweirError(f"-o {output}: {why}; name a directory that is new or your own", EXIT_NOT_STARTED)
+        if folder.names():
+            raise IoweirError(
+                f"-o {output}: is not empty, and traces are never mixed; name another or remove it", EXIT_NOT_STARTED
+            )
     return output
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a file so that a reader sees the old or the new one, never a part."""
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    scratch.write_text("\n".join(json_text.lines(content)) + "\n", encoding="utf-8")
-    scratch.replace(path)
+    """Write a file of a trace so that a reader sees the old or the new one, never a part."""
+    with Folder.open(path.parent, own=True) as folder:
+        folder.write(path.name, "\n".join(json_text.lines(content)) + "\n")
 
 
 # -------------------------------------------------------------------------------------------------------- execution
@@ -334,13 +354,16 @@ def run(words: Sequence[str], options: Options) -> int:
         write_json(directory / RUN_FILE, content)
         ended = execute(prepared, server)
     except IoweirError:
-        shutil.rmtree(directory, ignore_errors=True)
-        if existed:
-            directory.mkdir()
+        with Folder.open(directory, own=True) as folder:
+            for name in folder.names():
+                folder.remove_tree(name)
+        if not existed:
+            directory.rmdir()
         raise
-    shutil.rmtree(shims, ignore_errors=True)
-    if anonymous and plan_copy is not None:
-        plan_copy.unlink()  # its patterns are names of files
+    with Folder.open(directory, own=True) as folder:
+        folder.remove_tree(SHIM_DIRECTORY)
+        if anonymous and plan_copy is not None:
+            folder.remove(PLAN_FILE)  # its patterns are names of files
     content |= {
         "state": "ended",
         "ended": time.time(),
@@ -356,7 +379,8 @@ def copy_plan(text: str | None, directory: Path) -> Path | None:
     """The trace keeps its own copy of the plan, and the ranks read that: an edit during the run changes nothing."""
     if text is None:
         return None
-    (directory / PLAN_FILE).write_text(text, encoding="utf-8")
+    with Folder.open(directory, own=True) as folder:
+        folder.write(PLAN_FILE, text)
     return directory / PLAN_FILE
 
 

@@ -6,11 +6,12 @@ ioweir does in threads for the program's races. An option of each says otherwise
 
 from __future__ import annotations
 
-import mmap
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from ioweir.guarded_files import named_holds, open_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,12 +46,13 @@ SANITIZERS: Final = (
 def used_by(path: str) -> tuple[Sanitizer, ...]:
     """The sanitizers whose runtime an executable names. One that only mentions it gets an option it never reads."""
     try:
-        with Path(path).open("rb") as file:
+        with open_named(path) as file:
             if file.read(4) != b"\x7fELF":
                 return ()
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                return tuple(s for s in SANITIZERS if any(content.find(b"\0" + name) >= 0 for name in s.runtimes))
-    except (OSError, ValueError):
+        names = tuple(b"\0" + name for each in SANITIZERS for name in each.runtimes)
+        found = named_holds(path, names)
+        return tuple(s for s in SANITIZERS if any(b"\0" + name in found for name in s.runtimes))
+    except OSError:
         return ()
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from ioweir import clock, launchers, pnetcdf, sanitizers
 from ioweir.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, IoweirError
+from ioweir.guarded_files import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,21 +36,20 @@ _CODE = "import sys; sys.path.insert(0, {package!r}); from ioweir.shim import ma
 def write_shims(directory: Path, library: Path, search_path: str) -> list[str]:
     """Make a shim for every launcher that `search_path` holds; returns their names."""
     names = [name for name in launchers.LAUNCHER_NAMES if shutil.which(name, path=search_path)]
-    if names:
-        directory.mkdir(parents=True)
+    if not names:
+        return names
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700)
     code = _CODE.format(package=str(Path(__file__).resolve().parent.parent))
-    for name in names:
-        shim = directory / name
-        shim.write_text(
-            _SCRIPT.format(
+    with Folder.open(directory, own=True) as folder:
+        for name in names:
+            text = _SCRIPT.format(
                 name=name,
                 python=shlex.quote(sys.executable),
                 code=shlex.quote(code),
                 library=shlex.quote(str(library)),
-            ),
-            encoding="utf-8",
-        )
-        shim.chmod(0o755)
+            )
+            folder.write(name, text, 0o700)
     return names
 
 

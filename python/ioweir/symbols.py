@@ -22,6 +22,8 @@ from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection, SymbolTableSection
 
+from ioweir.guarded_files import open_named
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -61,7 +63,7 @@ def find_tool() -> str | None:
 def build_id(path: str) -> str | None:
     """The GNU build id of an ELF file; "" when it has none, None when it cannot be read."""
     try:
-        with Path(path).open("rb") as stream:
+        with open_named(path) as stream:
             for section in ELFFile(stream).iter_sections():
                 if isinstance(section, NoteSection):
                     for note in section.iter_notes():
@@ -182,9 +184,9 @@ def read_tables(path: str, addresses: Sequence[int]) -> dict[int, Chain]:
     """The same as the tools say, from the tables of the file; what cannot be read is left out."""
     found: dict[int, Chain] = {}
     try:
-        with Path(path).open("rb") as stream:
+        with open_named(path) as stream:
             names = _SymbolTable(ELFFile(stream))
-        with Path(_debug_file(path)).open("rb") as stream:
+        with open_named(_debug_file(path)) as stream:
             elf = ELFFile(stream)
             lines = _Dwarf(elf.get_dwarf_info()) if elf.has_dwarf_info() else None
             for address in addresses:

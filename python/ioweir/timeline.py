@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir import attribute, timeline_picture
 from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.guarded_files import write_named
 from ioweir.paths import files_of
 from ioweir.runtime_files import is_runtime_file
 from ioweir.trace import FLAG_FAILED, POSIX, STDIO, load
@@ -213,7 +214,7 @@ def timeline(directory: Path, options: Options) -> dict[str, Any]:
     trace = load(directory)
     result = of_trace(trace, options)
     if options.picture is not None:
-        options.picture.write_text(timeline_picture.to_svg(result), encoding="utf-8")
+        write_named(options.picture, timeline_picture.to_svg(result))
         result["picture"] = str(options.picture)
     return result
 

@@ -7,7 +7,7 @@ processes count is attribute.py's, sums are sums.py's, what it all means is repo
 
 from __future__ import annotations
 
-import json
+import fnmatch
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ioweir.compiled import compiled
 from ioweir.errors import IoweirError
+from ioweir.guarded_files import Folder, UnsafeFileError, loads_bounded
 from ioweir.locate import RUN_FILE
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 Frame: TypeAlias = tuple[int, int]
 
 NODE_FILES: Final = "node-*.iowt"
+MOST_RUN_BYTES: Final = 64 << 20
+"""Of run.json, which holds the words of a command."""
 
 MPI_IO: Final = "MPI-IO"
 POSIX: Final = "POSIX"
@@ -265,8 +268,9 @@ def read(directory: str | Path) -> Trace:
             f"trace directory '{directory}' {what}: give the directory that `ioweir run` wrote (its -o DIR)"
         )
     damage: list[str] = []
-    run = _read_run(folder, damage)
-    nodes = sorted(folder.glob(NODE_FILES))
+    with Folder.open(folder) as opened:
+        run = _read_run(opened, damage)
+        nodes = [folder / name for name in opened.names() if fnmatch.fnmatch(name, NODE_FILES)]
     if run is None and not nodes:
         raise IoweirError(
             f"'{directory}' is no trace: it holds neither {RUN_FILE} nor {NODE_FILES}. "
@@ -301,12 +305,14 @@ def _read_nodes(core: Any, nodes: Sequence[Path], damage: list[str]) -> Any:
         return core.read_traces(readable)
 
 
-def _read_run(folder: Path, damage: list[str]) -> dict[str, Any] | None:
-    path = folder / RUN_FILE
+def _read_run(folder: Folder, damage: list[str]) -> dict[str, Any] | None:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = loads_bounded(folder, RUN_FILE, MOST_RUN_BYTES)
     except FileNotFoundError:
         return None
+    except UnsafeFileError as error:
+        damage.append(f"{RUN_FILE}: {error.strerror}")
+        return {}
     except (OSError, ValueError) as error:
         damage.append(f"{RUN_FILE}: {error}")
         return {}

@@ -6,14 +6,14 @@ Lives here: which hidden names are of such sets, and which of them may go. Not h
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
+import stat
 import time
 from pathlib import Path
 from typing import Any, Final
 
 from ioweir.errors import IoweirError
+from ioweir.guarded_files import Folder
 
 QUIET_S: Final = 3600
 """What was changed since is taken to be a job's that is writing it: a set's files are locked by nobody."""
@@ -26,64 +26,72 @@ def unfinished(directory: Path, now: float | None = None) -> list[dict[str, Any]
 
     Raises OSError where a directory cannot be read.
     """
-
-    def fail(error: OSError) -> None:
-        raise error
-
     found = []
-    for folder, inside, files in os.walk(directory, onerror=fail):
-        here = [name for name in inside if (match := _NAME.fullmatch(name)) and not match["file"]]
-        inside[:] = sorted(name for name in inside if name not in here)
-        flat = [name for name in files if (match := _NAME.fullmatch(name)) and match["file"]]
-        found += [_row(Path(folder, name), time.time() if now is None else now) for name in sorted(here + flat)]
+    with Folder.open(directory) as top:
+        for here in top.walk(lambda name: _NAME.fullmatch(name) is None):
+            kept = [name for name in here.folders if (match := _NAME.fullmatch(name)) and not match["file"]]
+            flat = [name for name in here.files if (match := _NAME.fullmatch(name)) and match["file"]]
+            found += [_row(here.folder, name, time.time() if now is None else now) for name in sorted(kept + flat)]
     return found
 
 
-def _row(path: Path, now: float) -> dict[str, Any]:
-    match = _NAME.fullmatch(path.name)
+def _row(folder: Folder, name: str, now: float) -> dict[str, Any]:
+    path, match = folder.path / name, _NAME.fullmatch(name)
     assert match is not None
-    bytes_there, changed = _extent(path)
-    of = path.with_name(match["stem"] + (match["file"] or ".d"))
-    row = {"directory": str(path), "file": str(of), "bytes": bytes_there, "problem": "", "in_use": False, "set": True}
+    bytes_there, changed = _extent(folder, name)
+    of = match["stem"] + (match["file"] or ".d")
+    row = {
+        "directory": str(path), "file": str(folder.path / of), "bytes": bytes_there, "problem": "", "in_use": False,
+        "set": True,
+    }  # fmt: skip
     if now - changed < QUIET_S:
         row["in_use"] = True
         row["problem"] = "changed within the last hour: is a job writing it? Else wait, or remove it yourself"
     elif match["file"]:
-        manifest = path.with_name(match["stem"] + ".set")
-        if _state(manifest) == "renaming":
-            row["problem"] = f"the job died while it renamed the files of {manifest}: this one is whole, and kept"
-    elif _state(path / "manifest") == "complete" and not of.exists():
-        row["problem"] = f"a whole set that lacks nothing but its name: rename it to {of.name}"
+        manifest = match["stem"] + ".set"
+        if _state(folder, manifest) == "renaming":
+            row["problem"] = (
+                f"the job died while it renamed the files of {folder.path / manifest}: this one is whole, and kept"
+            )
+    elif folder.status(of) is None:
+        with folder.below((name,)) as inside:
+            if _state(inside, "manifest") == "complete":
+                row["problem"] = f"a whole set that lacks nothing but its name: rename it to {of}"
     return row
 
 
-def _extent(path: Path) -> tuple[int, float]:
+def _extent(folder: Folder, name: str) -> tuple[int, float]:
     """Bytes of all files, and when one was last changed."""
-    total, changed = 0, path.lstat().st_mtime
-    for folder, inside, files in os.walk(path):
-        for name in [*inside, *files]:
-            info = Path(folder, name).lstat()
-            total += info.st_size if name in files else 0
-            changed = max(changed, info.st_mtime)
-    return (total if path.is_dir() else path.lstat().st_size), changed
+    found = folder.status(name)
+    if found is None:
+        return 0, 0.0
+    total, changed = 0, found.st_mtime
+    if not stat.S_ISDIR(found.st_mode):
+        return found.st_size, changed
+    with folder.below((name,)) as inside:
+        for here in inside.walk(lambda _: True):
+            for each in (*here.folders, *here.files):
+                info = here.folder.status(each)
+                if info is not None:
+                    total += 0 if stat.S_ISDIR(info.st_mode) else info.st_size
+                    changed = max(changed, info.st_mtime)
+    return total, changed
 
 
-def _state(manifest: Path) -> str:
+def _state(folder: Folder, manifest: str) -> str:
     """What a manifest says of its set; empty: there is none, or no more than a beginning."""
     try:
-        lines = manifest.read_text(encoding="ascii", errors="replace").splitlines()
+        lines = folder.read(manifest).decode("ascii", errors="replace").splitlines()
     except OSError:
         return ""
     return next((line.removeprefix("state ") for line in lines if line.startswith("state ")), "")
 
 
-def remove(row: dict[str, Any]) -> None:
-    """Removes what a row of unfinished() is of; raises IoweirError where it cannot."""
+def remove(directory: Path, row: dict[str, Any]) -> None:
+    """Removes what a row of unfinished(directory) is of; raises IoweirError where it cannot."""
     path = Path(row["directory"])
     try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+        with Folder.open(directory) as top, top.below(path.parent.relative_to(directory).parts) as folder:
+            folder.remove_tree(path.name)
     except OSError as error:
-        raise IoweirError(f"{error.filename}: {error.strerror}") from error
+        raise IoweirError(f"{error.filename or path}: {error.strerror}") from error

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from ioweir import lab_limits, lab_loop
-from ioweir.lab import pointers
+from ioweir.lab import registry
 
 IOWEIR = Path(sys.executable).with_name("ioweir")
 KINDS = ("bucket", "loop")
@@ -140,7 +140,7 @@ def test_a_restart_of_the_machine_is_survived(lab: Lab) -> None:
     """What the kernel forgets is taken away by hand: the pointer in /run, mounts, devices, what was in memory."""
 
     def forget() -> None:
-        (pointers() / f"{lab.name}.json").unlink()
+        (registry().path / f"{lab.name}.json").unlink()
         if lab.kind == "loop":
             devices = [row["device"] for row in json.loads(status().stdout)["targets"]]
             for number, device in enumerate(devices):
@@ -161,7 +161,7 @@ def test_a_restart_of_the_machine_is_survived(lab: Lab) -> None:
     else:
         assert json.loads(status().stdout)["targets"][0]["rate_now"] == 8_000_000  # directories stay, and so do rates
         assert "a lab is up in" in lab.up(code=1).stderr
-        (pointers() / f"{lab.name}.json").write_text(json.dumps({"directory": str(lab.folder)}))
+        (registry().path / f"{lab.name}.json").write_text(json.dumps({"directory": str(lab.folder)}))
     forget()
     ioweir("lab", "down", "--directory", lab.folder)
     assert not lab.folder.exists()
@@ -267,3 +267,143 @@ def test_limits_of_version_2_are_those_of_a_group_of_the_lab(tmp_path: Path) -> 
     assert (group / "cgroup.procs").read_text() == str(os.getpid())
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu\n")
     assert lab_limits.find("lab", mounts) is None
+
+
+# What others may have put where labs are looked for.
+
+STRANGER = 65534
+
+
+def state_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / ".ioweir-lab.json").read_text())
+    return found
+
+
+def test_a_labs_folder_is_the_users_alone_and_nobody_knows_its_name_before(tmp_path: Path) -> None:
+    env = {"TMPDIR": str(tmp_path)}
+    # Where labs lay by a name that everybody could tell.
+    (tmp_path / f"ioweir-lab-lab-{os.geteuid()}").mkdir()
+    name = f"test-{os.getpid()}-new"
+    up = ioweir("lab", "up", "--kind", "bucket", "--name", name, "--targets", "1", "--json", env=env)
+    where = Path(json.loads(up.stdout)["directory"])
+    try:
+        assert where.parent == tmp_path
+        assert where.name.startswith(f"ioweir-lab-{name}-")
+        assert where.stat().st_mode & 0o777 == 0o700
+        assert (where / ".ioweir-lab.json").stat().st_mode & 0o077 == 0
+        assert registry().path.stat().st_mode & 0o777 == 0o700
+        assert "a lab is up in" in ioweir("lab", "up", "--name", name, code=1, env=env).stderr
+    finally:
+        ioweir("lab", "down", "--name", name)
+    assert not where.exists()
+
+
+@pytest.mark.parametrize("key", ["state", "images"])
+def test_a_state_file_names_nothing_but_the_labs_own(tmp_path: Path, key: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    lab = Lab("bucket", tmp_path)
+    lab.up()
+    state = state_of(lab.folder)
+    kept = dict(state["facts"])
+    state["facts"][key] = str(victim)
+    state["backend"] = "bucket" if key == "state" else "loop"
+    (lab.folder / ".ioweir-lab.json").write_text(json.dumps(state))
+    for words in (("down",), ("down", "--force"), ("status",), ("slow", "0", "1MB"), ("up",)):
+        assert "is damaged; remove the lab by hand" in ioweir(
+            "lab", *words, "--name", lab.name, *(("--directory", lab.folder) if words[0] == "up" else ()), code=1
+        ).stderr  # fmt: skip
+    assert victim.read_text() == "precious"
+    (lab.folder / ".ioweir-lab.json").write_text(json.dumps({**state, "backend": "bucket", "facts": kept}))
+    lab.do("down")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("planted", ["state", "folder", "open folder", "folder above", "link", "pipe", "zero", "giant"])
+def test_a_lab_that_somebody_else_has_put_there_is_not_believed(tmp_path: Path, planted: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    lab = Lab("bucket", tmp_path / "above")
+    (tmp_path / "above").mkdir()
+    lab.up()
+    state = lab.folder / ".ioweir-lab.json"
+    buckets = Path(state_of(lab.folder)["facts"]["state"])
+    text = state.read_text()
+    if planted == "state":
+        os.chown(state, STRANGER, STRANGER)
+    elif planted == "folder":
+        os.chown(lab.folder, STRANGER, STRANGER)
+    elif planted == "open folder":
+        lab.folder.chmod(0o777)
+    elif planted == "folder above":
+        os.chown(lab.folder.parent, STRANGER, STRANGER)
+    else:
+        state.unlink()
+        if planted == "link":
+            (tmp_path / "elsewhere").write_text(text)
+            state.symlink_to(tmp_path / "elsewhere")
+        elif planted == "zero":
+            state.symlink_to("/dev/zero")
+        elif planted == "pipe":
+            os.mkfifo(state)
+        else:
+            state.touch()
+            os.truncate(state, 1 << 40)
+    for command in ("status", "down", "slow", "up"):
+        more = {"slow": ("0", "1MB"), "up": ("--kind", "bucket")}.get(command, ())
+        for where in (("--name", lab.name), ("--directory", str(lab.folder))):
+            done = subprocess.run(
+                [IOWEIR, "lab", command, *more, *where], capture_output=True, text=True, check=False, timeout=5
+            )  # fmt: skip
+            assert done.returncode == 1, done.stdout
+            assert "is not believed" in done.stderr
+    assert (lab.folder / "t0").is_dir()
+    assert buckets.exists()
+    # All as it was, for the end.
+    os.chown(lab.folder.parent, 0, 0)
+    os.chown(lab.folder, 0, 0)
+    lab.folder.chmod(0o700)
+    state.unlink()
+    state.write_text(text)
+    state.chmod(0o600)
+    lab.do("down")
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_no_lab_is_made_where_others_may_interfere(tmp_path: Path) -> None:
+    lab = Lab("bucket", tmp_path / "above")
+    (tmp_path / "above").mkdir()
+    for above, folder, why in (
+        ((0, 0o777), None, "may put something else in its place"),
+        ((STRANGER, 0o755), None, "may put something else in its place"),
+        ((0, 0o755), (0, 0o777), "by others"),
+        ((0, 0o755), (STRANGER, 0o755), "belongs to user 65534"),
+    ):
+        os.chown(lab.folder.parent, above[0], 0)
+        lab.folder.parent.chmod(above[1])
+        if folder:
+            lab.folder.mkdir(exist_ok=True)
+            os.chown(lab.folder, folder[0], 0)
+            lab.folder.chmod(folder[1])
+        assert why in lab.up(code=1).stderr
+        assert not lab.folder.exists() or list(lab.folder.iterdir()) == []
+        shutil.rmtree(lab.folder, ignore_errors=True)
+    (tmp_path / "elsewhere").mkdir()
+    os.chown(lab.folder.parent, 0, 0)
+    lab.folder.symlink_to(tmp_path / "nowhere")
+    assert "ioweir:" in lab.up(code=1).stderr
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_what_others_put_on_a_target_goes_without_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "file").write_text("precious")
+    lab = Lab("bucket", tmp_path)
+    lab.up()
+    (lab.folder / "t0" / "link").symlink_to(tmp_path / "outside")
+    shutil.rmtree(lab.folder / "t1")
+    (lab.folder / "t1").symlink_to(tmp_path / "outside")
+    lab.do("down")
+    assert (tmp_path / "outside" / "file").read_text() == "precious"
+    assert not lab.folder.exists()

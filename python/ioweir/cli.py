@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,6 +55,18 @@ PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", 
 VerifyOption = Annotated[
     bool, typer.Option("--verify", help="Check that files hold what the program passed in; exit 74 if not.")
 ]
+
+
+class OnKill(str, Enum):
+    """What becomes of a program whose `ioweir run` is killed."""
+
+    END = "end"
+    LEAVE = "leave"
+
+
+OnKillOption = Annotated[
+    OnKill, typer.Option("--on-kill", help="End the program when ioweir run is killed, or leave it running.")
+]
 LayersOption = Annotated[
     str | None,
     typer.Option(
@@ -102,6 +115,7 @@ def run(
     buffer: BufferOption = None,
     quota: QuotaOption = None,
     anonymise: AnonymiseOption = False,
+    on_kill: OnKillOption = OnKill.END,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report after the run.")] = False,
 ) -> None:
     """Run a program and trace its I/O; prints the first report to stderr and returns the program's exit code."""
@@ -110,7 +124,7 @@ def run(
     from ioweir.tracing_options import make  # noqa: PLC0415
 
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
-    sys.exit(run_program(command, Options(output, plan, verify, quiet, tracing)))
+    sys.exit(run_program(command, Options(output, plan, verify, quiet, on_kill is OnKill.END, tracing)))
 
 
 @app.command()

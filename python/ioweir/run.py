@@ -21,7 +21,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import clock, json_text, launchers, locate, pnetcdf, sanitizers, shim, stuck, wrappers
+from ioweir import clock, guardian, json_text, launchers, locate, pnetcdf, sanitizers, shim, stuck, wrappers
 from ioweir.errors import (
     EXIT_NOT_EXECUTABLE,
     EXIT_NOT_FOUND,
@@ -46,16 +46,9 @@ REPORT_FILE: Final = "report.json"
 SHIM_DIRECTORY: Final = "shims"
 # Set by ioweir run itself; a value from an outer ioweir run must not reach the program.
 _OWN_VARIABLES: Final = ("IOWEIR_DIR", "IOWEIR_PLAN", "IOWEIR_VERIFY", clock.VARIABLE, *VARIABLES)
-_FORWARDED: Final = frozenset(
-    {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
-)
-# Python ignores these in its own process, and a child would inherit that.
-_PYTHON_IGNORES: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 # Should a thread swallow the child's end all the same, it is noticed after this time.
 _LOOK_AGAIN_S: Final = 1.0
 _LOOK_AT_LAUNCHER_S: Final = 5.0
-# siginfo's si_code of a signal that the kernel sent, here: a terminal to the whole foreground process group.
-_SI_KERNEL: Final = 0x80
 
 
 @dataclass(frozen=True)
@@ -95,6 +88,8 @@ class Options:
     plan: Path | None = None
     verify: bool = False
     quiet: bool = False
+    guarded: bool = True
+    """What is left of the command ends with it, also when this process is killed (guardian.py)."""
     tracing: Tracing = field(default_factory=Tracing)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
@@ -270,21 +265,21 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 # -------------------------------------------------------------------------------------------------------- execution
 
 
-def execute(prepared: Prepared, server: clock.ClockServer | None = None) -> Ended:
+def execute(prepared: Prepared, server: clock.ClockServer | None = None, *, guarded: bool = True) -> Ended:
     """Start the command, hand signals on to it, wait for it.
 
     A signal goes to any thread that does not block it. numpy's libraries start threads when they are imported, so that
     this must be done before that, or they would swallow what is waited for here.
     """
-    watched = _FORWARDED | {signal.SIGCHLD}
+    watched = guardian.FORWARDED | {signal.SIGCHLD}
     previous = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
+        begun = time.monotonic()
+        child = _start(prepared, previous, guarded)  # before there are threads: it may fork
         if server is not None:
             # Started here, it blocks what is waited for below.
             threading.Thread(target=server.serve, daemon=True).start()
-        begun = time.monotonic()
-        child = _spawn(prepared, previous)
-        watch, looked = stuck.Watch(child), begun
+        watch, looked = stuck.Watch(child.process), begun
         while True:
             caught = signal.sigtimedwait(watched, _LOOK_AGAIN_S)
             if time.monotonic() - looked >= _LOOK_AT_LAUNCHER_S:
@@ -292,24 +287,24 @@ def execute(prepared: Prepared, server: clock.ClockServer | None = None) -> Ende
                 for line in watch.end_stuck():
                     _say(line)
             if caught is None or caught.si_signo == signal.SIGCHLD:
-                done, status = os.waitpid(child, os.WNOHANG)
-                if done == child:
+                status = child.ended()
+                if status is not None:
                     wall_s = time.monotonic() - begun
                     if os.WIFSIGNALED(status):
                         return Ended(wall_s, signal=os.WTERMSIG(status))
                     return Ended(wall_s, exit_code=os.WEXITSTATUS(status))
-            elif caught.si_code != _SI_KERNEL:
+            elif caught.si_code != guardian.SI_KERNEL:
                 # A terminal sends to the child as well: a second one would make launchers kill at once.
-                os.kill(child, caught.si_signo)
+                child.hand_on(caught.si_signo)
     finally:
         if server is not None:
             server.stop()
         signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
-def _spawn(prepared: Prepared, mask: Iterable[int]) -> int:
-    def start(path: str, words: tuple[str, ...]) -> int:
-        return os.posix_spawn(path, words, prepared.environment, setsigmask=mask, setsigdef=_PYTHON_IGNORES)
+def _start(prepared: Prepared, mask: Iterable[int], guarded: bool) -> guardian.Started:
+    def start(path: str, words: tuple[str, ...]) -> guardian.Started:
+        return guardian.start(path, words, prepared.environment, mask, guarded=guarded)
 
     try:
         return start(prepared.path, prepared.words)
@@ -352,7 +347,7 @@ def run(words: Sequence[str], options: Options) -> int:
             _say(warning)
         content = _run_content(words, options, prepared, started)
         write_json(directory / RUN_FILE, content)
-        ended = execute(prepared, server)
+        ended = execute(prepared, server, guarded=options.guarded)
     except IoweirError:
         with Folder.open(directory, own=True) as folder:
             for name in folder.names():

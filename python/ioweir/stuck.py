@@ -33,7 +33,7 @@ class Watch:
     def end_stuck(self) -> list[str]:
         """Look once; ends launchers that are stuck, politely the first time. What was done, a line for each."""
         now = time.monotonic()
-        idle = {number: name for number, name in _launchers(self._process) if _only_zombies(number)}
+        idle = {number: name for number, name in launchers_below(self._process) if _only_zombies(number)}
         self._since = {number: self._since.get(number, now) for number in idle}
         said = []
         for number, since in self._since.items():
@@ -66,12 +66,12 @@ def _name_and_state(process: int) -> tuple[str, str]:
     return text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2]
 
 
-def _launchers(process: int) -> list[tuple[int, str]]:
+def launchers_below(process: int) -> list[tuple[int, str]]:
     """Number and name of each launcher at and below a process."""
     name, state = _name_and_state(process)
     found = [(process, name)] if name.startswith(LAUNCHERS) and state != "Z" else []
     for child in _children(process):
-        found += _launchers(child)
+        found += launchers_below(child)
     return found
 
 

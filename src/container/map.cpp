@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/checked.hpp"
+
 namespace ioweir::container {
 namespace {
 
@@ -17,6 +19,9 @@ Extent cell(std::int64_t offset, int width) {
     const std::int64_t begin = offset >> width << width;
     return {begin, std::min(std::int64_t{1} << width, INT64_MAX - begin)};
 }
+
+/// Of numbers of pieces. An index may claim any: at most 2^63 - 1.
+std::int64_t sum(std::int64_t a, std::int64_t b) { return checked_add(a, b).value_or(INT64_MAX); }
 
 }  // namespace
 
@@ -51,11 +56,11 @@ void LogicalMap::add_runs(std::span<const Run> runs, std::int64_t source) {
     bool ascends = true;
     for (const Run& run : runs) {
         runs_ += run.length > 0 ? 1 : 0;
-        all += run.length > 0 ? run.count : 0;
+        if (run.length > 0) all = sum(all, run.count);
         ascends = ascends && run.offset >= reach;
         reach = run.end();
     }
-    pieces_ += all;
+    pieces_ = sum(pieces_, all);
     // Strided runs are not spelled out for that.
     if (ascends || all > 2 * std::ssize(runs)) return pack(runs, source);
     std::vector<Segment> writes;
@@ -129,7 +134,7 @@ std::int64_t LogicalMap::pieces_in(Extent range) const {
         if (block.range.offset >= range.end() || block.range.end() <= range.offset) continue;
         const std::int64_t end = std::min(block.limit, range.end());
         packed_.get(block.spot, block.count,
-                    [&](const Run& run) { all += pieces_within(run, range.offset, end).count; });
+                    [&](const Run& run) { all = sum(all, pieces_within(run, range.offset, end).count); });
         if (all > window_pieces_) break;
     }
     return all;
@@ -146,6 +151,8 @@ const LogicalMap::Window& LogicalMap::window_at(std::int64_t offset) const {
     while (width_ < most_width && pieces_in(cell(offset, width_ + 1)) <= window_pieces_) ++width_;
     const Extent range = cell(offset, width_);
     std::vector<Segment> writes;
+    // In the smallest cell there may be any number, for pieces lie upon each other: what is hidden goes as soon as there are too many.
+    std::size_t most = static_cast<std::size_t>(std::max(window_pieces_, std::int64_t{2} << least_width));
     for (const Block& block : blocks_) {
         if (block.range.offset >= range.end() || block.range.end() <= range.offset) continue;
         const std::int64_t end = std::min(block.limit, range.end());
@@ -157,6 +164,10 @@ const LogicalMap::Window& LogicalMap::window_at(std::int64_t offset) const {
                 piece.logical = {piece.logical.offset + skipped,
                                  std::min(end, piece.logical.end()) - piece.logical.offset - skipped};
                 piece.place += skipped;
+                if (writes.size() >= most) {
+                    writes = overlay(writes);
+                    most = std::max(most, 2 * writes.size());
+                }
                 writes.push_back(piece);
             }
         });

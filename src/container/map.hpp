@@ -4,7 +4,7 @@
 //
 // Memory: of a batch whose writes are irregular some ten bytes an entry, of a strided run some twenty, whatever its number of pieces; 48
 // more for each 128 entries, and at least for each batch. While it is made, one batch is there unpacked. Then at most
-// `windows_kept` windows of some `most_pieces` pieces. Pieces that lie upon each other at one place count all.
+// `windows_kept` windows of some `most_pieces` pieces, also where very many lie upon each other at one place.
 #pragma once
 
 #include <cstdint>

@@ -158,6 +158,33 @@ TEST(LogicalMap, IrregularPiecesTakeAFewBytesEach) {
     EXPECT_EQ(seen, all);
 }
 
+#ifndef __SANITIZE_ADDRESS__  // which takes memory of its own
+/// As an index may have it that nobody has written in order: 6 million pieces in 4 KiB. All of them at once would take 200 MB.
+TEST(LogicalMap, PiecesThatLieUponEachOtherTakeLittleMemory) {
+    constexpr std::int64_t runs = 3000, count = 2048;
+    LogicalMap map;
+    for (std::int64_t i = 0; i < runs; ++i) map.add({{1 + i, 1, 0}, i, {{0, 1, 0, 2, 1, count}}});
+    map.settle();
+    rusage before{}, after{};
+    ::getrusage(RUSAGE_SELF, &before);
+    EXPECT_EQ(map.pieces(), runs * count);
+    EXPECT_EQ(map.locate(2046), (Segment{{2046, 1}, 1023, runs - 1}));
+    EXPECT_EQ(map.locate(2047).source, -1);
+    ::getrusage(RUSAGE_SELF, &after);
+    EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 48 << 10) << "KiB";
+}
+#endif
+
+/// No index of a program says so, but nothing keeps one from it.
+TEST(LogicalMap, NumbersOfPiecesEndAt63Bits) {
+    constexpr std::int64_t many = std::int64_t{1} << 61;
+    LogicalMap map;
+    for (std::int64_t i = 0; i < 6; ++i) map.add({{1 + i, 1, 0}, 0, {{0, 1, 0, 2, 1, many}, {0, 1, 0, 2, 1, many}}});
+    map.settle();
+    EXPECT_EQ(map.pieces(), INT64_MAX);
+    EXPECT_EQ(map.locate(4).place, 2);
+}
+
 /// Any runs come back as they were.
 RC_GTEST_PROP(PackedRuns, AreTheSameUnpacked, ()) {
     PackedRuns packed;

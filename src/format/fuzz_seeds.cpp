@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fuzz_target.hpp"
 #include "base/testing.hpp"
 #include "format/reader_fuzz.hpp"
 #include "format/writer.hpp"
@@ -119,3 +120,12 @@ std::vector<std::vector<std::uint8_t>> whole_traces() {
 }
 
 }  // namespace ioweir::format
+
+std::vector<std::string> ioweir::fuzz_seeds() {
+    std::vector<std::string> seeds;
+    for (const auto& trace : format::whole_traces()) {
+        const std::vector<std::uint8_t> input = format::pack(trace);
+        seeds.emplace_back(input.begin(), input.end());
+    }
+    return seeds;
+}

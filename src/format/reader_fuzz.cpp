@@ -1,5 +1,5 @@
 // Fuzzes the trace reader: whatever the bytes, it returns (with an Error, or with the damage named), every index it hands out
-// is valid, and reading twice gives the same. Runs under libFuzzer (`make fuzz`) and over the kept corpus (reader_corpus).
+// is valid, and reading twice gives the same. A fuzz target, see base/fuzz_target.hpp.
 //
 // An input is a sparse file, because a real one is mostly zeros: 4 bytes of length, then pieces of 4 bytes of offset, 2 bytes
 // of length and the bytes themselves (little-endian). tests/corpus holds what was found; fuzz_seeds.cpp makes whole traces.
@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "base/fuzz_input.hpp"
+#include "base/fuzz_target.hpp"
 #include "format/reader.hpp"
 #include "format/reader_fuzz.hpp"
 
@@ -24,26 +26,21 @@ namespace {
 
 constexpr std::size_t longest_file = 1U << 20;
 
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "broken promise of the reader: %s\n", what);
-    std::abort();
-}
-
-/// A file in memory, readable under a path as long as it lives.
+/// A file in memory, readable under a path: the same one again and again.
 class MemoryFile {
 public:
-    explicit MemoryFile(const std::vector<std::uint8_t>& bytes) : fd_(::memfd_create("trace", MFD_CLOEXEC)) {
-        require(fd_ >= 0, "no memory for the file");
-        for (std::size_t done = 0; done < bytes.size();) {
-            const ssize_t written = ::write(fd_, bytes.data() + done, bytes.size() - done);
-            require(written > 0, "no memory for the file");
-            done += static_cast<std::size_t>(written);
-        }
-    }
+    MemoryFile() : fd_(::memfd_create("trace", MFD_CLOEXEC)) { require(fd_ >= 0, "a file in memory"); }
     ~MemoryFile() { ::close(fd_); }
     MemoryFile(const MemoryFile&) = delete;
     MemoryFile& operator=(const MemoryFile&) = delete;
+    /// Empty, of that length: what is not put there is a hole.
+    void begin(std::size_t bytes) const {
+        require(::ftruncate(fd_, 0) == 0 && ::ftruncate(fd_, static_cast<off_t>(bytes)) == 0, "a file of that length");
+    }
+    void put(const std::uint8_t* data, std::size_t bytes, std::size_t at) const {
+        const auto length = static_cast<ssize_t>(bytes);
+        require(::pwrite(fd_, data, bytes, static_cast<off_t>(at)) == length, "room for the file");
+    }
     [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
 private:
@@ -81,23 +78,48 @@ void check(const TraceFiles& files) {
     require(files.read_events().function.size() == count, "the number of entries in the columns");
 }
 
-}  // namespace
-
-std::vector<std::uint8_t> unpack(const std::uint8_t* data, std::size_t size) {
+/// Hands over the length of the file that an input stands for, then its pieces.
+template <typename Begin, typename Piece>
+void for_each_piece(const std::uint8_t* data, std::size_t size, Begin begin, Piece visit) {
     std::uint32_t length = 0;
-    if (!take(data, size, length)) return {};
-    std::vector<std::uint8_t> bytes(length % (longest_file + 1));
-    if (bytes.empty()) return bytes;
+    const bool is_there = take(data, size, length);
+    const std::size_t bytes = is_there ? length % (longest_file + 1) : 0;
+    begin(bytes);
     std::uint32_t offset = 0;
     std::uint16_t piece = 0;
-    while (take(data, size, offset) && take(data, size, piece)) {
+    while (bytes > 0 && take(data, size, offset) && take(data, size, piece)) {
         const std::size_t taken = piece < size ? piece : size;
-        const std::size_t place = offset % bytes.size();
-        const std::size_t room = bytes.size() - place;
-        std::memcpy(bytes.data() + place, data, taken < room ? taken : room);
+        const std::size_t place = offset % bytes;
+        visit(data, std::min(taken, bytes - place), place);
         data += taken;
         size -= taken;
     }
+}
+
+const MemoryFile& the_file() {
+    static const MemoryFile file;
+    return file;
+}
+
+void read_the_file() {
+    const std::string path = the_file().path();
+    const Result<TraceFiles> files = TraceFiles::open({path});
+    if (files) check(files.value());
+    // Twice the same file: two nodes whose images have the same numbers.
+    const Result<TraceFiles> pair = TraceFiles::open({path, path});
+    require(pair.ok() == files.ok(), "a second file changes whether the first can be read");
+    if (pair) check(pair.value());
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> unpack(const std::uint8_t* data, std::size_t size) {
+    std::vector<std::uint8_t> bytes;
+    for_each_piece(
+        data, size, [&](std::size_t length) { bytes.resize(length); },
+        [&](const std::uint8_t* from, std::size_t length, std::size_t at) {
+            std::copy_n(from, length, bytes.begin() + static_cast<std::ptrdiff_t>(at));
+        });
     return bytes;
 }
 
@@ -129,18 +151,21 @@ std::vector<std::uint8_t> pack(const std::vector<std::uint8_t>& bytes) {
 }
 
 void read_everything(const std::vector<std::uint8_t>& bytes) {
-    const MemoryFile file(bytes);
-    const Result<TraceFiles> files = TraceFiles::open({file.path()});
-    if (files) check(files.value());
-    // Twice the same file: two nodes whose images have the same numbers.
-    const Result<TraceFiles> pair = TraceFiles::open({file.path(), file.path()});
-    require(pair.ok() == files.ok(), "a second file changes whether the first can be read");
-    if (pair) check(pair.value());
+    the_file().begin(bytes.size());
+    if (!bytes.empty()) the_file().put(bytes.data(), bytes.size(), 0);
+    read_the_file();
+}
+
+void read_packed(const std::uint8_t* data, std::size_t size) {
+    for_each_piece(
+        data, size, [](std::size_t length) { the_file().begin(length); },
+        [](const std::uint8_t* from, std::size_t length, std::size_t at) { the_file().put(from, length, at); });
+    read_the_file();
 }
 
 }  // namespace ioweir::format
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    ioweir::format::read_everything(ioweir::format::unpack(data, size));
+    ioweir::format::read_packed(data, size);
     return 0;
 }

@@ -1,4 +1,4 @@
-// What the fuzzer of the reader shares with the replay of its corpus: inputs are sparse files (see reader_fuzz.cpp).
+// What the fuzz target of traces shares with tests of damaged ones: inputs are sparse files (see reader_fuzz.cpp).
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ std::vector<std::uint8_t> pack(const std::vector<std::uint8_t>& bytes);
 
 /// Reads a trace file and aborts when the reader breaks a promise.
 void read_everything(const std::vector<std::uint8_t>& bytes);
+/// The same of the file that an input stands for.
+void read_packed(const std::uint8_t* data, std::size_t size);
 
 /// Whole traces of various kinds, made without a program.
 std::vector<std::vector<std::uint8_t>> whole_traces();
 
 }  // namespace ioweir::format
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

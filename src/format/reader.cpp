@@ -12,6 +12,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "base/guarded_files.hpp"
 #include "base/utf8_text.hpp"
 #include "format/call_sites.hpp"
 #include "format/event_codec.hpp"
@@ -28,26 +29,16 @@ constexpr std::size_t file_header_bytes = sizeof(FileHeader);
 class MappedFile {
 public:
     static Result<std::shared_ptr<MappedFile>> open(const std::string& path) {
-        const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-        if (fd < 0) return Error{"cannot open the trace file", path, std::strerror(errno)};
-        struct stat status{};
-        if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-            ::close(fd);
-            return Error{"not a trace file", path, "give a directory that 'ioweir run' made"};
-        }
+        const auto opened = open_file(path);
+        if (!opened) return opened.error();
         auto file = std::make_shared<MappedFile>();
-        file->size_ = static_cast<std::size_t>(status.st_size);
+        file->size_ = static_cast<std::size_t>(opened.value().bytes());
         if (file->size_ != 0) {
-            void* mapped = map(fd, file->size_);
-            if (mapped == MAP_FAILED) {
-                const int error = errno;
-                ::close(fd);
-                return Error{"cannot map the trace file", path, std::strerror(error)};
-            }
+            void* mapped = file->map(opened.value().descriptor());
+            if (mapped == MAP_FAILED) return Error{"cannot map the trace file", path, std::strerror(errno), errno};
             file->data_ = static_cast<const std::byte*>(mapped);
             ::madvise(mapped, file->size_, MADV_SEQUENTIAL);
         }
-        ::close(fd);
         return file;
     }
     MappedFile() = default;
@@ -58,11 +49,38 @@ public:
     }
     [[nodiscard]] const std::byte* data() const { return data_; }
     [[nodiscard]] std::size_t size() const { return size_; }
+    /// The first byte from `offset` on that is in no hole; the file's length where there is none.
+    [[nodiscard]] std::size_t next_data(std::size_t offset) const {
+        const auto extent = std::upper_bound(extents_.begin(), extents_.end(), offset,
+                                             [](std::size_t at, const Extent& one) { return at < one.end; });
+        return extent == extents_.end() ? size_ : std::max(extent->begin, offset);
+    }
 
 private:
+    struct Extent {
+        std::size_t begin, end;
+    };
+
+    static Result<guarded::File> open_file(const std::string& path) {
+        constexpr std::string_view handed_over = "/proc/self/fd/";
+        if (path.starts_with(handed_over)) {  // what this process has open is no link that somebody could have planted
+            const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+            struct stat status{};
+            if (fd < 0) return guarded::cannot_use(path, errno);
+            guarded::File file(fd, status, path);
+            if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+                return guarded::cannot_use(path, ENXIO, guarded::Fault::not_a_file, &status);
+            return guarded::File(file.release(), status, path);
+        }
+        const auto folder = guarded::Folder::follow(guarded::folder_name_of(path));
+        if (!folder) return guarded::cannot_use(path, folder.error().number);
+        return folder.value().file(guarded::file_name_of(path));
+    }
+
     /// Zero pages with the file's data mapped over them. The holes that the tracer gives back are left out: on tmpfs, looking into
     /// a hole takes memory from the file system, and when that is full the look ends in SIGBUS.
-    static void* map(int fd, std::size_t size) {
+    void* map(int fd) {
+        const std::size_t size = size_;
         void* whole = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (whole == MAP_FAILED) return whole;
         const auto end = static_cast<off_t>(size);
@@ -85,6 +103,7 @@ private:
                 errno = error;
                 return MAP_FAILED;
             }
+            extents_.push_back({static_cast<std::size_t>(data), static_cast<std::size_t>(hole)});
             at = hole;
         }
         return whole;
@@ -92,6 +111,7 @@ private:
 
     const std::byte* data_ = nullptr;
     std::size_t size_ = 0;
+    std::vector<Extent> extents_;  ///< of data, in order
 };
 
 template <typename T>
@@ -250,6 +270,8 @@ private:
                 // All zero: handed out, but its process ended before it was used.
                 if (header.magic != 0) damaged(offset, "is no chunk");
                 offset += chunk_alignment;
+                // A file may be much longer than what is in it.
+                offset = std::max(offset, file_->next_data(offset) / chunk_alignment * chunk_alignment);
                 continue;
             }
             ChunkView view{file_->data() + offset, header};

@@ -5,6 +5,8 @@
 #include "format/event_codec.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -260,6 +262,49 @@ TEST(Reader, DamagedRecordEndsItsChunkAndIsReported) {
     EXPECT_EQ(result.value().events.function.size(), 3U);
     ASSERT_EQ(result.value().damage.size(), 1U);
     EXPECT_NE(result.value().damage[0].find("is no record"), std::string::npos);
+}
+
+TEST(Reader, WhatIsNoFileIsRefusedAndNotWaitedFor) {
+    const TemporaryFile trace(small_trace().bytes_);
+    const TemporaryFolder folder;
+    const std::string path = folder.file("node-x.iowt");
+    const auto number = [&] {
+        const auto result = read_trace({path});
+        std::filesystem::remove(path);
+        return result.ok() ? 0 : result.error().number;
+    };
+    std::filesystem::create_symlink(trace.path, path);
+    EXPECT_EQ(number(), ELOOP);
+    std::filesystem::create_symlink("/dev/zero", path);
+    EXPECT_EQ(number(), ELOOP);
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    EXPECT_EQ(number(), ENXIO);
+    std::filesystem::create_directory(path);
+    EXPECT_EQ(number(), EISDIR);
+}
+
+/// A terabyte, of which nobody has written more than the beginning and a chunk in the middle.
+TEST(Reader, AFileMuchLongerThanWhatIsInItIsReadAtOnce) {
+    TraceBuilder builder = small_trace();
+    const TemporaryFile file(builder.bytes_);
+    std::filesystem::resize_file(file.path, std::uintmax_t{1} << 40);
+    ChunkHeader chunk{};
+    chunk.magic = chunk_magic;
+    chunk.self_offset = std::uint64_t{1} << 39;
+    chunk.size_bytes = chunk_alignment;
+    chunk.image = 99;  // is described nowhere
+    {
+        std::fstream there(file.path, std::ios::in | std::ios::out | std::ios::binary);
+        there.seekp(std::streamoff{1} << 39);
+        there.write(reinterpret_cast<const char*>(&chunk), sizeof chunk);
+    }
+    struct rusage before{}, after{};
+    ASSERT_EQ(::getrusage(RUSAGE_SELF, &before), 0);
+    auto result = read_trace({file.path});
+    ASSERT_EQ(::getrusage(RUSAGE_SELF, &after), 0);
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result.value().events.function.size(), 3U);
+    EXPECT_LT(after.ru_minflt - before.ru_minflt, 10'000);  // a page for each chunk that might be would be 16 million
 }
 
 TEST(Reader, FileCutOffAnywhereGivesAPrefix) {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/guarded_files.hpp"
 #include "base/raw_syscall.hpp"
 #include "ncsub/plain_names.hpp"
 
@@ -18,14 +19,37 @@ namespace ioweir::ncsub {
 namespace {
 
 Error failed(const std::string& what, const std::string& path, int error) {
+    if (error == ENXIO) return {what, path + ": it is a pipe, a device or the like", "look who put it there", error};
     return {what, path + ": " + std::strerror(error), "is it there, with the rights that are needed, and room?"};
+}
+
+/// A descriptor of a regular file; -1 and errno, ENXIO for what is none. Links are followed, for subfiles on storage targets are such,
+/// but to no place where something is made.
+int open_regular(const std::string& path, int flags, mode_t mode) {
+    struct stat status{};
+    const auto is_other = [&] { return !S_ISREG(status.st_mode); };
+    const bool makes = (flags & O_CREAT) != 0;
+    // Before it is opened, too: that alone makes some devices act.
+    if (!makes && raw::call(SYS_newfstatat, AT_FDCWD, raw::word(path.c_str()), raw::word(&status), 0) == 0 &&
+        is_other()) {
+        errno = S_ISDIR(status.st_mode) ? EISDIR : ENXIO;
+        return -1;
+    }
+    const int always = O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (makes ? O_NOFOLLOW : 0);
+    const int fd = raw::openat(AT_FDCWD, path.c_str(), flags | always, mode);
+    if (fd < 0) return -1;
+    const int error = raw::fstat(fd, &status) != 0 ? errno : is_other() ? ENXIO : 0;
+    if (error == 0) return fd;
+    raw::close(fd);
+    errno = error;
+    return -1;
 }
 
 /// An open file, closed at the end.
 class Open {
 public:
     Open(const std::string& path, int flags, mode_t mode = 0)
-        : path_(path), fd_(raw::openat(AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode)), error_(fd_ < 0 ? errno : 0) {}
+        : path_(path), fd_(open_regular(path, flags, mode)), error_(fd_ < 0 ? errno : 0) {}
     ~Open() {
         if (fd_ >= 0) raw::close(fd_);
     }
@@ -157,7 +181,7 @@ Result<std::int64_t> write_merged(const std::string& path, const Logical& logica
     const std::int64_t length = std::max(std::ssize(header), static_cast<std::ptrdiff_t>(copier.end()));
     struct stat status{};
     if (::ftruncate(output.fd(), length) != 0 || ::fstat(sources.front().fd(), &status) != 0 ||
-        ::fchmod(output.fd(), status.st_mode & 07777) != 0 || ::fsync(output.fd()) != 0)
+        ::fchmod(output.fd(), status.st_mode & 0777) != 0 || ::fsync(output.fd()) != 0)
         return failed("a file cannot be written", output.path(), errno);
     return length;
 }
@@ -171,12 +195,27 @@ std::string without_prefix(const std::string& path) {
 }
 
 void remove_subfile(const std::string& path) {
-    std::array<char, PATH_MAX> target{};
-    const ssize_t length = ::readlink(path.c_str(), target.data(), target.size() - 1);
-    const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
-    // One that somebody has linked by hand to a file of another name stays.
-    if (length > 0 && std::string_view(target.data()).ends_with("." + std::string(name))) ::unlink(target.data());
-    ::unlink(path.c_str());
+    const auto folder = guarded::Folder::follow(guarded::folder_name_of(path));
+    const std::string name = guarded::file_name_of(path);
+    struct stat link{}, linked{};
+    if (!folder || folder.value().status_of(name, link) != 0) return;
+    std::array<char, PATH_MAX> text{};
+    const ssize_t length = S_ISLNK(link.st_mode)
+                               ? ::readlinkat(folder.value().descriptor(), name.c_str(), text.data(), text.size() - 1)
+                               : 0;
+    const std::string target = length > 0 ? std::string(text.data(), static_cast<std::size_t>(length)) : "";
+    // What was made for it on a storage target is called so, and belongs to whom the link belongs: anybody can make a link to anything.
+    constexpr std::size_t digits = 16;
+    const std::string last = guarded::file_name_of(target);
+    const bool is_made = !target.empty() && target.front() == '/' && last.size() == digits + 1 + name.size() &&
+                         last.find_first_not_of("0123456789abcdef") == digits && last.substr(digits) == "." + name;
+    if (is_made) {
+        const auto place = guarded::Folder::follow(guarded::folder_name_of(target));
+        if (place && place.value().status_of(last, linked) == 0 && S_ISREG(linked.st_mode) &&
+            linked.st_uid == link.st_uid && linked.st_nlink == 1)
+            (void)place.value().remove(last);
+    }
+    (void)folder.value().remove(name);
 }
 
 Result<Header> read_header(const std::string& path) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -249,6 +251,61 @@ TEST(Merge, OrdinaryFilesAreSaidToBe) {
     spill(path, "text");
     EXPECT_NE(merge(path, path).error().message().find("no header"), std::string::npos);
     EXPECT_NE(merge(folder.path + "/none", path).error().message().find("none"), std::string::npos);
+}
+
+TEST(Merge, WhatIsNoFileIsNotWaitedForAndStays) {
+    const Folder folder;
+    const std::string path = folder.path + "/a.nc";
+    const auto refused = [&](const std::string& why) {
+        EXPECT_NE(read_header(path).error().message().find(why), std::string::npos)
+            << read_header(path).error().message();
+        EXPECT_FALSE(merge(path, path).ok());
+        EXPECT_FALSE(describe(path).ok());
+        EXPECT_TRUE(subfiles_of(path).empty());
+        fs::remove(path);
+    };
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    refused("a pipe, a device or the like");
+    fs::create_symlink("/dev/zero", path);
+    refused("a pipe, a device or the like");
+    fs::create_directory(path);
+    refused("Is a directory");
+}
+
+/// Links on storage targets are removed with what was made for them, and nothing else that a link may lead to.
+TEST(Remove, OnlyWhatWasMadeForASubfileGoesWithItsLink) {
+    const Folder folder;
+    const std::string link = folder.path + "/conf", kept = folder.path + "/resolv.conf";
+    const auto removes = [&](const std::string& target) {
+        spill(target, "precious");
+        fs::create_symlink(target, link);
+        remove_subfile(link);
+        EXPECT_FALSE(fs::is_symlink(link));
+        const bool gone = !fs::exists(target);
+        fs::remove(target);
+        return gone;
+    };
+    EXPECT_FALSE(removes(kept));
+    EXPECT_FALSE(removes(folder.path + "/0123456789abcde.conf"));
+    EXPECT_FALSE(removes(folder.path + "/0123456789abcdeg.conf"));
+    EXPECT_FALSE(removes(folder.path + "/0123456789abcdef.conf2"));
+    EXPECT_TRUE(removes(folder.path + "/0123456789abcdef.conf"));
+    const std::string made = folder.path + "/0123456789abcdef.conf";
+    spill(made, "precious");
+    fs::create_symlink("0123456789abcdef.conf", link);
+    remove_subfile(link);
+    EXPECT_TRUE(fs::exists(made));
+    fs::create_hard_link(made, kept);
+    fs::create_symlink(made, link);
+    remove_subfile(link);
+    EXPECT_TRUE(fs::exists(made));
+    fs::remove(kept);
+    if (::geteuid() != 0) return;
+    // A link that somebody else has made, to a file of ours.
+    fs::create_symlink(made, link);
+    ASSERT_EQ(::lchown(link.c_str(), 12345, 12345), 0);
+    remove_subfile(link);
+    EXPECT_TRUE(fs::exists(made));
 }
 
 TEST(Paths, PrefixesForMpiIo) {

@@ -14,7 +14,7 @@ namespace {
 
 Opened open_new(const char* path, int flags, mode_t mode) {
     for (;;) {
-        const int descriptor = ::open(path, flags | O_CLOEXEC, mode);
+        const int descriptor = ::open(path, flags | O_CLOEXEC | O_NOFOLLOW, mode);
         if (descriptor >= 0) return {descriptor, 0};
         if (errno != EINTR) return {-1, errno};
     }
@@ -32,7 +32,8 @@ std::string trouble_with(const std::string& directory, bool mounted) {
 
 }  // namespace
 
-Result<std::unique_ptr<Targets>> DirectoryTargets::open(const std::string& base, const Manifest& manifest) {
+Result<std::unique_ptr<Targets>> DirectoryTargets::open(const std::string& base, const Manifest& manifest,
+                                                        uid_t owner) {
     std::vector<Target> targets;
     bool paced = false;
     for (const ManifestTarget& wanted : manifest.targets) {
@@ -45,7 +46,7 @@ Result<std::unique_ptr<Targets>> DirectoryTargets::open(const std::string& base,
     }
     std::unique_ptr<TargetQueues> queues;
     if (paced) {
-        auto opened = TargetQueues::open(manifest.state, targets.size());
+        auto opened = TargetQueues::open(manifest.state, targets.size(), owner);
         if (!opened) return opened.error();
         queues = opened.take();
     }

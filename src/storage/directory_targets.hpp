@@ -1,6 +1,8 @@
 // Targets that are directories, each on a device of its own (or behaving so: token buckets), as a manifest lists them.
 #pragma once
 
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,7 +16,9 @@ class DirectoryTargets final : public Targets {
 public:
     /// `base` is the directory that relative ones count from. A directory that is missing, or not mounted though the manifest says that
     /// it is, makes its target unusable, not the others.
-    [[nodiscard]] static Result<std::unique_ptr<Targets>> open(const std::string& base, const Manifest& manifest);
+    /// `owner`: whose manifest it is; the user's own by default. Of somebody else's no file is made that it names, and none written but theirs.
+    [[nodiscard]] static Result<std::unique_ptr<Targets>> open(const std::string& base, const Manifest& manifest,
+                                                               uid_t owner = ::geteuid());
 
     [[nodiscard]] const char* kind() const override { return "directories"; }
     [[nodiscard]] const std::vector<Target>& list() const override { return targets_; }

@@ -8,10 +8,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <span>
 
+#include "base/guarded_files.hpp"
 #include "base/size_text.hpp"
 #include "base/toml_reader.hpp"
 
@@ -120,22 +119,40 @@ private:
     }
 };
 
-Result<std::string> read_text(const std::string& path) {
-    constexpr std::uintmax_t most_bytes = 4 << 20;
-    std::error_code failure;
-    const auto size = fs::file_size(path, failure);
-    if (failure) return Error{"cannot read", path, failure.message()};
-    if (size > most_bytes) return Error{"too large for a manifest", path, "4 MiB at most"};
-    std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file) return Error{"cannot read", path, std::strerror(errno)};
-    return text;
+constexpr std::int64_t most_bytes = 4 << 20;
+
+/// Whether its owner may say where files of this process go. A second name may have been made by whoever can write in the directory.
+bool is_trusted(const struct stat& manifest, const struct stat& directory) {
+    const bool of_directory = manifest.st_uid == directory.st_uid && (directory.st_mode & S_IWOTH) == 0;
+    return of_directory || ((manifest.st_uid == 0 || manifest.st_uid == ::geteuid()) && manifest.st_nlink == 1);
 }
 
-/// Whether its owner may say where files of this process go.
-bool is_trusted(const struct stat& manifest, const struct stat& directory) {
-    if (manifest.st_uid == 0 || manifest.st_uid == ::geteuid()) return true;
-    return manifest.st_uid == directory.st_uid && (directory.st_mode & S_IWOTH) == 0;
+/// The manifest in a directory; nothing where there is none, or none that could be looked at.
+Result<std::optional<FoundManifest>> manifest_in(const std::string& directory) {
+    const auto folder = guarded::Folder::open(directory);
+    if (!folder) return std::optional<FoundManifest>();
+    const std::string path = (fs::path(directory) / manifest_name).string();
+    struct stat info{};
+    const int fd = guarded::open_beneath<guarded::Hooked>(folder.value().descriptor(), manifest_name, O_RDONLY);
+    if (fd < 0) {
+        if (errno == ELOOP || errno == ENXIO) return guarded::cannot_use(path, errno);
+        return std::optional<FoundManifest>();
+    }
+    const bool known = ::fstat(fd, &info) == 0;
+    const guarded::File file(fd, info, path);
+    if (!known || !S_ISREG(info.st_mode))
+        return guarded::cannot_use(path, guarded::number_of(guarded::Fault::not_a_file, info.st_mode),
+                                   guarded::Fault::not_a_file, &info);
+    if (!is_trusted(info, folder.value().status())) {
+        return Error{"a manifest of storage targets belongs to somebody else", path,
+                     "it has to belong to you, to root, or to the owner of its directory if only they may write there"};
+    }
+    if (info.st_size > most_bytes) return Error{"too large for a manifest", path, "4 MiB at most"};
+    const auto text = file.read_all(most_bytes);
+    if (!text) return text.error();
+    auto manifest = parse_manifest(text.value(), path);
+    if (!manifest) return manifest.error();
+    return std::optional(FoundManifest{directory, manifest.take(), info.st_uid});
 }
 
 }  // namespace
@@ -151,20 +168,8 @@ Result<std::optional<FoundManifest>> find_manifest(const std::string& path) {
     if (failure) return Error{"cannot tell where a path is", path, failure.message()};
     if (!fs::is_directory(at, failure)) at = at.parent_path();
     for (;; at = at.parent_path()) {
-        const std::string file = (at / manifest_name).string();
-        struct stat info{}, above{};
-        if (::stat(file.c_str(), &info) == 0 && ::stat(at.c_str(), &above) == 0) {
-            if (!is_trusted(info, above)) {
-                return Error{
-                    "a manifest of storage targets belongs to somebody else", file,
-                    "it has to belong to you, to root, or to the owner of its directory if only they may write there"};
-            }
-            const auto text = read_text(file);
-            if (!text) return text.error();
-            auto manifest = parse_manifest(text.value(), file);
-            if (!manifest) return manifest.error();
-            return std::optional(FoundManifest{at.string(), manifest.take()});
-        }
+        auto found = manifest_in(at.string());
+        if (!found || found.value()) return found;
         if (at == at.parent_path()) return std::optional<FoundManifest>();
     }
 }

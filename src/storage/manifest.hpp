@@ -3,6 +3,8 @@
 // What does not live here: placing files (targets.hpp).
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,10 +41,11 @@ struct Manifest {
 
 /// The manifest that is in effect at a path, there or not: in the path itself if it is a directory, or in the nearest directory above
 /// it that has one. Nothing where none has. Refuses one that belongs to somebody who could otherwise not say where this user's files go:
-/// its owner has to be the user, root, or the owner of its directory if not everybody may write there.
+/// its owner has to be the user, root, or the owner of its directory if not everybody may write there. A link, a pipe or the like is an Error.
 struct FoundManifest {
     std::string directory;  ///< that it lies in, absolute, without symbolic links
     Manifest manifest;
+    uid_t owner = 0;
 };
 [[nodiscard]] Result<std::optional<FoundManifest>> find_manifest(const std::string& path);
 

@@ -65,7 +65,7 @@ Result<std::unique_ptr<Targets>> find_targets(const std::string& path) {
     if (found.value()) {
         FoundManifest& manifest = *found.value();
         if (manifest.manifest.cephfs) return CephTargets::open(directory_of(path), manifest.manifest);
-        return DirectoryTargets::open(manifest.directory, manifest.manifest);
+        return DirectoryTargets::open(manifest.directory, manifest.manifest, manifest.owner);
     }
     const std::string directory = directory_of(path);
     struct statfs info{};

@@ -191,6 +191,65 @@ TEST_F(Directories, SomebodyElsesManifestIsRefused) {
     EXPECT_FALSE(find_targets(folder_.path()).ok());
 }
 
+TEST_F(Directories, WhatIsNoManifestIsRefusedAndNotWaitedFor) {
+    const std::string file = folder_.file(manifest_name), moved = folder_.file("moved");
+    fs::rename(file, moved);
+    const auto number = [&] { return find_targets(folder_.path()).error().number; };
+    fs::create_symlink(moved, file);
+    EXPECT_EQ(number(), ELOOP);
+    fs::remove(file);
+    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+    EXPECT_EQ(number(), ENXIO);
+    fs::remove(file);
+    fs::create_symlink("/dev/zero", file);
+    EXPECT_EQ(number(), ELOOP);
+    fs::remove(file);
+    fs::create_directory(file);
+    EXPECT_EQ(number(), EISDIR);
+    fs::remove(file);
+    std::ofstream(file) << "";
+    fs::resize_file(file, std::uintmax_t{1} << 40);
+    EXPECT_EQ(find_targets(folder_.path()).error().what, "too large for a manifest");
+    fs::remove(file);
+    fs::rename(moved, file);
+    EXPECT_TRUE(find_targets(folder_.path()).ok());
+}
+
+/// Whoever probes there would otherwise make, or write, any file of their own.
+TEST_F(Directories, NoFileIsMadeOrWrittenThatSomebodyElsesManifestNames) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to somebody else";
+    constexpr uid_t stranger = 12345;
+    const std::string state = folder_.file("data/state"), other = folder_.file("data/other");
+    write_manifest(folder_.path(), "state='" + state + "'\n[[target]]\nname='A'\ndirectory='a'\nrate='10 MB'\n");
+    const auto give = [&](const std::string& path) { EXPECT_EQ(::lchown(path.c_str(), stranger, stranger), 0); };
+    give(folder_.path());
+    give(folder_.file(manifest_name));
+    EXPECT_EQ(find_targets(folder_.path()).error().number, ENOENT);
+    EXPECT_FALSE(fs::exists(state));
+    // A file of this user's own, of the right size.
+    std::ofstream(state) << std::string(64, 'x');
+    EXPECT_EQ(find_targets(folder_.path()).error().number, EPERM);
+    fs::rename(state, other);
+    fs::create_symlink(other, state);
+    give(state);
+    EXPECT_EQ(find_targets(folder_.path()).error().number, ELOOP);
+    fs::remove(state);
+    fs::create_hard_link(other, state);
+    EXPECT_EQ(find_targets(folder_.path()).error().number, EMLINK);
+    fs::remove(state);
+    ASSERT_EQ(::mkfifo(state.c_str(), 0600), 0);
+    give(state);
+    EXPECT_EQ(find_targets(folder_.path()).error().number, ENXIO);
+    fs::remove(state);
+    std::string kept(64, '?');
+    std::ifstream(other).read(kept.data(), 64);
+    EXPECT_EQ(kept, std::string(64, 'x'));
+    // Theirs is used.
+    std::ofstream(state) << std::string(64, '\0');
+    give(state);
+    EXPECT_TRUE(find_targets(folder_.path()).ok());
+}
+
 class FakeClock final : public ThrottleClock {
 public:
     std::int64_t time_ns = 1'000'000'000;

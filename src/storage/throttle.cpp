@@ -11,6 +11,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/guarded_files.hpp"
 #include "base/nearest_name.hpp"
 #include "base/size_text.hpp"
 
@@ -94,29 +95,34 @@ void MonotonicClock::sleep_until(std::int64_t time_ns) {
     }
 }
 
-Result<std::unique_ptr<TargetQueues>> TargetQueues::open(const std::string& path, std::size_t targets) {
+Result<std::unique_ptr<TargetQueues>> TargetQueues::open(const std::string& path, std::size_t targets, uid_t owner) {
     const auto failed = [&](const char* what) {
         return Error{std::string("the throttle's state cannot be ") + what, path + ": " + std::strerror(errno),
                      "name a new file in a directory in memory, such as /dev/shm"};
     };
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) return failed("opened");
+    auto folder = guarded::Folder::follow(guarded::folder_name_of(path));
+    const auto refused = [](const Error& why) {
+        return Error{"the throttle's state cannot be opened", why.what + ": " + why.value, why.remedy, why.number};
+    };
+    if (!folder) return refused(folder.error());
+    const bool own = owner == ::geteuid();
+    // Of the folder's owner, of whom /dev/shm or the like is, nothing is to be believed here.
+    folder.value().believe({.folder = owner, .group = 0, .group_writes = false, .user = owner});
+    auto opened = folder.value().file(guarded::file_name_of(path), own ? O_RDWR | O_CREAT : O_RDWR, 0600);
+    if (!opened) return refused(opened.error());
+    const struct stat& judged = opened.value().status();
+    if (judged.st_uid != owner || judged.st_nlink != 1)
+        return guarded::cannot_use(
+            path, EPERM, judged.st_uid != owner ? guarded::Fault::other_owner : guarded::Fault::other_names, &judged);
+    const int fd = opened.value().descriptor();
     const auto bytes = static_cast<off_t>(targets * sizeof(Queue));
     struct stat info{};
     // Zeros are idle queues, and every process gives the file the same size: whoever comes first, nothing has to be agreed on.
-    if (::fstat(fd, &info) != 0 || (info.st_size == 0 && ::ftruncate(fd, bytes) != 0)) {
-        const Error error = failed("made");
-        ::close(fd);
-        return error;
-    }
-    if (info.st_size != 0 && info.st_size != bytes) {
-        ::close(fd);
+    if (::fstat(fd, &info) != 0 || (info.st_size == 0 && ::ftruncate(fd, bytes) != 0)) return failed("made");
+    if (info.st_size != 0 && info.st_size != bytes)
         return Error{"the throttle's state is of another number of targets", path, "name a new file for each run"};
-    }
     void* address = ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    const Error error = failed("mapped");
-    ::close(fd);
-    if (address == MAP_FAILED) return error;
+    if (address == MAP_FAILED) return failed("mapped");
     return std::unique_ptr<TargetQueues>(new TargetQueues({static_cast<Queue*>(address), targets}));
 }
 

@@ -12,6 +12,9 @@
 // - A rate in the shared file, where there is one, goes before the one that a process was told: it can be changed while programs run.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -58,8 +61,10 @@ public:
 /// The queues of all targets, in a file that is mapped by every process that uses them.
 class TargetQueues {
 public:
-    /// Makes the file where it is missing. Refuses one of another size: it belongs to other targets.
-    [[nodiscard]] static Result<std::unique_ptr<TargetQueues>> open(const std::string& path, std::size_t targets);
+    /// Makes the file where it is missing. Refuses one of another size: it belongs to other targets. What `owner` has named, where that is
+    /// somebody else, is not made, and has to be a file of theirs: nobody's file is written because somebody else has named it.
+    [[nodiscard]] static Result<std::unique_ptr<TargetQueues>> open(const std::string& path, std::size_t targets,
+                                                                    uid_t owner = ::geteuid());
     ~TargetQueues();
     TargetQueues(const TargetQueues&) = delete;
     TargetQueues& operator=(const TargetQueues&) = delete;

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/guarded_files.hpp"
+
 namespace ioweir::partition {
 namespace {
 
@@ -22,11 +24,24 @@ PosixFile::~PosixFile() {
 }
 
 Result<PosixFile> PosixFile::open(const std::string& path, int flags) {
+    const auto refused = [&](const struct stat& info) {
+        const bool right = (flags & O_DIRECTORY) != 0 ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode);
+        return !right;
+    };
+    const Error other{"no regular file", path, "it is a directory, a pipe, a device or the like: look who put it there",
+                      ENXIO};
+    const bool makes = (flags & O_CREAT) != 0;
+    struct stat info{};
+    // Before it is opened, too: that alone makes some devices act.
+    if (!makes && ::stat(path.c_str(), &info) == 0 && refused(info)) return other;
+    // A link to read through may be the user's own; nothing is written through one.
+    const int always = O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (makes ? O_NOFOLLOW : 0);
     PosixFile file;
     do {
-        file.descriptor_ = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+        file.descriptor_ = ::open(path.c_str(), flags | always, 0666);
     } while (file.descriptor_ < 0 && errno == EINTR);
-    if (file.descriptor_ < 0) return Error{"a file cannot be opened", path + ": " + std::strerror(errno), ""};
+    if (file.descriptor_ < 0) return Error{"a file cannot be opened", path + ": " + std::strerror(errno), "", errno};
+    if (::fstat(file.descriptor_, &info) != 0 || refused(info)) return other;
     return file;
 }
 
@@ -85,14 +100,10 @@ Result<std::string> read_text(const std::string& path) {
 }
 
 int write_text(const std::string& path, const std::string& text) {
-    const std::string before = path + ".new";
-    {
-        auto file = PosixFile::open(before, O_WRONLY | O_CREAT | O_TRUNC);
-        if (!file) return errno != 0 ? errno : EIO;
-        if (const int error = file.value().write(text.data(), std::ssize(text), 0); error != 0) return error;
-        if (::fsync(file.value().descriptor()) != 0) return errno;
-    }
-    if (std::rename(before.c_str(), path.c_str()) != 0) return errno;
+    const auto folder = guarded::Folder::follow(directory_of(path));
+    if (!folder) return folder.error().number != 0 ? folder.error().number : EIO;
+    const std::string name = guarded::file_name_of(path);
+    if (const int error = folder.value().replace(name, name + ".new", text, 0666, true); error != 0) return error;
     return sync_directory(directory_of(path));
 }
 

@@ -1,5 +1,9 @@
 #include "partition/files/set_reader.hpp"
 
+#include <sys/stat.h>
+
+#include "partition/files/posix_file.hpp"
+#include "partition/files/serial_file.hpp"
 #include "partition/files/set_for_tests.hpp"
 
 namespace ioweir::partition {
@@ -27,6 +31,35 @@ TEST_F(SetReaderTest, PhastasFilesAreASetAsFarAsTheyGo) {
     EXPECT_EQ(reader.read("u", 3, items.data(), 23, 8)->what, "a block of another size");
     spill_flat(1, 2, file_bytes({4, 1}));
     EXPECT_EQ(SetReader::open(base_, 1).error().what, "files that are not of one set");
+}
+
+TEST_F(SetReaderTest, WhatIsNoFileIsNotWaitedFor) {
+    const std::string path = SetName{base_, 1, false}.file(0);
+    const auto refused = [&] {
+        EXPECT_FALSE(SetReader::open(base_, 1).ok());
+        EXPECT_EQ(SerialFile::open(path).error().what, "no regular file");
+        EXPECT_EQ(read_text(path).error().what, "no regular file");
+        std::filesystem::remove(path);
+    };
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    refused();
+    std::filesystem::create_symlink("/dev/zero", path);
+    refused();
+    std::filesystem::create_directory(path);
+    refused();
+}
+
+TEST_F(SetReaderTest, NothingIsWrittenThroughALink) {
+    const std::string path = folder_ + "/manifest", victim = folder_ + "/victim";
+    spill(victim, "precious");
+    for (const std::string& planted : {path, path + ".new"}) {
+        std::filesystem::create_symlink(victim, planted);
+        EXPECT_EQ(write_text(path, "mine"), 0);
+        EXPECT_EQ(read_text(path).value(), "mine");
+        EXPECT_EQ(read_text(victim).value(), "precious");
+        EXPECT_FALSE(std::filesystem::is_symlink(path));
+        std::filesystem::remove(path);
+    }
 }
 
 TEST_F(SetReaderTest, WhatABlockSaysMustFit) {

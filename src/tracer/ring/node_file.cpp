@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/guarded_raw.hpp"
 #include "base/raw_syscall.hpp"
 #include "tracer/ring/stream.hpp"
 
@@ -34,9 +35,7 @@ int reserve(int fd, off_t offset, std::size_t size) {
 
 /// Whether a file of this name is a trace, or one in the making: zeros of whole pages (where there is no fallocate they come
 /// one by one), then the header's fields, the magic last. Anything else belongs to somebody and stays as it is.
-bool may_be_ours(int fd) {
-    struct stat status{};
-    if (raw::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+bool may_be_ours(int fd, const struct stat& status) {
     if (status.st_size == 0) return true;
     format::FileHeader header{};
     if (raw::pread(fd, &header, sizeof header, 0) != sizeof header) return false;
@@ -64,13 +63,28 @@ int NodeFile::attach(const char* directory, bool use_tsc) {
 
 int NodeFile::map_header() {
     failed_step_ = "cannot create the trace file";
-    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
-    if (fd < 0) return errno;
-    if (!may_be_ours(fd)) {
-        raw::close(fd);
-        failed_step_ = "not tracing: what lies at the trace file's place is no trace file and is left as it is:";
-        return EEXIST;
+    // Others may write into the folder, too, where a trace has been sent there by hand: what they have put there is left as it is.
+    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CREAT | guarded::always, 0644);
+    if (fd < 0) {
+        if (errno == ELOOP) failed_step_ = "not tracing: a symbolic link lies at the trace file's place:";
+        return errno;
     }
+    struct stat status{};
+    const int unknown = raw::fstat(fd, &status) != 0 ? errno : 0;
+    const char* refusal = nullptr;
+    if (unknown == 0 && S_ISREG(status.st_mode) && status.st_uid != ::geteuid())
+        refusal = "not tracing: the trace file belongs to another user:";
+    else if (unknown == 0 && S_ISREG(status.st_mode) && status.st_nlink != 1)
+        refusal = "not tracing: the trace file has another name, too (a hard link):";
+    else if (unknown == 0 && !(S_ISREG(status.st_mode) && may_be_ours(fd, status)))
+        refusal = "not tracing: what lies at the trace file's place is no trace file and is left as it is:";
+    if (unknown != 0 || refusal != nullptr) {
+        raw::close(fd);
+        if (refusal != nullptr) failed_step_ = refusal;
+        return unknown != 0 ? unknown : EEXIST;
+    }
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
     failed_step_ = "cannot reserve space for the trace file";
     int error = reserve(fd, 0, format::chunk_alignment);
     void* mapped = MAP_FAILED;
@@ -99,6 +113,19 @@ int NodeFile::map_header() {
     return 0;
 }
 
+int NodeFile::reopen() const {
+    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | guarded::always, 0);
+    if (fd < 0) return -1;
+    struct stat status{};
+    const int error = raw::fstat(fd, &status) != 0                          ? errno
+                      : status.st_dev != device_ || status.st_ino != inode_ ? ESTALE
+                                                                            : 0;
+    if (error == 0) return fd;
+    raw::close(fd);
+    errno = error;
+    return -1;
+}
+
 NodeFile::Chunk NodeFile::allocate(std::size_t size_bytes, std::uint64_t quota_bytes) {
     // Addresses come first: space in the file that then cannot be mapped would stay taken.
     void* const place = ::mmap(nullptr, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -115,7 +142,7 @@ NodeFile::Chunk NodeFile::allocate_at(void* place, std::size_t size_bytes, std::
     } while (!__atomic_compare_exchange_n(&header_->next_offset, &before, before + size_bytes, true, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
     const std::uint64_t offset = format::chunk_alignment + before;
-    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CLOEXEC, 0);
+    const int fd = reopen();
     Chunk chunk;
     chunk.error = fd < 0 ? errno : reserve(fd, static_cast<off_t>(offset), size_bytes);
     if (chunk.error == 0 && ::mmap(place, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
@@ -139,7 +166,7 @@ NodeFile::Chunk NodeFile::allocate_at(void* place, std::size_t size_bytes, std::
 }
 
 bool NodeFile::give_back(format::ChunkHeader* chunk, std::size_t tail_bytes) {
-    const int fd = raw::openat(AT_FDCWD, path_, O_RDWR | O_CLOEXEC, 0);
+    const int fd = reopen();
     if (fd < 0) return false;
     const std::uint64_t kept = chunk->size_bytes - tail_bytes;
     const bool done = ::syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

@@ -2,6 +2,8 @@
 // programs close descriptors they do not know.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -13,7 +15,7 @@ class NodeFile {
 public:
     static constexpr std::size_t path_capacity = 4096;
 
-    /// Creates or joins `directory`/node-<host>.iowt. 0, or errno with `failed_step` set.
+    /// Creates or joins `directory`/node-<host>.iowt: a file of this user's own, at the end of no link. 0, or errno with `failed_step` set.
     int attach(const char* directory, bool use_tsc);
     [[nodiscard]] bool attached() const { return header() != nullptr; }
     /// Threads ask without a lock whether another one has attached: what the header points at is then seen whole.
@@ -35,9 +37,13 @@ public:
 
 private:
     int map_header();
+    /// A descriptor of the file that was attached; -1 and errno: it is gone, or (ESTALE) another one has its name.
+    [[nodiscard]] int reopen() const;
     Chunk allocate_at(void* place, std::size_t size_bytes, std::uint64_t quota_bytes);
 
     format::FileHeader* header_ = nullptr;
+    dev_t device_ = 0;
+    ino_t inode_ = 0;
     bool use_tsc_ = false;
     const char* failed_step_ = "";
     char path_[path_capacity] = {};

@@ -301,8 +301,10 @@ bool take_new_chunk(ThreadStream& stream, bool first_of_thread) {
                 complain("the trace ends here, further calls of this node are only counted: IOWEIR_QUOTA is used up in",
                          process.file.path(), 0);
         } else {
-            complain("the trace ends here, further calls are only counted: no space in", process.file.path(),
-                     fresh.error);
+            const bool gone = fresh.error == ESTALE || fresh.error == ENOENT || fresh.error == ELOOP;
+            complain(gone ? "the trace ends here, further calls are only counted: somebody has taken away or replaced"
+                          : "the trace ends here, further calls are only counted: no space in",
+                     process.file.path(), fresh.error);
         }
         return false;
     }

@@ -54,7 +54,7 @@ def measure(made: lab.Lab, scratch: Path) -> Activity:
         rows = [row for row in result["rows"] if Path(row["name"]).parent == made.root]
         for row in rows:
             row["name"] = Path(row["name"]).name
-        result |= {"rows": rows, **timeline.evenness(rows)}
+        result |= {"rows": rows, **timeline.evenness(row["time_s"] for row in rows if row["bytes"])}
         activity.pictures[picture] = timeline_picture.to_svg(result)
         activity.mean_s[picture] = result["mean_time_s"] or 0.0
         activity.deviation_s[picture] = result["deviation_s"] or 0.0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ioweir import plain_text
 from ioweir.errors import EXIT_CODES, EXIT_FAILED, EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 
 
 def _print_json(content: object) -> None:
-    print(json.dumps(content, indent=1))
+    print(plain_text.json(json.dumps(content, indent=1)))
 
 
 @app.command(context_settings=_COMMAND)
@@ -175,7 +176,8 @@ def env(
     if as_json:
         _print_json(variables.described())
     else:
-        print(batch.script(variables.ranks if rank else variables.script, shell))
+        # Not for reading: a shell gets every name as it is.
+        print(batch.script(variables.ranks if rank else variables.script, shell), file=plain_text.raw(sys.stdout))
 
 
 @app.command(context_settings=_COMMAND)
@@ -199,7 +201,7 @@ def report(
     if as_json:
         from ioweir.json_text import lines  # noqa: PLC0415
 
-        print("\n".join(lines(result)))
+        plain_text.print_lines(lines(result))
         return
     from ioweir import report_text  # noqa: PLC0415
 
@@ -222,7 +224,7 @@ def timeline(
     if as_json:
         _print_json(result)
     else:
-        print("\n".join(over_time.to_text(result)))
+        plain_text.print_lines(over_time.to_text(result))
 
 
 @app.command("merge-trace")
@@ -246,7 +248,7 @@ def merge_trace(
     if as_json:
         _print_json(merge.to_json(merged))
     else:
-        print("\n".join(merge.to_text(merged)))
+        plain_text.print_lines(merge.to_text(merged))
 
 
 @app.command()
@@ -331,7 +333,7 @@ def kernel(
         if as_json:
             _print_json(kernels.known())
         else:
-            print("\n".join(kernels.describe()))
+            plain_text.print_lines(kernels.describe())
         return
     if name is None:
         raise IoweirError(
@@ -385,7 +387,7 @@ def explain(
     if as_json:
         _print_json(result)
     else:
-        print("\n".join(explanation.to_text(result)))
+        plain_text.print_lines(explanation.to_text(result))
 
 
 FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that programs wrote under a plan.")]
@@ -401,7 +403,7 @@ def merge(
     """Make one ordinary file of one whose bytes lie in several."""
     from ioweir import container  # noqa: PLC0415
 
-    print(container.merge(file, output))
+    plain_text.print_lines([container.merge(file, output)])
 
 
 @app.command()
@@ -428,7 +430,7 @@ def convert(
     from ioweir import partitioned_convert  # noqa: PLC0415
 
     wanted = partitioned_convert.Wanted(source, target, to, files, step, flat, tuple(types or ()), replace)
-    print(partitioned_convert.convert(wanted))
+    plain_text.print_lines([partitioned_convert.convert(wanted)])
 
 
 @app.command()
@@ -442,7 +444,7 @@ def ls(files: FilesArgument, as_json: JsonOption = False) -> None:
         _print_json(described)
     else:
         text = {False: container.to_text, True: partitioned.to_text}
-        print("\n".join(line for one in described for line in text["step" in one](one)))
+        plain_text.print_lines(line for one in described for line in text["step" in one](one))
 
 
 @app.command()
@@ -455,7 +457,7 @@ def check(files: FilesArgument, as_json: JsonOption = False) -> None:
         _print_json(checked)
     else:
         text = {False: container.verdict, True: partitioned.verdict}
-        print("\n".join(line for one in checked for line in text["step" in one](one)))
+        plain_text.print_lines(line for one in checked for line in text["step" in one](one))
     sys.exit(EXIT_FAILED if any(one["problems"] for one in checked) else 0)
 
 
@@ -504,7 +506,7 @@ def probe(
     if as_json:
         _print_json(result)
     else:
-        print("\n".join(probing.to_text(result)))
+        plain_text.print_lines(probing.to_text(result))
 
 
 lab_app = typer.Typer(help="Storage targets to try things on.", no_args_is_help=True, rich_markup_mode=None)
@@ -542,7 +544,7 @@ def lab_up(
     if as_json:
         _print_json({**found, "remarks": remarks})
     else:
-        print("\n".join([*remarks, *lab.to_text(found)]))
+        plain_text.print_lines([*remarks, *lab.to_text(found)])
 
 
 @lab_app.command("slow")
@@ -567,7 +569,7 @@ def lab_status(name: LabName = "lab", directory: LabDirectory = None, as_json: J
     if as_json:
         _print_json(found)
     else:
-        print("\n".join(lab.to_text(found)))
+        plain_text.print_lines(lab.to_text(found))
     sys.exit(0 if found["complete"] and not any(row["problem"] for row in found["targets"]) else EXIT_FAILED)
 
 
@@ -580,7 +582,7 @@ def lab_down(
     """Take a lab down, with the files on its targets."""
     from ioweir import lab  # noqa: PLC0415
 
-    print(f"{lab.down(name, directory, force)}: gone")
+    plain_text.print_lines([f"{lab.down(name, directory, force)}: gone"])
 
 
 @lab_app.command("run", context_settings=_COMMAND)
@@ -608,7 +610,7 @@ def gc(
     if as_json:
         _print_json(rows)
     else:
-        print("\n".join(container.orphans_to_text(rows, yes)))
+        plain_text.print_lines(container.orphans_to_text(rows, yes))
     # What is in use goes without us, with the last process that has it open.
     sys.exit(EXIT_FAILED if yes and any(row["problem"] and not row["in_use"] for row in rows) else 0)
 
@@ -628,15 +630,16 @@ def main() -> None:
 
 def _report_errors(work: Callable[[], object]) -> None:
     """Every error of ours is one line on stderr and an exit code."""
+    plain_text.guard_standard_streams()
     try:
         work()
     except IoweirError as error:
-        print(f"ioweir: {error}", file=sys.stderr)
+        print(plain_text.line(f"ioweir: {error}"), file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone; nothing is left to be said to it.
         sys.stderr.close()
         sys.exit(EXIT_FAILED)
     except OSError as error:
-        print(f"ioweir: {error.filename or 'I/O'}: {error.strerror}", file=sys.stderr)
+        print(plain_text.line(f"ioweir: {error.filename or 'I/O'}: {error.strerror}"), file=sys.stderr)
         sys.exit(EXIT_FAILED)

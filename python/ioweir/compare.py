@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
 from ioweir.report import Report, build
-from ioweir.trace import DATA_OPS, load
+from ioweir.trace import DATA_OPS, LAYERS, POSIX, load
 from ioweir.units import number_list, plural, rate, seconds, size
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def compare_directories(before: Path, after: Path, force: bool = False) -> Compa
 
 
 def compare(before: Report, after: Report, force: bool = False) -> Comparison:
-    """What changed. Runs of different programs are refused unless `force`."""
+    """What changed. Runs of different programs, and partial traces, are refused unless `force`."""
     warnings: list[str] = []
     if before["program"] != after["program"]:
         what = (
@@ -63,6 +63,18 @@ def compare(before: Report, after: Report, force: bool = False) -> Comparison:
                 f"{what}. Their figures say nothing about each other; --force compares them", EXIT_DIFFERENT
             )
         warnings.append(what)
+    partial = [
+        f"the {name} trace is partial: {'; '.join(run['partial_reasons'])}"
+        for name, run in (("first", before), ("second", after))
+        if run["partial"]
+    ]
+    if partial and not force:
+        raise IoweirError(
+            f"{'. And '.join(partial)}. Figures of what was recorded only say little about the runs; --force compares "
+            "them",
+            EXIT_DIFFERENT,
+        )
+    warnings.extend(partial)
     warnings.extend(_warnings(before, after))
     return Comparison(
         before=_run(before),
@@ -77,8 +89,6 @@ def _warnings(before: Report, after: Report) -> Iterator[str]:
     if before["ranks"] != after["ranks"]:
         yield f"different numbers of ranks: {before['ranks']} and {after['ranks']}"
     for name, run in (("first", before), ("second", after)):
-        if run["partial"]:
-            yield f"the {name} trace is partial: {'; '.join(run['partial_reasons'])}"
         if run["exit_code"]:
             yield f"the {name} run returned {run['exit_code']}"
         if run["plan"]["verify"]["result"] == "mismatch":
@@ -92,10 +102,20 @@ def _warnings(before: Report, after: Report) -> Iterator[str]:
             )
     if before["mpi_libraries"] != after["mpi_libraries"]:
         yield f"different MPI libraries: {', '.join(before['mpi_libraries'])} and {', '.join(after['mpi_libraries'])}"
+    recorded = _recorded(before, after)
+    for name, run in (("first", before), ("second", after)):
+        missing = [layer for layer in LAYERS if layer not in run["layers_recorded"]]
+        if missing:
+            yield f"the {name} run recorded no calls of {', '.join(missing)} (--layers): their figures are left out"
     for op in DATA_OPS:
         first, second = (_outer_bytes(run, op) for run in (before, after))
-        if first != second:
+        if first != second and len(recorded) == len(LAYERS):
             yield f"the programs did not {op} the same amount: {first:,} and {second:,} bytes"
+
+
+def _recorded(before: Report, after: Report) -> list[str]:
+    """The layers whose calls were recorded in both runs."""
+    return [layer for layer in before["layers_recorded"] if layer in after["layers_recorded"]]
 
 
 def _outer_bytes(run: Report, op: str) -> int:
@@ -123,13 +143,14 @@ def _changes(before: Report, after: Report) -> Iterator[Change]:
     unit = before["io"]["unit"]
     yield _time(f"I/O time of an average {unit}", before["io"]["mean_s"], after["io"]["mean_s"])
     yield _time(f"I/O time of the slowest {unit}", before["io"]["max_s"], after["io"]["max_s"])
-    for layer in dict.fromkeys((*before["layers"], *after["layers"])):
+    recorded = _recorded(before, after)
+    for layer in recorded:
         for op in dict.fromkeys((*before["layers"].get(layer, {}), *after["layers"].get(layer, {}))):
             first, second = (run["layers"].get(layer, {}).get(op, {}) for run in (before, after))
             yield from _layer_changes(f"{layer} {op}", first, second)
     for op, words in (("write", "write to"), ("read", "read from")):
         touched = [len(run["storage"][op]["ranks"]) for run in (before, after)]
-        if any(touched):
+        if any(touched) and POSIX in recorded:
             yield _amount(f"{plural(unit, 2)} that {words} storage", "", *touched)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.locate import RUN_FILE
 from ioweir.paths import clean_path
+from ioweir.trace import LAYERS
 from ioweir.units import number_list
 
 if TYPE_CHECKING:
@@ -90,6 +91,19 @@ def _signal_name(number: int) -> str:
     except ValueError:
         return f"signal {number}"
 
+
+def recorded_layers(trace: Trace) -> list[str]:
+    """The layers whose calls were recorded: those of --layers; all where that is not known."""
+    chosen = (trace.run.get("tracing") or {}).get("layers")
+    return [layer for layer in LAYERS if layer in chosen] if isinstance(chosen, list) else list(LAYERS)
+
+
+def was_verified(trace: Trace) -> bool:
+    """Whether the engine read back what it had written, by what the run was asked for or the trace says."""
+    return bool(trace.run.get("verify")) or any(note.code in _VERIFY_NOTES for note in trace.notes)
+
+
+_VERIFY_NOTES: Final = ("verify_ok", "verify_mismatch")
 
 # What an engine summary counts, each with its unit as the report has it. Ranks add up, with the exceptions below.
 _ENGINE_FIGURES: Final = {

@@ -13,7 +13,7 @@ EXIT_FAILED: Final = 1
 """The command was understood and could not be done (no trace in a directory, a doctor's finding that stops tracing)."""
 EXIT_USAGE: Final = 2
 EXIT_DIFFERENT: Final = 3
-"""`compare` was given runs of different programs."""
+"""`compare` was given runs of different programs, or a partial trace."""
 EXIT_VERIFY: Final = 74
 """`run --verify` found that a file does not hold what the program passed in (EX_IOERR of sysexits.h)."""
 EXIT_NOT_STARTED: Final = 125
@@ -32,7 +32,10 @@ EXIT_CODES: Final[tuple[tuple[str, str], ...]] = (
         "lab status: something is missing",
     ),
     ("2", "the command line or the plan is wrong"),
-    ("3", "compare: the runs are of different programs (--force compares them all the same)"),
+    (
+        "3",
+        "compare: the runs are of different programs, or a trace is partial (--force compares them all the same)",
+    ),
     ("74", "run --verify: a file does not hold what the program passed in, and the program itself returned 0"),
     ("125", "run: ioweir failed before the program was started"),
     ("126", "run, lab run, doctor: the command was found but cannot be executed"),

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from ioweir import plain_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -20,10 +22,10 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
         comma = "," if at < last else ""
         entries = _entries(value)
         if entries is None:
-            yield f" {json.dumps(key)}: {json.dumps(value)}{comma}"
+            yield f" {_text(key)}: {_text(value)}{comma}"
             continue
         opening, texts, closing = entries
-        yield f" {json.dumps(key)}: {opening}"
+        yield f" {_text(key)}: {opening}"
         final = len(texts) - 1
         for number, text in enumerate(texts):
             yield f"  {text}," if number < final else f"  {text}"
@@ -31,10 +33,14 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield "}"
 
 
+def _text(value: Any) -> str:
+    return plain_text.json(json.dumps(value))
+
+
 def _entries(value: Any) -> tuple[str, list[str], str] | None:
     """What stands on lines of its own: entries of lists of objects, of objects of objects."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[", [json.dumps(entry) for entry in value], "]"
+        return "[", [_text(entry) for entry in value], "]"
     if isinstance(value, dict) and any(isinstance(entry, dict) for entry in value.values()):
-        return "{", [f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in value.items()], "}"
+        return "{", [f"{_text(key)}: {_text(entry)}" for key, entry in value.items()], "}"
     return None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import elf, forwarding, linking, locate
+from ioweir import elf, forwarding, linking, locate, plain_text
 from ioweir.compiled import compiled
 from ioweir.errors import EXIT_NOT_FOUND, EXIT_NOT_STARTED, EXIT_USAGE, IoweirError
 
@@ -120,11 +120,11 @@ def run(name: str, settings: Sequence[str], options: Options, as_json: bool) -> 
         assert child.process.stdout is not None
         for line in child.process.stdout:
             if as_json or not line.startswith("{"):
-                print(line, end="", flush=True)
+                print(plain_text.line(line.removesuffix("\n")), flush=True)
             else:
                 rows.append(json.loads(line))
-                print(_line(rows[-1]), flush=True)
-    print("".join(f"{line}\n" for line in summary(rows)), end="", flush=True)
+                print(plain_text.line(_line(rows[-1])), flush=True)
+    plain_text.print_lines(summary(rows))
     return child.exit_code()
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any, Final
-from xml.sax.saxutils import escape
 
+from ioweir.plain_text import xml
 from ioweir.probe import how
 from ioweir.units import rate
 
@@ -32,10 +32,10 @@ def to_svg(result: Mapping[str, Any]) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
         f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="11">',
-        f"<title>Storage targets of {escape(result['path'])}</title>",
+        f"<title>Storage targets of {xml(result['path'])}</title>",
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="10" y="18" font-size="14" font-weight="bold">Storage targets of {escape(result["path"])}</text>',
-        f'<text x="10" y="34" fill="#444444">{escape(result["probed_at"])}; {escape(how(result))}</text>',
+        f'<text x="10" y="18" font-size="14" font-weight="bold">Storage targets of {xml(result["path"])}</text>',
+        f'<text x="10" y="34" fill="#444444">{xml(result["probed_at"])}; {xml(how(result))}</text>',
     ]
     curve = result["curve"]
     chosen = len(result["chosen"])
@@ -55,7 +55,7 @@ def to_svg(result: Mapping[str, Any]) -> str:
     )
     lines += [_line(slopes, top, bounds, _SLOPE), _line(aggregates, top, bounds, _IN)]
     lines += _dots(curve, aggregates, top, bounds, chosen)
-    lines.append(f'<text x="{_LEFT}" y="{height - 10}">{escape(_sentence(result))}</text>')
+    lines.append(f'<text x="{_LEFT}" y="{height - 10}">{xml(_sentence(result))}</text>')
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
@@ -78,7 +78,7 @@ def _y(value: float, top: float, bounds: tuple[float, float]) -> float:
 
 def _panel(top: float, title: str, bounds: tuple[float, float], chosen: int, count: int) -> list[str]:
     """Frame, title, five lines of a grid with their values, numbers of targets, and the line of the cut."""
-    lines = [f'<text x="{_LEFT}" y="{top - 8}" font-weight="bold">{escape(title)}</text>']
+    lines = [f'<text x="{_LEFT}" y="{top - 8}" font-weight="bold">{xml(title)}</text>']
     step = _round_step((bounds[1] - bounds[0]) / 5)
     value = math.ceil(bounds[0] / step) * step
     while value <= bounds[1]:
@@ -115,7 +115,7 @@ def _dots(
 ) -> list[str]:
     return [
         f'<circle cx="{_x(number, len(values)):.1f}" cy="{_y(value, top, bounds):.1f}" r="3" '
-        f'fill="{_IN if number <= chosen else _OUT}"><title>{escape(step["target"])}: {rate(value)}</title></circle>'
+        f'fill="{_IN if number <= chosen else _OUT}"><title>{xml(step["target"])}: {rate(value)}</title></circle>'
         for number, (step, value) in enumerate(zip(curve, values, strict=True), start=1)
     ]
 

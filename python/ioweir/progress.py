@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import IO, TYPE_CHECKING, Final, Protocol, TypeVar
 
+from ioweir import plain_text
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -46,7 +48,7 @@ def watched(
             errors.append(error)
 
     worker = threading.Thread(target=run)
-    with Progress(console=Console(file=stream), transient=True) as bar:
+    with Progress(console=Console(file=plain_text.raw(stream)), transient=True) as bar:
         task = bar.add_task(text, total=total)
         worker.start()
         try:

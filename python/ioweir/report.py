@@ -34,7 +34,8 @@ DEFINITIONS: Final[dict[str, str]] = {
     "perceived, MPI-IO": "bytes / mean over ranks of the time in MPI-IO calls = ranks x effective (Wright et al. 2013, "
     "Table 5); the same for every layer but POSIX",
     "perceived, POSIX": "cannot be measured; its bounds are the perceived MPI-IO bandwidth below and ranks x effective "
-    "POSIX above (Wright et al. 2013, section 3); without MPI-IO of that kind there is no lower bound",
+    "POSIX above (Wright et al. 2013, section 3); without MPI-IO of that kind, and where POSIX calls besides those of "
+    "MPI-IO were slower, there is no lower bound",
     "span": "bytes / union of the intervals in which any rank is inside the layer",
     "I/O time of a rank": "union of its time in calls of any layer",
     "other, of an MPI-IO call": "its time outside of any POSIX call: exchange between ranks, waiting, copying",
@@ -69,11 +70,12 @@ class Calls(TypedDict):
 
 
 class Decomposition(TypedDict):
-    """Where the time of MPI-IO calls of one kind went."""
+    """Where the time of MPI-IO calls of one kind went; `parts` is None where POSIX calls were not recorded."""
 
     calls: int
     time_s: float
-    parts: dict[str, float]
+    parts: Any
+    """By PARTS, in seconds."""
 
 
 class Report(TypedDict):
@@ -99,6 +101,7 @@ class Report(TypedDict):
     partial_reasons: list[str]
     damage: list[str]
     io: dict[str, Any]
+    layers_recorded: list[str]
     layers: dict[str, dict[str, Any]]
     slowest: dict[str, dict[str, dict[str, Any]]]
     decomposition: dict[str, Decomposition]
@@ -124,6 +127,8 @@ class _Run:
     who: attribute.Attribution
     sums: Sums
     files: Sequence[str]
+    recorded: Sequence[str]
+    """The layers whose calls were recorded."""
     units: int
     """Over how many ranks (without MPI: processes) a mean is taken."""
 
@@ -138,9 +143,10 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
     """All figures of a trace. `progress`: a terminal that is told how far a long trace has been read."""
     who = attribute.attribute_processes(trace.processes)
     files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
-    summation = Summation(trace, who, file_of_path, [is_runtime_file(name) for name in files])
+    runtime = [is_runtime_file(name) for name in files]
+    summation = Summation(trace, who, file_of_path, runtime, verified=completeness.was_verified(trace))
     sums = watched(summation.run, summation, summation.events, "adding up the trace's events", progress)
-    run = _Run(who, sums, files, max(who.unit_count, 1))
+    run = _Run(who, sums, files, completeness.recorded_layers(trace), max(who.unit_count, 1))
     reasons = completeness.partial_reasons(trace, who)
     wall_s = _wall_s(trace, sums)
     call_sites, unresolved = _call_sites(trace, run)
@@ -167,9 +173,10 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
         partial_reasons=reasons,
         damage=list(trace.damage),
         io=_io(run, wall_s),
+        layers_recorded=list(run.recorded),
         layers={layer: {op: _figures(run, sums.job, layer, op) for op in OPS} for layer in LAYERS},
         slowest=_slowest(run),
-        decomposition=_decomposition(sums.job, sums.parts),
+        decomposition=_decomposition(run, sums.job, sums.parts),
         inside=_inside(sums),
         origins=_origins(sums),
         storage={op: _storage(run, op) for op in DATA_OPS},
@@ -218,6 +225,8 @@ def _data(run: _Run, rows: Rows, row: Row | None, layer: str, op: str) -> Data:
         )  # fmt: skip
     time_s, span_s = row.time_ns / 1e9, row.span_ns / 1e9
     perceived = _rate(run.units * row.bytes, time_s)
+    if lower is not None and perceived is not None and lower > perceived:
+        lower = None  # there are POSIX calls besides those that MPI-IO made, and they were slower
     return Data(
         bytes=row.bytes,
         calls=row.calls,
@@ -236,7 +245,7 @@ def _rate(moved: int, seconds: float) -> float | None:
     return moved / seconds if seconds > 0 else None
 
 
-def _decomposition(rows: Rows, parts: Sequence[Sequence[int]] | None) -> dict[str, Decomposition]:
+def _decomposition(run: _Run, rows: Rows, parts: Sequence[Sequence[int]] | None) -> dict[str, Decomposition]:
     result: dict[str, Decomposition] = {}
     for kind, op in enumerate(DATA_OPS):
         row = rows.get(slot_of(MPI_IO, op))
@@ -247,7 +256,7 @@ def _decomposition(rows: Rows, parts: Sequence[Sequence[int]] | None) -> dict[st
         result[op] = Decomposition(
             calls=row.calls if row else 0,
             time_s=row.time_ns / 1e9 if row else 0.0,
-            parts={name: time / 1e9 for name, time in times.items()},
+            parts={name: time / 1e9 for name, time in times.items()} if POSIX in run.recorded else None,
         )
     return result
 
@@ -301,7 +310,7 @@ def _file_rows(run: _Run) -> list[dict[str, Any]]:
                 layer: {op: _figures(run, rows, layer, op) for op, slot, always in ops if always or slot in rows}
                 for layer, ops in columns
             },
-            "decomposition": _decomposition(rows, run.sums.file_parts.get(file)),
+            "decomposition": _decomposition(run, rows, run.sums.file_parts.get(file)),
         }
         for file, rows in order
     ]

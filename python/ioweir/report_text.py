@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ioweir import plain_text
+from ioweir.plain_text import raw
 from ioweir.report import PARTS, Report
-from ioweir.trace import DATA_OPS, MPI_IO, POSIX, STDIO
+from ioweir.trace import DATA_OPS, LAYERS, MPI_IO, POSIX, STDIO
 from ioweir.units import bounds, number_list, percent, plural, rate, seconds, size
 
 if TYPE_CHECKING:
@@ -42,7 +44,8 @@ _PART_WORDS = {
 def console_for(stream: IO[str]) -> Iterator[Console]:
     """A console that never cuts figures off: as wide as the terminal, or wide and plain where there is none."""
     if stream.isatty():
-        yield Console(file=stream, highlight=False)
+        # Colours are written by escape sequences; what stands in the text has been made harmless before.
+        yield Console(file=raw(stream), highlight=False)
         return
     # Tables are padded with blanks; into a file or a log they go without those.
     lines = StringIO()
@@ -53,7 +56,7 @@ def console_for(stream: IO[str]) -> Iterator[Console]:
 
 def say(console: Console, text: str, style: str | None = None) -> None:
     """Print prose: never folded by us, so that a log line stays one line; markup in it means nothing."""
-    console.print(escape(text), style=style, soft_wrap=True)
+    console.print(escape(plain_text.line(text)), style=style, soft_wrap=True)
 
 
 def write(report: Report, stream: IO[str]) -> None:
@@ -93,7 +96,7 @@ def headline(report: Report) -> list[str]:
         f"{report['events']:,} events"
     ]
     if not io["where"]:
-        return [*lines, "No file I/O was seen."]
+        return [*lines, _nothing_seen(report)]
     mean, share = io["mean_s"], io["share_of_wall"]
     lines.append(
         f"I/O took {seconds(mean)} of {seconds(report['wall_s'])} on an average {unit}"
@@ -104,6 +107,20 @@ def headline(report: Report) -> list[str]:
         lines.append(f"Longest in I/O: {unit} {io['slowest']} with {seconds(io['max_s'])}.")
     lines.extend(_storage_lines(report, count))
     return lines
+
+
+def _nothing_seen(report: Report) -> str:
+    missing = unrecorded(report)
+    return (
+        f"No file I/O was seen; calls of {', '.join(missing)} were not recorded."
+        if missing
+        else "No file I/O was seen."
+    )
+
+
+def unrecorded(report: Report) -> list[str]:
+    """The layers whose calls were not recorded (--layers)."""
+    return [layer for layer in LAYERS if layer not in report["layers_recorded"]]
 
 
 def _where(kinds: Sequence[dict[str, Any]], total: float) -> str:
@@ -168,7 +185,7 @@ class _Table:
 
     def add(self, *cells: str) -> None:
         """Add a row."""
-        self._rows.append(cells)
+        self._rows.append([plain_text.line(cell) for cell in cells])
 
     def __bool__(self) -> bool:
         return bool(self._rows)
@@ -256,7 +273,11 @@ def _print_inside(report: Report, console: Console) -> None:
         calls = f"{row['calls']:,} {row['layer']} {row['op']} calls"
         _title(console, f"Inside of {calls} ({seconds(row['time_s'])}, summed over ranks)")
         parts = [(f"{part['layer']} {part['op']}", part["time_s"]) for part in row["parts"]]
-        for words, time_s in [*parts, (f"{row['layer']} itself: conversion, metadata, waiting", row["other_s"])]:
+        below = [layer for layer in unrecorded(report) if layer in (MPI_IO, POSIX)]
+        rest = f"{row['layer']} itself: conversion, metadata, waiting"
+        if below:
+            rest = f"outside of calls that were recorded ({' and '.join(below)} were not)"
+        for words, time_s in [*parts, (rest, row["other_s"])]:
             say(console, f"  {percent(time_s, row['time_s']):>5}  {seconds(time_s):>8}  {words}")
 
 
@@ -301,6 +322,9 @@ def _print_decomposition(report: Report, console: Console) -> None:
         _title(
             console, f"Inside of {whole['calls']:,} MPI-IO {op} calls ({seconds(whole['time_s'])}, summed over ranks)"
         )
+        if whole["parts"] is None:
+            say(console, "  POSIX calls were not recorded (--layers): what the time went into is not known")
+            continue
         for part in PARTS:
             time_s = whole["parts"][part]
             if time_s:

@@ -21,7 +21,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import clock, guardian, json_text, launchers, locate, pnetcdf, sanitizers, shim, stuck, wrappers
+from ioweir import (
+    clock,
+    guardian,
+    json_text,
+    launchers,
+    locate,
+    plain_text,
+    pnetcdf,
+    sanitizers,
+    shim,
+    stuck,
+    wrappers,
+)
 from ioweir.errors import (
     EXIT_NOT_EXECUTABLE,
     EXIT_NOT_FOUND,
@@ -450,4 +462,4 @@ def _first_report(directory: Path, quiet: bool, anonymous: bool = False) -> Repo
 
 
 def _say(text: str) -> None:
-    print(f"ioweir: {text}", file=sys.stderr, flush=True)
+    print(plain_text.line(f"ioweir: {text}"), file=sys.stderr, flush=True)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import colorsys
 from typing import TYPE_CHECKING, Any, Final
-from xml.sax.saxutils import escape
+
+from ioweir.plain_text import xml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,10 +82,10 @@ def to_svg(table: Cells, title: str, subtitle: str) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         'font-family="sans-serif" font-size="12">',
-        f"<title>{escape(title)}</title>",
+        f"<title>{xml(title)}</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        f'<text x="10" y="20" font-size="14" font-weight="bold">{escape(title)}</text>',
-        f'<text x="10" y="38">{escape(subtitle)}</text>',
+        f'<text x="10" y="20" font-size="14" font-weight="bold">{xml(title)}</text>',
+        f'<text x="10" y="38">{xml(subtitle)}</text>',
     ]
     for number in range(1, shown + 1):
         x = _LEFT + (number - 1) * _CELL + _CELL / 2
@@ -97,7 +98,7 @@ def to_svg(table: Cells, title: str, subtitle: str) -> str:
     note = "columns: rounds; numbers: ranks; red frame: several ranks at one target in a round"
     if rounds > shown:
         note += f"; {rounds - shown} more rounds are not drawn"
-    lines += [f'<text x="10" y="{height - 16}" fill="#555555">{escape(note)}</text>', "</svg>"]
+    lines += [f'<text x="10" y="{height - 16}" fill="#555555">{xml(note)}</text>', "</svg>"]
     return "\n".join(lines) + "\n"
 
 

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ioweir import clock, launchers, pnetcdf, sanitizers
+from ioweir import clock, launchers, plain_text, pnetcdf, sanitizers
 from ioweir.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, IoweirError
 from ioweir.guarded_files import Folder
 
@@ -88,6 +88,7 @@ def real_command(
 def main(arguments: list[str]) -> None:
     """Become the real launcher. `arguments`: our library, the preload list as it was, the shim, the launcher's own."""
     library, preload, shim, *rest = arguments
+    plain_text.guard_standard_streams()
     try:
         variables = dict(os.environ)
         if "IOWEIR_DIR" in variables and clock.VARIABLE not in variables:
@@ -98,12 +99,12 @@ def main(arguments: list[str]) -> None:
                 server.serve_beside_launcher()
         real, rewritten, environment = real_command(library, preload, shim, rest, variables)
         for warning in rewritten.warnings:
-            print(f"ioweir: {warning}", file=sys.stderr)
+            print(plain_text.line(f"ioweir: {warning}"), file=sys.stderr)
         sys.stderr.flush()
         os.execve(real, rewritten.words, environment)
     except IoweirError as error:
-        print(f"ioweir: {error}", file=sys.stderr)
+        print(plain_text.line(f"ioweir: {error}"), file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:
-        print(f"ioweir: {Path(shim).name}: cannot be started: {error.strerror}", file=sys.stderr)
+        print(plain_text.line(f"ioweir: {Path(shim).name}: cannot be started: {error.strerror}"), file=sys.stderr)
         sys.exit(EXIT_NOT_EXECUTABLE)

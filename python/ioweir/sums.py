@@ -103,7 +103,13 @@ class Summation:
     """Sums in the making. `done` may be watched from another thread."""
 
     def __init__(
-        self, trace: Trace, who: Attribution, file_of_path: Sequence[int], runtime_file: Sequence[bool]
+        self,
+        trace: Trace,
+        who: Attribution,
+        file_of_path: Sequence[int],
+        runtime_file: Sequence[bool],
+        *,
+        verified: bool,
     ) -> None:
         self.events = trace.event_count
         self._core = compiled().Summary(
@@ -114,7 +120,7 @@ class Summation:
             posix_layer=POSIX,
             data_ops=list(DATA_OPS),
             transfer_ops=[*DATA_OPS, "split"],
-            close_op="close",
+            close_op="close" if verified else "",
             unit_of_process=list(who.units),
             units=max(len(who.unit_names), 1),
             file_of_path=list(file_of_path),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import attribute, timeline_picture
+from ioweir import attribute, completeness, timeline_picture
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.guarded_files import write_named
 from ioweir.paths import files_of
@@ -21,7 +21,7 @@ from ioweir.trace import FLAG_FAILED, POSIX, STDIO, load
 from ioweir.units import number_list, plural, seconds, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import numpy as np
     import numpy.typing as npt
@@ -69,6 +69,8 @@ class Row:
     first_ns: int = 0
     last_ns: int = 0
     ranks: set[int] = field(default_factory=set)
+    idle: bool = False
+    """A rank that made no such call."""
 
 
 def part_of(path: str) -> tuple[str, str, str]:
@@ -141,16 +143,21 @@ class _Selection:
             if len(chosen[0]):
                 yield chosen
 
+    def ranks(self) -> dict[int, int]:
+        """Where rows are ranks: of each row, its rank."""
+        return {unit: self.rank(unit) for unit in range(len(self._unit_names))} if self._by_rank else {}
+
     def rank(self, unit: int) -> int:
         """As the program knows it."""
         return int(self._unit_names[unit])
 
 
 def _sums(selection: _Selection) -> dict[int, Row]:
-    """The rows that occur."""
+    """The rows that occur; of ranks all, also those that made no such call."""
     import numpy as np  # noqa: PLC0415
 
     found: dict[int, Row] = {}
+    idle = selection.ranks()
     for rows, starts, durations, amounts, moves, units in selection.batches():
         order = np.argsort(rows, kind="stable")
         numbers, edges = np.unique(rows[order], return_index=True)
@@ -167,6 +174,9 @@ def _sums(selection: _Selection) -> dict[int, Row]:
             row.first_ns, row.last_ns = min(row.first_ns, first), max(row.last_ns, last)
         for number, unit in np.unique(np.stack([rows, units]), axis=1).T:
             found[int(number)].ranks.add(selection.rank(int(unit)))
+    if found:
+        for number, rank in idle.items():
+            found.setdefault(number, Row(selection.names[number], ranks={rank}, idle=True))
     return found
 
 
@@ -225,8 +235,9 @@ def of_trace(trace: Trace, options: Options) -> dict[str, Any]:
     sums = _sums(selection)
     shown = sorted(sums, key=lambda number: (-sums[number].bytes, -sums[number].time_ns, sums[number].name))[:MOST_ROWS]
     shown.sort(key=lambda number: [int(part) if part.isdigit() else part for part in _pieces(sums[number].name)])
-    begin_ns = min((sums[number].first_ns for number in shown), default=0)
-    end_ns = max((sums[number].last_ns for number in shown), default=0)
+    active = [sums[number] for number in shown if not sums[number].idle]
+    begin_ns = min((row.first_ns for row in active), default=0)
+    end_ns = max((row.last_ns for row in active), default=0)
     bin_ns = max(end_ns - begin_ns, 1) / options.bins
     rows = []
     if shown:
@@ -237,7 +248,8 @@ def of_trace(trace: Trace, options: Options) -> dict[str, Any]:
             row = sums[number]
             rows.append({
                 "name": row.name, "bytes": row.bytes, "calls": row.calls, "time_s": row.time_ns / 1e9,
-                "first_s": (row.first_ns - begin_ns) / 1e9, "last_s": (row.last_ns - begin_ns) / 1e9,
+                "first_s": None if row.idle else (row.first_ns - begin_ns) / 1e9,
+                "last_s": None if row.idle else (row.last_ns - begin_ns) / 1e9,
                 "ranks": sorted(row.ranks), "busy": (time[at] / bin_ns).tolist(), "moved": moved[at].tolist(),
             })  # fmt: skip
     left_out = [sums[number] for number in sums if number not in set(shown)]
@@ -246,14 +258,16 @@ def of_trace(trace: Trace, options: Options) -> dict[str, Any]:
         "bin_s": bin_ns / 1e9,
         "begin_s": begin_ns / 1e9, "end_s": end_ns / 1e9, "rows": rows,
         "left_out": {"rows": len(left_out), "bytes": sum(row.bytes for row in left_out)},
-        **evenness(rows),
+        # Of ranks all count; files and targets that moved nothing are not meant to be even with the others.
+        **evenness(row.time_ns / 1e9 for row in sums.values() if row.bytes or options.by == "rank"),
+        "layers_recorded": completeness.recorded_layers(trace),
         "dropped": trace.dropped, "damage": list(trace.damage),
     }  # fmt: skip
 
 
-def evenness(rows: list[dict[str, Any]]) -> dict[str, float | None]:
-    """Mean and standard deviation of the time in calls, of the rows that moved bytes."""
-    times = [float(row["time_s"]) for row in rows if row["bytes"]]
+def evenness(times_s: Iterable[float]) -> dict[str, float | None]:
+    """Mean and standard deviation of the time in calls."""
+    times = list(times_s)
     return {
         "mean_time_s": statistics.mean(times) if times else None,
         "deviation_s": statistics.stdev(times) if len(times) > 1 else None,
@@ -273,7 +287,9 @@ def to_text(result: dict[str, Any]) -> list[str]:
     rows = result["rows"]
     verb = {"write": "written", "read": "read"}[result["op"]]
     if not rows:
-        return [f"nothing was {verb} by calls of POSIX or STDIO"]
+        missing = [layer for layer in (POSIX, STDIO) if layer not in result["layers_recorded"]]
+        unknown = f"; calls of {' and '.join(missing)} were not recorded (--layers)" if missing else ""
+        return [f"nothing was {verb} by calls of POSIX or STDIO{unknown}"]
     width = min(max(len(row["name"]) for row in rows), 48)
     span = result["end_s"] - result["begin_s"]
     lines = [f"{verb} by {result['by']}, {seconds(span)} from left to right; darker: more of that time in calls"]
@@ -289,6 +305,7 @@ def to_text(result: dict[str, Any]) -> list[str]:
     if result["deviation_s"] is not None:
         lines.append(
             f"time in calls: mean {seconds(result['mean_time_s'])}, standard deviation {seconds(result['deviation_s'])}"
+            + (f" (of all {plural(result['ranks_are'], 2)})" if result["by"] == "rank" else "")
         )
     if result["dropped"] or result["damage"]:
         lines.append("the trace is not complete; ioweir report says more")

@@ -6,8 +6,8 @@ No plotting library: the picture is rectangles, and has to be the same everywher
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
-from xml.sax.saxutils import escape
 
+from ioweir.plain_text import xml
 from ioweir.units import seconds, size
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ def to_svg(result: Mapping[str, Any]) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         'font-family="sans-serif" font-size="11">',
-        f"<title>{escape(title)}</title>",
+        f"<title>{xml(title)}</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        f'<text x="10" y="20" font-size="14" font-weight="bold">{escape(title)}</text>',
-        f'<text x="10" y="38" fill="#444444">{escape(_subtitle(result))}</text>',
+        f'<text x="10" y="20" font-size="14" font-weight="bold">{xml(title)}</text>',
+        f'<text x="10" y="38" fill="#444444">{xml(_subtitle(result))}</text>',
     ]
     for number, row in enumerate(rows):
         lines += _row(row, _TOP + number * _ROW, result["bin_s"], result["ranks_are"])
@@ -48,7 +48,7 @@ def to_svg(result: Mapping[str, Any]) -> str:
     left_out = result["left_out"]
     if left_out["rows"]:
         note += f"; {left_out['rows']} more rows, {size(left_out['bytes'])}, are not drawn"
-    lines += [f'<text x="10" y="{height - 14}" fill="#555555">{escape(note)}</text>', "</svg>"]
+    lines += [f'<text x="10" y="{height - 14}" fill="#555555">{xml(note)}</text>', "</svg>"]
     return "\n".join(lines) + "\n"
 
 
@@ -66,9 +66,9 @@ def _row(row: Mapping[str, Any], y: int, bin_s: float, ranks_are: str) -> list[s
     name = row["name"] if len(row["name"]) <= _NAME else "..." + row["name"][3 - _NAME :]
     ranks = ", ".join(map(str, row["ranks"][:8])) + (", ..." if len(row["ranks"]) > 8 else "")
     lines = [
-        f"<g><title>{escape(row['name'])}: {ranks_are} {ranks}</title>",
+        f"<g><title>{xml(row['name'])}: {ranks_are} {ranks}</title>",
         f'<rect x="{_LEFT}" y="{y}" width="{_PLOT}" height="{_ROW - 3}" fill="#f4f4f4"/>',
-        f'<text x="{_LEFT - 6}" y="{y + 12}" text-anchor="end">{escape(name)}</text>',
+        f'<text x="{_LEFT - 6}" y="{y + 12}" text-anchor="end">{xml(name)}</text>',
         f'<text x="{_LEFT + _PLOT + 6}" y="{y + 12}">{size(row["bytes"])}, {seconds(row["time_s"])}</text>',
     ]
     column = _PLOT / len(row["busy"])

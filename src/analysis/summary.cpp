@@ -99,7 +99,7 @@ public:
             return;
         }
         const FunctionKind* mpi_call = nested.mpi_function != 0 ? &kinds_[nested.mpi_function] : nullptr;
-        // What --verify reads back in a close is I/O of neither program nor plan. The engine reads nothing else there.
+        // What --verify reads back in a close is I/O of neither program nor plan.
         if (mpi_call != nullptr && mpi_call->op == close_ && data >= 0 && is_engine_read(event, kind)) {
             add_to(summary_.verification, Amount{1, moved, time_ns});
             return;
@@ -190,7 +190,7 @@ Result<Summary> summarise(const format::TraceFiles& files, const Question& quest
     const format::Trace& about = files.about();
     for (const std::vector<std::string>& ops : {question.data_ops, question.transfer_ops, {question.close_op}})
         for (const std::string& op : ops)
-            if (Vocabulary::position(question.names.ops, op) == question.names.ops.size())
+            if (!op.empty() && Vocabulary::position(question.names.ops, op) == question.names.ops.size())
                 return Error{"unknown operation", op, ""};
     if (question.unit_of_process.size() != about.processes.size() || question.file_of_path.size() != about.paths.size())
         return Error{"the question does not fit the trace", "units or files", "one entry a process and a path"};

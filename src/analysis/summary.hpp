@@ -95,7 +95,7 @@ struct Question {
     std::string posix_layer;                    ///< into calls of this layer
     std::vector<std::string> data_ops;          ///< operations that move bytes
     std::vector<std::string> transfer_ops;      ///< operations of MPI-IO calls that move data, also for other ranks
-    std::string close_op;                       ///< inside it, the engine's reads are a verification
+    std::string close_op;                       ///< inside it, the engine's reads are a verification; "": there was none
     std::vector<std::int32_t> unit_of_process;  ///< -1: does not count
     std::size_t units = 0;
     std::vector<std::uint32_t> file_of_path;

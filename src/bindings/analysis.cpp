@@ -1,11 +1,11 @@
 // Sums of a trace, and its events in batches by time.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "analysis/nesting.hpp"
 #include "analysis/summary.hpp"
 #include "bindings/columns.hpp"
+#include "bindings/text.hpp"
 #include "bindings/trace.hpp"
 
 namespace nb = nanobind;
@@ -89,7 +89,7 @@ public:
             const nb::gil_scoped_release release;
             summary = analysis::summarise(*files_, question_, watch_);
         }
-        if (!summary) throw nb::value_error(summary.error().message().c_str());
+        if (!summary) ioweir::raise_value_error(summary.error().message());
         return to_python(summary.value());
     }
 

@@ -1,11 +1,11 @@
 // Python bindings of containers: what one holds, and making it an ordinary file. What does not live here: the command line.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
 
 #include "bindings/planner.hpp"
+#include "bindings/text.hpp"
 #include "container/merge.hpp"
 #include "container/orphans.hpp"
 #include "ncsub/files.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 nb::dict describe_container(const std::string& path) {
     const auto described = ioweir::container::describe(path);
-    if (!described) throw nb::value_error(described.error().message().c_str());
+    if (!described) ioweir::raise_value_error(described.error().message());
     const ioweir::container::Description& what = described.value();
     nb::dict row;
     row["path"] = path;
@@ -42,7 +42,7 @@ std::int64_t merge_container(const std::string& path, const std::string& output)
         const nb::gil_scoped_release released;
         return ioweir::container::merge(posix, path, output);
     }();
-    if (!merged) throw nb::value_error(merged.error().message().c_str());
+    if (!merged) ioweir::raise_value_error(merged.error().message());
     return merged.value();
 }
 
@@ -51,13 +51,13 @@ std::int64_t netcdf_subfiles(const std::string& path) {
     const auto header = ioweir::ncsub::read_master(path);
     if (!header || !ioweir::ncsub::is_master(header.value())) return 0;
     const auto logical = ioweir::ncsub::logical_of(header.value(), path);
-    if (!logical) throw nb::value_error(logical.error().message().c_str());
+    if (!logical) ioweir::raise_value_error(logical.error().message());
     return logical.value().subfiles;
 }
 
 nb::dict describe_netcdf(const std::string& path) {
     const auto described = ioweir::ncsub::describe(path);
-    if (!described) throw nb::value_error(described.error().message().c_str());
+    if (!described) ioweir::raise_value_error(described.error().message());
     const ioweir::ncsub::Description& what = described.value();
     nb::list arrays;
     for (const ioweir::ncsub::Array& array : what.arrays) {
@@ -85,13 +85,13 @@ std::int64_t merge_netcdf(const std::string& path, const std::string& output) {
         const nb::gil_scoped_release released;
         return ioweir::ncsub::merge(path, output);
     }();
-    if (!merged) throw nb::value_error(merged.error().message().c_str());
+    if (!merged) ioweir::raise_value_error(merged.error().message());
     return merged.value();
 }
 
 nb::list find_orphans(const std::string& folder) {
     const auto found = ioweir::container::find_orphans(folder);
-    if (!found) throw nb::value_error(found.error().message().c_str());
+    if (!found) ioweir::raise_value_error(found.error().message());
     nb::list rows;
     for (const ioweir::container::Orphan& orphan : found.value()) {
         nb::dict row;
@@ -107,7 +107,7 @@ nb::list find_orphans(const std::string& folder) {
 
 void remove_orphan(const std::string& directory) {
     const auto removed = ioweir::container::remove_orphan(directory);
-    if (!removed) throw nb::value_error(removed.error().message().c_str());
+    if (!removed) ioweir::raise_value_error(removed.error().message());
 }
 
 }  // namespace

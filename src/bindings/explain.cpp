@@ -4,7 +4,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "bindings/planner.hpp"
+#include "bindings/text.hpp"
 #include "kernels/kernel.hpp"
 #include "layout/core/access_pattern.hpp"
 #include "layout/core/stripe_layout.hpp"
@@ -36,7 +36,7 @@ constexpr std::int64_t most_steps = 100'000;
 
 template <typename T>
 T value_of(Result<T> result) {
-    if (!result) throw nb::value_error(result.error().message().c_str());
+    if (!result) raise_value_error(result.error().message());
     return result.take();
 }
 

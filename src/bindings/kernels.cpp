@@ -1,12 +1,12 @@
 // Python bindings of the kernels: which there are and what they take. What does not live here: their patterns as plans (explain.cpp).
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
 #include <vector>
 
 #include "bindings/planner.hpp"
+#include "bindings/text.hpp"
 #include "kernels/kernel.hpp"
 
 namespace nb = nanobind;
@@ -39,11 +39,11 @@ void check_kernel(const std::string& name, int ranks, const std::vector<std::str
     std::vector<ioweir::kernels::Setting> settings;
     for (const std::string& word : words) {
         auto setting = ioweir::kernels::parse_setting(word);
-        if (!setting) throw nb::value_error(setting.error().message().c_str());
+        if (!setting) ioweir::raise_value_error(setting.error().message());
         settings.push_back(setting.take());
     }
     const auto kernel = ioweir::kernels::make_kernel(name, ranks, settings);
-    if (!kernel) throw nb::value_error(kernel.error().message().c_str());
+    if (!kernel) ioweir::raise_value_error(kernel.error().message());
 }
 
 }  // namespace

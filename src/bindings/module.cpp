@@ -1,7 +1,6 @@
 // The Python module ioweir._core: traces, their sums and columns without copies, and the planner's plan file.
 // What does not live here: judgement of any kind (python/ioweir).
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
@@ -9,6 +8,7 @@
 
 #include "bindings/columns.hpp"
 #include "bindings/planner.hpp"
+#include "bindings/text.hpp"
 #include "bindings/trace.hpp"
 #include "format/reader.hpp"
 
@@ -119,7 +119,7 @@ PyTrace read_trace(const std::vector<std::string>& files) {
         const nb::gil_scoped_release release;
         trace = format::TraceFiles::open(files);
     }
-    if (!trace) throw nb::value_error(trace.error().message().c_str());
+    if (!trace) raise_value_error(trace.error().message());
     return PyTrace(trace.take());
 }
 

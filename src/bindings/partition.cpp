@@ -1,6 +1,5 @@
 // Python bindings of sets of partitioned files: what is in one, what is wrong with it, and conversions.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "bindings/planner.hpp"
+#include "bindings/text.hpp"
 #include "partition/files/convert.hpp"
 #include "partition/files/new_set.hpp"
 #include "partition/files/set_reader.hpp"
@@ -55,7 +55,7 @@ nb::object describe_set(const std::string& path) {
 
 template <typename Value>
 Value value_of(ioweir::Result<Value> result) {
-    if (!result) throw nb::value_error(result.error().message().c_str());
+    if (!result) ioweir::raise_value_error(result.error().message());
     return result.take();
 }
 
@@ -74,7 +74,7 @@ public:
         if (begin < 0 || bytes < 0 || begin > all || bytes > all - begin) throw nb::index_error("no such bytes");
         std::string items(static_cast<std::size_t>(bytes), '\0');
         if (const auto error = source_->read(number, part - 1, begin, items.data(), bytes))
-            throw nb::value_error(error->message().c_str());
+            ioweir::raise_value_error(error->message());
         return nb::bytes(items.data(), items.size());
     }
 

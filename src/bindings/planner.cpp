@@ -2,12 +2,12 @@
 // What does not live here: reading files, printing (python/ioweir); plans themselves.
 #include "bindings/planner.hpp"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
 
 #include "base/size_text.hpp"
+#include "bindings/text.hpp"
 #include "planner/applicable.hpp"
 #include "planner/plan.hpp"
 #include "planner/plan_file.hpp"
@@ -47,7 +47,7 @@ nb::dict dict_of(const FileRule& rule) {
 
 nb::list parse_plan(const std::string& text, const std::string& name) {
     const auto parsed = ioweir::planner::parse_plan_file(text, name);
-    if (!parsed) throw nb::value_error(parsed.error().message().c_str());
+    if (!parsed) ioweir::raise_value_error(parsed.error().message());
     nb::list rules;
     for (const FileRule& rule : parsed.value().files) rules.append(dict_of(rule));
     return rules;
@@ -56,9 +56,9 @@ nb::list parse_plan(const std::string& text, const std::string& name) {
 /// The target directories of each rule that names some.
 nb::list check_plan(const std::string& text, const std::string& name) {
     const auto parsed = ioweir::planner::parse_plan_file(text, name);
-    if (!parsed) throw nb::value_error(parsed.error().message().c_str());
+    if (!parsed) ioweir::raise_value_error(parsed.error().message());
     if (const auto error = ioweir::planner::why_not_applied(parsed.value()))
-        throw nb::value_error(error->message().c_str());
+        ioweir::raise_value_error(error->message());
     nb::list rules;
     for (const FileRule& rule : parsed.value().files) {
         if (rule.targets.empty()) continue;
@@ -91,7 +91,7 @@ void bind_planner(nb::module_& m) {
         "parse_size",
         [](const std::string& text) {
             const auto size = ioweir::parse_size(text);
-            if (!size) throw nb::value_error(size.error().message().c_str());
+            if (!size) ioweir::raise_value_error(size.error().message());
             return size.value();
         },
         nb::arg("text"), "Bytes of a size as plan files write it, such as 16 MiB.");

@@ -1,12 +1,12 @@
 // Python bindings of storage targets: which there are, how fast they are, which to use. What does not live here: the command line.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <string>
 
 #include "bindings/planner.hpp"
+#include "bindings/text.hpp"
 #include "probe/measure.hpp"
 #include "probe/selection.hpp"
 #include "storage/targets.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 template <typename T>
 T taken(ioweir::Result<T> result) {
-    if (!result) throw nb::value_error(result.error().message().c_str());
+    if (!result) ioweir::raise_value_error(result.error().message());
     return result.take();
 }
 
@@ -53,7 +53,7 @@ nb::list probe_targets(const std::string& path, double discard_s, double window_
     options.repetitions = repetitions;
     options.at_once = at_once;
     options.confirmations = confirmations;
-    if (const auto error = ioweir::probe::check(options)) throw nb::value_error(error->message().c_str());
+    if (const auto error = ioweir::probe::check(options)) ioweir::raise_value_error(error->message());
     const auto targets = taken(ioweir::storage::find_targets(path));
     std::vector<ioweir::probe::Measured> measured;
     {

@@ -1,8 +1,8 @@
 // Writing trace files from Python: tests and simulated runs.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "bindings/text.hpp"
 #include "bindings/trace.hpp"
 #include "format/writer.hpp"
 
@@ -17,7 +17,7 @@ void bind_writer(nb::module_& m) {
             "__init__",
             [](NodeWriter* self, const std::string& path, const std::string& host, std::int64_t epoch_ns) {
                 auto made = NodeWriter::create(path, host, epoch_ns);
-                if (!made) throw nb::value_error(made.error().message().c_str());
+                if (!made) ioweir::raise_value_error(made.error().message());
                 new (self) NodeWriter(made.take());
             },
             nb::arg("path"), nb::arg("host"), nb::arg("epoch_ns"))
@@ -88,7 +88,7 @@ void bind_writer(nb::module_& m) {
         .def("dropped", &NodeWriter::dropped, nb::arg("events"))
         .def("finish", [](NodeWriter& self) {
             const auto finished = self.finish();
-            if (!finished) throw nb::value_error(finished.error().message().c_str());
+            if (!finished) ioweir::raise_value_error(finished.error().message());
         });
 }
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+from typing import Any, Literal
 
 import pytest
-from ioweir import compare
+from hypothesis import given, settings
+from ioweir import compare, report_text
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
 from ioweir.report import Report, build
 from ioweir.trace import Note
+from test_report_oracle import builders
 from traces import Builder, Call
 
 
@@ -80,8 +83,76 @@ def test_what_makes_a_comparison_unfair_is_said() -> None:
     assert "different numbers of ranks: 2 and 3" in warnings
     assert "did not write the same amount: 200 and 150 bytes" in warnings
     assert "the second run returned 1" in warnings
-    killed = compare.compare(run(1), run(1, signal=9))["warnings"]
-    assert killed == ["the second trace is partial: the command was ended by signal 9 (SIGKILL)"]
+
+
+def test_partial_traces_are_refused_unless_forced() -> None:
+    killed = run(1, signal=9)
+    why = "the {} trace is partial: the command was ended by signal 9 (SIGKILL)"
+    with pytest.raises(IoweirError) as caught:
+        compare.compare(run(1), killed)
+    assert caught.value.exit_code == EXIT_DIFFERENT
+    assert str(caught.value).startswith(why.format("second"))
+    assert "--force" in str(caught.value)
+    with pytest.raises(IoweirError, match=r"the first trace .* And the second trace"):
+        compare.compare(killed, killed)
+    assert compare.compare(killed, run(1), force=True)["warnings"] == [why.format("first")]
+    out = io.StringIO()
+    compare.write(compare.compare(run(1), killed, force=True), out)
+    assert f"Warning: {why.format('second')}" in out.getvalue()
+
+
+@pytest.mark.parametrize("lost", [{"dropped": 3}, {"disabled_processes": 1}, {"damage": ("node: byte 7 is no chunk",)}])
+def test_lost_and_damaged_events_make_a_trace_partial(lost: dict[str, Any]) -> None:
+    builder = Builder()
+    builder.add(Call(builder.rank(0, 1), "pwrite", 1, 2, "/d/f", 5))
+    with pytest.raises(IoweirError, match="is partial"):
+        compare.compare(build(builder.trace()), build(builder.trace(**lost)))
+
+
+def test_layers_that_only_one_run_recorded_are_left_out() -> None:
+    fewer = run(1, tracing={"layers": ["MPI-IO", "STDIO"]})
+    result = compare.compare(run(1), fewer)
+    said = sentences(result)
+    assert "MPI-IO write time" in said
+    assert not [what for what in said if what.startswith("POSIX") or "storage" in what]
+    assert any(
+        "the second run recorded no calls of POSIX, HDF5, PnetCDF, netCDF (--layers)" in line
+        for line in result["warnings"]
+    )
+    assert not [line for line in compare.compare(fewer, fewer)["warnings"] if "same amount" in line]
+
+
+@settings(max_examples=60, deadline=None)
+@given(first=builders(), second=builders())
+def test_no_lower_bound_is_above_its_upper_bound(first: Builder, second: Builder) -> None:
+    for builder in (first, second):
+        result = build(builder.trace())
+        for layers in (result["layers"], *(row["layers"] for row in result["files"])):
+            for op in ("write", "read"):
+                lower, upper = layers["POSIX"][op]["perceived_bytes_per_s"]
+                assert lower is None or upper is None or lower <= upper
+    changes = {c["what"]: c for c in compare.compare(build(first.trace()), build(second.trace()))["changes"]}
+    for what, low in changes.items():
+        if "(lower bound)" not in what:
+            continue
+        high = changes.get(what.replace("lower", "upper"))
+        sides: tuple[Literal["before"], Literal["after"]] = ("before", "after")
+        for side in sides:
+            below, above = low[side], high[side] if high is not None else None
+            assert below is None or above is None or below <= above
+
+
+def test_the_lower_bound_of_slow_posix_calls_is_left_out() -> None:
+    """100 B through MPI-IO in 1 s; the program's own POSIX writes are a hundred times slower."""
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    outer = Call(rank, "MPI_File_write_at", 1, 2, "/d/f", 100)
+    builder.add(outer, outer.inside("pwrite", 1, 2, 100), Call(rank, "pwrite", 3, 13, "/d/g", 10))
+    assert build(builder.trace())["layers"]["POSIX"]["write"]["perceived_bytes_per_s"] == [None, pytest.approx(10)]
+    said = sentences(compare.compare(build(builder.trace()), build(builder.trace())))
+    assert [what for what in said if "POSIX write perceived" in what] == [
+        "POSIX write perceived bandwidth (upper bound)"
+    ]
 
 
 def test_a_verified_run_is_compared_with_a_warning() -> None:
@@ -89,10 +160,18 @@ def test_a_verified_run_is_compared_with_a_warning() -> None:
     rank = builder.rank(0, 1)
     close = Call(rank, "MPI_File_close", 1, 5, "/d/f")
     builder.add(close, close.inside("pread", 2, 4, 2048, origin="engine"))
-    verified = build(builder.trace())
+    verified = build(builder.trace(run={"verify": True}))
     warning = next(w for w in compare.compare(run(1), verified)["warnings"] if "verified" in w)
     assert "the second run verified what it wrote: its close calls read 2.00 KiB back" in warning
     assert "POSIX read time" not in sentences(compare.compare(verified, verified))
+    # Without a verification it is what the engine reads for other ends: indexes of containers.
+    plain = build(builder.trace(run={"plan": "p.toml"}))
+    assert not [w for w in compare.compare(run(1), plain)["warnings"] if "verified" in w]
+    assert plain["verification"] == {"calls": 0, "bytes": 0, "time_s": 0.0}
+    assert plain["layers"]["POSIX"]["read"]["bytes"] == 2048
+    text = io.StringIO()
+    report_text.write(plain, text)
+    assert "verification" not in text.getvalue()
 
 
 def test_a_layer_that_appears_or_goes() -> None:
@@ -101,6 +180,7 @@ def test_a_layer_that_appears_or_goes() -> None:
     builder.add(Call(rank, "pread", 0, 1, "f", 5))
     reading = build(builder.trace())
     nothing = build(Builder().trace())
+    nothing["partial"] = False
     assert sentences(compare.compare(nothing, reading))["POSIX read time"] == "POSIX read time 0 s -> 1.00 s: new"
     assert sentences(compare.compare(reading, nothing))["POSIX read bytes"] == "POSIX read bytes 5 B -> 0 B: gone"
 

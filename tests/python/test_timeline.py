@@ -62,6 +62,44 @@ def test_calls_lie_where_their_time_is() -> None:
     assert (target["name"], target["bytes"], target["ranks"]) == ("/d", 507, [0, 1])
 
 
+def test_ranks_without_calls_count_in_the_mean() -> None:
+    builder = Builder()
+    ranks = [builder.rank(rank, 4) for rank in range(4)]
+    builder.add(Call(ranks[1], "pwrite", 10, 14, "/d/a", 100), Call(ranks[3], "pwrite", 12, 14, "/d/a", 100))
+    result = figures(builder, by="rank", bins=4)
+    assert [row["name"] for row in result["rows"]] == ["rank 0", "rank 1", "rank 2", "rank 3"]
+    assert [(row["first_s"], row["last_s"], row["calls"]) for row in result["rows"]] == [
+        (None, None, 0), (0, 4, 1), (None, None, 0), (2, 4, 1),
+    ]  # fmt: skip
+    assert (result["begin_s"], result["end_s"]) == (10, 14)
+    assert result["mean_time_s"] == 6 / 4
+    assert round(result["deviation_s"], 3) == 1.915
+    assert figures(builder, by="file")["mean_time_s"] == 6
+    assert any("mean 1.50 s" in line and "all ranks" in line for line in timeline.to_text(result))
+    assert "rank 0" in timeline_picture.to_svg(result)
+
+
+def test_the_mean_is_of_all_files_not_of_those_shown() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    for number in range(timeline.MOST_ROWS + 10):
+        time = 2 if number < timeline.MOST_ROWS else 1
+        builder.add(Call(rank, "pwrite", number, number + time, f"/d/{number}", 10 * time, thread=100 + number))
+    result = figures(builder)
+    assert len(result["rows"]) == timeline.MOST_ROWS
+    assert result["mean_time_s"] == pytest.approx((2 * timeline.MOST_ROWS + 10) / (timeline.MOST_ROWS + 10))
+
+
+def test_layers_that_were_not_recorded_are_said() -> None:
+    builder = Builder()
+    builder.add(Call(builder.rank(0, 1), "MPI_File_write_at", 1, 2, "/d/a", 5))
+    trace = builder.trace(run={"tracing": {"layers": ["MPI-IO"]}})
+    (line,) = timeline.to_text(timeline.of_trace(trace, timeline.Options()))
+    assert (
+        line == "nothing was written by calls of POSIX or STDIO; calls of POSIX and STDIO were not recorded (--layers)"
+    )
+
+
 def test_any_calls_are_spread_as_one_by_one() -> None:
     dice = random.Random(7)
     builder = Builder()

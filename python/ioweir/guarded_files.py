@@ -254,7 +254,7 @@ class Folder:
     def write(self, name: str, content: bytes | str, mode: int = 0o666) -> None:
         """Writes a file: whoever looks sees the old one or the new one."""
         with self.replacing(name, mode) as file:
-            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+            file.write(content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
 
     @contextlib.contextmanager
     def drafting(self, name: str) -> Iterator[str]:
@@ -426,7 +426,7 @@ def writing_named(path: Path) -> Iterator[IO[bytes]]:
 def write_named(path: Path, content: bytes | str) -> None:
     """The same for content that is there."""
     with writing_named(path) as file:
-        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+        file.write(content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
 
 
 # -------------------------------------------------------------------------------------------- folders of the user's own

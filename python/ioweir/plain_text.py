@@ -78,7 +78,7 @@ class Stream:
     def write(self, text: str) -> int:
         """Write it as `lines` shows it."""
         shown = lines(text)
-        encoding = self.raw.encoding or "utf-8"
+        encoding = getattr(self.raw, "encoding", None) or "utf-8"
         self.raw.write(shown.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
 

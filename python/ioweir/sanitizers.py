@@ -6,6 +6,7 @@ ioweir does in threads for the program's races. An option of each says otherwise
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,7 @@ def variables_for(words: Iterable[str], environment: Mapping[str, str]) -> tuple
         path = shutil.which(word, path=environment.get("PATH"))
         if path is None:
             continue
-        named = [s for s in SANITIZERS if Path(path).name.encode().startswith(s.runtimes)]
+        named = [s for s in SANITIZERS if os.fsencode(Path(path).name).startswith(s.runtimes)]
         for sanitizer in (*used_by(path), *named):
             before = environment.get(sanitizer.variable, "")
             if sanitizer.variable in variables or f"{sanitizer.option}=" in before:

@@ -587,3 +587,29 @@ def test_a_lower_bound_above_the_upper_one_is_not_shown() -> None:
     assert result["layers"]["POSIX"]["write"]["perceived_bytes_per_s"] == [None, 102.4]
     assert "<= 102 B/s" in text_of(builder)
     assert "1.00 KiB/s .. " not in text_of(builder)
+
+
+def test_what_was_not_recorded_is_not_said_to_be_none() -> None:
+    """With --layers mpiio nobody knows what lies inside of MPI-IO calls."""
+    builder = Builder()
+    builder.add(Call(builder.rank(0, 1), "MPI_File_write_at", 0, 4, "/d/f", 1024))
+    fewer = {"tracing": {"layers": ["MPI-IO"]}}
+    result = report.build(builder.trace(run=fewer))
+    assert result["layers_recorded"] == ["MPI-IO"]
+    assert result["decomposition"]["write"] == {"calls": 1, "time_s": 4.0, "parts": None}
+    assert result["files"][0]["decomposition"]["write"]["parts"] is None
+    stream = io.StringIO()
+    report_text.write(result, stream)
+    assert "outside of POSIX calls" not in stream.getvalue()
+    assert "POSIX calls were not recorded (--layers): what the time went into is not known" in stream.getvalue()
+    nothing = report.build(Builder().trace(run=fewer))
+    assert "No file I/O was seen; calls of POSIX, STDIO, HDF5, PnetCDF, netCDF were not recorded." in (
+        report_text.headline(nothing)
+    )
+    above = Builder()
+    write = Call(above.rank(0, 1), "H5Dwrite", 0, 4, "/d/f", 1024)
+    above.add(write, write.inside("MPI_File_write_at", 1, 2, 1024, origin="application"))
+    text = io.StringIO()
+    report_text.write(report.build(above.trace(run={"tracing": {"layers": ["HDF5", "MPI-IO"]}})), text)
+    assert "outside of calls that were recorded (POSIX were not)" in text.getvalue()
+    assert "HDF5 itself" not in text.getvalue()

@@ -93,6 +93,34 @@ def test_what_lies_in_the_trace_files_place_need_not_be_a_file(data: Path, tmp_p
     check_unharmed(preloaded(tmp_path, plain("writes", data, 100)), data)
 
 
+@pytest.mark.parametrize(
+    "kind", ["link to an empty file", "link to nothing", "link to a trace", "hard link", "another's"]
+)
+def test_nothing_is_written_through_the_trace_files_name(data: Path, tmp_path: Path, kind: str) -> None:
+    """In a folder that others may write into, they may have put anything there."""
+    name, victim = tmp_path / f"node-{os.uname().nodename}.iowt", tmp_path / "victim"
+    if kind == "link to a trace":
+        preloaded(tmp_path, plain("writes", data, 100)).expect()
+        name.rename(victim)
+    elif kind != "link to nothing":
+        victim.touch()
+    before = victim.read_bytes() if victim.exists() else None
+    if kind == "hard link":
+        name.hardlink_to(victim)
+    elif kind == "another's":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give files away")
+        victim.rename(name)
+        os.chown(name, 65534, 65534)
+        victim, before = name, b""
+    else:
+        name.symlink_to(victim)
+    traced = preloaded(tmp_path, plain("writes", data, 100))
+    check_unharmed(traced, data)
+    assert str(name) in traced.err
+    assert (victim.read_bytes() if victim.exists() else None) == before
+
+
 def test_unwritable_trace_directory(data: Path, small_disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     check_unharmed(preloaded(small_disk, plain("writes", data, 100)), data)

@@ -29,6 +29,11 @@ class Variable:
         """Does it have records?"""
         return bool(self.lengths) and self.lengths[0] == 0
 
+    @property
+    def element_bytes(self) -> int:
+        """Of its elements, or of those of one record, without padding."""
+        return prod(self.lengths[1 if self.is_record else 0 :]) * TYPE_BYTES[self.type]
+
 
 @dataclass(frozen=True)
 class Header:
@@ -104,8 +109,15 @@ def without_gaps(data: bytes) -> bytes:
     header = read_header(data)
     kept = bytearray(len(data))
     kept[: header.end] = data[: header.end]
+    of_records = [variable for variable in header.variables if variable.is_record]
+    sizes = [variable.element_bytes for variable in of_records]
+    # The records of a variable that is alone are not padded.
+    record = sizes[0] if len(sizes) == 1 else sum(-(-size // 4) * 4 for size in sizes)
     for variable in header.variables:
-        size = prod(variable.lengths) * TYPE_BYTES[variable.type]
-        end = len(data) if variable.is_record else variable.begin + size
-        kept[variable.begin : end] = data[variable.begin : end]
+        for number in range(header.records if variable.is_record else 1):
+            begin = variable.begin + number * record
+            if begin >= len(data) or (number and not record):
+                break  # a number of records that the file does not have
+            end = begin + variable.element_bytes
+            kept[begin:end] = data[begin:end]
     return bytes(kept)

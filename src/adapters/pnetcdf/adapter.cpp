@@ -118,11 +118,10 @@ int count_requests(const File& file, const Call& call) {
 
 int fill_of(const File& file, const Call& call) {
     const int code = same(call);
-    const auto variable = static_cast<int>(call.arguments[1]);
-    auto* none = __builtin_bit_cast(int*, call.arguments[2]);
-    if (code == no_error && none != nullptr && variable >= 0 && variable < static_cast<int>(file.fills.size()) &&
-        file.fills[static_cast<std::size_t>(variable)].known && file.state != File::State::define)
-        *none = file.fills[static_cast<std::size_t>(variable)].wanted ? 0 : 1;
+    const auto variable = static_cast<std::size_t>(argument<int>(call, 1));
+    auto* none = argument<int*>(call, 2);
+    if (code == no_error && none != nullptr && file.state != File::State::define)
+        *none = file.fills.wanted[variable] ? 0 : 1;
     return code;
 }
 
@@ -180,6 +179,7 @@ int dimension(const File& file, const Call& call) {
 }
 
 int fill(File& file, const Call& call) {
+    if (const int error = same_record_on_all(file, call); error != no_error) return error;
     if (file.is_divided(argument<int>(call, 1))) return fill_record(file, call);
     return file.state == File::State::define ? same(call) : same_for(call, file.master);
 }

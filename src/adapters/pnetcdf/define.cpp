@@ -123,6 +123,15 @@ int put_division(const Library& library, int ncid, int variable, const std::vect
     return step.error();
 }
 
+/// Dimensions of subfiles have names that are put together, and another one may be called so: `x.v` of a variable that is called otherwise now, `d0.v1`
+/// of the first dimension of the second variable, or of a dimension d0 of a variable v1.
+int define_dimension(const Library& library, int ncid, const ncsub::Dimension& dimension) {
+    int id = 0, code = error_name_in_use;
+    for (std::string name = dimension.name; code == error_name_in_use; name += '_')
+        code = library.def_dim(ncid, name.c_str(), dimension.length, &id);
+    return code;
+}
+
 /// Defines in `ncid` what `wanted` has and `had` has not, in the order of the ids. `made(v)` for each new variable.
 template <typename Made>
 int define(const Library& library, int ncid, const Header& wanted, std::size_t dimensions, std::size_t variables,
@@ -130,8 +139,7 @@ int define(const Library& library, int ncid, const Header& wanted, std::size_t d
     Steps step;
     int id = 0;
     for (std::size_t i = dimensions; i < wanted.dimensions.size(); ++i)
-        step(
-            [&] { return library.def_dim(ncid, wanted.dimensions[i].name.c_str(), wanted.dimensions[i].length, &id); });
+        step([&] { return define_dimension(library, ncid, wanted.dimensions[i]); });
     for (std::size_t i = variables; i < wanted.variables.size(); ++i) {
         const ncsub::Variable& variable = wanted.variables[i];
         const std::vector<int> ids(variable.dimensions.begin(), variable.dimensions.end());
@@ -171,13 +179,16 @@ int define_master(File& file, const ncsub::Logical& logical) {
     Steps step;
     step([&] { return rename(file, logical.header); });
     step([&] {
-        return define(library, file.master, master, before.dimensions.size(), before.variables.size(), [&](int v) {
-            const Fill& fill = file.fills[static_cast<std::size_t>(v)];
-            const bool whole = !logical.divisions[static_cast<std::size_t>(v)];
-            return library.def_var_fill(file.master, v, fill.wanted && whole ? 0 : 1, nullptr);
-        });
+        return define(library, file.master, master, before.dimensions.size(), before.variables.size(),
+                      [](int) { return no_error; });
     });
     step([&] { return copy_attributes(file); });
+    // Of a divided variable it has a scalar that nobody reads.
+    for (std::size_t v = 0; v < logical.divisions.size(); ++v)
+        if (const int id = static_cast<int>(v); logical.divisions[v])
+            step([&] { return library.def_var_fill(file.master, id, 1, nullptr); });
+        else
+            step([&] { return define_fill(file, file.master, id, id); });
     if (logical.subfiles == 0) return step.error();
     // The places of variables change with every redefinition.
     step([&] { return put_division(library, file.master, global, master.attributes); });
@@ -227,7 +238,14 @@ int create_subfiles(File& file, const ncsub::Logical& logical) {
     return error;
 }
 
-int define_subfiles(File& file, const ncsub::Logical& logical, bool exist) {
+/// A fill value that is none of its variable's type ends define mode all the same, in the library, which says so: it is `told` to the program.
+int told_or_failed(int code, int& told) {
+    if (code != error_type) return code;
+    told = code;
+    return no_error;
+}
+
+int define_subfiles(File& file, const ncsub::Logical& logical, bool exist, int& told) {
     const Library& library = *file.library;
     int error = no_error;
     for (const Subfile& subfile : file.subfiles) {
@@ -241,36 +259,17 @@ int define_subfiles(File& file, const ncsub::Logical& logical, bool exist) {
         if (exist) step([&] { return library.redef(subfile.ncid); });
         step([&] {
             return define(library, subfile.ncid, wanted, there.dimensions.size(), there.variables.size(), [&](int v) {
-                const Fill& fill = file.fills[static_cast<std::size_t>(logical_ids[static_cast<std::size_t>(v)])];
-                const int code =
-                    library.def_var_fill(subfile.ncid, v, fill.wanted ? 0 : 1, fill.wanted ? fill.value : nullptr);
-                if (code != no_error) return code;
                 return put_division(library, subfile.ncid, v, wanted.variables[static_cast<std::size_t>(v)].attributes);
             });
         });
+        for (std::size_t v = 0; v < logical_ids.size(); ++v)
+            step([&] { return define_fill(file, subfile.ncid, static_cast<int>(v), logical_ids[v]); });
         if (file.logical.id.empty())
             step([&] { return put_division(library, subfile.ncid, global, wanted.attributes); });
-        step([&] { return library.enddef(subfile.ncid); });
+        step([&] { return told_or_failed(library.enddef(subfile.ncid), told); });
         if (error == no_error) error = step.error();
     }
     return error;
-}
-
-/// Which variables the program wants filled. The logical file has no data: it is not to fill anything.
-int take_fills(File& file) {
-    int variables = 0, dimensions = 0, attributes = 0, unlimited = 0;
-    Steps step;
-    step([&] { return file.library->inq(file.ncid, &dimensions, &variables, &attributes, &unlimited); });
-    for (int v = static_cast<int>(file.fills.size()); v < variables && step.ok(); ++v) {
-        Fill fill;
-        int none = 1;
-        step([&] { return file.library->inq_var_fill(file.ncid, v, &none, fill.value); });
-        fill.known = true;
-        fill.wanted = none == 0;
-        file.fills.push_back(fill);
-    }
-    step([&] { return file.library->set_fill(file.ncid, no_fill, &file.fill_mode); });
-    return step.error();
 }
 
 /// The call with the master for the program's file.
@@ -287,25 +286,6 @@ std::string new_id(const File& file) {
     std::string id = file.rank == 0 ? random_hex(bytes) : std::string(2 * bytes, ' ');
     PMPI_Bcast(id.data(), static_cast<int>(id.size()), MPI_CHAR, 0, file.comm);
     return id;
-}
-
-/// New variables get the records that the file has. Where the program wants it, the library fills those that a subfile has; this, those that it
-/// has not.
-int fill_old_records(const File& file, std::size_t first) {
-    if (file.record_in_subfiles < 0) return no_error;
-    const std::int64_t all = records_of(file);
-    Steps step;
-    for (const Subfile& subfile : file.subfiles) {
-        Offset there = 0;
-        step([&] { return records_in(file, subfile.ncid, there); });
-        for (std::size_t v = first; v < file.in_subfile.size() && step.ok(); ++v) {
-            const int variable = file.in_subfile[v];
-            if (variable < 0 || !file.fills[v].wanted || !is_record(file, static_cast<int>(v))) continue;
-            for (std::int64_t record = there; record < all; ++record)
-                step([&] { return file.library->fill_var_rec(subfile.ncid, variable, record); });
-        }
-    }
-    return agree(file, step.error());
 }
 
 }  // namespace
@@ -373,7 +353,11 @@ int copy_attributes(const File& file) {
 int end_define(File& file, const Call& call) {
     int error = take_fills(file);
     if (error == no_error) error = static_cast<int>(call.invoke(call.real, call.arguments, call.count));
-    if (error != no_error) return error;  // the program is told, and still defines
+    if (error != no_error) {  // the program is told, and still defines
+        (void)give_fills(file);
+        return error;
+    }
+    int told = no_error;
     ncsub::Logical logical;
     logical.divisions = file.logical.divisions;
     logical.subfiles = file.logical.subfiles;
@@ -388,8 +372,8 @@ int end_define(File& file, const Call& call) {
     if (error == no_error) error = agree(file, define_master(file, logical));
     if (error == no_error && divided && !exist) error = create_subfiles(file, logical);
     error = agree(file, error);
-    if (error == no_error && divided) error = agree(file, define_subfiles(file, logical, exist));
-    if (error == no_error) error = agree(file, same_for_master(file, call));
+    if (error == no_error && divided) error = agree(file, define_subfiles(file, logical, exist, told));
+    if (error == no_error) error = agree(file, told_or_failed(same_for_master(file, call), told));
     if (error != no_error) {
         file.broken = error;
         complain(file, "its master and subfiles could not be defined");
@@ -405,7 +389,9 @@ int end_define(File& file, const Call& call) {
     file.ended = true;
     find_records(file);
     if (divided && !exist) open_early(file);
-    return exist ? fill_old_records(file, old_variables) : no_error;
+    error = fill_old_records(file, old_variables);
+    if (error == no_error) error = keep_records(file);
+    return error == no_error ? agree(file, told) : error;
 }
 
 int begin_define(File& file, const Call& call) {
@@ -415,9 +401,7 @@ int begin_define(File& file, const Call& call) {
     int error = static_cast<int>(call.invoke(call.real, call.arguments, call.count));
     if (error != no_error) return error;
     error = same_for_master(file, call);
-    // What the program wanted of variables that are still to come, take_fills() has changed.
-    int old = 0;
-    if (error == no_error && file.fill_mode != no_fill) error = file.library->set_fill(file.ncid, file.fill_mode, &old);
+    if (error == no_error) error = give_fills(file);
     if (error == no_error)
         file.state = File::State::define;
     else

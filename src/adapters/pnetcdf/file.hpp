@@ -32,10 +32,11 @@ struct Subfile {
     int descriptor = -1;  ///< for begin_flush(); -1: none, or another rank of the node has it
 };
 
-struct Fill {
-    bool known = false;  ///< the variable was defined since the file was opened
-    bool wanted = false;
-    unsigned char value[8] = {};
+/// Which variables the program wants filled, as the library says it where define mode ends. The logical file has no data: it is told to fill
+/// nothing from then on, until it is defined again.
+struct Fills {
+    int mode = no_fill;        ///< the file's: of variables that are still to come
+    std::vector<bool> wanted;  ///< of each variable
 };
 
 /// Bytes as the library counts them: of the variables' types, and of headers.
@@ -73,8 +74,7 @@ struct File {
     int broken = no_error;                ///< an error after which nothing is known of the files any more
     ncsub::Logical logical;               ///< as of the last enddef
     std::optional<ncsub::Header> so_far;  ///< in define mode: dimensions and variables, as far as requests have asked
-    std::vector<Fill> fills;              ///< of each variable
-    int fill_mode = no_fill;              ///< of the file, as the program has set it
+    Fills fills;
     std::vector<Subfile> subfiles;
     std::vector<int> in_subfile;  ///< of each variable: its id in subfiles; -1: it is not divided
 
@@ -147,8 +147,24 @@ void find_records(File& file);
 /// The most records that any rank knows of: on all ranks and in the master. Closes what ranks have opened for themselves, and puts the records
 /// of each subfile right, which may be fewer. Collective, in data mode or independent mode.
 [[nodiscard]] int settle_records(File& file);
+
+// fill.cpp. Results are the library's.
+/// Takes over what the program wants filled, and has nothing filled in the logical file. Collective, in define mode.
+[[nodiscard]] int take_fills(File& file);
+/// The logical file says again what the program wants filled. Collective, in define mode.
+[[nodiscard]] int give_fills(const File& file);
+/// What the program wants of a file that has just been opened.
+[[nodiscard]] int find_fills(File& file);
+/// Has a variable of the master's or a subfile's filled as the program wants it, by the library, where the definition of that file ends.
+/// `there`: its id in that file. Collective over the ranks that have the file open, in its define mode.
+[[nodiscard]] int define_fill(const File& file, int ncid, int there, int variable);
+/// Variables from `first` on are new, and the file has records: fills those that the library had not to fill, for there are none yet in the master
+/// or the subfile. Collective, in data mode.
+[[nodiscard]] int fill_old_records(const File& file, std::size_t first);
 /// ncmpi_fill_var_rec of a divided variable. Collective.
 [[nodiscard]] int fill_record(File& file, const Call& call);
+/// With PNETCDF_SAFE_MODE: an error on all ranks, where these want different records filled, or of different variables. Collective then.
+[[nodiscard]] int same_record_on_all(const File& file, const Call& call);
 
 // alone.cpp
 /// Closes the subfiles that this rank has opened for itself. 0 or the first error.

@@ -258,7 +258,7 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
         (void)close_file(*file, false);
         return code;
     }
-    file->fills.resize(file->logical.header.variables.size());
+    (void)find_fills(*file);
     file->master_header = moved_in(*file, file->master);
     *ncid = file->ncid;
     result = std::move(file);

@@ -1,10 +1,9 @@
 // Records: the unlimited dimension of the one file is as long as the longest of its files says. The master is made to say so, because records of
 // its own variables may be asked for; a subfile has those alone that something was written to, and zeros are read of others.
-// What does not live here: reading and writing of records (access.cpp, tasks.cpp).
+// What does not live here: reading and writing of records (access.cpp, tasks.cpp), filling them (fill.cpp).
 #include <algorithm>
 #include <vector>
 
-#include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/file.hpp"
 
 namespace ioweir::pnetcdf {
@@ -102,26 +101,6 @@ int settle_records(File& file) {
             if (error == no_error) error = code;
         }
     return agree(file, error);
-}
-
-int fill_record(File& file, const Call& call) {
-    const auto variable = argument<int>(call, 1);
-    auto records = argument<Offset>(call, 2) + 1;
-    // What is wrong, the library says of the logical file.
-    if (file.state != File::State::data || !file.writable || !is_record(file, variable))
-        return static_cast<int>(call.invoke(call.real, call.arguments, call.count));
-    int error = no_error;
-    for (const Subfile& subfile : file.subfiles) {
-        const int code =
-            file.library->fill_var_rec(subfile.ncid, file.in_subfile[static_cast<std::size_t>(variable)], records - 1);
-        if (error == no_error) error = code;
-    }
-    error = agree(file, error);
-    if (error != no_error) return error;
-    std::int64_t most = records;
-    if (PMPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, file.comm) != MPI_SUCCESS) return error_file;
-    file.records = std::max(file.records, most);
-    return keep_records(file);
 }
 
 }  // namespace ioweir::pnetcdf

@@ -15,7 +15,7 @@ from ioweir import plain_text
 from ioweir.errors import EXIT_CODES, EXIT_FAILED, EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 # \b keeps click from joining the lines.
 _EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:<6} {meaning}" for code, meaning in EXIT_CODES)
@@ -96,6 +96,13 @@ StaticOption = Annotated[
     bool, typer.Option("--static", help="MPI comes from an archive, though the C library is shared.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def _fail_if(unreadable: Sequence[str]) -> None:
+    """A trace that lacks whole nodes: what there is was printed, and a script learns that it is not all."""
+    if unreadable:
+        print(plain_text.line(f"ioweir: nodes are missing in this: {'; '.join(unreadable)}"), file=sys.stderr)
+        sys.exit(EXIT_FAILED)
 
 
 def _print_json(content: object) -> None:
@@ -202,10 +209,11 @@ def report(
         from ioweir.json_text import lines  # noqa: PLC0415
 
         plain_text.print_lines(lines(result))
-        return
-    from ioweir import report_text  # noqa: PLC0415
+    else:
+        from ioweir import report_text  # noqa: PLC0415
 
-    report_text.write(result, sys.stdout)
+        report_text.write(result, sys.stdout)
+    _fail_if(result["unreadable"])
 
 
 @app.command()
@@ -225,6 +233,7 @@ def timeline(
         _print_json(result)
     else:
         plain_text.print_lines(over_time.to_text(result))
+    _fail_if(result["unreadable"])
 
 
 @app.command("merge-trace")
@@ -249,6 +258,7 @@ def merge_trace(
         _print_json(merge.to_json(merged))
     else:
         plain_text.print_lines(merge.to_text(merged))
+    _fail_if(merged.unreadable)
 
 
 @app.command()

@@ -187,6 +187,8 @@ def _of_trace(text: str, options: Options) -> dict[str, Any]:
     assert options.trace is not None
     rules = _rules(text, options)
     loaded = trace.read(options.trace)
+    if loaded.unreadable:
+        raise IoweirError(f"calls of all ranks are needed, and {'; '.join(loaded.unreadable)}")
     files = pattern.patterns(loaded)
     chosen = _file_of_trace(files, text, rules, options)
     index = compiled().match_plan(text, str(options.plan), chosen.path)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Final
 
 RUN_FILE: Final = "run.json"
+NODE_FILES: Final = "node-*.iowt"
+"""What a traced node leaves, one file each."""
 PRELOAD_LIBRARY: Final = "libioweir_preload.so"
 LIBRARY_DIRECTORY_VARIABLE: Final = "IOWEIR_LIBDIR"
 

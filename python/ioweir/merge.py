@@ -46,6 +46,8 @@ class Merged:
     """Time 0 of the log: nanoseconds since 1970."""
     damage: tuple[str, ...]
     dropped: int
+    unreadable: tuple[str, ...] = ()
+    """Nodes of which nothing could be read."""
 
 
 def to_json(merged: Merged) -> dict[str, Any]:
@@ -58,6 +60,7 @@ def to_json(merged: Merged) -> dict[str, Any]:
         "epoch_ns": merged.epoch_ns,
         "dropped": merged.dropped,
         "damage": list(merged.damage),
+        "unreadable": list(merged.unreadable),
     }
 
 
@@ -89,7 +92,9 @@ def merge(directory: Path, output: Path | None = None, progress: IO[str] | None 
             watched(work, merger, trace.event_count, "merging the trace's events", progress)
         with _writer(unfinished_files, suffix, merger.metadata()) as write:
             write(merger.file_table())
-    return Merged(log, files, merger.done, merger.file_count, trace.epoch_ns, trace.damage, trace.dropped)
+    return Merged(
+        log, files, merger.done, merger.file_count, trace.epoch_ns, trace.damage, trace.dropped, trace.unreadable
+    )
 
 
 def _suffix(path: Path) -> str:

@@ -100,6 +100,7 @@ class Report(TypedDict):
     partial: bool
     partial_reasons: list[str]
     damage: list[str]
+    unreadable: list[str]
     io: dict[str, Any]
     layers_recorded: list[str]
     layers: dict[str, dict[str, Any]]
@@ -172,6 +173,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
         partial=bool(reasons),
         partial_reasons=reasons,
         damage=list(trace.damage),
+        unreadable=list(trace.unreadable),
         io=_io(run, wall_s),
         layers_recorded=list(run.recorded),
         layers={layer: {op: _figures(run, sums.job, layer, op) for op in OPS} for layer in LAYERS},

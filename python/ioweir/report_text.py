@@ -110,6 +110,8 @@ def headline(report: Report) -> list[str]:
 
 
 def _nothing_seen(report: Report) -> str:
+    if report["damage"] or report["dropped"]:
+        return "No file I/O was seen in what was recorded and could be read."
     missing = unrecorded(report)
     return (
         f"No file I/O was seen; calls of {', '.join(missing)} were not recorded."

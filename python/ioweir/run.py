@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fnmatch
 import itertools
 import os
 import shutil
@@ -44,7 +45,7 @@ from ioweir.errors import (
     IoweirError,
 )
 from ioweir.guarded_files import Folder
-from ioweir.locate import RUN_FILE
+from ioweir.locate import NODE_FILES, RUN_FILE
 from ioweir.plan_check import check_plan
 from ioweir.tracing_options import VARIABLES, Tracing
 
@@ -369,6 +370,7 @@ def run(words: Sequence[str], options: Options) -> int:
         raise
     with Folder.open(directory, own=True) as folder:
         folder.remove_tree(SHIM_DIRECTORY)
+        nodes = sorted(name for name in folder.names() if fnmatch.fnmatch(name, NODE_FILES))
         if anonymous and plan_copy is not None:
             folder.remove(PLAN_FILE)  # its patterns are names of files
     content |= {
@@ -377,6 +379,7 @@ def run(words: Sequence[str], options: Options) -> int:
         "wall_s": ended.wall_s,
         "exit_code": ended.exit_code,
         "signal": ended.signal,
+        "nodes": nodes,
     }
     write_json(directory / RUN_FILE, content)
     return _conclude(directory, ended, options)

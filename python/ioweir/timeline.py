@@ -262,6 +262,7 @@ def of_trace(trace: Trace, options: Options) -> dict[str, Any]:
         **evenness(row.time_ns / 1e9 for row in sums.values() if row.bytes or options.by == "rank"),
         "layers_recorded": completeness.recorded_layers(trace),
         "dropped": trace.dropped, "damage": list(trace.damage),
+        "unreadable": list(trace.unreadable),
     }  # fmt: skip
 
 

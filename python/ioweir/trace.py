@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from ioweir import locate
 from ioweir.compiled import compiled
 from ioweir.errors import IoweirError
 from ioweir.guarded_files import Folder, UnsafeFileError, loads_bounded
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 Frame: TypeAlias = tuple[int, int]
 
-NODE_FILES: Final = "node-*.iowt"
+NODE_FILES: Final = locate.NODE_FILES
 MOST_RUN_BYTES: Final = 64 << 20
 """Of run.json, which holds the words of a command."""
 
@@ -180,6 +181,8 @@ class Trace:
     disabled_processes: int = 0
     """Processes that stopped tracing for want of space."""
     damage: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    """Nodes of which nothing could be read, and why: figures lack all that ran there."""
     hosts: tuple[str, ...] = ()
     clocks: tuple[Clock, ...] = ()
     """Of each host."""
@@ -260,7 +263,10 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
 
 
 def read(directory: str | Path) -> Trace:
-    """Read a trace directory. What is damaged is left out and listed; a directory that is no trace is an error."""
+    """Read a trace directory. What is damaged is left out and listed.
+
+    A directory that is no trace is an error, and so is one of which no node can be read.
+    """
     folder = Path(directory)
     if not folder.is_dir():
         what = "is not a directory" if folder.exists() else "does not exist"
@@ -277,11 +283,16 @@ def read(directory: str | Path) -> Trace:
             "Give the directory that `ioweir run` wrote (its -o DIR)"
         )
     core = compiled()
+    unreadable = [f"{folder / name}: is missing, and {RUN_FILE} lists it" for name in _missing(run or {}, nodes)]
+    opened_nodes = _read_nodes(core, nodes, unreadable)
+    if unreadable and not opened_nodes.hosts:
+        raise IoweirError(f"the trace cannot be read: {'; '.join(unreadable)}")
     return from_core(
-        _read_nodes(core, nodes, damage),
+        opened_nodes,
         function_table(core.functions()),
         run=run or {},
-        damage=damage,
+        damage=[*damage, *unreadable],
+        unreadable=tuple(unreadable),
         directory=str(folder),
     )
 
@@ -289,7 +300,14 @@ def read(directory: str | Path) -> Trace:
 load = read
 
 
-def _read_nodes(core: Any, nodes: Sequence[Path], damage: list[str]) -> Any:
+def _missing(run: Mapping[str, Any], nodes: Sequence[Path]) -> list[str]:
+    """The nodes' files that were there when the run ended, and are not any more."""
+    listed = run.get("nodes")
+    there = {node.name for node in nodes}
+    return [str(name) for name in listed if name not in there] if isinstance(listed, list) else []
+
+
+def _read_nodes(core: Any, nodes: Sequence[Path], unreadable: list[str]) -> Any:
     """All nodes at once, on one clock; a file that is no trace file at all is left out and said to be so."""
     names = [str(node) for node in nodes]
     try:
@@ -301,7 +319,7 @@ def _read_nodes(core: Any, nodes: Sequence[Path], damage: list[str]) -> Any:
                 core.read_traces([name])
                 readable.append(name)
             except ValueError as error:
-                damage.append(str(error))  # names the file
+                unreadable.append(str(error))  # names the file
         return core.read_traces(readable)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from ioweir.trace import NODE_FILES
 from traces import Builder, Call
 
 ALIGNMENT = 65536
+IOWEIR = Path(sys.executable).with_name("ioweir")
 
 
 def job(calls: int = 9000) -> Builder:
@@ -104,12 +107,65 @@ def test_a_node_that_is_no_trace_file_is_left_out(tmp_path: Path) -> None:
     assert said.count("node-other.iowt") == 1
 
 
-def test_a_damaged_file_is_not_said_to_be_none(tmp_path: Path) -> None:
-    (tmp_path / "node-other.iowt").write_bytes(b"no trace at all" * 100)
-    result = report.build(trace.read(tmp_path))
-    (reason,) = result["partial_reasons"]
-    assert "not a trace file" in reason
-    assert "exit code unknown" in report_text.headline(result)[0]
+NO_TRACES = {
+    "no trace": b"no trace at all" * 100,
+    "empty": b"",
+    "cut within the header": b"IOWEIRT1\x01\0\0\0",
+    "of a newer version": b"IOWEIRT1" + (1 << 20).to_bytes(4, "little") + bytes(ALIGNMENT - 12),
+}
+
+
+def ioweir(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([IOWEIR, *words], capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.parametrize("content", NO_TRACES.values(), ids=NO_TRACES)
+def test_what_cannot_be_read_is_an_error(tmp_path: Path, content: bytes) -> None:
+    """And not "No file I/O was seen", with exit code 0."""
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    for folder in (good, bad):
+        folder.mkdir()
+    job(10).write(good)
+    (bad / "node-other.iowt").write_bytes(content)
+    with pytest.raises(IoweirError, match=r"the trace cannot be read: .*node-other\.iowt"):
+        trace.read(bad)
+    for command in (
+        ("report", bad), ("report", "--json", bad), ("timeline", bad), ("merge-trace", bad), ("compare", good, bad),
+        ("compare", "--force", bad, good),
+    ):  # fmt: skip
+        done = ioweir(*command)
+        assert done.returncode == 1, command
+        assert "the trace cannot be read" in done.stderr
+        assert done.stdout == ""
+
+
+def test_nodes_that_are_missing_are_said_and_fail(tmp_path: Path) -> None:
+    job(10).write(tmp_path)
+    (tmp_path / "run.json").write_text(json.dumps({"state": "ended", "nodes": ["node-node.iowt", "node-gone.iowt"]}))
+    loaded = trace.read(tmp_path)
+    assert len(loaded.unreadable) == 1
+    assert "node-gone.iowt: is missing" in loaded.unreadable[0]
+    result = report.build(loaded)
+    assert result["partial"]
+    assert result["unreadable"] == list(loaded.unreadable)
+    for command in (("report",), ("report", "--json"), ("timeline",), ("merge-trace",)):
+        done = ioweir(*command, tmp_path)
+        assert done.returncode == 1, command
+        assert "node-gone.iowt: is missing" in done.stderr
+        assert done.stdout
+    (tmp_path / "node-node.iowt").unlink()
+    with pytest.raises(
+        IoweirError, match=r"cannot be read: .*node-node\.iowt: is missing.*node-gone\.iowt: is missing"
+    ):
+        trace.read(tmp_path)
+
+
+def test_what_could_not_be_read_is_not_said_to_be_nothing(tmp_path: Path) -> None:
+    job(10).write(tmp_path)
+    whole = (tmp_path / "node-node.iowt").read_bytes()
+    (tmp_path / "node-node.iowt").write_bytes(whole[:ALIGNMENT] + b"\x55" * ALIGNMENT)
+    lines = report_text.headline(report.build(trace.read(tmp_path)))
+    assert lines[1] == "No file I/O was seen in what was recorded and could be read."
 
 
 def test_an_empty_directory_is_an_error_that_says_what_to_give(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 #   make demo       a real program, traced, reported, run again with a plan, compared
 #   make test       every test and check; the last line counts them
 #   make test-long  the random comparison with the MPI library in full (CASES=300), 100,000 random plans (PLANS=), netCDF
-#                   subfiles with MPICH and netCDF-4's own parallel tests
+#                   subfiles with MPICH, netCDF-4's own parallel tests, and KILLS=300 jobs killed at random
 #   make test-ceph  the CephFS lab (needs root, and Debian's Ceph: ceph-mon ceph-osd ceph-mds ceph-fuse python3-rados)
 #   make conformance  other people's MPI-IO tests (fetched), without and with ioweir: the last line counts. Takes half an hour;
 #                     with ARGS="--strategy all" each strategy of the engine is forced on every file: two hours

@@ -3,7 +3,7 @@
 # MPIs, by the direct path at 1 to 16 ranks, through exchanges at 3 to 16 ranks on one or several nodes (as the test may have it),
 # written behind at 1 to 16, in groups at 1 to 16, and the calls of subgroups; a third as many cases at 7 ranks and a sixth at 16, which share
 # the processors; PLANS (default 100,000) random plans; netCDF-4's own parallel tests (fetched) with every option of HDF5 files on; HDF5 1.14 (fetched) under plans; and processes killed at each of their system calls, also those that write partitioned
-# files. `make test` runs fewer. KINDS="mpich" leaves out the other library.
+# files; and KILLS (default 300) jobs killed at random under every strategy (SEED chooses which). `make test` runs fewer. KINDS="mpich" leaves out the other library.
 # Closes with "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -67,6 +67,11 @@ started=$SECONDS
 IOWEIR_TEST_ALL=1 timeout -k 5 3000 .venv/bin/python -m pytest -q tests/trace/test_hdf5_plan.py tests/kernels tests/partition >"$work/log" 2>&1
 code=$?
 echo "HDF5 files under plans, all keys at 1, 3 and 5 ranks; kernels and partitioned files, all cases with both MPIs: exit $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
+started=$SECONDS
+timeout -k 5 21600 .venv/bin/python tests/crash/crash.py --kills "${KILLS:-300}" --seed "${SEED:-24}" >"$work/log" 2>&1
+code=$?
+echo "jobs killed at random: $(tail -1 "$work/log"): exit code $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

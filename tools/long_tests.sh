@@ -73,5 +73,10 @@ timeout -k 5 21600 .venv/bin/python tests/crash/crash.py --kills "${KILLS:-300}"
 code=$?
 echo "jobs killed at random: $(tail -1 "$work/log"): exit code $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
+started=$SECONDS
+IOWEIR_TEST_ALL=1 timeout -k 5 3000 .venv/bin/python -m pytest -q tests/python/test_hostile_files.py >"$work/log" 2>&1
+code=$?
+echo "traces, sets, manifests and plans, each file replaced in each way, under each command: exit $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -2,6 +2,7 @@
 # Fuzzes the readers with clang's libFuzzer, one after the other: tools/fuzz.sh [--runs N | --seconds N] [NAME...], N each (60 seconds where
 # nothing is said), all of them where none is named. Each begins with its own seeds, with tests/corpus/NAME and with what earlier runs found
 # interesting (build/fuzz/corpus/NAME); one that takes longer than 5 s, more than 1 GiB or 128 MiB at once counts as a finding.
+# (IOWEIR_FUZZ_TIMEOUT_S: another limit, for machines where others compute, too; libFuzzer measures the time of day.)
 # A line for each: executions, seconds, coverage (edges), inputs kept, findings. Inputs that break something are left in build/fuzz/found, and
 # belong into tests/corpus/NAME once the reader is mended: `make test` replays those with any compiler.
 set -euo pipefail
@@ -43,7 +44,7 @@ for name in "${names[@]}"; do
     if [ -d "tests/corpus/$name" ]; then found=("tests/corpus/$name"); fi
     before=$(find build/fuzz/found -name "$name-*" | wc -l)
     started=$SECONDS
-    "$program" "$limit" -max_len=8192 -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=128 -print_final_stats=1 \
+    "$program" "$limit" -max_len=8192 -timeout="${IOWEIR_FUZZ_TIMEOUT_S:-5}" -rss_limit_mb=1024 -malloc_limit_mb=128 -print_final_stats=1 \
         -artifact_prefix="build/fuzz/found/$name-" "$corpus" "${found[@]}" >"$log" 2>&1 && code=0 || code=$?
     taken=$((SECONDS - started))
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -1)

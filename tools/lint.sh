@@ -1,5 +1,5 @@
 #!/bin/bash
-# Formatting, style and types of everything, and the layers: tools/lint.sh [--fix]. Every check runs, also after one failed.
+# Formatting, style and types of everything, the layers, and who opens files how: tools/lint.sh [--fix]. Every check runs, also after one failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 bin=.venv/bin
@@ -19,5 +19,6 @@ check "mypy" $bin/mypy --no-error-summary
 check "clang-format" $bin/clang-format --dry-run -Werror "${cxx[@]}"
 check "layers" $bin/python tools/check_layers.py
 check "opens of the command line" $bin/python tools/check_python_opens.py
+check "opens" $bin/python tools/check_opens.py
 [ $status -eq 0 ] && echo "lint: clean" || echo "lint: see above" >&2
 exit $status

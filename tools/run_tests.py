@@ -164,6 +164,7 @@ def main() -> int:
         RESULTS / "pytest.xml",
     )
     total = run_stage("layers", [sys.executable, "tools/check_layers.py"])
+    total += run_stage("who opens files how", [sys.executable, "tools/check_opens.py"])
     # Some of the Python tests preload it.
     total += run_stage("building what lets MPICH's ranks give way", ["tools/build.sh", "dev", "mpich_yields"])
     with ThreadPoolExecutor(1) as beside:

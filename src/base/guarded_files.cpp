@@ -1,10 +1,12 @@
 #include "base/guarded_files.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -23,7 +25,7 @@ const char* kind_of(mode_t mode) {
     if (S_ISFIFO(mode)) return "a pipe";
     if (S_ISSOCK(mode)) return "a socket";
     if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
-    return "no regular file";
+    return S_ISREG(mode) ? "a file" : "no regular file";
 }
 
 int write_to(int descriptor, std::string_view text, std::int64_t offset) {
@@ -66,25 +68,27 @@ Error cannot_use(const std::string& path, int number, Fault fault, const struct 
             return {"not a regular file", path + ": it is " + kind_of(mode), "look who put it there, and remove it",
                     number};
         case Fault::not_a_folder:
-            return {"not a folder", path, "look who put it there, and remove it", number};
+            return {"not a folder", path + ": it is " + kind_of(mode), "look who put it there, and remove it", number};
         case Fault::other_owner:
             return {"a file of somebody else's is not used",
                     path + ": it belongs to " + (status != nullptr ? user(status->st_uid) : "another user") +
                         (owners != nullptr ? ", its folder to " + user(owners->folder) : ""),
                     "look who put it there; if it is right, give it to the folder's owner (chown)", number};
         case Fault::other_names:
-            return {"a file that has other names, too (hard links), is not used",
-                    path + (status != nullptr ? ": it has " + std::to_string(status->st_nlink) : ""),
+            return {"a file that is linked from elsewhere, too, is not used",
+                    path + ": it has " + (status != nullptr ? std::to_string(status->st_nlink) + " " : "several ") +
+                        "names (hard links)",
                     "look who put it there; a copy in its place can be used", number};
         case Fault::too_large:
             return {"a file is larger than it can be",
-                    path + (status != nullptr ? ": " + rough_size_text(status->st_size) : ""),
+                    path + ": it has " + (status != nullptr ? rough_size_text(status->st_size) : "too many bytes"),
                     "was it written by something else?", number};
         case Fault::none:
             break;
     }
     if (number == ELOOP)
-        return {"a symbolic link is not followed", path, "look who put it there, and remove it", number};
+        return {"a symbolic link in the place of a file", path + ": it is a symbolic link, which is not followed",
+                "look who put it there, and remove it", number};
     return {"cannot use a file", path + ": " + std::strerror(number), "is it there, and may you use it?", number};
 }
 
@@ -131,6 +135,25 @@ Result<std::string> File::read_all(std::int64_t most) const {
 }
 
 int File::write_all(std::string_view text, std::int64_t offset) const { return write_to(descriptor_, text, offset); }
+
+Result<File> open_path(const std::string& path, const Owners& owners, int flags) {
+    const Use use = (flags & O_ACCMODE) == O_RDONLY ? Use::read : Use::write;
+    struct stat status{};
+    int fd = -1;
+    int error = repeated([&] { return (fd = ::open(path.c_str(), flags | always)) < 0 ? -1 : 0; });
+    if (error != 0) return cannot_use(path, error);
+    if (raw::fstat(fd, &status) != 0) error = errno;
+    const Fault fault = error == 0 ? why_not(status, owners, use) : Fault::none;
+    File file(fd, status, path);  // closes it
+    if (error != 0) return cannot_use(path, error);
+    if (fault != Fault::none) return cannot_use(path, number_of(fault, status.st_mode), fault, &status, &owners);
+    return file;
+}
+
+int status_of_path(const std::string& path, struct stat& status) {
+    return result_of(static_cast<int>(
+        raw::call(SYS_newfstatat, AT_FDCWD, raw::word(path.c_str()), raw::word(&status), AT_SYMLINK_NOFOLLOW)));
+}
 
 // ---------------------------------------------------------------------------------------------------------- folders
 
@@ -267,18 +290,34 @@ int Folder::remove_folder(const std::string& name) const {
                      [](int parent, const char* last) { return result_of(::unlinkat(parent, last, AT_REMOVEDIR)); });
 }
 
-int Folder::rename(const std::string& from, const std::string& to) const {
-    return in_parent(from, [&](int from_parent, const char* from_last) {
-        return in_parent(to, [&](int to_parent, const char* to_last) {
-            return result_of(::renameat(from_parent, from_last, to_parent, to_last));
-        });
-    });
-}
+int Folder::rename(const std::string& from, const std::string& to) const { return move(from, *this, to); }
 
 int Folder::status_of(const std::string& name, struct stat& status) const {
-    return in_parent(name, [&](int parent, const char* last) {
-        return result_of(static_cast<int>(
-            raw::call(SYS_newfstatat, parent, raw::word(last), raw::word(&status), AT_SYMLINK_NOFOLLOW)));
+    if (!is_beneath(name.c_str())) return EXDEV;
+    return result_of(static_cast<int>(
+        raw::call(SYS_newfstatat, descriptor_, raw::word(name.c_str()), raw::word(&status), AT_SYMLINK_NOFOLLOW)));
+}
+
+std::string Folder::link_at(const std::string& name) const {
+    std::array<char, PATH_MAX> text{};
+    ssize_t length = -1;
+    (void)in_parent(name, [&](int parent, const char* last) {
+        length = ::readlinkat(parent, last, text.data(), text.size());
+        return length < 0 ? errno : 0;
+    });
+    return length > 0 && length < std::ssize(text) ? std::string(text.data(), static_cast<std::size_t>(length)) : "";
+}
+
+int Folder::make_link(const std::string& name, const std::string& text) const {
+    return in_parent(name,
+                     [&](int parent, const char* last) { return result_of(::symlinkat(text.c_str(), parent, last)); });
+}
+
+int Folder::move(const std::string& from, const Folder& to, const std::string& name) const {
+    return in_parent(from, [&](int parent, const char* last) {
+        return to.in_parent(name, [&](int to_parent, const char* to_last) {
+            return result_of(::renameat(parent, last, to_parent, to_last));
+        });
     });
 }
 

@@ -13,6 +13,7 @@
 // What does not live here: which files are in a folder, and their permissions (callers).
 #pragma once
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -113,8 +114,14 @@ public:
     /// An empty one.
     int remove_folder(const std::string& name) const;
     int rename(const std::string& from, const std::string& to) const;
-    /// Of the name itself, no link is followed, and none on the way.
+    /// Of the name itself, a link's own. One call, which opens nothing; links on the way are followed.
     int status_of(const std::string& name, struct stat& status) const;
+    /// What a symbolic link says; empty: it is none.
+    [[nodiscard]] std::string link_at(const std::string& name) const;
+    /// Makes one that says `text`.
+    int make_link(const std::string& name, const std::string& text) const;
+    /// As rename() to another folder.
+    int move(const std::string& from, const Folder& to, const std::string& name) const;
     /// Its names are on the disk. 0, too, where the file system cannot do that.
     int make_durable() const;
 
@@ -133,6 +140,13 @@ private:
     Owners owners_;
     std::string path_;
 };
+
+/// A file by its path, where a text says that it lies, as Folder::file(): its last name is no link, and it belongs to one of `owners`. To be
+/// removed it has to be opened by its folder.
+[[nodiscard]] Result<File> open_path(const std::string& path, const Owners& owners, int flags = O_RDONLY);
+
+/// Of the last name itself, a link's own; nothing is opened. An errno value.
+[[nodiscard]] int status_of_path(const std::string& path, struct stat& status);
 
 /// Why a file was not opened, or not used: `number` is an errno value, `fault` what was found.
 [[nodiscard]] Error cannot_use(const std::string& path, int number, Fault fault = Fault::none,

@@ -142,8 +142,9 @@ TEST_F(GuardedFiles, FollowsNoLinkToAFolder) {
                             folder_.make_folder("link/new"), folder_.rename("link/file", "stolen"),
                             folder_.write_new("link/new", "x"), folder_.replace("link/file", "draft", "x")})
         EXPECT_TRUE(error == ELOOP || error == ENOTDIR) << error;
-    struct stat status{};
-    EXPECT_NE(folder_.status_of("link/file", status), 0);
+    EXPECT_EQ(folder_.link_at("link"), outside_);
+    EXPECT_EQ(folder_.link_at("link/file"), "");
+    EXPECT_TRUE(folder_.make_link("link/new", "anywhere") != 0);
 }
 
 TEST_F(GuardedFiles, StaysBeneath) {
@@ -220,6 +221,8 @@ TEST_F(GuardedFiles, BelievesNoFileOfSomebodyElses) {
     spill(in("folder/other"), "x");
     ASSERT_EQ(::chown(in("folder/other").c_str(), 12345, 12345), 0);
     EXPECT_TRUE(theirs.file("theirs", O_RDWR).ok());
+    EXPECT_TRUE(open_path(in("folder/theirs"), theirs.owners().without_user(), O_RDWR).ok());
+    EXPECT_EQ(open_path(in("folder/roots"), theirs.owners().without_user()).error().number, EPERM);
     EXPECT_TRUE(theirs.file("roots", O_RDWR).ok());
     EXPECT_EQ(theirs.file("planted").error().number, EMLINK);
     EXPECT_EQ(theirs.file("other").error().number, EPERM);
@@ -285,6 +288,23 @@ TEST_F(GuardedFiles, StaysWithTheFolderThatWasOpened) {
     ASSERT_EQ(::dup2(other, number), number);
     EXPECT_FALSE(folder_.is_intact());
     ::close(other);
+}
+
+TEST_F(GuardedFiles, FollowsNoLinkAtTheEndOfAPath) {
+    spill(in("file"), "mine");
+    fs::create_symlink(outside_ + "/file", in("link"));
+    ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0666), 0);
+    const auto number = [&](const char* name, int flags) {
+        const auto file = open_path(in(name), folder_.owners(), flags);
+        return file ? 0 : file.error().number;
+    };
+    EXPECT_EQ(number("file", O_RDWR), 0);
+    EXPECT_EQ(number("link", O_RDWR), ELOOP);
+    EXPECT_EQ(number("pipe", O_RDONLY), ENXIO);
+    EXPECT_EQ(number("none", O_RDONLY), ENOENT);
+    EXPECT_EQ(folder_.make_link("made", "../out/file"), 0);
+    EXPECT_EQ(folder_.link_at("made"), "../out/file");
+    EXPECT_EQ(folder_.link_at("file"), "");
 }
 
 TEST_F(GuardedFiles, LeavesNoDescriptorBehind) {

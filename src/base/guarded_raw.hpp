@@ -116,10 +116,17 @@ struct Owners {
     uid_t folder = 0;
     gid_t group = 0;
     bool group_writes = false;
-    uid_t user = 0;  ///< effective
+    uid_t user = 0;             ///< effective
+    bool only_folders = false;  ///< neither the user's own files nor root's, unless the folder is theirs
 
     [[nodiscard]] static Owners of(const struct stat& folder) {
         return {folder.st_uid, folder.st_gid, (folder.st_mode & S_IWGRP) != 0, ::geteuid()};
+    }
+    /// For files that a text in the folder leads to: whoever wrote that may have named files of the user's, or of root's.
+    [[nodiscard]] Owners without_user() const {
+        Owners others = *this;
+        others.only_folders = true;
+        return others;
     }
 };
 
@@ -148,7 +155,8 @@ enum class Fault : std::uint8_t {
     const mode_t by_group = use == Use::read ? S_IRGRP : S_IRGRP | S_IWGRP;
     const bool of_group =
         owners.group_writes && status.st_gid == owners.group && (status.st_mode & by_group) == by_group;
-    if (!of_folder && status.st_uid != owners.user && status.st_uid != 0 && !of_group) return Fault::other_owner;
+    const bool of_user = !owners.only_folders && (status.st_uid == owners.user || status.st_uid == 0);
+    if (!of_folder && !of_user && !of_group) return Fault::other_owner;
     const bool one_name = use == Use::folder || status.st_nlink == 1;
     return one_name || (of_folder && use == Use::read) ? Fault::none : Fault::other_names;
 }

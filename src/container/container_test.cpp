@@ -248,7 +248,7 @@ TEST(Container, DamageToWhatWasCompleteIsSaid) {
     EXPECT_FALSE(merge(place.backend, place.path, place.folder + "/merged").ok());
     EXPECT_FALSE(fs::exists(place.folder + "/merged"));
     EXPECT_EQ(std::distance(fs::directory_iterator(place.folder), fs::directory_iterator()), 2);  // nothing half-made
-    fs::remove_all(place.directory.folder(1));
+    fs::remove_all(place.directory.path_of(place.directory.folder_name(1)));
     const auto gone = describe(place.path);
     ASSERT_FALSE(gone.ok());
     EXPECT_NE(gone.error().message().find("group.1"), std::string::npos);
@@ -407,10 +407,10 @@ TEST(Container, OnlyRanksThatWriteMakeFoldersOfLogs) {
     ASSERT_EQ(place.end(generation, left), 0);
     auto made = folders(place.directory).value();
     std::sort(made.begin(), made.end());
-    EXPECT_EQ(made, (std::vector{place.directory.path + "/logs.3", place.directory.path + "/logs.5"}));
+    EXPECT_EQ(made, (std::vector<std::string>{"logs.3", "logs.5"}));
     EXPECT_EQ(read_indexes(place.directory).value().map.length(), 4 * 67 + 4);
     // One that is lost afterwards is missed.
-    fs::remove_all(made.back());
+    fs::remove_all(place.directory.path_of(made.back()));
     const auto damaged = read_indexes(place.directory);
     ASSERT_FALSE(damaged.ok());
     EXPECT_NE(damaged.error().message().find("1 of 3 index files are not there (index.1.5)"), std::string::npos)
@@ -431,7 +431,7 @@ TEST(Container, ATargetThatALogCannotLieOnIsNamed) {
     EXPECT_FALSE(fs::is_symlink(place.directory.data(log_source(generation, 0))));
     // A link to something else is not ioweir's to remove.
     spill(place.folder + "/precious", "precious");
-    fs::create_directories(place.directory.folder(log_source(generation, 0)));
+    fs::create_directories(place.directory.path_of(place.directory.folder_name(log_source(generation, 0))));
     fs::create_symlink(place.folder + "/precious", place.directory.data(log_source(generation, 0)));
     EXPECT_EQ(remove_log(place.directory, log_source(generation, 0)), 0);
     EXPECT_EQ(slurp(place.folder + "/precious"), "precious");
@@ -526,10 +526,10 @@ TEST(Directory, GenerationsAreUniqueAndOnlyAContainersFilesAreRemoved) {
     EXPECT_EQ(generations_in(place.directory).value().open, (std::vector<std::uint32_t>{1}));
     EXPECT_EQ(place.end(1), 0);
     EXPECT_EQ(place.begin(), 3U);
-    spill(place.directory.folder(1) + "/mine", "precious");
+    spill(place.directory.path_of(place.directory.folder_name(1)) + "/mine", "precious");
     EXPECT_NE(remove(place.directory), 0);
-    EXPECT_EQ(slurp(place.directory.folder(1) + "/mine"), "precious");
-    EXPECT_FALSE(fs::exists(place.directory.folder(0)));
+    EXPECT_EQ(slurp(place.directory.path_of(place.directory.folder_name(1)) + "/mine"), "precious");
+    EXPECT_FALSE(fs::exists(place.directory.path_of(place.directory.folder_name(0))));
 }
 
 }  // namespace

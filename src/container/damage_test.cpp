@@ -294,7 +294,8 @@ TEST_P(Damage, ThatPutsOneDirectoryInThePlaceOfAnotherIsSeen) {
     fs::copy(other.directory.path, written.directory.path, fs::copy_options::recursive);
     const auto described = describe(written.path);
     EXPECT_TRUE(!described || !described.value().problems.empty());
-    EXPECT_FALSE(Container::open(written.backend, written.clock, written.directory, {true, false, 0, 0, 0}).ok());
+    const Directory anew = directory_of(written.path, written.stub);
+    EXPECT_FALSE(Container::open(written.backend, written.clock, anew, {true, false, 0, 0, 0}).ok());
     EXPECT_FALSE(merge(written.backend, written.path, written.folder + "/merged").ok());
     fs::remove_all(written.directory.path);
     fs::rename(kept, written.directory.path);

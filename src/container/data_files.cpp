@@ -2,16 +2,21 @@
 
 namespace ioweir::container {
 
+std::shared_ptr<DataFile> take_over(storage::Backend& below, guarded::File file) {
+    below.note_opened(file.descriptor(), file.path().c_str());
+    return std::make_shared<DataFile>(below, file.release());
+}
+
 DataFiles::Got DataFiles::get(std::int64_t source) {
     for (auto entry = open_.begin(); entry != open_.end(); ++entry) {
         if (entry->source != source) continue;
         open_.splice(open_.begin(), open_, entry);
         return {entry->file, 0, false};
     }
-    const storage::Opened opened = below_.open(path_of_(source).c_str(), flags_);
-    if (opened.descriptor < 0) return {nullptr, opened.error, false};
+    auto opened = open_file_(source);
+    if (!opened) return {nullptr, opened.error().number, false, opened.error().value};
     if (open_.size() >= most) open_.pop_back();
-    open_.push_front({source, std::make_shared<DataFile>(below_, opened.descriptor)});
+    open_.push_front({source, take_over(below_, opened.take())});
     return {open_.front().file, 0, true};
 }
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "base/guarded_files.hpp"
+#include "base/result.hpp"
 #include "storage/backend.hpp"
 
 namespace ioweir::container {
@@ -28,17 +30,21 @@ private:
     const int descriptor_;
 };
 
+/// The same of a file that has been opened; `below` is told where it lies.
+[[nodiscard]] std::shared_ptr<DataFile> take_over(storage::Backend& below, guarded::File file);
+
 /// Not thread safe; files that it gives may be used without it.
 class DataFiles {
 public:
-    /// `path_of` says where a file is, by its number.
-    DataFiles(storage::Backend& below, std::function<std::string(std::int64_t)> path_of, int flags)
-        : below_(below), path_of_(std::move(path_of)), flags_(flags) {}
+    using Opener = std::function<Result<guarded::File>(std::int64_t source)>;
+    /// `open` opens a file by its number.
+    DataFiles(storage::Backend& below, Opener open) : below_(below), open_file_(std::move(open)) {}
 
     struct Got {
         std::shared_ptr<DataFile> file;
-        int error = 0;        ///< an errno value, where there is none
-        bool is_new = false;  ///< it has just been opened
+        int error = 0;         ///< an errno value, where there is none
+        bool is_new = false;   ///< it has just been opened
+        std::string why = {};  ///< words for the error
     };
     /// The least recently used one beyond `most` is let go.
     [[nodiscard]] Got get(std::int64_t source);
@@ -52,8 +58,7 @@ private:
         std::shared_ptr<DataFile> file;
     };
     storage::Backend& below_;
-    const std::function<std::string(std::int64_t)> path_of_;
-    const int flags_;
+    const Opener open_file_;
     std::list<Entry> open_;  ///< the last used first
 };
 

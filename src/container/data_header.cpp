@@ -1,7 +1,5 @@
 #include "container/data_header.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -61,28 +59,28 @@ std::string why_not_header(int descriptor, const std::string& wanted, const std:
 std::string why_not_data(const Directory& directory, int descriptor, std::int64_t source) {
     const std::string wanted = data_header(directory, source);
     if (wanted.empty()) return {};
-    return why_not_header(
-        descriptor, wanted, directory.is_log() ? "log" : "group's file", [&](const std::string& text) -> OtherPart {
-            const std::int64_t other = claimed(directory, text);
-            if (other < 0) return {};
-            return {data_header(directory, other), directory.data(other).substr(directory.path.size() + 1)};
-        });
+    return why_not_header(descriptor, wanted, directory.is_log() ? "log" : "group's file",
+                          [&](const std::string& text) -> OtherPart {
+                              const std::int64_t other = claimed(directory, text);
+                              if (other < 0) return {};
+                              return {data_header(directory, other), directory.data_name(other)};
+                          });
 }
 
 std::string why_not_whole(const Directory& directory, std::int64_t source, std::int64_t needed) {
-    const std::string path = directory.data(source);
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return path + ": " + std::strerror(errno);
-    struct stat info{};
-    std::string why = why_not_data(directory, descriptor, source);
-    if (!why.empty())
-        why = path + ": " + why;
-    else if (::fstat(descriptor, &info) != 0)
-        why = path + ": " + std::strerror(errno);
-    else if (needed > 0 && info.st_size < directory.data_begin() + needed)
-        why = path + " is shorter than its indexes say";
-    ::close(descriptor);
-    return why;
+    const auto file = open_data(directory, source);
+    if (!file) return missing(directory.data(source), file.error()).value;
+    const std::string why = why_not_data(directory, file.value().descriptor(), source);
+    if (!why.empty()) return directory.data(source) + ": " + why;
+    if (needed > 0 && file.value().bytes() < directory.data_begin() + needed)
+        return directory.data(source) + " is shorter than its indexes say";
+    return {};
+}
+
+bool may_be_removed(const guarded::File& file, const std::string& header) {
+    if (file.bytes() == 0) return true;  // its job has died before it could say what it is
+    const auto text = file.read_part(0, std::ssize(header));
+    return text && header.starts_with(text.value());
 }
 
 }  // namespace ioweir::container

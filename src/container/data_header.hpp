@@ -33,4 +33,8 @@ struct OtherPart {
 /// entry), with the file's path; empty: nothing.
 [[nodiscard]] std::string why_not_whole(const Directory& directory, std::int64_t source, std::int64_t needed);
 
+/// A file elsewhere that a container's text or link names is its own if it begins with `header`, or with as much of it as a job has
+/// written before it died: nothing else is ever removed.
+[[nodiscard]] bool may_be_removed(const guarded::File& file, const std::string& header);
+
 }  // namespace ioweir::container

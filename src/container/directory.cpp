@@ -1,6 +1,5 @@
 #include "container/directory.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,50 +25,15 @@ namespace {
 constexpr std::string_view index_prefix = "index.", data_prefix = "data.", logs_prefix = "logs.";
 constexpr std::uint32_t log_folders = 64;
 
-struct DirectoryCloser {
-    void operator()(DIR* stream) const { ::closedir(stream); }
-};
-
-/// A new file with this text. An errno value.
-int write_new(const std::string& path, const std::string& text) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0) return errno;
-    int error = 0;
-    for (std::size_t done = 0; done < text.size() && error == 0;) {
-        const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
-        if (written > 0) done += static_cast<std::size_t>(written);
-        if (written == 0 || (written < 0 && errno != EINTR)) error = written == 0 ? EIO : errno;
-    }
-    if (::close(descriptor) != 0 && error == 0 && errno != EINTR) error = errno;
-    return error;
-}
-
-/// A file's bytes from `offset` on: as many as are there, and at most `bytes`.
-Result<std::string> read_part(int descriptor, const std::string& path, std::int64_t offset, std::int64_t bytes) {
-    std::string text(static_cast<std::size_t>(bytes), '\0');
-    std::int64_t done = 0;
-    while (done < bytes) {
-        const ssize_t got =
-            ::pread(descriptor, text.data() + done, static_cast<std::size_t>(bytes - done), offset + done);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return missing(path, errno);
-        if (got == 0) break;
-        done += got;
-    }
-    text.resize(static_cast<std::size_t>(done));
-    return text;
-}
-
 /// A file's bytes, asked for from front to back: few at a time are taken from many that were read at once.
 class Ahead {
 public:
-    Ahead(int descriptor, const std::string& path, std::int64_t end)
-        : descriptor_(descriptor), path_(path), end_(end) {}
+    explicit Ahead(const guarded::File& file) : file_(file) {}
 
     /// As many of the `bytes` from `offset` on as are there; good until the next one.
     Result<std::string_view> get(std::int64_t offset, std::int64_t bytes) {
         if (offset < begin_ || offset + bytes > begin_ + std::ssize(text_)) {
-            auto text = read_part(descriptor_, path_, offset, std::max(bytes, std::min(at_once, end_ - offset)));
+            auto text = file_.read_part(offset, std::max(bytes, std::min(at_once, file_.bytes() - offset)));
             if (!text) return text.error();
             text_ = text.take();
             begin_ = offset;
@@ -80,9 +44,7 @@ public:
 
 private:
     static constexpr std::int64_t at_once = 256 << 10;
-    const int descriptor_;
-    const std::string& path_;
-    const std::int64_t end_;
+    const guarded::File& file_;
     std::string text_;
     std::int64_t begin_ = 0;
 };
@@ -93,18 +55,15 @@ struct Walked {
     std::string damage;    ///< empty: none
     bool foreign = false;  ///< it is a batch of another container
 };
-Result<Walked> walk_batches(const Identity& identity, int descriptor, const std::string& path,
-                            FunctionRef<void(Batch)> visitor) {
-    struct stat info{};
-    if (::fstat(descriptor, &info) != 0) return missing(path, errno);
-    Ahead ahead(descriptor, path, info.st_size);
+Result<Walked> walk_batches(const Identity& identity, const guarded::File& file, FunctionRef<void(Batch)> visitor) {
+    Ahead ahead(file);
     Walked walked;
-    while (walked.bytes < info.st_size) {
+    while (walked.bytes < file.bytes()) {
         const auto head = ahead.get(walked.bytes, most_batch_header_bytes);
         if (!head) return head.error();
         const std::int64_t wanted = read_head(head.value()).bytes;
         // Nothing that is not there: the number of entries may be damaged.
-        const bool whole = wanted > 0 && wanted <= info.st_size - walked.bytes;
+        const bool whole = wanted > 0 && wanted <= file.bytes() - walked.bytes && wanted <= most_batch_bytes;
         const auto text = ahead.get(walked.bytes, whole ? wanted : most_batch_header_bytes);
         if (!text) return text.error();
         if (text.value().empty()) break;  // somebody has cut it meanwhile
@@ -134,15 +93,16 @@ std::optional<Writer> writer_after(std::string_view name, std::string_view prefi
     return Writer{*generation, *rank};
 }
 
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
-int make_folders(const Directory& directory, const std::string& stub_path, const Stub& stub) {
-    if (const int error = write_new(directory.path + "/about", to_text(stub) + "file " + stub_path + "\n"); error != 0)
+/// An errno value.
+int make_folders(const Directory& directory, const guarded::Folder& folder, const std::string& stub_path,
+                 const Stub& stub) {
+    if (const int error = folder.write_new("about", to_text(stub) + "file " + stub_path + "\n"); error != 0)
         return error;
     if (!directory.has_index() || directory.is_log()) return 0;
     for (std::int64_t group = 0; group < directory.shape.count; ++group) {
-        if (::mkdir(directory.folder(group).c_str(), 0777) != 0) return errno;
-        if (const int error = write_new(directory.data(group), data_header(directory, group)); error != 0) return error;
+        if (const int error = folder.make_folder(directory.folder_name(group)); error != 0) return error;
+        const int error = folder.write_new(directory.data_name(group), data_header(directory, group));
+        if (error != 0) return error;
     }
     return 0;
 }
@@ -160,7 +120,7 @@ std::string name_of(std::uint32_t generation, std::uint32_t rank) {
 std::string why_not_its(const Directory& directory, const IndexFile& file, const Batch& batch) {
     if (batch.time.generation != file.generation || batch.time.rank != file.rank)
         return "it is " + name_of(batch.time.generation, batch.time.rank);
-    if (directory.folder(batch.source) != folder_of(file.path))
+    if (directory.folder_name(batch.source) != guarded::folder_name_of(file.name))
         return "it is of another file (source " + std::to_string(batch.source) + ")";
     return {};
 }
@@ -183,31 +143,33 @@ std::string why_not_all(const Left& closed, const Left& there) {
 Result<Indexes> read_once(const Directory& directory, const Generations& then) {
     Indexes all;
     all.open = then.open;
+    const auto folder = directory.opened();
+    if (!folder) return folder.error();
     const auto files = index_files(directory);
     if (!files) return files.error();
     const Identity identity = directory.identity();
     Left left;
     for (const IndexFile& file : files.value()) {
+        const std::string path = directory.path_of(file.name);
         std::string wrong;
         const auto take = [&](Batch batch) {
             if (wrong.empty()) wrong = why_not_its(directory, file, batch);
             all.last = std::max(all.last, batch.time.stamp);
             all.map.add(std::move(batch));
         };
-        const int descriptor = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
-        if (descriptor < 0) return missing(file.path, errno);
-        const auto walked = walk_batches(identity, descriptor, file.path, take);
-        ::close(descriptor);
-        if (!walked) return walked.error();
-        if (!wrong.empty()) return damaged(file.path, wrong);
+        const auto opened = folder.value()->file(file.name);
+        if (!opened) return missing(path, opened.error());
+        const auto walked = walk_batches(identity, opened.value(), take);
+        if (!walked) return missing(path, walked.error());
+        if (!wrong.empty()) return damaged(path, wrong);
         const std::string& damage = walked.value().damage;
         const bool unfinished = std::binary_search(then.open.begin(), then.open.end(), file.generation);
-        if (!damage.empty() && (!unfinished || walked.value().foreign)) return damaged(file.path, damage);
-        if (!damage.empty()) all.torn.push_back(file.path + ": " + damage);
+        if (!damage.empty() && (!unfinished || walked.value().foreign)) return damaged(path, damage);
+        if (!damage.empty()) all.torn.push_back(path + ": " + damage);
         if (unfinished) continue;
         if (file.generation > then.last)
-            return damaged(file.path, "nothing says that its generation was closed; closed." +
-                                          std::to_string(file.generation) + " or a later one is not there");
+            return damaged(path, "nothing says that its generation was closed; closed." +
+                                     std::to_string(file.generation) + " or a later one is not there");
         left += Left::of(file.generation, file.rank, walked.value().bytes);
     }
     if (const std::string why = why_not_all(then.left, left); !why.empty()) return damaged(directory.path, why);
@@ -217,19 +179,59 @@ Result<Indexes> read_once(const Directory& directory, const Generations& then) {
 
 }  // namespace
 
-Names names_in(const std::string& path) {
-    Names found;
-    const std::unique_ptr<DIR, DirectoryCloser> stream(::opendir(path.c_str()));
-    if (!stream) return {{}, errno};
-    for (;;) {
-        errno = 0;
-        const dirent* const entry = ::readdir(stream.get());
-        if (entry == nullptr) break;
-        const std::string_view name = entry->d_name;
-        if (name != "." && name != "..") found.names.emplace_back(name);
+Result<std::shared_ptr<const guarded::Folder>> Directory::opened() const {
+    const std::lock_guard guard(held->lock);
+    // A program may close every descriptor that it finds.
+    if (held->folder && held->folder->is_intact()) return held->folder;
+    auto found = guarded::Folder::open(path);
+    if (!found) return found.error();
+    const uid_t owner = found.value().owners().folder;
+    const bool own_stub = !stub_owner || *stub_owner == owner || *stub_owner == 0 || *stub_owner == ::geteuid();
+    if (!own_stub)
+        return Error{"the directory of an ioweir container belongs to somebody else than its stub",
+                     path + ": it belongs to user " + std::to_string(owner) + ", the stub to user " +
+                         std::to_string(*stub_owner),
+                     "if that is right, give the one to the other's owner (chown -R)", EPERM};
+    held->folder = std::make_shared<const guarded::Folder>(found.take());
+    return held->folder;
+}
+
+Result<std::int64_t> Directory::look(FunctionRef<Result<std::int64_t>(const guarded::Folder&)> question) const {
+    std::shared_ptr<const guarded::Folder> known;
+    {
+        const std::lock_guard guard(held->lock);
+        known = held->folder;
     }
-    found.error = errno;
-    return found;
+    if (known) {
+        auto answer = question(*known);
+        if (answer || known->is_intact()) return answer;
+    }
+    const auto folder = opened();
+    if (!folder) return missing(path, folder.error());
+    return question(*folder.value());
+}
+
+Result<guarded::File> open_data(const Directory& directory, std::int64_t source, int flags) {
+    const auto folder = directory.opened();
+    if (!folder) return folder.error();
+    auto file = folder.value()->file(directory.data_name(source), flags);
+    if (file || file.error().number != ELOOP || !directory.is_log()) return file;
+    return open_placed_log(directory, *folder.value(), source, flags);
+}
+
+Result<std::vector<std::string>> names_in(const Directory& directory, const std::string& folder) {
+    const auto opened = directory.opened();
+    if (!opened) return missing(directory.path, opened.error());
+    if (folder.empty()) {
+        guarded::Names found = opened.value()->names();
+        if (found.error != 0) return missing(directory.path, found.error);
+        return std::move(found.names);
+    }
+    const auto inner = opened.value()->folder(folder);
+    if (!inner) return missing(directory.path_of(folder), inner.error());
+    guarded::Names found = inner.value().names();
+    if (found.error != 0) return missing(directory.path_of(folder), found.error);
+    return std::move(found.names);
 }
 
 std::optional<std::uint32_t> number_after(std::string_view name, std::string_view prefix) {
@@ -240,38 +242,57 @@ std::optional<std::uint32_t> number_after(std::string_view name, std::string_vie
     return number;
 }
 
+std::optional<std::int64_t> source_of_log(std::string_view name) {
+    const auto writer = writer_after(name, data_prefix);
+    if (!writer) return std::nullopt;
+    return log_source(writer->generation, writer->rank);
+}
+
 Result<std::vector<std::string>> folders(const Directory& directory) {
     std::vector<std::string> all;
     if (!directory.has_index()) return all;
     if (!directory.is_log()) {
-        for (std::int64_t group = 0; group < directory.shape.count; ++group) all.push_back(directory.folder(group));
+        for (std::int64_t group = 0; group < directory.shape.count; ++group)
+            all.push_back(directory.folder_name(group));
         return all;
     }
-    const Names there = names_in(directory.path);
-    if (there.error != 0) return missing(directory.path, there.error);
-    for (const std::string& name : there.names) {
-        if (number_after(name, logs_prefix)) all.push_back(directory.path + "/" + name);
+    const auto there = names_in(directory);
+    if (!there) return there.error();
+    for (const std::string& name : there.value()) {
+        if (number_after(name, logs_prefix)) all.push_back(name);
     }
     return all;
 }
 
 int make_folder_of_log(const Directory& directory, std::int64_t source) {
-    return ::mkdir(directory.folder(source).c_str(), 0777) == 0 || errno == EEXIST ? 0 : errno;
+    const auto folder = directory.opened();
+    if (!folder) return folder.error().number;
+    const int error = folder.value()->make_folder(directory.folder_name(source));
+    return error == EEXIST ? 0 : error;
 }
 
 Error missing(const std::string& path, int error) {
     return {"a part of an ioweir container cannot be read", path + ": " + std::strerror(error),
-            "the directory belongs beside the file of which it holds the bytes; was one of them moved or removed?"};
+            "the directory belongs beside the file of which it holds the bytes; was one of them moved or removed?",
+            error};
 }
 
-std::string Directory::folder(std::int64_t source) const {
-    if (!is_log()) return path + "/group." + std::to_string(source);
-    return path + "/" + std::string(logs_prefix) + std::to_string(static_cast<std::uint32_t>(source) % log_folders);
+Error missing(const std::string& path, const Error& why) {
+    // What stands there is something else: that is to be said.
+    for (const int number : {ELOOP, ENXIO, EISDIR, EPERM, EMLINK, EFBIG}) {
+        if (why.number == number) return why;
+    }
+    return missing(path, why.number != 0 ? why.number : EIO);
 }
 
-std::string Directory::data(std::int64_t source) const {
-    if (!is_log()) return folder(source) + "/data";
-    return folder(source) + "/" + std::string(data_prefix) + std::to_string(source >> 32) + "." +
+std::string Directory::folder_name(std::int64_t source) const {
+    if (!is_log()) return "group." + std::to_string(source);
+    return std::string(logs_prefix) + std::to_string(static_cast<std::uint32_t>(source) % log_folders);
+}
+
+std::string Directory::data_name(std::int64_t source) const {
+    if (!is_log()) return folder_name(source) + "/data";
+    return folder_name(source) + "/" + std::string(data_prefix) + std::to_string(source >> 32) + "." +
            std::to_string(static_cast<std::uint32_t>(source));
 }
 
@@ -285,45 +306,67 @@ Identity Directory::identity() const {
 }
 
 Directory directory_of(const std::string& stub_path, const Stub& stub) {
-    return {directory_of(stub_path, stub.id), stub.shape, stub.version};
+    return {directory_of(stub_path, stub.id), stub.shape, stub.version, stub.owner};
 }
 
 int make(const Directory& directory, const std::string& stub_path, const Stub& stub) {
-    if (::mkdir(directory.path.c_str(), 0777) != 0) return errno;
-    const int error = make_folders(directory, stub_path, stub);
+    const auto beside = guarded::Folder::follow(guarded::folder_name_of(directory.path));
+    if (!beside) return beside.error().number;
+    if (const int error = beside.value().make_folder(guarded::file_name_of(directory.path)); error != 0) return error;
+    const auto folder = directory.opened();
+    const int error = folder ? make_folders(directory, *folder.value(), stub_path, stub) : folder.error().number;
     if (error != 0) remove(directory);
     return error;
 }
 
+namespace {
+
+/// The first thing that is in the way of a removal; what is not there is not.
+class FirstError {
+public:
+    void note(int error) {
+        if (error != 0 && error != ENOENT && first_ == 0) first_ = error;
+    }
+    [[nodiscard]] int first() const { return first_; }
+
+private:
+    int first_ = 0;
+};
+
+/// A group's folder, or one of logs, with what a container has in it. Behind a link, nothing.
+void remove_folder(const Directory& directory, const guarded::Folder& in, const std::string& name, FirstError& errors) {
+    const auto folder = in.folder(name);
+    if (!folder) return errors.note(folder.error().number);
+    for (const std::string& file : folder.value().names().names) {
+        const auto log = directory.is_log() ? source_of_log(file) : std::nullopt;
+        if (log)
+            errors.note(remove_log(directory, *log));
+        else if (file == "data" || writer_after(file, index_prefix))
+            errors.note(folder.value().remove(file));
+    }
+    errors.note(in.remove_folder(name));
+}
+
+}  // namespace
+
 int remove(const Directory& directory) {
-    int first = 0;
-    const auto note = [&](int result) {
-        if (result != 0 && errno != ENOENT && first == 0) first = errno;
-    };
+    const auto opened = directory.opened();
+    if (!opened) return opened.error().number == ENOENT ? 0 : opened.error().number;
+    const guarded::Folder& in = *opened.value();
+    FirstError errors;
     // Only what a container has, and no other tree that may have come there.
-    if (!directory.has_index()) {
-        if (const int error = remove_subfiles(directory); error != 0) first = error;
-    }
+    if (!directory.has_index()) errors.note(remove_subfiles(directory));
     const auto there = folders(directory);
-    for (const std::string& folder : there ? there.value() : std::vector<std::string>{}) {
-        for (const std::string& name : names_in(folder).names) {
-            const auto log = directory.is_log() ? writer_after(name, data_prefix) : std::nullopt;
-            if (log) {
-                const int error = remove_log(directory, log_source(log->generation, log->rank));
-                if (error != 0 && first == 0) first = error;
-            } else if (name == "data" || writer_after(name, index_prefix)) {
-                note(::unlink((folder + "/" + name).c_str()));
-            }
-        }
-        note(::rmdir(folder.c_str()));
-    }
-    for (const std::string& name : names_in(directory.path).names) {
+    for (const std::string& folder : there ? there.value() : std::vector<std::string>{})
+        remove_folder(directory, in, folder, errors);
+    for (const std::string& name : in.names().names) {
         if (name == "about" || name == "whole" || name == "gone" || name == "atomic" || name.starts_with("pointer.") ||
             number_after(name, "open.") || number_after(name, "closed."))
-            note(::unlink((directory.path + "/" + name).c_str()));
+            errors.note(in.remove(name));
     }
-    note(::rmdir(directory.path.c_str()));
-    return first;
+    const auto beside = guarded::Folder::follow(guarded::folder_name_of(directory.path));
+    errors.note(beside ? beside.value().remove_folder(guarded::file_name_of(directory.path)) : beside.error().number);
+    return errors.first();
 }
 
 Result<std::vector<IndexFile>> index_files(const Directory& directory) {
@@ -331,9 +374,9 @@ Result<std::vector<IndexFile>> index_files(const Directory& directory) {
     const auto all = folders(directory);
     if (!all) return all.error();
     for (const std::string& folder : all.value()) {
-        const Names there = names_in(folder);
-        if (there.error != 0) return missing(folder, there.error);
-        for (const std::string& name : there.names) {
+        const auto there = names_in(directory, folder);
+        if (!there) return there.error();
+        for (const std::string& name : there.value()) {
             if (const auto writer = writer_after(name, index_prefix))
                 files.push_back({folder + "/" + name, writer->generation, writer->rank});
         }
@@ -346,9 +389,9 @@ Result<Named> last_named(const Directory& directory) {
     const auto all = folders(directory);
     if (!all) return all.error();
     for (const std::string& folder : all.value()) {
-        const Names there = names_in(folder);
-        if (there.error != 0) return missing(folder, there.error);
-        for (const std::string& name : there.names) {
+        const auto there = names_in(directory, folder);
+        if (!there) return there.error();
+        for (const std::string& name : there.value()) {
             auto writer = writer_after(name, index_prefix);
             if (!writer) writer = writer_after(name, data_prefix);
             if (writer && writer->generation > last.generation) last = {writer->generation, folder + "/" + name};
@@ -381,23 +424,27 @@ Result<std::int64_t> length(const Directory& directory) {
         if (!indexes) return indexes.error();
         return indexes.value().map.length();
     }
-    std::int64_t longest = 0;
-    for (std::int64_t group = 0; group < directory.shape.count; ++group) {
-        struct stat info{};
-        if (::stat(directory.data(group).c_str(), &info) != 0) return missing(directory.data(group), errno);
-        longest = std::max<std::int64_t>(longest, info.st_size - directory.data_begin());
-    }
-    return longest;
+    return directory.look([&](const guarded::Folder& folder) -> Result<std::int64_t> {
+        std::int64_t longest = 0;
+        for (std::int64_t group = 0; group < directory.shape.count; ++group) {
+            struct stat info{};
+            int error = folder.status_of(directory.data_name(group), info);
+            if (error == 0 && !S_ISREG(info.st_mode)) error = S_ISDIR(info.st_mode) ? EISDIR : ENXIO;
+            if (error != 0) return missing(directory.data(group), error);
+            longest = std::max<std::int64_t>(longest, info.st_size - directory.data_begin());
+        }
+        return longest;
+    });
 }
 
 int set_length(const Directory& directory, std::int64_t bytes, bool grow) {
     if (bytes > INT64_MAX - directory.data_begin()) return EFBIG;
+    const std::int64_t wanted = directory.data_begin() + bytes;
     for (std::int64_t group = 0; group < (grow ? 1 : directory.shape.count); ++group) {
-        struct stat info{};
-        if (::stat(directory.data(group).c_str(), &info) != 0) return errno;
-        const std::int64_t wanted = directory.data_begin() + bytes;
-        if (grow ? info.st_size >= wanted : info.st_size <= wanted) continue;
-        if (::truncate(directory.data(group).c_str(), wanted) != 0) return errno;
+        const auto file = open_data(directory, group, O_WRONLY);
+        if (!file) return file.error().number;
+        if (grow ? file.value().bytes() >= wanted : file.value().bytes() <= wanted) continue;
+        if (::ftruncate(file.value().descriptor(), wanted) != 0) return errno;
     }
     return 0;
 }

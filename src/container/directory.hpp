@@ -12,12 +12,19 @@
 // What does not live here: what the entries mean (index.hpp), moving bytes (container.hpp), begin and end of writing (generations.hpp).
 #pragma once
 
+#include <fcntl.h>
+#include <sys/types.h>
+
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.hpp"
+#include "base/guarded_files.hpp"
 #include "base/result.hpp"
 #include "container/index.hpp"
 #include "container/map.hpp"
@@ -35,10 +42,26 @@ namespace ioweir::container {
 inline constexpr std::uint32_t log_number_step = std::uint32_t{1} << 24;
 inline constexpr std::uint32_t most_log_number = UINT32_MAX;
 
+/// The descriptor by which a container's files are opened, for all copies of a Directory.
+struct OpenedFolder {
+    std::mutex lock;
+    std::shared_ptr<const guarded::Folder> folder;  ///< null: not yet
+};
+
 struct Directory {
     std::string path;
     Shape shape;
     int version = newest_version;  ///< of the stub, and so of everything in it
+    /// Of the stub that names it; nothing: it was found without one, or is new.
+    std::optional<uid_t> stub_owner = {};
+    std::shared_ptr<OpenedFolder> held = std::make_shared<OpenedFolder>();
+
+    /// Its folder, opened the first time. Files in it are named by the functions below that end in _name. An Error: it is not there, is no
+    /// folder, or belongs to somebody else than its stub: a stub that somebody has copied must not lead to another's bytes.
+    [[nodiscard]] Result<std::shared_ptr<const guarded::Folder>> opened() const;
+    /// Asks `question` of its folder, which may be done within calls that move data: no system call besides those of the question. For what
+    /// makes, changes and removes nothing.
+    [[nodiscard]] Result<std::int64_t> look(FunctionRef<Result<std::int64_t>(const guarded::Folder&)> question) const;
 
     /// Of the container: 32 hexadecimal digits.
     [[nodiscard]] std::string id() const { return path.substr(path.rfind(".ioweir-") + 8); }
@@ -49,11 +72,17 @@ struct Directory {
     [[nodiscard]] std::int64_t data_begin() const {
         return shape.kind == Shape::Kind::grouped && version >= 3 ? std::int64_t{1} << 20 : 0;
     }
-    /// Of a source's data and its indexes.
-    [[nodiscard]] std::string folder(std::int64_t source) const;
-    [[nodiscard]] std::string data(std::int64_t source) const;
+    /// Of a source's data and its indexes: "group.2", "group.2/data", "group.2/index.7.3".
+    [[nodiscard]] std::string folder_name(std::int64_t source) const;
+    [[nodiscard]] std::string data_name(std::int64_t source) const;
+    [[nodiscard]] std::string index_name(std::int64_t source, std::uint32_t generation, std::uint32_t rank) const {
+        return folder_name(source) + "/index." + std::to_string(generation) + "." + std::to_string(rank);
+    }
+    /// For messages.
+    [[nodiscard]] std::string path_of(const std::string& name) const { return path + "/" + name; }
+    [[nodiscard]] std::string data(std::int64_t source) const { return path_of(data_name(source)); }
     [[nodiscard]] std::string index(std::int64_t source, std::uint32_t generation, std::uint32_t rank) const {
-        return folder(source) + "/index." + std::to_string(generation) + "." + std::to_string(rank);
+        return path_of(index_name(source, generation, rank));
     }
     [[nodiscard]] bool is_log() const { return shape.kind == Shape::Kind::log; }
     [[nodiscard]] bool has_index() const { return shape.kind != Shape::Kind::subfiles; }
@@ -69,23 +98,26 @@ int remove(const Directory& directory);
 /// Generations that were begun and not ended: jobs that still write, or that have died (generations.hpp).
 [[nodiscard]] Result<std::vector<std::uint32_t>> open_generations(const Directory& directory);
 
-/// Names in a directory, or an errno value.
-struct Names {
-    std::vector<std::string> names;
-    int error = 0;
-};
-[[nodiscard]] Names names_in(const std::string& path);
+/// The file of a group's or log's bytes, wherever it lies (placed_log.hpp). `flags` as of guarded::Folder::file(). What it says it is, is for
+/// the caller to look at (data_header.hpp).
+[[nodiscard]] Result<guarded::File> open_data(const Directory& directory, std::int64_t source, int flags = O_RDONLY);
+
+/// Names in a folder of the container ("": the directory itself). An Error names it.
+[[nodiscard]] Result<std::vector<std::string>> names_in(const Directory& directory, const std::string& folder = {});
 /// The number that a name ends with, if `prefix` and a number is all of it.
 [[nodiscard]] std::optional<std::uint32_t> number_after(std::string_view name, std::string_view prefix);
 
-/// Folders of data and indexes: of groups those that should be there, of logs those that are, none of subfiles.
+/// "data.7.3" of a log; nothing: it is no name of one.
+[[nodiscard]] std::optional<std::int64_t> source_of_log(std::string_view name);
+
+/// Names of the folders of data and indexes: of groups those that should be there, of logs those that are, none of subfiles.
 [[nodiscard]] Result<std::vector<std::string>> folders(const Directory& directory);
 /// So that a rank can make its log in it: many ranks, but no rank for all of them. An errno value; that it is there already is no error.
 [[nodiscard]] int make_folder_of_log(const Directory& directory, std::int64_t source);
 
 /// An index file by its place.
 struct IndexFile {
-    std::string path;
+    std::string name;
     std::uint32_t generation = 0;
     std::uint32_t rank = 0;
 };
@@ -95,7 +127,7 @@ struct IndexFile {
 /// The latest generation that names of indexes and logs tell of, and a file of it; 0: there is none.
 struct Named {
     std::uint32_t generation = 0;
-    std::string path;
+    std::string name;
 };
 /// An Error names the folder that cannot be read.
 [[nodiscard]] Result<Named> last_named(const Directory& directory);
@@ -116,7 +148,8 @@ struct Indexes {
 /// Grouped: makes every group's file at most (`grow`: the first group's at least) so long. An errno value.
 int set_length(const Directory& directory, std::int64_t bytes, bool grow);
 
-/// A part that should be there is not.
+/// A part that should be there is not, or cannot be used.
 [[nodiscard]] Error missing(const std::string& path, int error);
+[[nodiscard]] Error missing(const std::string& path, const Error& why);
 
 }  // namespace ioweir::container

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -23,8 +21,8 @@ namespace {
 
 constexpr std::string_view open_prefix = "open.", closed_prefix = "closed.";
 
-std::string file_of(const Directory& directory, std::string_view prefix, std::uint32_t number) {
-    return directory.path + "/" + std::string(prefix) + std::to_string(number);
+std::string name_of(std::string_view prefix, std::uint32_t number) {
+    return std::string(prefix) + std::to_string(number);
 }
 
 struct Numbers {
@@ -40,26 +38,15 @@ struct Numbers {
 };
 
 Result<Numbers> numbers_in(const Directory& directory) {
-    const Names there = names_in(directory.path);
-    if (there.error != 0) return missing(directory.path, there.error);
+    const auto there = names_in(directory);
+    if (!there) return there.error();
     Numbers numbers;
-    for (const std::string& name : there.names) {
+    for (const std::string& name : there.value()) {
         if (const auto number = number_after(name, open_prefix)) numbers.open.push_back(*number);
         if (const auto number = number_after(name, closed_prefix)) numbers.closed.push_back(*number);
     }
     std::sort(numbers.open.begin(), numbers.open.end());
     return numbers;
-}
-
-/// A file's beginning; shorter than asked for at its end.
-std::string begin_of(int descriptor, std::int64_t offset, std::size_t bytes) {
-    std::string text(bytes, '\0');
-    ssize_t got = 0;
-    do {
-        got = ::pread(descriptor, text.data(), bytes, offset);
-    } while (got < 0 && errno == EINTR);
-    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    return text;
 }
 
 /// What an ended generation says, for itself and those before it whose files it has replaced.
@@ -92,25 +79,33 @@ std::string closed_text(const Directory& directory, std::uint32_t generation, co
 struct Read {
     std::optional<Said> said;  ///< nothing where the file is not whole
     int error = 0;             ///< an errno value, where it cannot be read
+    std::string why = {};      ///< and what is wrong, with its path
 };
 
 Read read_closed(const Directory& directory, std::uint32_t generation) {
-    const std::string path = file_of(directory, closed_prefix, generation);
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return {std::nullopt, errno};
-    const std::string text = begin_of(descriptor, 0, most_closed_bytes);
-    ::close(descriptor);
+    const std::string name = name_of(closed_prefix, generation);
+    const std::string not_its = directory.path_of(name) + ": it is not as ioweir writes it";
+    const auto cannot = [&](const Error& error) {
+        return Read{std::nullopt, error.number, missing(directory.path_of(name), error).value};
+    };
+    const auto folder = directory.opened();
+    if (!folder) return cannot(folder.error());
+    const auto file = folder.value()->file(name);
+    if (!file) return cannot(file.error());
+    const auto begin = file.value().read_part(0, most_closed_bytes);
+    if (!begin) return cannot(begin.error());
+    const std::string& text = begin.value();
     const std::string head = closed_head(directory, generation);
-    if (!text.starts_with(head)) return {};
+    if (!text.starts_with(head)) return {std::nullopt, 0, not_its};
     unsigned long long stamp = 0, generations = 0, ranks = 0, generation_bytes = 0, rank_bytes = 0, mixed = 0;
     long long files = 0, bytes = 0;
     const int found = std::sscanf(text.c_str() + head.size(),
                                   "stamp %16llx\nindexes %lld\nbytes %lld\nnames %llu %llu\nweights %llu %llu %llu\n",
                                   &stamp, &files, &bytes, &generations, &ranks, &generation_bytes, &rank_bytes, &mixed);
-    if (found < 3) return {};
+    if (found < 3) return {std::nullopt, 0, not_its};
     const Said said{static_cast<Stamp>(stamp), {files, bytes, generations, ranks, generation_bytes, rank_bytes, mixed}};
-    if (text != closed_text(directory, generation, said) || said.stamp < 0) return {};
-    return {said, 0};
+    if (text != closed_text(directory, generation, said) || said.stamp < 0) return {std::nullopt, 0, not_its};
+    return {said, 0, {}};
 }
 
 std::optional<Stamp> stamp_of_closed(const Directory& directory, std::uint32_t generation) {
@@ -119,32 +114,20 @@ std::optional<Stamp> stamp_of_closed(const Directory& directory, std::uint32_t g
 }
 
 /// Of the last batch that is whole enough to be read; batches of one index have rising stamps.
-Stamp stamp_of_index(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return 0;
+Stamp stamp_of_index(const Directory& directory, const std::string& name) {
+    const auto folder = directory.opened();
+    if (!folder) return 0;
+    const auto file = folder.value()->file(name);
+    if (!file) return 0;
     Stamp last = 0;
     for (std::int64_t at = 0;;) {
-        const BatchHead head = read_head(begin_of(descriptor, at, most_batch_header_bytes));
+        const auto begin = file.value().read_part(at, most_batch_header_bytes);
+        const BatchHead head = begin ? read_head(begin.value()) : BatchHead();
         if (head.bytes == 0) break;
         last = std::max(last, head.stamp);
         at += head.bytes;
     }
-    ::close(descriptor);
     return last;
-}
-
-int write_file(const std::string& path, int flags, std::string_view text) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
-    if (descriptor < 0) return errno;
-    int error = 0;
-    ssize_t written = 0;
-    do {
-        written = text.empty() ? 0 : ::pwrite(descriptor, text.data(), text.size(), 0);
-    } while (written < 0 && errno == EINTR);
-    if (written < 0) error = errno;
-    if (written >= 0 && written < std::ssize(text)) error = ENOSPC;
-    if (::close(descriptor) != 0 && error == 0 && errno != EINTR) error = errno;
-    return error;
 }
 
 /// From 1 to `most`.
@@ -167,8 +150,8 @@ Result<std::uint32_t> last_begun(const Directory& directory, bool is_new) {
     if (named.value().generation <= there.value().last()) return there.value().last();
     const std::string number = std::to_string(named.value().generation);
     return Error{"a damaged ioweir container",
-                 named.value().path + ": nothing says that its generation was begun; neither open." + number +
-                     " nor a closed.G of it or a later one is in " + directory.path,
+                 directory.path_of(named.value().name) + ": nothing says that its generation was begun; neither open." +
+                     number + " nor a closed.G of it or a later one is in " + directory.path,
                  "restore them from a copy; with an empty file open." + number + " there, what was synced can be read"};
 }
 
@@ -177,17 +160,19 @@ Result<std::uint32_t> last_begun(const Directory& directory, bool is_new) {
 Result<Generation> begin_generation(const Directory& directory, bool is_new) {
     const auto begun = last_begun(directory, is_new);
     if (!begun) return begun.error();
+    const auto folder = directory.opened();
+    if (!folder) return missing(directory.path, folder.error());
     std::uint32_t last = begun.value();
     // Where many begin at once, each with a handle of its own, they keep out of each other's way: numbers may be left out.
     for (std::uint32_t step = 1;; step = std::min<std::uint32_t>(2 * step, 1U << 16)) {
         last += random_step(step);
-        const int error = write_file(file_of(directory, open_prefix, last), O_CREAT | O_EXCL, "");
+        const int error = folder.value()->write_new(name_of(open_prefix, last), "");
         if (error == EEXIST) continue;
         if (error != 0) return missing(directory.path, error);
         const std::array<std::uint32_t, 1> own{last};
         auto stamp = largest_stamp(directory, own);
         if (stamp) return Generation{last, stamp.value()};
-        ::unlink(file_of(directory, open_prefix, last).c_str());
+        (void)folder.value()->remove(name_of(open_prefix, last));
         return stamp.error();
     }
 }
@@ -197,22 +182,21 @@ namespace {
 /// So that no two at a time take over what an ended generation says. Nobody waits: whoever does not get it leaves that to a later one.
 class TakingOver {
 public:
-    explicit TakingOver(const Directory& directory)
-        : descriptor_(::open((directory.path + "/about").c_str(), O_RDWR | O_CLOEXEC)) {
+    explicit TakingOver(const guarded::Folder& folder) {
+        auto about = folder.file("about", O_RDWR);
+        if (!about) return;
+        about_ = about.take();
         struct flock whole{};
         whole.l_type = F_WRLCK;
         whole.l_whence = SEEK_SET;
-        allowed_ = descriptor_ >= 0 && ::fcntl(descriptor_, F_OFD_SETLK, &whole) == 0;
-    }
-    ~TakingOver() {
-        if (descriptor_ >= 0) ::close(descriptor_);
+        allowed_ = ::fcntl(about_.descriptor(), F_OFD_SETLK, &whole) == 0;
     }
     TakingOver(const TakingOver&) = delete;
     TakingOver& operator=(const TakingOver&) = delete;
     [[nodiscard]] bool allowed() const { return allowed_; }
 
 private:
-    const int descriptor_;
+    guarded::File about_;
     bool allowed_ = false;
 };
 
@@ -270,7 +254,10 @@ std::optional<Left::Writer> Left::only_one() const {
 }
 
 int end_generation(const Directory& directory, std::uint32_t generation, Stamp last, Left left) {
-    const TakingOver over(directory);
+    const auto opened = directory.opened();
+    if (!opened) return opened.error().number;
+    const guarded::Folder& folder = *opened.value();
+    const TakingOver over(folder);
     const auto there = numbers_in(directory);
     if (!there) return EIO;
     // The last one says which number comes next; for those before it, it says what they said.
@@ -284,15 +271,22 @@ int end_generation(const Directory& directory, std::uint32_t generation, Stamp l
         said.stamp = std::max(said.stamp, read.said->stamp);
         said.left += read.said->left;
     }
-    const std::string open = file_of(directory, open_prefix, generation);
-    if (const int error = write_file(open, 0, closed_text(directory, generation, said)); error != 0) return error;
+    const std::string open = name_of(open_prefix, generation);
+    {
+        auto file = folder.file(open, O_WRONLY);
+        if (!file) return file.error().number;
+        int error = file.value().write_all(closed_text(directory, generation, said));
+        if (const int at_close = file.value().close(); error == 0) error = at_close;
+        if (error != 0) return error;
+    }
     // In this order nothing is ever counted twice.
-    for (const std::uint32_t number : before) ::unlink(file_of(directory, closed_prefix, number).c_str());
-    return ::rename(open.c_str(), file_of(directory, closed_prefix, generation).c_str()) == 0 ? 0 : errno;
+    for (const std::uint32_t number : before) (void)folder.remove(name_of(closed_prefix, number));
+    return folder.rename(open, name_of(closed_prefix, generation));
 }
 
 int forget_generation(const Directory& directory, std::uint32_t generation) {
-    return ::unlink(file_of(directory, open_prefix, generation).c_str()) == 0 ? 0 : errno;
+    const auto folder = directory.opened();
+    return folder ? folder.value()->remove(name_of(open_prefix, generation)) : folder.error().number;
 }
 
 Result<Generations> generations_in(const Directory& directory) {
@@ -303,17 +297,12 @@ Result<Generations> generations_in(const Directory& directory) {
         if (!all.open.empty()) all.last = all.open.back();
         bool gone = false;
         for (const std::uint32_t number : there.value().closed) {
-            const std::string path = file_of(directory, closed_prefix, number);
             const Read read = read_closed(directory, number);
             if (read.error == ENOENT && attempt < 10) {
                 gone = true;  // replaced by another one since
                 break;
             }
-            if (!read.said)
-                return Error{
-                    "a damaged part of an ioweir container",
-                    path + ": " + (read.error != 0 ? std::strerror(read.error) : "it is not as ioweir writes it"),
-                    "restore it from a copy"};
+            if (!read.said) return Error{"a damaged part of an ioweir container", read.why, "restore it from a copy"};
             all.left += read.said->left;
             all.last = std::max(all.last, number);
         }
@@ -349,7 +338,7 @@ Result<Stamp> largest_stamp(const Directory& directory, std::span<const std::uin
     for (const IndexFile& file : files.value()) {
         if (is_own(file.generation)) continue;
         if (all_said && std::find(unsaid.begin(), unsaid.end(), file.generation) == unsaid.end()) continue;
-        largest = std::max(largest, stamp_of_index(file.path));
+        largest = std::max(largest, stamp_of_index(directory, file.name));
     }
     return largest;
 }

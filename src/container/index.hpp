@@ -50,6 +50,8 @@ struct Decoded {
 
 /// The first bytes of a batch, which tell its stamp and its length without the rest: none has more of them.
 inline constexpr std::int64_t most_batch_header_bytes = 56;
+/// Of a whole one, some 200 MB: a larger one is damage, and no memory is reserved for it. No writer puts so many entries into one.
+inline constexpr std::int64_t most_batch_bytes = most_batch_header_bytes + (std::int64_t{1} << 22) * 48;
 struct BatchHead {
     Stamp stamp = 0;
     std::int64_t bytes = 0;  ///< of the whole batch; 0: these are not the first bytes of one

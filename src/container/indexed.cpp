@@ -71,7 +71,7 @@ IndexedContainer::IndexedContainer(storage::Backend& below, Clock& clock, Direct
       sent_(below_),
       longest_ns_(shortest_batch_ns),
       room_(first_room),
-      files_(below_, [this](std::int64_t source) { return directory_.data(source); }, O_RDONLY) {}
+      files_(below_, [this](std::int64_t source) { return open_data(directory_, source); }) {}
 
 IndexedContainer::~IndexedContainer() {
     if (index_ >= 0) below_.close(index_);
@@ -143,40 +143,41 @@ std::optional<Error> IndexedContainer::check_groups(const Role& role) const {
 
 std::optional<Error> IndexedContainer::open_own(const Role& role) {
     own_source_ = directory_.is_log() ? log_source(role.generation, role.rank) : role.group;
-    const std::string path = directory_.data(own_source_);
-    const int flags = directory_.is_log() ? O_CREAT | O_EXCL : 0;
     on_target_ = directory_.is_log() && !role.place.empty();
     place_ = role.place;
     const auto cannot = [&](const std::string& why) {
-        return Error{"a part of an ioweir container cannot be opened",
-                     (on_target_ ? placed_log(directory_, role.place, own_source_) : path) + ": " + why,
+        return Error{"a part of an ioweir container cannot be opened", why,
                      on_target_ ? "targets in the plan are directories that are there and may be written"
                                 : "the directory belongs beside the file of which it holds the bytes"};
     };
+    const std::string where =
+        on_target_ ? placed_log(directory_, role.place, own_source_) : directory_.data(own_source_);
     if (directory_.is_log() && !on_target_) {
         if (const int error = make_folder_of_log(directory_, own_source_); error != 0)
-            return cannot(std::strerror(error));
+            return cannot(where + ": " + std::strerror(error));
     }
     bool readable = true;
-    storage::Opened opened = on_target_ ? make_placed_log(below_, directory_, role.place, own_source_)
-                                        : below_.open(path.c_str(), O_RDWR | flags);
-    if (opened.descriptor < 0 && opened.error == EACCES && !on_target_) {
-        opened = below_.open(path.c_str(), O_WRONLY | flags);
+    const int flags = directory_.is_log() ? O_CREAT | O_EXCL : 0;
+    auto file = on_target_ ? make_placed_log(directory_, role.place, own_source_)
+                           : open_data(directory_, own_source_, O_RDWR | flags);
+    if (!file && file.error().number == EACCES && !on_target_) {
+        file = open_data(directory_, own_source_, O_WRONLY | flags);
         readable = false;
     }
-    if (opened.descriptor < 0) return cannot(std::strerror(opened.error));
-    auto data = std::make_shared<DataFile>(below_, opened.descriptor);
+    if (!file) return cannot(missing(where, file.error()).value);
+    const int descriptor = file.value().descriptor();
+    auto data = take_over(below_, file.take());
     if (directory_.is_log()) {
         const std::string header = data_header(directory_, own_source_);
-        const storage::Transfer done = below_.write_at(opened.descriptor, header.data(), std::ssize(header), 0);
+        const storage::Transfer done = below_.write_at(descriptor, header.data(), std::ssize(header), 0);
         if (done.error != 0) {
             remove_log(directory_, own_source_);
-            return cannot(std::strerror(done.error));
+            return cannot(where + ": " + std::strerror(done.error));
         }
         sent_end_ = log_end_ = data_header_bytes;
     } else if (readable) {
-        if (const std::string why = why_not_data(directory_, opened.descriptor, own_source_); !why.empty())
-            return cannot(why);
+        if (const std::string why = why_not_data(directory_, descriptor, own_source_); !why.empty())
+            return cannot(where + ": " + why);
     }
     data_ = std::move(data);
     return std::nullopt;
@@ -263,10 +264,13 @@ int IndexedContainer::append(const std::vector<Sealed>& batches, bool durable) {
     if (writers_.empty()) return EBADF;
     const Writer& writer = writers_.front();
     if (index_ < 0) {
-        const std::string path = directory_.index(own_source_, writer.generation, writer.rank);
-        const storage::Opened opened = below_.open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-        if (opened.descriptor < 0) return opened.error;
-        index_ = opened.descriptor;
+        const auto folder = directory_.opened();
+        if (!folder) return folder.error().number;
+        const std::string name = directory_.index_name(own_source_, writer.generation, writer.rank);
+        auto file = folder.value()->file(name, O_WRONLY | O_CREAT | O_TRUNC);
+        if (!file) return file.error().number;
+        below_.note_opened(file.value().descriptor(), file.value().path().c_str());
+        index_ = file.value().release();
     }
     std::string bytes;
     for (const Sealed& batch : batches)
@@ -437,7 +441,7 @@ std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count,
         } else {
             auto got = files_.get(segment.source);
             if (!got.file) {
-                problem_ = directory_.data(segment.source) + ": " + std::strerror(got.error);
+                problem_ = got.why;
                 return -got.error;
             }
             if (got.is_new) {

@@ -61,11 +61,12 @@ std::optional<Error> IndexedContainer::go_on_in(const std::string& place) {
     if (number >= most_log_number - log_number_step || writers_.front().rank >= log_number_step)
         return cannot(place, "its rank's numbers of logs are used up");
     const std::int64_t source = own_source_ + log_number_step;
-    const storage::Opened opened = make_placed_log(below_, directory_, place, source);
-    if (opened.descriptor < 0) return cannot(placed_log(directory_, place, source), std::strerror(opened.error));
-    auto data = std::make_shared<DataFile>(below_, opened.descriptor);
+    auto file = make_placed_log(directory_, place, source);
+    if (!file) return cannot(placed_log(directory_, place, source), std::strerror(file.error().number));
+    const int descriptor = file.value().descriptor();
+    auto data = take_over(below_, file.take());
     const std::string header = data_header(directory_, source);
-    int error = below_.write_at(opened.descriptor, header.data(), std::ssize(header), 0).error;
+    int error = below_.write_at(descriptor, header.data(), std::ssize(header), 0).error;
     // What is in the old one is put into the index as such: a batch is of one log.
     if (error == 0) error = append_all(false);
     if (error != 0) {

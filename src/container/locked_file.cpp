@@ -35,22 +35,21 @@ int LockedFile::open_again() {
     if (descriptor_ >= 0 && ::fstat(descriptor_, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_)
         return 0;
     descriptor_ = -1;
-    const storage::Opened opened = below_.open(path_.c_str(), O_RDWR | O_CREAT, 0666);
-    if (opened.descriptor < 0) return opened.error;
-    if (::fstat(opened.descriptor, &info) != 0) {
-        const int error = errno;
-        below_.close(opened.descriptor);
-        return error;
-    }
-    descriptor_ = opened.descriptor;
-    device_ = info.st_dev;
-    inode_ = info.st_ino;
+    const auto folder = directory_.opened();
+    if (!folder) return folder.error().number;
+    auto file = folder.value()->file(name_, O_RDWR | O_CREAT);
+    if (!file) return file.error().number;
+    device_ = file.value().status().st_dev;
+    inode_ = file.value().status().st_ino;
+    below_.note_opened(file.value().descriptor(), path_.c_str());
+    descriptor_ = file.value().release();
     return 0;
 }
 
 void LockedFile::remove() {
     const std::lock_guard guard(lock_);
-    if (inode_ != 0) ::unlink(path_.c_str());
+    const auto folder = directory_.opened();
+    if (inode_ != 0 && folder) (void)folder.value()->remove(name_);
 }
 
 LockedFile::Held::Held(LockedFile& file, Kind kind) : file_(&file), others_(file.lock_) {

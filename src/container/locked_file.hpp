@@ -11,7 +11,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
+#include "container/directory.hpp"
 #include "storage/backend.hpp"
 
 namespace ioweir::container {
@@ -24,8 +26,10 @@ public:
     };
     enum class Kind { shared, exclusive };
 
-    /// Nothing happens before the first take(), which makes the file where it is not there. `below` must outlive it.
-    LockedFile(storage::Backend& below, std::string path) : below_(below), path_(std::move(path)) {}
+    /// A file in a container's directory. Nothing happens before the first take(), which makes it where it is not there. `below` must
+    /// outlive it.
+    LockedFile(storage::Backend& below, Directory directory, std::string name)
+        : below_(below), directory_(std::move(directory)), name_(std::move(name)), path_(directory_.path_of(name_)) {}
     ~LockedFile();
     LockedFile(const LockedFile&) = delete;
     LockedFile& operator=(const LockedFile&) = delete;
@@ -65,7 +69,8 @@ private:
     int open_again();  ///< unless it is open. An errno value
 
     storage::Backend& below_;
-    const std::string path_;
+    const Directory directory_;
+    const std::string name_, path_;
     std::mutex lock_;  ///< for everything below
     int descriptor_ = -1;
     dev_t device_ =

@@ -26,7 +26,8 @@ using Numbers = LockedFile::Numbers;
 struct LockedFileTest : testing::Test {
     Place place{2};
     storage::PosixBackend posix;
-    const std::string path = place.directory.path + "/pointer.0123456789abcdef";
+    const std::string name = "pointer.0123456789abcdef";
+    const std::string path = place.directory.path_of(name);
 
     static void count(LockedFile& file, int times) {
         for (int i = 0; i < times; ++i) {
@@ -38,7 +39,7 @@ struct LockedFileTest : testing::Test {
 };
 
 TEST_F(LockedFileTest, IsMadeAtFirstUseAndRemovedByWhoeverUsedIt) {
-    LockedFile used(posix, path), unused(posix, path);
+    LockedFile used(posix, place.directory, name), unused(posix, place.directory, name);
     EXPECT_FALSE(fs::exists(path));
     EXPECT_EQ(used.take(Kind::shared).numbers(), Numbers{});
     EXPECT_TRUE(fs::exists(path));
@@ -53,11 +54,11 @@ TEST_F(LockedFileTest, ThreadsAndProcessesLoseNothing) {
     constexpr int children = 3, threads = 3, times = 60;
     for (int child = 0; child < children; ++child) {
         if (::fork() != 0) continue;
-        LockedFile file(posix, path);
+        LockedFile file(posix, place.directory, name);
         count(file, times);
         ::_exit(HasFailure() ? 1 : 0);
     }
-    LockedFile one(posix, path), other(posix, path);
+    LockedFile one(posix, place.directory, name), other(posix, place.directory, name);
     std::vector<std::thread> all;
     for (int i = 0; i < threads; ++i) all.emplace_back([&, i] { count(i == 0 ? other : one, times); });
     for (std::thread& thread : all) thread.join();
@@ -75,7 +76,7 @@ TEST_F(LockedFileTest, AKilledProcessHoldsNothing) {
     ASSERT_EQ(::pipe(pipe_ends), 0);
     const pid_t child = ::fork();
     if (child == 0) {
-        LockedFile file(posix, path);
+        LockedFile file(posix, place.directory, name);
         auto held = file.take(Kind::exclusive);
         (void)held.put({7, 8});
         (void)!::write(pipe_ends[1], "x", 1);
@@ -83,7 +84,7 @@ TEST_F(LockedFileTest, AKilledProcessHoldsNothing) {
     }
     char byte = 0;
     ASSERT_EQ(::read(pipe_ends[0], &byte, 1), 1);
-    LockedFile file(posix, path);
+    LockedFile file(posix, place.directory, name);
     std::thread killer([&] { ::kill(child, SIGKILL); });
     auto held = file.take(Kind::exclusive);  // hangs if the lock does not end with the child
     EXPECT_EQ(held.error(), 0);
@@ -96,7 +97,7 @@ TEST_F(LockedFileTest, AKilledProcessHoldsNothing) {
 
 /// Programs that close every descriptor they find may get its number for a file of their own.
 TEST_F(LockedFileTest, WritesInNobodysFileAfterItsDescriptorWasClosed) {
-    LockedFile file(posix, path);
+    LockedFile file(posix, place.directory, name);
     count(file, 2);
     const std::string mine = place.folder + "/mine";
     spill(mine, "the program's own bytes");
@@ -116,16 +117,16 @@ TEST_F(LockedFileTest, WritesInNobodysFileAfterItsDescriptorWasClosed) {
 }
 
 TEST_F(LockedFileTest, SaysWhyThereIsNone) {
-    LockedFile nowhere(posix, place.folder + "/no/such/folder");
+    LockedFile nowhere(posix, {place.folder + "/no/such", {}}, "folder");
     EXPECT_EQ(nowhere.take(Kind::exclusive).error(), ENOENT);
     spill(path, "torn");
-    LockedFile torn(posix, path);
+    LockedFile torn(posix, place.directory, name);
     EXPECT_EQ(torn.take(Kind::exclusive).error(), EIO);
     EXPECT_EQ(torn.take(Kind::exclusive).error(), EIO) << "and it is not locked for ever";
 }
 
 TEST_F(LockedFileTest, GoesWithItsContainer) {
-    LockedFile pointer(posix, path), atomic(posix, place.directory.path + "/atomic");
+    LockedFile pointer(posix, place.directory, name), atomic(posix, place.directory, "atomic");
     EXPECT_EQ(pointer.take(Kind::exclusive).error(), 0);
     EXPECT_EQ(atomic.take(Kind::exclusive).error(), 0);
     EXPECT_EQ(remove(place.directory), 0);

@@ -28,9 +28,21 @@ void unlock(int descriptor) {
     ::close(descriptor);
 }
 
-int open_about(const Directory& directory) { return ::open((directory.path + "/about").c_str(), O_RDONLY | O_CLOEXEC); }
+/// -1: it is not there, or is none.
+int open_about(const Directory& directory) {
+    const auto folder = directory.opened();
+    if (!folder) return -1;
+    auto about = folder.value()->file("about");
+    return about ? about.value().release() : -1;
+}
 
-std::string mark_of(const Directory& directory) { return directory.path + "/gone"; }
+constexpr const char* mark = "gone";
+
+bool is_marked(const Directory& directory) {
+    struct stat status{};
+    const auto folder = directory.opened();
+    return folder && folder.value()->status_of(mark, status) == 0;
+}
 
 /// Removes the directory if nobody has it in use. EWOULDBLOCK: somebody has.
 int remove_unless_used(const Directory& directory) {
@@ -145,7 +157,7 @@ void DirectoryHold::end() {
     if (descriptor_ < 0) return;
     unlock(std::exchange(descriptor_, -1));
     // Afterwards: of whoever sets the mark and whoever sees it, one comes last.
-    if (::access(mark_of(directory_).c_str(), F_OK) == 0) (void)remove_unless_used(directory_);
+    if (is_marked(directory_)) (void)remove_unless_used(directory_);
 }
 
 bool is_in_use(const Directory& directory) {
@@ -159,9 +171,9 @@ bool is_in_use(const Directory& directory) {
 int let_go(const Directory& directory) {
     const int error = remove_unless_used(directory);
     if (error != EWOULDBLOCK) return error;
-    const int mark = ::open(mark_of(directory).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (mark < 0) return errno == ENOENT ? 0 : errno;  // the last one has removed it meanwhile
-    ::close(mark);
+    const auto folder = directory.opened();
+    const int marked = folder ? folder.value()->write_new(mark, "") : folder.error().number;
+    if (marked != 0 && marked != EEXIST) return marked == ENOENT ? 0 : marked;  // the last one has removed it meanwhile
     const int again = remove_unless_used(directory);
     return again == EWOULDBLOCK ? 0 : again;
 }

@@ -1,12 +1,15 @@
 #include "container/merge.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -37,6 +40,9 @@ struct Whole {
 
     [[nodiscard]] std::string part(std::int64_t source) const {
         return directory.has_index() ? directory.data(source) : subfiles.path(source);
+    }
+    [[nodiscard]] Result<guarded::File> open_part(std::int64_t source) const {
+        return directory.has_index() ? open_data(directory, source) : open_subfile(directory, subfiles, source);
     }
 };
 
@@ -87,35 +93,44 @@ Result<Whole> load(const std::string& path) {
     return whole;
 }
 
-/// Closes its descriptors, and removes the file unless it was kept.
+/// A file that takes another's place when it is complete; removed unless it was kept.
 class NewFile {
 public:
-    /// `flags`: O_EXCL or O_TRUNC.
-    NewFile(storage::Backend& backend, std::string path, mode_t mode, int flags)
-        : backend_(backend),
-          path_(std::move(path)),
-          opened_(backend.open(path_.c_str(), O_WRONLY | O_CREAT | flags, mode)) {}
+    /// `folder` must outlive it.
+    NewFile(storage::Backend& backend, const guarded::Folder& folder, std::string name, Result<guarded::File> opened)
+        : backend_(backend), folder_(folder), name_(std::move(name)) {
+        if (!opened) {
+            error_ = opened.error();
+            return;
+        }
+        file_ = opened.take();
+        backend_.note_opened(file_.descriptor(), path().c_str());
+    }
     ~NewFile() {
-        if (opened_.descriptor >= 0) backend_.close(opened_.descriptor);
-        if (opened_.descriptor >= 0 && !kept_) ::unlink(path_.c_str());
+        if (file_.descriptor() < 0) return;
+        backend_.close(file_.release());
+        if (!kept_) (void)folder_.remove(name_);
     }
     NewFile(const NewFile&) = delete;
     NewFile& operator=(const NewFile&) = delete;
 
-    [[nodiscard]] int descriptor() const { return opened_.descriptor; }
-    [[nodiscard]] int error() const { return opened_.error; }
-    [[nodiscard]] const std::string& path() const { return path_; }
+    [[nodiscard]] int descriptor() const { return file_.descriptor(); }
+    /// Why there is none.
+    [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+    [[nodiscard]] std::string path() const { return folder_.path_of(name_); }
     /// Under its final name from now on. An errno value.
-    int keep_as(const std::string& name) {
-        if (::rename(path_.c_str(), name.c_str()) != 0) return errno;
-        kept_ = true;
-        return 0;
+    int keep_as(const guarded::Folder& folder, const std::string& name) {
+        const int error = folder_.move(name_, folder, name);
+        kept_ = error == 0;
+        return error;
     }
 
 private:
     storage::Backend& backend_;
-    std::string path_;
-    storage::Opened opened_;
+    const guarded::Folder& folder_;
+    const std::string name_;
+    guarded::File file_;
+    std::optional<Error> error_;
     bool kept_ = false;
 };
 
@@ -125,39 +140,39 @@ bool is_same_file(const std::string& one, const std::string& other) {
            first.st_ino == second.st_ino;
 }
 
-/// Names in the directory of a file are on the disk. An errno value.
-int flush_names(const std::string& file) {
-    const std::size_t slash = file.rfind('/');
-    const std::string directory = slash == std::string::npos ? "." : file.substr(0, slash + 1);
-    const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) return errno;
-    const int error = ::fsync(descriptor) != 0 ? errno : 0;
-    ::close(descriptor);
-    return error == EINVAL ? 0 : error;  // not every file system has that
-}
-
 Error cannot(const std::string& what, const std::string& path, int error, int* number = nullptr) {
     if (number != nullptr) *number = error;
-    return {"cannot " + what, path + ": " + std::strerror(error), "nothing was changed"};
+    return {"cannot " + what, path + ": " + std::strerror(error), "nothing was changed", error};
 }
 
-/// Where a file that takes the place of its stub is written.
-std::string place_of_whole(const Directory& directory) { return directory.path + "/whole"; }
+Error cannot(const std::string& what, const Error& why, int* number) {
+    if (number != nullptr) *number = why.number != 0 ? why.number : EIO;
+    return {"cannot " + what, why.value, "nothing was changed; " + why.remedy, why.number};
+}
+
+/// Where a file that takes the place of its stub is written, in the container's directory.
+constexpr const char* whole_name = "whole";
+
+/// With the stub's lock: what somebody has left who has died is written over, so that the file keeps the inode that programs have been
+/// told (ask()). Anything but such a file makes room for a new one.
+Result<guarded::File> open_whole(const guarded::Folder& folder, mode_t mode) {
+    auto file = folder.file(whole_name, O_WRONLY | O_CREAT | O_TRUNC, mode);
+    if (file) return file;
+    if (const int error = folder.remove(whole_name); error != 0) return file;
+    return folder.file(whole_name, O_WRONLY | O_CREAT | O_EXCL, mode);
+}
 
 /// The bytes of a subfile that are no hole, by stripes.
 int visit_subfile(const Whole& whole, std::int64_t number, FunctionRef<void(const Segment&)> visitor) {
-    const int descriptor = ::open(whole.subfiles.path(number).c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return errno;
+    const auto file = whole.open_part(number);
+    if (!file) return file.error().number;
+    const int descriptor = file.value().descriptor();
     const std::int64_t stripe_bytes = whole.subfiles.stripe_bytes;
     off_t at = subfile_header_bytes;
-    int error = 0;
     for (;;) {
         const off_t begin = ::lseek(descriptor, at, SEEK_DATA);
         const off_t end = begin < 0 ? begin : ::lseek(descriptor, begin, SEEK_HOLE);
-        if (end < 0) {
-            error = errno == ENXIO ? 0 : errno;  // nothing but holes is left
-            break;
-        }
+        if (end < 0) return errno == ENXIO ? 0 : errno;  // nothing but holes is left
         for (at = begin; at < end;) {
             const std::int64_t place = at - subfile_header_bytes;
             const std::int64_t bytes = std::min<std::int64_t>(end - at, stripe_bytes - place % stripe_bytes);
@@ -165,8 +180,6 @@ int visit_subfile(const Whole& whole, std::int64_t number, FunctionRef<void(cons
             at += bytes;
         }
     }
-    ::close(descriptor);
-    return error;
 }
 
 /// Everything that somebody wrote. An errno value.
@@ -188,8 +201,7 @@ public:
         : backend_(backend),
           whole_(whole),
           to_(to),
-          files_(
-              backend, [this](std::int64_t source) { return whole_.part(source); }, O_RDONLY),
+          files_(backend, [this](std::int64_t source) { return whole_.open_part(source); }),
           buffer_(static_cast<std::size_t>(copy_bytes)) {}
 
     void add(const Segment& segment) {
@@ -219,7 +231,8 @@ private:
         const std::string from = whole_.part(segment.source);
         const DataFiles::Got data = files_.get(segment.source);
         if (!data.file) {
-            problem_ = cannot("open", from, data.error, &number_);
+            number_ = data.error;
+            problem_ = Error{"cannot open", data.why, "nothing was changed", data.error};
             return;
         }
         if (data.is_new && whole_.directory.has_index()) {
@@ -265,17 +278,14 @@ namespace {
 
 /// Whoever comes upon the directory alone, and `ioweir gc`, go by it.
 std::string why_not_about(const Whole& whole) {
-    const std::string path = whole.directory.path + "/about";
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return path + ": " + std::strerror(errno);
+    const std::string path = whole.directory.path_of("about");
     const std::string wanted = to_text(whole.stub);
-    std::string text(wanted.size(), '\0');
-    ssize_t got = 0;
-    do {
-        got = ::pread(descriptor, text.data(), text.size(), 0);
-    } while (got < 0 && errno == EINTR);
-    ::close(descriptor);
-    return got == std::ssize(wanted) && text == wanted ? "" : path + ": it is not this container's";
+    const auto folder = whole.directory.opened();
+    if (!folder) return missing(path, folder.error()).value;
+    const auto file = folder.value()->file("about");
+    if (!file) return missing(path, file.error()).value;
+    const auto text = file.value().read_part(0, std::ssize(wanted));
+    return text && text.value() == wanted ? "" : path + ": it is not this container's";
 }
 
 }  // namespace
@@ -348,11 +358,18 @@ Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& pat
     if (replaces && stub.st_nlink > 1)
         return Error{"the container has several names (hard links)", path,
                      "the others would be left without their bytes; name an output"};
-    // With the lock nobody else is at it, and what somebody has left who has died is written over.
-    NewFile made(backend,
-                 replaces && alone ? place_of_whole(whole.directory) : output + ".ioweir-" + whole.stub.id.substr(0, 8),
-                 stub.st_mode & 0777, replaces && alone ? O_TRUNC : O_EXCL);
-    if (made.error() != 0) return cannot("make", made.path(), made.error(), number);
+    const auto inside = whole.directory.opened();
+    if (!inside) return cannot("make", inside.error(), number);
+    const auto beside = guarded::Folder::follow(guarded::folder_name_of(output));
+    if (!beside) return cannot("make", beside.error(), number);
+    const bool in_place = replaces && alone;
+    const guarded::Folder& folder = in_place ? *inside.value() : beside.value();
+    const std::string name =
+        in_place ? whole_name : guarded::file_name_of(output) + ".ioweir-" + whole.stub.id.substr(0, 8);
+    const mode_t mode = stub.st_mode & 0777;
+    NewFile made(backend, folder, name,
+                 in_place ? open_whole(folder, mode) : folder.file(name, O_WRONLY | O_CREAT | O_EXCL, mode));
+    if (made.error()) return cannot("make", *made.error(), number);
     Copier copier(backend, whole, made);
     const auto copy = [&](const Segment& segment) { copier.add(segment); };
     if (const int error = visit_bytes(whole, copy); error != 0)
@@ -363,10 +380,11 @@ Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& pat
     // Programs without ioweir know no locks.
     if (replaces && (::stat(output.c_str(), &there) != 0 || there.st_ino != stub.st_ino))
         return cannot("replace", output, ENOENT, number);
-    if (const int error = made.keep_as(output); error != 0) return cannot("rename", made.path(), error, number);
+    if (const int error = made.keep_as(beside.value(), guarded::file_name_of(output)); error != 0)
+        return cannot("rename", made.path(), error, number);
     if (replaces) {
         // The bytes are removed only when nothing can bring the stub back.
-        int error = flush_names(output);
+        int error = beside.value().make_durable();
         whole.hold = DirectoryHold();
         if (error == 0) error = let_go(whole.directory);
         if (error != 0)
@@ -381,6 +399,13 @@ Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& pat
 Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, const std::string& output, int* number) {
     if (number != nullptr) *number = EIO;
     if (!is_same_file(path, output)) return merge_now(backend, path, output, false, number);
+    // What takes the stub's place must not take that of a link to it.
+    struct stat own{};
+    if (guarded::status_of_path(path, own) == 0 && S_ISLNK(own.st_mode)) {
+        std::array<char, PATH_MAX> real{};
+        if (::realpath(path.c_str(), real.data()) == nullptr) return cannot("find", path, errno, number);
+        return merge(backend, real.data(), real.data(), number);
+    }
     auto lock = StubLock::take(path, StubLock::Kind::exclusive);
     if (!lock) return lock.error();
     return merge_now(backend, path, output, lock.value().held(), number);
@@ -388,16 +413,14 @@ Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, c
 
 namespace {
 
-/// The file that is to take the stub's place: as it is, or made.
+/// The file that is to take the stub's place: as it is, or made. 0: what is there is none.
 std::uint64_t inode_of_whole(const std::string& path, const Directory& directory, int flags) {
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0) return 0;
-    const int descriptor =
-        ::open(place_of_whole(directory).c_str(), O_WRONLY | O_CLOEXEC | flags, status.st_mode & 0777);
-    if (descriptor < 0) return 0;
-    const bool known = ::fstat(descriptor, &status) == 0;
-    ::close(descriptor);
-    return known ? status.st_ino : 0;
+    const auto folder = directory.opened();
+    if (!folder) return 0;
+    const auto file = folder.value()->file(whole_name, O_WRONLY | flags, status.st_mode & 0777);
+    return file ? file.value().status().st_ino : 0;
 }
 
 }  // namespace

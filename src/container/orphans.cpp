@@ -4,21 +4,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "base/guarded_files.hpp"
 #include "container/directory.hpp"
 #include "container/locks.hpp"
 #include "container/stub.hpp"
 
 namespace ioweir::container {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = ".ioweir-";
 constexpr std::string_view file_line = "\nfile ";
@@ -29,25 +25,31 @@ bool is_container_name(const std::string& name) {
            name.find_first_not_of("0123456789abcdef", prefix.size()) == std::string::npos;
 }
 
+/// Deeper than a container's own folders nothing is counted.
+constexpr int most_depth = 2;
+/// A stub's text and a path.
+constexpr std::int64_t most_about_bytes = most_stub_bytes + 8192;
+
 /// What a container's `about` says: its stub, and where that was.
 struct About {
     Stub stub;
     std::string file;
 };
-Result<About> read_about(const std::string& directory) {
-    std::ifstream stream(directory + "/about", std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+Result<About> read_about(const guarded::Folder& folder) {
+    constexpr const char* remedy = "look at it, and remove it by hand";
+    const auto read = folder.read("about", most_about_bytes);
+    const std::string text = read ? read.value() : std::string();
     const std::size_t at = text.rfind(file_line);
     if (at == std::string::npos)
-        return Error{"not known to be a container of ioweir's", directory + " has no readable \"about\"",
-                     "look at it, and remove it by hand"};
+        return Error{"not known to be a container of ioweir's",
+                     folder.path() + " has no readable \"about\"" + (read ? "" : " (" + read.error().value + ")"),
+                     remedy};
     auto stub = parse_stub(std::string_view(text).substr(0, at + 1));
     if (!stub) return stub.error();
     About about{stub.take(), text.substr(at + file_line.size())};
     if (!about.file.empty() && about.file.back() == '\n') about.file.pop_back();
-    if (std::string(prefix) + about.stub.id != fs::path(directory).filename())
-        return Error{"not the directory of the container that its \"about\" names", directory,
-                     "look at it, and remove it by hand"};
+    if (std::string(prefix) + about.stub.id != guarded::file_name_of(folder.path()))
+        return Error{"not the directory of the container that its \"about\" names", folder.path(), remedy};
     return about;
 }
 
@@ -56,43 +58,51 @@ Error in_use(const std::string& directory) {
             "it removes it at the end; if it dies before, try again then"};
 }
 
-std::int64_t disk_bytes(const std::string& directory) {
+std::int64_t disk_bytes(const guarded::Folder& folder, int depth) {
     std::int64_t bytes = 0;
-    std::error_code ignored;
-    for (fs::recursive_directory_iterator at(directory, ignored), end; !ignored && at != end; at.increment(ignored)) {
+    for (const std::string& name : folder.names().names) {
         struct stat status{};
-        if (::lstat(at->path().c_str(), &status) == 0 && S_ISREG(status.st_mode))
-            bytes += std::int64_t{status.st_blocks} * 512;
+        if (folder.status_of(name, status) != 0) continue;
+        if (S_ISREG(status.st_mode)) bytes += std::int64_t{status.st_blocks} * 512;
+        if (!S_ISDIR(status.st_mode) || depth == most_depth) continue;
+        if (const auto inner = folder.folder(name)) bytes += disk_bytes(inner.value(), depth + 1);
     }
     return bytes;
 }
 
 }  // namespace
 
-Result<std::vector<Orphan>> find_orphans(const std::string& folder) {
+Result<std::vector<Orphan>> find_orphans(const std::string& path) {
+    const auto cannot = [&](int error) {
+        return Error{"cannot look into a directory", path + ": " + std::strerror(error), "check its name and mode",
+                     error};
+    };
+    const auto folder = guarded::Folder::follow(path);
+    if (!folder) return cannot(folder.error().number);
+    const guarded::Names names = folder.value().names();
+    if (names.error != 0) return cannot(names.error);
     std::set<std::string> ids;
     std::vector<std::string> directories;
-    std::error_code error;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-        std::error_code unknown;
-        const std::string name = at->path().filename();
-        if (at->is_symlink(unknown)) continue;
-        if (at->is_directory(unknown) && is_container_name(name)) {
-            directories.push_back(at->path());
-        } else if (const auto stub = read_stub(at->path()); stub.ok() && stub.value()) {
+    for (const std::string& name : names.names) {
+        struct stat status{};
+        if (folder.value().status_of(name, status) != 0) continue;
+        if (S_ISDIR(status.st_mode) && is_container_name(name)) directories.push_back(name);
+        // A link to a stub names the directory beside the link.
+        if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) continue;
+        if (const auto stub = read_stub(folder.value().path_of(name)); stub.ok() && stub.value())
             ids.insert(stub.value()->id);
-        }
     }
-    if (error) return Error{"cannot look into a directory", folder + ": " + error.message(), "check its name and mode"};
     std::sort(directories.begin(), directories.end());
     std::vector<Orphan> orphans;
-    for (const std::string& directory : directories) {
-        if (ids.contains(fs::path(directory).filename().string().substr(prefix.size()))) continue;
-        Orphan orphan{directory, "", disk_bytes(directory), "", false};
-        if (const auto about = read_about(directory)) {
+    for (const std::string& name : directories) {
+        if (ids.contains(name.substr(prefix.size()))) continue;
+        const auto inner = guarded::Folder::open(folder.value().path_of(name));
+        if (!inner) continue;  // gone meanwhile
+        Orphan orphan{inner.value().path(), "", disk_bytes(inner.value(), 1), "", false};
+        if (const auto about = read_about(inner.value())) {
             orphan.file = about.value().file;
-            if (is_in_use({directory, about.value().stub.shape, about.value().stub.version})) {
-                orphan.problem = in_use(directory).message();
+            if (is_in_use({orphan.directory, about.value().stub.shape, about.value().stub.version})) {
+                orphan.problem = in_use(orphan.directory).message();
                 orphan.in_use = true;
             }
         } else {
@@ -103,15 +113,16 @@ Result<std::vector<Orphan>> find_orphans(const std::string& folder) {
     return orphans;
 }
 
-Result<bool> remove_orphan(const std::string& directory) {
-    const auto about = read_about(directory);
+Result<bool> remove_orphan(const std::string& path) {
+    const auto folder = guarded::Folder::open(path);
+    if (!folder) return folder.error();
+    const auto about = read_about(folder.value());
     if (!about) return about.error();
-    const std::string beside = fs::path(directory).parent_path() / "file";
-    const Directory known = directory_of(beside, about.value().stub);
-    if (is_in_use(known)) return in_use(directory);
+    const Directory known{path, about.value().stub.shape, about.value().stub.version};
+    if (is_in_use(known)) return in_use(path);
     if (const int failure = remove(known); failure != 0)
-        return Error{"an orphan is not removed, or not wholly", directory + ": " + std::strerror(failure),
-                     "what is left is not ioweir's; look at it"};
+        return Error{"an orphan is not removed, or not wholly", path + ": " + std::strerror(failure),
+                     "what is left is not ioweir's; look at it", failure};
     return true;
 }
 

@@ -8,20 +8,28 @@
 #include <cerrno>
 #include <cstdlib>
 #include <set>
+#include <utility>
+
+#include "container/data_header.hpp"
 
 namespace ioweir::container {
 namespace {
 
 std::string name_of(const Directory& directory, std::int64_t source) {
-    return directory.path.substr(directory.path.rfind(".ioweir-")) + ".log." + std::to_string(source >> 32) + "." +
+    return guarded::file_name_of(directory.path) + ".log." + std::to_string(source >> 32) + "." +
            std::to_string(static_cast<std::uint32_t>(source));
 }
 
-/// Where a symbolic link leads; empty: it is none.
-std::string link_at(const std::string& path) {
-    std::array<char, PATH_MAX> link{};
-    const ssize_t length = ::readlink(path.c_str(), link.data(), link.size());
-    return length > 0 ? std::string(link.data(), static_cast<std::size_t>(length)) : std::string();
+/// The directory on a target that the link of a log leads to. An Error: it is no link, or does not lead to that log's name.
+Result<guarded::Folder> place_of(const Directory& directory, const guarded::Folder& folder, std::int64_t source) {
+    const std::string link = folder.link_at(directory.data_name(source));
+    if (link.empty() || link[0] != '/' || guarded::file_name_of(link) != name_of(directory, source))
+        return guarded::cannot_use(directory.data(source), ELOOP);
+    auto place = guarded::Folder::follow(guarded::folder_name_of(link));
+    if (!place) return place.error();
+    // Of all that lies there only what whoever owns the container has made, or those whom he lets write.
+    place.value().believe(folder.owners().without_user());
+    return place;
 }
 
 }  // namespace
@@ -30,42 +38,68 @@ std::string placed_log(const Directory& directory, const std::string& place, std
     return place + "/" + name_of(directory, source);
 }
 
-storage::Opened make_placed_log(storage::Backend& below, const Directory& directory, const std::string& place,
-                                std::int64_t source) {
+Result<guarded::File> make_placed_log(const Directory& directory, const std::string& place, std::int64_t source) {
+    const auto folder = directory.opened();
+    if (!folder) return folder.error();
     // A link has to say where it is from anywhere.
     std::array<char, PATH_MAX> whole{};
-    if (::realpath(place.c_str(), whole.data()) == nullptr) return {-1, errno};
-    const std::string file = placed_log(directory, whole.data(), source);
-    if (const int error = make_folder_of_log(directory, source); error != 0) return {-1, error};
+    if (::realpath(place.c_str(), whole.data()) == nullptr) return guarded::cannot_use(place, errno);
+    const std::string text = placed_log(directory, whole.data(), source);
+    auto target = guarded::Folder::follow(whole.data());
+    if (!target) return target.error();
+    if (const int error = make_folder_of_log(directory, source); error != 0)
+        return guarded::cannot_use(directory.path_of(directory.folder_name(source)), error);
     // First: whoever removes the container finds the log by it, however early the job dies.
-    if (::symlink(file.c_str(), directory.data(source).c_str()) != 0) return {-1, errno};
-    const storage::Opened opened = below.open(file.c_str(), O_RDWR | O_CREAT | O_EXCL);
-    if (opened.descriptor < 0) ::unlink(directory.data(source).c_str());
-    return opened;
+    if (const int error = folder.value()->make_link(directory.data_name(source), text); error != 0)
+        return guarded::cannot_use(directory.data(source), error);
+    auto file = target.value().file(name_of(directory, source), O_RDWR | O_CREAT | O_EXCL);
+    if (!file) (void)folder.value()->remove(directory.data_name(source));
+    return file;
+}
+
+Result<guarded::File> open_placed_log(const Directory& directory, const guarded::Folder& folder, std::int64_t source,
+                                      int flags) {
+    const auto place = place_of(directory, folder, source);
+    if (!place) return place.error();
+    return place.value().file(name_of(directory, source), flags);
 }
 
 std::vector<std::string> places_of_logs(const Directory& directory) {
     std::set<std::string> places;
+    const auto opened = directory.opened();
     const auto all = folders(directory);
-    for (const std::string& folder : all ? all.value() : std::vector<std::string>{}) {
-        for (const std::string& name : names_in(folder).names) {
-            const std::string file = name.starts_with("data.") ? link_at(folder + "/" + name) : std::string();
-            if (!file.empty()) places.insert(file.substr(0, file.rfind('/')));
+    for (const std::string& folder : all&& opened ? all.value() : std::vector<std::string>{}) {
+        const auto names = names_in(directory, folder);
+        for (const std::string& name : names ? names.value() : std::vector<std::string>{}) {
+            const auto source = source_of_log(name);
+            const std::string link =
+                source && opened ? opened.value()->link_at(directory.data_name(*source)) : std::string();
+            if (link.empty() || places.contains(guarded::folder_name_of(link))) continue;
+            // A log of this container's lies there: somebody who could make one did, and not just a link.
+            const auto file = open_placed_log(directory, *opened.value(), *source, O_RDONLY);
+            if (file && why_not_data(directory, file.value().descriptor(), *source).empty())
+                places.insert(guarded::folder_name_of(link));
         }
     }
     return {places.begin(), places.end()};
 }
 
 int remove_log(const Directory& directory, std::int64_t source) {
-    const std::string path = directory.data(source);
+    const auto folder = directory.opened();
+    if (!folder) return folder.error().number;
+    const std::string name = directory.data_name(source);
     int error = 0;
-    if (const std::string file = link_at(path); !file.empty()) {
-        // No other file that somebody has linked there.
-        const bool own = file.substr(file.rfind('/') + 1) == name_of(directory, source);
-        if (own && ::unlink(file.c_str()) != 0 && errno != ENOENT) error = errno;
+    // No other file that somebody has linked there.
+    if (const auto place = place_of(directory, *folder.value(), source)) {
+        const auto file = place.value().file(name_of(directory, source));
+        const bool own = file && may_be_removed(file.value(), data_header(directory, source));
+        if (own)
+            error = place.value().remove(name_of(directory, source));
+        else if (file || file.error().number != ENOENT)
+            error = file ? EPERM : file.error().number;
     }
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT && error == 0) error = errno;
-    return error;
+    if (const int gone = folder.value()->remove(name); error == 0 && gone != ENOENT) error = gone;
+    return error == ENOENT ? 0 : error;
 }
 
 }  // namespace ioweir::container

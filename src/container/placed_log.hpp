@@ -7,23 +7,28 @@
 #include <string>
 #include <vector>
 
+#include "base/guarded_files.hpp"
 #include "container/directory.hpp"
-#include "storage/backend.hpp"
 
 namespace ioweir::container {
 
 /// In `place`, a directory.
 [[nodiscard]] std::string placed_log(const Directory& directory, const std::string& place, std::int64_t source);
 
-/// Makes the link, and then the log; neither must be there. A descriptor for writing, and for reading if the file may be read, or an errno
-/// value: nothing was made then. A crash in between leaves a link to nothing, which no index names.
-[[nodiscard]] storage::Opened make_placed_log(storage::Backend& below, const Directory& directory,
-                                              const std::string& place, std::int64_t source);
+/// Makes the link, and then the log; neither must be there. Open for writing and reading. After an Error nothing was made. A crash in
+/// between leaves a link to nothing, which no index names.
+[[nodiscard]] Result<guarded::File> make_placed_log(const Directory& directory, const std::string& place,
+                                                    std::int64_t source);
+/// What the link leads to, if it has the name of that log and belongs to whom the container belongs, or to those whom its group's
+/// permissions let write. What it says it is, is for the caller to look at. `folder`: the container's.
+[[nodiscard]] Result<guarded::File> open_placed_log(const Directory& directory, const guarded::Folder& folder,
+                                                    std::int64_t source, int flags);
 
-/// The directories on targets where logs of the container lie, sorted. A folder that cannot be read has none.
+/// The directories on targets where logs of the container lie that say they are, sorted. A folder that cannot be read has none.
 [[nodiscard]] std::vector<std::string> places_of_logs(const Directory& directory);
 
-/// Removes a log, wherever it lies, and its link. An errno value; one that is not there is none.
+/// Removes a log, wherever it lies, and its link. An errno value; one that is not there is none. EPERM: the link leads to a file that is not
+/// this log, and that stays; the link does not.
 int remove_log(const Directory& directory, std::int64_t source);
 
 }  // namespace ioweir::container

@@ -56,8 +56,9 @@ std::optional<Error> StripedContainer::join(const Role& role) {
     const std::lock_guard guard(lock_);
     const bool writes = role.writes || writers_ > 0;
     if (!files_ || (role.writes && writers_ == 0)) {
-        files_ = std::make_unique<DataFiles>(
-            below_, [this](std::int64_t number) { return subfiles_->path(number); }, writes ? O_RDWR : O_RDONLY);
+        files_ = std::make_unique<DataFiles>(below_, [this, flags = writes ? O_RDWR : O_RDONLY](std::int64_t number) {
+            return open_subfile(directory_, *subfiles_, number, flags);
+        });
     }
     if (role.writes) ++writers_;
     return std::nullopt;
@@ -74,15 +75,16 @@ StripedContainer::Got StripedContainer::subfile(std::int64_t number) {
     DataFiles::Got got = files_->get(number);
     std::string why;
     if (!got.file) {
-        why = std::strerror(got.error);
+        why = got.why;
     } else if (got.is_new) {
         why = why_not_subfile(directory_, got.file->descriptor(), number);
         if (!why.empty()) {
+            why = subfiles_->path(number) + ": " + why;
             files_->forget(number);
             got = {nullptr, EIO, false};
         }
     }
-    if (!why.empty()) problem_ = subfiles_->path(number) + ": " + why;
+    if (!why.empty()) problem_ = why;
     return {std::move(got.file), got.error};
 }
 

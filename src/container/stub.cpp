@@ -132,6 +132,7 @@ Result<std::optional<Stub>> read_stub(int descriptor, const std::string& path) {
     if (!looks_like_stub(all)) return std::optional<Stub>();
     auto stub = parse_stub(all);
     if (!stub) return Error{stub.error().what, path + ": " + stub.error().value, stub.error().remedy};
+    stub.value().owner = info.st_uid;
     return std::optional<Stub>(stub.take());
 }
 

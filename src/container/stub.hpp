@@ -2,6 +2,8 @@
 // What does not live here: what is in the directory (directory.hpp, index.hpp), moving bytes (container.hpp).
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,7 +38,10 @@ struct Stub {
     std::string id;  ///< 32 hexadecimal digits, drawn at random
     Shape shape;
     int version = newest_version;
-    friend bool operator==(const Stub&, const Stub&) = default;
+    std::optional<uid_t> owner = {};  ///< of the file that it was read from; no part of what it says
+    friend bool operator==(const Stub& a, const Stub& b) {
+        return a.id == b.id && a.shape == b.shape && a.version == b.version;
+    }
 };
 
 /// No stub is longer. Short on purpose: a program without ioweir meets the end of the file instead of zeros.

@@ -30,41 +30,6 @@ std::string header_text(const Directory& directory, std::int64_t number) {
     return text;
 }
 
-int write_all(int descriptor, const std::string& text) {
-    for (std::size_t done = 0; done < text.size();) {
-        const ssize_t written = ::pwrite(descriptor, text.data() + done, text.size() - done, static_cast<off_t>(done));
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return written == 0 ? EIO : errno;
-        done += static_cast<std::size_t>(written);
-    }
-    return 0;
-}
-
-int write_file(const std::string& path, int flags, const std::string& text) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
-    if (descriptor < 0) return errno;
-    int error = write_all(descriptor, text);
-    if (::close(descriptor) != 0 && error == 0 && errno != EINTR) error = errno;
-    return error;
-}
-
-Result<std::string> read_text(const std::string& path, std::size_t most) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return missing(path, errno);
-    struct stat info{};
-    const bool known = ::fstat(descriptor, &info) == 0;
-    std::string text(known ? std::min(most, static_cast<std::size_t>(info.st_size)) : most, '\0');
-    ssize_t got = 0;
-    do {
-        got = ::pread(descriptor, text.data(), text.size(), 0);
-    } while (got < 0 && errno == EINTR);
-    const int error = errno;
-    ::close(descriptor);
-    if (got < 0) return missing(path, error);
-    text.resize(static_cast<std::size_t>(got));
-    return text;
-}
-
 /// Before the lines of `places` and `sizes`: version 2 did not say whose they are.
 std::string first_lines(const Directory& directory, const char* what, int version) {
     const std::string first = "ioweir " + std::string(what) + " " + std::to_string(version) + "\n";
@@ -83,8 +48,21 @@ std::optional<std::vector<std::string>> lines_after(const std::string& first, co
 int several_version(const Directory& directory) { return directory.version < 3 ? 2 : 3; }
 int sizes_version(const Directory& directory) { return directory.version < 3 ? 1 : 2; }
 
-std::string places_file(const Directory& directory) { return directory.path + "/places"; }
-std::string sizes_file(const Directory& directory) { return directory.path + "/sizes"; }
+constexpr const char* places_name = "places";
+constexpr const char* sizes_name = "sizes";
+/// Of their texts: a path for each of a million subfiles; a number for each.
+constexpr std::int64_t most_places_bytes = std::int64_t{1} << 27, most_sizes_bytes = std::int64_t{1} << 24;
+
+std::string places_file(const Directory& directory) { return directory.path_of(places_name); }
+std::string sizes_file(const Directory& directory) { return directory.path_of(sizes_name); }
+
+Result<std::string> read_text(const Directory& directory, const std::string& name, std::int64_t most) {
+    const auto folder = directory.opened();
+    if (!folder) return missing(directory.path, folder.error());
+    auto text = folder.value()->read(name, most);
+    if (!text) return missing(directory.path_of(name), text.error());
+    return text;
+}
 
 Error damaged(const std::string& path) {
     return {"a damaged part of an ioweir container", path + ": it is not as ioweir writes it",
@@ -94,14 +72,23 @@ Error damaged(const std::string& path) {
 /// `place` is a directory, or empty for the container's own.
 std::string subfile_in(const Directory& directory, const std::string& place, std::int64_t number) {
     const std::string file = "subfile." + std::to_string(number);
-    if (place.empty()) return directory.path + "/" + file;
-    return place + "/" + directory.path.substr(directory.path.rfind(".ioweir-")) + "." + file;
+    if (place.empty()) return directory.path_of(file);
+    return place + "/" + guarded::file_name_of(directory.path) + "." + file;
 }
 
 /// Where a subfile lies: as subfile_in() takes it.
 std::string place_of(const Directory& directory, const std::string& subfile) {
-    const std::string place = subfile.substr(0, subfile.rfind('/'));
+    const std::string place = guarded::folder_name_of(subfile);
     return place == directory.path ? std::string() : place;
+}
+
+/// The folder of a subfile. Of what lies on a target, only what whoever owns the container has made is believed, or those whom he lets
+/// write.
+Result<guarded::Folder> folder_of(const Directory& directory, const guarded::Folder& own, const std::string& subfile) {
+    auto folder = guarded::Folder::follow(guarded::folder_name_of(subfile));
+    if (folder)
+        folder.value().believe(place_of(directory, subfile).empty() ? own.owners() : own.owners().without_user());
+    return folder;
 }
 
 Subfiles subfiles_in(const Directory& directory, const std::vector<std::string>& places) {
@@ -138,7 +125,7 @@ std::optional<Subfiles> divided(const Directory& directory, const std::vector<st
             if (!subfiles.divisions.empty() && subfiles.divisions.back().count == 0) return std::nullopt;
             subfiles.divisions.push_back({first, subfiles.count(), 0});
         } else {
-            if (subfiles.divisions.empty()) return std::nullopt;
+            if (subfiles.divisions.empty() || (line != "." && !line.starts_with('/'))) return std::nullopt;
             subfiles.paths.push_back(subfile_in(directory, line == "." ? "" : line, subfiles.count()));
             ++subfiles.divisions.back().count;
         }
@@ -156,24 +143,33 @@ std::string new_places(const Directory& directory, const std::vector<std::string
     return with_check(text);
 }
 
-int make_durable(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return errno;
-    const int error = ::fsync(descriptor) != 0 ? errno : 0;
-    ::close(descriptor);
+/// An errno value; none is left then.
+int make_subfile(const Directory& directory, const std::string& path, std::int64_t number, const SubfileMaker& make) {
+    const auto own = directory.opened();
+    if (!own) return own.error().number;
+    const auto folder = folder_of(directory, *own.value(), path);
+    if (!folder) return folder.error().number;
+    const std::string name = guarded::file_name_of(path);
+    if (!make) return folder.value().write_new(name, header_text(directory, number));
+    const storage::Opened made = make(number, path);
+    if (made.error != 0) return made.error;
+    const guarded::File file(made.descriptor, {}, path);
+    const int error = file.write_all(header_text(directory, number));
+    if (error != 0) (void)folder.value().remove(name);
     return error;
 }
 
-/// An errno value; none is left then.
-int make_subfile(const Directory& directory, const std::string& path, std::int64_t number, const SubfileMaker& make) {
-    if (make) {
-        const storage::Opened made = make(number, path);
-        if (made.error != 0) return made.error;
-        ::close(made.descriptor);
-    }
-    const int error = write_file(path, make ? 0 : O_EXCL, header_text(directory, number));
-    if (error != 0 && error != EEXIST) ::unlink(path.c_str());
-    return error;
+/// An errno value; what is not there is gone.
+int remove_subfile(const Directory& directory, const std::string& path, std::int64_t number) {
+    const auto own = directory.opened();
+    if (!own) return own.error().number;
+    const auto folder = folder_of(directory, *own.value(), path);
+    if (!folder) return folder.error().number == ENOENT ? 0 : folder.error().number;
+    const std::string name = guarded::file_name_of(path);
+    const auto file = folder.value().file(name);
+    if (!file) return file.error().number == ENOENT ? 0 : file.error().number;
+    if (!may_be_removed(file.value(), header_text(directory, number))) return EPERM;
+    return folder.value().remove(name);
 }
 
 }  // namespace
@@ -236,22 +232,22 @@ Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std
     std::vector<std::string> absolute;
     for (const std::string& place : places) {
         std::array<char, PATH_MAX> real{};
-        struct stat info{};
-        const bool there = ::realpath(place.c_str(), real.data()) != nullptr && ::stat(real.data(), &info) == 0;
-        if (!there || !S_ISDIR(info.st_mode) || std::strchr(real.data(), '\n') != nullptr)
+        const bool there = ::realpath(place.c_str(), real.data()) != nullptr && guarded::Folder::follow(real.data());
+        if (!there || std::strchr(real.data(), '\n') != nullptr)
             return Error{"not a directory for subfiles", place,
                          "name directories that are there, in the plan's targets"};
         absolute.emplace_back(real.data());
     }
+    const auto folder = directory.opened();
+    if (!folder) return missing(directory.path, folder.error());
     Subfiles subfiles = subfiles_in(directory, absolute);
-    if (const int error = write_file(places_file(directory), O_EXCL, new_places(directory, absolute, subfiles));
-        error != 0)
+    if (const int error = folder.value()->write_new(places_name, new_places(directory, absolute, subfiles)); error != 0)
         return missing(places_file(directory), error);
     for (std::int64_t number = 0; number < directory.shape.count; ++number) {
         const int error = make_subfile(directory, subfiles.path(number), number, make);
         if (error == 0) continue;
-        for (std::int64_t made = 0; made < number; ++made) ::unlink(subfiles.path(made).c_str());
-        ::unlink(places_file(directory).c_str());
+        for (std::int64_t made = 0; made < number; ++made) (void)remove_subfile(directory, subfiles.path(made), made);
+        (void)folder.value()->remove(places_name);
         return Error{"a subfile cannot be made", subfiles.path(number) + ": " + std::strerror(error),
                      "the directories of the plan's targets must be writable and have room"};
     }
@@ -261,15 +257,19 @@ Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std
         return missing(sizes_file(directory), error);
     }
     // Bytes that are synced later are found by it only.
-    int error = make_durable(places_file(directory));
-    if (error == 0) error = make_durable(directory.path);
-    if (error == 0 || error == EINVAL) return subfiles;  // not every file system has that
+    int error = 0;
+    if (const auto text = folder.value()->file(places_name); !text)
+        error = text.error().number;
+    else if (::fsync(text.value().descriptor()) != 0)
+        error = errno;
+    if (error == 0 || error == EINVAL) error = folder.value()->make_durable();  // not every file system has that
+    if (error == 0) return subfiles;
     (void)remove_subfiles(directory);
     return missing(places_file(directory), error);
 }
 
 Result<Subfiles> read_subfiles(const Directory& directory) {
-    const auto text = read_text(places_file(directory), std::size_t{1} << 28);
+    const auto text = read_text(directory, places_name, most_places_bytes);
     if (!text) return text.error();
     if (directory.version < 3) {
         if (const auto places = lines_after(first_lines(directory, "places", 1), text.value()))
@@ -288,6 +288,8 @@ Result<Subfiles> redivide(const Directory& directory, const Subfiles& now, std::
         return Error{"the stripes that are still to be written cannot be dealt anew",
                      "from stripe " + std::to_string(first_stripe), "nothing was written since they were dealt"};
     next.divisions.push_back({first_stripe, now.count(), std::ssize(files)});
+    const auto folder = directory.opened();
+    if (!folder) return missing(directory.path, folder.error());
     std::int64_t made = 0;
     int error = 0;
     for (const std::int64_t file : files) {
@@ -299,19 +301,16 @@ Result<Subfiles> redivide(const Directory& directory, const Subfiles& now, std::
     std::string where = next.paths.back();
     if (error == 0) {
         where = places_file(directory);
-        const std::string draft = where + ".next";
-        error = write_file(draft, O_TRUNC, text_of(directory, next));
-        if (error == 0) error = make_durable(draft);
-        if (error == 0 && ::rename(draft.c_str(), where.c_str()) != 0) error = errno;
-        if (error != 0) ::unlink(draft.c_str());
+        error = folder.value()->replace(places_name, std::string(places_name) + ".next", text_of(directory, next), 0666,
+                                        true);
     }
     if (error == 0) {
-        (void)make_durable(
-            directory
-                .path);  // before bytes that only the new text finds; a file system that cannot do it has said so before
+        // Before bytes that only the new text finds; a file system that cannot do it has said so before.
+        (void)folder.value()->make_durable();
         return next;
     }
-    for (std::int64_t i = 0; i < made; ++i) ::unlink(next.path(now.count() + i).c_str());
+    for (std::int64_t i = 0; i < made; ++i)
+        (void)remove_subfile(directory, next.path(now.count() + i), now.count() + i);
     return Error{"the stripes that are still to be written cannot be dealt anew", where + ": " + std::strerror(error),
                  "they go on as before"};
 }
@@ -327,25 +326,37 @@ SubfileMaker make_beside(const Subfiles& now, const std::vector<std::int64_t>& f
 
 std::uint64_t places_mark(const Directory& directory) {
     struct stat info{};
-    if (::stat(places_file(directory).c_str(), &info) != 0) return 0;
+    const auto folder = directory.opened();
+    if (!folder || folder.value()->status_of(places_name, info) != 0) return 0;
     return info.st_ino * 1'000'003 + static_cast<std::uint64_t>(info.st_size) + 1;
 }
 
 int remove_subfiles(const Directory& directory) {
+    const auto folder = directory.opened();
+    if (!folder) return folder.error().number;
     int first = 0;
-    const auto note = [&](int result) {
-        if (result != 0 && errno != ENOENT && first == 0) first = errno;
+    const auto note = [&](int error) {
+        if (error != 0 && error != ENOENT && first == 0) first = error;
     };
     if (const auto subfiles = read_subfiles(directory)) {
-        for (const std::string& path : subfiles.value().paths) note(::unlink(path.c_str()));
+        for (std::int64_t number = 0; number < subfiles.value().count(); ++number)
+            note(remove_subfile(directory, subfiles.value().path(number), number));
     }
-    note(::unlink(sizes_file(directory).c_str()));
-    for (const std::string& name : names_in(directory.path).names) {
-        if (number_after(name, "sizes.") || name == "places.next")
-            note(::unlink((directory.path + "/" + name).c_str()));
+    note(folder.value()->remove(sizes_name));
+    for (const std::string& name : folder.value()->names().names) {
+        if (number_after(name, "sizes.") || name == "places.next") note(folder.value()->remove(name));
     }
-    note(::unlink(places_file(directory).c_str()));
+    note(folder.value()->remove(places_name));
     return first;
+}
+
+Result<guarded::File> open_subfile(const Directory& directory, const Subfiles& subfiles, std::int64_t number,
+                                   int flags) {
+    const auto folder = directory.opened();
+    if (!folder) return folder.error();
+    const std::string& path = subfiles.path(number);
+    if (place_of(directory, path).empty()) return folder.value()->file(guarded::file_name_of(path), flags);
+    return guarded::open_path(path, folder.value()->owners().without_user(), flags);
 }
 
 std::string why_not_subfile(const Directory& directory, int descriptor, std::int64_t number) {
@@ -360,44 +371,69 @@ std::string why_not_subfile(const Directory& directory, int descriptor, std::int
                           });
 }
 
-Result<std::int64_t> length(const Directory&, const Subfiles& subfiles) {
-    std::int64_t longest = 0;
-    for (std::int64_t number = 0; number < subfiles.count(); ++number) {
-        struct stat info{};
-        if (::stat(subfiles.path(number).c_str(), &info) != 0) return missing(subfiles.path(number), errno);
-        longest = std::max(longest, subfiles.reach_of(number, info.st_size - subfile_header_bytes));
-    }
-    return longest;
+namespace {
+
+/// How long a subfile is; nothing of it is read. An errno value.
+int length_of(const guarded::Folder& folder, const Directory& directory, const std::string& path, std::int64_t& bytes) {
+    struct stat info{};
+    const int error = place_of(directory, path).empty() ? folder.status_of(guarded::file_name_of(path), info)
+                                                        : guarded::status_of_path(path, info);
+    if (error != 0) return error;
+    if (!S_ISREG(info.st_mode)) return S_ISLNK(info.st_mode) ? ELOOP : S_ISDIR(info.st_mode) ? EISDIR : ENXIO;
+    bytes = info.st_size;
+    return 0;
 }
 
-int set_length(const Directory&, const Subfiles& subfiles, std::int64_t bytes) {
+}  // namespace
+
+Result<std::int64_t> length(const Directory& directory, const Subfiles& subfiles) {
+    return directory.look([&](const guarded::Folder& folder) -> Result<std::int64_t> {
+        std::int64_t longest = 0;
+        for (std::int64_t number = 0; number < subfiles.count(); ++number) {
+            std::int64_t bytes = 0;
+            const int error = length_of(folder, directory, subfiles.path(number), bytes);
+            if (error != 0) return missing(subfiles.path(number), error);
+            longest = std::max(longest, subfiles.reach_of(number, bytes - subfile_header_bytes));
+        }
+        return longest;
+    });
+}
+
+int set_length(const Directory& directory, const Subfiles& subfiles, std::int64_t bytes) {
+    const auto folder = directory.opened();
+    if (!folder) return folder.error().number;
     const std::int64_t last = bytes > 0 ? subfiles.spot_of(bytes - 1).file : -1;
     for (std::int64_t number = 0; number < subfiles.count(); ++number) {
-        const char* const path = subfiles.path(number).c_str();
         const std::int64_t wanted = subfile_header_bytes + subfiles.bytes_in(number, bytes);
-        struct stat info{};
-        if (::stat(path, &info) != 0) return errno;
-        const bool too_long = info.st_size > wanted;
-        const bool too_short = number == last && info.st_size < wanted;
-        if ((too_long || too_short) && ::truncate(path, wanted) != 0) return errno;
+        std::int64_t there = 0;
+        if (const int error = length_of(*folder.value(), directory, subfiles.path(number), there); error != 0)
+            return error;
+        if (there <= wanted && (number != last || there == wanted)) continue;
+        const auto file = open_subfile(directory, subfiles, number, O_WRONLY);
+        if (!file) return file.error().number;
+        if (::ftruncate(file.value().descriptor(), wanted) != 0) return errno;
     }
     return 0;
 }
 
 int keep_sizes(const Directory& directory, const Subfiles& subfiles, std::uint32_t generation) {
+    const auto folder = directory.opened();
+    if (!folder) return folder.error().number;
     std::string text = first_lines(directory, "sizes", sizes_version(directory));
     for (const std::string& path : subfiles.paths) {
-        struct stat info{};
-        if (::stat(path.c_str(), &info) != 0) return errno;
-        text += std::to_string(info.st_size) + "\n";
+        std::int64_t bytes = 0;
+        if (const int error = length_of(*folder.value(), directory, path, bytes); error != 0) return error;
+        text += std::to_string(bytes) + "\n";
     }
-    const std::string written = sizes_file(directory) + "." + std::to_string(generation);  // several may end at once
-    if (const int error = write_file(written, O_TRUNC, with_check(text)); error != 0) return error;
-    return ::rename(written.c_str(), sizes_file(directory).c_str()) == 0 ? 0 : errno;
+    // Several may end at once.
+    const std::string draft = std::string(sizes_name) + "." + std::to_string(generation);
+    return folder.value()->replace(sizes_name, draft, with_check(text));
 }
 
 int forget_sizes(const Directory& directory) {
-    return ::unlink(sizes_file(directory).c_str()) == 0 || errno == ENOENT ? 0 : errno;
+    const auto folder = directory.opened();
+    const int error = folder ? folder.value()->remove(sizes_name) : folder.error().number;
+    return error == ENOENT ? 0 : error;
 }
 
 namespace {
@@ -407,12 +443,16 @@ std::vector<std::int64_t> kept_sizes(const Directory& directory, const Subfiles&
                                      std::vector<std::string>& problems) {
     std::vector<std::int64_t> sizes(subfiles.paths.size(), 0);
     const std::string path = sizes_file(directory);
-    if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
+    const auto text = read_text(directory, sizes_name, most_sizes_bytes);
+    if (!text && text.error().number == ENOENT) {
         if (needed)
             problems.push_back(path + " is not there, which says how long the subfiles were when writing was ended");
         return sizes;
     }
-    const auto text = read_text(path, std::size_t{1} << 24);
+    if (!text && text.error().number != 0) {
+        problems.push_back(text.error().message());
+        return sizes;
+    }
     const auto lines =
         text ? lines_after(first_lines(directory, "sizes", sizes_version(directory)), text.value()) : std::nullopt;
     // A job that has died may have added subfiles after these were written down.
@@ -438,21 +478,19 @@ std::vector<std::string> problems_now(const Directory& directory, const Subfiles
     bool has_bytes = false;
     for (std::int64_t number = 0; number < subfiles.count(); ++number) {
         const std::string& path = subfiles.path(number);
-        const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-        if (descriptor < 0) {
-            problems.push_back(path + ": " + std::strerror(errno));
+        const auto file = open_subfile(directory, subfiles, number);
+        if (!file) {
+            problems.push_back(missing(path, file.error()).value);
             continue;
         }
-        struct stat info{};
-        const std::string why = why_not_subfile(directory, descriptor, number);
-        if (!why.empty()) {
+        const std::int64_t bytes = file.value().bytes(), kept = sizes[static_cast<std::size_t>(number)];
+        const std::string why = why_not_subfile(directory, file.value().descriptor(), number);
+        if (!why.empty())
             problems.push_back(path + ": " + why);
-        } else if (::fstat(descriptor, &info) == 0 && info.st_size < sizes[static_cast<std::size_t>(number)]) {
-            problems.push_back(path + ": it has " + std::to_string(info.st_size) + " bytes and had " +
-                               std::to_string(sizes[static_cast<std::size_t>(number)]) + " when it was last closed");
-        }
-        has_bytes = has_bytes || info.st_size > subfile_header_bytes;
-        ::close(descriptor);
+        else if (bytes < kept)
+            problems.push_back(path + ": it has " + std::to_string(bytes) + " bytes and had " + std::to_string(kept) +
+                               " when it was last closed");
+        has_bytes = has_bytes || bytes > subfile_header_bytes;
     }
     const bool written = generations.ended || !generations.only(own);
     if (has_bytes && !written)

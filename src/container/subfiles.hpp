@@ -81,13 +81,17 @@ using SubfileMaker = std::function<storage::Opened(std::int64_t number, const st
 /// Error: nothing has changed.
 [[nodiscard]] Result<Subfiles> redivide(const Directory& directory, const Subfiles& now, std::int64_t first_stripe,
                                         const std::vector<std::int64_t>& files, const SubfileMaker& make = {});
+/// Wherever it lies: of the owner of the container, or of those whom its group's permissions let write. What it says it is, is for the
+/// caller to look at (why_not_subfile()).
+[[nodiscard]] Result<guarded::File> open_subfile(const Directory& directory, const Subfiles& subfiles,
+                                                 std::int64_t number, int flags = O_RDONLY);
 /// For redivide() where storage chooses a target when a file is made: each new subfile on the target of the one of `files` that it goes on
 /// for. All three must outlive it.
 [[nodiscard]] SubfileMaker make_beside(const Subfiles& now, const std::vector<std::int64_t>& files,
                                        storage::Targets& targets);
 /// Tells one state of `places` from another, cheaply; 0: it cannot be looked at.
 [[nodiscard]] std::uint64_t places_mark(const Directory& directory);
-/// Removes them. An errno value.
+/// Removes them. An errno value; EPERM: one is not this container's, and stays.
 int remove_subfiles(const Directory& directory);
 
 /// Does the file behind a descriptor say that it is that subfile? What is wrong, else empty.

@@ -18,7 +18,7 @@ namespace ioweir::engine {
 /// Of one handle. The lock is one file in the container's directory, for all who have it open; its first number is the largest stamp that
 /// was written under it, so that an index is read again only after somebody has written.
 struct AtomicMode {
-    AtomicMode(storage::Backend& below, const std::string& directory) : lock(below, directory + "/atomic") {}
+    AtomicMode(storage::Backend& below, const container::Directory& directory) : lock(below, directory, "atomic") {}
 
     container::LockedFile lock;
     bool on = false;                    ///< the same on all ranks

@@ -190,9 +190,9 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
         handle.deletes_on_close = (amode & MPI_MODE_DELETE_ON_CLOSE) != 0;
         handle.storage = handle.container.get();
         handle.begin = first_position(engine, handle, comm, amode);
-        handle.shared_pointer = std::make_shared<SharedPointer>(engine.backend, directory.path,
+        handle.shared_pointer = std::make_shared<SharedPointer>(engine.backend, directory,
                                                                 static_cast<std::uint64_t>(told.open), handle.begin);
-        handle.atomic = std::make_shared<AtomicMode>(engine.backend, directory.path);
+        handle.atomic = std::make_shared<AtomicMode>(engine.backend, directory);
         handle.atomic->each_call = rule != nullptr && rule->visibility == planner::Visibility::call;
         begin_rebalance(engine, handle, rule);
         return MPI_SUCCESS;

@@ -175,13 +175,15 @@ void put(Told& told, const container::Stub& stub) {
     told.count = stub.shape.count;
     told.stripe_bytes = stub.shape.stripe_bytes;
     told.version = stub.version;
+    told.owner = stub.owner ? std::int64_t{*stub.owner} : -1;
     std::copy(stub.id.begin(), stub.id.end(), told.id.begin());
 }
 
 container::Stub stub_of(const Told& told) {
     return {std::string(told.id.begin(), told.id.end()),
             {told.count, static_cast<container::Shape::Kind>(told.shape_kind), told.stripe_bytes},
-            static_cast<int>(told.version)};
+            static_cast<int>(told.version),
+            told.owner < 0 ? std::nullopt : std::optional(static_cast<uid_t>(told.owner))};
 }
 
 Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule, const Placing& placing,

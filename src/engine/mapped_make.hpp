@@ -18,6 +18,7 @@ struct Told {
     std::int64_t count = 0;
     std::int64_t stripe_bytes = 0;
     std::int64_t version = container::newest_version;
+    std::int64_t owner = -1;  ///< of the stub, where it was there
     std::int64_t generation = 0;
     std::int64_t stamp = 0;  ///< the largest that is there
     std::int64_t open = 0;   ///< a number that no other open of the container has

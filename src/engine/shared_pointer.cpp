@@ -11,15 +11,15 @@ using container::LockedFile;
 
 std::string name_of(std::uint64_t open) {
     std::array<char, 32> name{};
-    std::snprintf(name.data(), name.size(), "/pointer.%016llx", static_cast<unsigned long long>(open));
+    std::snprintf(name.data(), name.size(), "pointer.%016llx", static_cast<unsigned long long>(open));
     return name.data();
 }
 
 }  // namespace
 
-SharedPointer::SharedPointer(storage::Backend& below, const std::string& directory, std::uint64_t open,
+SharedPointer::SharedPointer(storage::Backend& below, const container::Directory& directory, std::uint64_t open,
                              std::int64_t begin)
-    : file_(below, directory + name_of(open)), begin_(begin) {}
+    : file_(below, directory, name_of(open)), begin_(begin) {}
 
 std::int64_t SharedPointer::place_of(LockedFile::Numbers numbers) const {
     if (numbers.first == view_) return numbers.second;

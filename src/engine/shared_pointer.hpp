@@ -17,7 +17,8 @@ namespace ioweir::engine {
 class SharedPointer {
 public:
     /// `open` tells it from those of other handles: the same on all ranks of this one. `begin`: where it stands before any view is set.
-    SharedPointer(storage::Backend& below, const std::string& directory, std::uint64_t open, std::int64_t begin);
+    SharedPointer(storage::Backend& below, const container::Directory& directory, std::uint64_t open,
+                  std::int64_t begin);
 
     /// In etypes of the view; `error` is an errno value.
     struct Place {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/guarded_files.hpp"
 #include "container/locks.hpp"
 #include "container/merge.hpp"
 #include "preload/container_calls.hpp"
@@ -25,6 +26,15 @@ struct Pending {
     std::optional<container::Directory> left;  ///< to be removed
     std::string from, to;                      ///< of a directory that was moved
 };
+
+/// A directory gets another name; a link in its place is moved as such. An errno value.
+int move_directory(const std::string& from, const std::string& to) {
+    const auto from_folder = guarded::Folder::follow(guarded::folder_name_of(from));
+    if (!from_folder) return from_folder.error().number;
+    const auto to_folder = guarded::Folder::follow(guarded::folder_name_of(to));
+    if (!to_folder) return to_folder.error().number;
+    return from_folder.value().move(guarded::file_name_of(from), to_folder.value(), guarded::file_name_of(to));
+}
 
 void say(Words words, const std::string& text) { std::snprintf(words.text, words.capacity, "%s", text.c_str()); }
 
@@ -134,10 +144,9 @@ int move(const char* path, const char* directory, void** pending, Words words) {
         auto moving = std::make_unique<Pending>();
         moving->from = bytes.path;
         moving->to = container::directory_of(std::string(directory) + "/file", *stub.value()).path;
-        if (::rename(moving->from.c_str(), moving->to.c_str()) != 0) {
+        if (const int error = move_directory(moving->from, moving->to); error != 0) {
             // To another file system the stub cannot be moved either, and without its directory there is nothing to move.
-            if (errno == EXDEV || errno == ENOENT) return 0;
-            const int error = errno;
+            if (error == EXDEV || error == ENOENT) return 0;
             say(words, moving->from + " cannot be moved to " + moving->to + ": " + std::strerror(error));
             return error;
         }
@@ -155,10 +164,11 @@ int end(void* pending, bool happened, Words words) {
             if (error != 0)
                 say(words, owned->left->path + " is left behind: " + std::strerror(error) +
                                "; `ioweir gc` finds such directories");
-        } else if (!happened && !owned->to.empty() && ::rename(owned->to.c_str(), owned->from.c_str()) != 0) {
-            error = errno;
-            say(words,
-                owned->to + " belongs at " + owned->from + ", and cannot be moved back: " + std::strerror(error));
+        } else if (!happened && !owned->to.empty()) {
+            error = move_directory(owned->to, owned->from);
+            if (error != 0)
+                say(words,
+                    owned->to + " belongs at " + owned->from + ", and cannot be moved back: " + std::strerror(error));
         }
         return error;
     });

@@ -72,6 +72,8 @@ Opened Backend::open(const char* path, int flags, mode_t mode) {
     }
 }
 
+void Backend::note_opened(int, const char*) {}
+
 int Backend::close(int descriptor) {
     const int error = attempt_close(descriptor);
     return error == EINTR ? 0 : error;

@@ -43,6 +43,8 @@ public:
 
     /// Always close-on-exec.
     [[nodiscard]] Opened open(const char* path, int flags, mode_t mode = 0666);
+    /// A file was opened by other means (base/guarded_files.hpp) and is used by this backend from now on.
+    virtual void note_opened(int descriptor, const char* path);
     /// Returns an errno value. The descriptor is gone in either case (Linux closes it even on EINTR).
     int close(int descriptor);
 

@@ -48,6 +48,7 @@ public:
     [[nodiscard]] std::int64_t struck() const { return struck_.load(); }
 
     [[nodiscard]] Opened attempt_open(const char* path, int flags, mode_t mode) override;
+    void note_opened(int descriptor, const char* path) override { below_.note_opened(descriptor, path); }
     int attempt_close(int descriptor) override;
     std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
     int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override;

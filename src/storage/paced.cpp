@@ -4,11 +4,20 @@ namespace ioweir::storage {
 
 Opened PacedBackend::attempt_open(const char* path, int flags, mode_t mode) {
     const Opened opened = below_.attempt_open(path, flags, mode);
-    if (opened.error != 0 || opened.descriptor >= most_descriptors) return opened;
+    if (opened.error == 0) pace_by_path(opened.descriptor, path);
+    return opened;
+}
+
+void PacedBackend::note_opened(int descriptor, const char* path) {
+    below_.note_opened(descriptor, path);
+    pace_by_path(descriptor, path);
+}
+
+void PacedBackend::pace_by_path(int descriptor, const char* path) {
+    if (descriptor >= most_descriptors) return;
     const auto placement = targets_->placement_of(path);
     const std::int32_t target = placement ? placement.value().targets().front() + 1 : 0;
-    target_of_[static_cast<std::size_t>(opened.descriptor)] = static_cast<std::int16_t>(target);
-    return opened;
+    target_of_[static_cast<std::size_t>(descriptor)] = static_cast<std::int16_t>(target);
 }
 
 int PacedBackend::attempt_close(int descriptor) {

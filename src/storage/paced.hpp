@@ -19,6 +19,7 @@ public:
         : below_(below), targets_(std::move(targets)), clock_(clock) {}
 
     [[nodiscard]] Opened attempt_open(const char* path, int flags, mode_t mode) override;
+    void note_opened(int descriptor, const char* path) override;
     int attempt_close(int descriptor) override;
     std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
@@ -41,6 +42,7 @@ public:
 private:
     /// Descriptors above this are not paced. No job has so many files open.
     static constexpr int most_descriptors = 65536;
+    void pace_by_path(int descriptor, const char* path);
     std::int64_t pace(int descriptor, std::int64_t moved);
 
     Backend& below_;

@@ -31,64 +31,74 @@ void for_each_mapped(std::span<const std::int64_t> count, std::span<const std::i
 
 /// Calls copy(place in the whole, place in the piece, bytes) for every contiguous run.
 template <typename Copy>
-void for_each_run(const Request& whole, int dimension, const Piece& piece, std::size_t element_bytes, Copy&& copy) {
+void for_each_run(const RequestView& whole, int dimension, Slice piece, std::size_t element_bytes, Copy&& copy) {
     const auto divided = static_cast<std::size_t>(dimension);
     std::size_t outer = 1;
     std::size_t inner = element_bytes;
-    for (std::size_t d = 0; d < whole.count.size(); ++d) {
+    for (std::size_t d = 0; d < whole.dimensions; ++d) {
         if (d < divided) outer *= static_cast<std::size_t>(whole.count[d]);
         if (d > divided) inner *= static_cast<std::size_t>(whole.count[d]);
     }
     const std::size_t row = static_cast<std::size_t>(whole.count[divided]) * inner;
-    const std::size_t run = static_cast<std::size_t>(piece.request.count[divided]) * inner;
+    const std::size_t run = static_cast<std::size_t>(piece.count) * inner;
     const std::size_t first = static_cast<std::size_t>(piece.first) * inner;
+    if (run == row) {
+        if (outer * row > 0) copy(std::size_t{0}, std::size_t{0}, outer * row);
+        return;
+    }
     for (std::size_t i = 0; i < outer; ++i) copy(i * row + first, i * run, run);
 }
 
 }  // namespace
 
-std::int64_t elements_of(const Request& request) {
-    std::int64_t product = 1;
-    for (const std::int64_t n : request.count) product *= n;
-    return product;
+Request request_of(const RequestView& view) {
+    const auto list = [&](const std::int64_t* numbers) {
+        return numbers != nullptr ? std::vector<std::int64_t>(numbers, numbers + view.dimensions)
+                                  : std::vector<std::int64_t>(view.dimensions, 1);
+    };
+    return {list(view.start), list(view.count), list(view.stride)};
 }
 
-std::int64_t records_of(const Request& request) {
-    if (elements_of(request) == 0) return 0;
-    return request.start[0] + (request.count[0] - 1) * request.stride[0] + 1;
-}
+std::int64_t records_of(const RequestView& request) { return elements_of(request) == 0 ? 0 : request.last(0) + 1; }
 
-Reach reach_of(const Request& request, std::int64_t records) {
+Reach reach_of(const RequestView& request, std::int64_t records) {
     const std::int64_t start = request.start[0];
     const std::int64_t count = request.count[0];
     if (start > records || (start == records && count > 0)) return Reach::begins_outside;
     // Counted without the stride as well, as the library does it.
-    const bool fits =
-        count <= records - start && (count == 0 || count - 1 <= (records - 1 - start) / request.stride[0]);
+    const bool fits = count <= records - start && (count == 0 || count - 1 <= (records - 1 - start) / request.step(0));
     return fits ? Reach::inside : Reach::ends_outside;
 }
 
-Request within(const Request& request, std::int64_t records) {
-    Request part = request;
+std::int64_t count_within(const RequestView& request, std::int64_t records) {
     const std::int64_t left = records - request.start[0];
-    const std::int64_t fit = left > 0 ? ceil_divide(left, request.stride[0]) : 0;
-    part.count[0] = std::min(part.count[0], fit);
-    return part;
+    const std::int64_t fit = left > 0 ? ceil_divide(left, request.step(0)) : 0;
+    return std::min(request.count[0], fit);
 }
 
-bool may_meet(const Request& one, const Request& other) {
-    for (std::size_t d = 0; d < one.count.size(); ++d) {
+bool may_meet(const RequestView& one, const RequestView& other) {
+    for (std::size_t d = 0; d < one.dimensions; ++d) {
         if (one.count[d] == 0 || other.count[d] == 0) return false;
-        const std::int64_t last = one.start[d] + (one.count[d] - 1) * one.stride[d];
-        const std::int64_t other_last = other.start[d] + (other.count[d] - 1) * other.stride[d];
-        if (last < other.start[d] || other_last < one.start[d]) return false;
+        if (one.last(d) < other.start[d] || other.last(d) < one.start[d]) return false;
         // Of one element the stride means nothing.
-        const std::int64_t step = one.count[d] > 1 ? one.stride[d] : 0;
-        const std::int64_t other_step = other.count[d] > 1 ? other.stride[d] : 0;
+        const std::int64_t step = one.count[d] > 1 ? one.step(d) : 0;
+        const std::int64_t other_step = other.count[d] > 1 ? other.step(d) : 0;
         const std::int64_t common = std::gcd(step, other_step);
         if (common > 1 && (other.start[d] - one.start[d]) % common != 0) return false;
     }
     return true;
+}
+
+std::optional<std::int64_t> only_subfile(const RequestView& request, int dimension,
+                                         std::span<const std::int64_t> boundaries) {
+    const auto d = static_cast<std::size_t>(dimension);
+    const auto next = std::upper_bound(boundaries.begin(), boundaries.end(), request.start[d]);
+    if (request.last(d) >= *next) return std::nullopt;
+    return next - boundaries.begin() - 1;
+}
+
+Slice slice_of(const Piece& piece, int dimension) {
+    return {piece.first, piece.request.count[static_cast<std::size_t>(dimension)]};
 }
 
 std::vector<Piece> split(const Request& request, int dimension, std::span<const std::int64_t> boundaries) {
@@ -139,8 +149,7 @@ std::vector<Request> cut(const Request& request, std::int64_t element_bytes, std
     }
 }
 
-std::optional<std::int64_t> place_of(const Request& whole, int dimension, const Piece& piece,
-                                     std::size_t element_bytes) {
+std::optional<std::int64_t> place_of(const RequestView& whole, int dimension, Slice piece, std::size_t element_bytes) {
     std::optional<std::int64_t> place;
     std::int64_t end = 0;
     bool together = true;
@@ -155,7 +164,7 @@ std::optional<std::int64_t> place_of(const Request& whole, int dimension, const 
     return together ? place : std::nullopt;
 }
 
-void gather(const Request& whole, int dimension, const Piece& piece, std::size_t element_bytes, const std::byte* from,
+void gather(const RequestView& whole, int dimension, Slice piece, std::size_t element_bytes, const std::byte* from,
             std::byte* to) {
     for_each_run(whole, dimension, piece, element_bytes,
                  [&](std::size_t in_whole, std::size_t in_piece, std::size_t bytes) {
@@ -163,7 +172,7 @@ void gather(const Request& whole, int dimension, const Piece& piece, std::size_t
                  });
 }
 
-void scatter(const Request& whole, int dimension, const Piece& piece, std::size_t element_bytes, const std::byte* from,
+void scatter(const RequestView& whole, int dimension, Slice piece, std::size_t element_bytes, const std::byte* from,
              std::byte* to) {
     for_each_run(whole, dimension, piece, element_bytes,
                  [&](std::size_t in_whole, std::size_t in_piece, std::size_t bytes) {

@@ -92,6 +92,16 @@ RC_GTEST_PROP(Split, EveryElementGoesToItsPlaceInItsSubfileOnce, ()) {
     });
 }
 
+RC_GTEST_PROP(Split, TheOnlySubfileIsThatOfTheOnePiece, ()) {
+    const Case c = random_case();
+    const Numbers boundaries = boundaries_of(c.lengths[static_cast<std::size_t>(c.dimension)], c.subfiles);
+    if (elements_of(c.request) == 0) return;
+    const auto pieces = split(c.request, c.dimension, boundaries);
+    const auto only = only_subfile(c.request, c.dimension, boundaries);
+    RC_ASSERT(only.has_value() == (pieces.size() == 1));
+    if (only) RC_ASSERT(*only == pieces.front().subfile);
+}
+
 RC_GTEST_PROP(Split, BytesAreThoseOfTheWholeArray, ()) {
     const Case c = random_case();
     const auto d = static_cast<std::size_t>(c.dimension);
@@ -103,10 +113,10 @@ RC_GTEST_PROP(Split, BytesAreThoseOfTheWholeArray, ()) {
     std::map<Numbers, std::int32_t> logical;
     for (const Piece& piece : split(c.request, c.dimension, boundaries)) {
         std::vector<std::int32_t> packed(static_cast<std::size_t>(elements_of(piece.request)));
-        gather(c.request, c.dimension, piece, sizeof(std::int32_t), reinterpret_cast<const std::byte*>(buffer.data()),
-               reinterpret_cast<std::byte*>(packed.data()));
+        gather(c.request, c.dimension, slice_of(piece, c.dimension), sizeof(std::int32_t),
+               reinterpret_cast<const std::byte*>(buffer.data()), reinterpret_cast<std::byte*>(packed.data()));
         // One run, if and only if the packed elements, which are all different, follow one another.
-        const auto place = place_of(c.request, c.dimension, piece, sizeof(std::int32_t));
+        const auto place = place_of(c.request, c.dimension, slice_of(piece, c.dimension), sizeof(std::int32_t));
         const auto follows = [](std::int32_t a, std::int32_t b) { return b != a + 1; };
         const bool together = std::adjacent_find(packed.begin(), packed.end(), follows) == packed.end();
         RC_ASSERT(place.has_value() == together);
@@ -115,8 +125,8 @@ RC_GTEST_PROP(Split, BytesAreThoseOfTheWholeArray, ()) {
             at[d] += boundaries[static_cast<std::size_t>(piece.subfile)];
             logical[at] = packed[number];
         });
-        scatter(c.request, c.dimension, piece, sizeof(std::int32_t), reinterpret_cast<const std::byte*>(packed.data()),
-                reinterpret_cast<std::byte*>(back.data()));
+        scatter(c.request, c.dimension, slice_of(piece, c.dimension), sizeof(std::int32_t),
+                reinterpret_cast<const std::byte*>(packed.data()), reinterpret_cast<std::byte*>(back.data()));
     }
     for_each_element(c.request, [&](const Numbers& at, std::size_t place) { RC_ASSERT(logical[at] == buffer[place]); });
     RC_ASSERT(logical.size() == all);
@@ -149,18 +159,18 @@ TEST(Cut, AsFewPartsAsTheOrderAllows) {
 }
 
 TEST(Records, WhatAWriteLeavesAndAReadFinds) {
-    EXPECT_EQ(records_of({{3, 0}, {2, 4}, {1, 1}}), 5);
-    EXPECT_EQ(records_of({{3, 0}, {2, 4}, {10, 1}}), 14);
-    EXPECT_EQ(records_of({{3, 0}, {2, 0}, {1, 1}}), 0) << "nothing is written";
-    EXPECT_EQ(reach_of({{0}, {5}, {1}}, 5), Reach::inside);
-    EXPECT_EQ(reach_of({{1}, {3}, {2}}, 6), Reach::inside);
-    EXPECT_EQ(reach_of({{1}, {3}, {2}}, 5), Reach::ends_outside);
-    EXPECT_EQ(reach_of({{5}, {1}, {1}}, 5), Reach::begins_outside);
-    EXPECT_EQ(reach_of({{5}, {0}, {1}}, 5), Reach::inside) << "netCDF allows a start at the end, for nothing";
-    EXPECT_EQ(reach_of({{6}, {0}, {1}}, 5), Reach::begins_outside);
-    EXPECT_EQ(reach_of({{0}, {1}, {1}}, 0), Reach::begins_outside);
-    EXPECT_EQ(reach_of({{0}, {0}, {1}}, 0), Reach::inside);
-    EXPECT_EQ(reach_of({{1}, {std::numeric_limits<std::int64_t>::max()}, {1}}, 5), Reach::ends_outside);
+    EXPECT_EQ(records_of(Request{{3, 0}, {2, 4}, {1, 1}}), 5);
+    EXPECT_EQ(records_of(Request{{3, 0}, {2, 4}, {10, 1}}), 14);
+    EXPECT_EQ(records_of(Request{{3, 0}, {2, 0}, {1, 1}}), 0) << "nothing is written";
+    EXPECT_EQ(reach_of(Request{{0}, {5}, {1}}, 5), Reach::inside);
+    EXPECT_EQ(reach_of(Request{{1}, {3}, {2}}, 6), Reach::inside);
+    EXPECT_EQ(reach_of(Request{{1}, {3}, {2}}, 5), Reach::ends_outside);
+    EXPECT_EQ(reach_of(Request{{5}, {1}, {1}}, 5), Reach::begins_outside);
+    EXPECT_EQ(reach_of(Request{{5}, {0}, {1}}, 5), Reach::inside) << "netCDF allows a start at the end, for nothing";
+    EXPECT_EQ(reach_of(Request{{6}, {0}, {1}}, 5), Reach::begins_outside);
+    EXPECT_EQ(reach_of(Request{{0}, {1}, {1}}, 0), Reach::begins_outside);
+    EXPECT_EQ(reach_of(Request{{0}, {0}, {1}}, 0), Reach::inside);
+    EXPECT_EQ(reach_of(Request{{1}, {std::numeric_limits<std::int64_t>::max()}, {1}}, 5), Reach::ends_outside);
 }
 
 RC_GTEST_PROP(Records, ThePartThatIsThereHasTheFirstElements, ()) {
@@ -178,7 +188,8 @@ RC_GTEST_PROP(Records, ThePartThatIsThereHasTheFirstElements, ()) {
         last = std::max(last, at[0] + 1);
         if (at[0] < records) there.push_back(at);
     });
-    const Request part = within(request, records);
+    Request part = request;
+    part.count[0] = count_within(request, records);
     for_each_element(part, [&](const Numbers& at, std::size_t place) {
         RC_ASSERT(place == found.size());
         found.push_back(at);
@@ -209,11 +220,11 @@ RC_GTEST_PROP(Meet, RequestsThatHaveAnElementInCommonMayMeet, ()) {
 }
 
 TEST(Meet, PlanesDealtRoundDoNot) {
-    EXPECT_FALSE(may_meet({{0, 0}, {4, 8}, {3, 1}}, {{1, 0}, {4, 8}, {3, 1}}));
-    EXPECT_FALSE(may_meet({{0, 0}, {4, 4}, {1, 1}}, {{0, 4}, {4, 4}, {1, 1}}));
-    EXPECT_FALSE(may_meet({{0}, {0}, {1}}, {{0}, {4}, {1}}));
-    EXPECT_TRUE(may_meet({{0, 0}, {4, 8}, {3, 1}}, {{6, 7}, {1, 1}, {1, 1}}));
-    EXPECT_TRUE(may_meet({{2}, {1}, {5}}, {{0}, {3}, {2}}));
+    EXPECT_FALSE(may_meet(Request{{0, 0}, {4, 8}, {3, 1}}, Request{{1, 0}, {4, 8}, {3, 1}}));
+    EXPECT_FALSE(may_meet(Request{{0, 0}, {4, 4}, {1, 1}}, Request{{0, 4}, {4, 4}, {1, 1}}));
+    EXPECT_FALSE(may_meet(Request{{0}, {0}, {1}}, Request{{0}, {4}, {1}}));
+    EXPECT_TRUE(may_meet(Request{{0, 0}, {4, 8}, {3, 1}}, Request{{6, 7}, {1, 1}, {1, 1}}));
+    EXPECT_TRUE(may_meet(Request{{2}, {1}, {5}}, Request{{0}, {3}, {2}}));
 }
 
 RC_GTEST_PROP(Mapped, EveryElementLiesWhereTheMapSays, ()) {

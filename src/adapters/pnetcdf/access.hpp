@@ -52,10 +52,10 @@ struct Buffer {
 class Packed {
 public:
     /// Packs what the program writes, or makes room for what it reads. `copy`: the buffer may change before it is used. 0 or an error.
-    [[nodiscard]] int open(const Buffer& buffer, const ncsub::Request& first, std::int64_t elements, bool writing,
+    [[nodiscard]] int open(const Buffer& buffer, const ncsub::RequestView& first, std::int64_t elements, bool writing,
                            bool copy);
     /// Puts what was read where it belongs.
-    [[nodiscard]] int give_back(const Buffer& buffer, const ncsub::Request& first) const;
+    [[nodiscard]] int give_back(const Buffer& buffer, const ncsub::RequestView& first) const;
     [[nodiscard]] std::byte* data() { return own_.empty() ? data_ : own_.data(); }
 
 private:
@@ -84,24 +84,52 @@ public:
     /// NC_ERANGE where the library says it of what is to be written: it says so when a request is begun. Else 0.
     [[nodiscard]] int range_error(const File& file);
 
-    /// Adds what it wants, which leads into this object.
-    void add_to(std::vector<Wanted>& wanted);
+    /// Adds what it wants, which leads into this object. `number`: of this access among those that are carried out together.
+    void add_to(std::vector<Wanted>& wanted, int number = 0);
     /// After it was carried out: the program's buffer has what was read.
     [[nodiscard]] int finish() const;
 
 private:
+    /// Requests for one variable, whose numbers are behind those of the one before.
+    struct Part {
+        int variable = 0;
+        std::size_t dimensions = 0;
+        std::int64_t requests = 0;
+    };
+
     /// Finds out what is wanted, by lists of numbers or by a file type. 0 or an error.
     int find_elements(const File& file, const ncsub::Header& header, const Call& call, const ncsub::CallForm& form,
                       bool& no_counts);
-    [[nodiscard]] const ncsub::Request& first() const { return wanted_.front().requests.front(); }
+    /// The lists of numbers. 0 or an error. Without counts that must be there requests are of one element, and `no_counts` is set: what is wrong with
+    /// where they begin is said first.
+    int take_lists(const File& file, const ncsub::Header& header, const Call& call, const ncsub::CallForm& form,
+                   bool& no_counts);
+    /// Null: ones.
+    void add_request(const Offset* start, const Offset* count, const Offset* stride, std::size_t dimensions);
+    /// Calls visit(variable, request), in their order.
+    template <typename Visit>
+    void for_each_request(Visit&& visit) const {
+        const std::int64_t* at = numbers_.data();
+        for (const Part& part : parts_)
+            for (std::int64_t i = 0; i < part.requests; ++i) {
+                visit(part.variable, view(at, part.dimensions));
+                at += part.dimensions * (strides_ ? 3 : 2);
+            }
+    }
+    [[nodiscard]] ncsub::RequestView view(const std::int64_t* at, std::size_t dimensions) const {
+        return {at, at + dimensions, strides_ ? at + 2 * dimensions : nullptr, dimensions};
+    }
+    [[nodiscard]] ncsub::RequestView first() const { return view(numbers_.data(), parts_.front().dimensions); }
 
     int error_ = no_error;
     bool writes_ = false;
+    bool strides_ = false;  ///< the numbers of requests have some
     int variable_ = 0;
     ncsub::Type type_ = ncsub::Type::byte;
     std::int64_t elements_ = 0;
     std::int64_t records_ = 0;
-    std::vector<ncsub::Elements> wanted_;
+    std::vector<Part> parts_;
+    std::vector<std::int64_t> numbers_;  ///< of each request: starts, counts, strides
     Buffer buffer_;
     KeptType kept_;
     Packed packed_;

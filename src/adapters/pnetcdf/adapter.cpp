@@ -112,7 +112,7 @@ int with_header(File& file, Change&& change) {
 int count_requests(const File& file, const Call& call) {
     const int code = same_for(call, file.master);
     auto* count = __builtin_bit_cast(int*, call.arguments[1]);
-    if (code == no_error && count != nullptr) *count += static_cast<int>(file.pending.size());
+    if (code == no_error && count != nullptr) *count += static_cast<int>(requests_begun(file));
     return code;
 }
 
@@ -204,8 +204,8 @@ int end_file(File& file, const Call& call, bool abort) {
         code = end_define(file, end);
     }
     // What was begun and not waited for is given up.
-    const int left = file.pending.empty() ? no_error : error_pending;
-    file.pending.clear();
+    const int left = requests_begun(file) == 0 ? no_error : error_pending;
+    drop_requests(file);
     // Data are kept by an abort as well, but for those of a file that is being made.
     if (file.ended && file.state != File::State::define && file.broken == no_error)
         if (const int settled = settle_records(file); code == no_error) code = settled;

@@ -9,10 +9,20 @@
 namespace ioweir::pnetcdf {
 namespace {
 
-/// A piece of what is wanted, and its elements.
+/// A piece of what is wanted, its numbers and its elements.
 struct Own {
     std::size_t wanted = 0;
-    ncsub::Piece piece;
+    ncsub::Slice slice;
+    std::int64_t subfile = 0;
+    std::size_t numbers = 0;  ///< where they begin among those of all
+    std::size_t data = 0;
+    std::int64_t bytes = 0;
+};
+
+/// All of them. Each is a task of its own: values that do not fit are an error of one request.
+struct Pieces {
+    std::vector<Own> pieces;
+    std::vector<std::int64_t> numbers;
     std::vector<std::byte> data;
 };
 
@@ -20,18 +30,39 @@ const ncsub::Division& division_of(const File& file, const Wanted& wanted) {
     return *file.logical.divisions[static_cast<std::size_t>(wanted.variable)];
 }
 
-std::vector<Own> pieces_of(const File& file, std::span<const Wanted> all, bool writing) {
-    std::vector<Own> pieces;
+void add_piece(std::span<const Wanted> all, std::size_t number, std::int64_t subfile, std::size_t divided,
+               const ncsub::RequestView& request, ncsub::Slice slice, std::int64_t first, Pieces& pieces) {
+    Own own{number, slice, subfile, pieces.numbers.size(), pieces.data.size(), 0};
+    own.bytes = elements_of(request) * ncsub::bytes_of(all[number].element);
+    for (std::size_t d = 0; d < request.dimensions; ++d)
+        pieces.numbers.push_back(d == divided ? first : request.start[d]);
+    for (std::size_t d = 0; d < request.dimensions; ++d) pieces.numbers.push_back(request.count[d]);
+    for (std::size_t d = 0; d < request.dimensions; ++d) pieces.numbers.push_back(request.step(d));
+    pieces.data.resize(pieces.data.size() + static_cast<std::size_t>(own.bytes));
+    pieces.pieces.push_back(own);
+}
+
+Pieces pieces_of(const File& file, std::span<const Wanted> all, bool writing) {
+    Pieces pieces;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const Wanted& wanted = all[i];
         const ncsub::Division& division = division_of(file, wanted);
-        const auto bytes = static_cast<std::size_t>(ncsub::bytes_of(wanted.element));
-        for (ncsub::Piece& piece : split(wanted.request, division.dimension, division.boundaries)) {
-            Own own{i, std::move(piece), {}};
-            own.data.resize(static_cast<std::size_t>(elements_of(own.piece.request)) * bytes);
-            if (writing) gather(wanted.request, division.dimension, own.piece, bytes, wanted.from, own.data.data());
-            pieces.push_back(std::move(own));
+        const auto divided = static_cast<std::size_t>(division.dimension);
+        if (const auto only = only_subfile(wanted.request, division.dimension, division.boundaries)) {
+            const std::int64_t before = division.boundaries[static_cast<std::size_t>(*only)];
+            add_piece(all, i, *only, divided, wanted.request, {0, wanted.request.count[divided]},
+                      wanted.request.start[divided] - before, pieces);
+            continue;
         }
+        for (const ncsub::Piece& piece : split(request_of(wanted.request), division.dimension, division.boundaries))
+            add_piece(all, i, piece.subfile, divided, piece.request, slice_of(piece, division.dimension),
+                      piece.request.start[divided], pieces);
+    }
+    if (!writing) return pieces;
+    for (const Own& own : pieces.pieces) {
+        const Wanted& wanted = all[own.wanted];
+        gather(wanted.request, division_of(file, wanted).dimension, own.slice,
+               static_cast<std::size_t>(ncsub::bytes_of(wanted.element)), wanted.from, pieces.data.data() + own.data);
     }
     return pieces;
 }
@@ -55,35 +86,33 @@ int open_alone(File& file, std::int64_t number, Subfile& subfile) {
 }  // namespace
 
 void carry_out_alone(File& file, std::span<Wanted> wanted, bool writing) {
-    std::vector<Own> pieces = pieces_of(file, wanted, writing);
+    Pieces pieces = pieces_of(file, wanted, writing);
     std::vector<Task> tasks;
-    std::vector<std::int64_t> numbers;
-    for (Own& own : pieces) {
+    tasks.reserve(pieces.pieces.size());
+    for (const Own& own : pieces.pieces) {
         const Wanted& one = wanted[own.wanted];
-        tasks.push_back({file.rank, one.variable, one.element, own.piece.subfile, own.piece.request, own.data.data(),
-                         std::ssize(own.data), no_error});
-        numbers.push_back(own.piece.subfile);
+        tasks.push_back({file.rank, one.variable, one.element, own.subfile, pieces.numbers.data() + own.numbers, 1,
+                         one.request.dimensions, true, pieces.data.data() + own.data, own.bytes, no_error});
     }
-    std::sort(numbers.begin(), numbers.end());
-    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-    for (const std::int64_t number : numbers) {
+    const std::vector<Task*> sorted = by_subfile(file, tasks);
+    for (std::size_t begin = 0; begin < sorted.size();) {
+        const std::span<Task* const> own = of_subfile(std::span(sorted).subspan(begin), sorted[begin]->subfile);
+        begin += own.size();
         Subfile subfile;
-        const int error = open_alone(file, number, subfile);
-        if (error == no_error) {
-            carry_out_tasks(file, subfile, MPI_COMM_SELF, tasks, writing);
-            continue;
-        }
-        for (Task& task : tasks)
-            if (task.subfile == number) task.error = error;
+        const int error = open_alone(file, own.front()->subfile, subfile);
+        if (error == no_error)
+            carry_out_tasks(file, subfile, MPI_COMM_SELF, own, writing);
+        else
+            for (Task* task : own) task->error = error;
     }
     (void)failure_in(file, tasks);
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-        const Own& own = pieces[i];
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        const Own& own = pieces.pieces[i];
         Wanted& one = wanted[own.wanted];
         if (one.error == no_error) one.error = tasks[i].error;
         if (!writing)
-            scatter(one.request, division_of(file, one).dimension, own.piece,
-                    static_cast<std::size_t>(ncsub::bytes_of(one.element)), own.data.data(), one.to);
+            scatter(one.request, division_of(file, one).dimension, own.slice,
+                    static_cast<std::size_t>(ncsub::bytes_of(one.element)), pieces.data.data() + own.data, one.to);
     }
 }
 

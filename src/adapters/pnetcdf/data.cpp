@@ -1,6 +1,7 @@
 // Data of divided variables: blocking calls, non-blocking ones and their waiting.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
@@ -10,22 +11,13 @@
 #include "adapters/pnetcdf/exchange.hpp"
 #include "adapters/pnetcdf/file.hpp"
 #include "adapters/pnetcdf/in_master.hpp"
+#include "adapters/pnetcdf/pending.hpp"
 
 namespace ioweir::pnetcdf {
 
-/// A non-blocking access that is begun.
-struct Pending {
-    int id = 0;
-    Access access;
-    std::int64_t buffered = 0;  ///< bytes of the attached buffer
-    int told = no_error;        ///< NC_ERANGE: the program was told when it began it
-};
-
 namespace {
 
-constexpr int first_id = 0x4000'0000;  // the library's own count from 0
-
-bool is_ours(int id) { return id >= first_id; }
+bool is_ours(int id) { return id >= PendingList::first_id; }
 
 /// Keeps the first error.
 void keep(int& error, int code) {
@@ -41,19 +33,24 @@ int check_room(const File& file, std::int64_t bytes) {
     return size - used - bytes_buffered(file) < bytes ? error_buffer : no_error;
 }
 
+PendingList& pending_of(File& file) {
+    if (!file.pending) file.pending.reset(new PendingList);
+    return *file.pending;
+}
+
 int begin(File& file, const ncsub::Header& header, const Call& call, const ncsub::CallForm& form) {
     auto* request = argument<int*>(call, call.count - 1);
     if (request != nullptr) *request = no_request;
-    Pending pending{first_id + file.next_id, Access(file, header, call, form)};
-    if (pending.access.error() != no_error || pending.access.elements() == 0) return pending.access.error();
+    PendingList& list = pending_of(file);
+    auto pending = std::make_unique<Pending>(Pending{list.next_id(), Access(file, header, call, form)});
+    if (pending->access.error() != no_error || pending->access.elements() == 0) return pending->access.error();
     if (form.verb == ncsub::Verb::bput) {
-        pending.buffered = pending.access.bytes_in_file();
-        if (const int error = check_room(file, pending.buffered); error != no_error) return error;
+        pending->buffered = pending->access.bytes_in_file();
+        if (const int error = check_room(file, pending->buffered); error != no_error) return error;
     }
-    if (request != nullptr) *request = pending.id;
-    ++file.next_id;
-    const int told = pending.told = pending.access.range_error(file);
-    file.pending.push_back(std::make_shared<Pending>(std::move(pending)));
+    if (request != nullptr) *request = pending->id;
+    const int told = pending->told = pending->access.range_error(file);
+    list.add(std::move(pending));
     return told;
 }
 
@@ -101,8 +98,6 @@ int at_once(File& file, const Call& call, const ncsub::CallForm& form) {
     return error;
 }
 
-using Chosen = std::vector<std::shared_ptr<Pending>>;
-
 /// Is it of a divided variable? One that was begun in define mode may be of another.
 bool is_divided(const File& file, const Pending& pending) { return file.is_divided(pending.access.variable()); }
 
@@ -110,16 +105,14 @@ bool is_divided(const File& file, const Pending& pending) { return file.is_divid
 /// independent mode.
 int carry_out_divided(File& file, const Chosen& chosen, std::vector<int>& errors, bool writing) {
     std::vector<Wanted> wanted;
-    std::vector<std::size_t> owner;
     std::int64_t records = 0;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
         if (chosen[i]->access.writes() != writing || !is_divided(file, *chosen[i])) continue;
-        chosen[i]->access.add_to(wanted);
+        chosen[i]->access.add_to(wanted, static_cast<int>(i));
         records = std::max(records, chosen[i]->access.records());
-        owner.resize(wanted.size(), i);
     }
     const int failure = move(file, wanted, writing, records);
-    for (std::size_t w = 0; w < wanted.size(); ++w) keep(errors[owner[w]], wanted[w].error);
+    for (const Wanted& one : wanted) keep(errors[static_cast<std::size_t>(one.access)], one.error);
     return failure;
 }
 
@@ -150,20 +143,7 @@ bool is_meant(int number, const Pending& pending) {
 }
 
 Chosen taken_by_kind(File& file, int number) {
-    Chosen chosen;
-    for (const auto& pending : file.pending)
-        if (is_meant(number, *pending)) chosen.push_back(pending);
-    std::erase_if(file.pending, [&](const auto& pending) { return is_meant(number, *pending); });
-    return chosen;
-}
-
-std::shared_ptr<Pending> taken_by_id(File& file, int id) {
-    const auto found =
-        std::find_if(file.pending.begin(), file.pending.end(), [&](const auto& pending) { return pending->id == id; });
-    if (found == file.pending.end()) return nullptr;
-    std::shared_ptr<Pending> pending = *found;
-    file.pending.erase(found);
-    return pending;
+    return pending_of(file).take_all([&](const Pending& pending) { return is_meant(number, pending); });
 }
 
 /// The requests of a wait or cancel, the library's and ours apart.
@@ -180,8 +160,9 @@ struct Named {
 Named sorted(File& file, int count, const int* ids) {
     Named named;
     named.count = static_cast<std::size_t>(std::max(count, 0));
+    PendingList& list = pending_of(file);
     for (int i = 0; i < count; ++i) {
-        if (auto pending = is_ours(ids[i]) ? taken_by_id(file, ids[i]) : nullptr) {
+        if (auto pending = is_ours(ids[i]) ? list.take(ids[i]) : nullptr) {
             named.ours.push_back(std::move(pending));
             named.our_places.push_back(i);
             continue;
@@ -198,14 +179,14 @@ Named sorted(File& file, int count, const int* ids) {
 /// interface keeps a request's number for itself where it says NC_ERANGE, and they wait for another.
 void take_all_if_so_many(File& file, int count, bool statuses, Named& named) {
     if (file.library->inq_nreqs(file.master, &named.in_master) != no_error) return;
-    const auto ours = std::ssize(file.pending) + std::ssize(named.ours);
+    PendingList& list = pending_of(file);
+    const auto ours = list.count() + std::ssize(named.ours);
     const auto writes = [](const auto& pending) { return pending->access.writes(); };
-    const auto puts = std::ranges::count_if(file.pending, writes) + std::ranges::count_if(named.ours, writes);
+    const auto puts = list.puts() + std::ranges::count_if(named.ours, writes);
     named.all = count == named.in_master + ours && (puts == 0 || puts == ours || !statuses);
     if (!named.all) return;
     named.unknown = false;
-    named.ours.insert(named.ours.end(), file.pending.begin(), file.pending.end());
-    file.pending.clear();
+    std::ranges::move(list.take_all([](const Pending&) { return true; }), std::back_inserter(named.ours));
 }
 
 /// Writes what the program is told: requests are gone, but for one that there is not, and statuses if it wants them.
@@ -252,11 +233,10 @@ int wait_in_master(File& file, Named& named, int count, std::vector<int>& errors
 
 /// Ends a wait for which some rank has named a request that there is not: nothing is done on any rank, and only this one's program is told, as the
 /// library has it. `own`: this rank has named it.
-int give_up(File& file, const Named& named, bool own, int* ids, int* statuses) {
+int give_up(File& file, Named& named, bool own, int* ids, int* statuses) {
     // What is not divided was begun in the master, and has been lost there with the library's own where no request was unknown.
-    for (const auto& pending : named.ours)
-        if (own || is_divided(file, *pending)) file.pending.push_back(pending);
-    std::sort(file.pending.begin(), file.pending.end(), [](const auto& a, const auto& b) { return a->id < b->id; });
+    std::erase_if(named.ours, [&](const auto& pending) { return !own && !is_divided(file, *pending); });
+    pending_of(file).give_back(std::move(named.ours));
     if (statuses != nullptr) std::fill_n(statuses, named.count, no_error);
     if (!own) {
         if (named.count > 0) std::fill_n(ids, named.count, no_request);
@@ -351,10 +331,12 @@ int cancel(File& file, const Call& call) {
     return tell(named, std::vector<int>(named.ours.size(), no_error), error, ids, statuses);
 }
 
-std::int64_t bytes_buffered(const File& file) {
-    std::int64_t bytes = 0;
-    for (const auto& pending : file.pending) bytes += pending->buffered;
-    return bytes;
-}
+void DropPendingList::operator()(PendingList* list) const { delete list; }
+
+std::int64_t requests_begun(const File& file) { return file.pending ? file.pending->count() : 0; }
+
+std::int64_t bytes_buffered(const File& file) { return file.pending ? file.pending->buffered() : 0; }
+
+void drop_requests(File& file) { file.pending.reset(); }
 
 }  // namespace ioweir::pnetcdf

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <optional>
+#include <vector>
 
 #include "base/raw_syscall.hpp"
 #include "ncsub/files.hpp"
@@ -22,27 +22,70 @@ struct Bytes {
     std::int64_t length = 0;
 };
 
-/// From the first byte of a task's to its last in the subfile. Nothing: of a record, or the library does not say where the variable is.
-std::optional<Bytes> reach_of(const File& file, const Subfile& subfile, const Task& task) {
-    if (elements_of(task.request) == 0 || is_record(file, task.variable)) return std::nullopt;
-    const auto variable = static_cast<std::size_t>(task.variable);
-    const ncsub::Variable& of_file = file.logical.header.variables[variable];
+/// From the first byte of a piece to its last in the subfile, where its variable is `begin`. Not of records.
+Bytes reach_of(const File& file, const Subfile& subfile, int id, Offset begin, const ncsub::RequestView& request) {
+    const auto variable = static_cast<std::size_t>(id);
     const ncsub::Division& division = *file.logical.divisions[variable];
     const auto number = static_cast<std::size_t>(subfile.number);
-    Offset begin = 0;
-    if (file.library->inq_varoffset(subfile.ncid, file.in_subfile[variable], &begin) != no_error) return std::nullopt;
-    std::int64_t first = 0, last = 0, stride = ncsub::bytes_of(of_file.type);
-    for (std::size_t d = task.request.start.size(); d-- > 0;) {
-        const std::int64_t from = task.request.start[d];
-        first += from * stride;
-        last += (from + (task.request.count[d] - 1) * task.request.stride[d]) * stride;
-        const auto id = static_cast<std::size_t>(division.dimension_ids[d]);
+    const std::int64_t element = ncsub::bytes_of(file.logical.header.variables[variable].type);
+    std::int64_t first = 0, last = 0, stride = element;
+    for (std::size_t d = request.dimensions; d-- > 0;) {
+        first += request.start[d] * stride;
+        last += request.last(d) * stride;
+        const auto dimension = static_cast<std::size_t>(division.dimension_ids[d]);
         stride *= static_cast<int>(d) == division.dimension
                       ? division.boundaries[number + 1] - division.boundaries[number]
-                      : file.logical.header.dimensions[id].length;
+                      : file.logical.header.dimensions[dimension].length;
     }
-    return Bytes{begin + first, last - first + ncsub::bytes_of(of_file.type)};
+    return Bytes{begin + first, last - first + element};
 }
+
+/// The kernel takes up whole pages: what is so near to each other is one range.
+constexpr std::int64_t near_bytes = 16 << 10;
+
+/// What tasks read of one subfile, as few ranges as their order gives, each with how much of it is wanted.
+class Ranges {
+public:
+    Ranges(const File& file, const Subfile& subfile, std::span<Task* const> tasks) {
+        for (const Task* task : tasks) {
+            if (is_record(file, task->variable)) continue;
+            Offset begin = 0;
+            const int variable = file.in_subfile[static_cast<std::size_t>(task->variable)];
+            if (file.library->inq_varoffset(subfile.ncid, variable, &begin) != no_error) continue;
+            const std::int64_t element = ncsub::bytes_of(task->element);
+            for (std::int64_t piece = 0; piece < task->pieces; ++piece) {
+                const auto request = task->request(piece);
+                const std::int64_t wanted = elements_of(request) * element;
+                if (wanted > 0) add(reach_of(file, subfile, task->variable, begin, request), wanted);
+            }
+        }
+    }
+    /// Calls advise(offset, length) for those that are worth their reading: where most is left out, they are not.
+    template <typename Advise>
+    void for_each(Advise&& advise) const {
+        for (const Range& range : ranges_)
+            if (range.bytes.length <= 2 * range.wanted) advise(range.bytes.offset, range.bytes.length);
+    }
+
+private:
+    struct Range {
+        Bytes bytes;
+        std::int64_t wanted = 0;
+    };
+    void add(Bytes bytes, std::int64_t wanted) {
+        if (!ranges_.empty()) {
+            Range& last = ranges_.back();
+            const std::int64_t gap = bytes.offset - (last.bytes.offset + last.bytes.length);
+            if (gap >= 0 && gap <= near_bytes) {
+                last.bytes.length += gap + bytes.length;
+                last.wanted += wanted;
+                return;
+            }
+        }
+        ranges_.push_back({bytes, wanted});
+    }
+    std::vector<Range> ranges_;
+};
 
 }  // namespace
 
@@ -72,21 +115,19 @@ void begin_flush(const Subfile& subfile) {
     if (subfile.descriptor >= 0) (void)::sync_file_range(subfile.descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-void begin_read(const File& file, const std::vector<Task>& tasks) {
+void begin_read(const File& file, std::span<Task* const> tasks) {
     if (file.subfiles.size() < 2) return;
     std::int64_t left = most_advised;
-    for (const Task& task : tasks) {
-        const auto is_its = [&](const Subfile& one) { return one.number == task.subfile && one.descriptor >= 0; };
-        const auto subfile = std::find_if(file.subfiles.begin(), file.subfiles.end(), is_its);
-        if (subfile == file.subfiles.end()) continue;
-        const auto reach = reach_of(file, *subfile, task);
-        // Where most of it is left out, it is not worth its reading.
-        if (!reach || reach->length > 2 * task.bytes) continue;
-        const std::int64_t length = std::min(left, reach->length);
-        left -= length;
-        for (std::int64_t done = 0; done < length; done += advised_bytes)
-            (void)::posix_fadvise(subfile->descriptor, reach->offset + done, std::min(advised_bytes, length - done),
-                                  POSIX_FADV_WILLNEED);
+    for (const Subfile& subfile : file.subfiles) {
+        if (subfile.descriptor < 0) continue;
+        const Ranges ranges(file, subfile, of_subfile(tasks, subfile.number));
+        ranges.for_each([&](std::int64_t offset, std::int64_t range) {
+            const std::int64_t length = std::min(left, range);
+            left -= length;
+            for (std::int64_t done = 0; done < length; done += advised_bytes)
+                (void)::posix_fadvise(subfile.descriptor, offset + done, std::min(advised_bytes, length - done),
+                                      POSIX_FADV_WILLNEED);
+        });
     }
 }
 

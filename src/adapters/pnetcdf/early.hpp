@@ -4,7 +4,7 @@
 // What does not live here: that bytes are on storage (the library's sync says so), reading and writing them (tasks.cpp).
 #pragma once
 
-#include <vector>
+#include <span>
 
 #include "adapters/pnetcdf/file.hpp"
 #include "adapters/pnetcdf/tasks.hpp"
@@ -19,7 +19,8 @@ void close_early(File& file);
 /// What ranks of this node have written into the subfile starts for its storage. Waits for nothing. No error: that of a write that fails is sync's.
 void begin_flush(const Subfile& subfile);
 
-/// What tasks are about to read starts from storage, where this rank keeps several subfiles. Records are left to the kernel's read-ahead.
-void begin_read(const File& file, const std::vector<Task>& tasks);
+/// What tasks are about to read starts from storage, where this rank keeps several subfiles. Records are left to the kernel's read-ahead. `tasks`: as
+/// by_subfile() sorts them.
+void begin_read(const File& file, std::span<Task* const> tasks);
 
 }  // namespace ioweir::pnetcdf

@@ -1,6 +1,8 @@
 #include "adapters/pnetcdf/exchange.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "adapters/pnetcdf/early.hpp"
+#include "adapters/pnetcdf/element_types.hpp"
 #include "adapters/pnetcdf/tasks.hpp"
 
 namespace ioweir::pnetcdf {
@@ -19,8 +22,9 @@ using ncsub::Request;
 /// Where a piece of ours has gone.
 struct Sent {
     std::size_t wanted = 0;
-    Piece piece;
+    ncsub::Slice slice;
     std::int64_t to = 0;
+    std::int64_t task = 0;  ///< among those that go there
     std::int64_t bytes = 0;
     std::int64_t place = 0;  ///< of its data among all that go there
 };
@@ -41,37 +45,84 @@ private:
     std::int64_t size_ = 0;
 };
 
-/// The words that describe a task: variable, element, subfile, dimensions, start, count, stride, bytes.
-void put_words(std::vector<std::int64_t>& words, const Sent& sent, const Wanted& wanted) {
-    const Request& request = sent.piece.request;
-    words.insert(words.end(), {wanted.variable, static_cast<std::int64_t>(wanted.element), sent.piece.subfile,
-                               std::ssize(request.start)});
-    for (const auto* numbers : {&request.start, &request.count, &request.stride})
-        words.insert(words.end(), numbers->begin(), numbers->end());
-    words.push_back(sent.bytes);
+/// The tasks that go to one rank, in words: of each what Head has, then the numbers of its pieces.
+class Outbox {
+public:
+    struct Head {
+        std::int64_t variable = 0;
+        std::int64_t element = 0;
+        std::int64_t subfile = 0;
+        std::int64_t strides = 0;  ///< 1: pieces have some
+        std::int64_t pieces = 0;
+        static constexpr std::size_t words = 5;
+        [[nodiscard]] bool same_task(const Head& other) const {
+            return variable == other.variable && element == other.element && subfile == other.subfile &&
+                   strides == other.strides;
+        }
+    };
+
+    /// Adds a piece, whose first index along the divided dimension is `first` in its subfile; the number of its task. Pieces of several accesses are
+    /// one task unless values may not fit (`converts`), which is an error of one of them.
+    std::int64_t add(const Head& head, int access, bool converts, const ncsub::RequestView& piece, std::size_t divided,
+                     std::int64_t first) {
+        if (tasks_ == 0 || !head_.same_task(head) || (converts && access != access_)) {
+            head_ = head;
+            head_.pieces = 0;
+            access_ = access;
+            at_ = words.size();
+            words.resize(at_ + Head::words);
+            ++tasks_;
+        }
+        ++head_.pieces;
+        std::memcpy(&words[at_], &head_, sizeof head_);
+        const std::size_t start = words.size(), dimensions = piece.dimensions;
+        words.insert(words.end(), piece.start, piece.start + dimensions);
+        words.insert(words.end(), piece.count, piece.count + dimensions);
+        if (head.strides != 0) words.insert(words.end(), piece.stride, piece.stride + dimensions);
+        words[start + divided] = first;
+        return tasks_ - 1;
+    }
+    [[nodiscard]] std::int64_t tasks() const { return tasks_; }
+
+    std::vector<std::int64_t> words;
+
+private:
+    Head head_;
+    int access_ = 0;
+    std::size_t at_ = 0;
+    std::int64_t tasks_ = 0;
+};
+static_assert(sizeof(Outbox::Head) == Outbox::Head::words * sizeof(std::int64_t));
+
+bool has_strides(const ncsub::RequestView& request) {
+    for (std::size_t d = 0; d < request.dimensions; ++d)
+        if (request.step(d) != 1 && request.count[d] > 1) return true;
+    return false;
 }
 
-std::vector<Task> tasks_in(const std::vector<std::int64_t>& words, std::int64_t source, std::byte* data) {
-    std::vector<Task> tasks;
+/// Adds the tasks of a rank, whose numbers stay among the words.
+void add_tasks(const File& file, std::vector<std::int64_t>& words, std::int64_t source, std::byte* data,
+               std::vector<Task>& tasks) {
     for (std::size_t at = 0; at < words.size();) {
+        Outbox::Head head;
+        std::memcpy(static_cast<void*>(&head), &words[at], sizeof head);
+        at += Outbox::Head::words;
         Task task;
         task.source = source;
-        task.variable = static_cast<int>(words[at]);
-        task.element = static_cast<ncsub::Element>(words[at + 1]);
-        task.subfile = words[at + 2];
-        const auto dimensions = static_cast<std::ptrdiff_t>(words[at + 3]);
-        auto next = words.begin() + static_cast<std::ptrdiff_t>(at) + 4;
-        for (auto* numbers : {&task.request.start, &task.request.count, &task.request.stride}) {
-            numbers->assign(next, next + dimensions);
-            next += dimensions;
-        }
-        task.bytes = *next;
+        task.variable = static_cast<int>(head.variable);
+        task.element = static_cast<ncsub::Element>(head.element);
+        task.subfile = head.subfile;
+        task.strides = head.strides != 0;
+        task.dimensions = file.logical.divisions[static_cast<std::size_t>(head.variable)]->dimension_ids.size();
+        task.numbers = words.data() + at;
+        task.pieces = head.pieces;
         task.data = data;
+        for (std::int64_t piece = 0; piece < task.pieces; ++piece)
+            task.bytes += elements_of(task.request(piece)) * ncsub::bytes_of(task.element);
         data += task.bytes;
-        at += static_cast<std::size_t>(3 * dimensions) + 5;
-        tasks.push_back(std::move(task));
+        at += static_cast<std::size_t>(task.pieces) * task.numbers_of_piece();
+        tasks.push_back(task);
     }
-    return tasks;
 }
 
 /// Messages of any length, in parts that MPI can count.
@@ -131,21 +182,22 @@ public:
           wanted_(wanted),
           writing_(writing),
           most_(most),
-          words_(static_cast<std::size_t>(file.ranks)),
-          data_(words_.size()),
-          from_(words_.size(), nullptr),
-          data_bytes_(words_.size(), 0),
-          their_words_(words_.size()),
-          their_data_(words_.size()) {}
+          out_(static_cast<std::size_t>(file.ranks)),
+          data_(out_.size()),
+          from_(out_.size(), nullptr),
+          data_bytes_(out_.size(), 0),
+          their_words_(out_.size()),
+          their_data_(out_.size()) {}
 
     int run() {
         std::vector<Task> tasks;
         if (!give(tasks)) return error_file;
         {
             const Timed timed(file_.clocks.storage);
-            if (!writing_) begin_read(file_, tasks);
+            const std::vector<Task*> sorted = by_subfile(file_, tasks);
+            if (!writing_) begin_read(file_, sorted);
             for (const Subfile& subfile : file_.subfiles) {
-                carry_out_tasks(file_, subfile, file_.group, tasks, writing_);
+                carry_out_tasks(file_, subfile, file_.group, of_subfile(sorted, subfile.number), writing_);
                 if (writing_) begin_flush(subfile);
             }
         }
@@ -170,33 +222,52 @@ private:
     void add(std::size_t number) {
         const Wanted& wanted = wanted_[number];
         const ncsub::Division& division = division_of(wanted);
-        for (Piece& piece : split(wanted.request, division.dimension, division.boundaries)) {
-            const std::int64_t to = file_.groups().delegate_of(file_.rank, piece.subfile);
-            const std::int64_t bytes = elements_of(piece.request) * ncsub::bytes_of(wanted.element);
-            std::int64_t& place = data_bytes_[static_cast<std::size_t>(to)];
-            sent_.push_back({number, std::move(piece), to, bytes, place});
-            place += bytes;
-            put_words(words_[static_cast<std::size_t>(to)], sent_.back(), wanted);
+        const auto divided = static_cast<std::size_t>(division.dimension);
+        // Most requests of those that are many lie in one subfile.
+        if (const auto only = only_subfile(wanted.request, division.dimension, division.boundaries)) {
+            const std::int64_t before = division.boundaries[static_cast<std::size_t>(*only)];
+            add_piece(number, *only, wanted.request, {0, wanted.request.count[divided]},
+                      wanted.request.start[divided] - before);
+            return;
         }
+        for (const Piece& piece : split(request_of(wanted.request), division.dimension, division.boundaries))
+            add_piece(number, piece.subfile, piece.request, slice_of(piece, division.dimension),
+                      piece.request.start[divided]);
+    }
+
+    void add_piece(std::size_t number, std::int64_t subfile, const ncsub::RequestView& piece, ncsub::Slice slice,
+                   std::int64_t first) {
+        const Wanted& wanted = wanted_[number];
+        const auto type = file_.logical.header.variables[static_cast<std::size_t>(wanted.variable)].type;
+        const auto divided = static_cast<std::size_t>(division_of(wanted).dimension);
+        const std::int64_t to = file_.groups().delegate_of(file_.rank, subfile);
+        const std::int64_t bytes = elements_of(piece) * ncsub::bytes_of(wanted.element);
+        std::int64_t& place = data_bytes_[static_cast<std::size_t>(to)];
+        const Outbox::Head head{wanted.variable, static_cast<std::int64_t>(wanted.element), subfile,
+                                has_strides(piece) ? 1 : 0};
+        const std::int64_t task = out_[static_cast<std::size_t>(to)].add(
+            head, wanted.access, wanted.element != element_of(type), piece, divided, first);
+        sent_.push_back({number, slice, to, task, bytes, place});
+        place += bytes;
     }
 
     /// What goes to one rank in one piece that lies in one piece in memory, too, is sent from there. Not what stays here: the library may swap
     /// its bytes in place.
     void gather() {
-        std::vector<int> pieces(words_.size(), 0);
+        std::vector<int> pieces(out_.size(), 0);
         for (const Sent& sent : sent_) ++pieces[static_cast<std::size_t>(sent.to)];
         for (const Sent& sent : sent_) {
             const Wanted& wanted = wanted_[sent.wanted];
             const auto to = static_cast<std::size_t>(sent.to);
             const auto bytes = static_cast<std::size_t>(ncsub::bytes_of(wanted.element));
-            const auto place = ncsub::place_of(wanted.request, division_of(wanted).dimension, sent.piece, bytes);
-            if (pieces[to] == 1 && sent.to != file_.rank && place) {
-                from_[to] = wanted.from + *place;
-                continue;
-            }
+            if (pieces[to] == 1 && sent.to != file_.rank)
+                if (const auto place = place_of(wanted.request, division_of(wanted).dimension, sent.slice, bytes)) {
+                    from_[to] = wanted.from + *place;
+                    continue;
+                }
             if (data_[to].size() == 0) data_[to] = Bytes(data_bytes_[to]);
             from_[to] = data_[to].data();
-            ncsub::gather(wanted.request, division_of(wanted).dimension, sent.piece, bytes, wanted.from,
+            ncsub::gather(wanted.request, division_of(wanted).dimension, sent.slice, bytes, wanted.from,
                           data_[to].data() + sent.place);
         }
     }
@@ -204,12 +275,12 @@ private:
     /// How much each rank is about to get from each, and what is the most of all ranks: the one meeting of all.
     bool tell() {
         constexpr int each = 4;
-        std::vector<std::int64_t> mine, theirs(each * words_.size());
-        for (std::size_t rank = 0; rank < words_.size(); ++rank)
-            mine.insert(mine.end(), {std::ssize(words_[rank]), data_bytes_[rank], most_.records, most_.rounds});
+        std::vector<std::int64_t> mine, theirs(each * out_.size());
+        for (std::size_t rank = 0; rank < out_.size(); ++rank)
+            mine.insert(mine.end(), {std::ssize(out_[rank].words), data_bytes_[rank], most_.records, most_.rounds});
         if (PMPI_Alltoall(mine.data(), each, MPI_INT64_T, theirs.data(), each, MPI_INT64_T, file_.comm) != MPI_SUCCESS)
             return false;
-        for (std::size_t rank = 0; rank < words_.size(); ++rank) {
+        for (std::size_t rank = 0; rank < out_.size(); ++rank) {
             const std::int64_t* told = &theirs[each * rank];
             their_words_[rank].resize(static_cast<std::size_t>(told[0]));
             their_data_[rank] = Bytes(told[1]);
@@ -229,28 +300,28 @@ private:
         });
         for_each_other([&](std::size_t rank) {
             const auto number = static_cast<std::int64_t>(rank);
-            messages.send(words_[rank].data(), std::ssize(words_[rank]) * word, number, words_tag);
+            messages.send(out_[rank].words.data(), std::ssize(out_[rank].words) * word, number, words_tag);
             if (writing_) messages.send(from_[rank], data_bytes_[rank], number, data_tag);
         });
         const auto me = static_cast<std::size_t>(file_.rank);
-        their_words_[me] = words_[me];
+        std::swap(their_words_[me], out_[me].words);
         if (writing_) std::swap(their_data_[me], data_[me]);
         return messages.wait();
     }
 
     std::vector<Task> all_tasks() {
         std::vector<Task> tasks;
-        for (std::size_t rank = 0; rank < words_.size(); ++rank)
-            for (Task& task : tasks_in(their_words_[rank], static_cast<std::int64_t>(rank), their_data_[rank].data()))
-                tasks.push_back(std::move(task));
+        for (std::size_t rank = 0; rank < out_.size(); ++rank)
+            add_tasks(file_, their_words_[rank], static_cast<std::int64_t>(rank), their_data_[rank].data(), tasks);
         return tasks;
     }
 
     /// Errors, and what was read, in the order of the tasks.
     bool answer(const std::vector<Task>& tasks) {
-        std::vector<std::vector<int>> errors(words_.size()), our_errors(words_.size());
+        std::vector<std::vector<int>> errors(out_.size()), our_errors(out_.size());
         for (const Task& task : tasks) errors[static_cast<std::size_t>(task.source)].push_back(task.error);
-        for (const Sent& sent : sent_) our_errors[static_cast<std::size_t>(sent.to)].push_back(no_error);
+        for (std::size_t rank = 0; rank < out_.size(); ++rank)
+            our_errors[rank].resize(static_cast<std::size_t>(out_[rank].tasks()), no_error);
         if (!writing_)
             for (std::size_t rank = 0; rank < data_.size(); ++rank) data_[rank] = Bytes(data_bytes_[rank]);
         Messages messages(file_);
@@ -274,14 +345,12 @@ private:
     }
 
     void take(const std::vector<std::vector<int>>& errors) {
-        std::vector<std::size_t> next(errors.size(), 0);
         for (const Sent& sent : sent_) {
             const auto to = static_cast<std::size_t>(sent.to);
             Wanted& wanted = wanted_[sent.wanted];
-            const int error = errors[to][next[to]++];
-            if (wanted.error == no_error) wanted.error = error;
+            if (wanted.error == no_error) wanted.error = errors[to][static_cast<std::size_t>(sent.task)];
             if (writing_) continue;
-            ncsub::scatter(wanted.request, division_of(wanted).dimension, sent.piece,
+            ncsub::scatter(wanted.request, division_of(wanted).dimension, sent.slice,
                            static_cast<std::size_t>(ncsub::bytes_of(wanted.element)), data_[to].data() + sent.place,
                            wanted.to);
         }
@@ -301,9 +370,9 @@ private:
     const bool writing_;
     Most most_;
     std::vector<Sent> sent_;
-    std::vector<std::vector<std::int64_t>> words_;  ///< for each rank
-    std::vector<Bytes> data_;                       ///< for each rank; reading: from each rank
-    std::vector<const std::byte*> from_;            ///< writing: where that lies which goes to each rank
+    std::vector<Outbox> out_;             ///< for each rank
+    std::vector<Bytes> data_;             ///< for each rank; reading: from each rank
+    std::vector<const std::byte*> from_;  ///< writing: where that lies which goes to each rank
     std::vector<std::int64_t> data_bytes_;
     std::vector<std::vector<std::int64_t>> their_words_;
     std::vector<Bytes> their_data_;
@@ -321,6 +390,10 @@ constexpr std::int64_t least_share = 256 << 10;
 class Rounds {
 public:
     Rounds(const File& file, std::span<Wanted> wanted) : wanted_(wanted) {
+        std::int64_t bytes = 0;
+        for (const Wanted& one : wanted) bytes += bytes_in_round(one);
+        if (bytes <= round_bytes) return;
+        is_one_ = false;
         for (std::size_t i = 0; i < wanted.size(); ++i) add(file, i);
         std::set<std::int64_t> subfiles;
         for (const Part& part : whole_) subfiles.insert(part.subfile);
@@ -333,10 +406,11 @@ public:
             std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.turn < b.turn; });
         group(parts);
     }
-    [[nodiscard]] std::int64_t count() const { return std::ssize(begins_) - 1; }
+    [[nodiscard]] std::int64_t count() const { return is_one_ ? 1 : std::ssize(begins_) - 1; }
     /// Nothing, after the last.
     [[nodiscard]] std::span<Wanted> round(std::int64_t number) {
         if (number >= count()) return {};
+        if (is_one_) return wanted_;
         const auto at = static_cast<std::size_t>(number);
         return std::span(parts_).subspan(begins_[at], begins_[at + 1] - begins_[at]);
     }
@@ -359,58 +433,78 @@ private:
     [[nodiscard]] static std::int64_t bytes_of(const Wanted& wanted) {
         return elements_of(wanted.request) * ncsub::bytes_of(wanted.element);
     }
+    /// What describes a small request takes more memory than its elements.
+    [[nodiscard]] static std::int64_t bytes_in_round(const Wanted& wanted) {
+        return bytes_of(wanted) + static_cast<std::int64_t>(wanted.request.dimensions * 2 * sizeof(std::int64_t));
+    }
+
+    /// The view of a request that is kept here.
+    ncsub::RequestView kept(Request request) { return requests_.emplace_back(std::move(request)); }
 
     void add(const File& file, std::size_t number) {
         const Wanted& wanted = wanted_[number];
         const ncsub::Division& division = *file.logical.divisions[static_cast<std::size_t>(wanted.variable)];
+        if (const auto only = only_subfile(wanted.request, division.dimension, division.boundaries)) {
+            whole_.push_back({wanted, number, *only});
+            return;
+        }
         const auto dimension = static_cast<std::size_t>(division.dimension);
         const auto element = static_cast<std::size_t>(ncsub::bytes_of(wanted.element));
         std::vector<Part> parts;
-        for (Piece& piece : split(wanted.request, division.dimension, division.boundaries)) {
-            const auto place = ncsub::place_of(wanted.request, division.dimension, piece, element);
+        for (Piece& piece : split(request_of(wanted.request), division.dimension, division.boundaries)) {
+            const auto place =
+                place_of(wanted.request, division.dimension, slice_of(piece, division.dimension), element);
             if (!place) {
                 parts = {{wanted, number}};
                 break;
             }
+            piece.request.start[dimension] += division.boundaries[static_cast<std::size_t>(piece.subfile)];
             Part part{wanted, number, piece.subfile};
-            part.wanted.request = std::move(piece.request);
-            part.wanted.request.start[dimension] += division.boundaries[static_cast<std::size_t>(piece.subfile)];
+            part.wanted.request = kept(std::move(piece.request));
             part.wanted.from += *place;
-            parts.push_back(std::move(part));
+            parts.push_back(part);
         }
         whole_.insert(whole_.end(), parts.begin(), parts.end());
     }
 
-    static void cut(const Part& whole, std::int64_t most, std::map<std::int64_t, std::int64_t>& before,
-                    std::vector<Part>& parts) {
+    void cut(const Part& whole, std::int64_t most, std::map<std::int64_t, std::int64_t>& before,
+             std::vector<Part>& parts) {
+        std::int64_t& of_subfile = before[whole.subfile];
         Part part = whole;
-        for (Request& request : ncsub::cut(whole.wanted.request, ncsub::bytes_of(whole.wanted.element), most)) {
-            part.wanted.request = std::move(request);
-            part.turn = before[whole.subfile] / most;
+        const auto add_part = [&] {
+            part.turn = of_subfile / most;
             parts.push_back(part);
             const std::int64_t bytes = bytes_of(part.wanted);
-            before[whole.subfile] += bytes;
+            of_subfile += bytes;
             part.wanted.from += bytes;
+        };
+        if (bytes_of(whole.wanted) <= most) return add_part();
+        for (Request& request :
+             ncsub::cut(request_of(whole.wanted.request), ncsub::bytes_of(whole.wanted.element), most)) {
+            part.wanted.request = kept(std::move(request));
+            add_part();
         }
     }
 
-    void group(std::vector<Part>& parts) {
+    void group(const std::vector<Part>& parts) {
         begins_ = {0};
         std::int64_t bytes = 0;
-        for (Part& part : parts) {
-            const std::int64_t more = bytes_of(part.wanted);
+        for (const Part& part : parts) {
+            const std::int64_t more = bytes_in_round(part.wanted);
             if (bytes > 0 && bytes + more > round_bytes) {
                 begins_.push_back(parts_.size());
                 bytes = 0;
             }
             bytes += more;
-            parts_.push_back(std::move(part.wanted));
+            parts_.push_back(part.wanted);
             whose_.push_back(part.whose);
         }
         begins_.push_back(parts_.size());
     }
 
     std::span<Wanted> wanted_;
+    bool is_one_ = true;
+    std::deque<Request> requests_;  // which stay where they are
     std::vector<Part> whole_;
     std::vector<Wanted> parts_;
     std::vector<std::size_t> whose_;

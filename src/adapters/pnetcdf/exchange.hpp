@@ -15,7 +15,8 @@ namespace ioweir::pnetcdf {
 struct Wanted {
     int variable = 0;
     ncsub::Element element = ncsub::Element::schar;
-    ncsub::Request request;           ///< has been checked
+    int access = 0;                   ///< of those that are carried out together, the one that it is a part of
+    ncsub::RequestView request;       ///< has been checked
     const std::byte* from = nullptr;  ///< writing
     std::byte* to = nullptr;          ///< reading
     int error = no_error;             ///< afterwards: the library's

@@ -45,7 +45,11 @@ struct Moved {
     Offset get = 0;
 };
 
-struct Pending;
+class PendingList;
+/// Where the type is known.
+struct DropPendingList {
+    void operator()(PendingList* list) const;
+};
 
 /// One file of the program's. Its ncid is that of a file of its own, which has the logical file's header and no data: so whatever the program
 /// asks is answered by the library itself. The data of variables that are not divided are the master's.
@@ -85,8 +89,8 @@ struct File {
     int record_in_subfiles = -1;  ///< a variable of the subfiles', by its id there
     std::vector<Subfile> alone;   ///< in independent mode: opened by this rank for itself
 
-    std::vector<std::shared_ptr<Pending>> pending;  ///< non-blocking accesses to variables that are, or may be, divided
-    int next_id = 0;
+    /// Non-blocking accesses to variables that are, or may be, divided; null: none was begun yet.
+    std::unique_ptr<PendingList, DropPendingList> pending;
     Moved moved;          ///< by this rank's accesses to divided variables
     Moved master_header;  ///< in the master while it was opened and defined
     Clocks clocks;
@@ -184,7 +188,11 @@ void find_records(File& file);
 [[nodiscard]] int wait_all(File& file, const Call& call);
 [[nodiscard]] int wait_alone(File& file, const Call& call);
 [[nodiscard]] int cancel(File& file, const Call& call);
-/// Bytes of the attached buffer that accesses to divided variables take (bput).
+/// Accesses to divided variables that are begun.
+[[nodiscard]] std::int64_t requests_begun(const File& file);
+/// Bytes of the attached buffer that those take (bput).
 [[nodiscard]] std::int64_t bytes_buffered(const File& file);
+/// Gives up all of them.
+void drop_requests(File& file);
 
 }  // namespace ioweir::pnetcdf

@@ -101,6 +101,8 @@ inline constexpr int type_int = 4;           // NC_INT
     X(iput_vara, (int ncid, int variable, const Offset* start, const Offset* count, const void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
     X(iget_vars, (int ncid, int variable, const Offset* start, const Offset* count, const Offset* stride, void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
     X(iput_vars, (int ncid, int variable, const Offset* start, const Offset* count, const Offset* stride, const void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
+    X(iget_varn, (int ncid, int variable, int pieces, Offset* const* starts, Offset* const* counts, void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
+    X(iput_varn, (int ncid, int variable, int pieces, Offset* const* starts, Offset* const* counts, const void* buffer, Offset buffer_count, MPI_Datatype type, int* request)) \
     X(inq_nreqs, (int ncid, int* requests)) \
     X(inq_buffer_size, (int ncid, Offset* bytes)) \
     X(inq_buffer_usage, (int ncid, Offset* bytes)) \

@@ -1,0 +1,56 @@
+"""Very many small requests of netCDF programs whose arrays are divided over subfiles.
+
+The program checks every value that it reads; the merged file is compared with the one of the same program without
+ioweir. As many requests as below took hours where each was compared with all others. Not here: which of them are read
+together (src/ncsub/reading_test.cpp, against brute force).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from netcdf_subfiling import FILE, plain, under
+from tracing import IOWEIR, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE: Final = "netcdf_many.c"
+FORMS: Final = ("vara", "vars", "varm", "varn", "bput", "float", "window")
+WAITS: Final = ("all", "any", "back", "parts", "cancel")
+
+
+def same(folder: Path, ranks: int, subfiles: int, count: int, form: str, wait: str) -> None:
+    folder.mkdir(exist_ok=True)
+    plain(folder / "plain", ranks, FILE, count, form, wait, source=SOURCE)
+    divided = folder / "divided"
+    traced = under(divided, ranks, FILE, count, form, wait, source=SOURCE, netcdf=f"subfiles = {subfiles}")
+    assert traced.out == f"{count} requests\n"
+    run([*IOWEIR, "merge", FILE], cwd=divided).expect()
+    assert (divided / FILE).read_bytes() == (folder / "plain" / FILE).read_bytes()
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "window"])
+def test_forms(tmp_path: Path, form: str) -> None:
+    for number, (ranks, subfiles) in enumerate([(1, 2), (3, 2), (4, 3)]):
+        same(tmp_path / str(number), ranks, subfiles, 1000, form, "all")
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_waits(tmp_path: Path, wait: str) -> None:
+    same(tmp_path, 3, 2, 999, "vara", wait)
+
+
+def test_one_rank_with_as_many_requests_as_a_model(tmp_path: Path) -> None:
+    same(tmp_path, 1, 2, 334_521, "vara", "all")
+
+
+def test_several_ranks_with_very_many(tmp_path: Path) -> None:
+    same(tmp_path, 3, 2, 60_000, "vara", "back")
+
+
+def test_reads_that_overlap(tmp_path: Path) -> None:
+    """PnetCDF alone fills one of two buffers with the same elements: there is no run without subfiles to compare."""
+    traced = under(tmp_path, 3, FILE, 30_000, "window", "all", source=SOURCE, netcdf="subfiles = 2")
+    assert traced.out == "30000 requests\n"

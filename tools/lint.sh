@@ -18,6 +18,7 @@ check "ruff check" $bin/ruff check -q --output-format concise .
 check "mypy" $bin/mypy --no-error-summary
 check "clang-format" $bin/clang-format --dry-run -Werror "${cxx[@]}"
 check "layers" $bin/python tools/check_layers.py
+check "messages" $bin/python tools/check_messages.py
 check "opens of the command line" $bin/python tools/check_python_opens.py
 check "opens" $bin/python tools/check_opens.py
 [ $status -eq 0 ] && echo "lint: clean" || echo "lint: see above" >&2

@@ -165,6 +165,7 @@ def main() -> int:
     )
     total = run_stage("layers", [sys.executable, "tools/check_layers.py"])
     total += run_stage("who opens files how", [sys.executable, "tools/check_opens.py"])
+    total += run_stage("messages", [sys.executable, "tools/check_messages.py"])
     # Some of the Python tests preload it.
     total += run_stage("building what lets MPICH's ranks give way", ["tools/build.sh", "dev", "mpich_yields"])
     with ThreadPoolExecutor(1) as beside:

@@ -19,8 +19,7 @@ int cannot_lock(Engine& engine, Handle& handle, int error) {
     if (handle.atomic->said_why.exchange(true)) return error;
     const std::string text = "atomic mode needs a lock: " + handle.atomic->lock.path() + ": " + std::strerror(error) +
                              "; the directory must be writable, on a file system with fcntl locks";
-    complain(handle.path + ": " + text);
-    note(engine, format::NoteCode::message, handle.path, 0, text);
+    complain(engine, handle.path, text);
     return error;
 }
 

@@ -47,6 +47,15 @@ std::shared_ptr<BehindDesk> desk_for(Engine& engine, Team& team, const planner::
     return desk;
 }
 
+/// For the next file of the team.
+void leave_desk(const Engine& engine, Team& team, std::shared_ptr<BehindDesk> desk) {
+    {
+        const StorageScope scope(engine);
+        desk->end();
+    }
+    team.idle_desks.push_back(std::move(desk));
+}
+
 /// A process that ends without MPI_Finalize: its threads are still there.
 void at_exit() {
     if (engine() != nullptr) drain_everything(*engine());
@@ -56,7 +65,8 @@ void at_exit() {
 
 void BehindDesks::add(const std::shared_ptr<BehindDesk>& desk) {
     const std::lock_guard guard(lock_);
-    if (desks_.empty()) std::atexit(at_exit);
+    if (!std::exchange(waits_for_exit_, true)) std::atexit(at_exit);
+    std::erase_if(desks_, [](const auto& known) { return known.expired(); });
     desks_.push_back(desk);
 }
 
@@ -75,23 +85,23 @@ void begin_behind(Engine& engine, Handle& handle, MPI_Comm comm, bool visible_at
     if (handle.readable && !visible_at_sync) {
         why =
             "the file is open for reading too; where nobody reads before a sync, say visibility = \"sync\" in the plan";
-    } else if (std::shared_ptr<Team> team = engine.teams.of(comm, why)) {
-        std::shared_ptr<BehindDesk> desk = desk_for(engine, *team, handle.strategy, why);
-        const bool begun = desk && desk->begin(*team->group, handle.path, handle.file->identity, why);
-        if (begun) {
-            FileState& file = *handle.file;
-            const std::lock_guard guard(file.behind_lock);
-            file.desks.push_back(desk);
-            ++file.behind_handles;
-            if (++engine.behind_handles == 1 && engine.host.watch_paths != nullptr) engine.host.watch_paths(true);
-            handle.behind = std::make_shared<Behind>(Behind{std::move(team), std::move(desk)});
-            return;
+    } else {
+        std::shared_ptr<ProcessGroup> ranks = engine.process_groups.take(comm);
+        if (std::shared_ptr<Team> team = ProcessGroups::team_of(*ranks, why)) {
+            std::shared_ptr<BehindDesk> desk = desk_for(engine, *team, handle.strategy, why);
+            const bool begun = desk && desk->begin(*team->group, handle.path, handle.file->identity, why);
+            if (begun) {
+                FileState& file = *handle.file;
+                const std::lock_guard guard(file.behind_lock);
+                file.desks.push_back(desk);
+                ++file.behind_handles;
+                if (++engine.behind_handles == 1 && engine.host.watch_paths != nullptr) engine.host.watch_paths(true);
+                handle.behind = std::make_shared<Behind>(Behind{std::move(ranks), std::move(team), std::move(desk)});
+                return;
+            }
+            if (desk) leave_desk(engine, *team, std::move(desk));
         }
-        if (desk) {
-            desk->end();
-            team->idle_desks.push_back(std::move(desk));
-        }
-        if (!team->shared) team->free();
+        engine.process_groups.give_back(ranks);
     }
     handle.strategy.writers = {};
     if (handle.rank == 0) {
@@ -122,15 +132,9 @@ void end_behind(Engine& engine, Handle& handle) {
         --file.behind_handles;
         if (--engine.behind_handles == 0 && engine.host.watch_paths != nullptr) engine.host.watch_paths(false);
     }
-    {
-        const StorageScope scope(engine);
-        behind->desk->end();
-    }
-    if (behind->team->shared) {
-        behind->team->idle_desks.push_back(behind->desk);
-    } else {
-        behind->team->free();
-    }
+    leave_desk(engine, *behind->team, std::move(behind->desk));
+    behind->team = nullptr;
+    engine.process_groups.give_back(behind->ranks);
 }
 
 bool hands_over(Handle& handle, std::int64_t bytes) {

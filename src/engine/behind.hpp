@@ -4,12 +4,14 @@
 #include <memory>
 
 #include "engine/behind_desk.hpp"
+#include "engine/process_groups.hpp"
 #include "engine/together.hpp"
 
 namespace ioweir::engine {
 
 struct Behind {
-    std::shared_ptr<Team> team;
+    std::shared_ptr<ProcessGroup> ranks;
+    std::shared_ptr<Team> team;  ///< theirs
     std::shared_ptr<BehindDesk> desk;
 };
 

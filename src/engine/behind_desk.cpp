@@ -162,7 +162,13 @@ bool BehindDesk::begin(Group& group, const std::string& path, const FileIdentity
     operations_before_ = rings_[own_].operations();
     if (has_thread_) stations_[my_station_].busy_ns = 0;
     int error = 0;
-    if (has_thread_) (void)usable_descriptor(error);
+    if (has_thread_) {
+        // The engine's own, or else it would seem to be the program's, and never be closed.
+        const Host& host = *services_.host;
+        if (host.enter_storage != nullptr) host.enter_storage();
+        (void)usable_descriptor(error);
+        if (host.leave_storage != nullptr) host.leave_storage();
+    }
     const bool all = group.all(error == 0);
     if (!all)
         why = std::string("a writer cannot open the file: ") + (error != 0 ? std::strerror(error) : "another rank's");

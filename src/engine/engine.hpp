@@ -47,7 +47,8 @@ void install(const mpi::FileCalls& below, mpi::FileCalls& hooks, Options options
 /// until what was handed over for it is written. Not by the engine's own threads and calls. Leaves errno as it likes.
 void before_path(int directory, const char* path);
 
-/// Says what is still to be said about files that were never closed. MPI must still be usable; no other rank is needed.
+/// When every rank ends MPI, which must still be usable: says what is still to be said about files that were never closed, and frees
+/// the engine's communicators.
 void shut_down();
 
 }  // namespace ioweir::engine

@@ -153,7 +153,8 @@ void shut_down() {
         the_engine->descriptors.release(handle->descriptor);
     }
     retire_behind(*the_engine);
-    // The groups' communicators stay: freeing them is collective, and no other rank may be waited for here.
+    // Collective by MPI's rules, and no more than MPI_Finalize is, which every rank is in.
+    the_engine->process_groups.free_kept();
     layout::release_flatten_cache();
 }
 

@@ -27,11 +27,6 @@ namespace {
 
 using planner::MappingKind;
 
-void say(const Engine& engine, const std::string& path, const std::string& text) {
-    complain(path + ": " + text);
-    note(engine, format::NoteCode::message, path, 0, text);
-}
-
 void tell(MPI_Comm comm, Told& told) { PMPI_Bcast(&told, sizeof told, MPI_BYTE, 0, comm); }
 
 planner::Mapping mapping_of(const container::Shape& shape) {
@@ -130,7 +125,7 @@ Found look(Engine& engine, MPI_Comm comm, const std::string& path, bool opened) 
         const auto stub = container::read_stub(path);
         if (!stub) {
             told.kind = static_cast<std::int64_t>(Found::Kind::damaged);
-            complain(stub.error().message());
+            complain(engine, path, stub.error().message());
         } else if (stub.value()) {
             put(told, *stub.value());
         }
@@ -197,7 +192,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
         begin_rebalance(engine, handle, rule);
         return MPI_SUCCESS;
     }
-    if (failed == handle.rank) say(engine, handle.path, problem);
+    if (failed == handle.rank) complain(engine, handle.path, problem);
     const StorageScope scope(engine);
     if (handle.container) (void)handle.container->leave(handle.role);
     handle.container = nullptr;
@@ -244,12 +239,12 @@ void leave_container(Engine& engine, Handle& handle) {
 
 void say_container_problem(Engine& engine, Handle& handle) {
     const std::string problem = handle.container ? handle.container->problem() : std::string();
-    if (!problem.empty() && !handle.said_problem.exchange(true)) say(engine, handle.path, problem);
+    if (!problem.empty() && !handle.said_problem.exchange(true)) complain(engine, handle.path, problem);
 }
 
 void say_refusal(Engine& engine, Handle& handle, const std::string& text) {
     if (handle.said_refusal.exchange(true)) return;
-    say(engine, handle.path, "a call is " + text + "; write the file with mapping = \"shared\" instead");
+    complain(engine, handle.path, "a call is " + text + "; write the file with mapping = \"shared\" instead");
 }
 
 int end_container(Engine& engine, Handle& handle) {
@@ -266,7 +261,7 @@ int end_container(Engine& engine, Handle& handle) {
         const std::uint32_t generation = handle.role.generation;
         int error = directory.has_index() ? 0 : keep_sizes(directory, generation);
         if (error == 0) error = container::end_generation(directory, generation, engine.clock.last(), left);
-        if (error != 0) say(engine, handle.path, directory.path + ": " + std::strerror(error));
+        if (error != 0) complain(engine, handle.path, directory.path + ": " + std::strerror(error));
         failure = error_class(error);
     }
     // No rank goes on before it is there for all: the next call may be an open that does not meet the others.
@@ -289,7 +284,7 @@ void close_container(Engine& engine, Handle& handle) {
     if (handle.size > 1) PMPI_Barrier(handle.comm);  // all have let go of it
     if (handle.rank != 0) return;
     if (const int error = container::let_go(directory); error != 0)
-        say(engine, handle.path, directory.path + ": " + std::strerror(error));
+        complain(engine, handle.path, directory.path + ": " + std::strerror(error));
 }
 
 int set_container_size(Engine& engine, Handle& handle, std::int64_t bytes, bool exact) {
@@ -333,7 +328,7 @@ void end_deletion(Engine& engine, const std::string& path, Deletion deletion, bo
     const StorageScope scope(engine);
     if (!happened || !deletion.left) return;
     if (const int error = container::let_go(*deletion.left); error != 0)
-        say(engine, path, deletion.left->path + ": " + std::strerror(error));
+        complain(engine, path, deletion.left->path + ": " + std::strerror(error));
 }
 
 }  // namespace ioweir::engine

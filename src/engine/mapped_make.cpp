@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/standard_error.hpp"
 #include "container/generations.hpp"
 #include "container/locks.hpp"
 #include "container/subfiles.hpp"
@@ -128,7 +129,8 @@ Told find_or_make(Engine& engine, Handle& handle, const Found& found, const plan
         }
         if (why.empty()) {
             why = why_no_targets(handle, placing);
-            if (!why.empty()) complain(handle.path + ": it is shared, not divided into subfiles: " + why);
+            if (!why.empty())  // noted below
+                say_line("ioweir: " + handle.path + ": it is shared, not divided into subfiles: " + why + "\n");
         }
         if (why.empty()) {
             auto made = make_container(engine, handle, rule, placing, told, hold, error);
@@ -148,8 +150,7 @@ Told find_or_make(Engine& engine, Handle& handle, const Found& found, const plan
         note(engine, format::NoteCode::message, handle.path, 0,
              "mapping " + planner::to_text(handle.strategy.mapping) + " is not used, the file is shared: " + why);
     } else {
-        complain(problem);
-        note(engine, format::NoteCode::message, handle.path, 0, problem);
+        complain(engine, handle.path, problem);
         told.kind = -error_class(error);
     }
     return told;
@@ -204,7 +205,7 @@ Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::
     // Who deals stripes anew (rebalance.hpp) must not overlook a generation that begins at that moment.
     const StubLock dealing(handle.descriptor.number);
     if (const auto problem = begin(directory, false, told)) {
-        complain(problem->message());
+        complain(engine, handle.path, problem->message());
         told.kind = -MPI_ERR_IO;
     }
     return told;

@@ -1,9 +1,7 @@
 #include <cstdio>
 #include <string>
 
-#include <unistd.h>
-
-#include "base/raw_syscall.hpp"
+#include "base/standard_error.hpp"
 #include "engine/parts.hpp"
 
 namespace ioweir::engine {
@@ -13,9 +11,10 @@ void note(const Engine& engine, format::NoteCode code, const std::string& path, 
     if (engine.host.note != nullptr) engine.host.note(code, path.c_str(), value, text.c_str());
 }
 
-void complain(const std::string& text) {
-    const std::string line = "ioweir: " + text + "\n";
-    (void)raw::write(STDERR_FILENO, line.data(), line.size());
+void complain(const Engine& engine, const std::string& path, const std::string& text) {
+    const bool names_it = text.find(path) != std::string::npos;
+    say_line("ioweir: " + (names_it ? text : path + ": " + text) + "\n");
+    note(engine, format::NoteCode::message, path, 0, text);
 }
 
 /// Each process speaks for itself: reports add up.

@@ -123,11 +123,13 @@ std::string make_team(Engine& engine, Handle& handle, MPI_Comm comm) {
         const int groups = static_cast<int>(handle.strategy.mapping.count);
         MPI_Comm group = MPI_COMM_NULL;
         PMPI_Comm_split(comm, planner::group_of_rank(handle.rank, groups, handle.size), handle.rank, &group);
-        handle.team = engine.teams.of(group, why);
+        handle.exchanging = engine.process_groups.take(group);
         PMPI_Comm_free(&group);
     } else {
-        handle.team = engine.teams.of(comm, why);
+        handle.exchanging = engine.process_groups.take(comm);
     }
+    handle.team = ProcessGroups::team_of(*handle.exchanging, why);
+    if (!handle.team) engine.process_groups.give_back(handle.exchanging);
     return why;
 }
 
@@ -149,7 +151,8 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
             // A container is nothing that the MPI library could move: each rank moves its own bytes then.
             if (!handle.team) handle.passed.count("no exchange, each rank alone: " + why);
         }
-        engine.give_comm(handle, comm);
+        handle.ranks = engine.process_groups.take(comm);
+        handle.comm = handle.ranks->comm;
     }
     handle.engaged = true;
     handle.file = engine.file(handle.descriptor.identity);
@@ -316,11 +319,12 @@ int close_file(Engine& engine, MPI_File* fh) {
         const StorageScope scope(engine);
         engine.descriptors.release(handle->descriptor);
     }
-    if (handle->owns_comm) PMPI_Comm_free(&handle->comm);
     for (const Subgroup& subgroup : handle->subgroup) {
         if (subgroup.part) subgroup.part->exchange->release();  // the next file may divide its ranks in another way
     }
-    if (handle->team && !handle->team->shared) handle->team->free();
+    handle->team = nullptr;
+    engine.process_groups.give_back(handle->exchanging);
+    engine.process_groups.give_back(handle->ranks);
     return result;
 }
 

@@ -125,7 +125,7 @@ void verify_written(Engine& engine, Handle& handle);
 void note(const Engine& engine, format::NoteCode code, const std::string& path, std::int64_t value,
           const std::string& text);
 void note_end(const Engine& engine, Handle& handle);
-/// A line on stderr, for what a user must see at once.
-void complain(const std::string& text);
+/// What a user must see at once: on standard error, and in the report.
+void complain(const Engine& engine, const std::string& path, const std::string& text);
 
 }  // namespace ioweir::engine

@@ -28,8 +28,7 @@ using Place = SharedPointer::Place;
 int failed_class(Engine& engine, Handle& handle, int error) {
     const std::string text = "the shared file pointer: " + handle.shared_pointer->path() + ": " + std::strerror(error) +
                              "; its directory must be writable, on a file system with fcntl locks";
-    complain(handle.path + ": " + text);
-    note(engine, format::NoteCode::message, handle.path, 0, text);
+    complain(engine, handle.path, text);
     const int result = error_class(error);
     remember_error(handle, result);
     return result;

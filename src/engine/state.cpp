@@ -75,26 +75,4 @@ std::vector<std::shared_ptr<FileState>> Engine::files() const {
     return all;
 }
 
-void Engine::give_comm(Handle& handle, MPI_Comm comm) {
-    int level = MPI_THREAD_SINGLE;
-    PMPI_Query_thread(&level);
-    // With several threads inside MPI, two files of one group could use a shared communicator in different orders on different
-    // ranks. Otherwise one for a group is enough, and MPICH has only about 2,000. Below MPI_THREAD_MULTIPLE no two threads get
-    // here at a time; with it no lock may be held, because the split waits for other ranks.
-    const bool shared = level != MPI_THREAD_MULTIPLE;
-    if (shared) {
-        for (const MPI_Comm known : group_comms_) {
-            int same = MPI_UNEQUAL;
-            PMPI_Comm_compare(comm, known, &same);
-            if (same != MPI_IDENT && same != MPI_CONGRUENT) continue;
-            handle.comm = known;
-            return;
-        }
-    }
-    PMPI_Comm_split(comm, 0, handle.rank, &handle.comm);
-    PMPI_Comm_set_errhandler(handle.comm, MPI_ERRORS_RETURN);
-    handle.owns_comm = !shared;
-    if (shared) group_comms_.push_back(handle.comm);
-}
-
 }  // namespace ioweir::engine

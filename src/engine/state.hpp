@@ -16,6 +16,7 @@
 #include "container/container.hpp"
 #include "engine/descriptors.hpp"
 #include "engine/engine.hpp"
+#include "engine/process_groups.hpp"
 #include "engine/together.hpp"
 #include "engine/write_log.hpp"
 #include "layout/mpi/piece_cursor.hpp"
@@ -74,6 +75,7 @@ public:
 private:
     mutable std::mutex lock_;
     std::vector<std::weak_ptr<BehindDesk>> desks_;
+    bool waits_for_exit_ = false;
 };
 
 struct Totals {
@@ -115,8 +117,8 @@ struct Handle {
 
     int rank = 0;  ///< in the group that opened the file
     int size = 1;
-    MPI_Comm comm{};         ///< ours, over that group; only if engaged and size > 1
-    bool owns_comm = false;  ///< freed with the handle, else shared by all files of the group
+    std::shared_ptr<ProcessGroup> ranks;  ///< that group; only if engaged and size > 1
+    MPI_Comm comm{};                      ///< its communicator
 
     std::shared_ptr<FileState> file;
     Descriptor descriptor;
@@ -141,8 +143,9 @@ struct Handle {
     bool defers_set_size = false;
     bool sequential =
         false;  ///< MPI_MODE_SEQUENTIAL: only by the shared file pointer; a container's then, else the library's
-    planner::Strategy strategy;      ///< of the rule and the program's hints; agreed by all ranks if engaged
-    planner::Stripe stored;          ///< as the file system says; 0: it does not
+    planner::Strategy strategy;                ///< of the rule and the program's hints; agreed by all ranks if engaged
+    planner::Stripe stored;                    ///< as the file system says; 0: it does not
+    std::shared_ptr<ProcessGroup> exchanging;  ///< those of its ranks that exchange bytes with this one; null: none do
     std::shared_ptr<Team> team;      ///< collective calls go through its exchange; null: each rank moves its own bytes
     std::shared_ptr<Behind> behind;  ///< this rank's bytes are handed over to a writer; null: they are not
     SurveyMemory surveys;
@@ -188,12 +191,9 @@ public:
     [[nodiscard]] std::uint32_t next_id() { return ++last_id_; }
 
     container::Clock clock;  ///< of all containers
-    Teams teams;
+    ProcessGroups process_groups;
     BehindDesks desks;
     std::atomic<int> behind_handles{0};  ///< open ones whose bytes are handed over
-
-    /// Collective over `comm` where no rank has one for its group yet. Gives handle.comm.
-    void give_comm(Handle& handle, MPI_Comm comm);
 
 private:
     storage::PosixBackend posix_;
@@ -201,7 +201,6 @@ private:
     std::unordered_map<MPI_File, std::shared_ptr<Handle>> handles_;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::weak_ptr<FileState>> files_;
     std::atomic<std::uint32_t> last_id_{0};
-    std::vector<MPI_Comm> group_comms_;
 };
 
 /// Null before install(). Never destroyed: threads may be inside while the process ends.

@@ -12,7 +12,7 @@ namespace {
 /// noticed, and meanwhile only costs time.
 constexpr std::int64_t calls_between_meetings = 31;
 
-std::shared_ptr<Team> make_team(std::unique_ptr<Group> group) {
+std::shared_ptr<Team> team_of(std::unique_ptr<Group> group) {
     if (!group) return nullptr;
     auto team = std::make_shared<Team>();
     team->group = std::move(group);
@@ -26,31 +26,7 @@ std::shared_ptr<Team> make_team(std::unique_ptr<Group> group) {
 
 }  // namespace
 
-std::shared_ptr<Team> Teams::of(MPI_Comm comm, std::string& why) {
-    int level = MPI_THREAD_SINGLE;
-    PMPI_Query_thread(&level);
-    // With several threads inside MPI two files could use one team at a time. Otherwise one for a group is enough, and MPICH has only
-    // about 2,000 communicators.
-    const bool shared = level != MPI_THREAD_MULTIPLE;
-    if (shared) {
-        for (const Known& known : known_) {
-            int same = MPI_UNEQUAL;
-            PMPI_Comm_compare(comm, known.comm, &same);
-            if (same == MPI_IDENT || same == MPI_CONGRUENT) return known.team;
-        }
-    }
-    std::shared_ptr<Team> team = make_team(Group::make(comm, why));
-    if (!team) return nullptr;
-    team->shared = shared;
-    if (shared) {
-        Known known{MPI_COMM_NULL, team};
-        int rank = 0;
-        PMPI_Comm_rank(comm, &rank);
-        PMPI_Comm_split(comm, 0, rank, &known.comm);
-        known_.push_back(known);
-    }
-    return team;
-}
+std::shared_ptr<Team> make_team(MPI_Comm comm, std::string& why) { return team_of(Group::make(comm, why)); }
 
 Survey SurveyMemory::survey(const FileRange& range, std::int64_t bytes) {
     const layout::FileView& view = *range.view;
@@ -86,7 +62,7 @@ std::shared_ptr<Team> Team::part_for(const Division& division) {
     PMPI_Comm_split(group->comm(), mine, group->rank(), &comm);
     PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     std::string why;
-    std::shared_ptr<Team> part = make_team(Group::make(comm, why, group->node_of(group->rank())));
+    std::shared_ptr<Team> part = team_of(Group::make(comm, why, group->node_of(group->rank())));
     PMPI_Comm_free(&comm);
     bool all = true;
     for (const Contribution& one : group->meet({{part ? 1 : 0}})) all = all && one.words[0] == 1;
@@ -104,6 +80,7 @@ void Team::take_said(const Team& whole, const Division& division, int group_numb
 }
 
 void Team::free() {
+    idle_desks.clear();  // their threads end
     for (Parted& one : parted) {
         if (one.part) one.part->free();
     }

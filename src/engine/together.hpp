@@ -17,12 +17,11 @@ namespace ioweir::engine {
 
 class BehindDesk;
 
-/// The ranks of a communicator and what they exchange through: one for all files that they open.
+/// The ranks of a communicator and what they exchange through: one for all files that they open (process_groups.hpp).
 struct Team {
     std::unique_ptr<Group> group;
     std::unique_ptr<Exchange> exchange;
     std::vector<Contribution> said;                       ///< by rank, in the call under way
-    bool shared = false;                                  ///< with other files: never freed
     std::vector<std::shared_ptr<BehindDesk>> idle_desks;  ///< of files that are closed, for the next ones
 
     /// A way to divide the ranks that calls have asked for, and this rank's part of the team if it has been made.
@@ -45,19 +44,8 @@ struct Team {
     void free();
 };
 
-/// Teams by group of ranks.
-class Teams {
-public:
-    /// Collective over `comm`. Null on every rank, and why, when its ranks cannot exchange.
-    [[nodiscard]] std::shared_ptr<Team> of(MPI_Comm comm, std::string& why);
-
-private:
-    struct Known {
-        MPI_Comm comm;  // as given, duplicated
-        std::shared_ptr<Team> team;
-    };
-    std::vector<Known> known_;
-};
+/// Collective over `comm`. Null on every rank, and why, when its ranks cannot exchange.
+[[nodiscard]] std::shared_ptr<Team> make_team(MPI_Comm comm, std::string& why);
 
 /// What remains of a survey made for an earlier call: checkpoint loops repeat their calls.
 class SurveyMemory {

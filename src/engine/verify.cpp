@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/standard_error.hpp"
 #include "engine/mapped.hpp"
 #include "engine/parts.hpp"
 
@@ -103,8 +104,8 @@ void say_wrong(const Engine& engine, const Handle& handle, const ExtentList& pla
         return;
     }
     note(engine, format::NoteCode::verify_mismatch, handle.path, bytes, where);
-    complain("verify: " + handle.path + " does not hold what the program wrote: " + where +
-             "; do not use this file, and switch the plan off for it");
+    say_line("ioweir: verify: " + handle.path + " does not hold what the program wrote: " + where +
+             "; do not use this file, and switch the plan off for it\n");
 }
 
 }  // namespace

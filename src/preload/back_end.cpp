@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/standard_error.hpp"
 #include "mpi/api.hpp"
 #include "mpi/mpi.hpp"
 #include "preload/engine_host.hpp"
@@ -72,6 +73,7 @@ extern "C" __attribute__((visibility("default"))) int ioweir_back_end_start(cons
         return 1;
     }
     services = *given;
+    remember_standard_error(services.standard_error);
 #if !defined(IOWEIR_LINKED)
     prepare_unwinder();
 #endif

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/raw_syscall.hpp"
+#include "base/standard_error.hpp"
 #include "engine/engine.hpp"
 #include "ioweir_generated/records.hpp"
 #include "mpi/mpi.hpp"
@@ -77,11 +78,7 @@ bool program_has_open(std::uint64_t device, std::uint64_t inode) {
 }
 
 void refuse(const char* path, const std::string& why, int rank) {
-    if (rank == 0) {
-        const std::string line = "ioweir: the plan is not applied: " + why + "; the program goes on without it\n";
-        const ssize_t written = raw::write(2, line.data(), line.size());
-        (void)written;
-    }
+    if (rank == 0) say_line("ioweir: the plan is not applied: " + why + "; the program goes on without it\n");
     note(format::NoteCode::disabled, path, 0, ("the plan is not applied: " + why).c_str());
 }
 
@@ -175,7 +172,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     process_tracer = services.tracer;
     int rank = 0;
     if (services.world) {
-        wait_until_all_are_here();
+        wait_until_all_are_here([](const std::string& text) { note(format::NoteCode::message, "", 0, text.c_str()); });
         PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     }
     const Result<std::string> text = plan_text(services.plan_path, services.world);

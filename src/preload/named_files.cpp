@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/raw_syscall.hpp"
+#include "base/standard_error.hpp"
 #include "container/stub.hpp"
 #include "preload/container_calls.hpp"
 #include "preload/real_symbols.hpp"
@@ -68,8 +69,10 @@ public:
     void say() {
         std::memcpy(text_, "ioweir: ", lead);
         std::size_t length = lead + ::strnlen(text_ + lead, sizeof text_ - lead - 1);
+        if (process_tracer.active)
+            process_tracer.note(static_cast<std::uint32_t>(format::NoteCode::message), "", 0, text_ + lead);
         text_[length++] = '\n';
-        tracer::say_line(text_, length);
+        say_line({text_, length});
     }
 
 private:

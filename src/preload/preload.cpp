@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/standard_error.hpp"
 #include "preload/back_end_loader.hpp"
 #include "preload/library_symbols.hpp"
 #include "preload/named_files.hpp"
@@ -134,6 +135,7 @@ std::uint64_t size_setting(const char* name, std::uint64_t smallest, std::uint64
 }
 
 __attribute__((constructor)) void load() {
+    remember_standard_error();
 #if !defined(IOWEIR_LINKED)
     prepare_unwinder();
 #endif
@@ -197,6 +199,7 @@ void open_back_end(bool world) {
     services.world = world;
     services.plan_path = plan_path[0] != '\0' ? plan_path : nullptr;
     services.verify = verify;
+    services.standard_error = remembered_standard_error();
 #if !defined(IOWEIR_LINKED)
     services.find_beside = find_beside;
     services.carry_out = tracer::library::carry_out;

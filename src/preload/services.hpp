@@ -4,12 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/standard_error.hpp"
 #include "tracer/hooks/library.hpp"
 #include "tracer/ring/stream.hpp"
 
 namespace ioweir::preload {
 
-inline constexpr std::uint32_t services_version = 5;
+inline constexpr std::uint32_t services_version = 6;
 
 struct Services {
     std::uint32_t version = services_version;
@@ -21,6 +22,7 @@ struct Services {
     bool world = false;                                ///< MPI_COMM_WORLD exists (not with sessions)
     const char* plan_path = nullptr;                   ///< null: no plan
     bool verify = false;
+    OpenFile standard_error;  ///< that the process began with
     /// Functions of the library that another one of its functions lies in, and who carries out calls in its place, for each
     /// kind of library (tracer::library::Api). Null where programs are linked with ioweir.
     void* (*find_beside)(const void* function, const char* name) = nullptr;

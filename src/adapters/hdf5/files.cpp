@@ -1,8 +1,6 @@
 // What is known of a file while it is open, and what is said about it.
-#include <unistd.h>
-
 #include "adapters/hdf5/file.hpp"
-#include "base/raw_syscall.hpp"
+#include "base/standard_error.hpp"
 
 namespace ioweir::hdf5 {
 
@@ -21,9 +19,7 @@ void File::refuse(const std::string& text) {
         const std::lock_guard lock(words);
         if (!said.insert(text).second) return;
     }
-    const std::string line = "ioweir: " + path + ": hdf5: " + text + "\n";
-    const ssize_t written = raw::write(STDERR_FILENO, line.data(), line.size());
-    (void)written;
+    say_line("ioweir: " + path + ": hdf5: " + text + "\n");
     note(text);
 }
 

@@ -12,6 +12,7 @@
 #include "adapters/pnetcdf/file.hpp"
 #include "adapters/pnetcdf/wish.hpp"
 #include "base/raw_syscall.hpp"
+#include "base/standard_error.hpp"
 #include "ncsub/files.hpp"
 
 namespace ioweir::pnetcdf {
@@ -70,9 +71,7 @@ int check_subfiles(File& file) {
             most[0] = std::max(most[0], header.value().records);
             continue;
         }
-        const std::string text = "ioweir: " + problem->message() + "\n";
-        const ssize_t written = raw::write(2, text.data(), text.size());
-        (void)written;
+        say_line("ioweir: " + problem->message() + "\n");
         note(file, problem->message());
         most[1] = -error_not_netcdf;
     }
@@ -348,9 +347,7 @@ void complain(const File& file, const std::string& text) {
 }
 
 void complain_here(const File& file, const std::string& text) {
-    const std::string line = "ioweir: " + file.path + ": " + text + "\n";
-    const ssize_t written = raw::write(2, line.data(), line.size());
-    (void)written;
+    say_line("ioweir: " + file.path + ": " + text + "\n");
     note(file, text);
 }
 

@@ -4,8 +4,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -15,6 +17,7 @@
 #include <string_view>
 
 #include "base/raw_syscall.hpp"
+#include "base/standard_error.hpp"
 #include "tracer/ring/align.hpp"
 #include "tracer/ring/anonymise.hpp"
 #include "tracer/ring/call_site.hpp"
@@ -52,9 +55,6 @@ struct Process {
     std::atomic<bool> complained{};
     std::atomic<std::uint64_t> early_drops{};  // events lost before there was a file to count them in
     std::atomic<pid_t> pid{};                  // a child of vfork shares all this and is another process
-    bool started{};
-    dev_t stderr_device{};  // where standard error went at the start; 0, 0: nowhere
-    ino_t stderr_inode{};
     std::atomic_flag attaching{};
     std::atomic<bool> high_descriptor_noted{};
     pthread_key_t key{};
@@ -569,15 +569,28 @@ void write_finalize() {
 
 /// By what the kernel says, so that descriptors of every origin count: duplicates, fopen's, inherited ones.
 bool program_has_open(std::uint64_t device, std::uint64_t inode) {
+    const auto is_the_programs = [&](int fd) {
+        struct stat status{};
+        return !is_engine_descriptor(fd) && raw::fstat(fd, &status) == 0 && status.st_dev == device &&
+               status.st_ino == inode;
+    };
     DIR* directory = ::opendir("/proc/self/fd");
-    if (directory == nullptr) return true;  // cannot tell: the careful answer
+    if (directory == nullptr) {
+        // No descriptor is left: with the answer that it may be so the engine would not close its own either.
+        rlimit most{};
+        if (raw::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, raw::word(&most)) != 0) return true;
+        // Those that are open stay so when the limit is lowered.
+        constexpr rlim_t usual = 65536;
+        const auto end = static_cast<int>(
+            std::min<rlim_t>(std::max<rlim_t>(most.rlim_cur, usual), static_cast<rlim_t>(descriptor_capacity)));
+        for (int fd = 0; fd < end; ++fd)
+            if (is_the_programs(fd)) return true;
+        return false;
+    }
     bool found = false;
     while (const dirent* entry = ::readdir(directory)) {
         if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
-        const int fd = std::atoi(entry->d_name);
-        struct stat status{};
-        found = !is_engine_descriptor(fd) && raw::fstat(fd, &status) == 0 && status.st_dev == device &&
-                status.st_ino == inode;
+        found = is_the_programs(std::atoi(entry->d_name));
         if (found) break;
     }
     ::closedir(directory);
@@ -604,12 +617,6 @@ void prepare() {
 }
 
 void start(const Settings& settings) {
-    struct stat status{};
-    if (raw::fstat(2, &status) == 0) {
-        process.stderr_device = status.st_dev;
-        process.stderr_inode = status.st_ino;
-    }
-    process.started = true;
     if (settings.anonymise_key != nullptr) {
         // Never written down as they are because of a slip.
         if (!parse_key(settings.anonymise_key, process.anonymise_key)) {
@@ -671,15 +678,6 @@ void complain(const char* text, const char* detail, int error_number) {
     if (!process.complained.exchange(true)) say(text, detail, error_number);
 }
 
-void say_line(const char* line, std::size_t length) {
-    // A program that closed standard error may have any file of its own there: not a byte of ours goes into it.
-    struct stat status{};
-    if (raw::fstat(2, &status) != 0) return;
-    if (process.started && (status.st_dev != process.stderr_device || status.st_ino != process.stderr_inode)) return;
-    const ssize_t written = raw::write(2, line, length);
-    (void)written;
-}
-
 void say(const char* text, const char* detail, int error_number) {
     char line[512];
     char words[128];
@@ -688,8 +686,8 @@ void say(const char* text, const char* detail, int error_number) {
         std::snprintf(line, sizeof line, "ioweir: process %d: %s %s%s%s; the program goes on unharmed\n",
                       raw::process_id(), text, detail, reason != nullptr ? ": " : "", reason != nullptr ? reason : "");
     if (length > 0)
-        say_line(line,
-                 static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1);
+        say_line({line,
+                  static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1});
 }
 
 void begin_child() {

@@ -40,8 +40,6 @@ void begin_child();
 /// exit() was called: everything recorded gets its end mark.
 void stop();
 
-/// A whole line on standard error. Not where a file of the program's may have taken its place.
-void say_line(const char* line, std::size_t length);
 /// Says `text` on standard error, with the process in front.
 void say(const char* text, const char* detail, int error_number);
 /// The same, but only the first time in this process: tracing suffers, and once is enough.

@@ -73,10 +73,13 @@ void check_map(std::vector<Batch> batches, std::int64_t most_pieces) {
         }
     }
     require(map.length() == length, "the length of the logical file");
-    for (const std::int64_t at : places) check_at(map, batches, at);
+    // Not all: each may take a window of its own.
+    constexpr std::size_t most_places = 16;
+    const std::size_t step = places.size() / most_places + 1;
+    for (std::size_t i = 0; i < places.size(); i += step) check_at(map, batches, places[i]);
     for (const std::int64_t end : map.ends(4)) require(end >= 0, "the end of a source");
     require(map.pieces() >= 0 && map.runs() >= 0, "the number of pieces");
-    if (map.pieces() > 2000) return;
+    if (map.pieces() > 64) return;
     std::int64_t last = 0;
     map.visit([&](const Segment& segment) {
         require(segment.logical.offset >= last && segment.logical.length > 0 && segment.source >= 0,
@@ -98,6 +101,10 @@ std::vector<Batch> build(FuzzInput& input, bool of_small_numbers) {
         if (low < 0xe0) return std::int64_t{1} << (low & 62);
         return input.number<std::int64_t>();
     };
+    // Numbers that no run can have are for decode() to refuse.
+    const auto sum = [](std::int64_t a, std::int64_t b) {
+        return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    };
     std::vector<Batch> batches;
     for (std::size_t entries = 0; !input.empty() && entries < most_entries;) {
         const auto what = input.number<std::uint8_t>();
@@ -112,8 +119,8 @@ std::vector<Batch> build(FuzzInput& input, bool of_small_numbers) {
             if (run.place < 0) {
                 run.length = 0;
             } else if (input.number<std::uint8_t>() < 128) {
-                run.count = 1 + number();
-                run.stride = run.length + number();
+                run.count = sum(1, number());
+                run.stride = sum(run.length, number());
                 run.place_stride = number();
             }
             batch.entries.push_back(run);

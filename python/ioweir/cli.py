@@ -54,7 +54,7 @@ _COMMAND = {"allow_interspersed_args": False}
 Command = Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command, as without ioweir.")]
 PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Apply this plan.")]
 VerifyOption = Annotated[
-    bool, typer.Option("--verify", help="Check that files hold what the program passed in; exit 74 if not.")
+    bool, typer.Option("--verify", help="Compare files with what the program passed in; exit 74 unless all is equal.")
 ]
 
 

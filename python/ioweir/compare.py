@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 
+from ioweir import first_lines
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
 from ioweir.report import Report, build
 from ioweir.trace import DATA_OPS, LAYERS, POSIX, load
@@ -41,6 +42,7 @@ class Comparison(TypedDict):
 
     before: dict[str, Any]
     after: dict[str, Any]
+    first_lines: list[str]
     warnings: list[str]
     changes: list[Change]
     caution: str
@@ -79,10 +81,24 @@ def compare(before: Report, after: Report, force: bool = False) -> Comparison:
     return Comparison(
         before=_run(before),
         after=_run(after),
+        first_lines=list(_first_lines(before, after)),
         warnings=warnings,
         changes=list(_changes(before, after)),
         caution=CAUTION,
     )
+
+
+def _first_lines(before: Report, after: Report) -> Iterator[str]:
+    """What has to be known before any figure."""
+    runs = (("First", before), ("Second", after))
+    for name, run in runs:
+        nothing = first_lines.moved_nothing(run["plan"])
+        if nothing is not None:
+            yield f"The plan of the {name.lower()} run did nothing: {nothing}. No difference below is its doing."
+    for name, run in runs:
+        for line in first_lines.lines(run):
+            if not line.startswith("PLAN NOT APPLIED"):
+                yield f"{name} run: {line.lstrip()}"
 
 
 def _warnings(before: Report, after: Report) -> Iterator[str]:
@@ -225,6 +241,8 @@ def write(comparison: Comparison, stream: IO[str]) -> None:
 
     with console_for(stream) as console:
         changes = comparison["changes"]
+        for line in comparison["first_lines"]:
+            say(console, line, "bold yellow")
         for change in changes:
             if change["unit"] == "s":
                 say(console, change["sentence"])
@@ -252,6 +270,7 @@ def run_lines(run: dict[str, Any]) -> list[str]:
     plan = run["plan"]
     lines.append(f"plan: {plan['file']}" if plan["file"] else "no plan")
     lines.extend(plan_lines(plan))
+    lines.extend(first_lines.plan_lines(plan))
     if plan["verify"]["result"]:
         lines.append(f"verification: {plan['verify']['result']}")
     for op, word in (("write", "wrote to"), ("read", "read from")):

@@ -9,12 +9,15 @@ import re
 import signal
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir import first_lines, verification
 from ioweir.locate import RUN_FILE
 from ioweir.paths import clean_path
 from ioweir.trace import LAYERS
 from ioweir.units import number_list
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ioweir.attribute import Attribution
     from ioweir.trace import Trace
 
@@ -100,7 +103,7 @@ def recorded_layers(trace: Trace) -> list[str]:
 
 def was_verified(trace: Trace) -> bool:
     """Whether the engine read back what it had written, by what the run was asked for or the trace says."""
-    return bool(trace.run.get("verify")) or any(note.code in _VERIFY_NOTES for note in trace.notes)
+    return bool(trace.run.get("verify") or trace.verdicts) or any(note.code in _VERIFY_NOTES for note in trace.notes)
 
 
 _VERIFY_NOTES: Final = ("verify_ok", "verify_mismatch")
@@ -135,8 +138,11 @@ def _engine_figures(text: str) -> dict[str, float]:
     return {known[0]: value * known[1] for known, value in figures if known is not None}
 
 
-def plan_notes(trace: Trace) -> dict[str, Any]:
-    """What the engine did and did not do, from the notes. Counts of all ranks are added."""
+def plan_notes(trace: Trace, written: Mapping[str, int], lacking: Sequence[str]) -> dict[str, Any]:
+    """What the engine did and did not do, from the notes. Counts of all ranks are added.
+
+    `written`: bytes that MPI-IO calls wrote, by path; `lacking`: lost_reasons().
+    """
     directory = str(trace.run.get("cwd", ""))
     sums: dict[str, dict[tuple[str, str], int]] = {}
     engine: dict[str, dict[str, Any]] = {}
@@ -157,19 +163,35 @@ def plan_notes(trace: Trace) -> dict[str, Any]:
     def rows(code: str, value: str) -> list[dict[str, Any]]:
         return [{"path": p, "text": t, value: v} for (p, t), v in sums.get(code, {}).items()]
 
-    ok, bad = rows("verify_ok", "bytes"), rows("verify_mismatch", "bytes")
-    return {
+    passed = rows("passed_through", "calls")
+    applied = [{"path": p, "text": t} for p, t in sums.get("plan_applied", {})]
+    matched = {row["path"] for row in (*applied, *passed)}
+    plan: dict[str, Any] = {
         "file": trace.run.get("plan"),
-        "applied": [{"path": p, "text": t} for p, t in sums.get("plan_applied", {})],
-        "passed_through": rows("passed_through", "calls"),
+        "applied": applied,
+        "passed_through": passed,
         "engine": list(engine.values()),
-        "verify": {
-            "requested": bool(trace.run.get("verify", False)),
-            "result": "mismatch" if bad else "ok" if ok else "nothing verified" if trace.run.get("verify") else None,
-            "ok": ok,
-            "mismatch": bad,
-        },
-    }
+        "verify": verification.judge(
+            trace, rows("verify_ok", "bytes"), rows("verify_mismatch", "bytes"),
+            {path: count for path, count in written.items() if path in matched}, lacking,
+        ),
+    }  # fmt: skip
+    adapted = dict.fromkeys(
+        clean_path(note.path, directory)
+        for note in trace.notes
+        if note.code == "message" and note.text.startswith("hdf5: applied: ")
+    )
+    return plan | {"carried_out": first_lines.plan_state(plan, list(adapted))}
+
+
+def lost_reasons(trace: Trace, who: Attribution) -> list[str]:
+    """Why the trace may lack what a rank has said; empty when nothing is missing."""
+    reasons = partial_reasons(trace, who)
+    return [] if not reasons else [f"the trace is partial: {reason}" for reason in reasons if not _is_note(reason)]
+
+
+def _is_note(reason: str) -> bool:
+    return reason.startswith(tuple(f"{code}: " for code in _PARTIAL_NOTES))
 
 
 def messages(trace: Trace, who: Attribution) -> list[str]:

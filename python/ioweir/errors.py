@@ -15,7 +15,7 @@ EXIT_USAGE: Final = 2
 EXIT_DIFFERENT: Final = 3
 """`compare` was given runs of different programs, or a partial trace."""
 EXIT_VERIFY: Final = 74
-"""`run --verify` found that a file does not hold what the program passed in (EX_IOERR of sysexits.h)."""
+"""`run --verify`: not every byte that was passed in was compared and found equal (EX_IOERR of sysexits.h)."""
 EXIT_NOT_STARTED: Final = 125
 """`run` failed before the program was started (125, 126 and 127 as env, nohup and timeout use them)."""
 EXIT_NOT_EXECUTABLE: Final = 126
@@ -37,7 +37,7 @@ EXIT_CODES: Final[tuple[tuple[str, str], ...]] = (
         "3",
         "compare: the runs are of different programs, or a trace is partial (--force compares them all the same)",
     ),
-    ("74", "run --verify: a file does not hold what the program passed in, and the program itself returned 0"),
+    ("74", "run --verify: not every byte passed in was compared and equal, and the program itself returned 0"),
     ("125", "run: ioweir failed before the program was started"),
     ("126", "run, lab run, doctor: the command was found but cannot be executed"),
     ("127", "run, lab run, doctor: the command was not found"),

@@ -11,7 +11,7 @@ import os.path
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from ioweir import attribute, completeness
+from ioweir import attribute, completeness, first_lines
 from ioweir.paths import files_of
 from ioweir.progress import watched
 from ioweir.runtime_files import is_runtime_file
@@ -112,6 +112,7 @@ class Report(TypedDict):
     locks: dict[str, Any]
     call_sites: list[dict[str, Any]]
     plan: dict[str, Any]
+    failures: list[dict[str, Any]]
     messages: list[str]
     not_counted: list[dict[str, Any]]
     runtime_files: dict[str, int]
@@ -151,6 +152,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
     reasons = completeness.partial_reasons(trace, who)
     wall_s = _wall_s(trace, sums)
     call_sites, unresolved = _call_sites(trace, run)
+    layers = {layer: {op: _figures(run, sums.job, layer, op) for op in OPS} for layer in LAYERS}
     return Report(
         report_version=REPORT_VERSION,
         trace=trace.directory,
@@ -176,7 +178,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
         unreadable=list(trace.unreadable),
         io=_io(run, wall_s),
         layers_recorded=list(run.recorded),
-        layers={layer: {op: _figures(run, sums.job, layer, op) for op in OPS} for layer in LAYERS},
+        layers=layers,
         slowest=_slowest(run),
         decomposition=_decomposition(run, sums.job, sums.parts),
         inside=_inside(sums),
@@ -184,7 +186,8 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
         storage={op: _storage(run, op) for op in DATA_OPS},
         locks=_locks(run),
         call_sites=call_sites,
-        plan=completeness.plan_notes(trace),
+        plan=completeness.plan_notes(trace, _written(run), completeness.lost_reasons(trace, who)),
+        failures=first_lines.failures(layers),
         messages=completeness.messages(trace, who) + unresolved,
         not_counted=_not_counted(trace, run),
         runtime_files={"files": sums.runtime_files, "events": sums.runtime.calls, "bytes": sums.runtime.bytes},
@@ -316,6 +319,12 @@ def _file_rows(run: _Run) -> list[dict[str, Any]]:
         }
         for file, rows in order
     ]
+
+
+def _written(run: _Run) -> dict[str, int]:
+    """Bytes that MPI-IO calls wrote, by path."""
+    slot = slot_of(MPI_IO, "write")
+    return {run.path(file): rows[slot].bytes for file, rows in run.sums.by_file.items() if slot in rows}
 
 
 def _most_time(rows: Rows) -> int:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ioweir import plain_text
+from ioweir import first_lines, plain_text, verification
 from ioweir.plain_text import raw
 from ioweir.report import PARTS, Report
 from ioweir.trace import DATA_OPS, LAYERS, MPI_IO, POSIX, STDIO
@@ -95,6 +95,7 @@ def headline(report: Report) -> list[str]:
         f"{report['program'] or 'unknown program'}: {who}{on}, {seconds(report['wall_s'])}, {ended}, "
         f"{report['events']:,} events"
     ]
+    lines += first_lines.lines(report)
     if not io["where"]:
         return [*lines, _nothing_seen(report)]
     mean, share = io["mean_s"], io["share_of_wall"]
@@ -483,24 +484,15 @@ def _print_plan(report: Report, console: Console) -> None:
     _title(console, f"Plan {plan['file'] or ''}".rstrip())
     for line in plan_lines(plan):
         say(console, f"  {line}")
-    if plan["file"] and not plan["applied"]:
-        say(console, "  applied to no file: no rule matched, or the program opened no file through MPI-IO")
-    verify = plan["verify"]
-    for row in verify["mismatch"]:
-        say(console, f"  VERIFY MISMATCH: {row['path']}: {row['text']} ({row['bytes']:,} bytes)", "bold red")
-    if verify["ok"]:
-        total = sum(row["bytes"] for row in verify["ok"])
-        files = len({row["path"] for row in verify["ok"]})
-        say(console, f"  verified: {size(total)} in {files} {plural('file', files)} as the program passed them in")
+    for line in (*first_lines.plan_lines(plan), *verification.lines(plan["verify"])):
+        say(console, f"  {line}")
     back = report["verification"]
     if back["calls"]:
         say(
             console,
-            f"  verification read back {size(back['bytes'])} in {seconds(back['time_s'])} inside of MPI_File_close; "
-            "these reads are in no figure, the longer closes are",
+            f"  verification read back {size(back['bytes'])} in {seconds(back['time_s'])} inside of MPI-IO calls; "
+            "these reads are in no figure, the longer calls are",
         )
-    if verify["result"] == "nothing verified":
-        say(console, "  verified: nothing (no file was written by the engine)")
 
 
 def _print_late_ends(report: Report, console: Console) -> None:

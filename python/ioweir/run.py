@@ -33,6 +33,7 @@ from ioweir import (
     sanitizers,
     shim,
     stuck,
+    verification,
     wrappers,
 )
 from ioweir.errors import (
@@ -431,22 +432,17 @@ def anonymous_names(names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _conclude(directory: Path, ended: Ended, options: Options) -> int:
-    """Report, and judge a verification. The program's own exit code outranks everything but a silent mismatch."""
+    """Report, and judge a verification. The program's own exit code stays, unless it is 0 and not all was equal."""
     report = _first_report(directory, options.quiet, options.tracing.anonymise_key is not None)
     if not options.quiet:
         _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")
-    if options.verify and report is not None:
-        verify = report["plan"]["verify"]
-        if verify["result"] == "mismatch":
-            files = ", ".join(row["path"] for row in verify["mismatch"])
-            _say(f"verification FAILED: {files}: the file does not hold what the program passed in")
-            if ended.shell_code == 0:
-                return EXIT_VERIFY
-        elif verify["result"] != "ok":
-            _say(
-                "verification: nothing was verified, for the engine wrote no file (see the plan's notes in the report)"
-            )
-    return ended.shell_code
+    if not options.verify:
+        return ended.shell_code
+    verify = report["plan"]["verify"] if report is not None else None
+    problem = "verification: nothing is known of it" if verify is None else verification.complaint(verify)
+    if problem is not None:
+        _say(problem)
+    return EXIT_VERIFY if problem is not None and ended.shell_code == 0 else ended.shell_code
 
 
 def _first_report(directory: Path, quiet: bool, anonymous: bool = False) -> Report | None:

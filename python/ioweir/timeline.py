@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import attribute, completeness, timeline_picture
+from ioweir import attribute, completeness, first_lines, timeline_picture
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.guarded_files import write_named
 from ioweir.paths import files_of
+from ioweir.report import build
 from ioweir.runtime_files import is_runtime_file
 from ioweir.trace import FLAG_FAILED, POSIX, STDIO, load
 from ioweir.units import number_list, plural, seconds, size
@@ -223,6 +224,7 @@ def timeline(directory: Path, options: Options) -> dict[str, Any]:
         raise IoweirError(f"--picture {options.picture}: pictures are SVG; name a file that ends in .svg", EXIT_USAGE)
     trace = load(directory)
     result = of_trace(trace, options)
+    result["first_lines"] = first_lines.lines(build(trace))
     if options.picture is not None:
         write_named(options.picture, timeline_picture.to_svg(result))
         result["picture"] = str(options.picture)
@@ -286,14 +288,18 @@ def _pieces(name: str) -> list[str]:
 def to_text(result: dict[str, Any]) -> list[str]:
     """For a person: a line a row, darker where more of the time was spent in calls."""
     rows = result["rows"]
+    first: list[str] = list(result.get("first_lines", []))
     verb = {"write": "written", "read": "read"}[result["op"]]
     if not rows:
         missing = [layer for layer in (POSIX, STDIO) if layer not in result["layers_recorded"]]
         unknown = f"; calls of {' and '.join(missing)} were not recorded (--layers)" if missing else ""
-        return [f"nothing was {verb} by calls of POSIX or STDIO{unknown}"]
+        return [*first, f"nothing was {verb} by calls of POSIX or STDIO{unknown}"]
     width = min(max(len(row["name"]) for row in rows), 48)
     span = result["end_s"] - result["begin_s"]
-    lines = [f"{verb} by {result['by']}, {seconds(span)} from left to right; darker: more of that time in calls"]
+    lines = [
+        *first,
+        f"{verb} by {result['by']}, {seconds(span)} from left to right; darker: more of that time in calls",
+    ]
     for row in rows:
         name = row["name"] if len(row["name"]) <= width else "..." + row["name"][3 - width :]
         lines.append(

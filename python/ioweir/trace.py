@@ -153,6 +153,19 @@ class Note:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """What verification found of the writes of a process to one file: see VerifyOutcome in spec/records.toml."""
+
+    process: int
+    outcome: str
+    path: str = ""
+    calls: int = 0
+    bytes: int = 0
+    offset: int = -1
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Thread:
     """A thread of a process image."""
 
@@ -174,6 +187,7 @@ class Trace:
     """File names as the program gave them, made absolute; paths[0] is "", unknown."""
     functions: tuple[Function, ...]
     notes: tuple[Note, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
     modules: tuple[Module, ...] = ()
     sites: tuple[tuple[Frame, ...], ...] = ((),)
     """The calls that led to an event, innermost first: index into `modules` (-1: unknown) and address in its file."""
@@ -251,6 +265,7 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
         paths=tuple(core.paths),
         functions=functions,
         notes=tuple(_note(row) for row in core.notes),
+        verdicts=tuple(Verdict(**row) for row in core.verdicts),
         modules=tuple(Module(row["path"], row["build_id"]) for row in core.modules),
         sites=tuple(core.sites),
         dropped=int(core.dropped),

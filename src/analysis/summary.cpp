@@ -99,8 +99,8 @@ public:
             return;
         }
         const FunctionKind* mpi_call = nested.mpi_function != 0 ? &kinds_[nested.mpi_function] : nullptr;
-        // What --verify reads back in a close is I/O of neither program nor plan.
-        if (mpi_call != nullptr && mpi_call->op == close_ && data >= 0 && is_engine_read(event, kind)) {
+        // What --verify reads back is I/O of neither program nor plan.
+        if (mpi_call != nullptr && data >= 0 && is_engine_read(event, kind) && is_verified_in(nested, *mpi_call)) {
             add_to(summary_.verification, Amount{1, moved, time_ns});
             return;
         }
@@ -165,6 +165,12 @@ private:
             row.longest_file = file;
         }
         if (data >= 0 && !kind.completes) row.sizes.add(moved);
+    }
+    /// The engine reads nothing else in a close; of the file that it writes neither.
+    [[nodiscard]] bool is_verified_in(const NestedEvent& nested, const FunctionKind& mpi_call) const {
+        return mpi_call.op == close_ ||
+               (close_ < ops_ && question_.names.ops[mpi_call.op] == "write" &&
+                question_.file_of_path[nested.event.path] == question_.file_of_path[nested.mpi_path]);
     }
     [[nodiscard]] bool is_engine_read(const format::Event& event, const FunctionKind& kind) const {
         return event.origin == static_cast<std::uint8_t>(format::Origin::engine) &&

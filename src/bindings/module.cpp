@@ -55,6 +55,23 @@ nb::list notes(const PyTrace& self) {
     return out;
 }
 
+nb::list verdicts(const PyTrace& self) {
+    constexpr std::size_t known = std::size(format::verifyoutcome_names);
+    nb::list out;
+    for (const format::Verdict& one : self.about().verdicts) {
+        nb::dict row;
+        row["process"] = one.process;
+        row["outcome"] = one.outcome < known ? format::verifyoutcome_names[one.outcome] : "unknown";
+        row["path"] = one.path;
+        row["calls"] = one.calls;
+        row["bytes"] = one.bytes;
+        row["offset"] = one.offset;
+        row["text"] = one.text;
+        out.append(row);
+    }
+    return out;
+}
+
 nb::list clocks(const PyTrace& self) {
     nb::list out;
     for (const format::ClockAlignment& clock : self.about().clocks) {
@@ -140,6 +157,7 @@ NB_MODULE(_core, m) {
     });
     type.def_prop_ro("processes", processes)
         .def_prop_ro("notes", notes)
+        .def_prop_ro("verdicts", verdicts)
         .def_prop_ro("modules", modules)
         .def_prop_ro("clocks", clocks)
         .def_prop_ro("sites", sites)

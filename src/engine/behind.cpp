@@ -162,7 +162,9 @@ void drain_behind(FileState& file) {
 }
 
 int take_behind_error(Handle& handle) {
-    return handle.behind ? error_class(handle.behind->desk->take_error()) : MPI_SUCCESS;
+    const int failure = handle.behind ? error_class(handle.behind->desk->take_error()) : MPI_SUCCESS;
+    if (failure != MPI_SUCCESS) handle.failed_behind = true;
+    return failure;
 }
 
 void drain_own(Handle& handle) {

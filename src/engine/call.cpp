@@ -99,6 +99,8 @@ Outcome move_bytes(Engine& engine, Handle& handle, Direction direction, const Me
     if (!handle.effects.reads_holes) tuning.longest_hole_bytes = 0;
     Outcome outcome;
     if (direction == Direction::read) drain_behind(*handle.file);
+    const bool logs = engine.verify && direction == Direction::write;
+    if (logs) prepare_log(engine, handle, range, memory.bytes);
     if (direction == Direction::write && hands_over(handle, memory.bytes)) {
         outcome = hand_over(handle, memory, range);
     } else {
@@ -112,11 +114,19 @@ Outcome move_bytes(Engine& engine, Handle& handle, Direction direction, const Me
         const StorageScope scope(engine);
         outcome = read_direct(*handle.storage, handle.descriptor.number, memory, range, tuning);
     }
-    if (engine.verify && direction == Direction::write && outcome.error == 0) {
+    if (logs && outcome.bytes > 0) {
         const std::lock_guard guard(handle.file->log_lock);
-        handle.file->log.record(handle.id, memory, range);
+        handle.file->log.record(handle.id, {memory.base, memory.type, outcome.bytes}, range);
     }
     return outcome;
+}
+
+/// The program will be told that the call has moved `outcome.bytes`, of which move_bytes() and move_together() have made a note.
+void log_failed(Handle& handle, const Decision& decision, const Outcome& outcome) {
+    ++handle.failed_writes;
+    const std::lock_guard guard(handle.file->log_lock);
+    handle.file->log.record_failed(handle.id, {&handle.view, decision.first_byte + outcome.bytes},
+                                   decision.bytes - outcome.bytes);
 }
 
 /// This rank's bytes, by itself.
@@ -170,6 +180,8 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     const bool writes = call.direction == Direction::write;
     if (!writes) settle_size(engine, *handle.file);  // an aggregator must not meet the end too soon
     errand.watched = writes && handle.rebalance != nullptr;
+    const bool logs = brings && writes && engine.verify;
+    if (logs) prepare_log(engine, handle, errand.range, memory.bytes);
     WatchedParts parts(engine, handle);
     const TogetherOutcome together =
         transfer_together(*handle.team, planner::within_group(handle.strategy), writes, errand, handle.surveys,
@@ -194,9 +206,9 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     totals.exchange_ns +=
         std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count() - together.figures.storage_ns;
     totals.exchange_processor_ns += worked_ns - together.figures.storage_processor_ns;
-    if (brings && writes && engine.verify && together.outcome.error == 0) {
+    if (logs && together.outcome.bytes > 0) {
         const std::lock_guard guard(handle.file->log_lock);
-        handle.file->log.record(handle.id, memory, errand.range);
+        handle.file->log.record(handle.id, {memory.base, memory.type, together.outcome.bytes}, errand.range);
     }
     if (!brings && decision.by == By::engine && decision.bytes > 0)
         return std::nullopt;  // cannot be flattened: by itself
@@ -207,6 +219,7 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
 int refuse_container(Engine& engine, Handle& handle, const Call& call, const Decision& decision) {
     const std::string text = "refused, for the bytes of the file lie in several: " + decision.reason;
     handle.passed.count(text);
+    if (engine.verify && call.direction == Direction::write) count_failed(handle, call, text);
     // Programs seldom print an error's string, and many wait for one another for ever after an error that not all of them have.
     if (decision.by == By::library_alone || handle.rank == 0) say_refusal(engine, handle, text);
     if (call.status != MPI_STATUS_IGNORE) {
@@ -223,7 +236,7 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     try {
         decision = decide(engine, handle, call);
     } catch (const std::bad_alloc&) {
-        decision.by = By::library_alone;  // the others may count on this rank for an exchange
+        decision = alone("no memory");  // the others may count on this rank for an exchange
     }
     std::optional<Outcome> outcome;
     const bool writes = call.direction == Direction::write;
@@ -249,7 +262,8 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
         handle.passed.count(decision.reason);
         if (handle.file && call.direction == Direction::write) ++handle.file->passed_writes;
         if (handle.file) settle_size(engine, *handle.file);
-        return decision.by == By::library ? same() : independent();
+        const FunctionRef<int()> real = decision.by == By::library ? same : independent;
+        return engine.verify && writes ? pass_write(handle, call, decision.reason, real) : real();
     }
     if (!outcome) {
         const auto move = [&] { return move_alone(engine, handle, call, decision); };
@@ -258,6 +272,7 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     }
     const int cannot_show = writes && handle.container && !atomic ? show_written(engine, handle) : 0;
     if (outcome->error == 0) outcome->error = cannot_look != 0 ? cannot_look : cannot_show;
+    if (engine.verify && writes && outcome->bytes < decision.bytes) log_failed(handle, decision, *outcome);
     if (outcome->error == EIO) say_container_problem(engine, handle);
     count(handle, call.direction, *outcome, started);
     return finish(handle, call, decision, *outcome);
@@ -274,6 +289,15 @@ std::int64_t etypes_wanted(Engine& engine, Handle& handle, Call call) {
     } catch (const std::bad_alloc&) {
         return -1;
     }
+}
+
+std::int64_t bytes_asked(const Call& call) {
+    MPI_Count size = 0;
+    std::int64_t bytes = 0;
+    if (call.count <= 0 || call.datatype == MPI_DATATYPE_NULL ||
+        PMPI_Type_size_x(call.datatype, &size) != MPI_SUCCESS || __builtin_mul_overflow(size, call.count, &bytes))
+        return 0;
+    return bytes;
 }
 
 bool descriptor_is_usable(Engine& engine, Handle& handle) {
@@ -296,6 +320,7 @@ int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()
         return transfer_or_throw(engine, handle, call, same, independent);
     } catch (const std::bad_alloc&) {
         // No exception may reach a C or Fortran program. This rank does without the engine; its pointer has not moved yet.
+        if (engine.verify && call.direction == Direction::write) handle.left_out.add_without_memory(bytes_asked(call));
         if (handle.container) return call.raises ? raise(call.fh, MPI_ERR_NO_MEM) : MPI_ERR_NO_MEM;
         return independent();
     }

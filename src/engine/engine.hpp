@@ -18,6 +18,16 @@
 
 namespace ioweir::engine {
 
+/// What verification found of this process's writes to a file through one handle, at its close; one for each outcome and reason.
+struct VerifyFinding {
+    format::VerifyOutcome outcome = format::VerifyOutcome::equal;
+    std::int64_t calls = 0;  ///< 0: bytes of calls that are not told apart
+    std::int64_t bytes = 0;
+    std::int64_t offset = -1;  ///< of the first of them in the file; -1: unknown
+    const char* path = "";
+    const char* text = "";  ///< why
+};
+
 /// Services of whoever hosts the engine; any may be null.
 struct Host {
     /// Bracket the engine's own file operations, on the thread that does them.
@@ -27,6 +37,8 @@ struct Host {
     void (*run_storage_thread)(void (*body)(void*), void* argument) = nullptr;
     /// Something a report must say.
     void (*note)(format::NoteCode code, const char* path, std::int64_t value, const char* text) = nullptr;
+    /// With Options::verify.
+    void (*verified)(const VerifyFinding& finding) = nullptr;
     /// From now on before_path() must be called, or need not be any more. Without it only MPI calls drain what is written behind.
     void (*watch_paths)(bool watch) = nullptr;
     /// Has the program itself (or its MPI library) this file open? Without it the engine takes the answer to be no.

@@ -308,6 +308,12 @@ protected:
         std::vector<std::byte> copy = data;
         log_.record(handle, {copy.data(), &bytes_, std::ssize(copy)}, {&view_, offset});
     }
+    void prepare(Extent extent) {
+        log_.prepare({&view_, extent.offset}, extent.length,
+                     [&](std::byte* to, std::int64_t bytes, std::int64_t offset) {
+                         return posix_.read_at(file_.descriptor(), to, bytes, offset).bytes;
+                     });
+    }
     void spoil(std::int64_t offset) {
         unsigned char byte = 0;
         ASSERT_EQ(::pread(file_.descriptor(), &byte, 1, offset), 1);
@@ -362,6 +368,84 @@ TEST_F(Logged, RewritingIsNoMismatch) {
     EXPECT_GT(report.unchecked_bytes, 0)
         << "parts of what was partly overwritten cannot be checked, and that must be said";
     EXPECT_EQ(report.checked_bytes, 110);
+}
+
+/// The same, with what a write overlaps in part read back before it.
+TEST_F(Logged, NothingIsLostToAWriteThatWasPrepared) {
+    write(1, 0, random_bytes(dice_, 1000));
+    for (const Extent part : {Extent{4, 8}, Extent{200, 100}, Extent{900, 1000}, Extent{950, 10}, Extent{0, 4}}) {
+        prepare(part);
+        write(1, part.offset, random_bytes(dice_, part.length));
+    }
+    const WriteLog::Report report = check(1);
+    EXPECT_EQ(report.checked_bytes, 1900);
+    EXPECT_EQ(report.unchecked_bytes, 0);
+    EXPECT_TRUE(report.wrong.empty());
+    spoil(500);  // of what is left of the first one
+    EXPECT_EQ(check(1).wrong, (ExtentList{{300, 600}}));
+}
+
+TEST_F(Logged, WhatIsWrongBeforeItIsOverwrittenCannotBeCompared) {
+    write(1, 0, random_bytes(dice_, 1000));
+    spoil(700);
+    prepare({100, 50});
+    write(1, 100, random_bytes(dice_, 50));
+    const WriteLog::Report report = check(1);
+    EXPECT_TRUE(report.wrong.empty());
+    EXPECT_EQ(report.unsure, (ExtentList{{0, 100}, {150, 850}}));
+    EXPECT_EQ(report.checked_bytes, 50);
+}
+
+TEST_F(Logged, APreparedWriteThatIsNotMadeChangesNothing) {
+    write(1, 0, random_bytes(dice_, 70000));
+    prepare({65000, 3000});
+    EXPECT_EQ(check(1).checked_bytes, 70000);
+    EXPECT_TRUE(check(1).wrong.empty());
+    EXPECT_EQ(check(1).unchecked_bytes, 0);
+}
+
+TEST_F(Logged, FailedWritesAreKnownUntilTheyAreMadeGood) {
+    write(1, 0, random_bytes(dice_, 1000));
+    prepare({500, 1000});
+    log_.record_failed(1, {&view_, 500}, 1000);
+    WriteLog::Report report = check(1);
+    EXPECT_EQ(report.failed, (ExtentList{{500, 1000}}));
+    EXPECT_EQ(report.checked_bytes, 500);
+    EXPECT_EQ(log_.hazy(), (ExtentList{{500, 1000}}));
+    EXPECT_EQ(log_.known_except({}), (ExtentList{{0, 500}}));
+    write(1, 600, random_bytes(dice_, 900));
+    report = check(1);
+    EXPECT_EQ(report.failed, (ExtentList{{500, 100}}));
+    EXPECT_EQ(report.checked_bytes, 1400);
+    EXPECT_EQ(log_.left_by(1).unsure, (ExtentList{{0, 500}, {600, 900}}));
+    EXPECT_EQ(log_.left_by(1).failed, (ExtentList{{500, 100}}));
+}
+
+/// Of random writes, each prepared, every byte is compared, and a spoilt one is found.
+TEST_F(Logged, RandomPreparedWritesAreComparedToTheByte) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        SCOPED_TRACE(seed);
+        log_ = {};
+        ASSERT_EQ(::ftruncate(file_.descriptor(), 0), 0);
+        Dice dice(seed);
+        ExtentList all;
+        for (int i = 0; i < 60; ++i) {
+            const Extent extent{dice(0, 3000), dice(1, dice(0, 4) == 0 ? 800 : 60)};
+            prepare(extent);
+            write(1, extent.offset, random_bytes(dice, extent.length));
+            all.push_back(extent);
+        }
+        layout::normalize(all);
+        WriteLog::Report report = check(1);
+        EXPECT_TRUE(report.wrong.empty());
+        EXPECT_EQ(report.unchecked_bytes, 0);
+        EXPECT_EQ(report.checked_bytes, layout::total_bytes(all).value());
+        const std::int64_t at = all[0].offset + dice(0, all[0].length - 1);
+        spoil(at);
+        report = check(1);
+        ASSERT_EQ(report.wrong.size(), 1u);
+        EXPECT_FALSE(layout::intersect(report.wrong[0], {at, 1}).empty());
+    }
 }
 
 TEST_F(Logged, HandlesAreCheckedEachForItself) {

@@ -280,6 +280,13 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
         const StorageScope scope(engine);
         engine.descriptors.release(std::exchange(handle->descriptor, {}));
     }
+    // A rule that matched is said, whatever became of the file.
+    if (candidate.rule != nullptr && !handle->engaged) {
+        if (result == MPI_SUCCESS)
+            handle->passed.mention(handle->refusal);
+        else if (handle->rank == 0)
+            note(engine, format::NoteCode::passed_through, handle->path, 0, "MPI_File_open failed");
+    }
     if (result == MPI_SUCCESS && (candidate.rule != nullptr || is_stub)) engine.add(*fh, std::move(handle));
     return result;
 }
@@ -311,7 +318,7 @@ int close_file(Engine& engine, MPI_File* fh) {
     }
     int result = engine.below.File_close(fh);
     if (result == MPI_SUCCESS) result = others;
-    if (handle->engaged && engine.verify) verify_written(engine, *handle);
+    if (engine.verify) handle->engaged ? verify_written(engine, *handle) : say_unverified(engine, *handle);
     end_behind(engine, *handle);
     close_container(engine, *handle);
     note_end(engine, *handle);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/function_ref.hpp"
+#include "engine/direct.hpp"
 #include "engine/state.hpp"
 
 namespace ioweir::engine {
@@ -37,6 +39,8 @@ struct Call {
     bool shared = false;      ///< its offset is from the shared file pointer
     bool raises = true;       ///< an error goes to the file's error handler at once; else the caller sees to it
 };
+/// Bytes of its memory type, as often as it says; 0 where the arguments are faulty.
+[[nodiscard]] std::int64_t bytes_asked(const Call& call);
 /// Finds the engine's descriptor again if the program has closed it along with others.
 [[nodiscard]] bool descriptor_is_usable(Engine& engine, Handle& handle);
 /// `same` is the real function, which may be collective; `independent` its form that needs no other rank.
@@ -51,6 +55,7 @@ void hook_nonblocking_calls(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 /// A split collective: the whole of `call`, and what came of it. `alone` is the real blocking form for one rank.
 int begin_split(Handle& handle, SplitCollective::Kind kind, Call call, FunctionRef<int()> real,
                 FunctionRef<int(MPI_Status*)> alone);
+inline constexpr const char* second_split = "a split collective while another one is under way";
 int end_split(Handle& handle, SplitCollective::Kind kind, MPI_File fh, MPI_Status* status, FunctionRef<int()> real);
 /// The whole of `call`, and a request that is complete.
 int start_nonblocking(Handle& handle, Call call, MPI_Request* request, FunctionRef<int()> same,
@@ -118,8 +123,19 @@ void forget_size(Handle& handle);
 /// Of a container: etypes of the view before the end of the logical file of so many bytes, a part counting as one.
 [[nodiscard]] MPI_Offset container_end(const Handle& handle, std::int64_t bytes);
 
-// verify.cpp: does the file hold it? Collective over the handle's group; after the real close.
+// verify.cpp: does the file hold what the program was told that it has written? All of it with Options::verify only.
+/// Collective over the group of a handle that is the engine's; after the real close.
 void verify_written(Engine& engine, Handle& handle);
+/// Says of a handle that is not the engine's, or that was not closed, what nobody has compared. Needs no other rank.
+void say_unverified(Engine& engine, Handle& handle);
+/// Before this rank's bytes are written there by the engine: see WriteLog::prepare.
+void prepare_log(Engine& engine, Handle& handle, const FileRange& range, std::int64_t bytes);
+/// Before the file is cut to this length.
+void prepare_log_for_cut(Engine& engine, Handle& handle, std::int64_t length);
+/// A write that the MPI library carries out, by `real`, because of `reason`: its result, and a note of the bytes.
+[[nodiscard]] int pass_write(Handle& handle, const Call& call, std::string_view reason, FunctionRef<int()> real);
+/// A write of which the program is told that it has failed, before anybody knows which bytes it is about.
+void count_failed(Handle& handle, const Call& call, std::string_view reason);
 
 // notes.cpp: what a report must know.
 void note(const Engine& engine, format::NoteCode code, const std::string& path, std::int64_t value,

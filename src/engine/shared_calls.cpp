@@ -25,7 +25,10 @@ using Kind = SplitCollective::Kind;
 using Place = SharedPointer::Place;
 
 /// MPI's class of an error of the pointer's file, of which the user is told.
-int failed_class(Engine& engine, Handle& handle, int error) {
+/// `call`: of data, where it is about one.
+int failed_class(Engine& engine, Handle& handle, int error, const Call* call = nullptr) {
+    if (engine.verify && call != nullptr && call->direction == Direction::write)
+        count_failed(handle, *call, "the shared file pointer");
     const std::string text = "the shared file pointer: " + handle.shared_pointer->path() + ": " + std::strerror(error) +
                              "; its directory must be writable, on a file system with fcntl locks";
     complain(engine, handle.path, text);
@@ -73,10 +76,13 @@ Call at(Call call, const Place& place) {
 }
 
 /// The library's, of a file that is none of the engine's containers.
-void count_left(Engine& engine, Handle& handle, bool writes) {
-    handle.passed.count(handle.engaged ? "shared file pointer" : handle.refusal);
+int leave(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> real) {
+    const bool writes = call.direction == Direction::write;
+    const std::string reason = handle.engaged ? "shared file pointer" : handle.refusal;
+    handle.passed.count(reason);
     if (handle.file && writes) ++handle.file->passed_writes;
     if (handle.file) settle_size(engine, *handle.file);
+    return engine.verify && writes ? pass_write(handle, call, reason, real) : real();
 }
 
 template <typename Buffer>
@@ -95,7 +101,7 @@ int move_blocking(Handle& handle, Call call, FunctionRef<int()> alone) {
         call.collective ? take_part_in_order(the_engine, handle, call) : take_part(the_engine, handle, call);
     if (place.error == 0) return transfer(the_engine, handle, at(call, place), alone, alone);
     set_empty(call.status);
-    return raise(call.fh, failed_class(the_engine, handle, place.error));
+    return raise(call.fh, failed_class(the_engine, handle, place.error, &call));
 }
 
 int move_nonblocking(Handle& handle, const Call& call, MPI_Request* request, FunctionRef<int()> alone) {
@@ -103,16 +109,19 @@ int move_nonblocking(Handle& handle, const Call& call, MPI_Request* request, Fun
     const Place place = take_part(the_engine, handle, call);
     if (place.error == 0) return start_nonblocking(handle, at(call, place), request, alone, alone);
     *request = MPI_REQUEST_NULL;
-    return raise(call.fh, failed_class(the_engine, handle, place.error));
+    return raise(call.fh, failed_class(the_engine, handle, place.error, &call));
 }
 
 int begin_ordered(Handle& handle, Kind kind, const Call& call, FunctionRef<int(MPI_Status*)> alone) {
-    if (handle.split.kind != Kind::none) return raise(call.fh, MPI_ERR_REQUEST);
     Engine& the_engine = *engine();
+    if (handle.split.kind != Kind::none) {
+        if (the_engine.verify && call.direction == Direction::write) count_failed(handle, call, second_split);
+        return raise(call.fh, MPI_ERR_REQUEST);
+    }
     const Place place = take_part_in_order(the_engine, handle, call);
     if (place.error != 0) {
         handle.split.kind = kind;
-        handle.split.result = failed_class(the_engine, handle, place.error);  // which end gives back
+        handle.split.result = failed_class(the_engine, handle, place.error, &call);  // which end gives back
         set_empty(&handle.split.status);
         return MPI_SUCCESS;
     }
@@ -140,8 +149,8 @@ struct Hook<same, alone> {
             const auto one = [&] { return (the_engine.below.*alone)(fh, buffer, count, datatype, status); };
             return move_blocking(*handle, wanted, one);
         }
-        if (handle) count_left(the_engine, *handle, std::is_const_v<Buffer>);
-        return (the_engine.below.*same)(fh, buffer, count, datatype, status);
+        const auto real = [&] { return (the_engine.below.*same)(fh, buffer, count, datatype, status); };
+        return handle ? leave(the_engine, *handle, call_of(fh, buffer, count, datatype), real) : real();
     }
 };
 
@@ -157,8 +166,7 @@ struct NonblockingHook<same> {
         const auto real = [&] { return (the_engine.below.*same)(fh, buffer, count, datatype, request); };
         if (handle && handle->container && request != nullptr)
             return move_nonblocking(*handle, call_of(fh, buffer, count, datatype), request, real);
-        if (handle) count_left(the_engine, *handle, std::is_const_v<Buffer>);
-        return real();
+        return handle ? leave(the_engine, *handle, call_of(fh, buffer, count, datatype), real) : real();
     }
 };
 
@@ -177,8 +185,8 @@ struct BeginHook<kind, same, alone> {
             };
             return begin_ordered(*handle, kind, call_of(fh, buffer, count, datatype), one);
         }
-        if (handle) count_left(the_engine, *handle, std::is_const_v<Buffer>);
-        return (the_engine.below.*same)(fh, buffer, count, datatype);
+        const auto real = [&] { return (the_engine.below.*same)(fh, buffer, count, datatype); };
+        return handle ? leave(the_engine, *handle, call_of(fh, buffer, count, datatype), real) : real();
     }
 };
 

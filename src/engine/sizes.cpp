@@ -81,6 +81,7 @@ int hook_set_size(MPI_File fh, MPI_Offset size) {
     const std::shared_ptr<Handle> handle = the_engine.find(fh);
     if (!handle || !handle->engaged) return the_engine.below.File_set_size(fh, size);
     drain_behind(*handle->file);
+    if (the_engine.verify) prepare_log_for_cut(the_engine, *handle, size);
     if (handle->container) {
         const int result = set_container_size(the_engine, *handle, size, true);
         if (result == MPI_SUCCESS && the_engine.verify) {

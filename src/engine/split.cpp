@@ -81,7 +81,10 @@ void put(const FileCalls& below, FileCalls& hooks) {
 
 int begin_split(Handle& handle, SplitCollective::Kind kind, Call call, FunctionRef<int()> real,
                 FunctionRef<int(MPI_Status*)> alone) {
-    if (handle.split.kind != Kind::none && !handle.split.by_library) return raise(call.fh, MPI_ERR_REQUEST);
+    if (handle.split.kind != Kind::none && !handle.split.by_library) {
+        if (engine()->verify && call.direction == Direction::write) count_failed(handle, call, second_split);
+        return raise(call.fh, MPI_ERR_REQUEST);
+    }
     SplitCollective begun;
     begun.kind = kind;
     call.status = &begun.status;

@@ -7,13 +7,18 @@ namespace ioweir::engine {
 
 void PassedThrough::count(const std::string& reason) {
     const std::lock_guard guard(lock_);
+    ++entry(reason).calls;
+}
+
+void PassedThrough::mention(const std::string& reason) {
+    const std::lock_guard guard(lock_);
+    (void)entry(reason);
+}
+
+PassedThrough::Entry& PassedThrough::entry(const std::string& reason) {
     const auto known =
         std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.reason == reason; });
-    if (known != entries_.end()) {
-        ++known->calls;
-    } else {
-        entries_.push_back({reason, 1});
-    }
+    return known != entries_.end() ? *known : entries_.emplace_back(Entry{reason, 0});
 }
 
 std::vector<PassedThrough::Entry> PassedThrough::take() {

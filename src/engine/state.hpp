@@ -16,6 +16,7 @@
 #include "container/container.hpp"
 #include "engine/descriptors.hpp"
 #include "engine/engine.hpp"
+#include "engine/left_out.hpp"
 #include "engine/process_groups.hpp"
 #include "engine/together.hpp"
 #include "engine/write_log.hpp"
@@ -55,6 +56,8 @@ struct FileState {
 class PassedThrough {
 public:
     void count(const std::string& reason);
+    /// All calls that there will be have this reason: it is said also where there are none.
+    void mention(const std::string& reason);
     struct Entry {
         std::string reason;
         std::int64_t calls;
@@ -62,6 +65,8 @@ public:
     [[nodiscard]] std::vector<Entry> take();
 
 private:
+    Entry& entry(const std::string& reason);
+
     std::mutex lock_;
     std::vector<Entry> entries_;
 };
@@ -167,6 +172,12 @@ struct Handle {
 
     Totals totals;
     PassedThrough passed;
+
+    // For --verify:
+    LeftOut left_out;
+    bool view_is_set = false;  ///< by a file that is not the engine's: where its calls go is not known
+    std::atomic<std::int64_t> failed_writes{0};  ///< calls that the engine made and that failed, if in part
+    std::atomic<bool> failed_behind{false};      ///< bytes that were handed over have not been written
 };
 
 class Engine {

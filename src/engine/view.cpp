@@ -125,6 +125,7 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
     const auto real = [&](MPI_Info told) {
         return engine.below.File_set_view(fh, displacement, etype, filetype, datarep, told);
     };
+    if (handle) handle->view_is_set = true;
     if (!handle || !handle->engaged) return real(info);
     using Sieving = LibraryInfo::Sieving;
     const auto real_with = [&](Sieving sieving) {

@@ -397,16 +397,14 @@ private:
             sites_.add_site(image, data, size);
         } else if (kind == NoteRecord::record_kind && size >= sizeof(NoteRecord)) {
             const auto record = load<NoteRecord>(data);
-            const char* text = reinterpret_cast<const char*>(data) + sizeof(NoteRecord);
-            const std::size_t room = size - sizeof(NoteRecord);
-            const std::size_t path_bytes = ::strnlen(text, room);
-            Note note{found->second.process,         record.code, record.value, time(record.tick),
-                      utf8_text({text, path_bytes}), ""};
-            if (path_bytes + 1 < room) {
-                text += path_bytes + 1;
-                note.text = utf8_text({text, ::strnlen(text, room - path_bytes - 1)});
-            }
-            trace_.notes.push_back(std::move(note));
+            auto [path, text] = words_of<NoteRecord>(data, size);
+            trace_.notes.push_back({found->second.process, record.code, record.value, time(record.tick),
+                                    std::move(path), std::move(text)});
+        } else if (kind == VerdictRecord::record_kind && size >= sizeof(VerdictRecord)) {
+            const auto record = load<VerdictRecord>(data);
+            auto [path, text] = words_of<VerdictRecord>(data, size);
+            trace_.verdicts.push_back({found->second.process, record.outcome, record.calls, record.bytes, record.offset,
+                                       std::move(path), std::move(text)});
         }
     }
 
@@ -414,6 +412,23 @@ private:
     static std::string text_of(const std::byte* data, std::size_t size) {
         const char* text = reinterpret_cast<const char*>(data) + sizeof(Record);
         return utf8_text({text, ::strnlen(text, size - sizeof(Record))});
+    }
+
+    struct Words {
+        std::string path, text;
+    };
+    /// Of a record whose text is a path, a zero byte and words.
+    template <typename Record>
+    static Words words_of(const std::byte* data, std::size_t size) {
+        const char* text = reinterpret_cast<const char*>(data) + sizeof(Record);
+        const std::size_t room = size - sizeof(Record);
+        const std::size_t path_bytes = ::strnlen(text, room);
+        Words words{utf8_text({text, path_bytes}), ""};
+        if (path_bytes + 1 < room) {
+            text += path_bytes + 1;
+            words.text = utf8_text({text, ::strnlen(text, room - path_bytes - 1)});
+        }
+        return words;
     }
 
     std::uint32_t path_number(const std::string& path) {

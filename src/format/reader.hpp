@@ -42,6 +42,17 @@ struct Note {
     std::string text;
 };
 
+/// What verification found of writes of a process.
+struct Verdict {
+    std::uint32_t process = 0;  ///< index into Trace::processes
+    std::uint32_t outcome = 0;  ///< VerifyOutcome, or a newer one
+    std::int64_t calls = 0;
+    std::int64_t bytes = 0;
+    std::int64_t offset = -1;
+    std::string path;
+    std::string text;
+};
+
 /// How a node's clock relates to the run's.
 struct ClockAlignment {
     bool aligned = false;              ///< false: times are by the node's own CLOCK_REALTIME
@@ -111,6 +122,7 @@ struct Trace {
     std::vector<ClockAlignment> clocks;  ///< of each host
     std::vector<std::string> paths;      ///< paths[0] is "": unknown
     std::vector<Note> notes;
+    std::vector<Verdict> verdicts;
     std::vector<Module> modules;
     std::vector<std::vector<SiteFrame>> sites;  ///< innermost call first; sites[0] is empty: not recorded
     std::uint64_t dropped = 0;                  ///< events that were lost for want of space

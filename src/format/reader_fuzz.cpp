@@ -52,6 +52,7 @@ void check(const TraceFiles& files) {
     require(!about.paths.empty() && about.paths[0].empty(), "path 0 is the unknown one");
     require(!about.sites.empty() && about.sites[0].empty(), "site 0 is none");
     for (const Process& process : about.processes) require(process.host < about.hosts.size(), "a process's host");
+    for (const Verdict& one : about.verdicts) require(one.process < about.processes.size(), "a verdict's process");
     for (const Note& note : about.notes) require(note.process < about.processes.size(), "a note's process");
     for (const auto& site : about.sites)
         for (const SiteFrame& frame : site)

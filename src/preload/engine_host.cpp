@@ -73,6 +73,12 @@ void note(format::NoteCode code, const char* path, std::int64_t value, const cha
     if (process_tracer->active) process_tracer->note(static_cast<std::uint32_t>(code), path, value, text);
 }
 
+void verified(const engine::VerifyFinding& finding) {
+    if (process_tracer->active)
+        process_tracer->verdict({static_cast<std::uint32_t>(finding.outcome), finding.calls, finding.bytes,
+                                 finding.offset, finding.path, finding.text});
+}
+
 bool program_has_open(std::uint64_t device, std::uint64_t inode) {
     return process_tracer->has_open != nullptr && process_tracer->has_open(device, inode);
 }
@@ -194,6 +200,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     host.leave_storage = leave_storage;
     host.run_storage_thread = run_storage_thread;
     host.note = note;
+    host.verified = verified;
     host.watch_paths = watch_paths;
     host.program_has_open = program_has_open;
     mpi::FileCalls hooks = tables.below_mpi;

@@ -25,6 +25,13 @@ bool World::noted(format::NoteCode code, const std::string& part) const {
     });
 }
 
+std::int64_t World::found(format::VerifyOutcome outcome, const std::string& part) const {
+    std::int64_t bytes = 0;
+    for (const Finding& finding : findings)
+        if (finding.outcome == outcome && finding.text.find(part) != std::string::npos) bytes += finding.bytes;
+    return bytes;
+}
+
 cases::IoCalls calls_of(const mpi::FileCalls& table) {
     return {table.File_open,         table.File_close, table.File_set_view,  table.File_read_at,
             table.File_read_at_all,  table.File_read,  table.File_read_all,  table.File_write_at,
@@ -60,6 +67,10 @@ public:
         host.note = [](format::NoteCode code, const char* path, std::int64_t value, const char* text) {
             world->notes.push_back({code, path, value, text});
         };
+        host.verified = [](const engine::VerifyFinding& finding) {
+            world->findings.push_back(
+                {finding.outcome, finding.calls, finding.bytes, finding.offset, finding.path, finding.text});
+        };
         engine::install(world->below, world->hooks, std::move(options), host);
         world->library = calls_of(world->below);
         world->engine = calls_of(world->hooks);
@@ -84,6 +95,7 @@ testing::Environment* add_world(const std::string& plan_text, bool verify) {
 
 void EngineTest::SetUp() {
     world->notes.clear();
+    world->findings.clear();
     world->backend.arm({});
     PMPI_Barrier(MPI_COMM_WORLD);
 }

@@ -127,6 +127,13 @@ struct Note {
     std::string text;
 };
 
+/// What verification says of this rank's writes.
+struct Finding {
+    format::VerifyOutcome outcome;
+    std::int64_t calls, bytes, offset;
+    std::string path, text;
+};
+
 /// Never destroyed: the engine refers to it until the process ends.
 struct World {
     int rank = 0, ranks = 1;
@@ -134,11 +141,14 @@ struct World {
     std::string directory;
     SwitchedBackend backend;
     std::vector<Note> notes;
+    std::vector<Finding> findings;
     mpi::FileCalls below, hooks;
     cases::IoCalls library{}, engine{};
 
     [[nodiscard]] std::string path(const char* name) const { return directory + "/" + name; }
     [[nodiscard]] std::int64_t count(format::NoteCode code) const;
+    /// This rank's bytes of one outcome, whose reason has this in it.
+    [[nodiscard]] std::int64_t found(format::VerifyOutcome outcome, const std::string& part = "") const;
     [[nodiscard]] bool noted(format::NoteCode code, const std::string& part) const;
 };
 extern World* world;

@@ -190,7 +190,11 @@ def test_the_text_has_both_runs_and_the_caution() -> None:
     result = compare.compare(run(1.86, command=["mpirun", "solver"]), run(0.9, plan="p.toml"))
     compare.write(result, out)
     lines = out.getvalue().splitlines()
-    assert lines[0] == "wall time 18.60 s -> 9.00 s: 2.1x faster"
+    assert lines[0] == (
+        "The plan of the second run did nothing: it moved nothing: atomic mode (1 call, /d/f). No difference below is "
+        "its doing."
+    )
+    assert lines[1] == "wall time 18.60 s -> 9.00 s: 2.1x faster"
     assert "  command: mpirun solver" in lines
     assert "  no plan" in lines
     assert "  plan: p.toml" in lines

@@ -380,7 +380,15 @@ def test_two_runs_in_one_second_get_two_directories(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize(
     ("code", "result", "expected"),
-    [(0, "mismatch", EXIT_VERIFY), (3, "mismatch", 3), (0, "ok", 0), (0, "nothing verified", 0)],
+    [
+        (0, "mismatch", EXIT_VERIFY),
+        (3, "mismatch", 3),
+        (0, "ok", 0),
+        (3, "ok", 3),
+        (0, "nothing verified", EXIT_VERIFY),
+        (3, "nothing verified", 3),
+        (0, "incomplete", EXIT_VERIFY),
+    ],
 )
 def test_a_failed_verification_is_an_error(
     code: int, result: str, expected: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

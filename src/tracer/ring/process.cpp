@@ -510,27 +510,44 @@ const char* shown_text(const char* text, char* out) {
     return out;
 }
 
-void write_note(std::uint32_t code, const char* path, std::int64_t value, const char* text) {
+/// A record whose text is a path, a zero byte and words; `fill` gives it its fields. What cannot be made anonymous is not written.
+template <typename Record, typename Fill>
+void write_words(const char* path, const char* text, Fill fill) {
     if (!process_tracer.active) return;
     const Writing writing(process_tracer, thread_stream);
     if (writing.stream() == nullptr) return;
     ThreadStream& stream = *writing.stream();
     const Scratch scratch;
     if (process.anonymous) {
-        if (scratch.text() == nullptr) return;  // what cannot be made anonymous is not written
+        if (scratch.text() == nullptr) return;
         path = shown_note_path(path, scratch.text());
         text = shown_text(text, scratch.text() + path_capacity);
     }
     const std::size_t path_bytes = path != nullptr ? std::strlen(path) : 0;
     const std::size_t text_bytes = text != nullptr ? std::strlen(text) : 0;
-    if (auto* record = begin_meta<format::NoteRecord>(stream, path_bytes + 1 + text_bytes)) {
-        record->code = code;
-        record->value = value;
+    if (auto* record = begin_meta<Record>(stream, path_bytes + 1 + text_bytes)) {
+        fill(*record);
         record->tick = ticks(process_tracer.use_tsc);
         if (path_bytes != 0) std::memcpy(text_of(record), path, path_bytes);
         if (text_bytes != 0) std::memcpy(text_of(record) + path_bytes + 1, text, text_bytes);
         commit(stream, record);
     }
+}
+
+void write_note(std::uint32_t code, const char* path, std::int64_t value, const char* text) {
+    write_words<format::NoteRecord>(path, text, [&](format::NoteRecord& record) {
+        record.code = code;
+        record.value = value;
+    });
+}
+
+void write_verdict(const Verdict& verdict) {
+    write_words<format::VerdictRecord>(verdict.path, verdict.text, [&](format::VerdictRecord& record) {
+        record.outcome = verdict.outcome;
+        record.calls = verdict.calls;
+        record.bytes = verdict.bytes;
+        record.offset = verdict.offset;
+    });
 }
 
 void write_rank(int rank, int ranks, const char* mpi_version) {
@@ -643,6 +660,7 @@ void start(const Settings& settings) {
     process_tracer.refill = refill_stream;
     process_tracer.register_file = register_path;
     process_tracer.note = write_note;
+    process_tracer.verdict = write_verdict;
     process_tracer.rank = write_rank;
     process_tracer.finalize = write_finalize;
     process_tracer.deputy = deputy_of;

@@ -31,6 +31,16 @@ inline bool is_library(Layer layer) { return layer >= Layer::stdio; }
 enum class LayerBit : std::uint32_t { posix = 1, stdio = 2, mpi_io = 4, hdf5 = 8, pnetcdf = 16, netcdf = 32 };
 inline constexpr std::uint32_t all_layers = 63;
 
+/// What verification found of writes to a file: a VerdictRecord.
+struct Verdict {
+    std::uint32_t outcome = 0;  ///< VerifyOutcome
+    std::int64_t calls = 0;     ///< 0: not told apart
+    std::int64_t bytes = 0;
+    std::int64_t offset = -1;  ///< of the first byte; -1: unknown
+    const char* path = nullptr;
+    const char* text = nullptr;  ///< why
+};
+
 /// One enclosing call of this thread, and what every call inside wants to know, so that it need not look at the frames
 /// outside. `scope` lies on the thread's stack; a longjmp can leave it behind.
 struct Frame {
@@ -99,6 +109,7 @@ struct alignas(64) Tracer {
     std::byte* (*refill)(ThreadStream& stream, std::size_t size) = nullptr;
     /// Names a new file id (never 0 unless the path is one that is not traced).
     std::uint32_t (*register_file)(ThreadStream& stream, const char* path) = nullptr;
+    void (*verdict)(const Verdict& verdict) = nullptr;
     void (*note)(std::uint32_t code, const char* path, std::int64_t value, const char* text) = nullptr;
     void (*rank)(int rank, int ranks, const char* mpi_version) = nullptr;
     void (*finalize)() = nullptr;

@@ -1,0 +1,144 @@
+"""What has to be known before any figure of a run, in the first lines of every text.
+
+Calls that failed, a plan that was not applied or only in part, and what verification did not compare.
+
+Judges and words; the figures come from report.py, verification from verification.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir import verification
+from ioweir.trace import DATA_OPS, LAYERS, POSIX, STDIO
+from ioweir.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ioweir.report import Report
+
+APPLIED: Final = "applied"
+IN_PART: Final = "in part"
+NOT_APPLIED: Final = "not applied"
+
+_OPEN_FAILED: Final = "MPI_File_open failed"
+_REASONS_SHOWN: Final = 4
+# What programs try and are refused as a rule: looking for files, locks that do not wait.
+_TRIED: Final = frozenset((layer, op) for layer in (POSIX, STDIO) for op in ("open", "meta", "lock", "seek"))
+_NOUNS: Final = {"write": "writes", "read": "reads", "meta": "other calls"}
+
+
+def lines(report: Report) -> list[str]:
+    """All of them, what lost bytes first."""
+    return [
+        *failed_lines(report["failures"]),
+        *verification.lines(report["plan"]["verify"]),
+        *plan_lines(report["plan"]),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------ failed calls
+
+
+def failures(layers: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Operations of which calls failed, those that move bytes first."""
+    rows = [
+        {"layer": layer, "op": op, "calls": row["calls"], "failed": row["failed"], "usual": (layer, op) in _TRIED}
+        for layer in LAYERS
+        for op, row in layers[layer].items()
+        if row["failed"]
+    ]
+    return sorted(rows, key=lambda row: (row["usual"], row["op"] not in DATA_OPS, -row["failed"]))
+
+
+def failed_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Example: FAILED CALLS: 3 of 40 MPI-IO writes; 1 of 2 MPI-IO syncs."""
+    grave, usual = ([_failed(row) for row in rows if row["usual"] is wanted] for wanted in (False, True))
+    said = [f"FAILED CALLS: {'; '.join(grave)}."] if grave else []
+    if usual:
+        said.append(f"Failed calls of the kind with which programs look for files or try locks: {'; '.join(usual)}.")
+    return said
+
+
+def _failed(row: Mapping[str, Any]) -> str:
+    noun = _NOUNS.get(row["op"], plural(row["op"], 2))
+    # A call that was begun elsewhere fails where it is completed.
+    of = f" of {row['calls']:,}" if row["calls"] >= row["failed"] else ""
+    return f"{row['failed']:,}{of} {row['layer']} {noun}"
+
+
+# -------------------------------------------------------------------------------------------------------------- plan
+
+
+def plan_state(plan: Mapping[str, Any], by_adapters: Sequence[str]) -> dict[str, Any]:
+    """How far a plan was carried out: `state` (None without a plan), `reasons`, `moved_bytes`.
+
+    `by_adapters`: files that its keys for HDF5 or netCDF were applied to.
+    """
+    moved = sum(int(row["bytes"]) for row in plan["engine"])
+    left = [row for row in plan["passed_through"] if row["text"] != _OPEN_FAILED]
+    applied = bool(plan["applied"] or by_adapters)
+    if not plan["file"] and not applied:
+        return {"state": None, "reasons": [], "moved_bytes": moved, "by_adapters": list(by_adapters)}
+    if not applied:
+        state = NOT_APPLIED
+    elif left:
+        state = IN_PART
+    else:
+        state = APPLIED
+    return {
+        "state": state,
+        "reasons": _reasons(plan["passed_through"] if not applied else left),
+        "moved_bytes": moved,
+        "by_adapters": list(by_adapters),
+    }
+
+
+def _reasons(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """By reason: the files, and how many calls of all ranks; most calls first."""
+    groups: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        group = groups.setdefault(row["text"], {"text": row["text"], "calls": 0, "files": []})
+        group["calls"] += row.get("calls", 0)
+        if row["path"] not in group["files"]:
+            group["files"].append(row["path"])
+    return sorted(groups.values(), key=lambda group: (-group["calls"], group["text"]))
+
+
+def plan_lines(plan: Mapping[str, Any]) -> list[str]:
+    """Where a plan was not carried out, or not for all calls: that, and why."""
+    how = plan["carried_out"]
+    if how["state"] == NOT_APPLIED:
+        if not how["reasons"]:
+            return ["PLAN NOT APPLIED: no rule matched a file that the program opened through MPI-IO."]
+        if all(reason["text"] == _OPEN_FAILED for reason in how["reasons"]):
+            return [f"PLAN NOT APPLIED: no file that a rule matched could be opened ({_where(how['reasons'])})."]
+        return [f"PLAN NOT APPLIED: rules matched, and the MPI library moved all bytes: {_where(how['reasons'])}."]
+    if how["state"] == IN_PART:
+        return [f"PLAN APPLIED IN PART: the engine left calls to the MPI library: {_where(how['reasons'])}."]
+    return []
+
+
+def moved_nothing(plan: Mapping[str, Any]) -> str | None:
+    """Why no difference of a run can be its plan's doing; None where it can, or there is no plan."""
+    how = plan["carried_out"]
+    if how["state"] is None or how["moved_bytes"] or how["by_adapters"]:
+        return None
+    if how["reasons"]:
+        return f"it moved nothing: {_where(how['reasons'])}"
+    if how["state"] == NOT_APPLIED:
+        return "it moved nothing: no rule matched a file that the program opened through MPI-IO"
+    return "it moved nothing, though rules matched files that the program opened through MPI-IO"
+
+
+def _where(reasons: Sequence[Mapping[str, Any]]) -> str:
+    words = []
+    for reason in reasons[:_REASONS_SHOWN]:
+        calls, files = reason["calls"], reason["files"]
+        names = files[0] if len(files) == 1 else f"{len(files):,} files"
+        counted = f"{calls:,} {plural('call', calls)}, " if calls else ""
+        words.append(f"{reason['text']} ({counted}{names})")
+    if len(reasons) > _REASONS_SHOWN:
+        words.append(f"{len(reasons) - _REASONS_SHOWN} more reasons")
+    return "; ".join(words)

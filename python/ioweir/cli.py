@@ -409,11 +409,20 @@ def merge(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="OUT", help="Write it there and keep FILE. [in its place]")
     ] = None,
+    unfinished: Annotated[
+        bool,
+        typer.Option(
+            "--unfinished", help="In its place also where the job that wrote it has died: what is there is kept."
+        ),
+    ] = False,
 ) -> None:
     """Make one ordinary file of one whose bytes lie in several."""
     from ioweir import container  # noqa: PLC0415
 
-    plain_text.print_lines([container.merge(file, output)])
+    merged = container.merge(file, output, unfinished)
+    plain_text.print_lines([merged.text])
+    for text in merged.missing:
+        print(plain_text.line(f"ioweir: {text}"), file=sys.stderr)
 
 
 @app.command()

@@ -6,10 +6,11 @@ Everything about the format is the compiled part's (src/container).
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ioweir import unfinished
+from ioweir import netcdf_leftovers, unfinished
 from ioweir.compiled import compiled
 from ioweir.errors import IoweirError
 from ioweir.guarded_files import Folder
@@ -38,20 +39,47 @@ def check(path: Path) -> dict[str, Any]:
             empty = path.stat().st_size == 0
         except OSError as problem:
             return {"path": str(path), "problems": [f"it cannot be looked at: {problem.strerror}"]}
-        return {"path": str(path), "problems": ["it is empty" if empty else str(error)]}
+        problems = ["it is empty" if empty else str(error)]
+        if path.with_name(f"{path.name}.ioweir-logical").exists():
+            problems.append(
+                f"a job makes a netCDF file of it, or has died before it said what is in it ({path}.ioweir-logical)"
+            )
+        return {"path": str(path), "problems": problems}
 
 
-def merge(path: Path, output: Path | None) -> str:
-    """Makes the ordinary file and says so."""
+@dataclass(frozen=True)
+class Merged:
+    """What merge() has done."""
+
+    text: str
+    missing: list[str]
+    """What may be missing in the file, and why."""
+
+
+def merge(path: Path, output: Path | None, unfinished: bool = False) -> Merged:
+    """Makes the ordinary file; one whose writing was not ended in its place only if `unfinished`."""
     where = output or path
+    core = compiled()
     try:
-        divided = compiled().netcdf_subfiles(str(path)) > 0
-        put_together = compiled().merge_netcdf if divided else compiled().merge_container
-        length = put_together(str(path), str(where))
+        divided = core.netcdf_subfiles(str(path)) > 0
+        if divided:
+            missing, parts = core.describe_netcdf(str(path))["unfinished"], ""
+            length = core.merge_netcdf(str(path), str(where), unfinished)
+        else:
+            missing, parts = core.unfinished_container(str(path)), core.container_directory(str(path))
+            length = core.merge_container(str(path), str(where), unfinished)
     except ValueError as error:
         raise IoweirError(str(error)) from error
-    removed = "its subfiles are removed" if divided else "the directory of its parts is removed"
-    return f"{where}: {size(length)}" + ("" if output else f", {removed}")
+    said = f"{where}: {size(length)}"
+    if output is None:
+        said += ", " + ("its subfiles are removed" if divided else _of_parts(parts))
+    return Merged(said, [f"{where} may not be all of the file: {text}" for text in missing])
+
+
+def _of_parts(directory: str) -> str:
+    if not Path(directory).exists():
+        return "the directory of its parts is removed"
+    return f"its parts stay in {directory}: another file beside it names them, or a process has them open"
 
 
 def _netcdf_to_text(row: dict[str, Any]) -> list[str]:
@@ -97,13 +125,17 @@ def verdict(row: dict[str, Any]) -> list[str]:
 
 
 def orphans(directory: Path) -> list[dict[str, Any]]:
-    """Directories of containers in a tree whose file is not beside them, and unfinished sets; no links are followed."""
+    """Directories of containers in a tree whose file is not beside them, unfinished sets, and what netCDF files left.
+
+    No links are followed.
+    """
     found: list[dict[str, Any]] = []
     with Folder.open(directory) as top:
         for here in top.walk(lambda name: _DIRECTORY.fullmatch(name) is None):
             if any(_DIRECTORY.fullmatch(name) for name in here.folders):
-                found += [{**row, "set": False} for row in _orphans_in(here.folder)]
-    return found + unfinished.unfinished(directory)
+                found += [{**row, "set": False, "netcdf": False} for row in _orphans_in(here.folder)]
+    sets = [{**row, "netcdf": False} for row in unfinished.unfinished(directory)]
+    return found + sets + netcdf_leftovers.leftovers(directory)
 
 
 def _orphans_in(folder: Folder) -> list[dict[str, Any]]:
@@ -127,6 +159,8 @@ def remove(directory: Path, rows: list[dict[str, Any]]) -> None:
         try:
             if row["set"]:
                 unfinished.remove(directory, row)
+            elif row["netcdf"]:
+                netcdf_leftovers.remove(directory, row)
             else:
                 _remove_orphan(directory, row)
         except (IoweirError, OSError) as error:

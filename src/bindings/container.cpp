@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <string>
 
 #include "bindings/planner.hpp"
@@ -9,6 +10,7 @@
 #include "container/merge.hpp"
 #include "container/orphans.hpp"
 #include "ncsub/files.hpp"
+#include "ncsub/writing.hpp"
 #include "storage/posix.hpp"
 
 namespace nb = nanobind;
@@ -36,14 +38,20 @@ nb::dict describe_container(const std::string& path) {
     return row;
 }
 
-std::int64_t merge_container(const std::string& path, const std::string& output) {
+std::int64_t merge_container(const std::string& path, const std::string& output, bool unfinished) {
     ioweir::storage::PosixBackend posix;
     const auto merged = [&] {
         const nb::gil_scoped_release released;
-        return ioweir::container::merge(posix, path, output);
+        return ioweir::container::merge(posix, path, output, nullptr, unfinished);
     }();
     if (!merged) ioweir::raise_value_error(merged.error().message());
     return merged.value();
+}
+
+/// Empty: no container is there.
+std::string container_directory(const std::string& path) {
+    const auto stub = ioweir::container::read_stub(path);
+    return stub && stub.value() ? ioweir::container::directory_of(path, stub.value()->id) : std::string();
 }
 
 /// 0: no netCDF file, or one whose arrays lie in it.
@@ -77,16 +85,27 @@ nb::dict describe_netcdf(const std::string& path) {
     row["part_bytes"] = what.part_bytes;
     row["part_paths"] = what.part_paths;
     row["problems"] = what.problems;
+    row["unfinished"] = what.unfinished;
     return row;
 }
 
-std::int64_t merge_netcdf(const std::string& path, const std::string& output) {
+std::int64_t merge_netcdf(const std::string& path, const std::string& output, bool unfinished) {
     const auto merged = [&] {
         const nb::gil_scoped_release released;
-        return ioweir::ncsub::merge(path, output);
+        return ioweir::ncsub::merge(path, output, unfinished);
     }();
     if (!merged) ioweir::raise_value_error(merged.error().message());
     return merged.value();
+}
+
+nb::object netcdf_leftover(const std::string& path) {
+    const auto left = ioweir::ncsub::leftover_at(path);
+    if (!left) return nb::none();
+    nb::dict row;
+    row["file"] = left->file;
+    row["problem"] = left->problem;
+    row["in_use"] = left->in_use;
+    return row;
 }
 
 nb::list find_orphans(const std::string& folder) {
@@ -115,10 +134,14 @@ void remove_orphan(const std::string& directory) {
 void bind_container(nb::module_& m) {
     m.def("describe_container", &describe_container, nb::arg("path"),
           "What the container at a stub's path holds. Raises ValueError when it is none, or cannot be read.");
-    m.def("merge_container", &merge_container, nb::arg("path"), nb::arg("output"),
+    m.def("merge_container", &merge_container, nb::arg("path"), nb::arg("output"), nb::arg("unfinished") = false,
           "Writes the logical file to `output` (the stub's own path: in its place) and returns its length in bytes. "
-          "Raises "
-          "ValueError, and leaves everything as it was, when that cannot be done.");
+          "Raises ValueError, and leaves everything as it was, when that cannot be done; also where writing was not "
+          "ended, in its place and without `unfinished`.");
+    m.def("unfinished_container", &ioweir::container::unfinished_of, nb::arg("path"),
+          "What may be missing of a container because writing was begun and not ended: texts for a person.");
+    m.def("container_directory", &container_directory, nb::arg("path"),
+          "The directory of a container's parts, by its stub; empty: no container is there.");
     m.def(
         "netcdf_subfiles", &netcdf_subfiles, nb::arg("path"),
         "Over how many subfiles the arrays of a netCDF file are divided; 0: it is no such file. Raises ValueError when "
@@ -127,8 +150,11 @@ void bind_container(nb::module_& m) {
           "The same as describe_container for such a file: its arrays, and where their parts begin; the master is its "
           "first part, "
           "and the bytes of a part that is missing are -1.");
-    m.def("merge_netcdf", &merge_netcdf, nb::arg("path"), nb::arg("output"),
+    m.def("merge_netcdf", &merge_netcdf, nb::arg("path"), nb::arg("output"), nb::arg("unfinished") = false,
           "The same as merge_container for a netCDF file whose arrays lie in subfiles.");
+    m.def("netcdf_leftover", &netcdf_leftover, nb::arg("path"),
+          "What a job that has died left of a divided netCDF file, by its name and what it says; None: it is no such "
+          "file.");
     m.def("find_orphans", &find_orphans, nb::arg("folder"),
           "The directories of containers in a folder whose stub is not there. Raises ValueError where it cannot be "
           "read.");

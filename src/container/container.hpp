@@ -35,6 +35,8 @@ struct Role {
     std::uint32_t rank = 0;  ///< among those who opened it together
     std::uint32_t generation = 0;  ///< of theirs, if they write
     std::string place = {};        ///< log: a directory for the bytes that it writes; empty: the container's own
+    bool after_dead =
+        false;  ///< an unfinished one before it has died: what this one writes over is to be known (replaced.hpp)
 };
 
 class Container : public storage::Backend {

@@ -158,8 +158,13 @@ bool write_job(Place& place, const std::string& text, int* synced) {
     const auto generation = begin_generation(place.directory);
     if (!generation) return false;
     place.clock.adopt(generation.value().after);
-    const Role role{false, true, 1 % static_cast<std::int32_t>(std::max<std::int64_t>(1, place.stub.shape.count)), 0,
-                    generation.value().number};
+    const Role role{false,
+                    true,
+                    1 % static_cast<std::int32_t>(std::max<std::int64_t>(1, place.stub.shape.count)),
+                    0,
+                    generation.value().number,
+                    "",
+                    generation.value().after_dead};
     auto opened = Container::open(place.backend, place.clock, place.directory, role);
     if (!opened) return false;
     auto container = opened.take();
@@ -231,6 +236,11 @@ TEST_P(Crash, OfAJobLeavesWhatWasSyncedAndNothingThatNobodyWrote) {
             int next = 0;
             ASSERT_TRUE(write_job(place, after, &next));
             EXPECT_EQ(read_all(*place.open({true, false, 0, 0, 0}), 1000), after);
+            // All that the dead one may have written is written over: nothing is missing.
+            EXPECT_EQ(describe(place.path).value().problems, std::vector<std::string>());
+            EXPECT_TRUE(merge(place.backend, place.path, place.path).ok());
+            EXPECT_EQ(slurp(place.path), after);
+            EXPECT_FALSE(fs::exists(place.directory.path));
         }
         if (ended == Ended::done) break;
         ++killed;

@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -16,7 +18,9 @@
 #include "base/function_ref.hpp"
 #include "container/data_header.hpp"
 #include "container/generations.hpp"
+#include "container/origin.hpp"
 #include "container/placed_log.hpp"
+#include "container/replaced.hpp"
 #include "container/subfiles.hpp"
 
 namespace ioweir::container {
@@ -49,12 +53,6 @@ private:
     std::int64_t begin_ = 0;
 };
 
-/// What an index has, batch by batch: one that a writer has spread over the whole file may be large.
-struct Walked {
-    std::int64_t bytes = 0;
-    std::string damage;    ///< empty: none
-    bool foreign = false;  ///< it is a batch of another container
-};
 Result<Walked> walk_batches(const Identity& identity, const guarded::File& file, FunctionRef<void(Batch)> visitor) {
     Ahead ahead(file);
     Walked walked;
@@ -77,27 +75,18 @@ Result<Walked> walk_batches(const Identity& identity, const guarded::File& file,
     return walked;
 }
 
-/// "7.3" of "index.7.3".
-struct Writer {
-    std::uint32_t generation = 0;
-    std::uint32_t rank = 0;
-};
-std::optional<Writer> writer_after(std::string_view name, std::string_view prefix) {
-    if (!name.starts_with(prefix)) return std::nullopt;
-    const std::string_view digits = name.substr(prefix.size());
-    const std::size_t dot = digits.find('.');
-    if (dot == std::string_view::npos) return std::nullopt;
-    const auto generation = number_after(digits.substr(0, dot), "");
-    const auto rank = number_after(digits.substr(dot + 1), "");
-    if (!generation || !rank) return std::nullopt;
-    return Writer{*generation, *rank};
+/// As it is, where it cannot be told.
+std::string absolute(const std::string& path) {
+    std::array<char, PATH_MAX> folder{};
+    if (::realpath(guarded::folder_name_of(path).c_str(), folder.data()) == nullptr) return path;
+    return std::string(folder.data()) + "/" + guarded::file_name_of(path);
 }
 
 /// An errno value.
 int make_folders(const Directory& directory, const guarded::Folder& folder, const std::string& stub_path,
                  const Stub& stub) {
-    if (const int error = folder.write_new("about", to_text(stub) + "file " + stub_path + "\n"); error != 0)
-        return error;
+    const About about{to_text(stub), absolute(stub_path), line_of_directory(directory)};
+    if (const int error = folder.write_new("about", to_text(about)); error != 0) return error;
     if (!directory.has_index() || directory.is_log()) return 0;
     for (std::int64_t group = 0; group < directory.shape.count; ++group) {
         if (const int error = folder.make_folder(directory.folder_name(group)); error != 0) return error;
@@ -143,11 +132,8 @@ std::string why_not_all(const Left& closed, const Left& there) {
 Result<Indexes> read_once(const Directory& directory, const Generations& then) {
     Indexes all;
     all.open = then.open;
-    const auto folder = directory.opened();
-    if (!folder) return folder.error();
     const auto files = index_files(directory);
     if (!files) return files.error();
-    const Identity identity = directory.identity();
     Left left;
     for (const IndexFile& file : files.value()) {
         const std::string path = directory.path_of(file.name);
@@ -157,16 +143,15 @@ Result<Indexes> read_once(const Directory& directory, const Generations& then) {
             all.last = std::max(all.last, batch.time.stamp);
             all.map.add(std::move(batch));
         };
-        const auto opened = folder.value()->file(file.name);
-        if (!opened) return missing(path, opened.error());
-        const auto walked = walk_batches(identity, opened.value(), take);
+        const auto walked = walk_index(directory, file, take);
         if (!walked) return missing(path, walked.error());
         if (!wrong.empty()) return damaged(path, wrong);
         const std::string& damage = walked.value().damage;
         const bool unfinished = std::binary_search(then.open.begin(), then.open.end(), file.generation);
-        if (!damage.empty() && (!unfinished || walked.value().foreign)) return damaged(path, damage);
-        if (!damage.empty()) all.torn.push_back(path + ": " + damage);
-        if (unfinished) continue;
+        const bool replaced = std::binary_search(then.replaced.begin(), then.replaced.end(), file.generation);
+        if (!damage.empty() && (!(unfinished || replaced) || walked.value().foreign)) return damaged(path, damage);
+        if (!damage.empty() && unfinished) all.torn.push_back(path + ": " + damage);
+        if (unfinished || replaced) continue;
         if (file.generation > then.last)
             return damaged(path, "nothing says that its generation was closed; closed." +
                                      std::to_string(file.generation) + " or a later one is not there");
@@ -240,6 +225,25 @@ std::optional<std::uint32_t> number_after(std::string_view name, std::string_vie
     const auto [rest, code] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
     if (code != std::errc{} || rest != name.data() + name.size()) return std::nullopt;
     return number;
+}
+
+std::optional<FileWriter> writer_after(std::string_view name, std::string_view prefix) {
+    if (!name.starts_with(prefix)) return std::nullopt;
+    const std::string_view digits = name.substr(prefix.size());
+    const std::size_t dot = digits.find('.');
+    if (dot == std::string_view::npos) return std::nullopt;
+    const auto generation = number_after(digits.substr(0, dot), "");
+    const auto rank = number_after(digits.substr(dot + 1), "");
+    if (!generation || !rank) return std::nullopt;
+    return FileWriter{*generation, *rank};
+}
+
+Result<Walked> walk_index(const Directory& directory, const IndexFile& file, FunctionRef<void(Batch)> visitor) {
+    const auto folder = directory.opened();
+    if (!folder) return folder.error();
+    const auto opened = folder.value()->file(file.name);
+    if (!opened) return opened.error();
+    return walk_batches(directory.identity(), opened.value(), visitor);
 }
 
 std::optional<std::int64_t> source_of_log(std::string_view name) {
@@ -334,13 +338,15 @@ private:
 };
 
 /// A group's folder, or one of logs, with what a container has in it. Behind a link, nothing.
-void remove_folder(const Directory& directory, const guarded::Folder& in, const std::string& name, FirstError& errors) {
+/// `elsewhere`: logs on storage targets, too.
+void remove_folder(const Directory& directory, const guarded::Folder& in, const std::string& name, bool elsewhere,
+                   FirstError& errors) {
     const auto folder = in.folder(name);
     if (!folder) return errors.note(folder.error().number);
     for (const std::string& file : folder.value().names().names) {
         const auto log = directory.is_log() ? source_of_log(file) : std::nullopt;
         if (log)
-            errors.note(remove_log(directory, *log));
+            errors.note(remove_log(directory, *log, elsewhere));
         else if (file == "data" || writer_after(file, index_prefix))
             errors.note(folder.value().remove(file));
     }
@@ -353,15 +359,20 @@ int remove(const Directory& directory) {
     const auto opened = directory.opened();
     if (!opened) return opened.error().number == ENOENT ? 0 : opened.error().number;
     const guarded::Folder& in = *opened.value();
+    // Parts elsewhere may be those of another directory.
+    const Origin origin = origin_of(directory);
+    if (origin == Origin::unknown) return EXDEV;
+    const bool elsewhere = origin == Origin::own;
     FirstError errors;
     // Only what a container has, and no other tree that may have come there.
-    if (!directory.has_index()) errors.note(remove_subfiles(directory));
+    if (!directory.has_index()) errors.note(remove_subfiles(directory, elsewhere));
     const auto there = folders(directory);
     for (const std::string& folder : there ? there.value() : std::vector<std::string>{})
-        remove_folder(directory, in, folder, errors);
+        remove_folder(directory, in, folder, elsewhere, errors);
     for (const std::string& name : in.names().names) {
         if (name == "about" || name == "whole" || name == "gone" || name == "atomic" || name.starts_with("pointer.") ||
-            number_after(name, "open.") || number_after(name, "closed."))
+            number_after(name, "open.") || number_after(name, "closed.") || number_after(name, "replaced.") ||
+            is_written_file(name))
             errors.note(in.remove(name));
     }
     const auto beside = guarded::Folder::follow(guarded::folder_name_of(directory.path));

@@ -1,7 +1,8 @@
 // Directory: the files of a container and their names.
 //
 //   .ioweir-ID/about                        for a person, and for whoever looks for orphans: the stub's text and its name
-//   .ioweir-ID/open.G, closed.G             generation G of writing is under way (or its job has died), or is complete
+//   .ioweir-ID/open.G, closed.G, replaced.G generation G of writing is under way (or its job has died), is complete, or was never completed
+//                                           and is not missed (generations.hpp)
 //   .ioweir-ID/whole                        the ordinary file that is to take the stub's place (merge.hpp)
 //   .ioweir-ID/atomic, pointer.O            the lock of atomic mode; the shared file pointer of one MPI_File_open (locked_file.hpp)
 //   .ioweir-ID/group.N/data                 grouped: whose they are, and the bytes of group N, in the logical file's order
@@ -92,7 +93,8 @@ struct Directory {
 
 /// Makes the directory, and the folders of groups, all empty. Returns an errno value; what it has made is removed again after an error.
 [[nodiscard]] int make(const Directory& directory, const std::string& stub_path, const Stub& stub);
-/// Removes the directory with all that a container has in it. An errno value.
+/// Removes the directory with all that a container has in it, and its parts on storage targets. An errno value; EXDEV: these may be those of
+/// another directory (origin.hpp), and nothing was removed.
 int remove(const Directory& directory);
 
 /// Generations that were begun and not ended: jobs that still write, or that have died (generations.hpp).
@@ -106,6 +108,13 @@ int remove(const Directory& directory);
 [[nodiscard]] Result<std::vector<std::string>> names_in(const Directory& directory, const std::string& folder = {});
 /// The number that a name ends with, if `prefix` and a number is all of it.
 [[nodiscard]] std::optional<std::uint32_t> number_after(std::string_view name, std::string_view prefix);
+
+/// Whose file it is: "index.7.3" after "index." is that of rank 3 in generation 7.
+struct FileWriter {
+    std::uint32_t generation = 0;
+    std::uint32_t rank = 0;
+};
+[[nodiscard]] std::optional<FileWriter> writer_after(std::string_view name, std::string_view prefix);
 
 /// "data.7.3" of a log; nothing: it is no name of one.
 [[nodiscard]] std::optional<std::int64_t> source_of_log(std::string_view name);
@@ -123,6 +132,16 @@ struct IndexFile {
 };
 /// All of them. An Error names the folder that cannot be read.
 [[nodiscard]] Result<std::vector<IndexFile>> index_files(const Directory& directory);
+
+/// What an index has, batch by batch: one that a writer has spread over the whole file may be large.
+struct Walked {
+    std::int64_t bytes = 0;
+    std::string damage;    ///< empty: none
+    bool foreign = false;  ///< it is a batch of another container
+};
+/// An Error: it cannot be read.
+[[nodiscard]] Result<Walked> walk_index(const Directory& directory, const IndexFile& file,
+                                        FunctionRef<void(Batch)> visitor);
 
 /// The latest generation that names of indexes and logs tell of, and a file of it; 0: there is none.
 struct Named {

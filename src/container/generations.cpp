@@ -1,7 +1,9 @@
 #include "container/generations.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,22 +17,23 @@
 #include <utility>
 
 #include "base/checked_text.hpp"
+#include "container/replaced.hpp"
 
 namespace ioweir::container {
 namespace {
 
-constexpr std::string_view open_prefix = "open.", closed_prefix = "closed.";
+constexpr std::string_view open_prefix = "open.", closed_prefix = "closed.", replaced_prefix = "replaced.";
 
 std::string name_of(std::string_view prefix, std::uint32_t number) {
     return std::string(prefix) + std::to_string(number);
 }
 
 struct Numbers {
-    std::vector<std::uint32_t> open, closed;
+    std::vector<std::uint32_t> open, closed, replaced;
 
     [[nodiscard]] std::uint32_t last() const {
         std::uint32_t largest = 0;
-        for (const auto* list : {&open, &closed}) {
+        for (const auto* list : {&open, &closed, &replaced}) {
             for (const std::uint32_t number : *list) largest = std::max(largest, number);
         }
         return largest;
@@ -44,8 +47,10 @@ Result<Numbers> numbers_in(const Directory& directory) {
     for (const std::string& name : there.value()) {
         if (const auto number = number_after(name, open_prefix)) numbers.open.push_back(*number);
         if (const auto number = number_after(name, closed_prefix)) numbers.closed.push_back(*number);
+        if (const auto number = number_after(name, replaced_prefix)) numbers.replaced.push_back(*number);
     }
     std::sort(numbers.open.begin(), numbers.open.end());
+    std::sort(numbers.replaced.begin(), numbers.replaced.end());
     return numbers;
 }
 
@@ -130,6 +135,80 @@ Stamp stamp_of_index(const Directory& directory, const std::string& name) {
     return last;
 }
 
+/// 0 or an errno value.
+int lock_file(int descriptor, int operation) {
+    while (::flock(descriptor, operation) != 0) {
+        if (errno != EINTR) return errno;
+    }
+    return 0;
+}
+
+/// Also where a child of a fork has the descriptor, too.
+void unlock(int descriptor) {
+    (void)lock_file(descriptor, LOCK_UN);
+    ::close(descriptor);
+}
+
+/// A new open.G and its lock: an errno value where it cannot be made, EEXIST where somebody else has that number.
+struct Begun {
+    int error = 0;
+    std::shared_ptr<const GenerationLock> lock;
+};
+Begun create_open(const guarded::Folder& folder, std::uint32_t number) {
+    const std::string name = name_of(open_prefix, number);
+    auto file = folder.file(name, O_RDWR | O_CREAT | O_EXCL);
+    if (!file) return {file.error().number, nullptr};
+    const int descriptor = file.value().release();
+    Begun begun{0, std::make_shared<const GenerationLock>(descriptor)};
+    // Whoever looked at it before it was locked has taken it for one that has died.
+    struct stat info{};
+    if (lock_file(descriptor, LOCK_EX) == 0 && ::fstat(descriptor, &info) == 0 && info.st_size > 0 &&
+        ::ftruncate(descriptor, 0) != 0)
+        begun.error = errno;
+    if (begun.error != 0) (void)folder.remove(name);
+    return begun;
+}
+
+constexpr std::int64_t most_open_bytes = 200;
+
+/// What an open.G says once it was seen that its job has died.
+std::string dead_text(const Directory& directory, std::uint32_t generation, std::uint32_t later) {
+    return with_check("ioweir open 1\nid " + directory.id() + "\ngeneration " + std::to_string(generation) +
+                      "\ndead before " + std::to_string(later) + "\n");
+}
+
+std::optional<std::uint32_t> parse_dead(const Directory& directory, std::uint32_t generation, const std::string& text) {
+    const std::size_t at = text.find("\ndead before ");
+    unsigned long later = 0;
+    if (at == std::string::npos || std::sscanf(text.c_str() + at, "\ndead before %lu\n", &later) != 1)
+        return std::nullopt;
+    const auto number = static_cast<std::uint32_t>(later);
+    return text == dead_text(directory, generation, number) ? std::optional(number) : std::nullopt;
+}
+
+/// The job of another generation has died before `own` was begun: so it is written down, unless it was before.
+bool note_death(const Directory& directory, const guarded::Folder& folder, std::uint32_t generation,
+                std::uint32_t own) {
+    auto file = folder.file(name_of(open_prefix, generation), O_RDWR);
+    if (!file || lock_file(file.value().descriptor(), LOCK_EX | LOCK_NB) != 0) return false;
+    const auto said = file.value().read_part(0, most_open_bytes);
+    // Half of a text says nothing.
+    if (said && !parse_dead(directory, generation, said.value()) && ::ftruncate(file.value().descriptor(), 0) == 0)
+        (void)file.value().write_all(dead_text(directory, generation, own));
+    unlock(file.value().release());
+    return true;
+}
+
+/// Is there one of those that were begun before that has died?
+bool note_deaths(const Directory& directory, const guarded::Folder& folder, std::uint32_t own) {
+    const auto there = numbers_in(directory);
+    bool any = false;
+    for (const std::uint32_t number : there ? there.value().open : std::vector<std::uint32_t>{}) {
+        if (number != own && note_death(directory, folder, number, own)) any = true;
+    }
+    return any;
+}
+
 /// From 1 to `most`.
 std::uint32_t random_step(std::uint32_t most) {
     std::uint32_t random = 0;
@@ -166,12 +245,14 @@ Result<Generation> begin_generation(const Directory& directory, bool is_new) {
     // Where many begin at once, each with a handle of its own, they keep out of each other's way: numbers may be left out.
     for (std::uint32_t step = 1;; step = std::min<std::uint32_t>(2 * step, 1U << 16)) {
         last += random_step(step);
-        const int error = folder.value()->write_new(name_of(open_prefix, last), "");
-        if (error == EEXIST) continue;
-        if (error != 0) return missing(directory.path, error);
+        Begun made = create_open(*folder.value(), last);
+        if (made.error == EEXIST) continue;
+        if (made.error != 0) return missing(directory.path, made.error);
         const std::array<std::uint32_t, 1> own{last};
         auto stamp = largest_stamp(directory, own);
-        if (stamp) return Generation{last, stamp.value()};
+        if (stamp)
+            return Generation{last, stamp.value(), std::move(made.lock),
+                              !is_new && note_deaths(directory, *folder.value(), last)};
         (void)folder.value()->remove(name_of(open_prefix, last));
         return stamp.error();
     }
@@ -273,7 +354,10 @@ int end_generation(const Directory& directory, std::uint32_t generation, Stamp l
     }
     const std::string open = name_of(open_prefix, generation);
     {
-        auto file = folder.file(open, O_WRONLY);
+        auto file = folder.file(open, O_WRONLY | O_TRUNC);
+        // Where locks do not reach from node to node, others may have taken it for one that has died.
+        if (!file && file.error().number == ENOENT && folder.rename(name_of(replaced_prefix, generation), open) == 0)
+            file = folder.file(open, O_WRONLY | O_TRUNC);
         if (!file) return file.error().number;
         int error = file.value().write_all(closed_text(directory, generation, said));
         if (const int at_close = file.value().close(); error == 0) error = at_close;
@@ -281,7 +365,40 @@ int end_generation(const Directory& directory, std::uint32_t generation, Stamp l
     }
     // In this order nothing is ever counted twice.
     for (const std::uint32_t number : before) (void)folder.remove(name_of(closed_prefix, number));
-    return folder.rename(open, name_of(closed_prefix, generation));
+    if (const int error = folder.rename(open, name_of(closed_prefix, generation)); error != 0) return error;
+    if (there.value().open.size() > 1) put_aside_replaced(directory);
+    return 0;
+}
+
+GenerationLock::~GenerationLock() { unlock(descriptor_); }
+
+Life life_of(const Directory& directory, std::uint32_t generation) {
+    const auto folder = directory.opened();
+    if (!folder) return Life::unknown;
+    auto file = folder.value()->file(name_of(open_prefix, generation));
+    if (!file) return Life::unknown;
+    const int error = lock_file(file.value().descriptor(), LOCK_EX | LOCK_NB);
+    if (error == 0) unlock(file.value().release());
+    return error == 0 ? Life::dead : error == EWOULDBLOCK ? Life::alive : Life::unknown;
+}
+
+std::optional<std::uint32_t> dead_before(const Directory& directory, std::uint32_t generation) {
+    const auto folder = directory.opened();
+    if (!folder) return std::nullopt;
+    const auto file = folder.value()->file(name_of(open_prefix, generation));
+    const auto text = file ? file.value().read_part(0, most_open_bytes) : Result<std::string>(file.error());
+    return text ? parse_dead(directory, generation, text.value()) : std::nullopt;
+}
+
+int put_aside(const Directory& directory, std::uint32_t generation) {
+    const auto folder = directory.opened();
+    if (!folder) return folder.error().number;
+    return folder.value()->rename(name_of(open_prefix, generation), name_of(replaced_prefix, generation));
+}
+
+bool Generations::was_ended(std::uint32_t number) const {
+    return number <= last && !std::binary_search(open.begin(), open.end(), number) &&
+           !std::binary_search(replaced.begin(), replaced.end(), number);
 }
 
 int forget_generation(const Directory& directory, std::uint32_t generation) {
@@ -293,7 +410,8 @@ Result<Generations> generations_in(const Directory& directory) {
     for (int attempt = 0;; ++attempt) {
         auto there = numbers_in(directory);
         if (!there) return there.error();
-        Generations all{std::move(there.value().open), {}, 0, !there.value().closed.empty()};
+        Generations all{
+            std::move(there.value().open), std::move(there.value().replaced), {}, 0, !there.value().closed.empty()};
         if (!all.open.empty()) all.last = all.open.back();
         bool gone = false;
         for (const std::uint32_t number : there.value().closed) {

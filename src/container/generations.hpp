@@ -1,9 +1,16 @@
 // Generations: each job (or handle) that opens a container for writing is one, with a number of its own. Whoever comes later can tell
-// whether it is done, and begins above the stamps that it has left.
-// What does not live here: what it wrote (index.hpp).
+// whether it is done, whether its job still lives, and begins above the stamps that it has left.
+// What does not live here: what it wrote (index.hpp), what later ones have written over (replaced.hpp).
+//
+// Of a generation there is one file in the directory:
+//   open.G      it was begun. Its first rank holds a lock of the file; without one, its job has died. A text in it says that somebody
+//               has seen that, and from which generation on all are later than anything that it wrote (dead_before())
+//   closed.G    it was ended, and others before it whose files this one has replaced
+//   replaced.G  its job has died, and later ones have written all bytes of the file
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,9 +21,24 @@
 
 namespace ioweir::container {
 
+/// The lock of an open.G, flock(2): ends with the process that has begun the generation, however that ends.
+class GenerationLock {
+public:
+    explicit GenerationLock(int descriptor) : descriptor_(descriptor) {}
+    ~GenerationLock();
+    GenerationLock(const GenerationLock&) = delete;
+    GenerationLock& operator=(const GenerationLock&) = delete;
+
+private:
+    const int descriptor_;
+};
+
 struct Generation {
     std::uint32_t number = 0;
     Stamp after = 0;  ///< the largest stamp that was there
+    std::shared_ptr<const GenerationLock>
+        lock;                 ///< to be kept until it is ended; else it is taken for one that has died
+    bool after_dead = false;  ///< others have died before it, and not all of their bytes were replaced
 };
 
 /// The next generation of writing, for this caller alone, also when several processes ask at once. An Error, besides the directory's: there
@@ -48,20 +70,31 @@ struct Left {
 /// All of its indexes are written, those of all ranks together are `left`, and no stamp in them is above `last`. An errno value.
 int end_generation(const Directory& directory, std::uint32_t generation, Stamp last, Left left);
 
+/// Is the job of a generation that was not ended still there? Where the file system has no locks, nobody can tell.
+enum class Life { alive, dead, unknown };
+[[nodiscard]] Life life_of(const Directory& directory, std::uint32_t generation);
+/// The first generation that was begun when somebody knew that this one was dead: it and those after it are later than all that this one
+/// wrote. Nothing: nobody has seen it dead.
+[[nodiscard]] std::optional<std::uint32_t> dead_before(const Directory& directory, std::uint32_t generation);
+/// It is not missed any more (replaced.hpp). An errno value.
+int put_aside(const Directory& directory, std::uint32_t generation);
+
 /// Nothing was written in it, and no file has its number: as if it had not been begun. An errno value.
 int forget_generation(const Directory& directory, std::uint32_t generation);
 
 /// The generations at one time.
 struct Generations {
-    std::vector<std::uint32_t> open;  ///< begun and not ended: jobs that still write, or that have died; rising
-    Left left;                        ///< of all that were ended
-    std::uint32_t last = 0;           ///< the largest number
-    bool ended = false;               ///< one was, at least
+    std::vector<std::uint32_t> open;      ///< begun and not ended: jobs that still write, or that have died; rising
+    std::vector<std::uint32_t> replaced;  ///< not ended either, but nothing of them is missing; rising
+    Left left;                            ///< of all that were ended
+    std::uint32_t last = 0;               ///< the largest number
+    bool ended = false;                   ///< one was, at least
 
     /// Nobody writes but this generation (0: nobody at all).
     [[nodiscard]] bool only(std::uint32_t own) const {
         return open.empty() || (own != 0 && open.size() == 1 && open.front() == own);
     }
+    [[nodiscard]] bool was_ended(std::uint32_t number) const;
     friend bool operator==(const Generations&, const Generations&) = default;
 };
 /// An Error: the directory is not there, or what an ended generation has left is damaged.

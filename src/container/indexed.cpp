@@ -103,6 +103,7 @@ std::optional<Error> IndexedContainer::join(const Role& role) {
         if (auto problem = check_groups(role)) return problem;
     }
     if (role.writes) writers_.push_back({role.generation, role.rank});
+    tracks_ = tracks_ || role.after_dead;
     return std::nullopt;
 }
 
@@ -355,7 +356,8 @@ int IndexedContainer::set_length(std::int64_t bytes) {
     if (there < 0) return EIO;
     const bool cuts = bytes < there;
     int error = append_all(false);
-    if (error == 0 && cuts) error = append({{clock_.next(), {{bytes, 0, cut_here, 0, 0, 1}}}}, false);
+    // One that cuts nothing off is for those who have to know what may be left of earlier writers.
+    if (error == 0 && (cuts || tracks_)) error = append({{clock_.next(), {{bytes, 0, cut_here, 0, 0, 1}}}}, false);
     if (error == 0) error = container::set_length(directory_, bytes, !cuts);
     loaded_ = false;
     return error;

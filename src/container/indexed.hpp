@@ -88,6 +88,7 @@ private:
 
     mutable std::mutex lock_;  ///< for everything below; not held while data are moved
     bool reads_ = false;
+    bool tracks_ = false;             ///< as Role::after_dead
     std::vector<Writer> writers_;     ///< the index goes by the first one's name
     std::int64_t own_source_ = -1;    ///< the file of this process's bytes
     std::shared_ptr<DataFile> data_;  ///< it; null: this process does not write

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
+
+#include "container/origin.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -169,6 +172,7 @@ bool is_in_use(const Directory& directory) {
 }
 
 int let_go(const Directory& directory) {
+    if (other_stub(directory)) return 0;
     const int error = remove_unless_used(directory);
     if (error != EWOULDBLOCK) return error;
     const auto folder = directory.opened();
@@ -176,6 +180,13 @@ int let_go(const Directory& directory) {
     if (marked != 0 && marked != EEXIST) return marked == ENOENT ? 0 : marked;  // the last one has removed it meanwhile
     const int again = remove_unless_used(directory);
     return again == EWOULDBLOCK ? 0 : again;
+}
+
+std::string why_left(int error) {
+    if (error != EXDEV) return std::strerror(error);
+    return "it was moved from another file system, or is a copy; its parts on storage targets may be another's: see "
+           "what else needs them, "
+           "and remove it by hand";
 }
 
 }  // namespace ioweir::container

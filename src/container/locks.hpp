@@ -80,7 +80,10 @@ private:
 /// Has a process, this one included, the directory in use?
 [[nodiscard]] bool is_in_use(const Directory& directory);
 
-/// The stub is gone: removes the directory, or leaves that to the last of those who have it in use. An errno value.
+/// The stub is gone: removes the directory, or leaves that to the last of those who have it in use. Where another stub beside it names it
+/// (origin.hpp), it stays. An errno value.
 int let_go(const Directory& directory);
+/// Why a directory is still there, by what let_go() has returned, for a person.
+[[nodiscard]] std::string why_left(int error);
 
 }  // namespace ioweir::container

@@ -21,6 +21,7 @@
 #include "container/generations.hpp"
 #include "container/locks.hpp"
 #include "container/map.hpp"
+#include "container/replaced.hpp"
 #include "container/subfiles.hpp"
 
 namespace ioweir::container {
@@ -300,11 +301,8 @@ Result<Description> describe(const std::string& path) {
     description.bytes = whole.length;
     description.open = whole.open;
     description.problems = whole.torn;
-    for (const std::uint32_t generation : whole.open) {
-        description.problems.push_back(
-            "writing was begun and not ended (generation " + std::to_string(generation) +
-            "): a job still writes, or has died; what it wrote after its last sync is not there");
-    }
+    for (const std::uint32_t generation : whole.open)
+        description.problems.push_back(unfinished_text(whole.directory, generation, whole.length));
     struct Part {
         std::int64_t bytes = 0;
         std::int64_t needed = 0;  ///< length of its file
@@ -338,11 +336,37 @@ Result<Description> describe(const std::string& path) {
     return description;
 }
 
+std::vector<std::string> unfinished_of(const std::string& path) {
+    std::vector<std::string> texts;
+    const auto stub = read_stub(path);
+    if (!stub || !stub.value()) return texts;
+    const Directory directory = directory_of(path, *stub.value());
+    const auto open = open_generations(directory);
+    if (!open || open.value().empty()) return texts;
+    const auto bytes = length(directory);
+    for (const std::uint32_t generation : open.value())
+        texts.push_back(unfinished_text(directory, generation, bytes ? bytes.value() : 0));
+    return texts;
+}
+
 namespace {
+
+/// Why a container is not made an ordinary file in its place.
+std::optional<Error> why_unfinished(const Whole& whole, const std::string& path, bool unfinished) {
+    for (const std::uint32_t generation : whole.open) {
+        if (life_of(whole.directory, generation) == Life::alive)
+            return Error{"the container was not closed", path, "a job still writes it; wait until it is done"};
+    }
+    if (whole.open.empty() || unfinished) return std::nullopt;
+    return Error{
+        "the container was not closed", path,
+        "a job still writes it, or has died (`ioweir check` says more): to keep what is there, name an output, or say "
+        "--unfinished"};
+}
 
 /// merge(); `alone`: with the stub's lock, in its place.
 Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& path, const std::string& output,
-                               bool alone, int* number) {
+                               bool alone, int* number, bool unfinished = false) {
     auto loaded = load(path);
     if (!loaded) return loaded.error();
     Whole whole = loaded.take();
@@ -351,10 +375,9 @@ Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& pat
     const bool exists = ::stat(output.c_str(), &there) == 0;
     const bool replaces = exists && there.st_dev == stub.st_dev && there.st_ino == stub.st_ino;
     if (exists && !replaces) return Error{"the output exists", output, "remove it, or name another"};
-    if (replaces && !whole.open.empty())
-        return Error{"the container was not closed", path,
-                     "a job still writes it, or has died; to keep what is there, name an output, look at it, and "
-                     "remove the container"};
+    if (replaces) {
+        if (auto problem = why_unfinished(whole, path, unfinished)) return *problem;
+    }
     if (replaces && stub.st_nlink > 1)
         return Error{"the container has several names (hard links)", path,
                      "the others would be left without their bytes; name an output"};
@@ -389,14 +412,15 @@ Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& pat
         if (error == 0) error = let_go(whole.directory);
         if (error != 0)
             return Error{"the file is merged, but its container is still there",
-                         whole.directory.path + ": " + std::strerror(error), "remove that directory"};
+                         whole.directory.path + ": " + why_left(error), "remove that directory"};
     }
     return whole.length;
 }
 
 }  // namespace
 
-Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, const std::string& output, int* number) {
+Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, const std::string& output, int* number,
+                           bool unfinished) {
     if (number != nullptr) *number = EIO;
     if (!is_same_file(path, output)) return merge_now(backend, path, output, false, number);
     // What takes the stub's place must not take that of a link to it.
@@ -408,7 +432,7 @@ Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, c
     }
     auto lock = StubLock::take(path, StubLock::Kind::exclusive);
     if (!lock) return lock.error();
-    return merge_now(backend, path, output, lock.value().held(), number);
+    return merge_now(backend, path, output, lock.value().held(), number, unfinished);
 }
 
 namespace {

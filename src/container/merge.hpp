@@ -29,11 +29,15 @@ struct Description {
 /// What a container holds. An Error: the path is no stub, or the container cannot be read. `problems` has what can be lived with.
 [[nodiscard]] Result<Description> describe(const std::string& path);
 
+/// What may be missing because writing was begun and not ended, for a person; empty: nothing, or no container is there.
+[[nodiscard]] std::vector<std::string> unfinished_of(const std::string& path);
+
 /// Writes the logical file to `output`, which appears whole or not at all; holes stay holes. `output` may be the stub's own path: then
-/// the directory is removed afterwards, and several processes may ask for it at once. An output that exists and is not that stub is
-/// refused. Returns the file's length. `number`: gets the errno value of an Error, EIO where there is none.
+/// the directory is removed afterwards, unless another stub beside it names it (origin.hpp), and several processes may ask for it at once. An output that exists and is not that stub is
+/// refused. So is a container in its place of which a generation was not ended, unless `unfinished` and no job is known to write it.
+/// Returns the file's length. `number`: gets the errno value of an Error, EIO where there is none.
 [[nodiscard]] Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, const std::string& output,
-                                         int* number = nullptr);
+                                         int* number = nullptr, bool unfinished = false);
 
 /// What a program is told that asks about the file at a stub's path.
 struct Answer {

@@ -30,6 +30,7 @@ struct Process {
 struct Handle {
     std::vector<std::size_t> members;
     std::vector<Role> roles;
+    std::shared_ptr<const GenerationLock> lock;
 };
 
 class World {
@@ -42,7 +43,7 @@ public:
     void open(std::vector<std::size_t> members, bool reads) {
         // As in MPI_File_open: the first rank asks, all are told.
         const Generation generation = begin_generation(place_.directory).value();
-        Handle handle{std::move(members), {}};
+        Handle handle{std::move(members), {}, generation.lock};
         for (std::size_t rank = 0; rank < handle.members.size(); ++rank) {
             Process& process = *processes_[handle.members[rank]];
             process.clock.adopt(generation.after);

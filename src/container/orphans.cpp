@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <set>
 #include <string_view>
@@ -11,13 +12,13 @@
 #include "base/guarded_files.hpp"
 #include "container/directory.hpp"
 #include "container/locks.hpp"
+#include "container/origin.hpp"
 #include "container/stub.hpp"
 
 namespace ioweir::container {
 namespace {
 
 constexpr std::string_view prefix = ".ioweir-";
-constexpr std::string_view file_line = "\nfile ";
 constexpr std::size_t id_digits = 32;
 
 bool is_container_name(const std::string& name) {
@@ -27,30 +28,25 @@ bool is_container_name(const std::string& name) {
 
 /// Deeper than a container's own folders nothing is counted.
 constexpr int most_depth = 2;
-/// A stub's text and a path.
-constexpr std::int64_t most_about_bytes = most_stub_bytes + 8192;
 
 /// What a container's `about` says: its stub, and where that was.
-struct About {
+struct Known {
     Stub stub;
     std::string file;
 };
-Result<About> read_about(const guarded::Folder& folder) {
+Result<Known> read_about(const guarded::Folder& folder) {
     constexpr const char* remedy = "look at it, and remove it by hand";
     const auto read = folder.read("about", most_about_bytes);
-    const std::string text = read ? read.value() : std::string();
-    const std::size_t at = text.rfind(file_line);
-    if (at == std::string::npos)
+    auto about = parse_about(read ? read.value() : std::string());
+    if (!about)
         return Error{"not known to be a container of ioweir's",
                      folder.path() + " has no readable \"about\"" + (read ? "" : " (" + read.error().value + ")"),
                      remedy};
-    auto stub = parse_stub(std::string_view(text).substr(0, at + 1));
+    auto stub = parse_stub(about->stub);
     if (!stub) return stub.error();
-    About about{stub.take(), text.substr(at + file_line.size())};
-    if (!about.file.empty() && about.file.back() == '\n') about.file.pop_back();
-    if (std::string(prefix) + about.stub.id != guarded::file_name_of(folder.path()))
+    if (std::string(prefix) + stub.value().id != guarded::file_name_of(folder.path()))
         return Error{"not the directory of the container that its \"about\" names", folder.path(), remedy};
-    return about;
+    return Known{stub.take(), std::move(about->file)};
 }
 
 Error in_use(const std::string& directory) {
@@ -101,9 +97,12 @@ Result<std::vector<Orphan>> find_orphans(const std::string& path) {
         Orphan orphan{inner.value().path(), "", disk_bytes(inner.value(), 1), "", false};
         if (const auto about = read_about(inner.value())) {
             orphan.file = about.value().file;
-            if (is_in_use({orphan.directory, about.value().stub.shape, about.value().stub.version})) {
+            const Directory known{orphan.directory, about.value().stub.shape, about.value().stub.version};
+            if (is_in_use(known)) {
                 orphan.problem = in_use(orphan.directory).message();
                 orphan.in_use = true;
+            } else if (origin_of(known) == Origin::unknown) {
+                orphan.problem = why_left(EXDEV);
             }
         } else {
             orphan.problem = about.error().message();
@@ -121,7 +120,7 @@ Result<bool> remove_orphan(const std::string& path) {
     const Directory known{path, about.value().stub.shape, about.value().stub.version};
     if (is_in_use(known)) return in_use(path);
     if (const int failure = remove(known); failure != 0)
-        return Error{"an orphan is not removed, or not wholly", path + ": " + std::strerror(failure),
+        return Error{"an orphan is not removed, or not wholly", path + ": " + why_left(failure),
                      "what is left is not ioweir's; look at it", failure};
     return true;
 }

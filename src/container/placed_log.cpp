@@ -84,13 +84,13 @@ std::vector<std::string> places_of_logs(const Directory& directory) {
     return {places.begin(), places.end()};
 }
 
-int remove_log(const Directory& directory, std::int64_t source) {
+int remove_log(const Directory& directory, std::int64_t source, bool elsewhere) {
     const auto folder = directory.opened();
     if (!folder) return folder.error().number;
     const std::string name = directory.data_name(source);
     int error = 0;
     // No other file that somebody has linked there.
-    if (const auto place = place_of(directory, *folder.value(), source)) {
+    if (const auto place = place_of(directory, *folder.value(), source); elsewhere && place) {
         const auto file = place.value().file(name_of(directory, source));
         const bool own = file && may_be_removed(file.value(), data_header(directory, source));
         if (own)

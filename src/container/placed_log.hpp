@@ -28,7 +28,7 @@ namespace ioweir::container {
 [[nodiscard]] std::vector<std::string> places_of_logs(const Directory& directory);
 
 /// Removes a log, wherever it lies, and its link. An errno value; one that is not there is none. EPERM: the link leads to a file that is not
-/// this log, and that stays; the link does not.
-int remove_log(const Directory& directory, std::int64_t source);
+/// this log, and that stays; the link does not. The link alone goes where another directory leads to the log, too (`elsewhere` false).
+int remove_log(const Directory& directory, std::int64_t source, bool elsewhere = true);
 
 }  // namespace ioweir::container

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "container/pieces.hpp"
+#include "container/replaced.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -61,13 +62,42 @@ std::optional<Error> StripedContainer::join(const Role& role) {
         });
     }
     if (role.writes) ++writers_;
+    if (role.after_dead) tracks_ = true;
     return std::nullopt;
 }
 
 int StripedContainer::leave(const Role& role, Left*) {
     const std::lock_guard guard(lock_);
     if (role.writes && writers_ > 0) --writers_;
+    if (!role.writes || !role.after_dead) return 0;
+    leave_written(role);
+    if (writers_ > 0) return 0;
+    tracks_ = lost_track_ = false;
+    written_.clear();
+    cut_ = -1;
     return 0;
+}
+
+/// In memory it is bounded, as that of an index is: 24 MiB.
+void StripedContainer::track(layout::Extent written) {
+    constexpr std::size_t most_runs = std::size_t{1} << 19;
+    const std::lock_guard guard(lock_);
+    if (lost_track_) return;
+    written_.add(written, written.offset);
+    if (written_.size() < most_runs) return;
+    written_.assign(compacted(written_.runs()));
+    lost_track_ = written_.size() > most_runs / 2;
+    if (lost_track_) written_.clear();
+}
+
+void StripedContainer::leave_written(const Role& role) {
+    std::vector<Run> entries = compacted(written_.runs());
+    if (cut_ >= 0) entries.push_back({cut_, 0, cut_here, 0, 0, 1});
+    if (entries.empty()) return;
+    const std::string bytes =
+        encode({{clock_.next(), role.generation, role.rank}, 0, std::move(entries)}, directory_.identity());
+    if (const auto folder = directory_.opened())
+        (void)folder.value()->write_new(written_file(role.generation, role.rank), bytes);
 }
 
 StripedContainer::Got StripedContainer::subfile(std::int64_t number) {
@@ -210,7 +240,10 @@ std::int64_t StripedContainer::length() {
 int StripedContainer::set_length(std::int64_t bytes) {
     // In this order a crash in between leaves nothing that looks like damage.
     if (const int error = forget_sizes(directory_); error != 0) return error;
-    return container::set_length(directory_, *now(), bytes);
+    const int error = container::set_length(directory_, *now(), bytes);
+    const std::lock_guard guard(lock_);
+    if (error == 0 && tracks_) cut_ = cut_ < 0 ? bytes : std::min(cut_, bytes);
+    return error;
 }
 
 std::string StripedContainer::problem() const {
@@ -238,6 +271,7 @@ std::int64_t StripedContainer::attempt_write(int, const iovec* pieces, int count
         moved = below_.attempt_write(got.file->descriptor(), part.pieces.data(), part.count, place);
     }
     if (watches_ && moved > 0) add_work(spot.file, moved, ns_since(begin));
+    if (moved > 0 && tracks_) track({offset, moved});
     if (moved > 0) send_on(*got.file, spot, moved);
     return moved;
 }

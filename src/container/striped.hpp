@@ -16,6 +16,7 @@
 
 #include "container/container.hpp"
 #include "container/data_files.hpp"
+#include "container/runs.hpp"
 #include "container/subfiles.hpp"
 #include "container/target_time.hpp"
 
@@ -59,6 +60,9 @@ private:
     void add_work(std::int64_t number, std::int64_t bytes, std::int64_t ns);
     using Moment = TargetTime::Moment;
     void add_flush(const Spot& spot, std::int64_t bytes, Moment started);
+    void track(layout::Extent written);
+    /// With lock_ held. Where it cannot be written nothing is lost: what this process has written over is not known then.
+    void leave_written(const Role& role);
     void send_on(const DataFile& file, const Spot& spot, std::int64_t moved);
 
     std::atomic<bool> watches_{false};
@@ -72,7 +76,11 @@ private:
     std::map<std::pair<std::int64_t, std::int64_t>, Moment> begun_;  ///< of flushes, by subfile and place
     std::map<std::int64_t, TargetTime> times_;                       ///< by subfile
     std::size_t flushes_ = 0;
-    int writers_ = 0;  ///< handles
+    int writers_ = 0;                  ///< handles
+    std::atomic<bool> tracks_{false};  ///< as Role::after_dead
+    RunBuilder written_;               ///< since then, if it is so; also what was cut
+    std::int64_t cut_ = -1;            ///< the least length that the file was given since then; -1: none
+    bool lost_track_ = false;          ///< it was too much to remember
     std::unique_ptr<DataFiles> files_;
     std::set<std::int64_t> dirty_;  ///< numbers of those that were written since the last durable flush
     std::string problem_;

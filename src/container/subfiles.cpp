@@ -331,7 +331,7 @@ std::uint64_t places_mark(const Directory& directory) {
     return info.st_ino * 1'000'003 + static_cast<std::uint64_t>(info.st_size) + 1;
 }
 
-int remove_subfiles(const Directory& directory) {
+int remove_subfiles(const Directory& directory, bool elsewhere) {
     const auto folder = directory.opened();
     if (!folder) return folder.error().number;
     int first = 0;
@@ -340,7 +340,8 @@ int remove_subfiles(const Directory& directory) {
     };
     if (const auto subfiles = read_subfiles(directory)) {
         for (std::int64_t number = 0; number < subfiles.value().count(); ++number)
-            note(remove_subfile(directory, subfiles.value().path(number), number));
+            if (elsewhere || place_of(directory, subfiles.value().path(number)).empty())
+                note(remove_subfile(directory, subfiles.value().path(number), number));
     }
     note(folder.value()->remove(sizes_name));
     for (const std::string& name : folder.value()->names().names) {
@@ -492,7 +493,7 @@ std::vector<std::string> problems_now(const Directory& directory, const Subfiles
                                " when it was last closed");
         has_bytes = has_bytes || bytes > subfile_header_bytes;
     }
-    const bool written = generations.ended || !generations.only(own);
+    const bool written = generations.ended || !generations.only(own) || !generations.replaced.empty();
     if (has_bytes && !written)
         problems.push_back(
             directory.path +

@@ -91,8 +91,8 @@ using SubfileMaker = std::function<storage::Opened(std::int64_t number, const st
                                        storage::Targets& targets);
 /// Tells one state of `places` from another, cheaply; 0: it cannot be looked at.
 [[nodiscard]] std::uint64_t places_mark(const Directory& directory);
-/// Removes them. An errno value; EPERM: one is not this container's, and stays.
-int remove_subfiles(const Directory& directory);
+/// Removes them, those in other directories only if `elsewhere`. An errno value; EPERM: one is not this container's, and stays.
+int remove_subfiles(const Directory& directory, bool elsewhere = true);
 
 /// Does the file behind a descriptor say that it is that subfile? What is wrong, else empty.
 [[nodiscard]] std::string why_not_subfile(const Directory& directory, int descriptor, std::int64_t number);

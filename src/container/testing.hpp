@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -58,14 +59,18 @@ struct Place {
     std::uint32_t begin() {
         const Generation generation = begin_generation(directory).value();
         clock.adopt(generation.after);
+        locks[generation.number] = generation.lock;
         return generation.number;
     }
+    /// Its job is no more.
+    void die(std::uint32_t generation) { locks.erase(generation); }
     /// As the engine does it.
     int end(std::uint32_t generation, Left left = {}) {
         if (!directory.has_index()) {
             const auto subfiles = read_subfiles(directory);
             if (!subfiles || keep_sizes(directory, subfiles.value(), generation) != 0) return EIO;
         }
+        locks.erase(generation);
         return end_generation(directory, generation, clock.last(), left);
     }
 
@@ -74,6 +79,7 @@ struct Place {
     std::string folder, path;
     Stub stub;
     Directory directory;
+    std::map<std::uint32_t, std::shared_ptr<const GenerationLock>> locks;  ///< of generations whose jobs live
 };
 
 /// Records which flushes are begun and which are waited for, and takes its time with these.

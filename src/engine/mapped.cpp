@@ -149,9 +149,9 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
         placing = find_places(engine, handle, comm, *rule, may_make);
     }
     Told told;
-    container::DirectoryHold hold;  // until all ranks have theirs
+    Held held;  // until all ranks have theirs
     if (handle.rank == 0) {
-        told = prepare(engine, handle, found, rule, placing, hold);
+        told = prepare(engine, handle, found, rule, placing, held);
         told.open = number_of_open();
     }
     tell(comm, told);
@@ -178,6 +178,8 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     if (!handle.log_places.empty()) handle.role.place = place_of_log(handle.log_places, handle.rank, handle.size);
     handle.role.rank = static_cast<std::uint32_t>(handle.rank);
     handle.role.generation = static_cast<std::uint32_t>(told.generation);
+    handle.role.after_dead = told.after_dead != 0;
+    handle.generation_lock = std::move(held.generation);
     engine.clock.adopt(told.stamp);
     const std::string problem = join_container(engine, handle, directory);
     const int failed = first_failed(comm, handle.rank, handle.size, problem.empty());
@@ -196,6 +198,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     const StorageScope scope(engine);
     if (handle.container) (void)handle.container->leave(handle.role);
     handle.container = nullptr;
+    const auto lock = std::move(handle.generation_lock);
     if (handle.rank != 0 || !handle.writable) return MPI_ERR_IO;
     // Nothing was written in it. Logs may have its number; else nothing says afterwards that a damaged container was closed.
     if (directory.is_log())
@@ -279,12 +282,13 @@ void close_container(Engine& engine, Handle& handle) {
     handle.shared_pointer = nullptr;
     handle.atomic = nullptr;
     handle.storage = &engine.backend;
+    handle.generation_lock = nullptr;
     handle.container = nullptr;
     if (!handle.deletes_on_close) return;
     if (handle.size > 1) PMPI_Barrier(handle.comm);  // all have let go of it
     if (handle.rank != 0) return;
     if (const int error = container::let_go(directory); error != 0)
-        complain(engine, handle.path, directory.path + ": " + std::strerror(error));
+        complain(engine, handle.path, directory.path + ": " + container::why_left(error));
 }
 
 int set_container_size(Engine& engine, Handle& handle, std::int64_t bytes, bool exact) {
@@ -328,7 +332,7 @@ void end_deletion(Engine& engine, const std::string& path, Deletion deletion, bo
     const StorageScope scope(engine);
     if (!happened || !deletion.left) return;
     if (const int error = container::let_go(*deletion.left); error != 0)
-        complain(engine, path, deletion.left->path + ": " + std::strerror(error));
+        complain(engine, path, deletion.left->path + ": " + container::why_left(error));
 }
 
 }  // namespace ioweir::engine

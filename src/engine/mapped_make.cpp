@@ -49,17 +49,19 @@ Result<container::Subfiles> make_subfiles(const container::Directory& directory,
 }
 
 /// Rank 0: a generation for these ranks.
-std::optional<Error> begin(const container::Directory& directory, bool is_new, Told& told) {
-    const auto generation = container::begin_generation(directory, is_new);
+std::optional<Error> begin(const container::Directory& directory, bool is_new, Told& told, Held& held) {
+    auto generation = container::begin_generation(directory, is_new);
     if (!generation) return generation.error();
     told.generation = generation.value().number;
     told.stamp = generation.value().after;
+    told.after_dead = generation.value().after_dead ? 1 : 0;
+    held.generation = std::move(generation.value().lock);
     return std::nullopt;
 }
 
 /// Rank 0: the directory with a generation in it, then the stub, so that nobody finds a container that no one uses.
 Result<container::Stub> make_container(Engine& engine, const Handle& handle, const planner::FileRule* rule,
-                                       const Placing& placing, Told& told, container::DirectoryHold& hold, int& error) {
+                                       const Placing& placing, Told& told, Held& held, int& error) {
     error = EIO;
     const StorageScope scope(engine);
     auto stub = container::new_stub(shape_of(handle.strategy, placing));
@@ -71,8 +73,8 @@ Result<container::Stub> make_container(Engine& engine, const Handle& handle, con
     };
     const container::Directory directory = container::directory_of(handle.path, stub.value());
     if (const int made = container::make(directory, handle.path, stub.value()); made != 0) return cannot(made);
-    hold = container::DirectoryHold(directory);
-    std::optional<Error> problem = begin(directory, true, told);
+    held.directory = container::DirectoryHold(directory);
+    std::optional<Error> problem = begin(directory, true, told, held);
     if (!problem && !directory.has_index()) {
         const auto made = make_subfiles(directory, rule, placing);
         if (!made) problem = made.error();
@@ -105,7 +107,7 @@ void note_places(const Engine& engine, const Handle& handle, const Placing& plac
 
 /// The container that is there, or a new one, or why the file is shared: rank 0.
 Told find_or_make(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule,
-                  const Placing& placing, container::DirectoryHold& hold) {
+                  const Placing& placing, Held& held) {
     Told told;
     if (found.kind == Found::Kind::stub) {
         put(told, found.stub);
@@ -133,7 +135,7 @@ Told find_or_make(Engine& engine, Handle& handle, const Found& found, const plan
                 say_line("ioweir: " + handle.path + ": it is shared, not divided into subfiles: " + why + "\n");
         }
         if (why.empty()) {
-            auto made = make_container(engine, handle, rule, placing, told, hold, error);
+            auto made = make_container(engine, handle, rule, placing, told, held, error);
             if (made) {
                 stub = made.take();
                 note_places(engine, handle, placing);
@@ -188,8 +190,8 @@ container::Stub stub_of(const Told& told) {
 }
 
 Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule, const Placing& placing,
-             container::DirectoryHold& hold) {
-    Told told = find_or_make(engine, handle, found, rule, placing, hold);
+             Held& held) {
+    Told told = find_or_make(engine, handle, found, rule, placing, held);
     if (told.kind != static_cast<std::int64_t>(Found::Kind::stub) || told.generation > 0) return told;
     const StorageScope scope(engine);
     // Whoever makes an ordinary file of it has done so, or finds afterwards that a generation writes it, or that it is in use.
@@ -200,11 +202,11 @@ Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::
         return told;
     }
     const container::Directory directory = container::directory_of(handle.path, stub);
-    hold = container::DirectoryHold(directory);
+    held.directory = container::DirectoryHold(directory);
     if (!handle.writable) return told;
     // Who deals stripes anew (rebalance.hpp) must not overlook a generation that begins at that moment.
     const StubLock dealing(handle.descriptor.number);
-    if (const auto problem = begin(directory, false, told)) {
+    if (const auto problem = begin(directory, false, told, held)) {
         complain(engine, handle.path, problem->message());
         told.kind = -MPI_ERR_IO;
     }

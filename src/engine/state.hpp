@@ -132,12 +132,13 @@ struct Handle {
     storage::Backend* storage = nullptr;  ///< how its bytes are reached: the engine's backend, or the container
     std::shared_ptr<container::Container> container;  ///< where the bytes lie in several files; null: in one
     container::Role role;                             ///< of this handle, in it
-    container::Left left;                             ///< of its index, by this process, once it was left
-    std::atomic<bool> said_problem{false};            ///< the user knows why it cannot be read
-    std::atomic<bool> said_refusal{false};            ///< the user knows of a call that cannot be made in it
-    std::shared_ptr<SharedPointer> shared_pointer;    ///< those of a container; else the MPI library has its own
-    std::shared_ptr<AtomicMode> atomic;               ///< the same
-    std::int64_t begin = 0;                           ///< where its pointers stand at first (MPI_MODE_APPEND)
+    std::shared_ptr<const container::GenerationLock> generation_lock;  ///< rank 0's, as long as it may write
+    container::Left left;                           ///< of its index, by this process, once it was left
+    std::atomic<bool> said_problem{false};          ///< the user knows why it cannot be read
+    std::atomic<bool> said_refusal{false};          ///< the user knows of a call that cannot be made in it
+    std::shared_ptr<SharedPointer> shared_pointer;  ///< those of a container; else the MPI library has its own
+    std::shared_ptr<AtomicMode> atomic;             ///< the same
+    std::int64_t begin = 0;                         ///< where its pointers stand at first (MPI_MODE_APPEND)
     std::vector<std::string>
         log_places;  ///< directories on targets among which the ranks' logs are dealt; agreed by all ranks
     std::int64_t shared_stamp = 0;         ///< of what all ranks have told each other before a collective read

@@ -14,6 +14,7 @@
 #include "base/guarded_files.hpp"
 #include "base/raw_syscall.hpp"
 #include "ncsub/plain_names.hpp"
+#include "ncsub/writing.hpp"
 
 namespace ioweir::ncsub {
 namespace {
@@ -322,6 +323,25 @@ void for_each_copy(const Logical& logical, const Header& master, std::span<const
     });
 }
 
+namespace {
+
+/// `description`: as far as the lengths of its parts are known.
+std::vector<std::string> unfinished_texts(const std::string& path, const Parts& parts, const Description& description) {
+    std::vector<std::string> texts{
+        std::string("writing was begun and not ended: ") +
+        (is_written_now(path) ? "a job still writes" : "its job has died, and data that it wrote may be missing")};
+    for (std::size_t part = 0; part < description.part_paths.size(); ++part) {
+        const std::int64_t there = description.part_bytes[part];
+        const std::int64_t wanted = end_of_data(part == 0 ? parts.master : parts.subfiles[part - 1]);
+        if (there >= 0 && there < wanted)
+            texts.push_back(description.part_paths[part] + " has " + std::to_string(there) + " of the " +
+                            std::to_string(wanted) + " bytes that its header speaks of");
+    }
+    return texts;
+}
+
+}  // namespace
+
 Result<Description> describe(const std::string& path) {
     std::vector<Error> problems;
     const auto read = read_parts(path, problems);
@@ -340,6 +360,10 @@ Result<Description> describe(const std::string& path) {
         result.part_bytes.push_back(there ? std::int64_t{status.st_size} : -1);
     }
     for (const Error& problem : problems) result.problems.push_back(problem.message());
+    if (is_unfinished(path, parts.master)) {
+        result.unfinished = unfinished_texts(path, parts, result);
+        result.problems.insert(result.problems.end(), result.unfinished.begin(), result.unfinished.end());
+    }
     for (std::size_t v = 0; v < parts.logical.divisions.size(); ++v) {
         if (!parts.logical.divisions[v]) continue;
         const Division& division = *parts.logical.divisions[v];
@@ -365,7 +389,7 @@ Result<Description> describe(const std::string& path) {
     return result;
 }
 
-Result<std::int64_t> merge(const std::string& path, const std::string& output) {
+Result<std::int64_t> merge(const std::string& path, const std::string& output, bool unfinished) {
     std::vector<Error> problems;
     const auto read = read_parts(path, problems);
     if (!read) return read.error();
@@ -376,17 +400,27 @@ Result<std::int64_t> merge(const std::string& path, const std::string& output) {
     const bool in_place =
         exists && ::lstat(path.c_str(), &ours) == 0 && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
     if (exists && !in_place) return Error{"the output exists", output, "remove it, or name another one"};
-    const std::string unfinished = output + ".ioweir-merging";
-    const Open file(unfinished, O_RDWR | O_CREAT | O_EXCL, 0600);
-    if (file.fd() < 0) return failed("a file cannot be made", unfinished, file.error());
+    if (in_place && is_unfinished(path, parts.master)) {
+        if (is_written_now(path))
+            return Error{"the netCDF file was not closed", path, "a job still writes it; wait until it is done"};
+        if (!unfinished)
+            return Error{"the netCDF file was not closed", path,
+                         "the job that wrote it has died (`ioweir check` says more): to keep what is there, name an "
+                         "output, or say --unfinished"};
+    }
+    const std::string draft = output + ".ioweir-merging";
+    const Open file(draft, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (file.fd() < 0) return failed("a file cannot be made", draft, file.error());
     auto length = write_merged(path, parts.logical, parts.master, parts.subfiles, file);
-    if (length && ::rename(unfinished.c_str(), output.c_str()) != 0)
-        length = failed("a file cannot be renamed", unfinished, errno);
+    if (length && ::rename(draft.c_str(), output.c_str()) != 0)
+        length = failed("a file cannot be renamed", draft, errno);
     if (!length)
-        ::unlink(unfinished.c_str());
-    else if (in_place)
+        ::unlink(draft.c_str());
+    else if (in_place) {
         for (std::int64_t number = 0; number < parts.logical.subfiles; ++number)
             remove_subfile(subfile_path(parts.logical, path, number));
+        remove_mark(path);
+    }
     return length;
 }
 

@@ -77,13 +77,15 @@ struct Description {
     std::vector<std::string> part_paths;   ///< the master, then subfile by subfile
     std::vector<std::int64_t> part_bytes;  ///< their lengths; -1: it is not there
     std::vector<std::string> problems;
+    std::vector<std::string> unfinished;  ///< of the problems, those of writing that was begun and not ended
 };
 
 /// An error: it is no master, or one that contradicts itself.
 [[nodiscard]] Result<Description> describe(const std::string& path);
 
 /// Writes the one file to `output`, which appears whole or not at all; holes stay holes. With the master's own path it takes the master's
-/// place, and the subfiles are removed. Another output that exists is refused. Returns its length in bytes. Nobody may be writing the file.
-[[nodiscard]] Result<std::int64_t> merge(const std::string& path, const std::string& output);
+/// place, and the subfiles are removed; not where writing was begun and not ended (writing.hpp), unless `unfinished` and no job is known to
+/// write it. Another output that exists is refused. Returns its length in bytes. Nobody may be writing the file.
+[[nodiscard]] Result<std::int64_t> merge(const std::string& path, const std::string& output, bool unfinished = false);
 
 }  // namespace ioweir::ncsub

@@ -134,6 +134,7 @@ Example random_example() {
     if (with_series) add_series(example, time);
 
     example.master_header = master_of(logical);
+    set_writing(example.master_header, Writing::ended);
     example.master_header.records = *rc::gen::inRange<std::int64_t>(0, 4);
     logical.header.records = example.master_header.records;
     constexpr std::int64_t begins[] = {9000, 9008, 9030, 9004};

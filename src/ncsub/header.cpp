@@ -307,16 +307,20 @@ const Attribute* find(const std::vector<Attribute>& attributes, std::string_view
 }
 
 std::int64_t record_bytes(const Header& header) {
-    std::int64_t sum = 0, count = 0, exact = 0;
+    constexpr std::int64_t no_fit = INT64_MAX;
+    std::optional<std::int64_t> sum = 0, exact = 0;
+    std::int64_t count = 0;
     for (const Variable& variable : header.variables) {
         if (!header.is_record(variable)) continue;
         ++count;
         exact = bytes_of(variable.type);
-        for (std::size_t d = 1; d < variable.dimensions.size(); ++d)
-            exact *= header.dimensions[static_cast<std::size_t>(variable.dimensions[d])].length;
-        sum += (exact + 3) / 4 * 4;
+        for (std::size_t d = 1; d < variable.dimensions.size() && exact; ++d)
+            exact =
+                checked_multiply(*exact, header.dimensions[static_cast<std::size_t>(variable.dimensions[d])].length);
+        const auto whole = exact ? checked_round_up<std::int64_t>(*exact, 4) : std::nullopt;
+        sum = sum && whole ? checked_add(*sum, *whole) : std::nullopt;
     }
-    return count == 1 ? exact : sum;
+    return (count == 1 ? exact : sum).value_or(no_fit);
 }
 
 }  // namespace ioweir::ncsub

@@ -181,7 +181,8 @@ std::vector<Attribute> attributes_of_master(const Logical& logical) {
     for (const Variable& variable : logical.header.variables) begins.push_back(variable.begin);
     std::vector<Attribute> attributes{
         int_attribute(name_of(theirs, "num_subfiles"), {static_cast<std::int32_t>(logical.subfiles)}),
-        text_attribute(name_of(ours, "id"), logical.id), text_attribute(name_of(ours, "begins"), joined(begins))};
+        text_attribute(name_of(ours, "id"), logical.id), text_attribute(name_of(ours, "begins"), joined(begins)),
+        writing_attribute(Writing::begun)};
     if (!logical.files.empty()) attributes.push_back(files_attribute(logical.files));
     return attributes;
 }
@@ -292,6 +293,22 @@ Header subfile_of(const Logical& logical, std::int64_t number) {
         subfile.variables.push_back(std::move(variable));
     }
     return subfile;
+}
+
+Attribute writing_attribute(Writing writing) {
+    return text_attribute(name_of(ours, "writing"), writing == Writing::ended ? "ended" : "begun");
+}
+
+Writing writing_of(const Header& master) {
+    const Attribute* said = find(master.attributes, name_of(ours, "writing"));
+    if (said == nullptr) return Writing::unsaid;
+    return *said == writing_attribute(Writing::ended) ? Writing::ended : Writing::begun;
+}
+
+void set_writing(Header& master, Writing writing) {
+    Attribute wanted = writing_attribute(writing);
+    for (Attribute& attribute : master.attributes)
+        if (attribute.name == wanted.name) attribute = wanted;
 }
 
 bool says_division(std::string_view attribute) {

@@ -47,9 +47,21 @@ struct Logical {
 /// its own: `z.cube`, or where that is longer than names may be or taken (a variable may have a dimension twice), `d0.v7` for
 /// variable 7. They have the unlimited dimension in common, of which there can be one, and which the first that has records
 /// names. Attributes that say how the file is divided stand behind those of the program, which subfiles do not have.
-/// Sizes and places (vsize, begin) are not filled in: the library that makes the files does that.
+/// Sizes and places (vsize, begin) are not filled in: the library that makes the files does that. The master says that writing has begun.
 [[nodiscard]] Header master_of(const Logical& logical);
 [[nodiscard]] Header subfile_of(const Logical& logical, std::int64_t number);
+
+/// Whether the job that writes the files is done, as the master says it: `_ioweir.writing`. Both words are equally long, so that one can be
+/// written over the other wherever the header lies.
+enum class Writing {
+    unsaid,  ///< PnetCDF has made the files, or an ioweir that did not say it
+    begun,   ///< a job writes them, or has died
+    ended
+};
+[[nodiscard]] Attribute writing_attribute(Writing writing);
+[[nodiscard]] Writing writing_of(const Header& master);
+/// Makes a header say it that does say something of it.
+void set_writing(Header& master, Writing writing);
 
 /// Is this attribute one that only says how a file is divided, and none of the program's?
 [[nodiscard]] bool says_division(std::string_view attribute);

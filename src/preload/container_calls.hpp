@@ -7,7 +7,7 @@
 
 namespace ioweir::preload {
 
-inline constexpr std::uint32_t container_calls_version = 2;
+inline constexpr std::uint32_t container_calls_version = 3;
 
 /// Where an error's words for a person go.
 struct Words {
@@ -30,8 +30,8 @@ struct ContainerCalls {
     void (*release)(void* held);
     /// The stub at `path` is about to be emptied, unless the container is being written, or removed or replaced. `*pending` is for end().
     int (*leave)(const char* path, bool busy_is_an_error, void** pending, Words words);
-    /// The stub at `path` is about to get a name in another directory: its bytes go there first, unless a job has it open (EBUSY). `*pending`
-    /// is for end().
+    /// The stub at `path` is about to get a name in another directory: its bytes go there first, unless a job has it open (EBUSY), or
+    /// another stub beside it needs them (EMLINK, without words): then it has to be made an ordinary file. `*pending` is for end().
     int (*move)(const char* path, const char* directory, void** pending, Words words);
     /// What was pending has happened, or has not: the bytes are removed or left, stay where they are or come back.
     int (*end)(void* pending, bool happened, Words words);

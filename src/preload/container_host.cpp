@@ -15,6 +15,7 @@
 #include "base/guarded_files.hpp"
 #include "container/locks.hpp"
 #include "container/merge.hpp"
+#include "container/origin.hpp"
 #include "preload/container_calls.hpp"
 #include "storage/posix.hpp"
 
@@ -141,6 +142,7 @@ int move(const char* path, const char* directory, void** pending, Words words) {
                     "can be moved when that is done");
             return EBUSY;
         }
+        if (container::other_stub(bytes, path)) return EMLINK;
         auto moving = std::make_unique<Pending>();
         moving->from = bytes.path;
         moving->to = container::directory_of(std::string(directory) + "/file", *stub.value()).path;
@@ -162,7 +164,7 @@ int end(void* pending, bool happened, Words words) {
         if (happened && owned->left) {
             error = container::let_go(*owned->left);
             if (error != 0)
-                say(words, owned->left->path + " is left behind: " + std::strerror(error) +
+                say(words, owned->left->path + " is left behind: " + container::why_left(error) +
                                "; `ioweir gc` finds such directories");
         } else if (!happened && !owned->to.empty()) {
             error = move_directory(owned->to, owned->from);

@@ -266,7 +266,7 @@ int before_rename(const NameCall& call, bool from_stub, bool to_stub, Pending& p
         if (call.use == NameUse::exchange) {
             if (const int error = make_ordinary(*calls, path); error != 0) return error;
         } else if (const int error = calls->move(path, other, &pending.moved, complaint.words()); error != 0) {
-            complaint.say();
+            if (error != EMLINK) complaint.say();
             return error;
         }
     }
@@ -294,11 +294,26 @@ int hold_both(const NameCall& call, Pending& pending) {
     return 0;
 }
 
+int make_ordinary_at(int directory, const char* path) {
+    const ContainerCalls* const calls = library();
+    const Scratch scratch;
+    if (calls == nullptr || scratch.text() == nullptr) return calls == nullptr ? EIO : ENOMEM;
+    return real_path(directory, path, O_NOFOLLOW, scratch.text()) ? make_ordinary(*calls, scratch.text()) : 0;
+}
+
 int before_of_stub(const NameCall& call, bool from_stub, bool to_stub, Pending& pending) {
     const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
     if (call.use == NameUse::rename) {
         if (const int error = hold_both(call, pending); error != 0) return error;
-        return before_rename(call, from_stub, to_stub, pending);
+        const int error = before_rename(call, from_stub, to_stub, pending);
+        if (error != EMLINK) return error;
+        // Its bytes stay for another stub: it takes a copy of them with it.
+        if (pending.held != nullptr) library()->release(pending.held);
+        pending.held = nullptr;
+        if (const int failure = make_ordinary_at(call.directory, call.path); failure != 0) return failure;
+        if (!to_stub) return 0;
+        if (const int failure = hold_both(call, pending); failure != 0) return failure;
+        return before_rename(call, false, to_stub, pending);
     }
     if (call.use == NameUse::exchange) {
         // What has to become an ordinary file does so before, and what still is a stub stays one.

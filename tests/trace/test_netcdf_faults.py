@@ -5,16 +5,19 @@ killed, files that are damaged. Every rank is told, nothing hangs, and `ioweir l
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from netcdf_subfiling import FILE, files, parts, under
+from netcdf_subfiling import FILE, files, parts, plain, under
 from tracing import IOWEIR, mount_tmpfs, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tracing import Finished
 
 SOURCE: Final = "netcdf_full.c"
 NO_SPACE: Final = "-224"
@@ -47,13 +50,97 @@ def test_a_full_file_system_beneath_one_subfile_reaches_all_ranks(
     assert parts(subfiles)[0] not in traced.err
 
 
-def test_a_rank_that_is_killed_leaves_files_that_can_be_written_again(tmp_path: Path) -> None:
-    killed = under(tmp_path, 3, FILE, 1, "die", source=SOURCE, netcdf="subfiles = 2", code=None)
+def check(folder: Path, code: int = 1) -> str:
+    return run([*IOWEIR, "check", FILE], cwd=folder).expect(code).out
+
+
+def merged(folder: Path, *words: str, code: int = 0) -> Finished:
+    return run([*IOWEIR, "merge", FILE, *words], cwd=folder).expect(code)
+
+
+@pytest.mark.parametrize("when", ["die", "die-enddef", "die-sync", "die-last"])
+def test_a_job_that_is_killed_leaves_files_that_say_so(tmp_path: Path, when: str) -> None:
+    killed = under(tmp_path, 3, FILE, 1, when, source=SOURCE, netcdf="subfiles = 2", code=None)
     assert killed.code != 0
-    # All files were defined, and say so; what was not written is not there, as in one file.
-    assert run([*IOWEIR, "check", FILE], cwd=tmp_path).expect().out.startswith(f"{FILE}: whole")
+    said = check(tmp_path)
+    assert f"{FILE}: NOT whole\n  writing was begun and not ended: its job has died" in said
+    if when in ("die-enddef", "die-sync"):
+        assert f"{parts(2)[1]} has " in said, "what is missing"
+    before = {name: (tmp_path / name).read_bytes() for name in (FILE, *parts(2))}
+    assert "was not closed" in merged(tmp_path, code=1).err
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+    rescued = merged(tmp_path, "-o", "rescued.nc")
+    assert "rescued.nc may not be all of the file: writing was begun and not ended" in rescued.err
+    # What the plain library makes of it: a valid file, of which what was written is there.
+    plain(tmp_path, 1, FILE, 1, "headers", source=SOURCE)
+    plain(tmp_path, 1, "rescued.nc", 1, "headers", source=SOURCE)
+    assert merged(tmp_path, "--unfinished").out.startswith(f"{FILE}: ")
+    assert (tmp_path / FILE).read_bytes() == (tmp_path / "rescued.nc").read_bytes()
+    assert not set(parts(2)) & set(files(tmp_path))
+    # The next job begins anew, and there is nothing left of it.
+    under(tmp_path, 3, FILE, 1, source=SOURCE, netcdf="subfiles = 2")
+    assert files(tmp_path) == sorted([FILE, *parts(2), "rescued.nc"])
+    assert check(tmp_path, 0).startswith(f"{FILE}: whole")
+
+
+def test_a_job_that_is_killed_before_it_has_defined_anything(tmp_path: Path) -> None:
+    under(tmp_path, 3, FILE, 1, "die-define", source=SOURCE, netcdf="subfiles = 2", code=None)
+    assert "it is empty" in check(tmp_path)
+    assert "a job makes a netCDF file of it, or has died" in check(tmp_path)
+    left = f"{FILE}.ioweir-logical"
+    assert left in files(tmp_path)
+    listed = json.loads(run([*IOWEIR, "gc", "--json", "."], cwd=tmp_path).expect().out)
+    assert [(row["directory"], row["file"], row["in_use"]) for row in listed] == [(left, FILE, True)]
+    assert "within the last hour" in listed[0]["problem"]
+    os.utime(tmp_path / left, (0, 0))
+    assert "removed" in run([*IOWEIR, "gc", "--yes", "."], cwd=tmp_path).expect().out
+    assert files(tmp_path) == [FILE]
+
+
+def test_an_orphan_of_a_file_that_was_made_anew_is_found(tmp_path: Path) -> None:
+    under(tmp_path, 3, FILE, 1, source=SOURCE, netcdf="subfiles = 3")
+    kept = (tmp_path / parts(3)[2]).read_bytes()
     under(tmp_path, 3, FILE, 1, source=SOURCE, netcdf="subfiles = 2")
     assert files(tmp_path) == sorted([FILE, *parts(2)])
+    orphan = tmp_path / parts(3)[2]
+    orphan.write_bytes(kept)
+    os.utime(orphan, (0, 0))
+    (row,) = json.loads(run([*IOWEIR, "gc", "--json", "--yes", "."], cwd=tmp_path).expect().out)
+    assert (row["directory"], row["problem"]) == (orphan.name, "")
+    assert files(tmp_path) == sorted([FILE, *parts(2)])
+    assert check(tmp_path, 0).startswith(f"{FILE}: whole")
+
+
+def test_what_is_opened_again_is_unfinished_until_it_is_closed(tmp_path: Path) -> None:
+    under(tmp_path, 3, FILE, 1, source=SOURCE, netcdf="subfiles = 2")
+    whole = {name: (tmp_path / name).read_bytes() for name in (FILE, *parts(2))}
+    under(tmp_path, 2, FILE, 1, "again", source=SOURCE)
+    assert {name: (tmp_path / name).read_bytes() for name in whole} == whole
+    under(tmp_path, 2, FILE, 1, "again-die", source=SOURCE, code=None)
+    assert "writing was begun and not ended: its job has died" in check(tmp_path)
+    # Whoever comes next does not know what that one was still to write.
+    under(tmp_path, 2, FILE, 1, "again", source=SOURCE)
+    assert "writing was begun and not ended" in check(tmp_path)
+    under(tmp_path, 2, FILE, 1, "read", source=SOURCE)
+    assert merged(tmp_path, "--unfinished").code == 0
+
+
+def test_files_of_an_earlier_version_say_it_beside_them(tmp_path: Path) -> None:
+    under(tmp_path, 3, FILE, 1, source=SOURCE, netcdf="subfiles = 2")
+    master = (tmp_path / FILE).read_bytes()
+    # An attribute of that name, and none that says anything of writing.
+    assert master.count(b"_ioweir.writing") == 1
+    (tmp_path / FILE).write_bytes(master.replace(b"_ioweir.writing", b"_ioweir.wrltlng"))
+    assert check(tmp_path, 0).startswith(f"{FILE}: whole")
+    under(tmp_path, 2, FILE, 1, "again", source=SOURCE)
+    assert files(tmp_path) == sorted([FILE, *parts(2)])
+    assert check(tmp_path, 0).startswith(f"{FILE}: whole")
+    under(tmp_path, 2, FILE, 1, "again-die", source=SOURCE, code=None)
+    assert f"{FILE}.ioweir-logical" in files(tmp_path)
+    assert "writing was begun and not ended: its job has died" in check(tmp_path)
+    os.utime(tmp_path / f"{FILE}.ioweir-logical", (0, 0))
+    run([*IOWEIR, "gc", "--yes", "."], cwd=tmp_path).expect(1)
+    assert "writing was begun and not ended" in check(tmp_path), "gc leaves what alone says that"
 
 
 def test_ls_and_check_know_subfiles(tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ int change_mode(File& file, const Call& call) {
     return before == File::State::independent && file.state != before ? settle_records(file) : code;
 }
 
-int of_file(File& file, Kind kind, const Call& call) {
+int carry_out_in(File& file, Kind kind, const Call& call) {
     if (file.broken != no_error && kind != Kind::close && kind != Kind::abort && kind != Kind::logical)
         return file.broken;
     switch (kind) {
@@ -292,6 +292,19 @@ int of_file(File& file, Kind kind, const Call& call) {
         default:
             return same(call);
     }
+}
+
+/// Does the library say that storage has failed, and not that the program is wrong? System's error numbers are positive.
+bool is_of_storage(int code) {
+    return code > 0 || code == error_file || code == error_write || code == error_space || code == error_quota ||
+           code == error_io;
+}
+
+int of_file(File& file, Kind kind, const Call& call) {
+    const int code = carry_out_in(file, kind, call);
+    // The file itself is gone after a close.
+    if (kind != Kind::close && kind != Kind::abort && is_of_storage(code)) file.lost_data = true;
+    return code;
 }
 
 bool create(const Call& call, Word& result) {

@@ -388,6 +388,11 @@ int end_define(File& file, const Call& call) {
     file.state = File::State::data;
     file.ended = true;
     find_records(file);
+    if (divided && !file.says_begun) {
+        // The attribute was put there with those that say how the file is divided.
+        error = agree(file, begin_writing(file));
+        if (error != no_error) return error;
+    }
     if (divided && !exist) open_early(file);
     error = fill_old_records(file, old_variables);
     if (error == no_error) error = keep_records(file);

@@ -62,7 +62,13 @@ struct File {
     int mode = 0;                ///< as the program gave it
     bool writable = false;
     bool safe = false;  ///< PNETCDF_SAFE_MODE: errors of arguments are all ranks'
-    int ncid = -1;      ///< the program's: the logical header's
+    // Whether the files say that they are complete (ncsub/writing.hpp):
+    bool says_begun = false;      ///< they say that they are not, as long as they are open
+    bool says_ended = false;      ///< and they may say at the end that they are: nobody has left them unfinished before
+    bool has_mark = false;        ///< ... by a file of its own
+    bool lost_data = false;       ///< a call that writes has failed on this rank, not for its arguments
+    int writing_descriptor = -1;  ///< of rank 0, with the lock
+    int ncid = -1;                ///< the program's: the logical header's
     int master = -1;
     MPI_Comm comm{};
     MPI_Comm group{};
@@ -119,6 +125,8 @@ void note(const File& file, const std::string& text);
 /// Opens it; where it is a master, `file` is set. Collective.
 [[nodiscard]] int open_file(const Library& library, const Host& host, const Call& call, std::unique_ptr<File>& file);
 [[nodiscard]] int close_file(File& file, bool abort);
+/// Where the master's header is there and says so, it is on the disk before data are. Collective, in data mode.
+[[nodiscard]] int begin_writing(File& file);
 /// What the library has counted of one of its files, on this rank.
 [[nodiscard]] Moved moved_in(const File& file, int ncid);
 /// Says in the trace where the time of all ranks went. Collective.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
@@ -14,6 +15,7 @@
 #include "base/raw_syscall.hpp"
 #include "base/standard_error.hpp"
 #include "ncsub/files.hpp"
+#include "ncsub/writing.hpp"
 
 namespace ioweir::pnetcdf {
 namespace {
@@ -141,6 +143,49 @@ void release(File& file) {
     file.has_info = false;
     if (file.header_descriptor >= 0) raw::close(file.header_descriptor);
     file.header_descriptor = -1;
+    if (file.writing_descriptor >= 0) raw::close(file.writing_descriptor);
+    file.writing_descriptor = -1;
+}
+
+/// A file that is there is opened for writing: it says so, if it can. `header`: the master's, as rank 0 has found it. Collective.
+int begin_writing_again(File& file, const ncsub::Header& header) {
+    if (!file.writable) {
+        if (ncsub::writing_of(header) == ncsub::Writing::begun && file.rank == 0)
+            note(file, "writing was begun and not ended: a job still writes it, or has died");
+        return no_error;
+    }
+    if (file.rank == 0) file.writing_descriptor = ncsub::hold_writing(file.path);
+    const ncsub::Writing writing = ncsub::writing_of(header);
+    file.says_ended = writing == ncsub::Writing::ended;
+    if (writing == ncsub::Writing::unsaid) {
+        int error = file.rank == 0 ? ncsub::make_mark(file.path) : 0;
+        PMPI_Bcast(&error, 1, MPI_INT, 0, file.comm);
+        file.has_mark = error == 0;
+        file.says_ended = error != EEXIST;  // where nobody can say it, nobody has said it
+    }
+    if (!file.says_ended)
+        note(file, "it was not complete when it was opened for writing, and `ioweir check` goes on saying so");
+    if (writing != ncsub::Writing::ended) return no_error;
+    const ncsub::Attribute begun = ncsub::writing_attribute(ncsub::Writing::begun);
+    const int error =
+        file.library->put_att_text(file.master, global, begun.name.c_str(), begun.count, begun.bytes.data());
+    return error != no_error ? error : begin_writing(file);
+}
+
+/// All files were closed by this rank with `result`: they say that they are complete, if they are. Collective.
+int finish_writing(const File& file, int result) {
+    const bool mine = result == no_error && file.broken == no_error && !file.lost_data;
+    int error = agree(file, mine ? no_error : error_file);
+    if (error != no_error) return no_error;  // whoever had it has told it
+    if (file.rank == 0) {
+        if (const auto problem = ncsub::end_writing(file.path)) {
+            complain(file, problem->message());
+            error = error_file;
+        } else if (file.has_mark) {
+            ncsub::remove_mark(file.path);
+        }
+    }
+    return agree(file, error);  // no rank goes on before it says so
 }
 
 }  // namespace
@@ -203,9 +248,16 @@ std::optional<int> create_file(const Library& library, const Host& host, const p
         release(*file);
         return code;
     }
+    if (file->rank == 0) file->writing_descriptor = ncsub::hold_writing(file->path);
+    file->says_ended = true;
     *ncid = file->ncid;
     result = std::move(file);
     return said;
+}
+
+int begin_writing(File& file) {
+    file.says_begun = true;
+    return file.library->sync(file.master);
 }
 
 int open_file(const Library& library, const Host& host, const Call& call, std::unique_ptr<File>& result) {
@@ -249,6 +301,7 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
             code = check_subfiles(*file);
             if (code == no_error) code = agree(*file, open_logical_header(*file));
             if (code == no_error) code = open_subfiles(*file);
+            if (code == no_error) code = agree(*file, begin_writing_again(*file, header.value().header));
         } else {
             complain(*file, logical.error().message());
         }
@@ -286,7 +339,9 @@ int close_file(File& file, bool abort) {
     else if (file.ncid >= 0)
         (void)library.close(file.ncid);
     if (!file.header_path.empty() && file.rank == 0) ::unlink(ncsub::without_prefix(file.header_path).c_str());
-    const int agreed = agree(file, result);
+    int agreed = agree(file, result);
+    if (agreed == no_error && (file.says_begun || file.has_mark) && file.says_ended)
+        agreed = finish_writing(file, result);
     release(file);
     return result != no_error ? result : agreed;
 }

@@ -91,11 +91,11 @@ struct Amount {
 /// What the sums are made by; decided by whoever asks.
 struct Question {
     Vocabulary names;
-    std::string mpi_layer;                      ///< the layer whose calls are taken apart
-    std::string posix_layer;                    ///< into calls of this layer
-    std::vector<std::string> data_ops;          ///< operations that move bytes
-    std::vector<std::string> transfer_ops;      ///< operations of MPI-IO calls that move data, also for other ranks
-    std::string close_op;                       ///< inside it, the engine's reads are a verification; "": there was none
+    std::string mpi_layer;                  ///< the layer whose calls are taken apart
+    std::string posix_layer;                ///< into calls of this layer
+    std::vector<std::string> data_ops;      ///< operations that move bytes
+    std::vector<std::string> transfer_ops;  ///< operations of MPI-IO calls that move data, also for other ranks
+    std::string close_op;                   ///< inside it, the engine's reads are a verification; "": there was none
     std::vector<std::int32_t> unit_of_process;  ///< -1: does not count
     std::size_t units = 0;
     std::vector<std::uint32_t> file_of_path;

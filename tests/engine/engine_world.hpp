@@ -59,6 +59,10 @@ public:
         if (opened.error == 0) paths_[opened.descriptor] = path;
         return opened;
     }
+    void note_opened(int descriptor, const char* path) override {
+        const std::lock_guard guard(lock_);
+        paths_[descriptor] = path;
+    }
     int attempt_close(int descriptor) override {
         {
             const std::lock_guard guard(lock_);

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/standard_error.hpp"
 #include "container/subfiles.hpp"
 #include "engine/rebalance.hpp"
 #include "engine_world.hpp"
@@ -285,8 +286,10 @@ TEST_F(ProbingTest, NSubfilesGoToTheNBest) {
 TEST_F(ProbingTest, WithoutTargetsTheFileIsSharedAndSaysWhy) {
     const std::string path = world->path("file.auto");
     testing::internal::CaptureStderr();
+    remember_standard_error();
     MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
     const std::string said = testing::internal::GetCapturedStderr();
+    remember_standard_error();
     write_ten(file);
     PMPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(read_all(file), ten_each());

@@ -253,6 +253,24 @@ def test_chunks_are_learned_from_the_first_write(tmp_path: Path, mpi: Mpi, ranks
 
 
 @by_mpi
+@pytest.mark.parametrize("table", ['chunks = "learn"', 'chunks = { "data" = [64, 64] }'], ids=["learned", "given"])
+@pytest.mark.parametrize("words", [("partly", "leave"), ("partly", "leave", "fill")], ids="-".join)
+def test_chunks_are_filled_where_the_program_has_a_value_only(
+    tmp_path: Path, mpi: Mpi, table: str, words: tuple[str, ...]
+) -> None:
+    """A contiguous dataset without a fill value is not filled, so that chunks in its place need not be, either."""
+    words = ("blocks", "collective", "steps=5", *words)
+    without, planned = both(mpi, 3, tmp_path, table, *words)
+    filled, written = (
+        [sum(event.bytes for event in one.written_in(name)) for one in (without, planned)]
+        for name in ("H5Dcreate2", "H5Dwrite")
+    )
+    assert [about["chunks"] for about in planned.sets.values()][2:] == [[64, 64]] * 3
+    assert filled == ([5 * 3 * PIECE] * 2 if "fill" in words else [0, 0])
+    assert written[1] <= written[0] + 4096
+
+
+@by_mpi
 def test_chunks_learned_in_one_file_hold_for_the_next(tmp_path: Path, mpi: Mpi) -> None:
     _, planned = both(mpi, 3, tmp_path, 'chunks = "learn"', "blocks", "twice")
     assert {tuple(about["chunks"]) for about in planned.sets.values()} == {(64, 64)}

@@ -209,6 +209,7 @@ Word create_dataset(File& file, Lessons& lessons, const CreateForm& form, const 
                  wanted.element_bytes};
         if (wish.learn_chunks || !wish.chunks.empty())
             give_chunks(file, lessons, wanted, list.id(), about.type, watched);
+        keep_unfilled(file, about, list.id());
         if (wish.never_fill && !file.lingers) filling = choose_filling(file, about, list.id());
         arguments[static_cast<std::size_t>(form.list)] = word_of(list.id());
     } else {

@@ -32,6 +32,7 @@ inline constexpr int layout_chunked = 2;      // H5D_CHUNKED
 inline constexpr int layout_virtual = 3;      // H5D_VIRTUAL
 inline constexpr int fill_at_allocation = 0;  // H5D_FILL_TIME_ALLOC
 inline constexpr int fill_never = 1;          // H5D_FILL_TIME_NEVER
+inline constexpr int fill_if_set = 2;         // H5D_FILL_TIME_IFSET
 inline constexpr int fill_undefined = 0;      // H5D_FILL_VALUE_UNDEFINED
 inline constexpr int fill_default = 1;        // H5D_FILL_VALUE_DEFAULT
 inline constexpr int fill_users = 2;          // H5D_FILL_VALUE_USER_DEFINED

@@ -170,6 +170,18 @@ Filling choose_filling(File& file, const NewDataset& dataset, Id list) {
     return Filling::as_program;
 }
 
+void keep_unfilled(const File& file, const NewDataset& dataset, Id list) {
+    const Library& library = *file.library;
+    int time = fill_never;
+    int value = fill_users;
+    // Chunks that ranks do not make together are filled in memory, before their only write.
+    if (!file.parallel || dataset.layout != layout_contiguous || library.H5Pget_layout(list) != layout_chunked) return;
+    if (library.H5Pget_fill_time(list, &time) < 0 || time != fill_if_set ||
+        library.H5Pfill_value_defined(list, &value) < 0 || value == fill_users || library.H5Pget_nfilters(list) > 0)
+        return;
+    library.H5Pset_fill_time(list, fill_never);
+}
+
 void Unfilled::add(const Library& library, Id dataset, const NewDataset& about) {
     const std::optional<Size> address = address_of(library, dataset);
     datasets_.push_back({about.name, address.value_or(0), about.lengths, {}, !address});

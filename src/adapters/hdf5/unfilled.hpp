@@ -33,6 +33,10 @@ enum class Filling : std::uint8_t {
 /// Decides, and says so in the creation list, in which the layout is what it will be.
 [[nodiscard]] Filling choose_filling(File& file, const NewDataset& dataset, Id list);
 
+/// A contiguous dataset that HDF5 would not have filled is not filled with zeros because a rule has given it chunks: what
+/// nobody writes is what stands in the file, as before, and no byte is written twice. `list` as above.
+void keep_unfilled(const File& file, const NewDataset& dataset, Id list);
+
 /// Those of a file. HDF5 libraries that several threads may be in have none, so that nothing here is guarded.
 class Unfilled {
 public:

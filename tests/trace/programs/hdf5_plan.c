@@ -15,6 +15,7 @@
  *   dies=N         the process ends without closing anything, before step N; from there on after a flush with `flush`
  *   flush          after each step
  *   leave          the last step's dataset is made and not written
+ *   partly         from the third step on ranks write the upper half of their part
  *   handler=N      a function of the program's is told of errors, set by H5Eset_autoN; no call fails, and it stays
  *   userblock=N    the file begins with N bytes of its own
  *   bound          no formats newer than 1.8's are allowed, neither to make the file nor to open it
@@ -163,7 +164,7 @@ static void move(hid_t set, int step, const struct part* part, hid_t transfer, i
 static void run(const char* path, hid_t access, hid_t transfer, int own) {
     const int reads = has("read"), steps = number("steps", 3), every = number("every", 1), dies = number("dies", -1);
     const int first = has("again") && !reads ? steps : 0;
-    const struct part part = part_of_rank(own);
+    struct part part = part_of_rank(own);
     const int user_block = number("userblock", 0);
     const hid_t creation = user_block > 0 ? H5Pcreate(H5P_FILE_CREATE) : H5P_DEFAULT;
     if (user_block > 0) check(H5Pset_userblock(creation, (hsize_t)user_block) >= 0, "H5Pset_userblock");
@@ -178,6 +179,7 @@ static void run(const char* path, hid_t access, hid_t transfer, int own) {
             if (!own) MPI_Barrier(MPI_COMM_WORLD);
             _exit(9);
         }
+        if (has("partly") && step == first + 2) part.count[0] /= 2;
         snprintf(name, sizeof name, "step%d", step);
         const hid_t group =
             reads ? H5Gopen2(file, name, H5P_DEFAULT) : H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);

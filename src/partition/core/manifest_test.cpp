@@ -60,6 +60,8 @@ TEST(Manifest, LinesThatSayOtherThingsAreNamed) {
     EXPECT_EQ(said(head), "it does not have a line for each file");
     EXPECT_EQ(said(head + "file parts 1 4 bytes 9 header 0000000000000001\n"), "what it says of file 1");
     EXPECT_EQ(said(head + "file parts 0 -4 bytes 9 header 0000000000000001\n"), "what it says of file 1");
+    EXPECT_EQ(said("ioweir set 1\nstate complete\nstep -3\nranks 2\nfiles 1\n"),
+              "its first lines say no step, ranks and files");
     EXPECT_EQ(said("ioweir set 2\n"), "it does not begin with 'ioweir set 1'");
     EXPECT_EQ(
         said("ioweir set 1\nstate ready\nstep 3\nranks 2\nfiles 1\nfile parts 0 4 bytes 9 header 0000000000000001\n"),

@@ -30,11 +30,7 @@ class Strategy:
     rule: str
     kind: Kind = Kind.MPI_IO
     mpis: tuple[Mpi, ...] = MPIS
-
-    @property
-    def divides(self) -> bool:
-        """The file becomes a container."""
-        return "mapping" in self.rule
+    ranks: tuple[int, ...] = (1, 3, 4)
 
 
 _STRIPE: Final = 'stripe = { size = "8 KiB", count = 3 }'
@@ -68,10 +64,12 @@ STRATEGIES: Final = (
     Strategy("hdf5 metadata", 'hdf5 = { hold_metadata = "all", metadata_block = "64 KiB", fill = "never" }', Kind.HDF5),
     Strategy("hdf5 chunks", 'hdf5 = { alignment = "4 KiB", chunks = "learn", istore_k = "auto" }', Kind.HDF5),
     Strategy("hdf5 pages", 'writers = "auto"\nhdf5 = { page = "4 KiB", transfer = "collective" }', Kind.HDF5),
-    Strategy("set direct", "write 2 ioweir_write=direct", Kind.SETS),
-    Strategy("set collective", "write 2 ioweir_write=collective", Kind.SETS),
-    Strategy("set flat", "write 2 ioweir_directories=false ioweir_write=direct", Kind.SETS),
-    Strategy("set handed over", "hand 2", Kind.SETS),
+    Strategy("set direct", "write 2 ioweir_write=direct", Kind.SETS, ranks=(3, 4)),
+    Strategy("set collective", "write 2 ioweir_write=collective", Kind.SETS, ranks=(3, 4)),
+    Strategy("set flat", "write 2 ioweir_directories=false ioweir_write=direct", Kind.SETS, ranks=(3, 4)),
+    # At most half of the ranks are delegates.
+    Strategy("set handed over", "hand 1", Kind.SETS, ranks=(3, 4)),
+    Strategy("set handed over to two", "hand 2", Kind.SETS, ranks=(4,)),
 )
 
 
@@ -128,7 +126,7 @@ def cases(seed: int, only: str = "") -> Iterator[Case]:
         dice.shuffle(chosen)
         for strategy in chosen:
             mpi = dice.choice(strategy.mpis)
-            ranks = dice.choice((1, 3, 4)) if strategy.kind is not Kind.SETS else dice.choice((3, 4))
+            ranks = dice.choice(strategy.ranks)
             victims = [Victim.CALL, Victim.CALL, Victim.CALL, Victim.RANK, Victim.RANKS, Victim.LAUNCHER]
             # Sets are written without `ioweir run`.
             victim = dice.choice(victims if strategy.kind is Kind.SETS else [*victims, Victim.RUN])

@@ -11,7 +11,7 @@ namespace {
 Manifest any_manifest() {
     Manifest manifest;
     manifest.complete = *rc::gen::arbitrary<bool>();
-    manifest.step = *rc::gen::arbitrary<std::int64_t>();
+    manifest.step = *rc::gen::suchThat<std::int64_t>([](std::int64_t step) { return step >= 0; });
     manifest.ranks = *rc::gen::inRange<std::int64_t>(1, 100);
     std::int64_t part = 0;
     for (int i = 0; i < *rc::gen::inRange(1, 8); ++i) {

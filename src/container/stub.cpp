@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/checked_text.hpp"
+#include "base/container_met.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -25,6 +26,8 @@ Error damaged(const std::string& why) {
     return {"a damaged ioweir stub", why,
             "restore the file from a copy; its bytes are in a directory .ioweir-ID beside it"};
 }
+
+static_assert(stub_beginning == container_beginning);
 
 std::string first_line(int version) { return std::string(stub_beginning) + std::to_string(version) + "\n"; }
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/container_met.hpp"
 #include "base/guarded_files.hpp"
 #include "base/raw_syscall.hpp"
 #include "ncsub/plain_names.hpp"
@@ -228,6 +229,7 @@ Result<Header> read_header(const std::string& path) {
         const ssize_t got = file.read(bytes.data(), wanted, 0);
         if (got < 0) return failed("a file cannot be read", path, errno);
         bytes.resize(static_cast<std::size_t>(got));
+        if (bytes.starts_with(container_beginning)) return container_met("no netCDF file", path);
         auto decoded = decode(bytes, path);
         if (!decoded) return decoded.error();
         if (decoded.value().bytes > 0) return std::move(decoded.value().header);

@@ -251,6 +251,8 @@ TEST(Merge, OrdinaryFilesAreSaidToBe) {
     EXPECT_NE(merge(path, path).error().message().find("no arrays"), std::string::npos);
     spill(path, "text");
     EXPECT_NE(merge(path, path).error().message().find("no header"), std::string::npos);
+    spill(path, "ioweir container 3\nid 0\n");
+    EXPECT_NE(merge(path, path).error().message().find("with: ioweir merge " + path), std::string::npos);
     EXPECT_NE(merge(folder.path + "/none", path).error().message().find("none"), std::string::npos);
 }
 

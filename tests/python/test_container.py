@@ -205,3 +205,18 @@ def test_subfiles(kind: str, tmp_path: Path) -> None:
     ioweir("merge", "file", cwd=folder)
     assert (folder / "file").read_bytes() == plain
     assert not [path for each in (folder, *folders) for path in each.glob(".ioweir-*")]
+
+
+def test_readers_of_other_formats_say_what_they_have_met(place: tuple[Path, bytes]) -> None:
+    folder, plain = place
+    stub = (folder / "file").read_bytes()
+    said = "ioweir container, whose bytes lie in other files: {0}; make an ordinary file of it with: ioweir merge {0}"
+    for source in ("restart-dat.20.1", "restart.20.1"):
+        (folder / source).write_bytes(stub)
+        for form in ("set", "serial", "hdf5"):
+            failed = ioweir("convert", source, "to", "--to", form, cwd=folder, code=1)
+            assert said.format(source) in " ".join(failed.stderr.split())
+        (folder / source).unlink()
+    (folder / "file").rename(folder / "restart-dat.20.1")
+    ioweir("merge", "restart-dat.20.1", cwd=folder)
+    assert (folder / "restart-dat.20.1").read_bytes() == plain

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/checked.hpp"
+#include "base/container_met.hpp"
 
 namespace ioweir::partition {
 namespace {
@@ -92,6 +93,11 @@ Result<SerialFile> SerialFile::open(const std::string& path) {
     serial.path = path;
     serial.file = opened.take();
     const std::int64_t length = serial.file.length();
+    char beginning[container_beginning.size()];
+    const std::int64_t got = serial.file.read(beginning, sizeof beginning, 0);
+    if (got == std::ssize(container_beginning) &&
+        container_beginning.compare(0, sizeof beginning, beginning, sizeof beginning) == 0)
+        return container_met("no serial file of PHASTA's", path);
     bool knows_order = false;
     for (std::int64_t at = next_line(serial.file, 0); at < length; at = next_line(serial.file, at)) {
         auto block = block_at(serial.file, path, at);

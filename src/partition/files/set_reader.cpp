@@ -7,6 +7,7 @@
 
 #include "base/checked.hpp"
 #include "base/checksum.hpp"
+#include "base/container_met.hpp"
 
 namespace ioweir::partition {
 namespace {
@@ -36,6 +37,7 @@ Result<PartFile> PartFile::open(const std::string& path) {
     std::int64_t got = part.file_.read(bytes.data(), std::ssize(bytes), 0);
     if (got < 0) return cannot_read(path, got);
     bytes.resize(static_cast<std::size_t>(got));
+    if (bytes.starts_with(container_beginning)) return container_met("no PHASTA syncIO file", path);
     auto header = decode_front(bytes, part.length_);
     if (!header) return of_file(path, header.error());
     part.header_ = header.take();

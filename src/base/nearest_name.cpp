@@ -37,9 +37,12 @@ std::optional<std::string_view> nearest_name(std::string_view wrong, std::span<c
     std::optional<std::string_view> best;
     std::size_t best_distance = 0;
     for (const std::string_view name : names) {
+        const std::size_t shorter = std::min(wrong.size(), name.size()), longer = std::max(wrong.size(), name.size());
+        const std::size_t allowed = std::max<std::size_t>(1, longer / 3);
+        // No distance is less than that of the lengths: words of any length in files cost nothing here.
+        if (longer - shorter > allowed) continue;
         const std::size_t distance = edit_distance(wrong, name);
-        const std::size_t allowed = std::max<std::size_t>(1, std::max(wrong.size(), name.size()) / 3);
-        const bool shares_a_letter = distance < std::max(wrong.size(), name.size());
+        const bool shares_a_letter = distance < longer;
         if (distance <= allowed && shares_a_letter && (!best || distance < best_distance)) {
             best = name;
             best_distance = distance;

@@ -1,7 +1,7 @@
 // Fuzzes indexes and the map that is made of them: what decode() takes is what encode() writes, and of each byte the map says what a look at
 // all entries, one after the other, says. Memory stays within bounds however many pieces entries claim to have.
 // An input: a byte of flags (1: batches are built of the input and sealed, else it is the index's bytes; 2: with an identity; 4: small numbers;
-// 8, 16: how many pieces a window may have), and the rest.
+// 8, 16, 32: how many pieces a window may have; as many as containers have takes a thousand times as long as the others), and the rest.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -24,7 +24,7 @@ using container::LogicalMap;
 using container::Run;
 using container::Segment;
 
-constexpr int built = 1, named = 2, small = 4, few_pieces = 8, one_piece = 16;
+constexpr int built = 1, named = 2, small = 4, few_pieces = 8, one_piece = 16, usual_pieces = 32;
 constexpr std::size_t most_entries = 24;
 
 /// Where a byte lies, without a map.
@@ -167,7 +167,8 @@ std::vector<std::string> fuzz_seeds() {
     std::string built_of;
     for (int i = 0; i < 80; ++i) built_of += static_cast<char>(i * 37 % 128);
     std::vector<std::string> seeds{std::string(1, '\0') + plain, std::string(1, static_cast<char>(named)) + with_id};
-    for (const int flags : {built, built | small, built | named | few_pieces, built | small | one_piece})
+    for (const int flags :
+         {built, built | small, built | usual_pieces, built | named | few_pieces, built | small | one_piece})
         seeds.push_back(std::string(1, static_cast<char>(flags)) + built_of);
     return seeds;
 }
@@ -179,9 +180,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FuzzInput input(data, size);
     const auto flags = input.number<std::uint8_t>();
     const Identity identity = (flags & named) != 0 ? Identity(Identity::value_type{1, 2, 3}) : std::nullopt;
-    const std::int64_t most_pieces = (flags & one_piece) != 0    ? 1
-                                     : (flags & few_pieces) != 0 ? 40
-                                                                 : LogicalMap::usual_pieces;
+    const std::int64_t most_pieces = (flags & one_piece) != 0      ? 1
+                                     : (flags & few_pieces) != 0   ? 40
+                                     : (flags & usual_pieces) != 0 ? LogicalMap::usual_pieces
+                                                                   : 500;
     if ((flags & built) == 0) {
         read_index(input.rest(), identity, nullptr, most_pieces);
         return 0;

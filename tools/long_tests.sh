@@ -78,5 +78,15 @@ IOWEIR_TEST_ALL=1 timeout -k 5 3000 .venv/bin/python -m pytest -q tests/python/t
 code=$?
 echo "traces, sets, manifests and plans, each file replaced in each way, under each command: exit $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
+started=$SECONDS
+IOWEIR_TEST_ALL=1 timeout -k 5 3000 .venv/bin/python -m pytest -q tests/trace/test_io_errors.py >"$work/log" 2>&1
+code=$?
+echo "storage that fails in a part of each file, processes without descriptors, all strategies and both MPIs: exit $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
+started=$SECONDS
+IOWEIR_TEST_ALL=1 IOWEIR_TEST_CYCLES=5000 timeout -k 5 10000 .venv/bin/python -m pytest -q tests/trace/test_cycles.py >"$work/log" 2>&1
+code=$?
+echo "5,000 files opened and closed under each strategy, both MPIs: exit $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

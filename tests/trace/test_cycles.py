@@ -81,7 +81,7 @@ def expect_constant(
     first = max(3, cycles // 5)
     command = mpi.launch(ranks, build("cycles.c", mpi.cc), data, communicators, keep, str(first), str(cycles))
     limit = TIMEOUT_S * max(1.0, cycles / 300)
-    options = ["--plan", plan_of(strategy, folder)]
+    options = ["--plan", str(plan_of(strategy, folder))]
     finished = ioweir_run(folder / "trace", command, options=options, timeout=limit)
     rows = said_by(finished.out, ranks)
     for rank, ((files, before, rss), (more_files, after, more_rss)) in rows.items():

@@ -1,10 +1,12 @@
-/* Writes a file until it should be full somewhere: full_target FILE CALLS. Each rank gives 1 MiB in each of CALLS collective calls, with a
+/* Writes a file until it should be full somewhere: full_target FILE CALLS [LEFT]. Each rank gives 1 MiB in each of CALLS collective calls, with a
    sync after each, goes on after errors, and says what it was told: "rank R: write W sync S close C calls +-...", W, S and C "fine",
-   "no-space" or MPI's words, and for each call + where both its write and its sync were fine. The end must come, whatever happens. */
+   "no-space" or MPI's words, and for each call + where both its write and its sync were fine. With LEFT a process
+   has room for so many more descriptors when it opens the file: "rank R: open fine", or the words. The end must come, whatever happens. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { block = 1 << 20 };
 
@@ -29,12 +31,26 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (argc != 3) return 2;
+    if (argc < 3) return 2;
     char* mine = malloc(block);
     memset(mine, 'a' + rank % 26, block);
     MPI_File file;
-    if (MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS)
-        return 3;
+    int last = -1;
+    if (argc > 3) {
+        for (int next; (next = dup(1)) >= 0;) last = next;
+        for (int i = 0; i < atoi(argv[3]); ++i) close(last - i);
+    }
+    char opened[100] = "fine";
+    note(opened, sizeof opened,
+         MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+    if (argc > 3) {
+        printf("rank %d: open %s\n", rank, opened);
+        fflush(stdout);
+    }
+    if (strcmp(opened, "fine") != 0) {
+        MPI_Finalize();
+        return argc > 3 ? 0 : 3;
+    }
     char good[1000] = "";
     const int calls = atoi(argv[2]);
     for (int call = 0; call < calls && call < (int)sizeof good - 1; ++call) {

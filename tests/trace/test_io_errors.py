@@ -1,0 +1,147 @@
+"""Storage that fails in a part of each file (EIO, ENOSPC), and processes without descriptors (EMFILE), beneath programs
+under every strategy: every rank is told, nothing hangs, and what nobody was told of is there.
+
+The kernel refuses the writes (programs/faults.h), the engine's own system calls included. With IOWEIR_TEST_ALL=1 all
+combinations, otherwise some of them. Not here: file systems that are full (test_full_target.py), killed jobs.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from ioweir import container
+from netcdf_subfiling import FILE, library, netcdf_plan, parts
+from test_cycles import STRATEGIES
+from test_library_programs import hdf5_program
+from tracing import MPIS, OPEN_MPI, PROGRAMS, Mpi, Traced, build, ioweir_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALL: Final = os.environ.get("IOWEIR_TEST_ALL") == "1"
+BLOCK: Final = 1 << 20
+NO_SPACE: Final = "-224"
+CALLS: Final = 8
+RANKS: Final = 3
+FLAGS: Final = ("-include", str(PROGRAMS / "faults.h"))
+ERRORS: Final = (errno.EIO, errno.ENOSPC)
+SAID: Final = re.compile(r"rank (\d+): write (.+) sync (.+) close (.+) calls ([+-]+)")
+OF_ALL: Final = [
+    (mpi, strategy, error)
+    for i, strategy in enumerate(STRATEGIES)
+    for j, mpi in enumerate(MPIS)
+    for k, error in enumerate(ERRORS)
+    if ALL or ((i + j) % 2 == 0 and (i // 2 + k) % 2 == 0)
+]
+
+
+def failing(from_byte: int, error: int) -> dict[str, str]:
+    return {"FAULT_FROM": str(from_byte), "FAULT_ERRNO": str(error)}
+
+
+@pytest.mark.parametrize(
+    ("mpi", "strategy", "error"), OF_ALL, ids=[f"{mpi.name}-{name}-{errno.errorcode[e]}" for mpi, name, e in OF_ALL]
+)
+def test_every_rank_is_told_and_the_rest_is_there(mpi: Mpi, strategy: str, error: int, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "*.data"\n{STRATEGIES[strategy]}\n')
+    file = tmp_path / "file.data"
+    command = mpi.launch(RANKS, build("full_target.c", mpi.cc, *FLAGS), file, str(CALLS))
+    traced = ioweir_run(tmp_path / "trace", command, options=["--plan", plan], env=failing(2 * BLOCK, error))
+    said = {int(rank): (words, calls) for rank, *words, calls in SAID.findall(traced.out)}
+    assert set(said) == set(range(RANKS)), traced.out
+    for words, calls in said.values():
+        told = set(words[:2]) - {"fine"}
+        assert told, "before it is closed"
+        assert error != errno.ENOSPC or told == {"no-space"}
+        assert calls[-1] == "-"
+    expect_what_was_well(file, {rank: calls for rank, (_, calls) in said.items()})
+
+
+@pytest.mark.parametrize(
+    ("mpi", "strategy"),
+    [
+        (mpi, name)
+        for i, name in enumerate(STRATEGIES)
+        for mpi in (MPIS if ALL else [MPIS[i // 3 % 2]])
+        if ALL or i % 3 == 1
+    ],
+    ids=lambda one: one if isinstance(one, str) else one.name,
+)
+def test_a_process_without_descriptors_is_told_at_open_or_writes_all(mpi: Mpi, strategy: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "*.data"\n{STRATEGIES[strategy]}\n')
+    program = build("full_target.c", mpi.cc, *FLAGS)
+    for left in range(12) if ALL else (0, 3):
+        file = tmp_path / f"{left}.data"
+        few = ["bash", "-c", 'ulimit -n 200; exec "$@"', "few"]
+        command = mpi.launch(RANKS, program, file, "2", str(left))
+        at = command.index(str(program))
+        traced = ioweir_run(tmp_path / f"trace{left}", [*command[:at], *few, *command[at:]], options=["--plan", plan])
+        opened = dict(re.findall(r"rank (\d+): open (.+)", traced.out))
+        assert len(opened) == RANKS, traced.out
+        assert len({word == "fine" for word in opened.values()}) == 1, "all ranks or none"
+        said = {int(rank): calls for rank, *_, calls in SAID.findall(traced.out)}
+        assert len(said) == (RANKS if opened["0"] == "fine" else 0)
+        if said:
+            expect_what_was_well(file, said)
+
+
+def expect_what_was_well(file: Path, said: dict[int, str]) -> None:
+    """The blocks of calls that each rank was told are fine."""
+    if not file.read_bytes().startswith(b"ioweir container"):
+        data = file.read_bytes()
+    else:
+        container.merge(file, file.with_name("merged"))
+        data = file.with_name("merged").read_bytes()
+    for rank, calls in said.items():
+        for call, sign in enumerate(calls):
+            at = (call * RANKS + rank) * BLOCK
+            assert sign == "-" or data[at : at + BLOCK] == bytes([ord("a") + rank]) * BLOCK, (rank, call)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: errno.errorcode[error])
+@pytest.mark.parametrize(("ranks", "subfiles"), [(3, 2), (2, 3)])
+def test_netcdf_programs_are_told(ranks: int, subfiles: int, error: int, tmp_path: Path) -> None:
+    mpi, libraries = library()
+    program = build("netcdf_full.c", mpi.cc, *FLAGS, libraries=libraries)
+    options = ["--plan", str(netcdf_plan(tmp_path, f"subfiles = {subfiles}"))]
+    traced = ioweir_run(
+        tmp_path / "trace", mpi.launch(ranks, program, FILE, "16"), options=options, cwd=tmp_path,
+        env=failing(2 * BLOCK, error),
+    )  # fmt: skip
+    said = [line.split(": ")[1].split() for line in traced.out.splitlines() if line.startswith("rank")]
+    assert len(said) == ranks
+    for codes in said:
+        assert codes == said[0]
+        assert set(codes[:-1]) != {"0"}
+        assert error != errno.ENOSPC or NO_SPACE in codes
+    assert all(f"subfile {name} failed: " in traced.err for name in parts(subfiles))
+
+
+@pytest.mark.parametrize("words", [("blocks", "collective"), ("blocks",)], ids="-".join)
+@pytest.mark.parametrize("strategy", STRATEGIES if ALL else ("even", "behind", "log"))
+def test_hdf5_programs_are_told(strategy: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    """The program ends the job when HDF5 tells it that a call has failed."""
+
+    def run(name: str, table: str) -> Traced:
+        folder = tmp_path / name
+        folder.mkdir()
+        plan = folder / "plan.toml"
+        plan.write_text(f'[[file]]\nmatch = "*.h5"\n{STRATEGIES[strategy]}\nvisibility = "call"\n{table}\n')
+        program = hdf5_program("hdf5_plan.c", OPEN_MPI.name, OPEN_MPI.cc, *FLAGS)
+        command = OPEN_MPI.launch(RANKS, program, folder / "file.h5", *words, "steps=9")
+        env = failing(1 << 16, errno.EIO)
+        return ioweir_run(folder / "trace", command, options=["--plan", plan], env=env, code=None)
+
+    for name, table in (
+        ("bare", ""),
+        ("keys", 'hdf5 = { chunks = "learn", hold_metadata = "all", collective_metadata = "writes", fill = "never" }'),
+    ):
+        ended = run(name, table)
+        assert ended.code != 0, ended.out
+        assert "done" not in ended.out

@@ -23,18 +23,19 @@ static void say_moved(const char* what) {
 }
 
 /* The cube is of shorts: its elements change their size on their way. */
-static void create(const char* path) {
+static void create(const char* path, int asks) {
     OK(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file));
     define_grid(file, &z, &y, &x);
     OK(ncmpi_def_var(file, "cube", NC_SHORT, 3, (int[]){z, y, x}, &cube));
     OK(ncmpi_def_var(file, "small", NC_INT, 1, &x, &small));
+    if (asks) say_moved("while it is defined");
     OK(ncmpi_enddef(file));
 }
 
 static void moved_file(const char* path, int options, char** option) {
     (void)options;
     (void)option;
-    create(path);
+    create(path, 1);
     say_moved("defined");
     int data[Z * Y * X], back[Z * Y * X];
     for (int i = 0; i < Z * Y * X; ++i) data[i] = 3 * i;
@@ -56,8 +57,14 @@ static void moved_file(const char* path, int options, char** option) {
     OK(ncmpi_begin_indep_data(file));
     if (rank == 0) OK(ncmpi_get_vara_int(file, cube, (MPI_Offset[]){0, 0, 0}, (MPI_Offset[]){Z, Y, X}, back));
     if (rank == ranks - 1) OK(ncmpi_put_var1_int(file, cube, (MPI_Offset[]){0, 0, 0}, data));
-    OK(ncmpi_end_indep_data(file));
     say_moved("alone");
+    OK(ncmpi_end_indep_data(file));
+    say_moved("together again");
+    OK(ncmpi_redef(file));
+    OK(ncmpi_put_att_text(file, NC_GLOBAL, "more", 4, "text"));
+    say_moved("while it is defined again");
+    OK(ncmpi_enddef(file));
+    say_moved("defined again");
     OK(ncmpi_close(file));
     OK(ncmpi_open(MPI_COMM_WORLD, path, NC_NOWRITE, MPI_INFO_NULL, &file));
     count[0] = Z;
@@ -110,7 +117,7 @@ static void look(int turn) {
 static void unknown_file(const char* path, int options, char** option) {
     (void)options;
     (void)option;
-    create(path);
+    create(path, 0);
     int zeros[Z * Y * X] = {0}, row[X], ids[NAMED], statuses[NAMED];
     OK(ncmpi_put_var_int_all(file, cube, zeros));
     OK(ncmpi_put_var_int_all(file, small, zeros));

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 from netcdf_header import without_gaps
-from netcdf_subfiling import FILE, files, parts, plain, under
-from tracing import IOWEIR, run
+from netcdf_subfiling import BY_MPICH, FILE, files, netcdf_plan, parts, plain, under
+from test_library_programs import fortran_program, library_directory
+from tracing import IOWEIR, OPEN_MPI, ioweir_run, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +56,31 @@ def test_a_value_by_an_attribute_alone(tmp_path: Path, ranks: int) -> None:
         "fill_var_rec 1: -234",
         "fill_var_rec 1: 0",
     ]
+
+
+@pytest.mark.skipif(BY_MPICH, reason="the modules of PnetCDF's Fortran interface are Open MPI's")
+@pytest.mark.parametrize("form", ["77", "90"])
+@pytest.mark.parametrize(("ranks", "subfiles"), [(1, 2), (3, 2), (4, 3)])
+def test_fortran_programs(tmp_path: Path, ranks: int, subfiles: int, form: str) -> None:
+    modules = library_directory() / "fortran" / "gfortran-mod-15"
+    program = fortran_program("netcdf_fill.F90", OPEN_MPI, str(modules), "pnetcdf")
+    command = OPEN_MPI.launch(ranks, program, FILE, form)
+    said, left = [], []
+    for netcdf in ("", f"subfiles = {subfiles}, min_ndims = 1"):
+        folder = tmp_path / ("divided" if netcdf else "plain")
+        folder.mkdir()
+        if netcdf:
+            options = ["--plan", str(netcdf_plan(folder, netcdf))]
+            said.append(ioweir_run(folder / "trace", command, options=options, cwd=folder).out)
+            assert set(parts(subfiles)) <= set(files(folder))
+            run([*IOWEIR, "merge", FILE], cwd=folder).expect()
+        else:
+            said.append(run(command, cwd=folder).expect().out)
+        left.append((folder / FILE).read_bytes())
+    assert said[1] == said[0]
+    assert said[0].count("fill_var_rec: 0\n") == 6
+    assert said[0].count("fill_var_rec: -234\n") == 3
+    assert left[1] == left[0]
 
 
 @pytest.mark.parametrize("safe", ["0", "1"])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SOURCE: Final = "netcdf_many.c"
+SCALED: Final = "netcdf_scaled.c"
 FORMS: Final = ("vara", "vars", "varm", "varn", "bput", "float", "window")
 WAITS: Final = ("all", "any", "back", "parts", "cancel")
 
@@ -48,6 +49,25 @@ def test_one_rank_with_as_many_requests_as_a_model(tmp_path: Path) -> None:
 
 def test_several_ranks_with_very_many(tmp_path: Path) -> None:
     same(tmp_path, 3, 2, 60_000, "vara", "back")
+
+
+@pytest.mark.parametrize(
+    ("variables", "columns", "levels", "records"),
+    [(388, 600, 4, 2), (52, 9000, 6, 1), (560, 500, 3, 1)],
+    ids=["atmosphere", "ocean", "land"],
+)
+@pytest.mark.parametrize(("ranks", "subfiles"), [(4, 3)])
+def test_variables_of_a_model_in_pieces_all_over(
+    tmp_path: Path, variables: int, columns: int, levels: int, records: int, ranks: int, subfiles: int
+) -> None:
+    """As many variables as E3SM's cases F, G and I have, each in thousands of pieces in all."""
+    words = (FILE, variables, columns, levels, records)
+    expected = plain(tmp_path / "plain", ranks, *words, source=SCALED)
+    divided = tmp_path / "divided"
+    netcdf = f"subfiles = {subfiles}, min_ndims = 1"
+    assert under(divided, ranks, *words, source=SCALED, netcdf=netcdf).out == expected
+    run([*IOWEIR, "merge", FILE], cwd=divided).expect()
+    assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
 
 
 def test_reads_that_overlap(tmp_path: Path) -> None:

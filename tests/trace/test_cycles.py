@@ -35,7 +35,8 @@ STRATEGIES: Final = {
     "stripe = { size = 4096, count = 2 }",
     "automatic": 'writers = "aggregators:auto"',
     "auto": 'writers = "auto"',
-    "behind": 'writers = "behind:1"',
+    # Pages of the buffer (32 MiB a rank by default) count once they have been used: it must have been gone round.
+    "behind": 'writers = "behind:1"\nbuffer = "1 MiB"',
     "behind2": 'writers = "behind:2"\nbuffer = "64 KiB"',
     "grouped": 'mapping = "grouped:2"',
     "gathered": 'mapping = "grouped:2"\nwriters = "aggregators:1"',

@@ -55,6 +55,8 @@ public:
     /// Puts what has been written so far, through whichever handle, into the index, for good if `durable`. The next read looks at all
     /// indexes anew. An errno value.
     virtual int flush(bool durable) = 0;
+    /// The same for others alone, not durable: what this process knows of what others have written stays as it is.
+    virtual int show() { return flush(false); }
     /// This process has waited for others, or may have: what it writes from now on comes after what they wrote before, and before what
     /// they write after their own next call of it. Costs nothing until something is written.
     virtual void begin_batch() {}

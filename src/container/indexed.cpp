@@ -186,6 +186,16 @@ std::optional<Error> IndexedContainer::open_own(const Role& role) {
 
 int IndexedContainer::load() {
     known_ = {};
+    if (shown_) {
+        // Others may have written over it since. The indexes say so, if all of it is in them.
+        if (const int error = append_all(false); error != 0) {
+            problem_ = "its index cannot be written: " + std::string(std::strerror(error));
+            return error;
+        }
+        own_.clear();
+        fresh_end_ = 0;
+        shown_ = false;
+    }
     auto indexes = read_indexes(directory_);
     if (!indexes) {
         problem_ = indexes.error().message();
@@ -290,6 +300,14 @@ int IndexedContainer::append(const std::vector<Sealed>& batches, bool durable) {
 int IndexedContainer::flush(bool durable) {
     const std::lock_guard guard(lock_);
     return flush_now(durable);
+}
+
+int IndexedContainer::show() {
+    const std::lock_guard guard(lock_);
+    if (!data_) return 0;
+    if (const int error = append_all(false); error != 0) return error;
+    shown_ = true;
+    return 0;
 }
 
 int IndexedContainer::flush_now(bool durable) {

@@ -26,6 +26,7 @@ public:
     [[nodiscard]] std::optional<Error> join(const Role& role) override;
     int leave(const Role& role, Left* left) override;
     int flush(bool durable) override;
+    int show() override;
     void begin_batch() override;
     void begin_call() override;
     void adopt(Stamp known) override;
@@ -111,7 +112,8 @@ private:
     std::size_t room_;              ///< how many runs there may be before make_room()
     std::int64_t fresh_end_ = 0;    ///< of the furthest
     std::map<std::int64_t, Segment>
-        own_;  ///< for reading: all that was written and is not in the index; hides what is known
+        own_;  ///< for reading: all that was written and is not in the index, or was shown; hides what is known
+    bool shown_ = false;  ///< own_ has what is in the index, too: later than what is known
     bool loaded_ = false;
     LogicalMap known_;  ///< as the indexes had it when last loaded
     DataFiles files_;

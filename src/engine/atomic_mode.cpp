@@ -113,7 +113,7 @@ int show_written(Engine& engine, Handle& handle) {
     if (!handle.atomic || handle.atomic->on || !handle.atomic->each_call || !handle.writable) return 0;
     if (!handle.container->directory().has_index()) return 0;
     std::optional<StorageScope> scope(std::in_place, engine);
-    if (const int error = handle.container->flush(false); error != 0) return error;
+    if (const int error = handle.container->show(); error != 0) return error;
     LockedFile::Held held = handle.atomic->lock.take(LockedFile::Kind::exclusive);
     if (held.error() == 0) {
         catch_up(handle, held);

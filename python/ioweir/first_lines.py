@@ -32,10 +32,20 @@ _NOUNS: Final = {"write": "writes", "read": "reads", "meta": "other calls"}
 def lines(report: Report) -> list[str]:
     """All of them, what lost bytes first."""
     return [
+        *left_out_lines(report["left_out"]),
         *failed_lines(report["failures"]),
         *verification.lines(report["plan"]["verify"]),
         *plan_lines(report["plan"]),
     ]
+
+
+def left_out_lines(left_out: Mapping[str, int]) -> list[str]:
+    """Example: DAMAGED TRACE: 2 chunks fail their checksum and 1 record says what cannot be; they are left out."""
+    chunks, records = left_out["chunks"], left_out["records"]
+    said = [f"{chunks:,} {plural('chunk', chunks)} whose checksum does not match"] if chunks else []
+    if records:
+        said.append(f"{records:,} {plural('record', records)} whose times, sizes or offsets cannot be")
+    return [f"DAMAGED TRACE: left out: {' and '.join(said)}. Figures lack what was in there."] if said else []
 
 
 # ------------------------------------------------------------------------------------------------------ failed calls

@@ -100,6 +100,7 @@ class Report(TypedDict):
     partial: bool
     partial_reasons: list[str]
     damage: list[str]
+    left_out: dict[str, int]
     unreadable: list[str]
     io: dict[str, Any]
     layers_recorded: list[str]
@@ -175,6 +176,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
         partial=bool(reasons),
         partial_reasons=reasons,
         damage=list(trace.damage),
+        left_out={"chunks": trace.left_out_chunks, "records": trace.left_out_records},
         unreadable=list(trace.unreadable),
         io=_io(run, wall_s),
         layers_recorded=list(run.recorded),

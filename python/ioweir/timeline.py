@@ -315,6 +315,7 @@ def to_text(result: dict[str, Any]) -> list[str]:
             + (f" (of all {plural(result['ranks_are'], 2)})" if result["by"] == "rank" else "")
         )
     if result["dropped"] or result["damage"]:
+        lines.extend(f"PARTIAL: damaged: {line}" for line in result["damage"])
         lines.append("the trace is not complete; ioweir report says more")
     if "picture" in result:
         lines.append(f"picture: {result['picture']}")

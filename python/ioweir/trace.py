@@ -195,6 +195,10 @@ class Trace:
     disabled_processes: int = 0
     """Processes that stopped tracing for want of space."""
     damage: tuple[str, ...] = ()
+    left_out_chunks: int = 0
+    """Chunks whose checksum does not match."""
+    left_out_records: int = 0
+    """Records whose times lie outside of the run, or whose sizes or offsets cannot be."""
     unreadable: tuple[str, ...] = ()
     """Nodes of which nothing could be read, and why: figures lack all that ran there."""
     hosts: tuple[str, ...] = ()
@@ -270,6 +274,8 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
         sites=tuple(core.sites),
         dropped=int(core.dropped),
         disabled_processes=int(core.disabled_processes),
+        left_out_chunks=int(core.left_out_chunks),
+        left_out_records=int(core.left_out_records),
         hosts=tuple(core.hosts),
         clocks=tuple(Clock(**row) for row in core.clocks),
         damage=tuple(core.damage) + tuple(more.pop("damage", ())),
@@ -299,7 +305,7 @@ def read(directory: str | Path) -> Trace:
         )
     core = compiled()
     unreadable = [f"{folder / name}: is missing, and {RUN_FILE} lists it" for name in _missing(run or {}, nodes)]
-    opened_nodes = _read_nodes(core, nodes, unreadable)
+    opened_nodes = _read_nodes(core, nodes, unreadable, _span(run or {}))
     if unreadable and not opened_nodes.hosts:
         raise IoweirError(f"the trace cannot be read: {'; '.join(unreadable)}")
     return from_core(
@@ -322,20 +328,29 @@ def _missing(run: Mapping[str, Any], nodes: Sequence[Path]) -> list[str]:
     return [str(name) for name in listed if name not in there] if isinstance(listed, list) else []
 
 
-def _read_nodes(core: Any, nodes: Sequence[Path], unreadable: list[str]) -> Any:
+def _span(run: Mapping[str, Any]) -> tuple[int, int] | None:
+    """When the run began and ended, in nanoseconds since 1970; None when that is not known."""
+    begin, end = run.get("started"), run.get("ended")
+    longest = float(1 << 33)  # seconds: what nanoseconds can be counted in 64 bits
+    if not isinstance(begin, (int, float)) or not isinstance(end, (int, float)) or not 0 <= begin <= end < longest:
+        return None
+    return int(begin * 1e9), int(end * 1e9)
+
+
+def _read_nodes(core: Any, nodes: Sequence[Path], unreadable: list[str], span: tuple[int, int] | None) -> Any:
     """All nodes at once, on one clock; a file that is no trace file at all is left out and said to be so."""
     names = [str(node) for node in nodes]
     try:
-        return core.read_traces(names)
+        return core.read_traces(names, span)
     except ValueError:
         readable: list[str] = []
         for name in names:
             try:
-                core.read_traces([name])
+                core.read_traces([name], span)
                 readable.append(name)
             except ValueError as error:
                 unreadable.append(str(error))  # names the file
-        return core.read_traces(readable)
+        return core.read_traces(readable, span)
 
 
 def _read_run(folder: Folder, damage: list[str]) -> dict[str, Any] | None:

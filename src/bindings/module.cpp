@@ -1,10 +1,14 @@
 // The Python module ioweir._core: traces, their sums and columns without copies, and the planner's plan file.
 // What does not live here: judgement of any kind (python/ioweir).
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "bindings/columns.hpp"
 #include "bindings/planner.hpp"
@@ -130,11 +134,11 @@ nb::list functions() {
     return out;
 }
 
-PyTrace read_trace(const std::vector<std::string>& files) {
+PyTrace read_trace(const std::vector<std::string>& files, const format::RunSpan& span = {}) {
     Result<format::TraceFiles> trace = Error{};
     {
         const nb::gil_scoped_release release;
-        trace = format::TraceFiles::open(files);
+        trace = format::TraceFiles::open(files, span);
     }
     if (!trace) raise_value_error(trace.error().message());
     return PyTrace(trace.take());
@@ -166,12 +170,21 @@ NB_MODULE(_core, m) {
         .def_prop_ro("paths", [](const PyTrace& self) { return self.about().paths; })
         .def_prop_ro("hosts", [](const PyTrace& self) { return self.about().hosts; })
         .def_prop_ro("damage", [](const PyTrace& self) { return self.about().damage; })
+        .def_prop_ro("left_out_chunks", [](const PyTrace& self) { return self.about().left_out_chunks; })
+        .def_prop_ro("left_out_records", [](const PyTrace& self) { return self.about().left_out_records; })
         .def_prop_ro("dropped", [](const PyTrace& self) { return self.about().dropped; })
         .def_prop_ro("disabled_processes", [](const PyTrace& self) { return self.about().disabled_processes; })
         .def_prop_ro("epoch_ns", [](const PyTrace& self) { return self.about().epoch_ns; })
         .def_prop_ro("version", [](const PyTrace& self) { return self.about().version; });
-    m.def("read_traces", &read_trace, nb::arg("files"),
-          "Reads the trace files of the nodes of one run. Raises ValueError when one is no trace file.");
+    m.def(
+        "read_traces",
+        [](const std::vector<std::string>& files, std::optional<std::pair<std::int64_t, std::int64_t>> span_ns) {
+            return read_trace(files, span_ns ? format::RunSpan{span_ns->first, span_ns->second} : format::RunSpan{});
+        },
+        nb::arg("files"), nb::arg("span_ns") = nb::none(),
+        "Reads the trace files of the nodes of one run. `span_ns`: when the run began and ended, nanoseconds since "
+        "1970 by "
+        "the run's clock. Raises ValueError when one is no trace file.");
     m.def("read_trace", [](const std::string& file) { return read_trace({file}); }, nb::arg("file"), "One trace file.");
     m.def("functions", &functions,
           "Every function that is intercepted: id, name, layer, op, collective, completes, symbols.");

@@ -28,16 +28,30 @@ public:
     [[nodiscard]] bool aligned() const { return !alignments_.empty(); }
     /// Nanoseconds since 1970, by the run's clock where the node was aligned with it, else by its own CLOCK_REALTIME.
     [[nodiscard]] std::int64_t time_ns(std::uint64_t tick) const { return codec::sum(own_ns(tick), correction(tick)); }
+    /// The tick at a moment of the run; the first or the last that there is for moments before and after all of them.
+    [[nodiscard]] std::uint64_t tick_at(std::int64_t time_ns) const {
+        const std::int64_t correction = offsets_.empty() ? 0 : offsets_.front();
+        const double tick =
+            static_cast<double>(first_.tick) +
+            (static_cast<double>(time_ns) - static_cast<double>(correction) - static_cast<double>(first_.realtime_ns)) /
+                ns_per_tick_;
+        if (tick <= 0) return 0;
+        constexpr double end = 18446744073709551616.0;
+        return tick >= end ? ~std::uint64_t{0} : static_cast<std::uint64_t>(tick);
+    }
     [[nodiscard]] std::int64_t duration(std::int64_t tick_difference) const {
         return whole(static_cast<double>(tick_difference) * ns_per_tick_);
     }
     /// Call once, when everything is in. False when the rate cannot be told: a tick then counts as a nanosecond.
     bool settle(bool ticks_are_ns) {
-        const bool rate_known = ticks_are_ns || (known_ && last_.tick != first_.tick);
+        bool rate_known = ticks_are_ns || (known_ && last_.tick != first_.tick);
         // With one node's time stamp counters in step, the two samples farthest apart give the best rate.
-        if (!ticks_are_ns && rate_known)
-            ns_per_tick_ = static_cast<double>(last_.monotonic_ns - first_.monotonic_ns) /
-                           static_cast<double>(last_.tick - first_.tick);
+        if (!ticks_are_ns && rate_known) {
+            const double rate = static_cast<double>(last_.monotonic_ns - first_.monotonic_ns) /
+                                static_cast<double>(last_.tick - first_.tick);
+            rate_known = rate >= fastest_clock && rate <= slowest_clock;  // of a damaged sample it is anything
+            if (rate_known) ns_per_tick_ = rate;
+        }
         std::sort(alignments_.begin(), alignments_.end(),
                   [](const Alignment& a, const Alignment& b) { return a.tick < b.tick; });
         for (const Alignment& alignment : alignments_)
@@ -62,6 +76,8 @@ private:
     struct Sample {
         std::uint64_t tick, monotonic_ns, realtime_ns;
     };
+    /// Nanoseconds a tick, of any machine.
+    static constexpr double fastest_clock = 0.02, slowest_clock = 1000.0;
     struct Alignment {
         std::uint64_t tick, reference_ns, round_trip_ticks;
         bool same_machine;

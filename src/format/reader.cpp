@@ -1,22 +1,19 @@
 #include "format/reader.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <chrono>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <unordered_map>
 
-#include "base/guarded_files.hpp"
 #include "base/utf8_text.hpp"
 #include "format/call_sites.hpp"
 #include "format/event_codec.hpp"
+#include "format/mapped_file.hpp"
 #include "format/node_clock.hpp"
+#include "format/seal.hpp"
 
 namespace ioweir::format {
 namespace {
@@ -25,94 +22,23 @@ constexpr std::size_t damage_lines_a_file = 20;  ///< a file full of rubbish mus
 
 constexpr std::size_t file_header_bytes = sizeof(FileHeader);
 
-/// A file mapped for reading; unmapped when it goes.
-class MappedFile {
-public:
-    static Result<std::shared_ptr<MappedFile>> open(const std::string& path) {
-        const auto opened = open_file(path);
-        if (!opened) return opened.error();
-        auto file = std::make_shared<MappedFile>();
-        file->size_ = static_cast<std::size_t>(opened.value().bytes());
-        if (file->size_ != 0) {
-            void* mapped = file->map(opened.value().descriptor());
-            if (mapped == MAP_FAILED) return Error{"cannot map the trace file", path, std::strerror(errno), errno};
-            file->data_ = static_cast<const std::byte*>(mapped);
-            ::madvise(mapped, file->size_, MADV_SEQUENTIAL);
-        }
-        return file;
-    }
-    MappedFile() = default;
-    MappedFile(const MappedFile&) = delete;
-    MappedFile& operator=(const MappedFile&) = delete;
-    ~MappedFile() {
-        if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
-    }
-    [[nodiscard]] const std::byte* data() const { return data_; }
-    [[nodiscard]] std::size_t size() const { return size_; }
-    /// The first byte from `offset` on that is in no hole; the file's length where there is none.
-    [[nodiscard]] std::size_t next_data(std::size_t offset) const {
-        const auto extent = std::upper_bound(extents_.begin(), extents_.end(), offset,
-                                             [](std::size_t at, const Extent& one) { return at < one.end; });
-        return extent == extents_.end() ? size_ : std::max(extent->begin, offset);
-    }
+constexpr std::uint32_t first_sealed_version = 2;                   ///< from which on there are checksums
+constexpr std::uint64_t chunk_magic_unsealed = 0x314B4E4843574F49;  ///< "IOWCHNK1", of version 1
+constexpr std::uint64_t most_lost = std::uint64_t{1} << 48;         ///< events or processes that a node can have lost
 
-private:
-    struct Extent {
-        std::size_t begin, end;
-    };
+/// How far a run's times may be off: the clocks of machines, and the time that a run takes to begin and to end.
+constexpr std::int64_t clock_slack_ns = 2'000'000'000;
+constexpr std::int64_t day_ns = 86'400'000'000'000;
 
-    static Result<guarded::File> open_file(const std::string& path) {
-        constexpr std::string_view handed_over = "/proc/self/fd/";
-        if (path.starts_with(handed_over)) {  // what this process has open is no link that somebody could have planted
-            const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-            struct stat status{};
-            if (fd < 0) return guarded::cannot_use(path, errno);
-            guarded::File file(fd, status, path);
-            if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-                return guarded::cannot_use(path, ENXIO, guarded::Fault::not_a_file, &status);
-            return guarded::File(file.release(), status, path);
-        }
-        const auto folder = guarded::Folder::follow(guarded::folder_name_of(path));
-        if (!folder) return guarded::cannot_use(path, folder.error().number);
-        return folder.value().file(guarded::file_name_of(path));
-    }
-
-    /// Zero pages with the file's data mapped over them. The holes that the tracer gives back are left out: on tmpfs, looking into
-    /// a hole takes memory from the file system, and when that is full the look ends in SIGBUS.
-    void* map(int fd) {
-        const std::size_t size = size_;
-        void* whole = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (whole == MAP_FAILED) return whole;
-        const auto end = static_cast<off_t>(size);
-        const auto page = static_cast<off_t>(::sysconf(_SC_PAGESIZE));
-        for (off_t at = 0; at < end;) {
-            off_t data = ::lseek(fd, at, SEEK_DATA);
-            if (data < 0 && errno == ENXIO) break;  // a hole up to the end
-            off_t hole = data < 0 ? -1 : ::lseek(fd, data, SEEK_HOLE);
-            if (data < 0 || hole < 0) {  // a file system that does not tell
-                data = at;
-                hole = end;
-            }
-            data -= data % page;
-            hole = std::min((hole + page - 1) / page * page, end);
-            if (data >= hole) break;
-            if (::mmap(static_cast<std::byte*>(whole) + data, static_cast<std::size_t>(hole - data), PROT_READ,
-                       MAP_PRIVATE | MAP_FIXED, fd, data) == MAP_FAILED) {
-                const int error = errno;
-                ::munmap(whole, size);
-                errno = error;
-                return MAP_FAILED;
-            }
-            extents_.push_back({static_cast<std::size_t>(data), static_cast<std::size_t>(hole)});
-            at = hole;
-        }
-        return whole;
-    }
-
-    const std::byte* data_ = nullptr;
-    std::size_t size_ = 0;
-    std::vector<Extent> extents_;  ///< of data, in order
-};
+std::int64_t now_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
+    std::int64_t sum = 0;
+    if (!__builtin_add_overflow(a, b, &sum)) return sum;
+    return b < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+}
 
 template <typename T>
 T load(const std::byte* from) {
@@ -136,7 +62,11 @@ struct ImageState {
 struct Segment {
     const std::byte* begin;
     const std::byte* end;
-    std::uint64_t tick;  ///< where the thread's time was; segments of a thread follow each other by it
+    std::uint64_t tick;                  ///< where the thread's time was; segments of a thread follow each other by it
+    Bounds times{~std::uint64_t{0}, 0};  ///< of its events, in units: the first begin, the last end
+    bool backwards = false;              ///< an event ends before it begins
+    bool misplaced = false;              ///< an event has an offset or a size that cannot be
+    bool checks = false;                 ///< not all of its events are plausible
 };
 
 /// The records of one thread in this file.
@@ -153,12 +83,13 @@ struct Stream {
 class NodeFile {
 public:
     NodeFile(Trace& trace, std::unordered_map<std::string, std::uint32_t>& path_index, SiteNumbers& site_numbers,
-             std::string name, std::shared_ptr<MappedFile> file)
+             std::string name, std::shared_ptr<MappedFile> file, const RunSpan& span)
         : trace_(trace),
           path_index_(path_index),
           site_numbers_(site_numbers),
           name_(std::move(name)),
-          file_(std::move(file)) {}
+          file_(std::move(file)),
+          span_(span) {}
 
     Result<bool> open() {
         if (file_->size() < file_header_bytes) return Error{"not a trace file (too short)", name_, ""};
@@ -168,16 +99,19 @@ public:
             return Error{"the trace is of a newer format version",
                          name_ + " (version " + std::to_string(header_.version) + ")",
                          "read it with a newer ioweir; this one reads up to version " + std::to_string(format_version)};
+        if (header_.version == 0) return Error{"damaged header (format version 0)", name_, ""};
+        if (is_sealed() && header_.constants != checksum_of_constants(header_))
+            return Error{"damaged header (its checksum does not match)", name_, ""};
         if (header_.time_shift > 32) return Error{"damaged header (time unit)", name_, ""};
         header_.host[sizeof header_.host - 1] = '\0';
         host_ = static_cast<std::uint32_t>(trace_.hosts.size());
         trace_.hosts.push_back(utf8_text(header_.host));
         trace_.version = std::max(trace_.version, header_.version);
-        trace_.dropped += header_.dropped_events;
-        trace_.disabled_processes += header_.disabled_processes;
+        count_lost();
         find_chunks();
         for (const ChunkView& chunk : chunks_) {
-            clock_.add(chunk.header.sample_tick, chunk.header.sample_monotonic_ns, chunk.header.sample_realtime_ns);
+            add_sample({chunk.header.sample_tick, chunk.header.sample_monotonic_ns, chunk.header.sample_realtime_ns},
+                       chunk.header.sealed_bytes != 0);
             index_chunk(chunk);
         }
         for (Stream& stream : streams_)
@@ -186,8 +120,12 @@ public:
         if (damage_count_ > damage_lines_a_file)
             trace_.damage.push_back(name_ + ": and " + std::to_string(damage_count_ - damage_lines_a_file) +
                                     " more places like these");
+        take_samples();
         if (!clock_.settle(header_.tick_is_tsc == 0) && !chunks_.empty())
-            trace_.damage.push_back(name_ + ": the clock's rate is unknown (too few samples); times are in ticks");
+            trace_.damage.push_back(
+                name_ + ": the clock's rate is unknown (too few samples, or damaged ones); times are in ticks");
+        find_bounds();
+        check_events();
         trace_.clocks.push_back(
             {clock_.aligned(), clock_.first_offset_ns(), clock_.last_offset_ns(), clock_.uncertainty_ns()});
         return true;
@@ -208,6 +146,11 @@ public:
             read_meta_record(place.image, load<std::uint16_t>(place.record), place.record,
                              load<std::uint32_t>(place.record + 4));
         sites_.settle(site_numbers_);
+        if (left_out_records_ == 0) return;
+        trace_.left_out_records += left_out_records_;
+        trace_.damage.push_back(name_ + ": " + std::to_string(left_out_records_) +
+                                " records are left out: their times lie outside of the run, or their sizes or offsets "
+                                "cannot be");
     }
 
     [[nodiscard]] std::size_t stream_count() const { return streams_.size(); }
@@ -222,6 +165,7 @@ public:
                                 std::to_string(stream.events) + " events are left out");
     }
     [[nodiscard]] std::uint32_t time_shift() const { return header_.time_shift; }
+    [[nodiscard]] const Bounds& event_bounds() const { return units_; }
     [[nodiscard]] std::int64_t time(std::uint64_t tick) const {
         return codec::difference(clock_.time_ns(tick), trace_.epoch_ns);
     }
@@ -260,28 +204,153 @@ private:
         const std::byte* record;
     };
 
+    struct Sample {
+        std::uint64_t tick, monotonic_ns, realtime_ns;
+    };
+
+    [[nodiscard]] bool is_sealed() const { return header_.version >= first_sealed_version; }
+
+    void count_lost() {
+        for (const auto& [count, to] : {std::pair{header_.dropped_events, &trace_.dropped},
+                                        std::pair{header_.disabled_processes, &trace_.disabled_processes}}) {
+            if (count <= most_lost)
+                *to += count;
+            else
+                ++left_out_records_;
+        }
+    }
+
+    /// A sample of a sealed chunk is as it was taken; another one may be damaged.
+    void add_sample(const Sample& sample, bool sealed) {
+        if (sample.monotonic_ns == 0) return;
+        if (!sealed) {
+            unsealed_samples_.push_back(sample);
+            return;
+        }
+        clock_.add(sample.tick, sample.monotonic_ns, sample.realtime_ns);
+        if (!has_sealed_ || sample.tick < first_sealed_.tick) first_sealed_ = sample;
+        if (!has_sealed_ || sample.tick > last_sealed_.tick) last_sealed_ = sample;
+        has_sealed_ = true;
+    }
+    /// Those of unsealed chunks, as far as they agree with those of sealed ones.
+    void take_samples() {
+        for (const Sample& sample : unsealed_samples_) {
+            if (agrees(sample))
+                clock_.add(sample.tick, sample.monotonic_ns, sample.realtime_ns);
+            else
+                ++left_out_records_;
+        }
+    }
+    [[nodiscard]] bool agrees(const Sample& sample) const {
+        if (!has_sealed_ || last_sealed_.tick == first_sealed_.tick) return true;
+        constexpr double part = 0.01, steps_ns = 2e9, noise_ns = 1e6;  // a node's CLOCK_REALTIME may be set anew
+        const auto passed = [](std::uint64_t from, std::uint64_t to) {
+            return static_cast<double>(
+                codec::difference(static_cast<std::int64_t>(to), static_cast<std::int64_t>(from)));
+        };
+        const double rate = passed(first_sealed_.monotonic_ns, last_sealed_.monotonic_ns) /
+                            passed(first_sealed_.tick, last_sealed_.tick);
+        const double expected = rate * passed(first_sealed_.tick, sample.tick);
+        const double monotonic = passed(first_sealed_.monotonic_ns, sample.monotonic_ns);
+        const double realtime = passed(first_sealed_.realtime_ns, sample.realtime_ns);
+        const double allowed = part * std::abs(expected);
+        return std::abs(monotonic - expected) <= allowed + noise_ns &&
+               std::abs(realtime - expected) <= allowed + steps_ns;
+    }
+
+    /// Between which ticks anything can have been recorded. A run's own begin and end count where this node's clock is known to be
+    /// the run's.
+    void find_bounds() {
+        const bool spans = span_.known() && clock_.aligned();
+        const std::uint64_t last_sample = has_sealed_ ? last_sealed_.tick : 0;
+        if (spans)
+            ticks_.begin = clock_.tick_at(saturated_sum(span_.begin_ns, -clock_slack_ns - clock_.uncertainty_ns()));
+        ticks_.end = std::max(
+            last_sample, clock_.tick_at(spans ? saturated_sum(span_.end_ns, clock_slack_ns + clock_.uncertainty_ns())
+                                              : saturated_sum(now_ns(), day_ns)));
+        bool whole_families = true;  // an image's first call may have begun before its fork was noticed
+        std::uint64_t first = ~std::uint64_t{0};
+        for (auto& [image, tick] : start_ticks_) {
+            if (!ticks_.hold(tick)) {
+                ++left_out_records_;
+                tick = std::clamp(tick, ticks_.begin, ticks_.end);
+            }
+            first = std::min(first, tick);
+            const std::uint64_t parent = trace_.processes[images_.at(image).process].parent_image;
+            whole_families = whole_families && (parent == 0 || start_ticks_.contains(parent));
+        }
+        for (const Stream& stream : streams_)
+            for (const Segment& segment : stream.segments) first = std::min(first, segment.tick);
+        if (whole_families && !start_ticks_.empty()) ticks_.begin = std::max(ticks_.begin, first);
+        units_ = {ticks_.begin >> header_.time_shift, ticks_.end >> header_.time_shift};
+    }
+
+    /// Segments in which something is not plausible are gone through once more, and what is not plausible is not counted.
+    void check_events() {
+        for (Stream& stream : streams_) {
+            for (Segment& segment : stream.segments) {
+                if (segment.times.begin > segment.times.end && !segment.backwards) continue;  // no events
+                segment.checks = segment.backwards || segment.misplaced || segment.times.begin < units_.begin ||
+                                 segment.times.end > units_.end;
+                if (!segment.checks) continue;
+                codec_->reset(segment.tick >> header_.time_shift);
+                for (const std::byte* at = segment.begin; at != segment.end;) {
+                    const auto tag = static_cast<std::uint8_t>(*at);
+                    if (tag < codec::first_tag) {
+                        at += tag == padding_tag ? 1 : meta_size(at, segment.end);
+                        continue;
+                    }
+                    EventFields fields;
+                    at = codec::decode(*codec_, fields, at, segment.end);
+                    if (is_plausible(fields, units_)) continue;
+                    ++left_out_records_;
+                    --stream.events;
+                }
+            }
+        }
+    }
+
     void find_chunks() {
+        bool seeking = false;  // behind a chunk that is left out: its own records look like anything
         std::size_t offset = chunk_alignment;
         while (offset + sizeof(ChunkHeader) <= file_->size()) {
-            const auto header = load<ChunkHeader>(file_->data() + offset);
-            const bool plausible = header.magic == chunk_magic && header.self_offset == offset &&
-                                   header.size_bytes >= chunk_alignment && header.size_bytes % chunk_alignment == 0;
+            auto header = load<ChunkHeader>(file_->data() + offset);
+            if (!is_sealed()) header.sealed_bytes = 0;
+            const bool plausible = header.magic == (is_sealed() ? chunk_magic : chunk_magic_unsealed) &&
+                                   header.self_offset == offset && header.size_bytes >= chunk_alignment &&
+                                   header.size_bytes % chunk_alignment == 0;
             if (!plausible) {
                 // All zero: handed out, but its process ended before it was used.
-                if (header.magic != 0) damaged(offset, "is no chunk");
+                if (header.magic != 0 && !seeking) damaged(offset, "is no chunk");
                 offset += chunk_alignment;
                 // A file may be much longer than what is in it.
                 offset = std::max(offset, file_->next_data(offset) / chunk_alignment * chunk_alignment);
                 continue;
             }
+            if (header.sealed_bytes != 0 && !matches(header, offset)) {
+                ++trace_.left_out_chunks;
+                damaged(offset, "begins a chunk whose checksum does not match: it is left out");
+                seeking = true;
+                offset += chunk_alignment;  // its size may be what is damaged
+                continue;
+            }
+            seeking = false;
             ChunkView view{file_->data() + offset, header};
             if (offset + header.size_bytes > file_->size()) {
                 damaged(offset, "is cut off by the end of the file");
+                view.header.sealed_bytes = 0;
                 view.header.size_bytes = static_cast<std::uint32_t>(file_->size() - offset);
             }
             chunks_.push_back(view);
             offset += header.size_bytes;
         }
+    }
+
+    [[nodiscard]] bool matches(const ChunkHeader& header, std::size_t offset) const {
+        // Cut off by the end of the file: what is there cannot be checked, and is read as far as it goes.
+        if (offset + header.sealed_bytes > file_->size()) return offset + header.size_bytes > file_->size();
+        return header.sealed_bytes >= sizeof header && header.sealed_bytes <= header.size_bytes &&
+               header.checksum == checksum_of_chunk(header, file_->data() + offset);
     }
 
     /// Finds the threads' segments and the meta records. Everything is decoded once, to know where records begin and what
@@ -306,7 +375,7 @@ private:
                     if (stream != nullptr) stream->segments.back().end = at;
                     stream = &begin_segment(chunk.header.image, at);
                 } else {
-                    index_meta(chunk.header.image, kind, at, size);
+                    index_meta(chunk, kind, at, size);
                 }
                 at += size;
                 continue;
@@ -316,6 +385,10 @@ private:
             damage = next == nullptr || fields.function == 0 || fields.function >= function_count;
             if (damage) break;
             ++stream->events;
+            Segment& segment = stream->segments.back();
+            segment.times = {std::min(segment.times.begin, fields.start), std::max(segment.times.end, fields.end)};
+            segment.backwards = segment.backwards || fields.end < fields.start;
+            segment.misplaced = segment.misplaced || !has_plausible_place(fields);
             at = next;
         }
         if (stream != nullptr) stream->segments.back().end = at;
@@ -329,23 +402,24 @@ private:
         const auto [place, fresh] = stream_index_[image].try_emplace(record.stream, streams_.size());
         if (fresh) streams_.push_back(Stream{image, record.thread, 0, {}});
         Stream& stream = streams_[place->second];
-        stream.segments.push_back(Segment{data, data, record.tick});
+        stream.segments.push_back(Segment{.begin = data, .end = data, .tick = record.tick});
         codec_->reset(record.tick >> header_.time_shift);
         return stream;
     }
 
-    void index_meta(std::uint64_t image, std::uint16_t kind, const std::byte* data, std::size_t size) {
+    void index_meta(const ChunkView& chunk, std::uint16_t kind, const std::byte* data, std::size_t size) {
         if (kind == ProcessRecord::record_kind && size >= sizeof(ProcessRecord)) {
             begin_process(data);
         } else if (kind == ClockRecord::record_kind && size >= sizeof(ClockRecord)) {
             const auto sample = load<ClockRecord>(data);
-            clock_.add(sample.tick, sample.monotonic_ns, sample.realtime_ns);
+            const bool sealed = static_cast<std::size_t>(data - chunk.data) + size <= chunk.header.sealed_bytes;
+            add_sample({sample.tick, sample.monotonic_ns, sample.realtime_ns}, sealed);
         } else if (kind == AlignRecord::record_kind && size >= sizeof(AlignRecord)) {
             const auto alignment = load<AlignRecord>(data);
             clock_.align(alignment.tick, alignment.reference_ns, alignment.round_trip_ticks,
                          alignment.how == static_cast<std::uint32_t>(AlignKind::same_machine));
         } else {
-            meta_.push_back(MetaPlace{image, data});
+            meta_.push_back(MetaPlace{chunk.header.image, data});
         }
     }
 
@@ -383,29 +457,53 @@ private:
             paths[file] = path_number(text_of<FileRecord>(data, size));
         } else if (kind == RankRecord::record_kind && size >= sizeof(RankRecord)) {
             const auto record = load<RankRecord>(data);
+            if (!in_time(record.tick)) return;
+            if (record.ranks > most_ranks || record.rank >= record.ranks) {
+                ++left_out_records_;
+                return;
+            }
             process.rank = static_cast<std::int32_t>(record.rank);
             process.ranks = static_cast<std::int32_t>(record.ranks);
             process.mpi_init_ns = time(record.tick);
             process.mpi_library = text_of<RankRecord>(data, size);
         } else if (kind == FinalizeRecord::record_kind && size >= sizeof(FinalizeRecord)) {
-            process.mpi_finalize_ns = time(load<FinalizeRecord>(data).tick);
+            const std::uint64_t tick = load<FinalizeRecord>(data).tick;
+            if (in_time(tick)) process.mpi_finalize_ns = time(tick);
         } else if (kind == EndRecord::record_kind && size >= sizeof(EndRecord)) {
-            process.end_ns = time(load<EndRecord>(data).tick);
+            const std::uint64_t tick = load<EndRecord>(data).tick;
+            if (in_time(tick)) process.end_ns = time(tick);
         } else if (kind == ModuleRecord::record_kind && size >= sizeof(ModuleRecord)) {
             sites_.add_module(image, data, size, site_numbers_);
         } else if (kind == SiteRecord::record_kind && size >= sizeof(SiteRecord)) {
             sites_.add_site(image, data, size);
         } else if (kind == NoteRecord::record_kind && size >= sizeof(NoteRecord)) {
             const auto record = load<NoteRecord>(data);
+            if (!in_time(record.tick) || !can_be(record.value)) return;
             auto [path, text] = words_of<NoteRecord>(data, size);
             trace_.notes.push_back({found->second.process, record.code, record.value, time(record.tick),
                                     std::move(path), std::move(text)});
         } else if (kind == VerdictRecord::record_kind && size >= sizeof(VerdictRecord)) {
             const auto record = load<VerdictRecord>(data);
+            if (!in_time(record.tick) || !can_be(record.calls) || !can_be(record.bytes) || !can_be(record.offset))
+                return;
             auto [path, text] = words_of<VerdictRecord>(data, size);
             trace_.verdicts.push_back({found->second.process, record.outcome, record.calls, record.bytes, record.offset,
                                        std::move(path), std::move(text)});
         }
+    }
+
+    /// False, and counted, for a moment that was not in the run.
+    bool in_time(std::uint64_t tick) {
+        const bool holds = ticks_.hold(tick);
+        if (!holds) ++left_out_records_;
+        return holds;
+    }
+    /// False, and counted, for no number of calls or bytes, and for no offset.
+    bool can_be(std::int64_t value) {
+        constexpr std::int64_t most = std::int64_t{1} << 60;
+        const bool holds = value >= -1 && value <= most;
+        if (!holds) ++left_out_records_;
+        return holds;
     }
 
     template <typename Record>
@@ -454,6 +552,13 @@ private:
     std::unordered_map<std::uint64_t, std::unordered_map<std::uint32_t, std::size_t>>
         stream_index_;  ///< by image, number
     std::size_t damage_count_ = 0;
+    std::uint64_t left_out_records_ = 0;
+    RunSpan span_;
+    Bounds ticks_;  ///< of this node's records
+    Bounds units_;  ///< the same, of its events
+    std::vector<Sample> unsealed_samples_;
+    Sample first_sealed_{}, last_sealed_{};
+    bool has_sealed_ = false;
     std::unique_ptr<codec::State> codec_ = std::make_unique<codec::State>();
 };
 
@@ -472,6 +577,7 @@ bool ThreadCursor::next_segment() {
     if (codec_ == nullptr) codec_ = std::make_unique<codec::State>();
     const Segment& segment = segments[segment_++];
     codec_->reset(segment.tick >> file_->time_shift());
+    checks_ = segment.checks;
     at_ = segment.begin;
     end_ = segment.end;
     return true;
@@ -491,6 +597,7 @@ bool ThreadCursor::next(Event& event) {
             }
             EventFields fields;
             at_ = codec::decode(*codec_, fields, at_, end_);
+            if (checks_ && !is_plausible(fields, file_->event_bounds())) continue;
             if (fields.file != last_file_) {
                 last_file_ = fields.file;
                 last_path_ = file_->path_of(*file_->image_of(file_->stream(stream_)), fields.file);
@@ -523,7 +630,7 @@ TraceFiles::TraceFiles(TraceFiles&&) noexcept = default;
 TraceFiles& TraceFiles::operator=(TraceFiles&&) noexcept = default;
 TraceFiles::~TraceFiles() = default;
 
-Result<TraceFiles> TraceFiles::open(const std::vector<std::string>& files) {
+Result<TraceFiles> TraceFiles::open(const std::vector<std::string>& files, const RunSpan& span) {
     TraceFiles result;
     Trace& trace = *result.about_;
     trace.paths.emplace_back();
@@ -533,7 +640,7 @@ Result<TraceFiles> TraceFiles::open(const std::vector<std::string>& files) {
     for (const std::string& name : files) {
         auto file = MappedFile::open(name);
         if (!file) return file.error();
-        result.files_.push_back(std::make_unique<NodeFile>(trace, path_index, site_numbers, name, file.take()));
+        result.files_.push_back(std::make_unique<NodeFile>(trace, path_index, site_numbers, name, file.take(), span));
         if (auto opened = result.files_.back()->open(); !opened) return opened.error();
         earliest = std::min(earliest, result.files_.back()->earliest_ns());
     }

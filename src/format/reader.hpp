@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "format/event_codec.hpp"
+#include "format/plausible.hpp"
 #include "ioweir_generated/functions.hpp"
 #include "ioweir_generated/records.hpp"
 
@@ -128,6 +129,8 @@ struct Trace {
     std::uint64_t dropped = 0;                  ///< events that were lost for want of space
     std::uint64_t disabled_processes = 0;       ///< processes that ran out of space
     std::vector<std::string> damage;            ///< what could not be read, and where
+    std::uint64_t left_out_chunks = 0;          ///< whose checksum does not match
+    std::uint64_t left_out_records = 0;         ///< that say what cannot be: see plausible.hpp
 };
 
 /// One thread of one process image.
@@ -161,6 +164,7 @@ private:
     std::size_t segment_ = 0;
     const std::byte* at_ = nullptr;
     const std::byte* end_ = nullptr;
+    bool checks_ = false;          ///< not all events of the segment are plausible
     std::uint32_t last_file_ = 0;  ///< file ids repeat: the last one's path
     std::uint32_t last_path_ = 0;
     std::uint32_t last_site_ = 0;  ///< so do call sites
@@ -172,7 +176,7 @@ private:
 class TraceFiles {
 public:
     /// `files`: the trace files of the nodes. An Error only when a file cannot be opened or is no trace file at all.
-    static Result<TraceFiles> open(const std::vector<std::string>& files);
+    static Result<TraceFiles> open(const std::vector<std::string>& files, const RunSpan& span = {});
     TraceFiles(TraceFiles&&) noexcept;
     TraceFiles& operator=(TraceFiles&&) noexcept;
     TraceFiles(const TraceFiles&) = delete;

@@ -3,6 +3,7 @@
 
 #include "base/testing.hpp"
 #include "format/event_codec.hpp"
+#include "format/seal.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <random>
 
@@ -31,13 +33,13 @@ public:
         header.next_offset = chunk_alignment;
         header.tick_is_tsc = 1;
         std::strcpy(header.host, "node1");
+        header.constants = checksum_of_constants(header);
         put(0, header);
         ChunkHeader chunk{};
         chunk.magic = chunk_magic;
         chunk.self_offset = chunk_alignment;
         chunk.image = 77;
         chunk.size_bytes = chunk_alignment;
-        chunk.stream = 1;
         // Two ticks a nanosecond, from tick 1000 at 5 s after 1970.
         chunk.sample_tick = 1000 + 2'000'000;
         chunk.sample_monotonic_ns = 100 + 1'000'000;
@@ -83,9 +85,26 @@ public:
     void put(std::size_t at, const T& value) {
         std::memcpy(bytes_.data() + at, &value, sizeof value);
     }
+    /// The same trace as the first version would have it.
+    void version_1() {
+        put(offsetof(FileHeader, version), std::uint32_t{1});
+        put(offsetof(FileHeader, constants), std::uint64_t{0});
+        for (std::size_t at = chunk_alignment; at < bytes_.size(); at += chunk_alignment) {
+            std::memcpy(bytes_.data() + at, "IOWCHNK1", 8);
+            put(at + offsetof(ChunkHeader, sealed_bytes), std::uint32_t{1});  // was the thread's number
+        }
+    }
+    /// Seals the chunk at `at` up to the last record.
+    void seal(std::size_t at = chunk_alignment) {
+        ChunkHeader chunk;
+        std::memcpy(&chunk, bytes_.data() + at, sizeof chunk);
+        chunk.sealed_bytes = static_cast<std::uint32_t>(cursor_ - at);
+        chunk.checksum = checksum_of_chunk(chunk, bytes_.data() + at);
+        put(at, chunk);
+    }
     std::string bytes_;
     std::size_t cursor_ = 0;
-    std::unique_ptr<codec::State> codec_ = std::make_unique<codec::State>();
+    std::shared_ptr<codec::State> codec_ = std::make_shared<codec::State>();
 };
 
 struct TemporaryFile {
@@ -189,7 +208,6 @@ TEST(Reader, ForkedChildFindsPathsOfItsAncestors) {
     chunk.self_offset = 2 * chunk_alignment;
     chunk.image = 78;
     chunk.size_bytes = chunk_alignment;
-    chunk.stream = 1;
     builder.put(2 * chunk_alignment, chunk);
     builder.cursor_ = 2 * chunk_alignment + sizeof(ChunkHeader);
     builder.stream(5000);
@@ -221,7 +239,6 @@ TEST(Reader, AThreadsChunksComeInOrderOfTimeWhereverTheyLie) {
         chunk.self_offset = chunk_number * chunk_alignment;
         chunk.image = 77;
         chunk.size_bytes = chunk_alignment;
-        chunk.stream = 1;
         builder.put(chunk.self_offset, chunk);
         builder.cursor_ = chunk.self_offset + sizeof(ChunkHeader);
         const std::uint64_t tick = chunk_number == 2 ? 90000 : 40000;
@@ -329,6 +346,7 @@ TEST(Reader, RandomBytesNeverCrash) {
     for (int round = 0; round < 400; ++round) {
         TraceBuilder builder = small_trace();
         const std::size_t first = sizeof(FileHeader);
+        if (round % 4 < 2) builder.version_1();
         for (int i = 0; i < 40; ++i) {
             const std::size_t at = round % 2 == 0 ? first + random() % (builder.bytes_.size() - first)
                                                   : chunk_alignment + random() % (builder.cursor_ - chunk_alignment);
@@ -340,6 +358,123 @@ TEST(Reader, RandomBytesNeverCrash) {
             EXPECT_LE(result.value().events.function.size(), builder.bytes_.size());
         }
     }
+}
+
+TEST(Reader, TracesOfTheFirstVersionAreRead) {
+    TraceBuilder builder = small_trace();
+    const auto now = read_trace({TemporaryFile(builder.bytes_).path});
+    builder.version_1();
+    const auto then = read_trace({TemporaryFile(builder.bytes_).path});
+    ASSERT_TRUE(now.ok() && then.ok());
+    EXPECT_EQ(then.value().version, 1U);
+    EXPECT_TRUE(then.value().damage.empty());
+    EXPECT_EQ(then.value().left_out_chunks, 0U);
+    EXPECT_EQ(then.value().events.start_ns, now.value().events.start_ns);
+    EXPECT_EQ(then.value().events.start_ns.size(), 3U);
+}
+
+TEST(Reader, AnyDamageOfASealedChunkLeavesItOut) {
+    TraceBuilder whole = small_trace();
+    const std::size_t sealed_end = whole.cursor_;
+    whole.seal();
+    whole.event(Function::pwrite, 4, 0, 1, 1000 + 9000, 100, 0, 1);  // a call at exit, behind what is sealed
+    const auto read = read_trace({TemporaryFile(whole.bytes_).path});
+    ASSERT_TRUE(read.ok());
+    EXPECT_TRUE(read.value().damage.empty()) << read.value().damage[0];
+    EXPECT_EQ(read.value().events.function.size(), 4U);
+    for (std::size_t at = chunk_alignment; at < sealed_end; ++at) {
+        // Without these it is no chunk, or one without a checksum.
+        const std::size_t field = at - chunk_alignment;
+        if (field < offsetof(ChunkHeader, image)) continue;
+        if (field >= offsetof(ChunkHeader, size_bytes) && field < offsetof(ChunkHeader, sealed_bytes)) continue;
+        TraceBuilder broken = whole;
+        broken.bytes_[at] = static_cast<char>(broken.bytes_[at] ^ 0x10);
+        const auto result = read_trace({TemporaryFile(broken.bytes_).path});
+        ASSERT_TRUE(result.ok()) << at;
+        EXPECT_EQ(result.value().left_out_chunks, 1U) << at;
+        EXPECT_EQ(result.value().events.function.size(), 0U) << at;
+        ASSERT_EQ(result.value().damage.size(), 1U) << at;
+        EXPECT_NE(result.value().damage[0].find("byte 65536 begins a chunk whose checksum does not match"),
+                  std::string::npos);
+    }
+}
+
+TEST(Reader, DamageOfOneChunkLeavesTheOthers) {
+    TraceBuilder builder = small_trace();
+    builder.seal();
+    builder.bytes_.resize(3 * chunk_alignment, '\0');
+    ChunkHeader chunk;
+    std::memcpy(&chunk, builder.bytes_.data() + chunk_alignment, sizeof chunk);
+    chunk.self_offset = 2 * chunk_alignment;
+    builder.put(chunk.self_offset, chunk);
+    builder.cursor_ = chunk.self_offset + sizeof chunk;
+    builder.stream(9000);
+    builder.event(Function::pwrite, 4, 0, 1, 9000, 1, 0, 1);
+    builder.seal(chunk.self_offset);
+    builder.bytes_[builder.cursor_ - 1] = '\x7f';
+    const auto result = read_trace({TemporaryFile(builder.bytes_).path});
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result.value().left_out_chunks, 1U);
+    EXPECT_EQ(result.value().events.function.size(), 3U);
+}
+
+TEST(Reader, ADamagedHeaderIsAnError) {
+    const TraceBuilder builder = small_trace();
+    for (const std::size_t at : {offsetof(FileHeader, time_shift), offsetof(FileHeader, host) + 2,
+                                 offsetof(FileHeader, tick_is_tsc), offsetof(FileHeader, constants)}) {
+        TraceBuilder broken = builder;
+        broken.bytes_[at] = static_cast<char>(broken.bytes_[at] ^ 1);
+        const auto result = read_trace({TemporaryFile(broken.bytes_).path});
+        ASSERT_FALSE(result.ok());
+        EXPECT_NE(result.error().message().find("damaged header"), std::string::npos);
+    }
+}
+
+TEST(Reader, WhatCannotBeIsLeftOutAndCounted) {
+    constexpr std::uint64_t century = 100ULL * 366 * 86'400 * 2'000'000'000;
+    const auto only = [](void (*add)(TraceBuilder&)) {
+        for (const bool first_version : {false, true}) {
+            TraceBuilder builder = small_trace();
+            add(builder);
+            if (first_version) builder.version_1();
+            const auto result = read_trace({TemporaryFile(builder.bytes_).path});
+            ASSERT_TRUE(result.ok());
+            const Trace& trace = result.value();
+            EXPECT_EQ(trace.events.function.size(), 3U);
+            EXPECT_EQ(trace.left_out_records, 1U);
+            ASSERT_EQ(trace.damage.size(), 1U);
+            EXPECT_NE(trace.damage[0].find("1 records are left out"), std::string::npos) << trace.damage[0];
+            EXPECT_EQ(trace.processes[0].ranks, 4);
+            EXPECT_EQ(trace.processes[0].end_ns, -1);
+        }
+    };
+    only([](TraceBuilder& to) { to.event(Function::pwrite, 4, 0, 1, 9000, century, 0, 1); });       // too long
+    only([](TraceBuilder& to) { to.event(Function::pwrite, 4, 0, 1, 9000 + century, 10, 0, 1); });  // too late
+    only([](TraceBuilder& to) { to.event(Function::pwrite, 4, 0, 1, 999, 10, 0, 1); });             // before the run
+    only([](TraceBuilder& to) { to.event(Function::pwrite, 4, 0, 1, 9000, 10, 0, -512); });         // a negative size
+    only([](TraceBuilder& to) { to.event(Function::pwrite, 4, 0, 1, 9000, 10, 0, std::int64_t{1} << 51); });
+    only([](TraceBuilder& to) { to.event(Function::pread, 4, 0, 1, 9000, 10, -4096, 1); });
+    only([](TraceBuilder& to) {
+        to.event(Function::pread, 4, 0, 1, 9000, 10, std::numeric_limits<std::int64_t>::max(), 1);  // ends beyond 2^63
+    });
+    only([](TraceBuilder& to) { to.meta(RankRecord{{}, {}, {}, 9, 4, 1000 + 200}, "MPI of the test"); });
+    only([](TraceBuilder& to) { to.meta(EndRecord{{}, {}, {}, 9000 + century}, ""); });
+    only([](TraceBuilder& to) {
+        to.meta(VerdictRecord{{}, {}, {}, 0, 0, -7, 1, 0, 9000}, std::string("/data/out.dat\0", 14));
+    });
+}
+
+TEST(Reader, TheRunsOwnBeginAndEndCountOnItsClock) {
+    TraceBuilder builder = small_trace();
+    builder.event(Function::pwrite, 4, 0, 1, 1000 + 2'000'000'000ULL * 60, 10, 0, 1);  // a minute after the begin
+    const RunSpan span{5'000'000'000, 6'000'000'000};
+    const auto events = [&](const TraceBuilder& of) {
+        const auto opened = TraceFiles::open({TemporaryFile(of.bytes_).path}, span);
+        return opened.ok() ? opened.value().event_count() : 99;
+    };
+    EXPECT_EQ(events(builder), 4U) << "a clock that nobody has compared with the run's";
+    builder.meta(AlignRecord{{}, {}, {}, static_cast<std::uint32_t>(AlignKind::same_machine), 0, 1000, 0, 0}, "");
+    EXPECT_EQ(events(builder), 3U);
 }
 
 TEST(Reader, ErrorsNameTheFile) {

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "format/seal.hpp"
+
 namespace ioweir::format {
 namespace {
 
 /// Tick 0 itself would be taken for "no sample": see ChunkHeader in spec/records.toml.
-constexpr std::uint64_t sample_tick = 1;
+constexpr std::uint64_t first_tick = 1;
 
 }  // namespace
 
@@ -43,7 +45,7 @@ NodeWriter::~NodeWriter() {
 
 std::uint32_t NodeWriter::begin_thread(std::uint64_t image, std::uint32_t number, std::uint32_t kernel_id,
                                        std::uint64_t tick) {
-    threads_.push_back(Thread{image, number, kernel_id, {}, 0, std::make_unique<codec::State>()});
+    threads_.push_back(Thread{image, number, kernel_id, {}, 0, 0, std::make_unique<codec::State>()});
     threads_.back().codec->previous.end = tick >> header_.time_shift;
     return static_cast<std::uint32_t>(threads_.size() - 1);
 }
@@ -51,6 +53,7 @@ std::uint32_t NodeWriter::begin_thread(std::uint64_t image, std::uint32_t number
 void NodeWriter::event(std::uint32_t thread, const EventFields& event) {
     Thread& to = threads_[thread];
     make_room(to, codec::longest_event);
+    to.latest = std::max(to.latest, event.end);
     std::byte* const at = to.chunk.data() + to.used;
     to.used += static_cast<std::size_t>(codec::encode(*to.codec, event, at) - at);
 }
@@ -90,10 +93,11 @@ void NodeWriter::flush(Thread& thread) {
     header.self_offset = chunk_alignment + header_.next_offset;
     header.image = thread.image;
     header.size_bytes = static_cast<std::uint32_t>(thread.chunk.size());
-    header.stream = thread.number;
-    header.sample_tick = sample_tick;
-    header.sample_monotonic_ns = sample_tick;
-    header.sample_realtime_ns = static_cast<std::uint64_t>(epoch_ns_) + sample_tick;
+    header.sealed_bytes = static_cast<std::uint32_t>(thread.used);
+    header.sample_tick = std::max(first_tick, thread.latest << header_.time_shift);
+    header.sample_monotonic_ns = header.sample_tick;
+    header.sample_realtime_ns = static_cast<std::uint64_t>(epoch_ns_) + header.sample_tick;
+    header.checksum = checksum_of_chunk(header, thread.chunk.data());
     std::memcpy(thread.chunk.data(), &header, sizeof header);
     write(thread.chunk.data(), thread.chunk.size(), header.self_offset);
     header_.next_offset += thread.chunk.size();
@@ -116,6 +120,7 @@ void NodeWriter::write(const void* data, std::size_t size, std::uint64_t offset)
 
 Result<bool> NodeWriter::finish() {
     for (Thread& thread : threads_) flush(thread);
+    header_.constants = checksum_of_constants(header_);
     std::vector<std::byte> first(chunk_alignment, std::byte{0});
     std::memcpy(first.data(), &header_, sizeof header_);
     write(first.data(), first.size(), 0);

@@ -57,6 +57,7 @@ private:
         std::uint32_t kernel_id;
         std::vector<std::byte> chunk;  ///< empty: none begun
         std::size_t used = 0;
+        std::uint64_t latest = 0;  ///< end of an event, in units
         std::unique_ptr<codec::State> codec;
     };
     NodeWriter(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}

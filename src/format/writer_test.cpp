@@ -42,8 +42,8 @@ TEST(NodeWriter, RandomEventsOfManyChunksComeBack) {
             event.sequence = static_cast<std::uint32_t>(written[thread].size() + 1);
             event.start = clock[thread] + random() % 1000;
             event.end = event.start + random() % 1000;
-            event.offset = static_cast<std::int64_t>(random() >> (random() % 60)) - 1;
-            event.bytes = event.failed ? -EIO : static_cast<std::int64_t>(random() >> (2 + random() % 60));
+            event.offset = static_cast<std::int64_t>(random() >> (2 + random() % 60)) - 1;
+            event.bytes = event.failed ? -EIO : static_cast<std::int64_t>(random() >> (14 + random() % 48));
             clock[thread] = event.end;
             writer.event(thread, event);
             written[thread].push_back(event);

@@ -70,12 +70,17 @@ def test_every_chunk_but_the_damaged_one_is_read(tmp_path: Path, whole: bytes) -
     chunks = range(ALIGNMENT, len(whole), ALIGNMENT)
     for at in chunks:
         broken = bytearray(whole)
-        broken[at + 5000 : at + 5100] = b"\xff" * 100
+        broken[at + 100 : at + 200] = b"\xff" * 100
         result = use(tmp_path, bytes(broken))
-        # A chunk holds about a fifth of the events; those before the damage are kept.
-        assert result["events"] > 18000 * (1 - 1.5 / len(chunks))
-        for line in result["damage"]:
-            assert "is no record; the rest of its chunk is left out" in line or "not described" in line
+        # A chunk holds about a fifth of the events; without a process's first one nothing of it has a name.
+        nameless = sum("is not described" in line for line in result["damage"])
+        assert result["events"] > 18000 * (1 - 1.5 / len(chunks)) - 9000 * nameless
+        assert nameless <= 1
+        assert result["left_out"] == {"chunks": 1, "records": 0}
+        assert report_text.headline(result)[1].startswith(
+            "DAMAGED TRACE: left out: 1 chunk whose checksum does not match"
+        )
+        assert any(f"byte {at} begins a chunk whose checksum does not match" in line for line in result["damage"])
 
 
 def test_rubbish(tmp_path: Path, whole: bytes) -> None:
@@ -83,12 +88,47 @@ def test_rubbish(tmp_path: Path, whole: bytes) -> None:
     for _ in range(25):
         broken = bytearray(whole)
         for _ in range(rng.choice([1, 10, 300])):
-            # The header's mark and version are left alone: without them it is no trace file.
-            broken[rng.randrange(12, len(broken))] = rng.randrange(256)
+            # The header's constant fields are left alone: a file in which they are damaged is an error.
+            broken[rng.randrange(ALIGNMENT, len(broken))] = rng.randrange(256)
         try:
             use(tmp_path, bytes(broken))
         except IoweirError as error:
             pytest.fail(f"not read at all: {error}")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_thirty_bytes_flipped_give_no_figure_beyond_the_run(tmp_path: Path, whole: bytes, seed: int) -> None:
+    rng = random.Random(seed)
+    broken = bytearray(whole)
+    for at in rng.sample(range(ALIGNMENT, len(whole)), 30):
+        broken[at] ^= 1 << rng.randrange(8)
+    clean = use(tmp_path, whole)
+    result = use(tmp_path, bytes(broken))
+    assert result["partial"]
+    assert result["left_out"]["chunks"] or not result["events"]
+    assert 0 <= result["wall_s"] <= clean["wall_s"] * 1.001
+    assert result["io"]["max_s"] <= clean["wall_s"] * 1.001
+    for layer in result["layers"].values():
+        for row in layer.values():
+            assert 0 <= row.get("bytes", 0) <= 18000 << 40
+
+
+def test_compare_wants_force_for_damaged_traces(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    for folder in (good, bad):
+        folder.mkdir()
+        job(10).write(folder)
+    content = bytearray((bad / "node-node.iowt").read_bytes())
+    content[ALIGNMENT + 200] ^= 1
+    (bad / "node-node.iowt").write_bytes(content)
+    refused = ioweir("compare", good, bad)
+    assert refused.returncode == 3, refused.stdout + refused.stderr
+    assert ioweir("compare", "--force", good, bad).returncode != 3
+    for command in (("report",), ("timeline",), ("merge-trace",)):
+        done = ioweir(*command, bad)
+        assert "checksum does not match" in done.stdout, command
+        said = json.loads(ioweir(*command, "--json", bad).stdout)
+        assert any("checksum does not match" in line for line in said["damage"])
 
 
 def test_a_file_of_rubbish_does_not_make_a_report_of_its_own(tmp_path: Path, whole: bytes) -> None:

@@ -72,7 +72,7 @@ def builders(draw: st.DrawFn) -> Builder:
             start = clock
             path = draw(st.sampled_from(["/f", "/g"]))
             outer = Call(rank, draw(st.sampled_from(MPI_CALLS + POSIX_CALLS)), start, start, path, bytes=0)
-            outer.bytes = draw(st.integers(-5, 100))
+            outer.bytes = draw(st.integers(-1, 100))
             outer.recorded = draw(st.integers(0, 9)) > 0
             builder.add(outer)
             if layer(outer) == "MPI-IO":

@@ -10,6 +10,7 @@
 
 #include "base/guarded_raw.hpp"
 #include "base/raw_syscall.hpp"
+#include "format/seal.hpp"
 #include "tracer/ring/stream.hpp"
 
 namespace ioweir::tracer {
@@ -107,6 +108,9 @@ int NodeFile::map_header() {
     header->tick_is_tsc = use_tsc_ ? 1 : 0;
     header->time_shift = time_shift;
     std::memcpy(header->host, host_, sizeof header->host);
+    format::FileHeader constants = *header;
+    constants.magic = format::file_magic;
+    header->constants = format::checksum_of_constants(constants);
     __atomic_store_n(&header->magic, format::file_magic, __ATOMIC_RELEASE);
     failed_step_ = "";
     __atomic_store_n(&header_, header, __ATOMIC_RELEASE);

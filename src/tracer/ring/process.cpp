@@ -18,6 +18,7 @@
 
 #include "base/raw_syscall.hpp"
 #include "base/standard_error.hpp"
+#include "format/seal.hpp"
 #include "tracer/ring/align.hpp"
 #include "tracer/ring/anonymise.hpp"
 #include "tracer/ring/call_site.hpp"
@@ -108,6 +109,17 @@ void store_sample(format::ChunkHeader* chunk) {
     const std::uint64_t monotonic = clock_ns(CLOCK_MONOTONIC);
     chunk->sample_realtime_ns = realtime_ns();
     __atomic_store_n(&chunk->sample_monotonic_ns, monotonic, __ATOMIC_RELEASE);
+}
+
+/// What is in the chunk before `end` gets a checksum; more may follow. Whenever the process is killed, the chunk is sealed or not.
+void seal(format::ChunkHeader* chunk, const std::byte* end) {
+    __atomic_store_n(&chunk->sealed_bytes, 0, __ATOMIC_RELAXED);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    store_sample(chunk);
+    format::ChunkHeader sealed = *chunk;
+    sealed.sealed_bytes = static_cast<std::uint32_t>(end - reinterpret_cast<const std::byte*>(chunk));
+    chunk->checksum = format::checksum_of_chunk(sealed, chunk);
+    __atomic_store_n(&chunk->sealed_bytes, sealed.sealed_bytes, __ATOMIC_RELEASE);
 }
 
 std::byte* make_room(ThreadStream& stream, std::size_t size);
@@ -275,8 +287,10 @@ bool take_spare(ThreadStream& stream, std::size_t size) {
     for (auto& slot : process.spare) {
         format::ChunkHeader* chunk = slot.exchange(nullptr);
         if (chunk == nullptr) continue;
-        begin_chunk(stream, chunk, chunk->reserved);
+        begin_chunk(stream, chunk, chunk->sealed_bytes);
+        __atomic_store_n(&chunk->sealed_bytes, 0, __ATOMIC_RELEASE);
         if (has_room(stream, size + 2 * sizeof(format::StreamRecord))) return true;
+        seal(chunk, stream.cursor);
         unmap_chunk(chunk, chunk->size_bytes);
         leave_chunk(stream);
     }
@@ -311,7 +325,6 @@ bool take_new_chunk(ThreadStream& stream, bool first_of_thread) {
     process.mapped_bytes.fetch_add(fresh.header->size_bytes, std::memory_order_relaxed);
     format::ChunkHeader* chunk = fresh.header;
     chunk->image = process.image;
-    chunk->stream = stream.stream;
     store_sample(chunk);
     __atomic_store_n(&chunk->magic, format::chunk_magic, __ATOMIC_RELEASE);
     begin_chunk(stream, chunk, sizeof(format::ChunkHeader));
@@ -361,7 +374,7 @@ std::byte* make_room(ThreadStream& stream, std::size_t size) {
     } else if (!nested && !process.exhausted.load(std::memory_order_relaxed) &&
                attach_file(&stream == &thread_stream)) {
         if (stream.chunk != nullptr) {
-            store_sample(stream.chunk);
+            seal(stream.chunk, stream.cursor);
             unmap_chunk(stream.chunk, mapped_bytes_of(stream));
             leave_chunk(stream);
         }
@@ -394,7 +407,7 @@ void hand_on(ThreadStream& stream) {
     if (stream.chunk == nullptr) return;
     format::ChunkHeader* chunk = stream.chunk;
     const std::size_t mapped = mapped_bytes_of(stream);
-    chunk->reserved = static_cast<std::uint64_t>(stream.cursor - reinterpret_cast<std::byte*>(chunk));
+    seal(chunk, stream.cursor);
     leave_chunk(stream);
     stream.stream = 0;
     stream.sequence = 0;
@@ -414,7 +427,7 @@ void give_back_tails(ThreadStream& stream) {
     for (auto& slot : process.spare) {
         format::ChunkHeader* chunk = slot.exchange(nullptr);
         if (chunk == nullptr) continue;
-        const std::size_t used = up(chunk->reserved);
+        const std::size_t used = up(chunk->sealed_bytes);
         std::size_t mapped = chunk->size_bytes;
         if (used < mapped && process.file.give_back(chunk, mapped - used)) {
             process.mapped_bytes.fetch_sub(mapped - used, std::memory_order_relaxed);
@@ -689,7 +702,9 @@ void stop() {
     }
     write_moment<format::EndRecord>();
     const Writing writing(process_tracer, thread_stream);
-    if (writing.stream() == &thread_stream) give_back_tails(thread_stream);
+    if (writing.stream() != &thread_stream) return;
+    give_back_tails(thread_stream);
+    if (thread_stream.chunk != nullptr) seal(thread_stream.chunk, thread_stream.cursor);
 }
 
 void complain(const char* text, const char* detail, int error_number) {
@@ -748,7 +763,9 @@ bool write_record(const void* record, std::size_t bytes, std::uint16_t kind, con
 }
 
 void sample_clock(ThreadStream& stream) {
-    if (stream.chunk != nullptr && *process.alive != 0) store_sample(stream.chunk);
+    if (stream.chunk == nullptr || *process.alive == 0) return;
+    // The checksum of a sealed chunk is of its sample, too.
+    if (stream.chunk->sealed_bytes == 0) store_sample(stream.chunk);
 }
 
 bool owns_descriptors() {

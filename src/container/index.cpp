@@ -1,5 +1,6 @@
 #include "container/index.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -59,22 +60,27 @@ const char* why_no_entry(const Run& entry) {
 
 }  // namespace
 
-std::string encode(const Batch& batch, const Identity& identity) {
-    Header header{identity ? named_magic : plain_magic,
-                  static_cast<std::uint32_t>(batch.entries.size()),
-                  batch.time.stamp,
-                  batch.time.generation,
-                  batch.time.rank,
-                  batch.source,
-                  0};
-    const std::size_t before = header_bytes(header.magic);
-    std::string bytes(before + batch.entries.size() * sizeof(Run), '\0');
-    std::memcpy(bytes.data(), &header, sizeof header);
-    if (identity) std::memcpy(bytes.data() + sizeof header, identity->data(), identity->size());
-    if (!batch.entries.empty())
-        std::memcpy(bytes.data() + before, batch.entries.data(), batch.entries.size() * sizeof(Run));
-    header.checksum = checksum(bytes.data(), bytes.size());
-    std::memcpy(bytes.data(), &header, sizeof header);
+std::string encode(const Batch& batch, const Identity& identity, std::size_t most_entries) {
+    const std::uint32_t magic = identity ? named_magic : plain_magic;
+    const std::size_t before = header_bytes(magic), all = batch.entries.size();
+    const std::size_t batches = all == 0 ? 1 : (all - 1) / most_entries + 1;
+    std::string bytes;
+    bytes.reserve(batches * before + all * sizeof(Run));
+    for (std::size_t i = 0, first = 0; i < batches; ++i, first += most_entries) {
+        const std::size_t count = std::min(most_entries, all - first), at = bytes.size();
+        Header header{magic,
+                      static_cast<std::uint32_t>(count),
+                      batch.time.stamp,
+                      batch.time.generation,
+                      batch.time.rank,
+                      batch.source,
+                      0};
+        bytes.append(reinterpret_cast<const char*>(&header), sizeof header);
+        if (identity) bytes.append(reinterpret_cast<const char*>(identity->data()), identity->size());
+        if (count > 0) bytes.append(reinterpret_cast<const char*>(batch.entries.data() + first), count * sizeof(Run));
+        header.checksum = checksum(bytes.data() + at, bytes.size() - at);
+        std::memcpy(bytes.data() + at, &header, sizeof header);
+    }
     return bytes;
 }
 

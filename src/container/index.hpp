@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,7 +39,12 @@ struct Batch {
 /// The id of a batch's container. Nothing: a container of version 2, whose batches ("WIX2") do not say; else "WIX3".
 using Identity = std::optional<std::array<std::uint8_t, 16>>;
 
-[[nodiscard]] std::string encode(const Batch& batch, const Identity& identity = std::nullopt);
+/// Entries of one batch at most: writers split what is more, and readers take a larger one for damage.
+inline constexpr std::size_t most_batch_entries = std::size_t{1} << 22;
+
+/// One batch, or as many of the same time, one behind the other, as keep each at `most_entries`.
+[[nodiscard]] std::string encode(const Batch& batch, const Identity& identity = std::nullopt,
+                                 std::size_t most_entries = most_batch_entries);
 
 struct Decoded {
     std::vector<Batch> batches;  ///< up to the damage
@@ -50,8 +56,9 @@ struct Decoded {
 
 /// The first bytes of a batch, which tell its stamp and its length without the rest: none has more of them.
 inline constexpr std::int64_t most_batch_header_bytes = 56;
-/// Of a whole one, some 200 MB: a larger one is damage, and no memory is reserved for it. No writer puts so many entries into one.
-inline constexpr std::int64_t most_batch_bytes = most_batch_header_bytes + (std::int64_t{1} << 22) * 48;
+/// Of a whole one, some 200 MB: a larger one is damage, and no memory is reserved for it.
+inline constexpr std::int64_t most_batch_bytes =
+    most_batch_header_bytes + static_cast<std::int64_t>(most_batch_entries * sizeof(Run));
 struct BatchHead {
     Stamp stamp = 0;
     std::int64_t bytes = 0;  ///< of the whole batch; 0: these are not the first bytes of one

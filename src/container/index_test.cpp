@@ -142,6 +142,37 @@ TEST_P(Index, ReadsBackUpToTheDamage) {
     }
 }
 
+/// What readers take for damage, writers never write.
+TEST_P(Index, MoreEntriesThanABatchMayHaveAreSeveral) {
+    Batch batch{{17, 1, 2}, 5, {}};
+    for (std::int64_t i = 0; i < 7; ++i) batch.entries.push_back({i * 20, 3, i * 3, 0, 0, 1});
+    const Decoded all = decode(container::encode(batch, GetParam(), 3));
+    EXPECT_EQ(all.damage, "");
+    ASSERT_EQ(all.batches.size(), 3U);
+    std::vector<Entry> entries;
+    for (const Batch& part : all.batches) {
+        EXPECT_EQ(part.time, batch.time);
+        EXPECT_EQ(part.source, batch.source);
+        EXPECT_LE(part.entries.size(), 3U);
+        entries.insert(entries.end(), part.entries.begin(), part.entries.end());
+    }
+    EXPECT_EQ(entries, batch.entries);
+    for (const std::size_t one : {7U, 8U}) EXPECT_EQ(container::encode(batch, GetParam(), one), encode(batch));
+}
+
+TEST(LargeIndex, HasNoBatchThatReadersRefuse) {
+    const Batch batch{{17, 1, 2}, 5, std::vector<Entry>(most_batch_entries + 2, Entry{0, 1, 0, 0, 0, 1})};
+    const std::string bytes = encode(batch, ours);
+    std::int64_t batches = 0;
+    for (std::int64_t at = 0; at < std::ssize(bytes); ++batches) {
+        const std::int64_t length = read_head(std::string_view(bytes).substr(static_cast<std::size_t>(at))).bytes;
+        ASSERT_GT(length, 0);
+        ASSERT_LE(length, most_batch_bytes);
+        at += length;
+    }
+    EXPECT_EQ(batches, 2);
+}
+
 TEST_P(Index, OfAnotherContainerIsForeign) {
     const Batch batch{{17, 1, 2}, 5, {{0, 10, 0, 0, 0, 1}}};
     Identity other = ours;

@@ -17,6 +17,7 @@ from ioweir.progress import watched
 from ioweir.runtime_files import is_runtime_file
 from ioweir.sums import Amount, Row, Rows, Summation, Sums, layer_and_op, slot_of
 from ioweir.trace import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, Trace
+from ioweir.units import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,7 +71,10 @@ class Calls(TypedDict):
 
 
 class Decomposition(TypedDict):
-    """Where the time of MPI-IO calls of one kind went; `parts` is None where POSIX calls were not recorded."""
+    """Where the time of MPI-IO calls of one kind went.
+
+    `parts` is None where POSIX calls were not recorded, or took longer than the calls.
+    """
 
     calls: int
     time_s: float
@@ -135,6 +139,10 @@ class _Run:
     units: int
     """Over how many ranks (without MPI: processes) a mean is taken."""
 
+    @property
+    def unit(self) -> str:
+        return "rank" if self.who.has_ranks else "process"
+
     def name(self, unit: int) -> int:
         return self.who.unit_names[unit]
 
@@ -150,8 +158,8 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
     summation = Summation(trace, who, file_of_path, runtime, verified=completeness.was_verified(trace))
     sums = watched(summation.run, summation, summation.events, "adding up the trace's events", progress)
     run = _Run(who, sums, files, completeness.recorded_layers(trace), max(who.unit_count, 1))
-    reasons = completeness.partial_reasons(trace, who)
     wall_s = _wall_s(trace, sums)
+    reasons = [*completeness.partial_reasons(trace, who), *_beyond(run, wall_s)]
     call_sites, unresolved = _call_sites(trace, run)
     layers = {layer: {op: _figures(run, sums.job, layer, op) for op in OPS} for layer in LAYERS}
     return Report(
@@ -260,10 +268,11 @@ def _decomposition(run: _Run, rows: Rows, parts: Sequence[Sequence[int]] | None)
         for posix_op, time_ns in zip(OPS, parts[kind], strict=True) if parts else ():
             times[posix_op if posix_op in PARTS else "posix_other"] += time_ns
         times["other"] = (row.time_ns if row else 0) - sum(times.values())
+        known = POSIX in run.recorded and times["other"] >= 0
         result[op] = Decomposition(
             calls=row.calls if row else 0,
             time_s=row.time_ns / 1e9 if row else 0.0,
-            parts={name: time / 1e9 for name, time in times.items()} if POSIX in run.recorded else None,
+            parts={name: time / 1e9 for name, time in times.items()} if known else None,
         )
     return result
 
@@ -283,7 +292,7 @@ def _inside(sums: Sums) -> list[dict[str, Any]]:
         other_ns = whole.time_ns - sum(amount.time_ns for amount in made.values())
         rows.append(
             {"layer": layer, "op": op, "calls": whole.calls, "time_s": whole.time_ns / 1e9, "parts": parts}
-            | {"other_s": other_ns / 1e9}
+            | {"other_s": other_ns / 1e9 if other_ns >= 0 else None}
         )
     return sorted(rows, key=lambda row: -row["time_s"])
 
@@ -352,6 +361,17 @@ def _wall_s(trace: Trace, sums: Sums) -> float:
     return (max(ends) - min(starts)) / 1e9 if starts else 0.0
 
 
+def _beyond(run: _Run, wall_s: float) -> list[str]:
+    """That somebody was in calls for longer than the run took, which only damage and wrong clocks say."""
+    longest_s = max(run.sums.unit_io_ns) / 1e9
+    if longest_s <= wall_s * 1.001 + 0.001:
+        return []
+    return [
+        f"damaged: times cannot be right: {seconds(longest_s)} in calls of one {run.unit}, "
+        f"in a run of {seconds(wall_s)}"
+    ]
+
+
 def _program(trace: Trace, who: attribute.Attribution) -> str:
     for process, role in zip(trace.processes, who.roles, strict=True):
         if role in (attribute.Role.RANK, attribute.Role.PROGRAM) and process.executable:
@@ -366,11 +386,11 @@ def _io(run: _Run, wall_s: float) -> dict[str, Any]:
     slowest = max(range(len(union)), key=lambda unit: union[unit])
     order = sorted(enumerate(run.sums.outermost), key=lambda item: -item[1].time_ns)
     return {
-        "unit": "rank" if run.who.has_ranks else "process",
+        "unit": run.unit,
         "mean_s": mean_s,
         "max_s": union[slowest] / 1e9,
         "slowest": run.name(slowest) if union[slowest] > 0 else None,
-        "share_of_wall": mean_s / wall_s if wall_s > 0 else None,
+        "share_of_wall": mean_s / wall_s if wall_s > 0 and not _beyond(run, wall_s) else None,
         "where": [_where(run, slot, amount) for slot, amount in order if amount.time_ns > 0],
     }
 

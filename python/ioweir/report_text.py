@@ -280,6 +280,9 @@ def _print_inside(report: Report, console: Console) -> None:
         rest = f"{row['layer']} itself: conversion, metadata, waiting"
         if below:
             rest = f"outside of calls that were recorded ({' and '.join(below)} were not)"
+        if row["other_s"] is None:
+            say(console, "  calls inside of them took longer than they did: what the time went into is not known")
+            continue
         for words, time_s in [*parts, (rest, row["other_s"])]:
             say(console, f"  {percent(time_s, row['time_s']):>5}  {seconds(time_s):>8}  {words}")
 
@@ -326,7 +329,13 @@ def _print_decomposition(report: Report, console: Console) -> None:
             console, f"Inside of {whole['calls']:,} MPI-IO {op} calls ({seconds(whole['time_s'])}, summed over ranks)"
         )
         if whole["parts"] is None:
-            say(console, "  POSIX calls were not recorded (--layers): what the time went into is not known")
+            known = POSIX in report["layers_recorded"]
+            why = (
+                "calls of POSIX inside of them took longer than they did"
+                if known
+                else "POSIX calls were not recorded (--layers)"
+            )
+            say(console, f"  {why}: what the time went into is not known")
             continue
         for part in PARTS:
             time_s = whole["parts"][part]

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ioweir import locate
+from ioweir import locate, run_text
 from ioweir.compiled import compiled
 from ioweir.errors import IoweirError
 from ioweir.guarded_files import Folder, UnsafeFileError, loads_bounded
@@ -331,8 +331,7 @@ def _missing(run: Mapping[str, Any], nodes: Sequence[Path]) -> list[str]:
 def _span(run: Mapping[str, Any]) -> tuple[int, int] | None:
     """When the run began and ended, in nanoseconds since 1970; None when that is not known."""
     begin, end = run.get("started"), run.get("ended")
-    longest = float(1 << 33)  # seconds: what nanoseconds can be counted in 64 bits
-    if not isinstance(begin, (int, float)) or not isinstance(end, (int, float)) or not 0 <= begin <= end < longest:
+    if begin is None or end is None or begin > end:
         return None
     return int(begin * 1e9), int(end * 1e9)
 
@@ -367,4 +366,6 @@ def _read_run(folder: Folder, damage: list[str]) -> dict[str, Any] | None:
     if not isinstance(content, dict):
         damage.append(f"{RUN_FILE}: holds no JSON object")
         return {}
-    return content
+    run, problems = run_text.checked(content)
+    damage.extend(problems)
+    return run

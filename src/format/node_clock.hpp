@@ -39,6 +39,10 @@ public:
         constexpr double end = 18446744073709551616.0;
         return tick >= end ? ~std::uint64_t{0} : static_cast<std::uint64_t>(tick);
     }
+    /// How many ticks pass in so long a time.
+    [[nodiscard]] std::uint64_t ticks(std::int64_t duration_ns) const {
+        return static_cast<std::uint64_t>(std::clamp(static_cast<double>(duration_ns) / ns_per_tick_, 0.0, 9e18));
+    }
     [[nodiscard]] std::int64_t duration(std::int64_t tick_difference) const {
         return whole(static_cast<double>(tick_difference) * ns_per_tick_);
     }

@@ -30,6 +30,7 @@ inline constexpr std::uint32_t most_ranks = 1U << 24;
 struct Bounds {
     std::uint64_t begin = 0;
     std::uint64_t end = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t longest = std::numeric_limits<std::uint64_t>::max();  ///< that one call can take
 
     [[nodiscard]] bool hold(std::uint64_t time) const { return begin <= time && time <= end; }
 };
@@ -57,7 +58,7 @@ inline bool has_plausible_place(const EventFields& event) {
 /// `units`: in the units of events.
 inline bool is_plausible(const EventFields& event, const Bounds& units) {
     return units.begin <= event.start && event.start <= event.end && event.end <= units.end &&
-           has_plausible_place(event);
+           event.end - event.start <= units.longest && has_plausible_place(event);
 }
 
 }  // namespace ioweir::format

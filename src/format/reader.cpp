@@ -62,11 +62,12 @@ struct ImageState {
 struct Segment {
     const std::byte* begin;
     const std::byte* end;
-    std::uint64_t tick;                  ///< where the thread's time was; segments of a thread follow each other by it
-    Bounds times{~std::uint64_t{0}, 0};  ///< of its events, in units: the first begin, the last end
-    bool backwards = false;              ///< an event ends before it begins
-    bool misplaced = false;              ///< an event has an offset or a size that cannot be
-    bool checks = false;                 ///< not all of its events are plausible
+    std::uint64_t tick;  ///< where the thread's time was; segments of a thread follow each other by it
+    Bounds times{.begin = ~std::uint64_t{0}, .end = 0};  ///< of its events, in units: the first begin, the last end
+    std::uint64_t longest = 0;                           ///< of its events' durations, in units
+    bool backwards = false;                              ///< an event ends before it begins
+    bool misplaced = false;                              ///< an event has an offset or a size that cannot be
+    bool checks = false;                                 ///< not all of its events are plausible
 };
 
 /// The records of one thread in this file.
@@ -232,42 +233,81 @@ private:
         if (!has_sealed_ || sample.tick > last_sealed_.tick) last_sealed_ = sample;
         has_sealed_ = true;
     }
-    /// Those of unsealed chunks, as far as they agree with those of sealed ones.
+    /// Those of unsealed chunks, as far as they agree with those of sealed ones, or where there are none, with most of themselves.
     void take_samples() {
+        const Line line = has_sealed_ && last_sealed_.tick != first_sealed_.tick
+                              ? Line{first_sealed_, rate_between(first_sealed_, last_sealed_)}
+                              : line_of_most();
         for (const Sample& sample : unsealed_samples_) {
-            if (agrees(sample))
+            if (line.rate == 0 || line.holds(sample))
                 clock_.add(sample.tick, sample.monotonic_ns, sample.realtime_ns);
             else
                 ++left_out_records_;
         }
     }
-    [[nodiscard]] bool agrees(const Sample& sample) const {
-        if (!has_sealed_ || last_sealed_.tick == first_sealed_.tick) return true;
-        constexpr double part = 0.01, steps_ns = 2e9, noise_ns = 1e6;  // a node's CLOCK_REALTIME may be set anew
-        const auto passed = [](std::uint64_t from, std::uint64_t to) {
-            return static_cast<double>(
-                codec::difference(static_cast<std::int64_t>(to), static_cast<std::int64_t>(from)));
-        };
-        const double rate = passed(first_sealed_.monotonic_ns, last_sealed_.monotonic_ns) /
-                            passed(first_sealed_.tick, last_sealed_.tick);
-        const double expected = rate * passed(first_sealed_.tick, sample.tick);
-        const double monotonic = passed(first_sealed_.monotonic_ns, sample.monotonic_ns);
-        const double realtime = passed(first_sealed_.realtime_ns, sample.realtime_ns);
-        const double allowed = part * std::abs(expected);
-        return std::abs(monotonic - expected) <= allowed + noise_ns &&
-               std::abs(realtime - expected) <= allowed + steps_ns;
+    static double passed(std::uint64_t from, std::uint64_t to) {
+        return static_cast<double>(codec::difference(static_cast<std::int64_t>(to), static_cast<std::int64_t>(from)));
+    }
+    static double rate_between(const Sample& a, const Sample& b) {
+        return passed(a.monotonic_ns, b.monotonic_ns) / passed(a.tick, b.tick);
+    }
+    /// How the clock went: from a sample on so many nanoseconds a tick; 0: not known.
+    struct Line {
+        Sample from{};
+        double rate = 0;
+        [[nodiscard]] bool holds(const Sample& sample) const {
+            constexpr double part = 0.01, steps_ns = 2e9, noise_ns = 1e6;  // a node's CLOCK_REALTIME may be set anew
+            const double expected = rate * passed(from.tick, sample.tick);
+            const double allowed = part * std::abs(expected);
+            return std::abs(passed(from.monotonic_ns, sample.monotonic_ns) - expected) <= allowed + noise_ns &&
+                   std::abs(passed(from.realtime_ns, sample.realtime_ns) - expected) <= allowed + steps_ns;
+        }
+    };
+    /// Of unsealed samples: the line through one of them and another on which most lie.
+    [[nodiscard]] Line line_of_most() const {
+        constexpr std::size_t enough = 3, tried = 16;  // two samples do not say which of them is damaged
+        if (unsealed_samples_.size() < enough) return {};
+        const std::size_t step = (unsealed_samples_.size() + tried - 1) / tried;
+        Line best;
+        std::size_t most = 0;
+        for (std::size_t i = 0; i < unsealed_samples_.size(); i += step) {
+            for (std::size_t j = i + step; j < unsealed_samples_.size(); j += step) {
+                const Sample &a = unsealed_samples_[i], &b = unsealed_samples_[j];
+                if (a.tick == b.tick) continue;
+                const Line line{a, rate_between(a, b)};
+                if (!(line.rate > 0)) continue;
+                const auto held =
+                    static_cast<std::size_t>(std::count_if(unsealed_samples_.begin(), unsealed_samples_.end(),
+                                                           [&](const Sample& sample) { return line.holds(sample); }));
+                if (held > most) {
+                    most = held;
+                    best = line;
+                }
+            }
+        }
+        return 2 * most > unsealed_samples_.size() ? best : Line{};
     }
 
     /// Between which ticks anything can have been recorded. A run's own begin and end count where this node's clock is known to be
-    /// the run's.
+    /// the run's, or says nothing else; of a clock that is elsewhere only how long the run took counts.
     void find_bounds() {
-        const bool spans = span_.known() && clock_.aligned();
+        const auto [first_ns, last_ns] = sampled_ns();
+        const std::int64_t slack = clock_slack_ns + clock_.uncertainty_ns();
+        const std::int64_t begin_ns = saturated_sum(span_.begin_ns, -slack);
+        const std::int64_t end_ns = saturated_sum(span_.end_ns, slack);
+        const bool spans =
+            span_.known() && (clock_.aligned() || (first_ns <= last_ns && begin_ns <= first_ns && last_ns <= end_ns));
         const std::uint64_t last_sample = has_sealed_ ? last_sealed_.tick : 0;
-        if (spans)
-            ticks_.begin = clock_.tick_at(saturated_sum(span_.begin_ns, -clock_slack_ns - clock_.uncertainty_ns()));
-        ticks_.end = std::max(
-            last_sample, clock_.tick_at(spans ? saturated_sum(span_.end_ns, clock_slack_ns + clock_.uncertainty_ns())
-                                              : saturated_sum(now_ns(), day_ns)));
+        if (spans) {
+            ticks_.begin = clock_.tick_at(begin_ns);
+            ticks_.end = clock_.tick_at(end_ns);
+        } else if (span_.known() && first_ns <= last_ns) {
+            ticks_.begin = clock_.tick_at(saturated_sum(last_ns, begin_ns - end_ns));
+            ticks_.end = clock_.tick_at(saturated_sum(first_ns, end_ns - begin_ns));
+        } else {
+            ticks_.end = clock_.tick_at(saturated_sum(now_ns(), day_ns));
+        }
+        ticks_.end = std::max(last_sample, ticks_.end);
         bool whole_families = true;  // an image's first call may have begun before its fork was noticed
         std::uint64_t first = ~std::uint64_t{0};
         for (auto& [image, tick] : start_ticks_) {
@@ -282,7 +322,26 @@ private:
         for (const Stream& stream : streams_)
             for (const Segment& segment : stream.segments) first = std::min(first, segment.tick);
         if (whole_families && !start_ticks_.empty()) ticks_.begin = std::max(ticks_.begin, first);
-        units_ = {ticks_.begin >> header_.time_shift, ticks_.end >> header_.time_shift};
+        units_ = {.begin = ticks_.begin >> header_.time_shift, .end = ticks_.end >> header_.time_shift};
+        if (span_.known()) units_.longest = clock_.ticks(longest_call_ns()) >> header_.time_shift;
+    }
+    /// Between which moments of this node's clock its samples lie: those of sealed chunks, else most of the others. The first
+    /// is after the last where there are none.
+    [[nodiscard]] std::pair<std::int64_t, std::int64_t> sampled_ns() const {
+        if (has_sealed_) return {clock_.time_ns(first_sealed_.tick), clock_.time_ns(last_sealed_.tick)};
+        if (unsealed_samples_.empty()) return {1, 0};
+        std::vector<std::uint64_t> moments;
+        moments.reserve(unsealed_samples_.size());
+        for (const Sample& sample : unsealed_samples_) moments.push_back(sample.realtime_ns);
+        const auto middle = moments.begin() + static_cast<std::ptrdiff_t>(moments.size() / 2);
+        std::nth_element(moments.begin(), middle, moments.end());
+        return {static_cast<std::int64_t>(*middle), static_cast<std::int64_t>(*middle)};
+    }
+    /// No call takes longer than the run; durations do not depend on how clocks are set.
+    [[nodiscard]] std::int64_t longest_call_ns() const {
+        constexpr std::int64_t rate_error = 100, noise_ns = 10'000'000;  // one part in so many
+        const std::int64_t run = span_.end_ns - span_.begin_ns;
+        return run + run / rate_error + noise_ns;
     }
 
     /// Segments in which something is not plausible are gone through once more, and what is not plausible is not counted.
@@ -291,7 +350,7 @@ private:
             for (Segment& segment : stream.segments) {
                 if (segment.times.begin > segment.times.end && !segment.backwards) continue;  // no events
                 segment.checks = segment.backwards || segment.misplaced || segment.times.begin < units_.begin ||
-                                 segment.times.end > units_.end;
+                                 segment.times.end > units_.end || segment.longest > units_.longest;
                 if (!segment.checks) continue;
                 codec_->reset(segment.tick >> header_.time_shift);
                 for (const std::byte* at = segment.begin; at != segment.end;) {
@@ -386,8 +445,10 @@ private:
             if (damage) break;
             ++stream->events;
             Segment& segment = stream->segments.back();
-            segment.times = {std::min(segment.times.begin, fields.start), std::max(segment.times.end, fields.end)};
+            segment.times.begin = std::min(segment.times.begin, fields.start);
+            segment.times.end = std::max(segment.times.end, fields.end);
             segment.backwards = segment.backwards || fields.end < fields.start;
+            if (fields.end > fields.start) segment.longest = std::max(segment.longest, fields.end - fields.start);
             segment.misplaced = segment.misplaced || !has_plausible_place(fields);
             at = next;
         }

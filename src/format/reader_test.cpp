@@ -464,17 +464,72 @@ TEST(Reader, WhatCannotBeIsLeftOutAndCounted) {
     });
 }
 
+constexpr std::uint64_t second = 2'000'000'000;  // ticks
+constexpr RunSpan one_second{5'000'000'000, 6'000'000'000};
+
+std::uint64_t events_of(const TraceBuilder& builder, const RunSpan& span = one_second) {
+    const auto opened = TraceFiles::open({TemporaryFile(builder.bytes_).path}, span);
+    return opened.ok() ? opened.value().event_count() : 99;
+}
+
+/// Sets the node's own clock a day ahead of the run's.
+void set_ahead(TraceBuilder& builder) {
+    constexpr std::uint64_t day_ns = 86'400'000'000'000;
+    const std::size_t chunk = chunk_alignment + offsetof(ChunkHeader, sample_realtime_ns);
+    builder.put(chunk, std::uint64_t{5'000'000'000 + 1'000'000 + day_ns});
+    const std::size_t record = builder.bytes_.find("/bin/app") + 8;  // the ClockRecord follows
+    ClockRecord clock;
+    std::memcpy(&clock, builder.bytes_.data() + record, sizeof clock);
+    ASSERT_EQ(clock.kind, ClockRecord::record_kind);
+    clock.realtime_ns += day_ns;
+    builder.put(record, clock);
+}
+
 TEST(Reader, TheRunsOwnBeginAndEndCountOnItsClock) {
     TraceBuilder builder = small_trace();
-    builder.event(Function::pwrite, 4, 0, 1, 1000 + 2'000'000'000ULL * 60, 10, 0, 1);  // a minute after the begin
-    const RunSpan span{5'000'000'000, 6'000'000'000};
-    const auto events = [&](const TraceBuilder& of) {
-        const auto opened = TraceFiles::open({TemporaryFile(of.bytes_).path}, span);
-        return opened.ok() ? opened.value().event_count() : 99;
-    };
-    EXPECT_EQ(events(builder), 4U) << "a clock that nobody has compared with the run's";
+    builder.event(Function::pwrite, 4, 0, 1, 1000 + second * 60, 10, 0, 1);  // a minute after the begin
+    EXPECT_EQ(events_of(builder), 3U) << "a clock that nobody has compared with the run's, and that shows its time";
     builder.meta(AlignRecord{{}, {}, {}, static_cast<std::uint32_t>(AlignKind::same_machine), 0, 1000, 0, 0}, "");
-    EXPECT_EQ(events(builder), 3U);
+    EXPECT_EQ(events_of(builder), 3U);
+    EXPECT_EQ(events_of(builder, {}), 4U) << "nobody knows when the run was";
+}
+
+TEST(Reader, OnAClockThatIsElsewhereTheRunsLengthCounts) {
+    TraceBuilder builder = small_trace();
+    set_ahead(builder);
+    EXPECT_EQ(events_of(builder), 3U);
+    TraceBuilder later = builder;
+    later.event(Function::pwrite, 4, 0, 1, 1000 + second * 3, 10, 0, 1);
+    EXPECT_EQ(events_of(later), 4U);
+    builder.event(Function::pwrite, 4, 0, 1, 1000 + second * 60, 10, 0, 1);
+    EXPECT_EQ(events_of(builder), 3U);
+}
+
+TEST(Reader, NoCallTakesLongerThanTheRun) {
+    TraceBuilder builder = small_trace();
+    builder.event(Function::pwrite, 4, 0, 1, 9000, second, 0, 1);
+    EXPECT_EQ(events_of(builder), 4U);
+    builder.event(Function::pwrite, 5, 0, 1, 9000, second + second / 10, 0, 1);
+    EXPECT_EQ(events_of(builder), 4U);
+    EXPECT_EQ(events_of(builder, {}), 5U);
+}
+
+TEST(Reader, ADamagedClockSampleAmongOthersIsLeftOut) {
+    TraceBuilder builder = small_trace();
+    for (std::uint64_t at = 1; at < 6; ++at)
+        builder.meta(
+            ClockRecord{{}, {}, {}, 1000 + at * second / 10, 100 + at * 100'000'000, 5'000'000'000 + at * 100'000'000},
+            "");
+    const auto durations = [](const TraceBuilder& of) {
+        const auto trace = read_trace({TemporaryFile(of.bytes_).path});
+        return std::pair{trace.value().events.duration_ns, trace.value().left_out_records};
+    };
+    const auto whole = durations(builder);
+    EXPECT_EQ(whole.second, 0U);
+    builder.meta(ClockRecord{{}, {}, {}, 1000 + second * 4000, 100 + 600'000'000, 5'600'000'000}, "");
+    const auto broken = durations(builder);
+    EXPECT_EQ(broken.first, whole.first);
+    EXPECT_EQ(broken.second, 1U);
 }
 
 TEST(Reader, ErrorsNameTheFile) {

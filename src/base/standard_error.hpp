@@ -31,7 +31,8 @@ void remember_standard_error();
 void remember_standard_error(const OpenFile& began_with);
 [[nodiscard]] const OpenFile& remembered_standard_error();
 
-/// Writes a whole line, its end included, if standard error is still there; was it? Safe in signal handlers; errno is kept.
+/// Writes a whole line, its end included, if standard error is still there; was it? Names of files stand in it: what a terminal obeys, or
+/// hides other characters, is written as "\x1b", "\n", "\u202e". Safe in signal handlers; errno is kept.
 bool say_line(std::string_view line);
 
 }  // namespace ioweir

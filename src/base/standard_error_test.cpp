@@ -35,7 +35,7 @@ protected:
         ASSERT_EQ(::open((folder_ + "/" + name).c_str(), flags, 0600), STDERR_FILENO);
     }
     [[nodiscard]] std::string text_of(const char* name) const {
-        char text[256];
+        char text[1 << 14];
         const int file = ::open((folder_ + "/" + name).c_str(), O_RDONLY);
         const ssize_t length = ::read(file, text, sizeof text);
         ::close(file);
@@ -51,6 +51,20 @@ TEST_F(StandardError, IsWrittenToAsItWasAtTheStart) {
     ::dup2(::dup(STDERR_FILENO), STDERR_FILENO);  // another descriptor of the same
     EXPECT_TRUE(say_line("two\n"));
     EXPECT_EQ(text_of("log"), "one\ntwo\n");
+}
+
+TEST_F(StandardError, ShowsWhatATerminalWouldObey) {
+    EXPECT_TRUE(say_line("a\x1b[2J\x07\r\tb\nioweir: c\x7f\xc2\x9b\xe2\x80\xae\xef\xbf\xbf\xff\xc3 Z\xc3\xbcrich\n"));
+    EXPECT_EQ(text_of("log"), "a\\x1b[2J\\x07\\r\\tb\\nioweir: c\\x7f\\x9b\\u202e\\uffff\\xff\\xc3 Z\xc3\xbcrich\n");
+}
+
+TEST_F(StandardError, LongLinesAreWhole) {
+    const std::string letters(3000, 'x'), controls(2500, '\x1b');
+    EXPECT_TRUE(say_line(letters + controls + "\n"));
+    const std::string said = text_of("log");
+    EXPECT_EQ(said.size(), 3000 + 4 * 2500 + 1);
+    EXPECT_EQ(said.substr(0, 3008), letters + "\\x1b\\x1b");
+    EXPECT_TRUE(said.ends_with("\\x1b\n"));
 }
 
 TEST_F(StandardError, IsLeftAloneWhereTheProgramHasAFileOfItsOwn) {

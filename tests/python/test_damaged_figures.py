@@ -41,7 +41,7 @@ ALIGNMENT: Final = 65536
 WALL_S: Final = 100.0
 HOSTILE: Final = "\x1b[2J\x07\r\n\t\x9b31m\u202e\u2028<&>\"'"
 OBEYED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-RUN: Final = {
+RUN: Final[dict[str, Any]] = {
     "run_version": 1, "command": ["solver", HOSTILE], "program": "solver", "cwd": "/d", "wall_s": WALL_S,
     "started": EPOCH_NS / NS, "ended": EPOCH_NS / NS + WALL_S, "exit_code": 0, "signal": None, "state": "ended",
     "plan": None, "verify": False, "tracing": {"layers": list(trace.LAYERS)}, "nodes": ["node-node.iowt"],
@@ -193,7 +193,7 @@ DAMAGE: Final[dict[str, Callable[[random.Random, bytearray], None]]] = {
     "flip": flip, "overwrite": overwrite, "header": in_the_header, "chunk header": in_a_chunks_header, "words": words,
     "cut": cut, "chunks": a_part_anew, "text": text,
 }  # fmt: skip
-VALUES: Final = (
+VALUES: Final[tuple[Any, ...]] = (
     None, True, -1, 0, 1e308, -1e308, math.nan, math.inf, 10**30, "", f"x{HOSTILE}\ud800", "9" * 400, [], ["a", 1], {},
     {"kind": 5}, [[[]]], [{}], 1e-300, 3,
 )  # fmt: skip

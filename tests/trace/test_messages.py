@@ -5,6 +5,7 @@ place; the report has them in any case.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -74,8 +75,8 @@ CASES: Final = {
 }
 
 
-def run_case(case: Case, folder: Path, *more: str) -> Traced:
-    work = folder / "work"
+def run_case(case: Case, folder: Path, *more: str, name: str = "work") -> Traced:
+    work = folder / name
     work.mkdir()
     plan = folder / "plan.toml"
     plan.write_text(RULE + case.rule + "\n", encoding="utf-8")
@@ -111,3 +112,12 @@ def test_otherwise_the_user_sees_it_and_the_report_has_it(case: Case, tmp_path: 
     traced = run_case(case, tmp_path)
     assert case.says in traced.err
     assert case.says in json.dumps(traced.report)
+
+
+@pytest.mark.parametrize("case", ["damaged", "named", "hdf5", "engine"])
+def test_names_of_files_in_messages_do_nothing_to_a_terminal(case: str, tmp_path: Path) -> None:
+    traced = run_case(CASES[case], tmp_path, name="w\x1b[2J\rx\nioweir says\u202e\x9b")
+    assert CASES[case].says in traced.err
+    ours = [line for line in traced.err.split("\n") if line.startswith("ioweir: ")]
+    assert any("w\\x1b[2J\\rx\\nioweir says\\u202e\\x9b" in line for line in ours), traced.err
+    assert not any(re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", line) for line in ours)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir import verification
+from ioweir.error_names import name_of
 from ioweir.trace import DATA_OPS, LAYERS, POSIX, STDIO
 from ioweir.units import plural
 
@@ -24,6 +25,7 @@ NOT_APPLIED: Final = "not applied"
 
 _OPEN_FAILED: Final = "MPI_File_open failed"
 _REASONS_SHOWN: Final = 4
+_ERRORS_SHOWN: Final = 3
 # What programs try and are refused as a rule: looking for files, locks that do not wait.
 _TRIED: Final = frozenset((layer, op) for layer in (POSIX, STDIO) for op in ("open", "meta", "lock", "seek"))
 _NOUNS: Final = {"write": "writes", "read": "reads", "meta": "other calls"}
@@ -51,31 +53,64 @@ def left_out_lines(left_out: Mapping[str, int]) -> list[str]:
 # ------------------------------------------------------------------------------------------------------ failed calls
 
 
-def failures(layers: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Operations of which calls failed, those that move bytes first."""
+def failures(
+    layers: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    errors: Mapping[tuple[str, str], Mapping[int, int]],
+    unreported: Mapping[str, int],
+    mpi_libraries: Sequence[str],
+) -> list[dict[str, Any]]:
+    """Operations of which calls failed, those that move bytes first.
+
+    `errors`: by layer and operation, how many failed with which error. `unreported`: by operation, how many POSIX calls
+    failed inside of MPI-IO calls that returned success.
+    """
     rows = [
-        {"layer": layer, "op": op, "calls": row["calls"], "failed": row["failed"], "usual": (layer, op) in _TRIED}
+        {
+            "layer": layer, "op": op, "calls": row["calls"], "failed": row["failed"], "usual": (layer, op) in _TRIED,
+            "errors": [
+                {"error": error, "name": name_of(layer, error, mpi_libraries), "calls": calls}
+                for error, calls in sorted(errors.get((layer, op), {}).items(), key=lambda item: (-item[1], item[0]))
+            ],
+            "unreported": unreported.get(op, 0) if layer == POSIX else 0,
+        }
         for layer in LAYERS
         for op, row in layers[layer].items()
         if row["failed"]
-    ]
+    ]  # fmt: skip
     return sorted(rows, key=lambda row: (row["usual"], row["op"] not in DATA_OPS, -row["failed"]))
 
 
 def failed_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Example: FAILED CALLS: 3 of 40 MPI-IO writes; 1 of 2 MPI-IO syncs."""
+    """Example: FAILED CALLS: 3 of 40 MPI-IO writes (MPI_ERR_NO_SPACE); 1 of 2 POSIX syncs (EIO)."""
     grave, usual = ([_failed(row) for row in rows if row["usual"] is wanted] for wanted in (False, True))
     said = [f"FAILED CALLS: {'; '.join(grave)}."] if grave else []
+    said += [_unreported(row) for row in rows if row["unreported"]]
     if usual:
         said.append(f"Failed calls of the kind with which programs look for files or try locks: {'; '.join(usual)}.")
     return said
+
+
+def _unreported(row: Mapping[str, Any]) -> str:
+    noun = _NOUNS[row["op"]]
+    return (
+        f"SUCCESS WITHOUT THE BYTES: {row['unreported']:,} POSIX {noun}{_errors(row)} failed inside of MPI-IO {noun} "
+        "that returned success: what they should have moved may be missing."
+    )
 
 
 def _failed(row: Mapping[str, Any]) -> str:
     noun = _NOUNS.get(row["op"], plural(row["op"], 2))
     # A call that was begun elsewhere fails where it is completed.
     of = f" of {row['calls']:,}" if row["calls"] >= row["failed"] else ""
-    return f"{row['failed']:,}{of} {row['layer']} {noun}"
+    return f"{row['failed']:,}{of} {row['layer']} {noun}{_errors(row)}"
+
+
+def _errors(row: Mapping[str, Any]) -> str:
+    """The errors that have names, most calls first."""
+    names = [error["name"] for error in row["errors"] if error["name"]]
+    more = len(names) - _ERRORS_SHOWN
+    shown = [*names[:_ERRORS_SHOWN], f"{more} more"] if more > 0 else names
+    return f" ({', '.join(shown)})" if shown else ""
 
 
 # -------------------------------------------------------------------------------------------------------------- plan

@@ -197,7 +197,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> Report:
         locks=_locks(run),
         call_sites=call_sites,
         plan=completeness.plan_notes(trace, _written(run), completeness.lost_reasons(trace, who)),
-        failures=first_lines.failures(layers),
+        failures=_failures(trace, sums, layers),
         messages=completeness.messages(trace, who) + unresolved,
         not_counted=_not_counted(trace, run),
         runtime_files={"files": sums.runtime_files, "events": sums.runtime.calls, "bytes": sums.runtime.bytes},
@@ -275,6 +275,15 @@ def _decomposition(run: _Run, rows: Rows, parts: Sequence[Sequence[int]] | None)
             parts={name: time / 1e9 for name, time in times.items()} if known else None,
         )
     return result
+
+
+def _failures(trace: Trace, sums: Sums, layers: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return first_lines.failures(
+        layers,
+        {layer_and_op(slot): errors for slot, errors in sums.errors.items()},
+        dict(zip(DATA_OPS, sums.unreported, strict=True)),
+        [process.mpi_library for process in trace.processes if process.mpi_library],
+    )
 
 
 def _inside(sums: Sums) -> list[dict[str, Any]]:

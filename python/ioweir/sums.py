@@ -58,6 +58,10 @@ class Sums:
     by_unit: dict[int, Rows]
     by_site: dict[int, Rows]
     """Empty where call sites were not recorded."""
+    errors: dict[int, dict[int, int]]
+    """By slot and error (errno, MPI's error class): how many calls failed with it."""
+    unreported: Sequence[int]
+    """By DATA_OPS: POSIX calls of the MPI library that failed inside of MPI-IO calls that returned success."""
     events: int
     counted: int
     """Events that are in the tables."""
@@ -144,6 +148,8 @@ class Summation:
             by_file=_by_group(raw["by_file"]),
             by_unit=_by_group(raw["by_unit"]),
             by_site=_by_group(raw["by_site"]),
+            errors=_by_error(raw["errors"]),
+            unreported=raw["unreported"],
             events=raw["events"],
             counted=raw["counted"],
             unit_io_ns=raw["unit_io_ns"],
@@ -168,6 +174,13 @@ def _by_group(rows: Sequence[Sequence[Any]]) -> dict[int, Rows]:
         row = Row._make(values)
         groups.setdefault(row.group, {})[row.slot] = row
     return groups
+
+
+def _by_error(rows: Sequence[tuple[int, int, int]]) -> dict[int, dict[int, int]]:
+    result: dict[int, dict[int, int]] = {}
+    for slot, error, calls in rows:
+        result.setdefault(slot, {})[error] = calls
+    return result
 
 
 def _inside(rows: Sequence[Sequence[int]]) -> dict[int, dict[int, Amount]]:

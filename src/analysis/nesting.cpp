@@ -48,9 +48,11 @@ void NestedCursor::settle() {
         child->outer_function = parent->outer_function != 0 ? parent->outer_function : parent->event.function;
         child->mpi_function = parent->mpi_function;
         child->mpi_path = parent->mpi_path;
+        child->mpi_failed = parent->mpi_failed;
         if (child->mpi_function == 0 && layer == mpi_layer_) {
             child->mpi_function = parent->event.function;
             child->mpi_path = parent->event.path;
+            child->mpi_failed = parent->event.failed;
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 
 namespace ioweir::analysis {
 
@@ -70,6 +71,7 @@ public:
         summary.inside.assign(question.names.slots(), std::vector<Amount>(question.names.slots()));
         summary.origins.assign(origin_count, std::vector<Amount>(ops_));
         summary.parts.assign(question.data_ops.size(), std::vector<std::int64_t>(ops_));
+        summary.unreported.resize(question.data_ops.size());
         summary.by_process.resize(files.about().processes.size());
     }
 
@@ -109,6 +111,7 @@ public:
         if (kind.late) ++summary_.late_ends[file];
         const auto slot = static_cast<std::uint32_t>(kind.layer * ops_ + kind.op);
         const auto of_unit = static_cast<std::uint32_t>(unit);
+        if (event.failed) ++summary_.errors[{slot, event.error}];
         add_to(summary_.job.row(0, slot), event, kind, data, moved, of_unit, file);
         add_to(summary_.by_file.row(file, slot), event, kind, data, moved, of_unit, file);
         add_to(summary_.by_unit.row(of_unit, slot), event, kind, data, moved, of_unit, file);
@@ -125,6 +128,9 @@ public:
         add_to(summary_.origins[std::min<std::size_t>(event.origin, origin_count - 1)][kind.op], amount);
         if (mpi_call == nullptr) return;
         const int call_kind = data_of_op_[mpi_call->op];
+        if (event.failed && !nested.mpi_failed && data >= 0 && data == call_kind &&
+            event.origin == origin_mpi_library && event.error != EINTR && event.error != EAGAIN)
+            ++summary_.unreported[static_cast<std::size_t>(data)];
         if (call_kind >= 0) {
             const auto part = static_cast<std::size_t>(call_kind);
             add_time(summary_.parts[part][kind.op], time_ns);
@@ -141,6 +147,7 @@ public:
     }
 
 private:
+    static constexpr int origin_mpi_library = 1;
     static constexpr int origin_tracer = 3;
 
     /// Times of a damaged trace may be so long that their sum wraps around; it is wrong then, and defined.

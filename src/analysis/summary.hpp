@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -107,6 +108,10 @@ struct Summary {
         : job(1, slots), by_file(files, slots), by_unit(units, slots), by_site(sites, slots) {}
 
     Table job, by_file, by_unit;
+    /// Calls that failed, by slot and error: errno, MPI's error class.
+    std::map<std::pair<std::uint32_t, std::int32_t>, std::uint64_t> errors;
+    /// By data operation: POSIX calls of the MPI library that failed inside of MPI-IO calls of the same kind that did not.
+    std::vector<std::uint64_t> unreported;
     Table by_site;  ///< empty where call sites were not recorded
     std::uint64_t events = 0;
     std::uint64_t counted = 0;      ///< events that are in the tables

@@ -40,6 +40,10 @@ nb::dict to_python(const analysis::Summary& summary) {
     out["by_file"] = rows(summary.by_file);
     out["by_unit"] = rows(summary.by_unit);
     out["by_site"] = rows(summary.by_site);
+    nb::list errors;
+    for (const auto& [key, calls] : summary.errors) errors.append(nb::make_tuple(key.first, key.second, calls));
+    out["errors"] = errors;
+    out["unreported"] = summary.unreported;
     out["events"] = summary.events;
     out["counted"] = summary.counted;
     nb::list unit_io;

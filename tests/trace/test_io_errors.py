@@ -17,7 +17,7 @@ from ioweir import container
 from netcdf_subfiling import FILE, library, netcdf_plan, parts
 from test_cycles import STRATEGIES
 from test_library_programs import hdf5_program
-from tracing import MPIS, OPEN_MPI, PROGRAMS, Mpi, Traced, build, ioweir_run
+from tracing import IOWEIR, MPIS, OPEN_MPI, PROGRAMS, Mpi, Traced, build, ioweir_run, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -145,3 +145,23 @@ def test_hdf5_programs_are_told(strategy: str, words: tuple[str, ...], tmp_path:
         ended = run(name, table)
         assert ended.code != 0, ended.out
         assert "done" not in ended.out
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+@pytest.mark.parametrize("error", ERRORS, ids=errno.errorcode.get)
+def test_reports_name_what_failed(mpi: Mpi, error: int, tmp_path: Path) -> None:
+    """Without a plan the MPI library's own calls fail. Open MPI returns success all the same, or waits for ever.
+
+    So it is asked for one rank only.
+    """
+    command = mpi.launch(1, build("full_target.c", mpi.cc, *FLAGS), tmp_path / "file.data", str(CALLS))
+    traced = ioweir_run(tmp_path / "trace", command, env=failing(2 * BLOCK, error))
+    found = {row["layer"]: row for row in traced.report["failures"] if row["op"] == "write"}
+    posix, in_mpi = found["POSIX"], found.get("MPI-IO")
+    assert {"error": error, "name": errno.errorcode[error], "calls": posix["failed"]} in posix["errors"]
+    text = run([*IOWEIR, "report", traced.directory]).expect().out
+    assert f"POSIX writes ({errno.errorcode[error]})" in text
+    assert ("SUCCESS WITHOUT THE BYTES" in text) == (posix["unreported"] > 0) == (in_mpi is None)
+    if in_mpi is not None:
+        assert {row["name"] for row in in_mpi["errors"]} <= {"MPI_ERR_IO", "MPI_ERR_NO_SPACE", "MPI_ERR_OTHER"}
+        assert sum(row["calls"] for row in in_mpi["errors"]) == in_mpi["failed"]

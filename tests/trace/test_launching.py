@@ -5,6 +5,7 @@ How ranks end: test_endings.py. Programs without MPI that fork and the like: tes
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Final
@@ -236,3 +237,26 @@ def test_launcher_is_not_preloaded(mpi: Mpi, data: Path, tmp_path: Path) -> None
     program = build("ranks.c", mpi.cc, "-pthread")
     traced = ioweir_run(tmp_path / "trace", mpi.launch(RANKS, program, "writes", data))
     assert {process["executable"] for process in traced.trace.processes} == {str(program)}
+
+
+def test_an_options_value_that_is_a_programs_name_is_no_program(data: Path, tmp_path: Path) -> None:
+    """`--map-by node` where PATH has a `node`: what follows is still the launcher's, a preload of the user's too."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    script(tools / "node", "exit 9")
+    other = build("other_tool.c", OPEN_MPI.cc, "-shared", "-fPIC", libraries=["-ldl"])
+    (launcher, *words) = OPEN_MPI.launch(RANKS, build("ranks.c", OPEN_MPI.cc, "-pthread"), "writes", data)
+    counts = tmp_path / "counts"
+    options = ["--map-by", "node", "-x", f"LD_PRELOAD={other}", "-x", f"OTHER_TOOL={counts}"]
+    env = {"PATH": f"{tools}:{os.environ['PATH']}"}
+    check_writes(ioweir_run(tmp_path / "trace", [launcher, *options, *words], env=env), data)
+    assert list(tmp_path.glob("counts*")), "the user's library was there, too"
+
+
+@pytest.mark.parametrize("option", ["--use-min-nodes", "--kill-on-bad-exit", "-lN2"])
+def test_what_stands_behind_the_program_of_srun_is_its_own(option: str, tmp_path: Path) -> None:
+    srun = script(tmp_path / "srun", 'printf "%s\\n" "$@"')
+    program = script(tmp_path / "a.out", "true")
+    said = ioweir_run(tmp_path / "trace", [srun, option, program, "--export=NONE", "keep"]).out.splitlines()
+    assert said[-4:] == [option, str(program), "--export=NONE", "keep"]
+    assert said[0].startswith("--export=ALL,")

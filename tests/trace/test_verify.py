@@ -69,8 +69,9 @@ EQUAL: Final = {
 """Ways of writing of which every byte can be compared, and how many there are in the end."""
 
 
+@pytest.mark.either_mpi
 @pytest.mark.parametrize("rule", ['writers = "everyone"', 'writers = "aggregators:2"\nbuffer = "16 KiB"'])
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("way", EQUAL)
 def test_every_byte_is_compared(mpi: Mpi, way: str, rule: str, tmp_path: Path) -> None:
     traced = verified(mpi, tmp_path / "file", way, tmp_path, rule=rule, code=0)
@@ -90,17 +91,17 @@ STRATEGIES: Final = {
 }
 
 
+@pytest.mark.either_mpi
 @pytest.mark.parametrize("way", ["partly", "collective", "holes"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_so_it_is_under_every_strategy(strategy: str, way: str, tmp_path: Path) -> None:
-    for mpi in MPIS:
-        folder = tmp_path / mpi.name
-        folder.mkdir()
-        traced = verified(mpi, folder / "file", way, folder, rule=STRATEGIES[strategy], code=0)
-        assert traced.report["plan"]["verify"]["compared_bytes"] == EQUAL[way]
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_so_it_is_under_every_strategy(mpi: Mpi, strategy: str, way: str, tmp_path: Path) -> None:
+    traced = verified(mpi, tmp_path / "file", way, tmp_path, rule=STRATEGIES[strategy], code=0)
+    assert traced.report["plan"]["verify"]["compared_bytes"] == EQUAL[way]
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.either_mpi
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("rule", ['writers = "everyone"', 'writers = "aggregators:1"', STRATEGIES["behind"]])
 def test_a_full_disk_is_not_verified(mpi: Mpi, rule: str, small: Path, tmp_path: Path) -> None:
     """The program takes no notice and returns 0."""
@@ -130,7 +131,8 @@ LEFT_OUT: Final[dict[str, tuple[str, str, int, int]]] = {
 """Ways of writing of which nothing can be compared: outcome, reason, calls and bytes."""
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.either_mpi
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("way", LEFT_OUT)
 def test_what_nobody_compares_is_named(mpi: Mpi, way: str, tmp_path: Path) -> None:
     traced = verified(mpi, tmp_path / "file", way, tmp_path)
@@ -153,14 +155,14 @@ def test_what_nobody_compares_is_named(mpi: Mpi, way: str, tmp_path: Path) -> No
         assert any(line.startswith("PLAN APPLIED IN PART") and reason in line for line in said)
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_no_byte_is_not_verified(mpi: Mpi, tmp_path: Path) -> None:
     traced = verified(mpi, tmp_path / "file", "nothing", tmp_path, code=74)
     assert traced.report["plan"]["verify"]["ok"] == []
     assert first_lines(traced)[-1] == "NOT VERIFIED: no byte was written to a file of the plan"
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_failed_write_that_is_made_good_is_verified(mpi: Mpi, tmp_path: Path) -> None:
     """The second of two writes to the same place; the failed call is said all the same."""
     traced = verified(mpi, tmp_path / "file", "again", tmp_path, ranks=1, fault="eio:1", code=0)
@@ -168,7 +170,7 @@ def test_a_failed_write_that_is_made_good_is_verified(mpi: Mpi, tmp_path: Path) 
     assert any("FAILED CALLS: 1 of 2 MPI-IO writes" in line for line in first_lines(traced))
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("way", ["neighbours", "two-handles"])
 def test_what_others_write_over_is_no_mismatch(mpi: Mpi, way: str, tmp_path: Path) -> None:
     traced = verified(mpi, tmp_path / "file", way, tmp_path)
@@ -180,13 +182,13 @@ def test_what_others_write_over_is_no_mismatch(mpi: Mpi, way: str, tmp_path: Pat
     assert verify["compared_bytes"] + sum(row["bytes"] for row in verify["left_out"]) <= RANKS * BLOCK + 60 * RANKS
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_the_programs_own_exit_code_stays(mpi: Mpi, tmp_path: Path) -> None:
     traced = verified(mpi, tmp_path / "file", "atomic", tmp_path, ends=5, code=5)
     assert "verification" in traced.err
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_rule_that_matched_is_never_said_not_to(mpi: Mpi, tmp_path: Path) -> None:
     missing = verified(mpi, tmp_path / "file", "missing", tmp_path, code=74)
     said = first_lines(missing)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 HERE: Final = Path(__file__).resolve().parent
 PROGRAMS: Final = HERE / "programs"
 BUILD: Final = HERE.parent.parent / "build" / "trace-tests"
+YIELDS: Final = HERE.parent / "mpi_cases" / "mpich_yields.c"
 TIMEOUT_S: Final = 90.0
 STUCK: Final = "it is stuck, and is ended"
 """What `ioweir run` says of a launcher that hangs."""
@@ -70,6 +71,7 @@ MPIS: Final = (OPEN_MPI, MPICH)
 def build(source: str, compiler: str, *flags: str, libraries: Sequence[str] = ()) -> Path:
     """Compile programs/`source`, once per compiler and flags; later sessions find what has not changed."""
     path = PROGRAMS / source
+    libraries = [*libraries, *yielding(compiler, flags)]
     headers = [header.read_bytes() for header in sorted((*PROGRAMS.glob("*.h"), *PROGRAMS.glob("*.inc")))]
     key = hashlib.sha256(
         b"\0".join([path.read_bytes(), *headers, compiler.encode(), *(f.encode() for f in (*flags, *libraries))])
@@ -88,6 +90,22 @@ def build(source: str, compiler: str, *flags: str, libraries: Sequence[str] = ()
     assert finished.returncode == 0, f"{compiler} {source}: {finished.stderr}"
     scratch.replace(target)
     return target
+
+
+def yielding(compiler: str, flags: Sequence[str]) -> list[str]:
+    """What makes a program of MPICH's give way while it waits: ranks outnumber processors, and would spin.
+
+    Linked into it, for who preloads what is what many tests are about.
+    """
+    if compiler not in (MPICH.cc, MPICH.fortran) or not {"-shared", "-static", "-c"}.isdisjoint(flags):
+        return []
+    target = BUILD / f"{YIELDS.stem}-{hashlib.sha256(YIELDS.read_bytes()).hexdigest()[:16]}.o"
+    if not target.exists():
+        BUILD.mkdir(parents=True, exist_ok=True)
+        scratch = target.with_suffix(f".{os.getpid()}.o")
+        subprocess.run(["cc", "-O2", "-fPIC", "-D_GNU_SOURCE", "-c", "-o", str(scratch), str(YIELDS)], check=True)
+        scratch.replace(target)
+    return [str(target), "-Wl,--export-dynamic-symbol=ucp_worker_progress"]
 
 
 def undefined_symbols(program: Path) -> set[str]:

@@ -116,9 +116,9 @@ def test_nothing_is_written_through_the_trace_files_name(data: Path, tmp_path: P
     else:
         name.symlink_to(victim)
     traced = preloaded(tmp_path, plain("writes", data, 100))
+    assert (victim.read_bytes() if victim.exists() else None) == before
     check_unharmed(traced, data)
     assert str(name) in traced.err
-    assert (victim.read_bytes() if victim.exists() else None) == before
 
 
 def test_unwritable_trace_directory(data: Path, small_disk: Path) -> None:

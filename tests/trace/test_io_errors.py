@@ -156,11 +156,11 @@ def test_reports_name_what_failed(mpi: Mpi, error: int, tmp_path: Path) -> None:
     """
     command = mpi.launch(1, build("full_target.c", mpi.cc, *FLAGS), tmp_path / "file.data", str(CALLS))
     traced = ioweir_run(tmp_path / "trace", command, env=failing(2 * BLOCK, error))
+    text = run([*IOWEIR, "report", traced.directory]).expect().out
+    assert f"POSIX writes ({errno.errorcode[error]})" in text
     found = {row["layer"]: row for row in traced.report["failures"] if row["op"] == "write"}
     posix, in_mpi = found["POSIX"], found.get("MPI-IO")
     assert {"error": error, "name": errno.errorcode[error], "calls": posix["failed"]} in posix["errors"]
-    text = run([*IOWEIR, "report", traced.directory]).expect().out
-    assert f"POSIX writes ({errno.errorcode[error]})" in text
     assert ("SUCCESS WITHOUT THE BYTES" in text) == (posix["unreported"] > 0) == (in_mpi is None)
     if in_mpi is not None:
         assert {row["name"] for row in in_mpi["errors"]} <= {"MPI_ERR_IO", "MPI_ERR_NO_SPACE", "MPI_ERR_OTHER"}

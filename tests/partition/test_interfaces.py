@@ -33,7 +33,7 @@ def built(mpi: Mpi, language: str) -> Path:
     """The example solver."""
     target = tracing.BUILD / f"heat-{language}-{mpi.name}"
     tracing.BUILD.mkdir(parents=True, exist_ok=True)
-    flags = linking.partition_flags(mpi.name)
+    flags = [*linking.partition_flags(mpi.name), *tracing.yielding(mpi.cc, ())]
     if language == "fortran":
         modules = tracing.BUILD / f"modules-{mpi.name}"
         modules.mkdir(exist_ok=True)

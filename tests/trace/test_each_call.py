@@ -21,3 +21,16 @@ def test_what_was_written_last_is_read(tmp_path: Path, mapping: str, ranks: int)
         command = OPEN_MPI.launch(ranks, PYTHON, PROGRAMS / "each_call.py", tmp_path / f"{seed}.data", str(seed))
         traced = ioweir_run(tmp_path / f"trace{seed}", command, options=["--plan", plan])
         assert traced.out.count("the same") == ranks
+
+
+@pytest.mark.parametrize("mapping", ["log", "grouped:2"])
+def test_reads_after_writes_of_ones_own_do_not_read_all_indexes_anew(tmp_path: Path, mapping: str) -> None:
+    """What is read of indexes is no more than what is written, instead of growing with the square of the calls."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "*.data"\nmapping = "{mapping}"\nvisibility = "call"\n')
+    command = OPEN_MPI.launch(1, PYTHON, PROGRAMS / "write_read.py", tmp_path / "1.data", "400")
+    traced = ioweir_run(tmp_path / "trace", command, options=["--plan", plan])
+    indexes = [event for event in traced.trace.events if event.layer == "POSIX" and "/index." in event.path]
+    read, written = (sum(event.bytes for event in indexes if event.op == op) for op in ("read", "write"))
+    assert written > 0
+    assert read <= written

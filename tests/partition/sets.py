@@ -52,7 +52,7 @@ def built(mpi: Mpi) -> Program:
     tracing.BUILD.mkdir(parents=True, exist_ok=True)
     tracing.run(
         [mpi.cc, "-g", "-Wall", "-Wextra", "-Werror", "-std=c99", "-D_POSIX_C_SOURCE=200809L", "-o", target, *sources,
-         *linking.partition_flags(mpi.name), "-ldl", *more, *([] if sanitizers else tracing.yielding(mpi.cc, ()))]
+         *linking.partition_flags(mpi.name), "-ldl", *more]
     ).expect()  # fmt: skip
     return Program(mpi, target)
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from oracle import Bytes
 
 PROGRAMS: Final = Path(__file__).resolve().parent / "programs"
+OTHERS: Final = re.compile("ioweir-lab-.*|ioweir-[a-z-]+-[A-Za-z0-9]{6}")
+"""In /dev/shm: labs, and what the fuzz targets' C++ tests, which run beside these, have from mkdtemp()."""
 NEW, OLD, NEXT = 2, 1, 3
 """Seeds of what the killed job writes, of what was there before, and of what is written afterwards."""
 
@@ -179,8 +181,7 @@ class Work:
 
     def no_memory_left(self, before: set[str]) -> None:
         """Nothing of ioweir's stays in /dev/shm."""
-        # Labs and fuzz targets, which may run beside this, have files there.
-        left = [name for name in shared_memory() - before if re.search("ioweir(?!-(fuzz|lab)-)", name)]
+        left = [name for name in shared_memory() - before if "ioweir" in name and not OTHERS.fullmatch(name)]
         if left:
             self.problems.append(f"left in /dev/shm: {left[:5]}")
 

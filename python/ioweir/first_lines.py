@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir import verification
+from ioweir import units, verification
 from ioweir.error_names import name_of
+from ioweir.sums import Less
 from ioweir.trace import DATA_OPS, LAYERS, POSIX, STDIO
 from ioweir.units import plural
 
@@ -57,12 +58,15 @@ def failures(
     layers: Mapping[str, Mapping[str, Mapping[str, Any]]],
     errors: Mapping[tuple[str, str], Mapping[int, int]],
     unreported: Mapping[str, int],
+    short: Mapping[tuple[str, str], Less],
+    unreported_short: Mapping[str, int],
     mpi_libraries: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """Operations of which calls failed, those that move bytes first.
+    """Operations of which calls failed or were short, those that move bytes first.
 
     `errors`: by layer and operation, how many failed with which error. `unreported`: by operation, how many POSIX calls
-    failed inside of MPI-IO calls that returned success.
+    failed inside of MPI-IO calls that returned success. `short`: by layer and operation, calls that moved fewer bytes than
+    asked; `unreported_short`: as `unreported`, those of them whose rest no call moved.
     """
     rows = [
         {
@@ -72,26 +76,58 @@ def failures(
                 for error, calls in sorted(errors.get((layer, op), {}).items(), key=lambda item: (-item[1], item[0]))
             ],
             "unreported": unreported.get(op, 0) if layer == POSIX else 0,
+            "short": less.calls, "continued": less.continued, "missing_bytes": less.missing,
+            "unreported_short": unreported_short.get(op, 0) if layer == POSIX else 0,
         }
         for layer in LAYERS
         for op, row in layers[layer].items()
-        if row["failed"]
+        for less in [short.get((layer, op), Less())]
+        if row["failed"] or less.calls
     ]  # fmt: skip
     return sorted(rows, key=lambda row: (row["usual"], row["op"] not in DATA_OPS, -row["failed"]))
 
 
 def failed_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Example: FAILED CALLS: 3 of 40 MPI-IO writes (MPI_ERR_NO_SPACE); 1 of 2 POSIX syncs (EIO)."""
-    grave, usual = ([_failed(row) for row in rows if row["usual"] is wanted] for wanted in (False, True))
+    grave, usual = (
+        [_failed(row) for row in rows if row["failed"] and row["usual"] is wanted] for wanted in (False, True)
+    )
     said = [f"FAILED CALLS: {'; '.join(grave)}."] if grave else []
+    said += short_lines(rows)
     said += [_unreported(row) for row in rows if row["unreported"]]
+    said += [_unreported_short(row) for row in rows if row["unreported_short"]]
     if usual:
         said.append(f"Failed calls of the kind with which programs look for files or try locks: {'; '.join(usual)}.")
     return said
 
 
+def short_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Example: SHORT CALLS: 2 of 9 POSIX writes moved 4 KiB less than they were asked for, and no call moved the rest."""
+    lost = [(row, row["short"] - row["continued"]) for row in rows if row["short"] > row["continued"]]
+    words = [
+        f"{calls:,}{_of(row, calls)} {row['layer']} {_noun(row)} moved {units.size(row['missing_bytes'])} less than "
+        f"{'it was' if calls == 1 else 'they were'} asked for"
+        for row, calls in lost
+    ]
+    said = [f"SHORT CALLS: {'; '.join(words)}; no call moved the rest."] if words else []
+    went_on = [
+        f"{row['continued']:,}{_of(row, row['continued'])} {row['layer']} {_noun(row)}" for row in rows if row["continued"]
+    ]
+    if went_on:
+        said.append(f"Short calls whose rest a later call moved: {'; '.join(went_on)}.")
+    return said
+
+
+def _unreported_short(row: Mapping[str, Any]) -> str:
+    noun = _noun(row)
+    return (
+        f"SUCCESS FOR LESS: {row['unreported_short']:,} POSIX {noun} moved fewer bytes than they were asked for inside of "
+        f"MPI-IO {noun} that returned success, and no call moved the rest."
+    )
+
+
 def _unreported(row: Mapping[str, Any]) -> str:
-    noun = _NOUNS[row["op"]]
+    noun = _noun(row)
     return (
         f"SUCCESS WITHOUT THE BYTES: {row['unreported']:,} POSIX {noun}{_errors(row)} failed inside of MPI-IO {noun} "
         "that returned success: what they should have moved may be missing."
@@ -99,10 +135,16 @@ def _unreported(row: Mapping[str, Any]) -> str:
 
 
 def _failed(row: Mapping[str, Any]) -> str:
-    noun = _NOUNS.get(row["op"], plural(row["op"], 2))
-    # A call that was begun elsewhere fails where it is completed.
-    of = f" of {row['calls']:,}" if row["calls"] >= row["failed"] else ""
-    return f"{row['failed']:,}{of} {row['layer']} {noun}{_errors(row)}"
+    return f"{row['failed']:,}{_of(row, row['failed'])} {row['layer']} {_noun(row)}{_errors(row)}"
+
+
+def _noun(row: Mapping[str, Any]) -> str:
+    return _NOUNS.get(row["op"], plural(row["op"], 2))
+
+
+def _of(row: Mapping[str, Any], calls: int) -> str:
+    """Of how many. A call that was begun elsewhere fails, or ends early, where it is completed."""
+    return f" of {row['calls']:,}" if row["calls"] >= calls else ""
 
 
 def _errors(row: Mapping[str, Any]) -> str:

@@ -282,6 +282,8 @@ def _failures(trace: Trace, sums: Sums, layers: dict[str, dict[str, Any]]) -> li
         layers,
         {layer_and_op(slot): errors for slot, errors in sums.errors.items()},
         dict(zip(DATA_OPS, sums.unreported, strict=True)),
+        {layer_and_op(slot): less for slot, less in sums.less.items()},
+        dict(zip(DATA_OPS, sums.unreported_less, strict=True)),
         [process.mpi_library for process in trace.processes if process.mpi_library],
     )
 

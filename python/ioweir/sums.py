@@ -45,6 +45,16 @@ class Amount(NamedTuple):
     time_ns: int
 
 
+class Less(NamedTuple):
+    """Calls that moved fewer bytes than they were asked for, and no file ended there."""
+
+    calls: int = 0
+    continued: int = 0
+    """Of these: a later call of the thread on the file went on where they had ended."""
+    missing: int = 0
+    """Bytes of the others."""
+
+
 Rows = dict[int, Row]
 """By slot."""
 
@@ -62,6 +72,10 @@ class Sums:
     """By slot and error (errno, MPI's error class): how many calls failed with it."""
     unreported: Sequence[int]
     """By DATA_OPS: POSIX calls of the MPI library that failed inside of MPI-IO calls that returned success."""
+    less: dict[int, Less]
+    """By slot: calls that moved fewer bytes than they were asked for."""
+    unreported_less: Sequence[int]
+    """As `unreported`: such calls of POSIX whose rest no call moved."""
     events: int
     counted: int
     """Events that are in the tables."""
@@ -150,6 +164,8 @@ class Summation:
             by_site=_by_group(raw["by_site"]),
             errors=_by_error(raw["errors"]),
             unreported=raw["unreported"],
+            less={slot: Less(*sums) for slot, *sums in raw["less"]},
+            unreported_less=raw["unreported_less"],
             events=raw["events"],
             counted=raw["counted"],
             unit_io_ns=raw["unit_io_ns"],

@@ -45,6 +45,7 @@ DATA_OPS: Final = ("write", "read")
 """Those that move bytes."""
 
 FLAG_FAILED: Final = 1
+FLAG_SHORT: Final = 2
 
 BATCH_EVENTS: Final = 1 << 20
 
@@ -66,7 +67,7 @@ class Events:
     origin: Column
     """0 the application, 1 inside of the MPI library, 2 ioweir's engine."""
     flags: Column
-    """FLAG_FAILED: the call failed."""
+    """FLAG_FAILED: the call failed. FLAG_SHORT: it moved fewer bytes than it was asked for, and no file ended there."""
     path: Column
     """Index into Trace.paths."""
     start_ns: Times

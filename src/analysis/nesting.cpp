@@ -49,10 +49,12 @@ void NestedCursor::settle() {
         child->mpi_function = parent->mpi_function;
         child->mpi_path = parent->mpi_path;
         child->mpi_failed = parent->mpi_failed;
+        child->mpi_less = parent->mpi_less;
         if (child->mpi_function == 0 && layer == mpi_layer_) {
             child->mpi_function = parent->event.function;
             child->mpi_path = parent->event.path;
             child->mpi_failed = parent->event.failed;
+            child->mpi_less = parent->event.missing != 0;
         }
     }
 }

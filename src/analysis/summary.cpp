@@ -72,6 +72,9 @@ public:
         summary.origins.assign(origin_count, std::vector<Amount>(ops_));
         summary.parts.assign(question.data_ops.size(), std::vector<std::int64_t>(ops_));
         summary.unreported.resize(question.data_ops.size());
+        summary.less.resize(question.names.slots());
+        summary.unreported_less.resize(question.data_ops.size());
+        short_.resize(files.threads().size());
         summary.by_process.resize(files.about().processes.size());
     }
 
@@ -116,6 +119,7 @@ public:
         add_to(summary_.by_file.row(file, slot), event, kind, data, moved, of_unit, file);
         add_to(summary_.by_unit.row(of_unit, slot), event, kind, data, moved, of_unit, file);
         if (event.site != 0) add_to(summary_.by_site.row(event.site, slot), event, kind, data, moved, of_unit, file);
+        if (data >= 0) look_for_rest(nested, kind, slot);
         if (nested.outermost()) {
             add_to(summary_.outermost[slot], amount);
             summary_.unit_io[of_unit].add(event.start_ns, end_ns);
@@ -147,6 +151,15 @@ public:
     }
 
 private:
+    /// A short call with which nobody has gone on so far.
+    struct Short {
+        std::uint32_t slot;
+        std::uint32_t path;
+        std::int64_t end;  ///< where it ended; -1: not known
+        std::uint64_t missing;
+        int unreported;  ///< operation of Summary::unreported_less that it is among; -1: none
+    };
+    static constexpr std::size_t most_short = 64;  ///< of a thread, that are remembered
     static constexpr int origin_mpi_library = 1;
     static constexpr int origin_tracer = 3;
 
@@ -173,6 +186,39 @@ private:
         }
         if (data >= 0 && !kind.completes) row.sizes.add(moved);
     }
+    /// A short call, or what goes on with the one before. What MPI-IO calls return of short ones beneath is looked at, too.
+    void look_for_rest(const NestedEvent& nested, const FunctionKind& kind, std::uint32_t slot) {
+        const format::Event& event = nested.event;
+        std::vector<Short>& open = short_[event.thread];
+        if (open.empty() && event.missing == 0) return;
+        const auto goes_on = [&](const Short& before) {
+            return before.slot == slot && before.path == event.path && !event.failed && event.bytes > 0 &&
+                   (before.end < 0 || event.offset < 0 || before.end == event.offset);
+        };
+        if (const auto before = std::find_if(open.begin(), open.end(), goes_on); before != open.end()) {
+            settle(*before, true);
+            open.erase(before);
+        }
+        if (event.missing == 0) return;
+        ++summary_.less[slot].calls;
+        const int data = data_of_op_[kind.op];
+        const bool unreported = kind.layer == posix_ && nested.mpi_function != 0 && !nested.mpi_failed &&
+                                !nested.mpi_less && event.origin == origin_mpi_library &&
+                                data_of_op_[kinds_[nested.mpi_function].op] == data;
+        const Short less{slot, event.path, event.offset < 0 ? -1 : codec::sum(event.offset, event.bytes), event.missing,
+                         unreported ? data : -1};
+        settle(less, false);
+        if (open.size() < most_short) open.push_back(less);
+    }
+    /// Adds a short call to those whose rest is missing; takes it away again where the rest was moved.
+    void settle(const Short& less, bool continued) {
+        Less& sum = summary_.less[less.slot];
+        sum.continued += continued ? 1 : 0;
+        sum.missing += continued ? 0 - less.missing : less.missing;
+        if (less.unreported < 0) return;
+        std::uint64_t& unreported = summary_.unreported_less[static_cast<std::size_t>(less.unreported)];
+        unreported += continued ? std::uint64_t{0} - 1 : 1;
+    }
     /// The engine reads nothing else in a close; of the file that it writes neither.
     [[nodiscard]] bool is_verified_in(const NestedEvent& nested, const FunctionKind& mpi_call) const {
         return mpi_call.op == close_ ||
@@ -193,6 +239,7 @@ private:
     std::vector<int> data_of_op_;  ///< position in Question::data_ops, -1: moves no bytes
     std::vector<bool> transfers_;  ///< by operation
     std::vector<std::uint8_t> runtime_seen_;
+    std::vector<std::vector<Short>> short_;  ///< by thread
 };
 
 }  // namespace

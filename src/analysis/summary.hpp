@@ -89,6 +89,13 @@ struct Amount {
     std::int64_t time_ns = 0;
 };
 
+/// Short calls: they moved fewer bytes than they were asked for, and no file ended there.
+struct Less {
+    std::uint64_t calls = 0;
+    std::uint64_t continued = 0;  ///< of these: a later call of the thread on the file went on where they had ended
+    std::uint64_t missing = 0;    ///< bytes of the others
+};
+
 /// What the sums are made by; decided by whoever asks.
 struct Question {
     Vocabulary names;
@@ -110,8 +117,11 @@ struct Summary {
     Table job, by_file, by_unit;
     /// Calls that failed, by slot and error: errno, MPI's error class.
     std::map<std::pair<std::uint32_t, std::int32_t>, std::uint64_t> errors;
+    std::vector<Less> less;  ///< by slot
     /// By data operation: POSIX calls of the MPI library that failed inside of MPI-IO calls of the same kind that did not.
     std::vector<std::uint64_t> unreported;
+    /// The same of short calls with which nobody went on.
+    std::vector<std::uint64_t> unreported_less;
     Table by_site;  ///< empty where call sites were not recorded
     std::uint64_t events = 0;
     std::uint64_t counted = 0;      ///< events that are in the tables

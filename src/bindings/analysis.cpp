@@ -44,6 +44,12 @@ nb::dict to_python(const analysis::Summary& summary) {
     for (const auto& [key, calls] : summary.errors) errors.append(nb::make_tuple(key.first, key.second, calls));
     out["errors"] = errors;
     out["unreported"] = summary.unreported;
+    nb::list less;
+    for (std::size_t slot = 0; slot < summary.less.size(); ++slot)
+        if (const analysis::Less& sum = summary.less[slot]; sum.calls != 0)
+            less.append(nb::make_tuple(slot, sum.calls, sum.continued, sum.missing));
+    out["less"] = less;
+    out["unreported_less"] = summary.unreported_less;
     out["events"] = summary.events;
     out["counted"] = summary.counted;
     nb::list unit_io;

@@ -61,7 +61,7 @@ void bind_writer(nb::module_& m) {
             "event",
             [](NodeWriter& self, std::uint32_t thread, std::uint16_t function, std::uint8_t origin, bool failed,
                std::uint32_t file, std::uint32_t sequence, std::uint32_t parent, std::uint64_t start, std::uint64_t end,
-               std::int64_t offset, std::int64_t bytes, std::uint32_t site) {
+               std::int64_t offset, std::int64_t bytes, std::uint32_t site, std::uint64_t missing) {
                 self.event(thread, format::EventFields{.function = function,
                                                        .origin = origin,
                                                        .failed = failed,
@@ -72,11 +72,12 @@ void bind_writer(nb::module_& m) {
                                                        .end = end,
                                                        .offset = offset,
                                                        .bytes = bytes,
-                                                       .site = site});
+                                                       .site = site,
+                                                       .missing = missing});
             },
             nb::arg("thread"), nb::arg("function"), nb::arg("origin"), nb::arg("failed"), nb::arg("file"),
             nb::arg("seq"), nb::arg("parent"), nb::arg("start"), nb::arg("end"), nb::arg("offset"), nb::arg("bytes"),
-            nb::arg("site") = 0, "A call, in the order of their ends; bytes of a failed one: minus errno.")
+            nb::arg("site") = 0, nb::arg("missing") = 0, "A call, in the order of their ends; bytes of a failed one: minus errno.")
         .def(
             "module",
             [](NodeWriter& self, std::uint32_t thread, std::uint32_t module, const std::string& path) {

@@ -15,6 +15,7 @@
 //   [wide]   8 bytes  the offset, where 6 bytes do not hold it
 //   [order]  2 varints   sequence minus that of the record before, zigzag; sequence minus parent, or 0 without a parent
 //   [site]   varint   call site, where it is not the context's last one
+//   [less]   varint   how many bytes less than asked for were moved, although there was more to move
 //
 // Fields are stored as whole words, of which the next field overwrites what is too much. What is rare is written by a
 // function of its own.
@@ -44,6 +45,8 @@ struct EventFields {
     std::int64_t offset = 0;
     std::int64_t bytes = 0;
     std::uint32_t site = 0;  ///< who called, named by a SiteRecord; 0: call sites are not recorded
+    /// A short call: bytes that it was asked for and did not move. 0 of one that moved all, read to the end of the file, or failed.
+    std::uint64_t missing = 0;
 
     friend bool operator==(const EventFields&, const EventFields&) = default;
 };
@@ -54,7 +57,7 @@ inline constexpr std::uint32_t context_count = 64;
 inline constexpr std::uint8_t first_tag = 0x80;  ///< tags of events: 0x80 .. 0xff
 inline constexpr std::uint8_t rare_tag = 0x40;   ///< in a tag: there is a `rare` byte
 /// No event is longer, in bytes; with the rest of the last word stored.
-inline constexpr std::size_t longest_event = 2 + 4 * 8 + 1 + 7 + 8 + 2 * 10 + 10 + 8;
+inline constexpr std::size_t longest_event = 2 + 4 * 8 + 1 + 7 + 8 + 2 * 10 + 10 + 10 + 8;
 
 struct Rare {
     static constexpr std::uint8_t define = 1;
@@ -62,7 +65,8 @@ struct Rare {
     static constexpr std::uint8_t wide = 4;
     static constexpr std::uint8_t order = 8;
     static constexpr std::uint8_t site = 16;
-    static constexpr std::uint8_t known = 31;  ///< all of them
+    static constexpr std::uint8_t less = 32;
+    static constexpr std::uint8_t known = 63;  ///< all of them
 };
 
 /// The codes of `shape`, by field.
@@ -302,6 +306,10 @@ inline std::byte* encode(Previous& previous, Contexts& contexts, const EventFiel
         at = put_varint(at, event.site);
         context.site = event.site;
     }
+    if (event.missing != 0) {
+        parts |= Rare::less;
+        at = put_varint(at, event.missing);
+    }
     *rare = static_cast<std::byte>(parts);
     if (parts == 0) at = rare;
     previous.end = event.end;
@@ -374,6 +382,7 @@ inline const std::byte* decode(State& state, EventFields& event, const std::byte
 
     Context& context = state.contexts.slots[slot];
     event.failed = false;
+    event.missing = 0;
     if ((tag & rare_tag) != 0) {
         const std::uint8_t parts = reader.byte();
         if ((parts & ~Rare::known) != 0) return nullptr;
@@ -392,6 +401,7 @@ inline const std::byte* decode(State& state, EventFields& event, const std::byte
             context.order.parent_step = static_cast<std::uint32_t>(reader.varint());
         }
         if ((parts & Rare::site) != 0) context.site = static_cast<std::uint32_t>(reader.varint());
+        if ((parts & Rare::less) != 0) event.missing = reader.varint();
     }
     if (!reader.ok() || context.key == 0) return nullptr;
 

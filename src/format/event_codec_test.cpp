@@ -62,6 +62,7 @@ TEST(EventCodec, AnyEventsComeBackAsTheyWere) {
             event.sequence = static_cast<std::uint32_t>(round % 3 == 0 ? random() : static_cast<std::uint64_t>(i + 1));
             event.parent = any(1) != 0 ? static_cast<std::uint32_t>(any(32)) : 0;
             if (event.parent == event.sequence) event.parent = 0;
+            event.missing = !event.failed && any(3) == 0 ? any(bits) : 0;
             event.site = static_cast<std::uint32_t>(round % 4 == 0 ? any(1 + round % 32) : round % 4 == 1 ? any(2) : 0);
             event.start = round % 5 == 0 ? random() : time + any(12);
             event.end = event.start + any(1 + round % 64 % 40);

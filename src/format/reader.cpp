@@ -679,6 +679,7 @@ bool ThreadCursor::next(Event& event) {
             event.function = fields.function;
             event.origin = fields.origin;
             event.failed = fields.failed;
+            event.missing = fields.failed ? 0 : fields.missing;
             event.site = last_site_number_;
             return true;
         }
@@ -766,7 +767,7 @@ void Events::push_back(const Event& event, std::uint32_t of_process) {
     parent.push_back(event.parent);
     function.push_back(event.function);
     origin.push_back(event.origin);
-    flags.push_back(event.failed ? 1 : 0);
+    flags.push_back(event.failed ? flag_failed : event.missing != 0 ? flag_short : 0);
     path.push_back(event.path);
     start_ns.push_back(event.start_ns);
     duration_ns.push_back(event.duration_ns);

@@ -86,12 +86,17 @@ struct Event {
     std::int64_t duration_ns = 0;
     std::int64_t offset = 0;
     std::int64_t bytes = 0;
+    std::uint64_t missing = 0;  ///< of a short call: bytes that it was asked for and did not move
     std::int32_t error = 0;  ///< errno or MPI error class of a failed call
     std::uint32_t site = 0;  ///< index into Trace::sites
     std::uint16_t function = 0;
     std::uint8_t origin = 0;
     bool failed = false;
 };
+
+/// Of Events::flags.
+inline constexpr std::uint8_t flag_failed = 1;
+inline constexpr std::uint8_t flag_short = 2;
 
 /// One entry an event in every column, thread by thread, in the order of their ends. Times are nanoseconds after `epoch_ns`.
 struct Events {

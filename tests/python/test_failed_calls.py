@@ -61,6 +61,40 @@ def test_success_for_what_failed_beneath_stands_first_everywhere(op: str, tmp_pa
     assert any(line.startswith(words) for line in timeline.to_text(shown)[:2])
 
 
+def short(op: str, *, then: str) -> Builder:
+    """A call of MPI-IO with one of POSIX in it that moves 60 of 100 bytes; `then`: what comes after it."""
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    outer = Call(rank, f"MPI_File_{op}_at", 0, 1, "/d/file", 100, missing=40 if then == "told" else 0)
+    calls = [outer, outer.inside(f"p{op}", 0.1, 0.2, 60, offset=500, missing=40)]
+    if then in ("rest", "elsewhere"):
+        calls.append(outer.inside(f"p{op}", 0.3, 0.4, 40, offset=560 if then == "rest" else 600))
+    if then == "pieces":
+        calls.append(outer.inside(f"p{op}", 0.3, 0.4, 10, offset=560, missing=30))
+        calls.append(outer.inside(f"p{op}", 0.5, 0.6, 30, offset=570))
+    builder.add(*calls)
+    return builder
+
+
+@pytest.mark.parametrize("op", ["write", "read"])
+@pytest.mark.parametrize(
+    ("then", "calls", "continued", "missing", "unreported"),
+    [("nothing", 1, 0, 40, 1), ("elsewhere", 1, 0, 40, 1), ("rest", 1, 1, 0, 0), ("pieces", 2, 2, 0, 0), ("told", 1, 0, 40, 0)],
+)  # fmt: skip
+def test_short_calls(op: str, then: str, calls: int, continued: int, missing: int, unreported: int) -> None:
+    result = report.build(short(op, then=then).trace())
+    row = rows(result)["POSIX"]
+    assert (row["short"], row["continued"], row["missing_bytes"]) == (calls, continued, missing)
+    assert row["unreported_short"] == unreported
+    assert row["failed"] == 0
+    text = report_text.headline(result)
+    assert any(line.startswith("SHORT CALLS: ") for line in text) == (missing > 0)
+    assert any(line.startswith("SUCCESS FOR LESS: 1 POSIX ") for line in text) == (unreported > 0)
+    assert any(line.startswith("Short calls whose rest a later call moved: ") for line in text) == (continued > 0)
+    assert ("MPI-IO" in rows(result)) == (then == "told")
+    assert not any(line.startswith("FAILED") for line in text)
+
+
 def test_calls_that_are_to_be_repeated_and_the_programs_own_are_no_such_success() -> None:
     builder = job("write", told=False)
     builder.calls[-1].origin = "application"

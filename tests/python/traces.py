@@ -40,6 +40,8 @@ class Call:
     seq: int = 0
     recorded: bool = True
     site: int = 0
+    offset: int = -1
+    missing: int = 0
 
     def inside(self, name: str, start_s: float, end_s: float, bytes: int = 0, **more: Any) -> Call:  # noqa: A002
         """A call that this one makes; by default of the MPI library, on the same file."""
@@ -142,8 +144,8 @@ class Builder:
             writer.event(
                 thread=handle, function=_ID[call.name], origin=ORIGINS[call.origin], failed=call.failed,
                 file=paths.index(call.path), seq=call.seq, parent=call.parent.seq if call.parent else 0, start=start,
-                end=start + round((call.end_s - call.start_s) * NS), offset=-1, site=call.site,
-                bytes=-5 if call.failed else call.bytes,
+                end=start + round((call.end_s - call.start_s) * NS), offset=call.offset, site=call.site,
+                bytes=-5 if call.failed else call.bytes, missing=call.missing,
             )  # fmt: skip
 
 

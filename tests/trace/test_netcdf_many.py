@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ALL: Final = bool(os.environ.get("IOWEIR_TEST_ALL"))
 SOURCE: Final = "netcdf_many.c"
 SCALED: Final = "netcdf_scaled.c"
+MODEL: Final = "netcdf_model.c"
+ALL: Final = os.environ.get("IOWEIR_TEST_ALL") == "1"
 FORMS: Final = ("vara", "vars", "varm", "varn", "bput", "float", "window")
 WAITS: Final = ("all", "any", "back", "parts", "cancel")
 
@@ -70,6 +72,22 @@ def test_variables_of_a_model_in_pieces_all_over(
     divided = tmp_path / "divided"
     netcdf = f"subfiles = {subfiles}, min_ndims = 1"
     assert under(divided, ranks, *words, source=SCALED, netcdf=netcdf).out == expected
+    run([*IOWEIR, "merge", FILE], cwd=divided).expect()
+    assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("case", "variables", "tasks"),
+    [("F0", 414, 4), ("F1", 51, 16), ("G", 52, 16), ("I0", 560, 4), *([("I1", 552, 16)] if ALL else [])],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_cases_of_a_model(tmp_path: Path, case: str, variables: int, tasks: int) -> None:
+    """E3SM-IO's F, G and I cases by their published numbers; one of 16 tasks a rank, or all of them."""
+    words = (FILE, case, 1, 16 if ALL else tasks)
+    expected = plain(tmp_path / "plain", 4, *words, source=MODEL)
+    assert expected.startswith(f"{variables} variables, ")
+    divided = tmp_path / "divided"
+    assert under(divided, 4, *words, source=MODEL, netcdf="subfiles = 3, min_ndims = 1").out == expected
     run([*IOWEIR, "merge", FILE], cwd=divided).expect()
     assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
 

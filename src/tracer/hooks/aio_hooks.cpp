@@ -45,7 +45,7 @@ int submit(Function function, IoKind kind, Call&& call, aiocb* request, std::int
     const auto done = timed(call);
     const int error = error_of(done.result);
     const std::uint32_t sequence = record_call(function, file, done.start, done.stop, offset, bytes, error);
-    if (error == 0) requests.replace(0, name_of(request), {file, sequence, kind, false});
+    if (error == 0) requests.replace(0, name_of(request), {file, sequence, kind, false, static_cast<std::uint64_t>(bytes)});
     return done.result;
 }
 template <typename Call>
@@ -78,7 +78,8 @@ int traced_lio(Call&& call, int, aiocb* const* list, int count, const sigevent*)
             done.stop, offset_of(request, written), static_cast<std::int64_t>(request->aio_nbytes), error);
         first = false;
         if (error == 0)
-            requests.replace(0, name_of(request), {file, sequence, written ? IoKind::write : IoKind::read, false});
+            requests.replace(0, name_of(request),
+                             {file, sequence, written ? IoKind::write : IoKind::read, false, request->aio_nbytes});
     }
     return done.result;
 }
@@ -100,7 +101,8 @@ ssize_t traced_aio_return(Call&& call, const aiocb* request) {
     if (pending.file == 0) return call();
     const auto done = timed(call);
     const int error = done.result < 0 ? (errno != 0 ? errno : EIO) : 0;
-    record_call(return_kinds.of(pending.kind), pending.file, done.start, done.stop, pending.sequence, 0, error);
+    record_call(return_kinds.of(pending.kind), pending.file, done.start, done.stop, pending.sequence, 0, error,
+                pending.missing(done.result));
     return done.result;
 }
 /// The time is that of the first request that has ended meanwhile, or of the first one when none has.

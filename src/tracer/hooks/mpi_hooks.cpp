@@ -113,6 +113,7 @@ struct Outcome {
     std::uint32_t file;
     std::int64_t offset;
     std::int64_t bytes;
+    std::uint64_t missing = 0;  ///< of a short call
 };
 [[gnu::noinline]] void record_failed(Function function, Context context, std::uint32_t sequence, std::uint32_t file,
                                      std::uint64_t start, std::uint64_t stop, std::int64_t offset, int code) {
@@ -139,6 +140,9 @@ template <typename Call, typename Finish>
     const Context context = context_in(around.outer);
     if (code != MPI_SUCCESS) [[unlikely]]
         record_failed(function, context, sequence, outcome.file, start, stop, outcome.offset, code);
+    else if (outcome.missing != 0) [[unlikely]]
+        record_short(*tracer, function, context, sequence, outcome.file, start, stop, outcome.offset, outcome.bytes,
+                     outcome.missing);
     else
         record_event(*tracer, stream, function, context, sequence, outcome.file, start, stop, outcome.offset,
                      outcome.bytes, false);
@@ -213,25 +217,27 @@ int traced_start(Function function, const Around& around, Call&& call, MPI_File 
     });
 }
 
-/// `call` takes the status to use: the program's, or ours when it ignores it, because the bytes read are in it.
-/// What was read is the status's count; what was written is what was asked for, when the call succeeded.
+/// `call` takes the status to use: the program's, or ours when it ignores it, because the bytes moved are in it.
+/// A read that moved fewer than asked has met the end of the file; of one that has not, the calls beneath are short.
 template <typename Call>
 [[gnu::always_inline]] inline int with_status(Function function, const Around& around, Call&& call, MPI_File fh,
                                               MPI_Offset offset, std::int64_t asked, MPI_Status* status) {
     MPI_Status own;
-    if (is_read(function) && status == MPI_STATUS_IGNORE && around.recorded()) {
+    if (status == MPI_STATUS_IGNORE && around.recorded()) {
         std::memset(&own, 0, sizeof own);
         status = &own;
     }
     return traced_call(
         function, around, [&] { return call(status); },
         [&](ThreadStream&, int code) {
-            std::int64_t bytes = code == MPI_SUCCESS ? asked : 0;
+            Outcome outcome{handle_files.find(key_of(fh)), offset, code == MPI_SUCCESS ? asked : 0};
             MPI_Count moved = 0;
-            if (bytes > 0 && is_read(function) && PMPI_Get_elements_x(status, MPI_BYTE, &moved) == MPI_SUCCESS &&
-                moved >= 0 && moved < bytes)
-                bytes = moved;
-            return Outcome{handle_files.find(key_of(fh)), offset, bytes};
+            if (outcome.bytes > 0 && PMPI_Get_elements_x(status, MPI_BYTE, &moved) == MPI_SUCCESS && moved >= 0 &&
+                moved < outcome.bytes) [[unlikely]] {
+                if (!is_read(function)) outcome.missing = static_cast<std::uint64_t>(outcome.bytes - moved);
+                outcome.bytes = moved;
+            }
+            return outcome;
         });
 }
 

@@ -17,6 +17,14 @@ struct PendingIo {
     std::uint32_t sequence = 0;  ///< of the submission; 0: several requests have this name
     IoKind kind = IoKind::read;
     bool ended = false;  ///< the program was told so
+    std::uint64_t written = 0;  ///< how much a write is to write; 0: not known
+
+    /// Of a write that ended with `result`: bytes that it did not write.
+    [[nodiscard]] std::uint64_t missing(std::int64_t result) const {
+        return kind == IoKind::write && result >= 0 && static_cast<std::uint64_t>(result) < written
+                   ? written - static_cast<std::uint64_t>(result)
+                   : 0;
+    }
 };
 
 class PendingIoTable {
@@ -77,6 +85,7 @@ public:
         first->used = false;
         count_.fetch_sub(1, std::memory_order_relaxed);
         if (several) taken.sequence = 0;
+        if (several) taken.written = 0;
         return alike ? taken : PendingIo{};
     }
     void forget_owner(std::uint64_t owner) {

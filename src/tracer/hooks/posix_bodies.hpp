@@ -4,6 +4,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/uio.h>
 
 #include <cerrno>
 
@@ -17,29 +18,35 @@ using format::Function;
 
 inline bool open_needs_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
-/// Instead of a number of bytes: the call's result is it.
-inline constexpr std::int64_t result_is_bytes = INT64_MIN;
-
-/// Any event but those of the hot path. `error` 0: it succeeded. errno stays. Its number in the thread.
+/// Any event but those of the hot path. `error` 0: it succeeded; `missing`: of a short call. errno stays. Its number in the thread.
 std::uint32_t record_call(Function function, std::uint32_t file, std::uint64_t start, std::uint64_t stop,
-                          std::int64_t offset, std::int64_t bytes, int error);
+                          std::int64_t offset, std::int64_t bytes, int error, std::uint64_t missing = 0);
 
-/// A call that is an event and nothing else: data moves, closes, locks. `bytes_moved`: what it stands for if it succeeds.
+/// A call that moved fewer bytes than `asked`. It is short unless it read to the end of the file, or from a place that nobody knows.
+[[gnu::noinline]] std::int64_t record_less(Function function, std::uint32_t file, int fd, std::uint64_t start,
+                                           std::uint64_t stop, std::int64_t offset, std::int64_t bytes,
+                                           std::uint64_t asked);
+
+/// What a transfer is asked for.
+inline std::uint64_t asked_of(const void*, std::uint64_t bytes) { return bytes; }
+inline std::uint64_t asked_of(const iovec* pieces, int count) {
+    std::uint64_t bytes = 0;
+    for (int i = 0; i < count; ++i) bytes += pieces[i].iov_len;
+    return bytes;
+}
+
+/// A call that is an event and nothing else: closes, locks. `bytes`: what it stands for if it succeeds.
 template <typename Call>
 [[gnu::always_inline]] inline auto traced_call(Function function, Call&& call, std::uint32_t file, std::int64_t offset,
-                                               std::int64_t bytes_moved) {
+                                               std::int64_t bytes) {
     const bool use_tsc = process_tracer.use_tsc;
     const std::uint64_t start = ticks(use_tsc);
     const auto result = call();
     const std::uint64_t stop = ticks(use_tsc);
-    if (result < 0) [[unlikely]] {
+    if (result < 0) [[unlikely]]
         record_call(function, file, start, stop, offset, 0, errno);
-        return result;
-    }
-    if (bytes_moved == result_is_bytes)  // a jump
-        return static_cast<decltype(result)>(
-            record_leaf(process_tracer, function, file, start, stop, offset, static_cast<std::int64_t>(result)));
-    record_leaf(process_tracer, function, file, start, stop, offset, bytes_moved);
+    else
+        record_leaf(process_tracer, function, file, start, stop, offset, bytes);
     return result;
 }
 
@@ -47,10 +54,11 @@ inline constexpr bool writes(Function function) {
     return format::functions[static_cast<std::uint16_t>(function)].op[0] == 'w';
 }
 
-/// A call whose offset and bytes are told by what it returns.
-template <typename Call, typename OffsetAfter>
-[[gnu::always_inline]] inline auto traced_call_after(Function function, Call&& call, std::uint32_t file,
-                                                     OffsetAfter&& offset_after) {
+/// A call that moves bytes, and where. `asked`: how many it is asked for, answered only after a call that succeeded: only then
+/// is it certain that what the program names can be looked at.
+template <typename Call, typename Offset, typename Asked>
+[[gnu::always_inline]] inline auto traced_bytes(Function function, Call&& call, int fd, std::uint32_t file,
+                                                Offset&& offset_after, Asked&& asked) {
     const bool use_tsc = process_tracer.use_tsc;
     const std::uint64_t start = ticks(use_tsc);
     const auto result = call();
@@ -60,60 +68,69 @@ template <typename Call, typename OffsetAfter>
         record_call(function, file, start, stop, offset, 0, errno);
         return result;
     }
-    return static_cast<decltype(result)>(
-        record_leaf(process_tracer, function, file, start, stop, offset, static_cast<std::int64_t>(result)));
+    const auto bytes = static_cast<std::int64_t>(result);
+    if (static_cast<std::uint64_t>(bytes) < asked()) [[unlikely]]  // both are jumps
+        return static_cast<decltype(result)>(record_less(function, file, fd, start, stop, offset, bytes, asked()));
+    return static_cast<decltype(result)>(record_leaf(process_tracer, function, file, start, stop, offset, bytes));
+}
+template <typename Call, typename Asked>
+[[gnu::always_inline]] inline auto traced_bytes_at(Function function, Call&& call, int fd, std::uint32_t file,
+                                                   std::int64_t offset, Asked&& asked) {
+    return traced_bytes(function, call, fd, file, [offset](std::int64_t) { return offset; }, asked);
 }
 
 /// A transfer at a place nobody knows, after which nobody knows the position.
-template <typename Call>
-[[gnu::noinline]] auto traced_unplaced(Function function, Call&& call, Descriptor descriptor) {
-    if (descriptor.slot == 0) return traced_call(function, call, descriptor.file, -1, result_is_bytes);
+template <typename Call, typename Asked>
+[[gnu::noinline]] auto traced_unplaced(Function function, Call&& call, int fd, Descriptor descriptor, Asked&& asked) {
+    if (descriptor.slot == 0) return traced_bytes_at(function, call, fd, descriptor.file, -1, asked);
     Position& position = positions[descriptor.slot];
     const std::uint64_t entered = position.enter();
-    const auto result = traced_call(function, call, descriptor.file, -1, result_is_bytes);
+    const auto result = traced_bytes_at(function, call, fd, descriptor.file, -1, asked);
     position.leave_at(entered, -1);
     return result;
 }
 
 /// A transfer at the descriptor's position.
-template <typename Call>
-[[gnu::always_inline]] inline auto traced_move(Function function, Call&& call, int fd, Descriptor descriptor) {
+template <typename Call, typename Asked>
+[[gnu::always_inline]] inline auto traced_move(Function function, Call&& call, int fd, Descriptor descriptor,
+                                               Asked&& asked) {
     if (descriptor.slot == 0 || (writes(function) && descriptor.appends != 0)) [[unlikely]]
-        return traced_unplaced(function, call, descriptor);
+        return traced_unplaced(function, call, fd, descriptor, asked);
     Move move(positions[descriptor.slot]);
-    return traced_call_after(function, call, descriptor.file,
-                             [&](std::int64_t result) { return move.end(result, fd); });
+    return traced_bytes(
+        function, call, fd, descriptor.file, [&](std::int64_t result) { return move.end(result, fd); }, asked);
 }
 
-template <typename Call, typename Count, typename... Rest>
-[[gnu::always_inline]] inline ssize_t traced_transfer(Function function, Call&& call, int fd, const void*, Count,
-                                                      Rest...) {
+template <typename Call, typename Buffer, typename Count, typename... Rest>
+[[gnu::always_inline]] inline ssize_t traced_transfer(Function function, Call&& call, int fd, Buffer* buffer,
+                                                      Count count, Rest...) {
     const Descriptor descriptor = descriptor_of(fd);
     if (descriptor.file == 0) return call();
-    return traced_move(function, call, fd, descriptor);
+    return traced_move(function, call, fd, descriptor, [=] { return asked_of(buffer, count); });
 }
 
-template <typename Call, typename Count, typename... Rest>
-[[gnu::always_inline]] inline ssize_t traced_transfer_at(Function function, Call&& call, int fd, const void*, Count,
-                                                         off_t offset, Rest...) {
+template <typename Call, typename Buffer, typename Count, typename... Rest>
+[[gnu::always_inline]] inline ssize_t traced_transfer_at(Function function, Call&& call, int fd, Buffer* buffer,
+                                                         Count count, off_t offset, Rest...) {
     const Descriptor descriptor = descriptor_of(fd);
     if (descriptor.file == 0) return call();
     // Linux appends with pwrite too where the descriptor was opened for it, whatever the offset (pwrite(2), BUGS).
     if (writes(function) && descriptor.appends != 0) [[unlikely]]
         offset = -1;
-    return traced_call(function, call, descriptor.file, offset, result_is_bytes);
+    return traced_bytes_at(function, call, fd, descriptor.file, offset, [=] { return asked_of(buffer, count); });
 }
 
 /// preadv2 and pwritev2: offset -1 means the descriptor's position, and one call alone may append.
 template <typename Call>
-ssize_t traced_transfer_at2(Function function, Call&& call, int fd, const void* buffer, int count, off_t offset,
+ssize_t traced_transfer_at2(Function function, Call&& call, int fd, const iovec* buffer, int count, off_t offset,
                             int flags) {
     constexpr int append = 0x10;  // RWF_APPEND
     if ((flags & append) != 0 && writes(function)) {
         const Descriptor descriptor = descriptor_of(fd);
         if (descriptor.file == 0) return call();
-        if (offset == -1) return traced_unplaced(function, call, descriptor);
-        return traced_call(function, call, descriptor.file, -1, result_is_bytes);
+        const auto asked = [=] { return asked_of(buffer, count); };
+        if (offset == -1) return traced_unplaced(function, call, fd, descriptor, asked);
+        return traced_bytes_at(function, call, fd, descriptor.file, -1, asked);
     }
     if (offset == -1) return traced_transfer(function, call, fd, buffer, count);
     return traced_transfer_at(function, call, fd, buffer, count, offset);
@@ -124,7 +141,7 @@ template <typename Call, typename... Rest>
 int traced_print(Function function, Call&& call, int fd, Rest...) {
     const Descriptor descriptor = descriptor_of(fd);
     if (descriptor.file == 0) return call();
-    const int result = traced_move(function, call, fd, descriptor);
+    const int result = traced_move(function, call, fd, descriptor, [] { return std::uint64_t{0}; });
     if (result < 0 && descriptor.slot != 0) {
         Position& position = positions[descriptor.slot];
         position.leave_at(position.enter(), -1);

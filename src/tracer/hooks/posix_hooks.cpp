@@ -43,13 +43,29 @@ void record_open(Function function, int directory, const char* path, int flags, 
 }
 
 std::uint32_t record_call(Function function, std::uint32_t file, std::uint64_t start, std::uint64_t stop,
-                          std::int64_t offset, std::int64_t bytes, int error) {
+                          std::int64_t offset, std::int64_t bytes, int error, std::uint64_t missing) {
     const KeepErrno keep;
     ThreadStream& stream = thread_stream;
     const std::uint32_t sequence = next_sequence(stream);
-    record_event(process_tracer, stream, function, context_of(stream, __builtin_frame_address(0)), sequence, file,
-                 start, stop, offset, error != 0 ? -static_cast<std::int64_t>(error) : bytes, error != 0);
+    const Context context = context_of(stream, __builtin_frame_address(0));
+    if (missing != 0)
+        record_short(process_tracer, function, context, sequence, file, start, stop, offset, bytes, missing);
+    else
+        record_event(process_tracer, stream, function, context, sequence, file, start, stop, offset,
+                     error != 0 ? -static_cast<std::int64_t>(error) : bytes, error != 0);
     return sequence;
+}
+
+std::int64_t record_less(Function function, std::uint32_t file, int fd, std::uint64_t start, std::uint64_t stop,
+                         std::int64_t offset, std::int64_t bytes, std::uint64_t asked) {
+    const KeepErrno keep;
+    bool is_short = writes(function);
+    if (!is_short && bytes > 0 && offset >= 0) {
+        struct stat status{};
+        is_short = raw::fstat(fd, &status) == 0 && offset + bytes < status.st_size;
+    }
+    record_call(function, file, start, stop, offset, bytes, 0, is_short ? asked - static_cast<std::uint64_t>(bytes) : 0);
+    return bytes;
 }
 
 }  // namespace ioweir::tracer

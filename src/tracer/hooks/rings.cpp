@@ -112,7 +112,8 @@ void record_submissions(Ring& ring, const RingView& view, unsigned head, unsigne
         const std::uint32_t sequence = record_call(begun[static_cast<int>(what.kind)], file, start,
                                                    first ? stop : start, what.offset, what.bytes, 0);
         first = false;
-        submitted.add(reinterpret_cast<std::uint64_t>(&ring), entry.user_data, {file, sequence, what.kind, false});
+        submitted.add(reinterpret_cast<std::uint64_t>(&ring), entry.user_data,
+                      {file, sequence, what.kind, false, static_cast<std::uint64_t>(what.bytes)});
     }
 }
 
@@ -139,7 +140,7 @@ void record_ends(Ring& ring, const RingView& view, std::uint64_t start, std::uin
         if (pending.file == 0) continue;
         record_call((late ? found_late : done)[static_cast<int>(pending.kind)], pending.file, first ? start : stop,
                     stop, pending.sequence != 0 ? static_cast<std::int64_t>(pending.sequence) : -1, 0,
-                    entry.res < 0 ? -entry.res : 0);
+                    entry.res < 0 ? -entry.res : 0, pending.missing(entry.res));
         first = false;
     }
 }

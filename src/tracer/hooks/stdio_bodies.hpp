@@ -38,6 +38,7 @@ struct StreamOutcome {
     std::int64_t moved;  ///< of the stream's place; negative: nobody knows
     bool failed = false;
     int error = 0;  ///< of a failure that errno does not tell
+    std::uint64_t missing = 0;  ///< of a short call
 };
 /// Nothing came: at the end of the file, or an error.
 inline StreamOutcome nothing(const std::FILE* file) {
@@ -59,7 +60,7 @@ auto traced_stream(Function function, Call&& call, std::FILE* file, Outcome&& ou
         const StreamOutcome done = outcome(result, place);
         const int error = !done.failed ? 0 : done.error != 0 ? done.error : errno != 0 ? errno : EIO;
         moved(*stream, file, done.moved);
-        record_call(function, stream->file, start, stop, place, done.bytes, error);
+        record_call(function, stream->file, start, stop, place, done.bytes, error, done.missing);
         return result;
     };
     if constexpr (locks)
@@ -76,6 +77,7 @@ size_t stream_items(Function function, Call&& call, size_t size, size_t count, s
         if (items == count || size == 0) return {bytes, bytes};
         StreamOutcome part = nothing(file);  // of the next item some bytes may have been moved
         part.bytes = bytes;
+        if (items != 0 && (part.failed || writes(function))) part.missing = (count - items) * size;
         part.failed = part.failed && items == 0;
         return part;
     });

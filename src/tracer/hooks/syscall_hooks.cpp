@@ -146,6 +146,7 @@ template <typename Call>
 long any_call(long number, Call&& call, const long (&w)[6]) {
     const auto fd = static_cast<int>(w[0]);
     const auto buffer = as<const void>(w[1]);
+    const auto pieces = as<const iovec>(w[1]);
     const auto size = static_cast<std::size_t>(w[2]);
     const auto flags = static_cast<int>(w[5]);
     switch (number) {
@@ -154,21 +155,21 @@ long any_call(long number, Call&& call, const long (&w)[6]) {
         case SYS_write:
             return traced_transfer(Function::write_, call, fd, buffer, size);
         case SYS_readv:
-            return traced_transfer(Function::readv, call, fd, buffer, size);
+            return traced_transfer(Function::readv, call, fd, pieces, static_cast<int>(size));
         case SYS_writev:
-            return traced_transfer(Function::writev, call, fd, buffer, size);
+            return traced_transfer(Function::writev, call, fd, pieces, static_cast<int>(size));
         case SYS_pread64:
             return traced_transfer_at(Function::pread, call, fd, buffer, size, w[3]);
         case SYS_pwrite64:
             return traced_transfer_at(Function::pwrite, call, fd, buffer, size, w[3]);
         case SYS_preadv:
-            return traced_transfer_at(Function::preadv, call, fd, buffer, size, w[3]);
+            return traced_transfer_at(Function::preadv, call, fd, pieces, static_cast<int>(size), w[3]);
         case SYS_pwritev:
-            return traced_transfer_at(Function::pwritev, call, fd, buffer, size, w[3]);
+            return traced_transfer_at(Function::pwritev, call, fd, pieces, static_cast<int>(size), w[3]);
         case SYS_preadv2:  // the offset in two halves, of which 64-bit kernels take the first
-            return traced_transfer_at2(Function::preadv2, call, fd, buffer, static_cast<int>(size), w[3], flags);
+            return traced_transfer_at2(Function::preadv2, call, fd, pieces, static_cast<int>(size), w[3], flags);
         case SYS_pwritev2:
-            return traced_transfer_at2(Function::pwritev2, call, fd, buffer, static_cast<int>(size), w[3], flags);
+            return traced_transfer_at2(Function::pwritev2, call, fd, pieces, static_cast<int>(size), w[3], flags);
         case SYS_lseek:
             return traced_seek(Function::lseek, call, fd, w[1], static_cast<int>(w[2]));
         case SYS_sendfile:

@@ -418,4 +418,20 @@ inline std::int64_t record_leaf(const Tracer& tracer, format::Function function,
                   static_cast<std::uint64_t>(sequence) << 32 | context.parent);
 }
 
+/// Records a call that moved fewer bytes than it was asked for, and no file ended there.
+inline void record_short(const Tracer& tracer, format::Function function, Context context, std::uint32_t sequence,
+                         std::uint32_t file, std::uint64_t start, std::uint64_t stop, std::int64_t offset,
+                         std::int64_t bytes, std::uint64_t missing) {
+    record_slowly(tracer, {.function = static_cast<std::uint16_t>(function),
+                           .origin = static_cast<std::uint8_t>(context.origin),
+                           .file = file,
+                           .sequence = sequence,
+                           .parent = context.parent,
+                           .start = start >> time_shift,
+                           .end = stop >> time_shift,
+                           .offset = offset,
+                           .bytes = bytes,
+                           .missing = missing});
+}
+
 }  // namespace ioweir::tracer

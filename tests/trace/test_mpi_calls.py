@@ -88,6 +88,7 @@ def check_all_calls(mpi: Mpi, flags: list[str], tmp_path: Path) -> None:
         assert all(event.path == path for event in events)
         assert totals(events, "name") == expected(rank)
     check_report(traced, path, ranks)
+    assert not [row for row in traced.report["failures"] if row["short"]], "no status says less than was written"
 
 
 def check_report(traced: Traced, path: str, ranks: int) -> None:

@@ -65,8 +65,8 @@ def failures(
     """Operations of which calls failed or were short, those that move bytes first.
 
     `errors`: by layer and operation, how many failed with which error. `unreported`: by operation, how many POSIX calls
-    failed inside of MPI-IO calls that returned success. `short`: by layer and operation, calls that moved fewer bytes than
-    asked; `unreported_short`: as `unreported`, those of them whose rest no call moved.
+    failed inside of MPI-IO calls that returned success. `short`: by layer and operation, calls that moved fewer bytes
+    than asked; `unreported_short`: as `unreported`, those of them whose rest no call moved.
     """
     rows = [
         {
@@ -102,7 +102,7 @@ def failed_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def short_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Example: SHORT CALLS: 2 of 9 POSIX writes moved 4 KiB less than they were asked for, and no call moved the rest."""
+    """Example: SHORT CALLS: 2 of 9 POSIX writes moved 4 KiB less than they were asked for; no call moved the rest."""
     lost = [(row, row["short"] - row["continued"]) for row in rows if row["short"] > row["continued"]]
     words = [
         f"{calls:,}{_of(row, calls)} {row['layer']} {_noun(row)} moved {units.size(row['missing_bytes'])} less than "
@@ -111,7 +111,9 @@ def short_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     said = [f"SHORT CALLS: {'; '.join(words)}; no call moved the rest."] if words else []
     went_on = [
-        f"{row['continued']:,}{_of(row, row['continued'])} {row['layer']} {_noun(row)}" for row in rows if row["continued"]
+        f"{row['continued']:,}{_of(row, row['continued'])} {row['layer']} {_noun(row)}"
+        for row in rows
+        if row["continued"]
     ]
     if went_on:
         said.append(f"Short calls whose rest a later call moved: {'; '.join(went_on)}.")
@@ -121,8 +123,8 @@ def short_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 def _unreported_short(row: Mapping[str, Any]) -> str:
     noun = _noun(row)
     return (
-        f"SUCCESS FOR LESS: {row['unreported_short']:,} POSIX {noun} moved fewer bytes than they were asked for inside of "
-        f"MPI-IO {noun} that returned success, and no call moved the rest."
+        f"SUCCESS FOR LESS: {row['unreported_short']:,} POSIX {noun} moved fewer bytes than they were asked for inside "
+        f"of MPI-IO {noun} that returned success, and no call moved the rest."
     )
 
 

@@ -77,7 +77,8 @@ void bind_writer(nb::module_& m) {
             },
             nb::arg("thread"), nb::arg("function"), nb::arg("origin"), nb::arg("failed"), nb::arg("file"),
             nb::arg("seq"), nb::arg("parent"), nb::arg("start"), nb::arg("end"), nb::arg("offset"), nb::arg("bytes"),
-            nb::arg("site") = 0, nb::arg("missing") = 0, "A call, in the order of their ends; bytes of a failed one: minus errno.")
+            nb::arg("site") = 0, nb::arg("missing") = 0,
+            "A call, in the order of their ends; bytes of a failed one: minus errno.")
         .def(
             "module",
             [](NodeWriter& self, std::uint32_t thread, std::uint32_t module, const std::string& path) {

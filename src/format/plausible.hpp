@@ -51,7 +51,8 @@ inline bool moves_bytes(std::uint16_t function) {
 /// Offset and size of a call that moves bytes. -1: one that is not known.
 inline bool has_plausible_place(const EventFields& event) {
     if (event.failed || !moves_bytes(event.function)) return true;
-    return event.missing <= static_cast<std::uint64_t>(most_bytes_of_a_call) && event.bytes >= -1 && event.bytes <= most_bytes_of_a_call && event.offset >= -1 &&
+    return event.missing <= static_cast<std::uint64_t>(most_bytes_of_a_call) && event.bytes >= -1 &&
+           event.bytes <= most_bytes_of_a_call && event.offset >= -1 &&
            event.offset <= std::numeric_limits<std::int64_t>::max() - std::max<std::int64_t>(event.bytes, 0);
 }
 

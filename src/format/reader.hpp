@@ -87,8 +87,8 @@ struct Event {
     std::int64_t offset = 0;
     std::int64_t bytes = 0;
     std::uint64_t missing = 0;  ///< of a short call: bytes that it was asked for and did not move
-    std::int32_t error = 0;  ///< errno or MPI error class of a failed call
-    std::uint32_t site = 0;  ///< index into Trace::sites
+    std::int32_t error = 0;     ///< errno or MPI error class of a failed call
+    std::uint32_t site = 0;     ///< index into Trace::sites
     std::uint16_t function = 0;
     std::uint8_t origin = 0;
     bool failed = false;

@@ -79,8 +79,14 @@ def short(op: str, *, then: str) -> Builder:
 @pytest.mark.parametrize("op", ["write", "read"])
 @pytest.mark.parametrize(
     ("then", "calls", "continued", "missing", "unreported"),
-    [("nothing", 1, 0, 40, 1), ("elsewhere", 1, 0, 40, 1), ("rest", 1, 1, 0, 0), ("pieces", 2, 2, 0, 0), ("told", 1, 0, 40, 0)],
-)  # fmt: skip
+    [
+        ("nothing", 1, 0, 40, 1),
+        ("elsewhere", 1, 0, 40, 1),
+        ("rest", 1, 1, 0, 0),
+        ("pieces", 2, 2, 0, 0),
+        ("told", 1, 0, 40, 0),
+    ],
+)
 def test_short_calls(op: str, then: str, calls: int, continued: int, missing: int, unreported: int) -> None:
     result = report.build(short(op, then=then).trace())
     row = rows(result)["POSIX"]

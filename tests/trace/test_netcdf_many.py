@@ -82,14 +82,19 @@ def test_variables_of_a_model_in_pieces_all_over(
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_cases_of_a_model(tmp_path: Path, case: str, variables: int, tasks: int) -> None:
-    """E3SM-IO's F, G and I cases by their published numbers; one of 16 tasks a rank, or all of them."""
+    """E3SM-IO's F, G and I cases by their published numbers; one of 16 tasks a rank, or all of them.
+
+    Open MPI leaves bytes in elements that nobody writes, so that files are compared byte for byte where there are none.
+    """
     words = (FILE, case, 1, 16 if ALL else tasks)
     expected = plain(tmp_path / "plain", 4, *words, source=MODEL)
     assert expected.startswith(f"{variables} variables, ")
     divided = tmp_path / "divided"
     assert under(divided, 4, *words, source=MODEL, netcdf="subfiles = 3, min_ndims = 1").out == expected
     run([*IOWEIR, "merge", FILE], cwd=divided).expect()
-    assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
+    assert plain(divided, 4, *words, "read", source=MODEL) == expected, "every element, without ioweir"
+    if case[0] != "I" and words[-1] == 16:
+        assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
 
 
 def test_reads_that_overlap(tmp_path: Path) -> None:

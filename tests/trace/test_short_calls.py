@@ -1,4 +1,4 @@
-"""Calls that move fewer bytes than they are asked for, beneath programs of POSIX and MPI-IO: reports say so, first of all.
+"""Calls that move fewer bytes than they are asked for, beneath programs of POSIX and MPI-IO: reports say so first.
 
 The storage is a library that moves less (programs/short_storage.c).
 """
@@ -39,7 +39,9 @@ def test_calls_with_which_nobody_goes_on(tmp_path: Path) -> None:
         row = found["POSIX", op]
         assert (row["short"], row["continued"], row["failed"]) == (CALLS, 0, 0), row
         assert row["missing_bytes"] == CALLS * (BYTES - 5000)
-        assert f"{CALLS} of {row['calls']} POSIX {op}s moved 11.72 KiB less than they were asked for" in first_lines(traced)
+        assert f"{CALLS} of {row['calls']} POSIX {op}s moved 11.72 KiB less than they were asked for" in first_lines(
+            traced
+        )
     assert "no call moved the rest" in first_lines(traced)
 
 
@@ -61,7 +63,7 @@ def test_reads_to_the_end_of_the_file_are_not_short(tmp_path: Path) -> None:
 
 
 def test_every_text_and_json_says_so(tmp_path: Path) -> None:
-    command = [*beneath(5000), build("short_calls.c", "gcc"), tmp_path / "a.data", "once"]
+    command: list[str | Path] = [*beneath(5000), build("short_calls.c", "gcc"), tmp_path / "a.data", "once"]
     trace = tmp_path / "trace"
     shown = run([*IOWEIR, "run", "-o", trace, "--", *command]).expect()
     words = "SHORT CALLS: 4 of 4 POSIX writes moved 11.72 KiB less than they were asked for"

@@ -45,7 +45,8 @@ int submit(Function function, IoKind kind, Call&& call, aiocb* request, std::int
     const auto done = timed(call);
     const int error = error_of(done.result);
     const std::uint32_t sequence = record_call(function, file, done.start, done.stop, offset, bytes, error);
-    if (error == 0) requests.replace(0, name_of(request), {file, sequence, kind, false, static_cast<std::uint64_t>(bytes)});
+    if (error == 0)
+        requests.replace(0, name_of(request), {file, sequence, kind, false, static_cast<std::uint64_t>(bytes)});
     return done.result;
 }
 template <typename Call>

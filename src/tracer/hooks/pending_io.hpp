@@ -16,7 +16,7 @@ struct PendingIo {
     std::uint32_t file = 0;      ///< 0: not known
     std::uint32_t sequence = 0;  ///< of the submission; 0: several requests have this name
     IoKind kind = IoKind::read;
-    bool ended = false;  ///< the program was told so
+    bool ended = false;         ///< the program was told so
     std::uint64_t written = 0;  ///< how much a write is to write; 0: not known
 
     /// Of a write that ended with `result`: bytes that it did not write.

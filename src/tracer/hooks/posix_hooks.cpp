@@ -64,7 +64,8 @@ std::int64_t record_less(Function function, std::uint32_t file, int fd, std::uin
         struct stat status{};
         is_short = raw::fstat(fd, &status) == 0 && offset + bytes < status.st_size;
     }
-    record_call(function, file, start, stop, offset, bytes, 0, is_short ? asked - static_cast<std::uint64_t>(bytes) : 0);
+    record_call(function, file, start, stop, offset, bytes, 0,
+                is_short ? asked - static_cast<std::uint64_t>(bytes) : 0);
     return bytes;
 }
 

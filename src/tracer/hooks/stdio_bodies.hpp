@@ -37,7 +37,7 @@ struct StreamOutcome {
     std::int64_t bytes;  ///< of the event
     std::int64_t moved;  ///< of the stream's place; negative: nobody knows
     bool failed = false;
-    int error = 0;  ///< of a failure that errno does not tell
+    int error = 0;              ///< of a failure that errno does not tell
     std::uint64_t missing = 0;  ///< of a short call
 };
 /// Nothing came: at the end of the file, or an error.

@@ -1,8 +1,8 @@
-/* A climate model's history files as its parallel I/O library makes them: netcdf_model FILE F0|F1|G|I0|I1 RECORDS TASKS.
+/* A climate model's history files as its parallel I/O library makes them: netcdf_model FILE F0|F1|G|I0|I1 RECORDS TASKS [read].
    F is an atmosphere's, G an ocean's and I a land's; their variables, types, dimensions and in how many pieces their arrays lie among 16 tasks are
    what E3SM-IO's documentation says of its small cases (docs/variables.md, datasets/README.md there); where the pieces lie is ours. Of the 16
    tasks the first TASKS take part, dealt round to the ranks. Every variable is one request of pieces all over of each task, all waited for at once.
-   Then each rank reads what its neighbour has written and compares. */
+   Then each rank reads what its neighbour has written and compares every element; with `read` that alone. */
 #include "netcdf_subfiles.h"
 
 #include <string.h>
@@ -28,17 +28,23 @@ struct model {
 };
 
 #define ATMOSPHERE {{1, 866, 866, 1, 9, 36, 100}, {1, 866, 866, 1, 1, 4, 100}, {72, 866, 866, 1, 1, 4, 100}}
-#define ATMOSPHERE_ALWAYS                                                                                            \
-    {5, NC_INT, 0, nobody, 0, {0}}, {1, NC_DOUBLE, 0, nobody, 0, {0}}, {6, NC_DOUBLE, 0, nobody, 1, {73}},           \
-        {1, NC_DOUBLE, 0, 0, 0, {0}}, {2, NC_DOUBLE, 0, 1, 0, {0}}, {5, NC_INT, 1, nobody, 0, {0}},                  \
-        {8, NC_DOUBLE, 1, nobody, 0, {0}}, {2, NC_CHAR, 1, nobody, 1, {8}}
-#define LAND                                                                                                     \
-    {{1, 13824, 144, 1, 1, 4, 60}, {15, 13824, 144, 1, 1, 4, 60}, {10, 13824, 144, 1, 1, 4, 60},                 \
-     {9, 13824, 144, 1, 1, 4, 60}, {17, 13824, 144, 1, 1, 4, 60}}
-#define LAND_ALWAYS                                                                                              \
-    {2, NC_INT, 0, 0, 0, {0}}, {5, NC_FLOAT, 0, nobody, 1, {15}}, {3, NC_FLOAT, 0, 0, 0, {0}},                   \
-        {2, NC_CHAR, 1, nobody, 1, {16}}, {5, NC_INT, 1, nobody, 0, {0}}, {1, NC_FLOAT, 1, nobody, 0, {0}},      \
-        {1, NC_DOUBLE, 1, nobody, 1, {2}}
+#define ATMOSPHERE_ALWAYS                                                                                  \
+    {5, NC_INT, 0, nobody, 0, {0}}, {1, NC_DOUBLE, 0, nobody, 0, {0}}, {6, NC_DOUBLE, 0, nobody, 1, {73}}, \
+        {1, NC_DOUBLE, 0, 0, 0, {0}}, {2, NC_DOUBLE, 0, 1, 0, {0}}, {5, NC_INT, 1, nobody, 0, {0}},        \
+        {8, NC_DOUBLE, 1, nobody, 0, {0}}, {                                                               \
+        2, NC_CHAR, 1, nobody, 1, {8}                                                                      \
+    }
+#define LAND                        \
+    {{1, 13824, 144, 1, 1, 4, 60},  \
+     {15, 13824, 144, 1, 1, 4, 60}, \
+     {10, 13824, 144, 1, 1, 4, 60}, \
+     {9, 13824, 144, 1, 1, 4, 60},  \
+     {17, 13824, 144, 1, 1, 4, 60}}
+#define LAND_ALWAYS                                                                                           \
+    {2, NC_INT, 0, 0, 0, {0}}, {5, NC_FLOAT, 0, nobody, 1, {15}}, {3, NC_FLOAT, 0, 0, 0, {0}},                \
+        {2, NC_CHAR, 1, nobody, 1, {16}}, {5, NC_INT, 1, nobody, 0, {0}}, {1, NC_FLOAT, 1, nobody, 0, {0}}, { \
+        1, NC_DOUBLE, 1, nobody, 1, {2}                                                                       \
+    }
 
 static const struct model models[] = {
     {"F0", 3, 10, ATMOSPHERE, {ATMOSPHERE_ALWAYS, {321, NC_FLOAT, 1, 1, 0, {0}}, {63, NC_FLOAT, 1, 2, 0, {0}}}},
@@ -78,7 +84,11 @@ static const struct model models[] = {
      5,
      11,
      LAND,
-     {LAND_ALWAYS, {460, NC_FLOAT, 1, 0, 0, {0}}, {69, NC_FLOAT, 1, 1, 0, {0}}, {2, NC_FLOAT, 1, 3, 0, {0}}, {2, NC_FLOAT, 1, 4, 0, {0}}}},
+     {LAND_ALWAYS,
+      {460, NC_FLOAT, 1, 0, 0, {0}},
+      {69, NC_FLOAT, 1, 1, 0, {0}},
+      {2, NC_FLOAT, 1, 3, 0, {0}},
+      {2, NC_FLOAT, 1, 4, 0, {0}}}},
 };
 
 static int tasks;
@@ -96,7 +106,7 @@ static unsigned shuffled(unsigned x) {
 struct pieces {
     int n, elements, dims;
     MPI_Offset **start, **count;
-    MPI_Offset *numbers;
+    MPI_Offset* numbers;
 };
 static void add_piece(struct pieces* all, const MPI_Offset* start, const MPI_Offset* count) {
     if ((all->n & (all->n + 1)) == 0)
@@ -217,8 +227,9 @@ static long move(int file, const struct model* model, int owner, int record, int
                     if (!reads) fill(data[variable], &all[variable], kind->type, variable);
                     requests += all[variable].n;
                     if (all[variable].n == 0) continue;
-                    OK((reads ? ncmpi_iget_varn : (int (*)(int, int, int, MPI_Offset* const*, MPI_Offset* const*, void*,
-                                                            MPI_Offset, MPI_Datatype, int*))ncmpi_iput_varn)(
+                    OK((reads ? ncmpi_iget_varn
+                              : (int (*)(int, int, int, MPI_Offset* const*, MPI_Offset* const*, void*, MPI_Offset,
+                                         MPI_Datatype, int*))ncmpi_iput_varn)(
                         file, variable, all[variable].n, all[variable].start, all[variable].count, data[variable],
                         all[variable].elements, mpi_type(kind->type), NULL));
                 } else {
@@ -239,19 +250,10 @@ static long move(int file, const struct model* model, int owner, int record, int
     return requests;
 }
 
-int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (argc != 5) return 2;
-    const struct model* model = NULL;
-    for (size_t i = 0; i < sizeof models / sizeof *models; ++i)
-        if (strcmp(models[i].name, argv[2]) == 0) model = &models[i];
-    if (model == NULL) return 2;
-    const int records = atoi(argv[3]);
-    tasks = atoi(argv[4]);
+/* Makes the file: one dimension of each length. */
+static int defined(const char* path, const struct model* model) {
     int file, time, variable = 0, dim_of[1000] = {0};
-    OK(ncmpi_create(MPI_COMM_WORLD, argv[1], NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file));
+    OK(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file));
     OK(ncmpi_def_dim(file, "time", NC_UNLIMITED, &time));
     for (int k = 0; k < model->kinds; ++k)
         for (int i = 0; i < model->kind[k].count; ++i, ++variable) {
@@ -271,14 +273,33 @@ int main(int argc, char** argv) {
             OK(ncmpi_def_var(file, name, model->kind[k].type, n, dims, &id));
         }
     OK(ncmpi_enddef(file));
+    return file;
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc != 5 && argc != 6) return 2;
+    const struct model* model = NULL;
+    for (size_t i = 0; i < sizeof models / sizeof *models; ++i)
+        if (strcmp(models[i].name, argv[2]) == 0) model = &models[i];
+    if (model == NULL) return 2;
+    const int records = atoi(argv[3]);
+    tasks = atoi(argv[4]);
+    int file, variables = 0;
     long requests = 0, most = 0;
-    for (int record = 0; record < records; ++record) requests += move(file, model, rank, record, 0);
-    OK(ncmpi_close(file));
+    if (argc == 5) {
+        file = defined(argv[1], model);
+        for (int record = 0; record < records; ++record) move(file, model, rank, record, 0);
+        OK(ncmpi_close(file));
+    }
     OK(ncmpi_open(MPI_COMM_WORLD, argv[1], NC_NOWRITE, MPI_INFO_NULL, &file));
-    for (int record = 0; record < records; ++record) move(file, model, (rank + 1) % ranks, record, 1);
+    OK(ncmpi_inq_nvars(file, &variables));
+    for (int record = 0; record < records; ++record) requests += move(file, model, (rank + 1) % ranks, record, 1);
     OK(ncmpi_close(file));
     MPI_Reduce(&requests, &most, 1, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (rank == 0) printf("%d variables, %ld pieces of the busiest rank\n", variable, most);
+    if (rank == 0) printf("%d variables, %ld pieces of the busiest rank\n", variables, most);
     MPI_Finalize();
     return 0;
 }

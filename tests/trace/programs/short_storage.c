@@ -32,25 +32,25 @@ static int limit_pieces(int fd, const struct iovec* pieces, int count, struct io
 }
 
 #define NEXT(name, ...) ((ssize_t(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name))
-#define MOVES(name, type)                                        \
-    ssize_t name(int fd, type* buffer, size_t bytes) {           \
+#define MOVES(name, type)                                                    \
+    ssize_t name(int fd, type* buffer, size_t bytes) {                       \
         return NEXT(name, int, type*, size_t)(fd, buffer, limit(fd, bytes)); \
     }
-#define MOVES_AT(name, type)                                                            \
-    ssize_t name(int fd, type* buffer, size_t bytes, off_t offset) {                    \
+#define MOVES_AT(name, type)                                                                \
+    ssize_t name(int fd, type* buffer, size_t bytes, off_t offset) {                        \
         return NEXT(name, int, type*, size_t, off_t)(fd, buffer, limit(fd, bytes), offset); \
     }
-#define PIECES(name)                                                                              \
-    ssize_t name(int fd, const struct iovec* pieces, int count) {                                 \
-        struct iovec changed[IOV_MAX];                                                            \
-        const int used = limit_pieces(fd, pieces, count, changed);                                \
-        return NEXT(name, int, const struct iovec*, int)(fd, changed, used);                      \
+#define PIECES(name)                                                         \
+    ssize_t name(int fd, const struct iovec* pieces, int count) {            \
+        struct iovec changed[IOV_MAX];                                       \
+        const int used = limit_pieces(fd, pieces, count, changed);           \
+        return NEXT(name, int, const struct iovec*, int)(fd, changed, used); \
     }
-#define PIECES_AT(name)                                                                           \
-    ssize_t name(int fd, const struct iovec* pieces, int count, off_t offset) {                   \
-        struct iovec changed[IOV_MAX];                                                            \
-        const int used = limit_pieces(fd, pieces, count, changed);                                \
-        return NEXT(name, int, const struct iovec*, int, off_t)(fd, changed, used, offset);       \
+#define PIECES_AT(name)                                                                     \
+    ssize_t name(int fd, const struct iovec* pieces, int count, off_t offset) {             \
+        struct iovec changed[IOV_MAX];                                                      \
+        const int used = limit_pieces(fd, pieces, count, changed);                          \
+        return NEXT(name, int, const struct iovec*, int, off_t)(fd, changed, used, offset); \
     }
 MOVES(read, void)
 MOVES(write, const void)

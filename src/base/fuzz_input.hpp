@@ -46,6 +46,20 @@ private:
     std::size_t left_;
 };
 
+#if defined(__clang__)
+#define IOWEIR_NOT_COVERED __attribute__((no_sanitize("coverage")))
+#else
+#define IOWEIR_NOT_COVERED
+#endif
+
+/// For checks that take much longer than the reader: true for one input in `many`, and for the same ones in every run. The fuzzer does not see it
+/// as a part of the reader.
+[[nodiscard]] IOWEIR_NOT_COVERED inline bool is_one_in(std::uint64_t many, const std::uint8_t* data, std::size_t size) {
+    std::uint64_t sum = size;
+    for (; size > 0; --size) sum = (sum ^ *data++) * 0x100000001b3;  // FNV-1a
+    return (sum ^ sum >> 32) % many == 0;
+}
+
 /// A seed for a target that takes its input so: numbers and texts one behind the other.
 class FuzzSeed {
 public:

@@ -1,7 +1,8 @@
 // Fuzzes indexes and the map that is made of them: what decode() takes is what encode() writes, and of each byte the map says what a look at
 // all entries, one after the other, says. Memory stays within bounds however many pieces entries claim to have.
 // An input: a byte of flags (1: batches are built of the input and sealed, else it is the index's bytes; 2: with an identity; 4: small numbers;
-// 8, 16, 32: how many pieces a window may have; as many as containers have takes a thousand times as long as the others), and the rest.
+// 8, 16, 32: how many pieces a window may have), and the rest. One input in 16 is looked at closely: at maps of very many
+// pieces, too, and with as many pieces in a window as containers have: either takes a thousand times as long as the others.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -26,6 +27,12 @@ using container::Segment;
 
 constexpr int built = 1, named = 2, small = 4, few_pieces = 8, one_piece = 16, usual_pieces = 32;
 constexpr std::size_t most_entries = 24;
+
+/// How much of a map is looked at.
+struct Look {
+    bool closely = false;
+    std::int64_t most_pieces = 0;
+};
 
 /// Where a byte lies, without a map.
 Segment look(const std::vector<Batch>& by_time, std::int64_t offset) {
@@ -57,9 +64,9 @@ void check_at(const LogicalMap& map, const std::vector<Batch>& by_time, std::int
     }
 }
 
-void check_map(std::vector<Batch> batches, std::int64_t most_pieces) {
+void check_map(std::vector<Batch> batches, const Look& how) {
     std::stable_sort(batches.begin(), batches.end(), [](const Batch& a, const Batch& b) { return a.time < b.time; });
-    const LogicalMap map(batches, most_pieces);
+    const LogicalMap map(batches, how.most_pieces);
     std::int64_t length = 0;
     std::vector<std::int64_t> places;
     for (const Batch& batch : batches) {
@@ -74,9 +81,10 @@ void check_map(std::vector<Batch> batches, std::int64_t most_pieces) {
     }
     require(map.length() == length, "the length of the logical file");
     // Not all: each may take a window of its own.
-    constexpr std::size_t most_places = 16;
-    const std::size_t step = places.size() / most_places + 1;
-    for (std::size_t i = 0; i < places.size(); i += step) check_at(map, batches, places[i]);
+    constexpr std::int64_t many_pieces = 1000;
+    const std::size_t most_places = how.closely ? 16 : map.pieces() > many_pieces ? 0 : 4;
+    const std::size_t step = most_places > 0 ? places.size() / most_places + 1 : 2 * places.size() + 1;
+    for (std::size_t i = step / 2; i < places.size(); i += step) check_at(map, batches, places[i]);
     for (const std::int64_t end : map.ends(4)) require(end >= 0, "the end of a source");
     require(map.pieces() >= 0 && map.runs() >= 0, "the number of pieces");
     if (map.pieces() > 64) return;
@@ -131,7 +139,7 @@ std::vector<Batch> build(FuzzInput& input, bool of_small_numbers) {
 }
 
 void read_index(const std::string& bytes, const Identity& identity, const std::vector<Batch>* wanted,
-                std::int64_t most_pieces) {
+                const Look& how) {
     const container::Decoded decoded = container::decode(bytes, identity, 1000);
     std::string again;
     for (const Batch& batch : decoded.batches) again += container::encode(batch, identity);
@@ -147,7 +155,7 @@ void read_index(const std::string& bytes, const Identity& identity, const std::v
         require(decoded.batches == *wanted, "batches as they were written");
     std::size_t entries = 0;
     for (const Batch& batch : decoded.batches) entries += batch.entries.size();
-    if (entries <= most_entries && has_sources(decoded.batches)) check_map(decoded.batches, most_pieces);
+    if (entries <= most_entries && has_sources(decoded.batches)) check_map(decoded.batches, how);
 }
 
 }  // namespace
@@ -180,17 +188,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FuzzInput input(data, size);
     const auto flags = input.number<std::uint8_t>();
     const Identity identity = (flags & named) != 0 ? Identity(Identity::value_type{1, 2, 3}) : std::nullopt;
-    const std::int64_t most_pieces = (flags & one_piece) != 0      ? 1
-                                     : (flags & few_pieces) != 0   ? 40
-                                     : (flags & usual_pieces) != 0 ? LogicalMap::usual_pieces
-                                                                   : 500;
+    const bool closely = is_one_in(16, data, size);
+    const Look how{closely, (flags & one_piece) != 0                 ? 1
+                            : (flags & few_pieces) != 0              ? 40
+                            : (flags & usual_pieces) != 0 && closely ? LogicalMap::usual_pieces
+                                                                     : 500};
     if ((flags & built) == 0) {
-        read_index(input.rest(), identity, nullptr, most_pieces);
+        read_index(input.rest(), identity, nullptr, how);
         return 0;
     }
     const std::vector<Batch> batches = build(input, (flags & small) != 0);
     std::string bytes;
     for (const Batch& batch : batches) bytes += container::encode(batch, identity);
-    read_index(bytes, identity, &batches, most_pieces);
+    read_index(bytes, identity, &batches, how);
     return 0;
 }

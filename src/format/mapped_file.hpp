@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,18 @@
 
 namespace ioweir::format {
 
-/// A file mapped for reading; unmapped when it goes.
+/// A file mapped for reading, and unmapped when it goes; or bytes that are somebody else's.
 class MappedFile {
 public:
+    /// They outlive it, and have no holes.
+    static std::shared_ptr<MappedFile> of(std::span<const std::byte> bytes) {
+        auto file = std::make_shared<MappedFile>();
+        file->data_ = bytes.data();
+        file->size_ = bytes.size();
+        file->is_mapped_ = false;
+        file->extents_.push_back({0, bytes.size()});
+        return file;
+    }
     static Result<std::shared_ptr<MappedFile>> open(const std::string& path) {
         const auto opened = open_file(path);
         if (!opened) return opened.error();
@@ -39,7 +49,7 @@ public:
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;
     ~MappedFile() {
-        if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+        if (data_ != nullptr && is_mapped_) ::munmap(const_cast<std::byte*>(data_), size_);
     }
     [[nodiscard]] const std::byte* data() const { return data_; }
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -105,6 +115,7 @@ private:
 
     const std::byte* data_ = nullptr;
     std::size_t size_ = 0;
+    bool is_mapped_ = true;
     std::vector<Extent> extents_;  ///< of data, in order
 };
 

@@ -692,17 +692,37 @@ TraceFiles::TraceFiles(TraceFiles&&) noexcept = default;
 TraceFiles& TraceFiles::operator=(TraceFiles&&) noexcept = default;
 TraceFiles::~TraceFiles() = default;
 
+struct TraceFiles::Source {
+    std::string name;
+    std::shared_ptr<MappedFile> file;
+};
+
 Result<TraceFiles> TraceFiles::open(const std::vector<std::string>& files, const RunSpan& span) {
+    std::vector<Source> sources;
+    for (const std::string& name : files) {
+        auto file = MappedFile::open(name);
+        if (!file) return file.error();
+        sources.push_back({name, file.take()});
+    }
+    return index(std::move(sources), span);
+}
+
+Result<TraceFiles> TraceFiles::read(std::span<const TraceBytes> files, const RunSpan& span) {
+    std::vector<Source> sources;
+    for (const TraceBytes& one : files) sources.push_back({one.name, MappedFile::of(one.bytes)});
+    return index(std::move(sources), span);
+}
+
+Result<TraceFiles> TraceFiles::index(std::vector<Source> sources, const RunSpan& span) {
     TraceFiles result;
     Trace& trace = *result.about_;
     trace.paths.emplace_back();
     std::unordered_map<std::string, std::uint32_t> path_index;
     SiteNumbers site_numbers(trace);
     std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
-    for (const std::string& name : files) {
-        auto file = MappedFile::open(name);
-        if (!file) return file.error();
-        result.files_.push_back(std::make_unique<NodeFile>(trace, path_index, site_numbers, name, file.take(), span));
+    for (Source& source : sources) {
+        result.files_.push_back(std::make_unique<NodeFile>(trace, path_index, site_numbers, std::move(source.name),
+                                                           std::move(source.file), span));
         if (auto opened = result.files_.back()->open(); !opened) return opened.error();
         earliest = std::min(earliest, result.files_.back()->earliest_ns());
     }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -177,11 +178,19 @@ private:
     std::unique_ptr<codec::State> codec_;  ///< 4 KB; only while there are events left
 };
 
+/// A trace file whose bytes are in memory.
+struct TraceBytes {
+    std::string name;  ///< for messages
+    std::span<const std::byte> bytes;
+};
+
 /// The trace files of a run, mapped and indexed: everything but the events is known, the events are read through cursors.
 class TraceFiles {
 public:
     /// `files`: the trace files of the nodes. An Error only when a file cannot be opened or is no trace file at all.
     static Result<TraceFiles> open(const std::vector<std::string>& files, const RunSpan& span = {});
+    /// The same of bytes, which must outlive it.
+    static Result<TraceFiles> read(std::span<const TraceBytes> files, const RunSpan& span = {});
     TraceFiles(TraceFiles&&) noexcept;
     TraceFiles& operator=(TraceFiles&&) noexcept;
     TraceFiles(const TraceFiles&) = delete;
@@ -201,6 +210,8 @@ private:
         std::uint32_t file;
         std::uint32_t stream;
     };
+    struct Source;
+    static Result<TraceFiles> index(std::vector<Source> sources, const RunSpan& span);
     TraceFiles();
 
     std::unique_ptr<Trace> about_;  ///< node files refer to it

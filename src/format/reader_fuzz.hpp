@@ -7,6 +7,9 @@
 
 namespace ioweir::format {
 
+/// When the whole traces begin, nanoseconds since 1970.
+inline constexpr std::int64_t seed_epoch_ns = 1'700'000'000'000'000'000;
+
 /// The trace file that an input stands for, and the shortest input for a file.
 std::vector<std::uint8_t> unpack(const std::uint8_t* data, std::size_t size);
 std::vector<std::uint8_t> pack(const std::vector<std::uint8_t>& bytes);

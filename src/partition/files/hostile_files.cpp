@@ -54,14 +54,15 @@ std::string read_blocks(BlockSource& source, std::int64_t length, const std::str
 
 }  // namespace
 
-std::string read_hostile_file(const std::string& folder, const std::string& path, std::int64_t length, bool is_set,
-                              bool converts) {
+std::string read_hostile_file(const std::string& folder, const std::string& path, std::int64_t length,
+                              const HostileFile& how) {
     auto opened = open_source(path);
     if (!opened) return said(opened.error(), folder);
     bool whole = true;
     std::string text = read_blocks(*opened.value(), length, folder, whole);
-    if (is_set) require(check_set(folder + "/run", 1).empty() == whole, "check and reading do not agree");
-    if (!converts) return text;
+    if (how.is_set && how.checks)
+        require(check_set(folder + "/run", 1).empty() == whole, "check and reading do not agree");
+    if (!how.converts) return text;
     // A few blocks may be one in the file: what is written is then larger, but never without bound.
     const auto serial = write_serial(*opened.value(), folder + "/serial", 1, false);
     require(serial.ok() == whole, "a conversion of what cannot be read, or none of what can");
@@ -79,11 +80,11 @@ std::string read_hostile(const std::string& folder, const std::string& bytes) {
     const SetName name{folder + "/run", 1, false};
     const std::string serial = serial_path(folder + "/run", 1, 0);
     for (const std::string& path : {name.file(0), serial}) std::ofstream(path, std::ios::binary) << bytes;
-    std::string text = read_hostile_file(folder, name.file(0), std::ssize(bytes), true, true);
+    std::string text = read_hostile_file(folder, name.file(0), std::ssize(bytes), {.is_set = true, .converts = true});
     for (const auto& entry : fs::directory_iterator(folder)) {
         if (entry.path().filename().string().starts_with("serial")) fs::remove(entry.path());
     }
-    text += read_hostile_file(folder, serial, std::ssize(bytes), false, true);
+    text += read_hostile_file(folder, serial, std::ssize(bytes), {.converts = true});
     const auto manifest = parse_manifest(bytes);
     if (!manifest) text += said(manifest.error(), folder);
     for (const auto& entry : fs::directory_iterator(folder)) fs::remove_all(entry.path());

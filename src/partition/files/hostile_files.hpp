@@ -12,9 +12,14 @@ namespace ioweir::partition {
 /// What came out, as text that does not depend on the folder: equal bytes give equal text.
 [[nodiscard]] std::string read_hostile(const std::string& folder, const std::string& bytes);
 
-/// The same of a file of `length` bytes that is there: the first of set `folder`/run, or else (`is_set` false) a serial file. `converts`: to serial files
-/// in `folder`, too, which takes longer and leaves them there.
+/// What is done with a file besides reading it.
+struct HostileFile {
+    bool is_set = false;    ///< the first of set `folder`/run; else a serial file
+    bool checks = true;     ///< of a set: check_set() must say the same, which reads it once more
+    bool converts = false;  ///< to serial files in `folder`, which takes longer and leaves them there
+};
+/// The same of a file of `length` bytes that is there.
 [[nodiscard]] std::string read_hostile_file(const std::string& folder, const std::string& path, std::int64_t length,
-                                            bool is_set, bool converts);
+                                            const HostileFile& how);
 
 }  // namespace ioweir::partition

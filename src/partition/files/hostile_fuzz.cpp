@@ -1,6 +1,7 @@
 // Fuzzes the readers of partitioned files: see hostile_files.hpp. What they read of a file's texts by themselves: partition/core/headers_fuzz.cpp.
 // An input says what is changed in a whole file, so that it is short and most of it is reached: a byte (1: a serial file, else a set's; 2: it is read
 // twice), 4 bytes of length to cut it to (0: none), then pieces of 4 bytes of offset, 2 of length, and the bytes themselves.
+// One set in 4 is checked as a whole, too, and one in 256 converted.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,6 +24,10 @@ namespace {
 /// Of a set's file: short, so that no number of parts that fits into it takes long.
 constexpr std::int64_t header_bytes = partition::table_begin + 64;
 
+struct Ways {
+    bool twice = false, checks = false, converts = false;
+};
+
 /// A whole file, again and again.
 class File {
 public:
@@ -40,7 +45,7 @@ public:
         for (const Piece& block : blocks_) put(whole_.data() + block.begin, block.begin, block.end);
     }
 
-    void read_with(FuzzInput& input, bool twice) {
+    void read_with(FuzzInput& input, const Ways& how) {
         std::int64_t length = input.number<std::uint32_t>();
         if (length == 0 || length > std::ssize(whole_)) length = std::ssize(whole_);
         std::vector<Piece> changed;
@@ -53,13 +58,12 @@ public:
             changed.push_back({begin, end});
         }
         require(::ftruncate(descriptor_, length) == 0, "a file of that length");
-        static int turn = 0;
-        const bool converts = ++turn % 256 == 0;
-        const std::string once = partition::read_hostile_file(folder_, path_, length, is_set_, converts);
-        if (twice)
-            require(once == partition::read_hostile_file(folder_, path_, length, is_set_, false) || converts,
+        const partition::HostileFile all{is_set_, how.checks, how.converts}, plain{is_set_, false, false};
+        const std::string once = partition::read_hostile_file(folder_, path_, length, all);
+        if (how.twice)
+            require(once == partition::read_hostile_file(folder_, path_, length, plain) || how.converts,
                     "the same once more");
-        if (converts) remove_converted();
+        if (how.converts) remove_converted();
         require(::ftruncate(descriptor_, std::ssize(whole_)) == 0, "a file as it was");
         for (const Piece& piece : changed) put(whole_.data() + piece.begin, piece.begin, piece.end);
         if (length == std::ssize(whole_)) return;
@@ -124,6 +128,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FuzzInput input(data, size);
     const auto flags = input.number<std::uint8_t>();
     File& file = (flags & 1) != 0 ? files.serial : files.set;
-    file.read_with(input, (flags & 2) != 0);
+    file.read_with(input, {(flags & 2) != 0, is_one_in(4, data, size), is_one_in(256, data, size)});
     return 0;
 }

@@ -138,8 +138,7 @@ std::vector<Batch> build(FuzzInput& input, bool of_small_numbers) {
     return batches;
 }
 
-void read_index(const std::string& bytes, const Identity& identity, const std::vector<Batch>* wanted,
-                const Look& how) {
+void read_index(const std::string& bytes, const Identity& identity, const std::vector<Batch>* wanted, const Look& how) {
     const container::Decoded decoded = container::decode(bytes, identity, 1000);
     std::string again;
     for (const Batch& batch : decoded.batches) again += container::encode(batch, identity);

@@ -48,7 +48,9 @@ void close_to(const std::byte*, std::size_t) {}
 /// The bytes of a trace file, the same memory again and again; the address sanitizer sees what is read behind their end.
 class Image {
 public:
-    Image() : memory_(static_cast<std::byte*>(::mmap(nullptr, longest_file, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    Image()
+        : memory_(static_cast<std::byte*>(
+              ::mmap(nullptr, longest_file, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
         require(memory_ != MAP_FAILED, "memory for a file");
         close_to(memory_, longest_file);
     }
@@ -99,7 +101,8 @@ public:
             const std::span<const std::byte> part = bytes.subspan(at, std::min(page, bytes.size() - at));
             static constexpr std::byte zeros[page] = {};
             if (std::memcmp(part.data(), zeros, part.size()) == 0) continue;
-            require(::pwrite(fd_, part.data(), part.size(), static_cast<off_t>(at)) == std::ssize(part), "room for the file");
+            require(::pwrite(fd_, part.data(), part.size(), static_cast<off_t>(at)) == std::ssize(part),
+                    "room for the file");
         }
     }
     [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
@@ -185,9 +188,11 @@ void seal(Image& image) {
     auto header = at<FileHeader>(bytes, 0);
     header.constants = checksum_of_constants(header);
     image.put(&header, sizeof header, 0);
-    for (std::size_t offset = chunk_alignment; offset + sizeof(ChunkHeader) <= bytes.size(); offset += chunk_alignment) {
+    for (std::size_t offset = chunk_alignment; offset + sizeof(ChunkHeader) <= bytes.size();
+         offset += chunk_alignment) {
         auto chunk = at<ChunkHeader>(bytes, offset);
-        if (chunk.magic != chunk_magic || chunk.sealed_bytes < sizeof chunk || chunk.sealed_bytes > bytes.size() - offset)
+        if (chunk.magic != chunk_magic || chunk.sealed_bytes < sizeof chunk ||
+            chunk.sealed_bytes > bytes.size() - offset)
             continue;
         chunk.checksum = checksum_of_chunk(chunk, bytes.data() + offset);
         image.put(&chunk, sizeof chunk, offset);
@@ -270,9 +275,7 @@ void read_packed(const std::uint8_t* data, std::size_t size) {
             found = ways;
             the_image().begin(ways.bytes);
         },
-        [](const std::uint8_t* from, std::size_t length, std::size_t place) {
-            the_image().put(from, length, place);
-        });
+        [](const std::uint8_t* from, std::size_t length, std::size_t place) { the_image().put(from, length, place); });
     if (found.seals) seal(the_image());
     read_image(the_image(), found.span, is_one_in(8, data, size), is_one_in(64, data, size));
 }

@@ -19,6 +19,8 @@ namespace ioweir::storage {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
+/// No work takes longer, and no queue reaches further ahead.
+constexpr std::int64_t day_ns = 24 * 3600 * second_ns;
 
 /// Calls visit(part) for the parts of `text` between separators; empty parts are left out.
 template <typename Visit>
@@ -131,9 +133,12 @@ TargetQueues::~TargetQueues() { ::munmap(queues_.data(), queues_.size_bytes()); 
 std::int64_t TargetQueues::append(std::size_t target, std::int64_t now_ns, std::int64_t duration_ns) {
     std::atomic<std::int64_t>& free_at = queues_[target].free_at_ns;
     std::int64_t before = free_at.load(std::memory_order_relaxed);
+    const std::int64_t duration = std::clamp<std::int64_t>(duration_ns, 0, day_ns);
     std::int64_t done = 0;
     do {
-        done = std::max(before, now_ns) + duration_ns;
+        // The file says anything: it may be damaged, or of a clock that was another before the machine was started anew.
+        const bool is_queue = before > now_ns && before - day_ns <= now_ns;
+        done = (is_queue ? before : now_ns) + duration;
     } while (!free_at.compare_exchange_weak(before, done, std::memory_order_relaxed));
     return done;
 }
@@ -150,9 +155,9 @@ void TargetQueues::set_rate(std::size_t target, std::int64_t bytes_per_second) {
 std::int64_t TargetQueues::append_bytes(std::size_t target, std::int64_t now_ns, std::int64_t bytes,
                                         std::int64_t otherwise) {
     // 1 MiB at 25 MB/s: 41,943,040 ns.
-    const auto duration = static_cast<std::int64_t>(static_cast<long double>(bytes) * second_ns /
-                                                    static_cast<long double>(rate(target, otherwise)));
-    return append(target, now_ns, duration);
+    const long double duration =
+        static_cast<long double>(bytes) * second_ns / static_cast<long double>(rate(target, otherwise));
+    return append(target, now_ns, static_cast<std::int64_t>(std::min<long double>(duration, day_ns)));
 }
 
 ThrottledBackend::ThrottledBackend(Backend& below, const Throttle& throttle, TargetQueues& queues, ThrottleClock& clock)

@@ -69,7 +69,8 @@ public:
     TargetQueues(const TargetQueues&) = delete;
     TargetQueues& operator=(const TargetQueues&) = delete;
 
-    /// Appends work of `duration_ns` to a target's queue; returns the time at which it will be done.
+    /// Appends work of `duration_ns` (a day at most) to a target's queue; returns the time at which it will be done. What the file says of a queue
+    /// that reaches more than a day ahead does not count.
     std::int64_t append(std::size_t target, std::int64_t now_ns, std::int64_t duration_ns);
 
     /// Bytes a second of a target: what set_rate() said last, in whichever process, else `otherwise`.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -226,6 +227,19 @@ TEST(Throttle, IsParsedAndNamed) {
     EXPECT_EQ(parse_throttle("stripe=1MiB state=x").error().what, "a throttle needs stripe, rates and state");
     EXPECT_EQ(parse_throttle("stripe=1MiB rates=5MB,0 state=x").error().what, "a size of nothing in a throttle");
     EXPECT_EQ(parse_throttle("stripe=1M rates=5MB state=x").error().value, "'1M'");
+}
+
+TEST(Throttle, AStateThatSaysAnythingKeepsNobodyWaiting) {
+    constexpr std::int64_t day_ns = std::int64_t{24} * 3600 * 1'000'000'000;
+    const StateFile state;
+    for (const std::int64_t free_at :
+         {std::int64_t{INT64_MAX}, std::int64_t{INT64_MIN}, std::int64_t{-1}, 2 * day_ns}) {
+        const std::int64_t queue[8] = {free_at, 1};  // a byte a second
+        std::ofstream(state.path(), std::ios::binary).write(reinterpret_cast<const char*>(queue), sizeof queue);
+        const auto queues = TargetQueues::open(state.path(), 1).take();
+        EXPECT_EQ(queues->append(0, 5, 7), 12) << free_at;
+        EXPECT_EQ(queues->append_bytes(0, 5, std::int64_t{1} << 50, 1), 12 + day_ns) << free_at;
+    }
 }
 
 TEST(Throttle, StateOfOtherTargetsIsRefused) {

@@ -85,6 +85,11 @@ code=$?
 echo "verification, fill values, very many requests, containers and labs, all cases with both MPIs: exit $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 started=$SECONDS
+IOWEIR_TEST_ALL=1 timeout -k 5 10000 .venv/bin/python -m pytest -q tests/python/test_hostile_containers.py >"$work/log" 2>&1
+code=$?
+echo "containers, divided netCDF files and labs, each file replaced in each way, under each command and under programs: exit $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
+started=$SECONDS
 IOWEIR_TEST_ALL=1 timeout -k 5 3000 .venv/bin/python -m pytest -q tests/trace/test_io_errors.py >"$work/log" 2>&1
 code=$?
 echo "storage that fails in a part of each file, processes without descriptors, all strategies and both MPIs: exit $code, $((SECONDS - started)) s"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ioweir import lab as labs
 from ioweir.compiled import compiled
+from ioweir.errors import IoweirError
 from ioweir.guarded_files import Folder
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ class BucketBackend:
 
     def set_rate(self, lab: Lab, number: int) -> None:
         """In effect at once for every process that uses the bucket."""
-        compiled().set_token_bucket(lab.facts["state"], len(lab.rates), number, lab.rates[number])
+        try:
+            compiled().set_token_bucket(lab.facts["state"], len(lab.rates), number, lab.rates[number])
+        except ValueError as error:
+            raise IoweirError(str(error)) from error
 
     def look(self, lab: Lab) -> list[dict[str, Any]]:
         """Asks as the probe does."""

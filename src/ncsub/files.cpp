@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/container_met.hpp"
+#include "base/followed_path.hpp"
 #include "base/guarded_files.hpp"
 #include "base/raw_syscall.hpp"
 #include "ncsub/plain_names.hpp"
@@ -21,55 +21,22 @@ namespace ioweir::ncsub {
 namespace {
 
 Error failed(const std::string& what, const std::string& path, int error) {
-    if (error == ENXIO) return {what, path + ": it is a pipe, a device or the like", "look who put it there", error};
-    return {what, path + ": " + std::strerror(error), "is it there, with the rights that are needed, and room?"};
+    return {what, path + ": " + std::strerror(error), "is it there, with the rights that are needed, and room?", error};
 }
 
-/// A descriptor of a regular file; -1 and errno, ENXIO for what is none. Links are followed, for subfiles on storage targets are such,
-/// but to no place where something is made.
-int open_regular(const std::string& path, int flags, mode_t mode) {
-    struct stat status{};
-    const auto is_other = [&] { return !S_ISREG(status.st_mode); };
-    const bool makes = (flags & O_CREAT) != 0;
-    // Before it is opened, too: that alone makes some devices act.
-    if (!makes && raw::call(SYS_newfstatat, AT_FDCWD, raw::word(path.c_str()), raw::word(&status), 0) == 0 &&
-        is_other()) {
-        errno = S_ISDIR(status.st_mode) ? EISDIR : ENXIO;
-        return -1;
-    }
-    const int always = O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (makes ? O_NOFOLLOW : 0);
-    const int fd = raw::openat(AT_FDCWD, path.c_str(), flags | always, mode);
-    if (fd < 0) return -1;
-    const int error = raw::fstat(fd, &status) != 0 ? errno : is_other() ? ENXIO : 0;
-    if (error == 0) return fd;
-    raw::close(fd);
-    errno = error;
-    return -1;
-}
-
-/// An open file, closed at the end.
+/// An open file.
 class Open {
 public:
-    Open(const std::string& path, int flags, mode_t mode = 0)
-        : path_(path), fd_(open_regular(path, flags, mode)), error_(fd_ < 0 ? errno : 0) {}
-    ~Open() {
-        if (fd_ >= 0) raw::close(fd_);
-    }
-    Open(Open&& other) noexcept : path_(std::move(other.path_)), fd_(other.fd_), error_(other.error_) {
-        other.fd_ = -1;
-    }
-    Open(const Open&) = delete;
-    Open& operator=(const Open&) = delete;
-    Open& operator=(Open&&) = delete;
-    [[nodiscard]] int fd() const { return fd_; }
-    [[nodiscard]] int error() const { return error_; }
+    Open(guarded::File file, std::string path) : path_(std::move(path)), file_(std::move(file)) {}
+    [[nodiscard]] int fd() const { return file_.descriptor(); }
+    [[nodiscard]] std::int64_t bytes() const { return file_.bytes(); }
     [[nodiscard]] const std::string& path() const { return path_; }
 
     /// Bytes that were read, less than asked for at the end of the file; -1: errno says why.
     ssize_t read(char* to, std::size_t bytes, std::int64_t at) const {
         std::size_t got = 0;
         while (got < bytes) {
-            const ssize_t length = raw::pread(fd_, to + got, bytes - got, at + static_cast<off_t>(got));
+            const ssize_t length = raw::pread(fd(), to + got, bytes - got, at + static_cast<off_t>(got));
             if (length < 0 && errno == EINTR) continue;
             if (length < 0) return -1;
             if (length == 0) break;
@@ -80,7 +47,7 @@ public:
     /// 0 or an errno value.
     [[nodiscard]] int write(const char* from, std::size_t bytes, std::int64_t at) const {
         for (std::size_t done = 0; done < bytes;) {
-            const ssize_t length = raw::pwrite(fd_, from + done, bytes - done, at + static_cast<off_t>(done));
+            const ssize_t length = raw::pwrite(fd(), from + done, bytes - done, at + static_cast<off_t>(done));
             if (length < 0 && errno == EINTR) continue;
             if (length <= 0) return length < 0 ? errno : EIO;
             done += static_cast<std::size_t>(length);
@@ -90,9 +57,16 @@ public:
 
 private:
     std::string path_;
-    int fd_;
-    int error_;
+    guarded::File file_;
 };
+
+enum class Role : std::uint8_t { master, subfile };
+
+Result<Open> open_to_read(const std::string& path, Role role) {
+    auto file = role == Role::master ? open_named(path) : open_subfile(path);
+    if (!file) return file.error();
+    return Open(file.take(), path);
+}
 
 std::int64_t product(const Header& header, const std::vector<std::int64_t>& ids, std::size_t from, std::size_t to) {
     std::int64_t result = 1;
@@ -132,11 +106,31 @@ private:
     std::int64_t end_ = 0;
 };
 
+/// The header that a file begins with.
+Result<Header> header_in(const Open& file) {
+    const std::string& path = file.path();
+    constexpr std::size_t first_bytes = 64 * 1024;
+    for (std::size_t wanted = first_bytes;; wanted *= 4) {
+        std::string bytes(wanted, '\0');
+        const ssize_t got = file.read(bytes.data(), wanted, 0);
+        if (got < 0) return failed("a file cannot be read", path, errno);
+        bytes.resize(static_cast<std::size_t>(got));
+        if (bytes.starts_with(container_beginning)) return container_met("no netCDF file", path);
+        auto decoded = decode(bytes, path);
+        if (!decoded) return decoded.error();
+        if (decoded.value().bytes > 0) return std::move(decoded.value().header);
+        if (bytes.size() < wanted)
+            return Error{"the header of a netCDF file is cut off", path + ": after " + std::to_string(got) + " bytes",
+                         "the file was truncated: take a copy of it"};
+    }
+}
+
 /// The headers of all files.
 struct Parts {
     Logical logical;
     Header master;
     std::vector<Header> subfiles;
+    std::vector<std::int64_t> subfile_bytes;  ///< their lengths; -1: it cannot be opened
 };
 
 /// `problems`: of subfiles, whose headers are not to be used then.
@@ -147,10 +141,12 @@ Result<Parts> read_parts(const std::string& path, std::vector<Error>& problems) 
         return Error{"no arrays of this netCDF file lie in subfiles", path, "there is nothing to put together"};
     auto logical = logical_of(master.value(), path);
     if (!logical) return logical.error();
-    Parts parts{logical.take(), master.take(), {}};
+    Parts parts{logical.take(), master.take(), {}, {}};
     for (std::int64_t number = 0; number < parts.logical.subfiles; ++number) {
         const std::string name = subfile_path(parts.logical, path, number);
-        auto header = read_header(name);
+        const auto file = open_to_read(name, Role::subfile);
+        auto header = file ? header_in(file.value()) : Result<Header>(file.error());
+        parts.subfile_bytes.push_back(file ? file.value().bytes() : -1);
         auto problem =
             header ? check_subfile(parts.logical, header.value(), number, name) : std::optional<Error>(header.error());
         if (problem) problems.push_back(std::move(*problem));
@@ -165,11 +161,12 @@ Result<Parts> read_parts(const std::string& path, std::vector<Error>& problems) 
 Result<std::int64_t> write_merged(const std::string& path, const Logical& logical, const Header& master_header,
                                   const std::vector<Header>& headers, const Open& output) {
     std::vector<Open> sources;
-    sources.emplace_back(path, O_RDONLY);
-    for (std::int64_t number = 0; number < logical.subfiles; ++number)
-        sources.emplace_back(subfile_path(logical, path, number), O_RDONLY);
-    for (const Open& source : sources)
-        if (source.fd() < 0) return failed("a file cannot be opened", source.path(), source.error());
+    for (std::int64_t number = -1; number < logical.subfiles; ++number) {
+        auto source = number < 0 ? open_to_read(path, Role::master)
+                                 : open_to_read(subfile_path(logical, path, number), Role::subfile);
+        if (!source) return source.error();
+        sources.push_back(source.take());
+    }
     const std::string header = encode(logical.header);
     if (const int error = output.write(header.data(), header.size(), 0); error != 0)
         return failed("a file cannot be written", output.path(), error);
@@ -196,16 +193,42 @@ std::string without_prefix(const std::string& path) {
     return colon != std::string::npos && colon > 1 && colon < slash ? path.substr(colon + 1) : path;
 }
 
+Result<guarded::File> open_named(const std::string& path, int flags) {
+    auto file = guarded::follow_path(without_prefix(path), flags);
+    if (!file && (file.error().number == ENOENT || file.error().number == EACCES))
+        return failed("a file cannot be opened", path, file.error().number);
+    return file;
+}
+
+Result<guarded::File> open_subfile(const std::string& path, int flags) {
+    const std::string bare = without_prefix(path), name = guarded::file_name_of(bare);
+    const auto folder = guarded::Folder::follow(guarded::folder_name_of(bare));
+    if (!folder) return folder.error();
+    struct stat status{};
+    if (folder.value().status_of(name, status) != 0 || S_ISLNK(status.st_mode)) return open_named(path, flags);
+    guarded::Fault fault = guarded::Fault::none;
+    const auto use = (flags & O_ACCMODE) == O_RDONLY ? guarded::Use::read : guarded::Use::write;
+    const guarded::Owners& owners = folder.value().owners();
+    const int fd = guarded::open_judged<guarded::Direct>(folder.value().descriptor(), name.c_str(), flags, 0, owners,
+                                                         use, status, &fault);
+    if (fd < 0) return guarded::cannot_use(path, errno, fault, &status, &owners);
+    return guarded::File(fd, status, path);
+}
+
+int clear_name(const std::string& path) {
+    const std::string bare = without_prefix(path);
+    const auto folder = guarded::Folder::follow(guarded::folder_name_of(bare));
+    if (!folder) return folder.error().number;
+    const int error = folder.value().remove(guarded::file_name_of(bare));
+    return error == ENOENT ? 0 : error;
+}
+
 void remove_subfile(const std::string& path) {
     const auto folder = guarded::Folder::follow(guarded::folder_name_of(path));
     const std::string name = guarded::file_name_of(path);
     struct stat link{}, linked{};
     if (!folder || folder.value().status_of(name, link) != 0) return;
-    std::array<char, PATH_MAX> text{};
-    const ssize_t length = S_ISLNK(link.st_mode)
-                               ? ::readlinkat(folder.value().descriptor(), name.c_str(), text.data(), text.size() - 1)
-                               : 0;
-    const std::string target = length > 0 ? std::string(text.data(), static_cast<std::size_t>(length)) : "";
+    const std::string target = S_ISLNK(link.st_mode) ? folder.value().link_at(name) : "";
     // What was made for it on a storage target is called so, and belongs to whom the link belongs: anybody can make a link to anything.
     constexpr std::size_t digits = 16;
     const std::string last = guarded::file_name_of(target);
@@ -221,22 +244,13 @@ void remove_subfile(const std::string& path) {
 }
 
 Result<Header> read_header(const std::string& path) {
-    const Open file(without_prefix(path), O_RDONLY);
-    if (file.fd() < 0) return failed("a file cannot be opened", path, file.error());
-    constexpr std::size_t first_bytes = 64 * 1024;
-    for (std::size_t wanted = first_bytes;; wanted *= 4) {
-        std::string bytes(wanted, '\0');
-        const ssize_t got = file.read(bytes.data(), wanted, 0);
-        if (got < 0) return failed("a file cannot be read", path, errno);
-        bytes.resize(static_cast<std::size_t>(got));
-        if (bytes.starts_with(container_beginning)) return container_met("no netCDF file", path);
-        auto decoded = decode(bytes, path);
-        if (!decoded) return decoded.error();
-        if (decoded.value().bytes > 0) return std::move(decoded.value().header);
-        if (bytes.size() < wanted)
-            return Error{"the header of a netCDF file is cut off", path + ": after " + std::to_string(got) + " bytes",
-                         "the file was truncated: take a copy of it"};
-    }
+    const auto file = open_to_read(path, Role::master);
+    return file ? header_in(file.value()) : file.error();
+}
+
+Result<Header> read_subfile_header(const std::string& path) {
+    const auto file = open_to_read(path, Role::subfile);
+    return file ? header_in(file.value()) : file.error();
 }
 
 Result<Header> read_master(const std::string& path) {
@@ -247,7 +261,7 @@ Result<Header> read_master(const std::string& path) {
     if (!names) return names.error();
     std::vector<Header> subfiles;
     for (const std::string& name : names.value()) {
-        auto header = read_header(bare.substr(0, bare.rfind('/') + 1) + name);
+        auto header = read_subfile_header(bare.substr(0, bare.rfind('/') + 1) + name);
         if (!header) return header.error();
         subfiles.push_back(header.take());
     }
@@ -356,11 +370,9 @@ Result<Description> describe(const std::string& path) {
     result.part_paths = {path};
     for (std::int64_t number = 0; number < parts.logical.subfiles; ++number)
         result.part_paths.push_back(subfile_path(parts.logical, path, number));
-    for (const std::string& part : result.part_paths) {
-        struct stat status{};
-        const bool there = ::stat(part.c_str(), &status) == 0;
-        result.part_bytes.push_back(there ? std::int64_t{status.st_size} : -1);
-    }
+    const auto master = open_to_read(path, Role::master);
+    result.part_bytes = {master ? master.value().bytes() : -1};
+    result.part_bytes.insert(result.part_bytes.end(), parts.subfile_bytes.begin(), parts.subfile_bytes.end());
     for (const Error& problem : problems) result.problems.push_back(problem.message());
     if (is_unfinished(path, parts.master)) {
         result.unfinished = unfinished_texts(path, parts, result);
@@ -397,10 +409,13 @@ Result<std::int64_t> merge(const std::string& path, const std::string& output, b
     if (!read) return read.error();
     if (!problems.empty()) return problems.front();
     const Parts& parts = read.value();
+    const auto folder = guarded::Folder::follow(guarded::folder_name_of(output));
+    if (!folder) return folder.error();
+    const std::string name = guarded::file_name_of(output);
     struct stat there{}, ours{};
-    const bool exists = ::lstat(output.c_str(), &there) == 0;
-    const bool in_place =
-        exists && ::lstat(path.c_str(), &ours) == 0 && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
+    const bool exists = folder.value().status_of(name, there) == 0;
+    const bool in_place = exists && guarded::status_of_path(path, ours) == 0 && there.st_ino == ours.st_ino &&
+                          there.st_dev == ours.st_dev;
     if (exists && !in_place) return Error{"the output exists", output, "remove it, or name another one"};
     if (in_place && is_unfinished(path, parts.master)) {
         if (is_written_now(path))
@@ -410,14 +425,15 @@ Result<std::int64_t> merge(const std::string& path, const std::string& output, b
                          "the job that wrote it has died (`ioweir check` says more): to keep what is there, name an "
                          "output, or say --unfinished"};
     }
-    const std::string draft = output + ".ioweir-merging";
-    const Open file(draft, O_RDWR | O_CREAT | O_EXCL, 0600);
-    if (file.fd() < 0) return failed("a file cannot be made", draft, file.error());
+    const std::string draft = name + ".ioweir-merging";
+    auto made = folder.value().file(draft, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (!made) return failed("a file cannot be made", folder.value().path_of(draft), made.error().number);
+    const Open file(made.take(), folder.value().path_of(draft));
     auto length = write_merged(path, parts.logical, parts.master, parts.subfiles, file);
-    if (length && ::rename(draft.c_str(), output.c_str()) != 0)
-        length = failed("a file cannot be renamed", draft, errno);
+    if (const int error = length ? folder.value().rename(draft, name) : 0; error != 0)
+        length = failed("a file cannot be renamed", file.path(), error);
     if (!length)
-        ::unlink(draft.c_str());
+        (void)folder.value().remove(draft);
     else if (in_place) {
         for (std::int64_t number = 0; number < parts.logical.subfiles; ++number)
             remove_subfile(subfile_path(parts.logical, path, number));

@@ -1,18 +1,33 @@
 // Files of a divided netCDF file from outside, without MPI and without a netCDF library: reading headers, and putting the one file together.
 #pragma once
 
+#include <fcntl.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/function_ref.hpp"
+#include "base/guarded_files.hpp"
 #include "ncsub/logical.hpp"
 
 namespace ioweir::ncsub {
 
+/// The file at a path that the user has named, which may be a link (guarded::follow_path); a prefix for MPI-IO is left out.
+[[nodiscard]] Result<guarded::File> open_named(const std::string& path, int flags = O_RDONLY);
+
+/// A subfile, whose path a master says: a file that its folder's owner, the user or root has put there, or what such a link leads to.
+[[nodiscard]] Result<guarded::File> open_subfile(const std::string& path, int flags = O_RDONLY);
+
+/// Removes what lies where a file of ours is to be made, of a link the link. An errno value.
+[[nodiscard]] int clear_name(const std::string& path);
+
 /// The header of the file at a path; a prefix for MPI-IO ("ufs:") is left out.
 [[nodiscard]] Result<Header> read_header(const std::string& path);
+
+/// The same of a subfile (open_subfile()).
+[[nodiscard]] Result<Header> read_subfile_header(const std::string& path);
 
 /// That of a master, if it is one; with the names of Son et al.'s figure 9 (plain_names.hpp) as if it had the usual ones.
 [[nodiscard]] Result<Header> read_master(const std::string& path);

@@ -268,11 +268,38 @@ TEST(Merge, WhatIsNoFileIsNotWaitedForAndStays) {
         fs::remove(path);
     };
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-    refused("a pipe, a device or the like");
+    refused("it is a pipe");
     fs::create_symlink("/dev/zero", path);
-    refused("a pipe, a device or the like");
+    refused("it is a device");
     fs::create_directory(path);
-    refused("Is a directory");
+    refused("it is a folder");
+}
+
+/// What lies in the place of a subfile belongs to the folder's owner or to the user, and links lead to no third one's file.
+TEST(Merge, SubfilesOfSomebodyElsesAreNotRead) {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+    constexpr uid_t nobody = 65534, third = 65533;
+    const Folder folder, outside;
+    const std::string file = outside.path + "/b", link = folder.path + "/a";
+    spill(file, encode(Header{}));
+    const auto refused = [&] { return !read_subfile_header(link).ok(); };
+    const auto place = [&](uid_t of_link, uid_t of_file) {
+        fs::remove(link);
+        fs::create_symlink(file, link);
+        ASSERT_EQ(::lchown(link.c_str(), of_link, of_link), 0);
+        ASSERT_EQ(::chown(file.c_str(), of_file, of_file), 0);
+    };
+    place(nobody, 0);
+    EXPECT_TRUE(refused());
+    place(nobody, third);
+    EXPECT_TRUE(refused());
+    place(nobody, nobody);
+    EXPECT_FALSE(refused());
+    place(0, third);
+    EXPECT_FALSE(refused()) << "the user's own link";
+    fs::remove(link);
+    fs::create_hard_link(file, link);
+    EXPECT_TRUE(refused()) << "a third one's file, by a second name";
 }
 
 /// Links on storage targets are removed with what was made for them, and nothing else that a link may lead to.

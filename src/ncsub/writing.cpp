@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/guarded_files.hpp"
 #include "base/raw_syscall.hpp"
 #include "ncsub/files.hpp"
 
@@ -19,9 +20,25 @@ namespace {
 
 constexpr std::string_view mark_text = "ioweir writing 1\n";
 
-int open_at(const std::string& path, int flags, mode_t mode = 0) {
-    return raw::openat(AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode);
-}
+/// A folder, and a name in it.
+struct Place {
+    explicit Place(const std::string& path)
+        : folder(guarded::Folder::follow(guarded::folder_name_of(path))), name(guarded::file_name_of(path)) {}
+    /// What is there, a link's own; an errno value.
+    int look(struct stat& status) const {
+        return folder ? folder.value().status_of(name, status) : folder.error().number;
+    }
+    [[nodiscard]] bool has_file() const {
+        struct stat status{};
+        return look(status) == 0 && S_ISREG(status.st_mode);
+    }
+
+    Result<guarded::Folder> folder;
+    std::string name;
+};
+
+/// Of the file beside a master.
+Place mark_of(const std::string& path) { return Place(logical_path(without_prefix(path))); }
 
 /// 0 or an errno value.
 int lock(int descriptor, int operation) {
@@ -50,18 +67,13 @@ int write_over(int descriptor, std::size_t at, std::string_view expected, std::s
 }  // namespace
 
 int hold_writing(const std::string& path) {
-    const int descriptor = open_at(without_prefix(path), O_RDONLY | O_NONBLOCK);
-    if (descriptor >= 0 && lock(descriptor, LOCK_SH | LOCK_NB) == 0) return descriptor;
-    if (descriptor >= 0) raw::close(descriptor);
-    return -1;
+    auto file = open_named(path);
+    return file && lock(file.value().descriptor(), LOCK_SH | LOCK_NB) == 0 ? file.value().release() : -1;
 }
 
 bool is_written_now(const std::string& path) {
-    const int descriptor = open_at(without_prefix(path), O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    if (descriptor < 0) return false;
-    const bool held = lock(descriptor, LOCK_EX | LOCK_NB) == EWOULDBLOCK;
-    raw::close(descriptor);
-    return held;
+    const auto file = open_named(path);
+    return file && lock(file.value().descriptor(), LOCK_EX | LOCK_NB) == EWOULDBLOCK;
 }
 
 std::optional<Error> end_writing(const std::string& path) {
@@ -76,43 +88,58 @@ std::optional<Error> end_writing(const std::string& path) {
     const std::string ended = encode(header);
     const auto [at, end] = difference(begun, ended);
     const std::string name = without_prefix(path);
-    const int descriptor = open_at(name, O_RDWR);
-    int error = descriptor < 0 ? errno : 0;
-    if (error == 0)
-        error = write_over(descriptor, at, std::string_view(begun).substr(at, end - at),
-                           std::string_view(ended).substr(at, end - at));
-    if (descriptor >= 0) raw::close(descriptor);
+    const auto file = open_named(path, O_RDWR);
+    const int error = file ? write_over(file.value().descriptor(), at, std::string_view(begun).substr(at, end - at),
+                                        std::string_view(ended).substr(at, end - at))
+                           : file.error().number;
     if (error == 0) return std::nullopt;
     return Error{"a netCDF file cannot say that it is complete", name + ": " + std::strerror(error),
                  "`ioweir check` calls it unfinished; `ioweir merge -o OTHER` makes a file of it"};
 }
 
 int make_mark(const std::string& path) {
-    const std::string mark = logical_path(without_prefix(path));
-    const int descriptor = open_at(mark, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    const Place mark = mark_of(path);
+    if (!mark.folder) return mark.folder.error().number;
+    const guarded::Folder& folder = mark.folder.value();
+    struct stat status{};
+    const int descriptor =
+        guarded::open_judged<guarded::Direct>(folder.descriptor(), mark.name.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666,
+                                              folder.owners(), guarded::Use::write, status);
     if (descriptor < 0) return errno;
     int error = 0;
     if (raw::pwrite(descriptor, mark_text.data(), mark_text.size(), 0) != std::ssize(mark_text)) error = EIO;
     if (error == 0 && ::fsync(descriptor) != 0 && errno != EINVAL) error = errno;
     raw::close(descriptor);
-    if (error != 0) {
-        ::unlink(mark.c_str());
-        return error;
-    }
-    const std::size_t slash = mark.rfind('/');
-    const int folder = open_at(slash == std::string::npos ? "." : mark.substr(0, slash + 1), O_RDONLY | O_DIRECTORY);
-    if (folder >= 0) {
-        (void)::fsync(folder);  // not every file system has that
-        raw::close(folder);
-    }
-    return 0;
+    if (error != 0)
+        (void)folder.remove(mark.name);
+    else
+        (void)folder.make_durable();  // not every file system has that
+    return error;
 }
 
-void remove_mark(const std::string& path) { ::unlink(logical_path(without_prefix(path)).c_str()); }
+void remove_mark(const std::string& path) {
+    const Place mark = mark_of(path);
+    if (mark.folder) (void)mark.folder.value().remove(mark.name);
+}
 
 bool has_mark(const std::string& path) {
-    struct stat info{};
-    return ::lstat(logical_path(without_prefix(path)).c_str(), &info) == 0;
+    struct stat status{};
+    return mark_of(path).look(status) == 0;
+}
+
+std::string clear_mark(const std::string& path) {
+    const Place mark = mark_of(path);
+    struct stat status{};
+    const int error = mark.look(status);
+    if (error == ENOENT) return "";
+    const std::string name = logical_path(without_prefix(path));
+    if (error != 0) return guarded::cannot_use(name, error).message();
+    if (S_ISLNK(status.st_mode)) return guarded::cannot_use(name, ELOOP).message();
+    const guarded::Owners& owners = mark.folder.value().owners();
+    if (const auto fault = guarded::why_not(status, owners, guarded::Use::write); fault != guarded::Fault::none)
+        return guarded::cannot_use(name, EPERM, fault, &status, &owners).message();
+    const int removed = mark.folder.value().remove(mark.name);
+    return removed == 0 ? "" : guarded::cannot_use(name, removed).message();
 }
 
 namespace {
@@ -121,16 +148,15 @@ constexpr std::string_view logical_ending = ".ioweir-logical", merging_ending = 
 
 /// As many of the first bytes as `most`; nothing where it is no regular file that can be read.
 std::optional<std::string> beginning_of(const std::string& path, std::size_t most) {
-    struct stat info{};
-    if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-    const int descriptor = open_at(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const Place place(path);
+    if (!place.has_file()) return std::nullopt;  // before it is opened: that alone makes some devices act
+    struct stat status{};
+    const int descriptor =
+        guarded::open_beneath<guarded::Direct>(place.folder.value().descriptor(), place.name.c_str(), O_RDONLY);
     if (descriptor < 0) return std::nullopt;
-    std::string text(most, '\0');
-    const ssize_t got = raw::pread(descriptor, text.data(), text.size(), 0);
-    raw::close(descriptor);
-    if (got < 0) return std::nullopt;
-    text.resize(static_cast<std::size_t>(got));
-    return text;
+    const guarded::File file(descriptor, status, path);
+    auto text = file.read_part(0, static_cast<std::int64_t>(most));
+    return text ? std::optional(text.take()) : std::nullopt;
 }
 
 /// "a.nc" of "a.nc.subfile_3.nc"; empty: it is no such name.
@@ -151,7 +177,8 @@ std::string id_of(const std::string& path) {
 
 Leftover left_of(std::string file, std::string problem = {}) {
     Leftover left{std::move(file), std::move(problem), false};
-    if (is_written_now(left.file)) {
+    // What a link leads to is none of this folder's.
+    if (Place(left.file).has_file() && is_written_now(left.file)) {
         left.in_use = true;
         left.problem = "a job writes " + left.file;
     }
@@ -165,7 +192,8 @@ std::optional<Leftover> leftover_at(const std::string& path) {
         const auto begin = beginning_of(path, mark_text.size());
         if (!begin || !(begin->empty() || begin->starts_with("CDF") || *begin == mark_text)) return std::nullopt;
         const std::string file = path.substr(0, path.size() - logical_ending.size());
-        if (*begin != mark_text || ::access(file.c_str(), F_OK) != 0) return left_of(file);
+        struct stat status{};
+        if (*begin != mark_text || Place(file).look(status) != 0) return left_of(file);
         return left_of(
             file, "it says that " + file + " was not completed: `ioweir merge --unfinished` makes one file of that");
     }
@@ -176,9 +204,9 @@ std::optional<Leftover> leftover_at(const std::string& path) {
     }
     const std::string master = master_of_subfile(path);
     struct stat info{};
-    if (master.empty() || ::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+    if (master.empty() || !Place(path).has_file()) return std::nullopt;
     // What a link leads to, or is no file, may have it.
-    const bool has_master = ::lstat(master.c_str(), &info) == 0;
+    const bool has_master = Place(master).look(info) == 0;
     if (has_master && !S_ISREG(info.st_mode)) return std::nullopt;
     const std::string id = id_of(path);
     if (id.empty() || (has_master && id == id_of(master))) return std::nullopt;

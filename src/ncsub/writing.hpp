@@ -27,6 +27,9 @@ namespace ioweir::ncsub {
 /// A file beside the master that says so, on the disk. An errno value; EEXIST: somebody has left one.
 [[nodiscard]] int make_mark(const std::string& path);
 void remove_mark(const std::string& path);
+/// Before a new file is made: takes away what a job that has died has left in that place. Why not, for a person, where something else lies
+/// there (a link, a pipe, another's file); empty: nothing lies there any more.
+[[nodiscard]] std::string clear_mark(const std::string& path);
 /// Is it, or the logical header of a job, there?
 [[nodiscard]] bool has_mark(const std::string& path);
 

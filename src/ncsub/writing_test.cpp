@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -140,6 +141,29 @@ TEST(Writing, AMasterThatDoesNotSayItHasAFileBesideIt) {
     EXPECT_EQ(make_mark(set.path), 0);
     EXPECT_TRUE(merge(set.path, set.path, true).ok());
     EXPECT_FALSE(has_mark(set.path));
+}
+
+TEST(Writing, WhatSomebodyHasPutInThePlaceOfTheMarkStays) {
+    const Set set;
+    const std::string mark = logical_path(set.path), other = set.path + ".other";
+    EXPECT_EQ(clear_mark(set.path), "");
+    spill(other, "precious");
+    fs::create_symlink(other, mark);
+    EXPECT_NE(clear_mark(set.path).find("is a symbolic link"), std::string::npos);
+    EXPECT_EQ(make_mark(set.path), EEXIST);
+    fs::remove(mark);
+    fs::create_hard_link(other, mark);
+    EXPECT_NE(clear_mark(set.path).find("hard link"), std::string::npos);
+    fs::remove(mark);
+    ASSERT_EQ(::mkfifo(mark.c_str(), 0600), 0);
+    EXPECT_NE(clear_mark(set.path).find("it is a pipe"), std::string::npos);
+    fs::remove(mark);
+    EXPECT_EQ(make_mark(set.path), 0);
+    EXPECT_EQ(clear_mark(set.path), "") << "what a job has left";
+    EXPECT_FALSE(has_mark(set.path));
+    std::string text;
+    std::getline(std::ifstream(other), text);
+    EXPECT_EQ(text, "precious");
 }
 
 TEST(Writing, LeftoversAreKnownByWhatTheySay) {

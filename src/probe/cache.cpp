@@ -15,6 +15,8 @@
 #include <string_view>
 
 #include "base/checksum.hpp"
+#include "base/guarded_files.hpp"
+#include "base/random_hex.hpp"
 
 namespace ioweir::probe {
 namespace {
@@ -41,18 +43,14 @@ std::string rate_text(double rate) {
 
 /// The whole file, if it may be believed.
 std::optional<std::string> trusted_text(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (descriptor < 0) return std::nullopt;
-    struct stat info{};
-    std::optional<std::string> text;
-    const bool trusted = ::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == ::geteuid() &&
-                         (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-    if (trusted && info.st_size <= static_cast<off_t>(most_bytes)) {
-        std::string bytes(static_cast<std::size_t>(info.st_size), '\0');
-        if (::pread(descriptor, bytes.data(), bytes.size(), 0) == std::ssize(bytes)) text = std::move(bytes);
-    }
-    ::close(descriptor);
-    return text;
+    const auto folder = guarded::Folder::follow(guarded::folder_name_of(path));
+    if (!folder) return std::nullopt;
+    const auto file = folder.value().file(guarded::file_name_of(path));
+    if (!file) return std::nullopt;
+    const struct stat& info = file.value().status();
+    if (info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return std::nullopt;
+    auto text = file.value().read_all(static_cast<std::int64_t>(most_bytes));
+    return text ? std::optional(text.take()) : std::nullopt;
 }
 
 template <typename T>
@@ -114,14 +112,11 @@ int write_cache(const std::string& path, const std::vector<double>& rates, std::
     std::string text = first_line + std::to_string(now_s) + "\n";
     for (const double rate : rates) text += rate_text(rate) + "\n";
     text = with_check(text);
-    std::string draft = path + ".XXXXXX";
-    const int descriptor = ::mkostemp(draft.data(), O_CLOEXEC);  // for this user alone
-    if (descriptor < 0) return errno;
-    int error = ::pwrite(descriptor, text.data(), text.size(), 0) == std::ssize(text) ? 0 : errno != 0 ? errno : EIO;
-    if (::close(descriptor) != 0 && error == 0 && errno != EINTR) error = errno;
-    if (error == 0 && ::rename(draft.c_str(), path.c_str()) != 0) error = errno;
-    if (error != 0) ::unlink(draft.c_str());
-    return error;
+    const auto folder = guarded::Folder::follow(file.parent_path().string());
+    if (!folder) return folder.error().number;
+    // For this user alone; another process may write its own at the same time.
+    const std::string name = file.filename().string();
+    return folder.value().replace(name, name + "." + random_hex(8), text, 0600);
 }
 
 }  // namespace ioweir::probe

@@ -23,6 +23,9 @@ from pathlib import Path
 from typing import Final
 
 NOBODY: Final = 65534
+ANOTHER: Final = 65533
+"""Neither the user nor NOBODY."""
+PRECIOUS: Final = b"precious"
 HUGE_BYTES: Final = 1 << 40
 CPU_SECONDS: Final = 5
 """Of processor time: on a busy machine nothing follows from what a clock on the wall says."""
@@ -43,7 +46,7 @@ class Outside:
         self.path.mkdir()
         (self.path / "folder").mkdir()
         for name in ("file", "folder/data", "folder/about", "folder/index.1.0", "folder/data.1.0"):
-            (self.path / name).write_bytes(b"precious " + name.encode())
+            (self.path / name).write_bytes(PRECIOUS + b" " + name.encode())
         self._before = self._digest()
 
     def keep(self) -> None:
@@ -81,7 +84,7 @@ def _to_copy(path: Path, outside: Outside) -> None:
     elif path.exists():
         shutil.copy2(path, other)
     else:
-        other.write_bytes(b"precious")
+        other.write_bytes(PRECIOUS)
     _clear(path)
     path.symlink_to(other)
 
@@ -118,7 +121,7 @@ def _hard_link(path: Path, outside: Outside) -> None:
     if path.exists():
         shutil.copy2(path, other)
     else:
-        other.write_bytes(b"precious")
+        other.write_bytes(PRECIOUS)
     _clear(path)
     os.link(other, path)
 
@@ -196,19 +199,49 @@ class Subject:
     name: str
     place: Path
     saved: Path = field(repr=False)
+    owner: int | None = None
+    """Whose it is, with what is put in it; None: the user's."""
+    sticky: bool = False
+    """Its top is the user's own, and everybody may write in it, as in /tmp."""
 
     @classmethod
-    def keep(cls, name: str, place: Path) -> Subject:
+    def keep(cls, name: str, place: Path, owner: int | None = None, sticky: bool = False) -> Subject:
         """As it is now."""
         saved = place.with_name(place.name + ".saved")
         shutil.copytree(place, saved, symlinks=True)
-        return cls(name, place, saved)
+        return cls(name, place, saved, owner, sticky)
 
     def restore(self) -> None:
         """To what it was."""
         if self.place.exists():
             shutil.rmtree(self.place)
         shutil.copytree(self.saved, self.place, symlinks=True)
+        if self.sticky:
+            self.place.chmod(0o1777)
+        for path in [self.place] * (not self.sticky) + list(self.place.rglob("*")):
+            self._give(path)
+
+    def spoil(self, path: Path, attack: str, outside: Outside) -> None:
+        """Puts the attack in the place of `path` (relative, there or not)."""
+        ATTACKS[attack](self.place / path, outside)
+        if attack == "another user's" and self.owner == NOBODY:
+            os.chown(self.place / path, ANOTHER, ANOTHER)
+        elif attack not in ("another user's", "hard link"):  # that one has the owner of the file outside
+            self._give(self.place / path)
+
+    def leaks(self) -> list[str]:
+        """Files in it that hold what only a link leads to."""
+        found = []
+        for path in self.place.rglob("*"):
+            status = path.lstat()
+            small = stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_size < 1 << 20
+            if small and PRECIOUS in path.read_bytes():
+                found.append(f"{path} holds what is outside")
+        return found
+
+    def _give(self, path: Path) -> None:
+        if self.owner is not None:
+            os.chown(path, self.owner, self.owner, follow_symlinks=False)
 
     def paths(self) -> Iterator[Path]:
         """All that is in it, relative to it."""
@@ -223,7 +256,7 @@ def spoil(subject: Subject, path: Path, attack: str, outside: Path) -> Iterator[
     if outside.exists():
         shutil.rmtree(outside)
     kept = Outside(outside)
-    ATTACKS[attack](subject.place / path, kept)
+    subject.spoil(path, attack, kept)
     kept.keep()
     yield kept
 

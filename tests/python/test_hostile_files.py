@@ -1,72 +1,23 @@
 """Traces, sets of partitioned files, manifests, plans and probes' results in which somebody has replaced a file.
 
-Each file in turn by each of hostile.ATTACKS, under each command that reads it. What must hold for all: hostile.Outcome.
-`make test` runs a part of them, tools/long_tests.sh all (IOWEIR_TEST_ALL=1).
+Each file in turn by each of hostile.ATTACKS, under each command that reads it (hostile_cases.py). Containers, divided
+netCDF files and labs: test_hostile_containers.py.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+import shutil
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+import hostile
 import pytest
-from ioweir import cli, report, report_text
-from ioweir.errors import EXIT_DIFFERENT, EXIT_NOT_STARTED, EXIT_USAGE
+from hostile_cases import SAMPLE, Words, command, try_all
 from test_merge import job
 
-hostile: Any = pytest.importorskip("hostile")
-
-EVERY: Final = bool(os.environ.get("IOWEIR_TEST_ALL"))
-SAMPLE: Final = 6
 PLAN: Final = '[[file]]\nmatch = "*"\nwriters = "everyone"\n'
 MANIFEST: Final = "[[target]]\nname = 't0'\ndirectory = 'a'\n[[target]]\nname = 't1'\ndirectory = 'b'\n"
-
-# Imported before children are made, which then start at once.
-_ = (report, report_text)
-
-
-def command(*words: str | Path) -> Callable[[], object]:
-    def work() -> None:
-        sys.argv = ["ioweir", *map(str, words)]
-        cli.main()
-
-    return work
-
-
-def cases(subject: Any, commands: list[Any], more: tuple[str, ...] = ()) -> Iterator[tuple[Path, str, Any]]:
-    """Every file, attack and command; by default every so many of them."""
-    every = [
-        (path, attack, words)
-        for path in [*subject.paths(), *map(Path, more)]
-        for attack in hostile.ATTACKS
-        for words in commands
-    ]
-    step = 1 if EVERY else max(1, len(every) // (SAMPLE * len(commands)) | 1)
-    return iter(every[::step])
-
-
-def try_all(subject: Any, commands: list[Any], tmp_path: Path, more: tuple[str, ...] = ()) -> int:
-    """How many were tried; what was found is an assertion of all of them together."""
-    found, tried = [], 0
-    for path, attack, words in cases(subject, commands, more):
-        try:
-            with hostile.spoil(subject, path, attack, tmp_path / "outside") as outside:
-                tried += 1
-                outcome = hostile.run(command(*words), tmp_path / "log")
-                if outcome.code in (EXIT_USAGE, EXIT_DIFFERENT, EXIT_NOT_STARTED):  # each is a refusal
-                    outcome = replace(outcome, code=1)
-                why = outcome.why_bad() or ", ".join(outside.touched)
-                if why:
-                    found.append(f"{path}: {attack}: ioweir {' '.join(map(str, words))}: {why}\n{outcome.text[-500:]}")
-        except hostile.ImpossibleError:
-            continue
-    assert not found, "\n".join(found)
-    return tried
-
 
 def test_traces(tmp_path: Path) -> None:
     place = tmp_path / "trace"
@@ -82,9 +33,11 @@ def test_traces(tmp_path: Path) -> None:
     subject = hostile.Subject.keep("trace", place)
     commands = [
         ("report", place), ("report", place, "--json"), ("compare", place, other), ("timeline", place, "--by", "rank"),
-        ("merge-trace", place), ("explain", "--trace", place, "--plan", plan),
+        ("merge-trace", place), ("explain", "--trace", place, "--plan", plan), ("compare", other, place, "--json"),
+        ("timeline", place, "--by", "target", "--picture", place / "picture.svg"),
+        ("merge-trace", place, "-o", place / "table.csv"),
     ]  # fmt: skip
-    more = ("master.parquet", "master-files.parquet", "node-c.iowt")
+    more = ("picture.svg", "table.csv", "master.parquet", "master-files.parquet", "node-c.iowt")
     assert try_all(subject, commands, tmp_path, more) >= SAMPLE // 2
 
 
@@ -124,6 +77,44 @@ def test_manifests_and_what_a_probe_has_kept(tmp_path: Path, monkeypatch: pytest
     assert list((place / "cache" / "ioweir").iterdir())
     subject = hostile.Subject.keep("place", place)
     assert try_all(subject, [words], tmp_path) >= SAMPLE // 2
+
+
+def test_executables_that_a_doctor_looks_at(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    shutil.copy("/bin/true", place / "program")
+    (place / "script").write_text("#!/bin/sh\nexec true\n")
+    (place / "script").chmod(0o755)
+    subject = hostile.Subject.keep("executables", place)
+    commands: list[Words] = [("doctor", "--json", "--", place / name) for name in ("program", "script")]
+    commands += [("run", "-q", "-o", place / "trace", "--", place / name) for name in ("program", "script")]
+    assert try_all(subject, commands, tmp_path) >= SAMPLE // 2
+
+
+def test_targets_that_a_plan_names(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    for name in ("t0", "t1"):
+        (place / name).mkdir(parents=True)
+    (place / "plan.toml").write_text(
+        f'[[file]]\nmatch = "*"\nmapping = "log"\ntargets = ["{place}/t0", "{place}/t1"]\n'
+    )
+    subject = hostile.Subject.keep("targets of a plan", place)
+    commands: list[Words] = [
+        ("run", "-q", "-o", place / "trace", "--plan", place / "plan.toml", "--", "true"),
+        ("env", "-o", place / "trace", "--plan", place / "plan.toml"),
+    ]
+    assert try_all(subject, commands, tmp_path, ("trace",)) >= SAMPLE // 2
+
+
+def test_hdf5_files_and_their_marks(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    path = place / "file.h5"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes([2, 8, 8, 0]) + bytes(200))
+    (place / "file.h5.ioweir-held").write_text("ioweir-held 1\n")
+    subject = hostile.Subject.keep("HDF5", place)
+    commands: list[Words] = [("check", path), ("ls", path), ("merge", path), ("gc", place, "--yes")]
+    assert try_all(subject, commands, tmp_path, ("file.h5.ioweir-held.new",)) >= SAMPLE // 2
 
 
 def test_plans_and_pictures(tmp_path: Path) -> None:

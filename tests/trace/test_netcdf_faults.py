@@ -38,8 +38,13 @@ def test_a_full_file_system_beneath_one_subfile_reaches_all_ranks(
 ) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    (folder / parts(subfiles)[-1]).symlink_to(small / "last")
-    traced = under(folder, ranks, FILE, MIB, source=SOURCE, netcdf=f"subfiles = {subfiles}")
+    places = [tmp_path / f"t{number}" for number in range(subfiles - 1)]
+    for place in places:
+        place.mkdir()
+    targets = ", ".join(f'"{place}"' for place in [*places, small])
+    plan = folder / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "*.nc"\ntargets = [{targets}]\nnetcdf = {{ subfiles = {subfiles} }}\n')
+    traced = under(folder, ranks, FILE, MIB, source=SOURCE, options=["--plan", plan])
     said = [line.split(": ")[1].split() for line in traced.out.splitlines()]
     assert len(said) == ranks
     for codes in said:
@@ -48,6 +53,30 @@ def test_a_full_file_system_beneath_one_subfile_reaches_all_ranks(
         assert NO_SPACE in codes
     assert f"subfile {parts(subfiles)[-1]} failed: " in traced.err
     assert parts(subfiles)[0] not in traced.err
+
+
+def test_nothing_is_written_where_a_link_at_the_logical_header_leads(tmp_path: Path) -> None:
+    folder, other = tmp_path / "run", tmp_path / "other"
+    folder.mkdir()
+    other.write_bytes(b"precious")
+    (folder / f"{FILE}.ioweir-logical").symlink_to(other)
+    traced = under(folder, 3, FILE, 1, source=SOURCE, netcdf="subfiles = 2")
+    assert other.read_bytes() == b"precious"
+    assert "its arrays are not divided over subfiles: a symbolic link" in traced.err
+    assert files(folder) == sorted([FILE, f"{FILE}.ioweir-logical"])
+    plain(folder, 2, FILE, 1, "read", source=SOURCE)
+
+
+def test_nothing_is_written_where_a_link_in_a_subfiles_place_leads(tmp_path: Path) -> None:
+    folder, other = tmp_path / "run", tmp_path / "other"
+    folder.mkdir()
+    other.write_bytes(b"precious")
+    (folder / parts(2)[1]).symlink_to(other)
+    (folder / parts(2)[0]).write_text("of another file")
+    under(folder, 3, FILE, 1, source=SOURCE, netcdf="subfiles = 2")
+    assert other.read_bytes() == b"precious"
+    assert not (folder / parts(2)[1]).is_symlink()
+    assert check(folder, 0).startswith(f"{FILE}: whole")
 
 
 def check(folder: Path, code: int = 1) -> str:

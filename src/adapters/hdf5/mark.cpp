@@ -4,10 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "adapters/hdf5/file.hpp"
-#include "base/guarded_raw.hpp"
+#include "base/guarded_files.hpp"
 #include "base/raw_syscall.hpp"
 
 namespace ioweir::hdf5 {
@@ -19,14 +18,16 @@ std::string mark_of(const std::string& path) { return path + ".ioweir-held"; }
 
 std::string make_mark(const std::string& path) {
     const std::string mark = mark_of(path);
-    const int descriptor = raw::openat(AT_FDCWD, mark.c_str(), O_WRONLY | O_CREAT | guarded::always, 0666);
-    if (descriptor < 0) return mark + ": " + std::strerror(errno);
     // In a directory for all, anybody may have put anything there.
+    const auto folder = guarded::Folder::follow(guarded::folder_name_of(mark));
+    if (!folder) return folder.error().message();
     struct stat status{};
-    if (raw::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1) {
-        raw::close(descriptor);
-        return mark + ": it is no file of its own (a pipe, a hard link or the like): look who put it there";
-    }
+    guarded::Fault fault = guarded::Fault::none;
+    const guarded::Owners& owners = folder.value().owners();
+    const int descriptor =
+        guarded::open_judged<guarded::Direct>(folder.value().descriptor(), guarded::file_name_of(mark).c_str(),
+                                              O_WRONLY | O_CREAT, 0666, owners, guarded::Use::write, status, &fault);
+    if (descriptor < 0) return guarded::cannot_use(mark, errno, fault, &status, &owners).message();
     (void)raw::call(SYS_ftruncate, descriptor, 0);
     const std::string text =
         "ioweir-held 1\nThe metadata of the HDF5 file beside this one are in the memory of process " +
@@ -37,6 +38,10 @@ std::string make_mark(const std::string& path) {
     return written == std::ssize(text) ? "" : mark + ": not written";
 }
 
-void remove_mark(const std::string& path) { ::unlink(mark_of(path).c_str()); }
+void remove_mark(const std::string& path) {
+    const std::string mark = mark_of(path);
+    const auto folder = guarded::Folder::follow(guarded::folder_name_of(mark));
+    if (folder) (void)folder.value().remove(guarded::file_name_of(mark));
+}
 
 }  // namespace ioweir::hdf5

@@ -197,11 +197,11 @@ int define_master(File& file, const ncsub::Logical& logical) {
     return step.error();
 }
 
-/// Rank 0: the empty files where subfiles have places of their own. 0 or an error.
+/// Rank 0: the empty files where subfiles have places of their own, and else nothing where they are to be. 0 or an error.
 int make_subfiles(const File& file, std::int64_t subfiles) {
-    for (std::int64_t number = 0; number < subfiles && file.make_subfile; ++number) {
+    for (std::int64_t number = 0; number < subfiles; ++number) {
         const std::string path = ncsub::without_prefix(ncsub::subfile_path(file.path, number));
-        const int error = file.make_subfile(number, path);
+        const int error = file.make_subfile ? file.make_subfile(number, path) : ncsub::clear_name(path);
         if (error == 0) continue;
         complain(file, "subfile " + path + " cannot be made in its place: " + std::strerror(error));
         return error == ENOSPC ? error_space : error == EACCES ? error_access : error_file;
@@ -226,8 +226,9 @@ int create_subfiles(File& file, const ncsub::Logical& logical) {
     for (std::int64_t number = mine.begin; number < mine.end(); ++number) {
         Subfile subfile{number, -1};
         const std::string path = ncsub::subfile_path(file.path, number);
-        const int code =
-            file.library->create(file.group, path.c_str(), file.mode & ~mode_noclobber, info, &subfile.ncid);
+        // Where it has no place of its own, a new one: a link that lies there meanwhile is not followed.
+        const int mode = file.subfiles_have_places ? file.mode & ~mode_noclobber : file.mode | mode_noclobber;
+        const int code = file.library->create(file.group, path.c_str(), mode, info, &subfile.ncid);
         if (code != no_error) {
             error = code;
             subfile.ncid = -1;

@@ -99,8 +99,8 @@ void open_early(File& file) {
     for (Subfile& subfile : file.subfiles) {
         if (subfile.ncid < 0 || subfile.descriptor >= 0) continue;
         const std::string path = ncsub::subfile_path(file.logical, file.path, subfile.number);
-        subfile.descriptor =
-            raw::openat(AT_FDCWD, ncsub::without_prefix(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+        auto opened = ncsub::open_subfile(path);
+        if (opened) subfile.descriptor = opened.value().release();
     }
 }
 

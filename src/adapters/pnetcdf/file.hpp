@@ -81,6 +81,7 @@ struct File {
     State state = State::define;
     bool ended = false;                                                 ///< ncmpi_enddef was called before
     std::function<int(std::int64_t, const std::string&)> make_subfile;  ///< rank 0's, of Places
+    bool subfiles_have_places = false;                                  ///< it makes them; the same on all ranks
     int broken = no_error;                ///< an error after which nothing is known of the files any more
     ncsub::Logical logical;               ///< as of the last enddef
     std::optional<ncsub::Header> so_far;  ///< in define mode: dimensions and variables, as far as requests have asked

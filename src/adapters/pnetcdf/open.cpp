@@ -66,7 +66,7 @@ int check_subfiles(File& file) {
     for (std::int64_t number = mine.begin; number < mine.end(); ++number) {
         if (file.groups().ranks_of(number).begin != file.rank) continue;
         const std::string path = ncsub::subfile_path(file.logical, file.path, number);
-        const auto header = ncsub::read_header(path);
+        const auto header = ncsub::read_subfile_header(path);
         const auto problem =
             header ? check_subfile(file.logical, header.value(), number, path) : std::optional<Error>(header.error());
         if (!problem) {
@@ -105,11 +105,17 @@ int open_subfiles(File& file) {
     return agree(file, error);
 }
 
-/// Finds places for the subfiles. What is wrong, in words for all ranks; empty: nothing. Collective.
+/// Finds places for the subfiles, and makes room for the logical header. What is wrong, in words for all ranks; empty: nothing. Collective.
 std::string place_subfiles(File& file) {
+    std::string lies_there = file.rank == 0 ? ncsub::clear_mark(file.path) : "";
+    broadcast(file, lies_there);
+    if (!lies_there.empty()) return lies_there;
     if (file.wish.rule == nullptr || file.host.find_places == nullptr) return "";
     Places places = file.host.find_places(ncsub::without_prefix(file.path), file.comm, *file.wish.rule);
     file.make_subfile = std::move(places.make);
+    int has_places = file.make_subfile ? 1 : 0;
+    PMPI_Bcast(&has_places, 1, MPI_INT, 0, file.comm);
+    file.subfiles_have_places = has_places != 0;
     PMPI_Bcast(&places.count, 1, MPI_INT64_T, 0, file.comm);
     broadcast(file, places.why_not);
     if (file.rank == 0 && !places.said.empty()) note(file, "subfiles: " + places.said);
@@ -242,7 +248,8 @@ std::optional<int> create_file(const Library& library, const Host& host, const p
     }
     take_roots_mode(*file);
     file->header_path = ncsub::logical_path(path);
-    const int code = library.create(comm, file->header_path.c_str(), file->mode & ~mode_noclobber, info, &file->ncid);
+    // A new file: over what lies there meanwhile, a link among it, nobody writes.
+    const int code = library.create(comm, file->header_path.c_str(), file->mode | mode_noclobber, info, &file->ncid);
     if (code != no_error) {
         library.abort(file->master);
         release(*file);
@@ -338,7 +345,7 @@ int close_file(File& file, bool abort) {
         (void)library.abort(file.ncid);
     else if (file.ncid >= 0)
         (void)library.close(file.ncid);
-    if (!file.header_path.empty() && file.rank == 0) ::unlink(ncsub::without_prefix(file.header_path).c_str());
+    if (!file.header_path.empty() && file.rank == 0) ncsub::remove_mark(file.path);
     int agreed = agree(file, result);
     if (agreed == no_error && (file.says_begun || file.has_mark) && file.says_ended)
         agreed = finish_writing(file, result);

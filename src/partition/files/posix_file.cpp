@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/followed_path.hpp"
 #include "base/guarded_files.hpp"
 
 namespace ioweir::partition {
@@ -31,7 +32,8 @@ Result<PosixFile> PosixFile::open(const std::string& path, int flags) {
     const Error other{"no regular file", path, "it is a directory, a pipe, a device or the like: look who put it there",
                       ENXIO};
     const bool makes = (flags & O_CREAT) != 0;
-    struct stat info{};
+    struct stat info{}, named{};
+    const bool by_link = !makes && ::lstat(path.c_str(), &named) == 0 && S_ISLNK(named.st_mode);
     // Before it is opened, too: that alone makes some devices act.
     if (!makes && ::stat(path.c_str(), &info) == 0 && refused(info)) return other;
     // A link to read through may be the user's own; nothing is written through one.
@@ -42,6 +44,7 @@ Result<PosixFile> PosixFile::open(const std::string& path, int flags) {
     } while (file.descriptor_ < 0 && errno == EINTR);
     if (file.descriptor_ < 0) return Error{"a file cannot be opened", path + ": " + std::strerror(errno), "", errno};
     if (::fstat(file.descriptor_, &info) != 0 || refused(info)) return other;
+    if (by_link && !guarded::may_follow(named, info)) return guarded::others_link(path, named);
     return file;
 }
 

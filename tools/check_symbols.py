@@ -35,6 +35,8 @@ HAND_WRITTEN = frozenset(
     {prefix + name for prefix in ("", "P") for name in ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")}
     | {"dlsym", "dlclose", "__overflow", "__uflow", "syscall"}
     | {"_Fork", "clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"}
+    | {"chmod", "chown", "fchmod", "fchmodat", "fchown", "fchownat", "lchown"}
+    | {"fremovexattr", "fsetxattr", "lremovexattr", "lsetxattr", "removexattr", "setxattr"}
     | {"io_uring_peek_batch_cqe", "io_uring_queue_exit"}
     | {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}
 )

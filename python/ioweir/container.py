@@ -31,7 +31,11 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def check(path: Path) -> dict[str, Any]:
-    """The same for a container that may be beyond reading: then `problems` says why, and little else is there."""
+    """The same for a container that may be beyond reading: then `problems` says why, and little else is there.
+
+    Parts get the mode, group and ACL of the file, should somebody have changed these by hand.
+    """
+    compiled().follow_access(str(path))
     try:
         return describe(path)
     except IoweirError as error:

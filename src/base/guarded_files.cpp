@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file_access.hpp"
 #include "base/size_text.hpp"
 
 namespace ioweir::guarded {
@@ -165,7 +166,8 @@ Folder::Folder(Folder&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       status_(other.status_),
       owners_(other.owners_),
-      path_(std::move(other.path_)) {}
+      path_(std::move(other.path_)),
+      model_(other.model_) {}
 
 Folder& Folder::operator=(Folder&& other) noexcept {
     if (this == &other) return *this;
@@ -174,6 +176,7 @@ Folder& Folder::operator=(Folder&& other) noexcept {
     status_ = other.status_;
     owners_ = other.owners_;
     path_ = std::move(other.path_);
+    model_ = other.model_;
     return *this;
 }
 
@@ -201,6 +204,19 @@ Result<Folder> Folder::open(const std::string& path) { return open_at(path, fold
 
 Result<Folder> Folder::follow(const std::string& path) { return open_at(path, folder_flags); }
 
+Result<File> find_path(const std::string& path) {
+    auto folder = Folder::follow(folder_name_of(path));
+    if (!folder) return folder.error();
+    struct stat status{};
+    const std::string name = file_name_of(path);
+    if (const int error = folder.value().status_of(name, status); error != 0) return cannot_use(path, error);
+    Owners owners;
+    owners.folder = status.st_uid;
+    owners.only_folders = true;
+    folder.value().believe(owners);
+    return folder.value().file(name, O_PATH);
+}
+
 Result<Folder> Folder::folder(const std::string& name) const {
     struct stat status{};
     Fault fault = Fault::none;
@@ -212,7 +228,9 @@ Result<Folder> Folder::folder(const std::string& name) const {
         if (number == ENOTDIR && status_of(name, there) == 0 && S_ISLNK(there.st_mode)) number = ELOOP;
         return cannot_use(path_of(name), number, fault, &status, &owners_);
     }
-    return Folder(fd, status, owners_, path_of(name));
+    Folder inner(fd, status, owners_, path_of(name));
+    inner.model_ = model_;
+    return inner;
 }
 
 bool Folder::is_intact() const {
@@ -222,6 +240,24 @@ bool Folder::is_intact() const {
 }
 
 Result<File> Folder::file(const std::string& name, int flags, mode_t mode) const {
+    if (model_ < 0 || (flags & O_CREAT) == 0) return open_file(name, flags, mode);
+    // Whether it is new has to be known: what is there keeps what it has.
+    constexpr int most_tries = 1000;
+    for (int tries = 0;; ++tries) {
+        if ((flags & O_EXCL) == 0) {
+            auto there = open_file(name, flags & ~O_CREAT, 0);
+            if (there || there.error().number != ENOENT) return there;
+        }
+        const FoundAccess model = access_of(model_);
+        // Closed to all others until it is known for whom it is open: whoever opens it before goes on reading.
+        auto made = open_file(name, flags | O_EXCL, 0600);
+        if (made && model.error == 0) (void)give_access(made.value().descriptor(), model.access.of_part());
+        const bool met = !made && made.error().number == EEXIST && (flags & O_EXCL) == 0;
+        if (!met || tries == most_tries) return made;
+    }
+}
+
+Result<File> Folder::open_file(const std::string& name, int flags, mode_t mode) const {
     const Use use = (flags & O_ACCMODE) == O_RDONLY ? Use::read : Use::write;
     struct stat status{};
     Fault fault = Fault::none;
@@ -278,7 +314,14 @@ int Folder::in_parent(const std::string& name, Work&& work) const {
 }
 
 int Folder::make_folder(const std::string& name, mode_t mode) const {
-    return in_parent(name, [&](int parent, const char* last) { return result_of(::mkdirat(parent, last, mode)); });
+    const mode_t at_first = model_ < 0 ? mode : 0700;
+    const int error =
+        in_parent(name, [&](int parent, const char* last) { return result_of(::mkdirat(parent, last, at_first)); });
+    if (error != 0 || model_ < 0) return error;
+    const FoundAccess model = access_of(model_);
+    const auto made = folder(name);
+    if (made && model.error == 0) (void)give_access(made.value().descriptor(), model.access.of_folder());
+    return 0;
 }
 
 int Folder::remove(const std::string& name) const {

@@ -10,7 +10,7 @@
 // Errors say which file, what is wrong and what to do; Error::number is the errno value: ELOOP a link, ENXIO a pipe, device or socket,
 // EISDIR, ENOTDIR, EPERM another's file, EMLINK a hard link, EFBIG too large.
 //
-// What does not live here: which files are in a folder, and their permissions (callers).
+// What does not live here: which files are in a folder (callers), what permissions are (file_access.hpp).
 #pragma once
 
 #include <fcntl.h>
@@ -91,13 +91,16 @@ public:
     [[nodiscard]] const Owners& owners() const { return owners_; }
     /// Judges files beneath it by these, where a folder holds files of somebody else's on purpose (a storage target).
     void believe(const Owners& owners) { owners_ = owners; }
+    /// What is made in it, or in folders beneath it that are opened from now on, may be used by those who may use `model` (which may be this
+    /// one), as it is at that moment, whatever the umask says: file_access.hpp. `model` must outlive it.
+    void pass_on(const Folder& model) { model_ = model.descriptor_; }
     /// As it was when it was opened.
     [[nodiscard]] const struct stat& status() const { return status_; }
     /// Does the descriptor still stand for it? A program may close every descriptor that it finds. One fstat(2).
     [[nodiscard]] bool is_intact() const;
 
     /// A file that is there. `flags`: O_RDONLY, O_WRONLY or O_RDWR, and O_TRUNC, which happens after the file was judged. With O_CREAT it may
-    /// be new, with O_EXCL it must be; `mode` is of such a one.
+    /// be new, with O_EXCL it must be; `mode` is of such a one, unless pass_on() says.
     [[nodiscard]] Result<File> file(const std::string& name, int flags = O_RDONLY, mode_t mode = 0666) const;
     /// The bytes of a file; an Error (EFBIG) where it has more than `most`.
     [[nodiscard]] Result<std::string> read(const std::string& name, std::int64_t most) const;
@@ -131,6 +134,7 @@ private:
     Folder(int descriptor, const struct stat& status, const Owners& owners, std::string path)
         : descriptor_(descriptor), status_(status), owners_(owners), path_(std::move(path)) {}
     [[nodiscard]] static Result<Folder> open_at(const std::string& path, int flags);
+    [[nodiscard]] Result<File> open_file(const std::string& name, int flags, mode_t mode) const;
     /// Calls `work` with the descriptor of the folder in which the last name of `name` is, and that name. An errno value.
     template <typename Work>
     int in_parent(const std::string& name, Work&& work) const;
@@ -139,11 +143,15 @@ private:
     struct stat status_{};
     Owners owners_;
     std::string path_;
+    int model_ = -1;  ///< of pass_on(); -1: none
 };
 
 /// A file by its path, where a text says that it lies, as Folder::file(): its last name is no link, and it belongs to one of `owners`. To be
 /// removed it has to be opened by its folder.
 [[nodiscard]] Result<File> open_path(const std::string& path, const Owners& owners, int flags = O_RDONLY);
+
+/// A file that the user has named, whoever it belongs to, by O_PATH: to ask who may use it and to change that. Its last name is no link.
+[[nodiscard]] Result<File> find_path(const std::string& path);
 
 /// Of the last name itself, a link's own; nothing is opened. An errno value.
 [[nodiscard]] int status_of_path(const std::string& path, struct stat& status);

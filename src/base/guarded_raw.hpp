@@ -117,10 +117,17 @@ struct Owners {
     gid_t group = 0;
     bool group_writes = false;
     uid_t user = 0;             ///< effective
+    bool others_write = false;  ///< everybody may put files there on purpose: those that everybody may use are believed
     bool only_folders = false;  ///< neither the user's own files nor root's, unless the folder is theirs
 
     [[nodiscard]] static Owners of(const struct stat& folder) {
         return {folder.st_uid, folder.st_gid, (folder.st_mode & S_IWGRP) != 0, ::geteuid()};
+    }
+    /// For a folder whose files are those of one logical file, and as open as that: who may write the file may add to it.
+    [[nodiscard]] static Owners of_shared(const struct stat& folder) {
+        Owners owners = of(folder);
+        owners.others_write = (folder.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH;
+        return owners;
     }
     /// For files that a text in the folder leads to: whoever wrote that may have named files of the user's, or of root's.
     [[nodiscard]] Owners without_user() const {
@@ -155,8 +162,10 @@ enum class Fault : std::uint8_t {
     const mode_t by_group = use == Use::read ? S_IRGRP : S_IRGRP | S_IWGRP;
     const bool of_group =
         owners.group_writes && status.st_gid == owners.group && (status.st_mode & by_group) == by_group;
+    const mode_t by_others = use == Use::read ? S_IROTH : S_IROTH | S_IWOTH;
+    const bool of_others = owners.others_write && (status.st_mode & by_others) == by_others;
     const bool of_user = !owners.only_folders && (status.st_uid == owners.user || status.st_uid == 0);
-    if (!of_folder && !of_user && !of_group) return Fault::other_owner;
+    if (!of_folder && !of_user && !of_group && !of_others) return Fault::other_owner;
     const bool one_name = use == Use::folder || status.st_nlink == 1;
     return one_name || (of_folder && use == Use::read) ? Fault::none : Fault::other_names;
 }

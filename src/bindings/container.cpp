@@ -7,8 +7,10 @@
 
 #include "bindings/planner.hpp"
 #include "bindings/text.hpp"
+#include "container/access.hpp"
 #include "container/merge.hpp"
 #include "container/orphans.hpp"
+#include "ncsub/access.hpp"
 #include "ncsub/files.hpp"
 #include "ncsub/writing.hpp"
 #include "storage/posix.hpp"
@@ -46,6 +48,12 @@ std::int64_t merge_container(const std::string& path, const std::string& output,
     }();
     if (!merged) ioweir::raise_value_error(merged.error().message());
     return merged.value();
+}
+
+/// For files whose mode or owner was changed by something that knows nothing of their parts.
+void follow_access(const std::string& path) {
+    (void)ioweir::container::follow_stub_at(path, {{}, true});
+    (void)ioweir::ncsub::follow_master_at(path);
 }
 
 /// Empty: no container is there.
@@ -140,6 +148,8 @@ void bind_container(nb::module_& m) {
           "ended, in its place and without `unfinished`.");
     m.def("unfinished_container", &ioweir::container::unfinished_of, nb::arg("path"),
           "What may be missing of a container because writing was begun and not ended: texts for a person.");
+    m.def("follow_access", &follow_access, nb::arg("path"),
+          "Gives the parts of a file in several the owner, group, mode and ACL of the file, as far as the caller may.");
     m.def("container_directory", &container_directory, nb::arg("path"),
           "The directory of a container's parts, by its stub; empty: no container is there.");
     m.def(

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/function_ref.hpp"
+#include "container/access.hpp"
 #include "container/data_header.hpp"
 #include "container/generations.hpp"
 #include "container/origin.hpp"
@@ -177,7 +178,10 @@ Result<std::shared_ptr<const guarded::Folder>> Directory::opened() const {
                      path + ": it belongs to user " + std::to_string(owner) + ", the stub to user " +
                          std::to_string(*stub_owner),
                      "if that is right, give the one to the other's owner (chown -R)", EPERM};
-    held->folder = std::make_shared<const guarded::Folder>(found.take());
+    auto folder = std::make_shared<guarded::Folder>(found.take());
+    folder->believe(guarded::Owners::of_shared(folder->status()));
+    folder->pass_on(*folder);
+    held->folder = std::move(folder);
     return held->folder;
 }
 
@@ -313,10 +317,12 @@ Directory directory_of(const std::string& stub_path, const Stub& stub) {
     return {directory_of(stub_path, stub.id), stub.shape, stub.version, stub.owner};
 }
 
-int make(const Directory& directory, const std::string& stub_path, const Stub& stub) {
+int make(const Directory& directory, const std::string& stub_path, const Stub& stub, int stub_descriptor) {
     const auto beside = guarded::Folder::follow(guarded::folder_name_of(directory.path));
     if (!beside) return beside.error().number;
-    if (const int error = beside.value().make_folder(guarded::file_name_of(directory.path)); error != 0) return error;
+    const std::string name = guarded::file_name_of(directory.path);
+    if (const int error = beside.value().make_folder(name, stub_descriptor < 0 ? 0777 : 0700); error != 0) return error;
+    if (stub_descriptor >= 0) begin_access(directory, stub_descriptor);
     const auto folder = directory.opened();
     const int error = folder ? make_folders(directory, *folder.value(), stub_path, stub) : folder.error().number;
     if (error != 0) remove(directory);

@@ -91,8 +91,10 @@ struct Directory {
 
 [[nodiscard]] Directory directory_of(const std::string& stub_path, const Stub& stub);
 
-/// Makes the directory, and the folders of groups, all empty. Returns an errno value; what it has made is removed again after an error.
-[[nodiscard]] int make(const Directory& directory, const std::string& stub_path, const Stub& stub);
+/// Makes the directory, and the folders of groups, all empty, as open as the file that is to be the stub (a descriptor; -1: there is none, and
+/// they are as the umask says). Returns an errno value; what it has made is removed again after an error.
+[[nodiscard]] int make(const Directory& directory, const std::string& stub_path, const Stub& stub,
+                       int stub_descriptor = -1);
 /// Removes the directory with all that a container has in it, and its parts on storage targets. An errno value; EXDEV: these may be those of
 /// another directory (origin.hpp), and nothing was removed.
 int remove(const Directory& directory);

@@ -3,12 +3,17 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
+#include "base/guarded_files.hpp"
 #include "container/origin.hpp"
 
 namespace ioweir::container {
@@ -23,6 +28,81 @@ int lock_file(int descriptor, int operation) {
         if (errno != EINTR) return errno;
     }
     return 0;
+}
+
+/// A process that holds a lock of the kind flock(2).
+struct Holder {
+    pid_t process = 0;
+    uid_t user = 0;
+    bool exclusive = false;
+};
+
+/// Whose a process is, by what it says to everybody: its folder belongs to root where it may not be looked into.
+std::optional<uid_t> user_of(pid_t process) {
+    constexpr std::int64_t most_bytes = 64 << 10;
+    const auto folder = guarded::Folder::open("/proc/" + std::to_string(process));
+    const auto file = folder ? folder.value().file("status") : Result<guarded::File>(folder.error());
+    const auto text = file ? file.value().read_part(0, most_bytes) : Result<std::string>(file.error());
+    const std::size_t at = text ? text.value().find("\nUid:") : std::string::npos;
+    unsigned real = 0, effective = 0;
+    if (at == std::string::npos || std::sscanf(text.value().c_str() + at, "\nUid: %u %u", &real, &effective) != 2)
+        return std::nullopt;
+    return effective;
+}
+
+/// By /proc/locks; nothing: it is on another machine, or in another name space, or the kernel does not say.
+std::optional<Holder> holder_of(const struct stat& file) {
+    constexpr std::int64_t most_bytes = 4 << 20;
+    const auto proc = guarded::Folder::open("/proc");
+    const auto list = proc ? proc.value().file("locks") : Result<guarded::File>(proc.error());
+    const auto read = list ? list.value().read_part(0, most_bytes) : Result<std::string>(list.error());
+    if (!read) return std::nullopt;
+    for (const char* at = read.value().c_str(); at != nullptr && *at != '\0';) {
+        char kind[8] = {}, how[8] = {};
+        long process = 0;
+        unsigned device_major = 0, device_minor = 0;
+        unsigned long inode = 0;
+        const int found = std::sscanf(at, "%*d: %7s %*s %7s %ld %x:%x:%lu", kind, how, &process, &device_major, &device_minor,
+                                      &inode);
+        at = std::strchr(at, '\n');
+        if (at != nullptr) ++at;
+        if (found != 6 || std::strcmp(kind, "FLOCK") != 0 || inode != file.st_ino ||
+            makedev(device_major, device_minor) != file.st_dev)
+            continue;
+        const auto user = process > 0 ? user_of(static_cast<pid_t>(process)) : std::nullopt;
+        if (user) return Holder{static_cast<pid_t>(process), *user, std::strcmp(how, "WRITE") == 0};
+    }
+    return std::nullopt;
+}
+
+/// Why a lock is not waited for any longer: shared ones are held for moments, and an exclusive one by who may write the file. Anybody who may
+/// read it can hold either.
+std::optional<Error> why_not_wait(int descriptor, const std::string& path) {
+    struct stat file{};
+    if (::fstat(descriptor, &file) != 0) return std::nullopt;
+    const auto holder = holder_of(file);
+    if (!holder) return std::nullopt;
+    const bool may_write = holder->user == 0 || holder->user == file.st_uid || holder->user == ::geteuid() ||
+                           (file.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+    if (holder->exclusive && may_write) return std::nullopt;
+    return Error{"the lock of a file whose bytes lie in several is held by somebody else",
+                 path + ": by process " + std::to_string(holder->process) + " of user " + std::to_string(holder->user),
+                 "nothing of ioweir's holds it so long; see what that process does, or close the file to that user "
+                 "(chmod)",
+                 EAGAIN};
+}
+
+/// Waits, but not for somebody who could keep everybody waiting. 0 or an errno value, or an Error that says who it is.
+Result<int> wait_for_lock(int descriptor, int operation, const std::string& path) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (useconds_t pause = pause_us;; pause = std::min<useconds_t>(2 * pause, 100 * pause_us)) {
+        const int error = lock_file(descriptor, operation | LOCK_NB);
+        if (error != EWOULDBLOCK) return error;
+        if (std::chrono::steady_clock::now() - begin > StubLock::patience) {
+            if (auto problem = why_not_wait(descriptor, path)) return *problem;
+        }
+        ::usleep(pause);
+    }
 }
 
 /// Also where a child of a fork has the descriptor, too.
@@ -88,7 +168,7 @@ bool StubLock::is_of(int descriptor) const {
 }
 
 Result<StubLock> StubLock::take(const std::string& path, Kind kind, bool waits) {
-    const int operation = (kind == Kind::exclusive ? LOCK_EX : LOCK_SH) | (waits ? 0 : LOCK_NB);
+    const int operation = kind == Kind::exclusive ? LOCK_EX : LOCK_SH;
     for (int tries = 0; tries < most_tries; ++tries) {
         struct stat info{};
         if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < std::ssize(stub_beginning) ||
@@ -103,7 +183,10 @@ Result<StubLock> StubLock::take(const std::string& path, Kind kind, bool waits) 
         auto stub = read_stub(lock.descriptor_, path);
         if (!stub) return stub.error();
         if (!stub.value()) return StubLock();
-        const int error = lock_file(lock.descriptor_, operation);
+        const auto locked = waits ? wait_for_lock(lock.descriptor_, operation, path)
+                                  : Result<int>(lock_file(lock.descriptor_, operation | LOCK_NB));
+        if (!locked) return locked.error();
+        const int error = locked.value();
         lock.state_ = error == 0 ? State::held : error == EWOULDBLOCK ? State::busy : State::unsupported;
         // Whoever had it may have put another file there, or emptied this one.
         struct stat mine{}, there{};

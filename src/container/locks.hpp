@@ -11,6 +11,7 @@
 //   last of those removes it.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,8 @@ class StubLock {
 public:
     enum class Kind { shared, exclusive };
 
+    static constexpr std::chrono::seconds patience{5};
+
     /// No lock.
     StubLock() = default;
     ~StubLock() { release(); }
@@ -32,7 +35,7 @@ public:
     StubLock& operator=(StubLock&& other) noexcept;
 
     /// Of what is at the path when the lock is given, after a wait if `waits`. Without stub() where no container is there. An Error: a
-    /// damaged stub.
+    /// damaged stub; or (EAGAIN) somebody has had the lock for longer than `patience` who need not have it, and it says which process.
     [[nodiscard]] static Result<StubLock> take(const std::string& path, Kind kind, bool waits = true);
 
     [[nodiscard]] const std::optional<Stub>& stub() const { return stub_; }

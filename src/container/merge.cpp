@@ -15,7 +15,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/file_access.hpp"
 #include "base/size_text.hpp"
+#include "container/access.hpp"
 #include "container/data_files.hpp"
 #include "container/data_header.hpp"
 #include "container/generations.hpp"
@@ -156,11 +158,22 @@ constexpr const char* whole_name = "whole";
 
 /// With the stub's lock: what somebody has left who has died is written over, so that the file keeps the inode that programs have been
 /// told (ask()). Anything but such a file makes room for a new one.
-Result<guarded::File> open_whole(const guarded::Folder& folder, mode_t mode) {
-    auto file = folder.file(whole_name, O_WRONLY | O_CREAT | O_TRUNC, mode);
+Result<guarded::File> open_whole(const guarded::Folder& folder) {
+    auto file = folder.file(whole_name, O_WRONLY | O_CREAT | O_TRUNC);
     if (file) return file;
     if (const int error = folder.remove(whole_name); error != 0) return file;
-    return folder.file(whole_name, O_WRONLY | O_CREAT | O_EXCL, mode);
+    return folder.file(whole_name, O_WRONLY | O_CREAT | O_EXCL);
+}
+
+/// Of the stub that `status` is of; ESTALE where another file is there by now.
+guarded::FoundAccess access_at(const std::string& path, const struct stat& status) {
+    const int descriptor = ::open(path.c_str(), O_PATH | O_CLOEXEC);
+    if (descriptor < 0) return {errno};
+    const guarded::File file(descriptor, status, path);
+    struct stat now{};
+    if (::fstat(descriptor, &now) != 0) return {errno};
+    if (now.st_dev != status.st_dev || now.st_ino != status.st_ino) return {ESTALE};
+    return guarded::access_of(descriptor);
 }
 
 /// The bytes of a subfile that are no hole, by stripes.
@@ -372,6 +385,8 @@ Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& pat
     Whole whole = loaded.take();
     struct stat stub{}, there{};
     if (::stat(path.c_str(), &stub) != 0) return cannot("read", path, errno, number);
+    guarded::FoundAccess of_stub = access_at(path, stub);
+    if (of_stub.error != 0) return cannot("read", path, of_stub.error, number);
     const bool exists = ::stat(output.c_str(), &there) == 0;
     const bool replaces = exists && there.st_dev == stub.st_dev && there.st_ino == stub.st_ino;
     if (exists && !replaces) return Error{"the output exists", output, "remove it, or name another"};
@@ -389,10 +404,13 @@ Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& pat
     const guarded::Folder& folder = in_place ? *inside.value() : beside.value();
     const std::string name =
         in_place ? whole_name : guarded::file_name_of(output) + ".ioweir-" + whole.stub.id.substr(0, 8);
-    const mode_t mode = stub.st_mode & 0777;
     NewFile made(backend, folder, name,
-                 in_place ? open_whole(folder, mode) : folder.file(name, O_WRONLY | O_CREAT | O_EXCL, mode));
+                 in_place ? open_whole(folder) : folder.file(name, O_WRONLY | O_CREAT | O_EXCL, 0600));
     if (made.error()) return cannot("make", *made.error(), number);
+    // A copy is its maker's. Before a byte is in it. Where it cannot have the group, or the ACL, it is less open than that.
+    if (!replaces) of_stub.access.owner = ::geteuid();
+    (void)follow_stub_at(path);
+    (void)guarded::give_access(made.descriptor(), of_stub.access);
     Copier copier(backend, whole, made);
     const auto copy = [&](const Segment& segment) { copier.add(segment); };
     if (const int error = visit_bytes(whole, copy); error != 0)
@@ -443,7 +461,7 @@ std::uint64_t inode_of_whole(const std::string& path, const Directory& directory
     if (::stat(path.c_str(), &status) != 0) return 0;
     const auto folder = directory.opened();
     if (!folder) return 0;
-    const auto file = folder.value()->file(whole_name, O_WRONLY | flags, status.st_mode & 0777);
+    const auto file = folder.value()->file(whole_name, O_WRONLY | flags);
     return file ? file.value().status().st_ino : 0;
 }
 
@@ -473,7 +491,7 @@ std::optional<Answer> ask(const std::string& path) {
 
 Refused make_ordinary(storage::Backend& backend, const std::string& path, std::int64_t most_bytes) {
     auto taken = StubLock::take(path, StubLock::Kind::exclusive);
-    if (!taken) return {EIO, taken.error().message()};
+    if (!taken) return {taken.error().number == EAGAIN ? EAGAIN : EIO, taken.error().message()};
     const StubLock lock = taken.take();
     if (!lock.stub()) return {};
     // Without locks somebody else may have made it one meanwhile.

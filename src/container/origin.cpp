@@ -26,20 +26,34 @@ bool has_parts_elsewhere(const Directory& directory) {
 
 }  // namespace
 
-std::optional<std::string> other_stub(const Directory& directory, const std::string& except) {
+namespace {
+
+std::optional<std::string> stub_in(const guarded::Folder& folder, const Directory& directory,
+                                   const std::optional<struct stat>& except) {
     const std::string text = to_text(Stub{directory.id(), directory.shape, directory.version});
-    const auto folder = guarded::Folder::follow(guarded::folder_name_of(directory.path));
-    if (!folder) return std::nullopt;
-    struct stat known{}, info{};
-    const bool has_known = !except.empty() && folder.value().status_of(guarded::file_name_of(except), known) == 0;
-    for (const std::string& name : folder.value().names().names) {
-        if (folder.value().status_of(name, info) != 0 || !S_ISREG(info.st_mode) || info.st_size != std::ssize(text))
-            continue;
-        if (has_known && info.st_dev == known.st_dev && info.st_ino == known.st_ino) continue;
-        const auto there = folder.value().read(name, most_stub_bytes);
-        if (there && there.value() == text) return folder.value().path_of(name);
+    struct stat info{};
+    for (const std::string& name : folder.names().names) {
+        if (folder.status_of(name, info) != 0 || !S_ISREG(info.st_mode) || info.st_size != std::ssize(text)) continue;
+        if (except && info.st_dev == except->st_dev && info.st_ino == except->st_ino) continue;
+        const auto there = folder.read(name, most_stub_bytes);
+        if (there && there.value() == text) return folder.path_of(name);
     }
     return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> other_stub(const Directory& directory, const std::string& except) {
+    const auto folder = guarded::Folder::follow(guarded::folder_name_of(directory.path));
+    if (!folder) return std::nullopt;
+    struct stat known{};
+    const bool has_known = !except.empty() && folder.value().status_of(guarded::file_name_of(except), known) == 0;
+    return stub_in(folder.value(), directory, has_known ? std::optional(known) : std::nullopt);
+}
+
+std::optional<std::string> other_stub(const Directory& directory, const struct stat& except) {
+    const auto folder = guarded::Folder::follow(guarded::folder_name_of(directory.path));
+    return folder ? stub_in(folder.value(), directory, except) : std::nullopt;
 }
 
 std::string to_text(const About& about) {

@@ -7,6 +7,8 @@
 // What does not live here: hard links of a stub (merge.cpp), removing anything (directory.cpp).
 #pragma once
 
+#include <sys/stat.h>
+
 #include <optional>
 #include <string>
 
@@ -18,6 +20,9 @@ namespace ioweir::container {
 /// or empty.
 /// Looks at every file of the folder that is as long as the stub.
 [[nodiscard]] std::optional<std::string> other_stub(const Directory& directory, const std::string& except = {});
+
+/// The same but for one that is open.
+[[nodiscard]] std::optional<std::string> other_stub(const Directory& directory, const struct stat& except);
 
 /// What `about` says.
 struct About {

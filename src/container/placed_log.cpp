@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "container/access.hpp"
 #include "container/data_header.hpp"
 
 namespace ioweir::container {
@@ -52,9 +53,13 @@ Result<guarded::File> make_placed_log(const Directory& directory, const std::str
     // First: whoever removes the container finds the log by it, however early the job dies.
     if (const int error = folder.value()->make_link(directory.data_name(source), text); error != 0)
         return guarded::cannot_use(directory.data(source), error);
-    auto file = target.value().file(name_of(directory, source), O_RDWR | O_CREAT | O_EXCL);
-    if (!file) (void)folder.value()->remove(directory.data_name(source));
-    return file;
+    auto file = target.value().file(name_of(directory, source), O_RDWR | O_CREAT | O_EXCL, 0600);
+    const int error = file ? begin_part(directory, file.value().descriptor()) : 0;
+    if (file && error == 0) return file;
+    (void)folder.value()->remove(directory.data_name(source));
+    if (!file) return file;
+    (void)target.value().remove(name_of(directory, source));
+    return guarded::cannot_use(text, error);
 }
 
 Result<guarded::File> open_placed_log(const Directory& directory, const guarded::Folder& folder, std::int64_t source,

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/checked_text.hpp"
+#include "container/access.hpp"
 #include "container/data_header.hpp"
 #include "container/generations.hpp"
 
@@ -150,11 +151,19 @@ int make_subfile(const Directory& directory, const std::string& path, std::int64
     const auto folder = folder_of(directory, *own.value(), path);
     if (!folder) return folder.error().number;
     const std::string name = guarded::file_name_of(path);
-    if (!make) return folder.value().write_new(name, header_text(directory, number));
-    const storage::Opened made = make(number, path);
-    if (made.error != 0) return made.error;
-    const guarded::File file(made.descriptor, {}, path);
-    const int error = file.write_all(header_text(directory, number));
+    guarded::File file;
+    if (make) {
+        const storage::Opened made = make(number, path);
+        if (made.error != 0) return made.error;
+        file = guarded::File(made.descriptor, {}, path);
+    } else {
+        auto made = folder.value().file(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+        if (!made) return made.error().number;
+        file = made.take();
+    }
+    int error = begin_part(directory, file.descriptor());
+    if (error == 0) error = file.write_all(header_text(directory, number));
+    if (const int at_close = file.close(); error == 0) error = at_close;
     if (error != 0) (void)folder.value().remove(name);
     return error;
 }
@@ -320,7 +329,7 @@ SubfileMaker make_beside(const Subfiles& now, const std::vector<std::int64_t>& f
         const std::int64_t like = files[static_cast<std::size_t>(number - now.count())];
         const auto placement = targets.placement_of(now.path(like));
         if (!placement) return {-1, EIO};
-        return targets.create(path, placement.value(), O_WRONLY, 0666);
+        return targets.create(path, placement.value(), O_WRONLY, 0600);
     };
 }
 

@@ -67,7 +67,8 @@ private:
     [[nodiscard]] Part part_of(std::int64_t file) const;
 };
 
-/// Makes a new file at the path of a subfile, where storage has to be told on which target: a descriptor, or an errno value.
+/// Makes a new file at the path of a subfile, where storage has to be told on which target, closed to all others
+/// (it gets the container's access afterwards): a descriptor, or an errno value.
 using SubfileMaker = std::function<storage::Opened(std::int64_t number, const std::string& path)>;
 
 /// Makes them, each with its header and no bytes; `places` are directories, none for the container's own. `make`: how the files are made,

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/standard_error.hpp"
+#include "container/access.hpp"
 #include "container/generations.hpp"
 #include "container/locks.hpp"
 #include "container/subfiles.hpp"
@@ -40,7 +41,7 @@ Result<container::Subfiles> make_subfiles(const container::Directory& directory,
     if (placing.targets) {
         const auto make = [&](std::int64_t number, const std::string& path) {
             const std::int32_t target = placing.chosen[static_cast<std::size_t>(number) % placing.chosen.size()];
-            return placing.targets->create(path, layout::StripeLayout::unstriped(target), O_WRONLY, 0666);
+            return placing.targets->create(path, layout::StripeLayout::unstriped(target), O_WRONLY, 0600);
         };
         return container::make_subfiles(directory, {}, make);
     }
@@ -72,7 +73,8 @@ Result<container::Stub> make_container(Engine& engine, const Handle& handle, con
                      "its directory must be writable and have room"};
     };
     const container::Directory directory = container::directory_of(handle.path, stub.value());
-    if (const int made = container::make(directory, handle.path, stub.value()); made != 0) return cannot(made);
+    if (const int made = container::make(directory, handle.path, stub.value(), handle.descriptor.number);
+        made != 0) return cannot(made);
     held.directory = container::DirectoryHold(directory);
     std::optional<Error> problem = begin(directory, true, told, held);
     if (!problem && !directory.has_index()) {
@@ -197,6 +199,11 @@ Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::
     // Whoever makes an ordinary file of it has done so, or finds afterwards that a generation writes it, or that it is in use.
     auto lock = container::StubLock::take(handle.path, container::StubLock::Kind::shared);
     const container::Stub stub = stub_of(told);
+    if (!lock && lock.error().number == EAGAIN) {
+        complain(engine, handle.path, lock.error().message());
+        told.kind = -MPI_ERR_IO;
+        return told;
+    }
     if (!lock || lock.value().stub() != stub || !lock.value().is_of(handle.descriptor.number)) {
         told.kind = Told::changed;
         return told;
@@ -204,6 +211,8 @@ Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::
     const container::Directory directory = container::directory_of(handle.path, stub);
     held.directory = container::DirectoryHold(directory);
     if (!handle.writable) return told;
+    // It may have been changed by hand. Where that is not possible, the job's own parts still are as the directory is.
+    (void)container::follow_stub(directory, handle.descriptor.number);
     // Who deals stripes anew (rebalance.hpp) must not overlook a generation that begins at that moment.
     const StubLock dealing(handle.descriptor.number);
     if (const auto problem = begin(directory, false, told, held)) {

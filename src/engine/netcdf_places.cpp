@@ -22,13 +22,14 @@ std::string last_component(const std::string& path) {
     return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-/// A file in another directory, whose name is no other file's there, and a link to it at `path`. 0 or an errno value; then there is neither.
+/// A file in another directory, whose name is no other file's there, and a link to it at `path`. Closed to others until it is a subfile, which
+/// has its master's access. 0 or an errno value; then there is neither.
 int make_linked(const std::string& directory, const std::string& path) {
     char* whole = ::realpath(directory.c_str(), nullptr);
     if (whole == nullptr) return errno;
     const std::string target = std::string(whole) + "/" + random_hex(8) + "." + last_component(path);
     std::free(whole);
-    const int file = raw::openat(AT_FDCWD, target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int file = raw::openat(AT_FDCWD, target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return errno;
     raw::close(file);
     if (::symlink(target.c_str(), path.c_str()) == 0) return 0;
@@ -41,7 +42,7 @@ int make_on(Placing& placing, std::int64_t number, const std::string& path) {
     if (!placing.directories.empty())
         return make_linked(placing.directories[static_cast<std::size_t>(number) % placing.directories.size()], path);
     const std::int32_t target = placing.chosen[static_cast<std::size_t>(number) % placing.chosen.size()];
-    const storage::Opened made = placing.targets->create(path, layout::StripeLayout::unstriped(target), O_WRONLY, 0666);
+    const storage::Opened made = placing.targets->create(path, layout::StripeLayout::unstriped(target), O_WRONLY, 0600);
     if (made.error == 0) raw::close(made.descriptor);
     return made.error;
 }

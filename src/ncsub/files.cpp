@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/container_met.hpp"
+#include "base/file_access.hpp"
 #include "base/followed_path.hpp"
 #include "base/guarded_files.hpp"
 #include "base/raw_syscall.hpp"
@@ -159,7 +160,7 @@ Result<Parts> read_parts(const std::string& path, std::vector<Error>& problems) 
 
 /// Everything but the removal of what is not needed any more.
 Result<std::int64_t> write_merged(const std::string& path, const Logical& logical, const Header& master_header,
-                                  const std::vector<Header>& headers, const Open& output) {
+                                  const std::vector<Header>& headers, const Open& output, bool in_place) {
     std::vector<Open> sources;
     for (std::int64_t number = -1; number < logical.subfiles; ++number) {
         auto source = number < 0 ? open_to_read(path, Role::master)
@@ -178,10 +179,12 @@ Result<std::int64_t> write_merged(const std::string& path, const Logical& logica
     });
     if (problem) return *problem;
     const std::int64_t length = std::max(std::ssize(header), static_cast<std::ptrdiff_t>(copier.end()));
-    struct stat status{};
-    if (::ftruncate(output.fd(), length) != 0 || ::fstat(sources.front().fd(), &status) != 0 ||
-        ::fchmod(output.fd(), status.st_mode & 0777) != 0 || ::fsync(output.fd()) != 0)
+    if (::ftruncate(output.fd(), length) != 0 || ::fsync(output.fd()) != 0)
         return failed("a file cannot be written", output.path(), errno);
+    guarded::FoundAccess found = guarded::access_of(sources.front().fd());
+    if (!in_place) found.access.owner = ::geteuid();  // a copy is its maker's
+    const int error = found.error != 0 ? found.error : guarded::give_access(output.fd(), found.access);
+    if (error != 0) return failed("a file cannot have its mode", output.path(), error);
     return length;
 }
 
@@ -223,24 +226,33 @@ int clear_name(const std::string& path) {
     return error == ENOENT ? 0 : error;
 }
 
-void remove_subfile(const std::string& path) {
+std::string target_of_subfile(const std::string& path) {
     const auto folder = guarded::Folder::follow(guarded::folder_name_of(path));
     const std::string name = guarded::file_name_of(path);
     struct stat link{}, linked{};
-    if (!folder || folder.value().status_of(name, link) != 0) return;
-    const std::string target = S_ISLNK(link.st_mode) ? folder.value().link_at(name) : "";
-    // What was made for it on a storage target is called so, and belongs to whom the link belongs: anybody can make a link to anything.
+    if (!folder || folder.value().status_of(name, link) != 0 || !S_ISLNK(link.st_mode)) return {};
+    const std::string target = folder.value().link_at(name);
+    // It is called so, and belongs to whom the link belongs: anybody can make a link to anything.
     constexpr std::size_t digits = 16;
     const std::string last = guarded::file_name_of(target);
     const bool is_made = !target.empty() && target.front() == '/' && last.size() == digits + 1 + name.size() &&
                          last.find_first_not_of("0123456789abcdef") == digits && last.substr(digits) == "." + name;
-    if (is_made) {
-        const auto place = guarded::Folder::follow(guarded::folder_name_of(target));
-        if (place && place.value().status_of(last, linked) == 0 && S_ISREG(linked.st_mode) &&
-            linked.st_uid == link.st_uid && linked.st_nlink == 1)
-            (void)place.value().remove(last);
+    if (!is_made) return {};
+    // A real path when it was made: a folder that is a link by now is another one.
+    const auto place = guarded::Folder::open(guarded::folder_name_of(target));
+    const bool is_its = place && place.value().status_of(last, linked) == 0 && S_ISREG(linked.st_mode) &&
+                        linked.st_uid == link.st_uid && linked.st_nlink == 1;
+    return is_its ? target : std::string();
+}
+
+void remove_subfile(const std::string& path) {
+    const auto folder = guarded::Folder::follow(guarded::folder_name_of(path));
+    if (!folder) return;
+    if (const std::string target = target_of_subfile(path); !target.empty()) {
+        if (const auto place = guarded::Folder::open(guarded::folder_name_of(target)))
+            (void)place.value().remove(guarded::file_name_of(target));
     }
-    (void)folder.value().remove(name);
+    (void)folder.value().remove(guarded::file_name_of(path));
 }
 
 Result<Header> read_header(const std::string& path) {
@@ -429,7 +441,7 @@ Result<std::int64_t> merge(const std::string& path, const std::string& output, b
     auto made = folder.value().file(draft, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (!made) return failed("a file cannot be made", folder.value().path_of(draft), made.error().number);
     const Open file(made.take(), folder.value().path_of(draft));
-    auto length = write_merged(path, parts.logical, parts.master, parts.subfiles, file);
+    auto length = write_merged(path, parts.logical, parts.master, parts.subfiles, file, in_place);
     if (const int error = length ? folder.value().rename(draft, name) : 0; error != 0)
         length = failed("a file cannot be renamed", file.path(), error);
     if (!length)

@@ -38,6 +38,10 @@ namespace ioweir::ncsub {
 /// The subfiles of the file at a path; none: it is no master, or not there.
 [[nodiscard]] std::vector<std::string> subfiles_of(const std::string& path);
 
+/// What was made on a storage target for the subfile at a path, which is a link to it, and belongs to whom the link belongs; empty: there is
+/// none.
+[[nodiscard]] std::string target_of_subfile(const std::string& path);
+
 /// Removes a subfile; where it is a link to one in another directory, that, too, if its name ends in the link's.
 void remove_subfile(const std::string& path);
 

@@ -115,11 +115,12 @@ std::optional<Failure> SetFile::open(const Options& options, const Wanted& wante
     const std::string token(place.token.data(), place.token.size());
     path_ = NewSet::new_file(name_, token, file);
     unique_path_ = name_.directories ? path_ + ".new-" + token : path_;
+    is_made_ = options.replaces && !name_.directories;
     of_file_ = comms_.of_file(file, shape_.files());
     MPI_Comm_rank(of_file_, &rank_in_file_);
     MPI_Comm_size(of_file_, &ranks_in_file_);
     if (options.calls == WriteCalls::automatic && may_be_direct_) return std::nullopt;  // settle() opens
-    failure = file_.open(of_file_, path_, unique_path_, options.calls, info);
+    failure = file_.open(of_file_, path_, unique_path_, options.calls, info, is_made_);
     return file_.is_direct() ? std::nullopt : agree(comm_, failure);
 }
 
@@ -130,7 +131,7 @@ void SetFile::settle(bool large) {
     if (file_.is_open())
         file_.use(calls);
     else
-        remember(file_.open(of_file_, path_, unique_path_, calls, MPI_INFO_NULL));
+        remember(file_.open(of_file_, path_, unique_path_, calls, MPI_INFO_NULL, is_made_));
     if (!may_be_direct_ || large) return;
     // Without a file on one of them, none may call what is collective.
     int there = file_.is_there() ? 1 : 0;

@@ -93,6 +93,7 @@ private:
     SetName name_;
     std::optional<NewSet> place_;  ///< on rank 0
     std::string path_, unique_path_;
+    bool is_made_ = false;  ///< by NewSet
     WrittenFile file_;
     bool may_be_direct_ = false;  ///< the same on all ranks
     bool durable_ = true;

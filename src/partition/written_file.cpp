@@ -30,13 +30,13 @@ WrittenFile::~WrittenFile() {
 }
 
 std::optional<Failure> WrittenFile::open(MPI_Comm comm, const std::string& path, const std::string& unique_path,
-                                         WriteCalls calls, MPI_Info info) {
+                                         WriteCalls calls, MPI_Info info, bool is_made) {
     path_ = final_path_ = path;
     calls_ = calls;
     if (calls == WriteCalls::direct) return std::nullopt;
     path_ = unique_path;
-    const int result =
-        MPI_File_open(comm, path_.c_str(), MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY, info, &file_);
+    const int makes = is_made ? 0 : MPI_MODE_CREATE | MPI_MODE_EXCL;
+    const int result = MPI_File_open(comm, path_.c_str(), makes | MPI_MODE_WRONLY, info, &file_);
     if (result != MPI_SUCCESS) file_ = MPI_FILE_NULL;
     return of_mpi(result, "a file of a set cannot be made", path_);
 }

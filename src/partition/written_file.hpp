@@ -30,10 +30,10 @@ public:
     WrittenFile(const WrittenFile&) = delete;
     WrittenFile& operator=(const WrittenFile&) = delete;
 
-    /// Makes the file. Collective over `comm` but for WriteCalls::direct, where each rank opens it when it first writes. MPI's are written as `unique_path`, whose last name no other
+    /// Makes the file, unless it `is_made`, empty, already. Collective over `comm` but for WriteCalls::direct, where each rank opens it when it first writes. MPI's are written as `unique_path`, whose last name no other
     /// file of the node has or had: Open MPI's shared file pointers are guarded by a named semaphore of that name alone, and one that a killed job left behind stops all who come after.
     [[nodiscard]] std::optional<Failure> open(MPI_Comm comm, const std::string& path, const std::string& unique_path,
-                                              WriteCalls calls, MPI_Info info);
+                                              WriteCalls calls, MPI_Info info, bool is_made = false);
     [[nodiscard]] bool is_open() const { return calls_.has_value(); }
     /// Whether there is something to write to.
     [[nodiscard]] bool is_there() const { return is_direct() || file_ != MPI_FILE_NULL; }

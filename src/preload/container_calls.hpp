@@ -7,7 +7,7 @@
 
 namespace ioweir::preload {
 
-inline constexpr std::uint32_t container_calls_version = 3;
+inline constexpr std::uint32_t container_calls_version = 4;
 
 /// Where an error's words for a person go.
 struct Words {
@@ -33,6 +33,9 @@ struct ContainerCalls {
     /// The stub at `path` is about to get a name in another directory: its bytes go there first, unless a job has it open (EBUSY), or
     /// another stub beside it needs them (EMLINK, without words): then it has to be made an ordinary file. `*pending` is for end().
     int (*move)(const char* path, const char* directory, void** pending, Words words);
+    /// The file at `path`, which may be a stub or a netCDF file in several, is about to get another owner, group, mode or ACL: so do its
+    /// parts. `*pending` is for end().
+    int (*change_access)(const char* path, void** pending, Words words);
     /// What was pending has happened, or has not: the bytes are removed or left, stay where they are or come back.
     int (*end)(void* pending, bool happened, Words words);
 };

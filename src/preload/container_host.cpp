@@ -11,21 +11,35 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/guarded_files.hpp"
+#include "container/access.hpp"
 #include "container/locks.hpp"
 #include "container/merge.hpp"
 #include "container/origin.hpp"
+#include "ncsub/access.hpp"
+#include "ncsub/files.hpp"
 #include "preload/container_calls.hpp"
 #include "storage/posix.hpp"
 
 namespace ioweir::preload {
 namespace {
 
-/// Of leave() or move(), until end().
+/// Of change_access(): the file as it was before.
+struct Changing {
+    std::string path;
+    guarded::File file;  ///< of O_PATH: who may not read it may give himself the right to
+    std::optional<container::Stub> stub;
+    std::vector<std::string> subfiles;  ///< of a netCDF file
+};
+
+/// Of leave(), move() or change_access(), until end().
 struct Pending {
     std::optional<container::Directory> left;  ///< to be removed
     std::string from, to;                      ///< of a directory that was moved
+    std::optional<Changing> changing;
 };
 
 /// A directory gets another name; a link in its place is moved as such. An errno value.
@@ -157,11 +171,46 @@ int move(const char* path, const char* directory, void** pending, Words words) {
     });
 }
 
+int change_access(const char* path, void** pending, Words words) {
+    return guarded(words, [&] {
+        if (is_about(path)) return 0;
+        Changing changing{path, {}, std::nullopt, ncsub::subfiles_of(path)};
+        auto file = guarded::find_path(path);
+        if (!file) return 0;  // gone, or no file
+        changing.file = file.take();
+        if (const auto stub = container::read_stub(path); stub && stub.value()) changing.stub = *stub.value();
+        auto waiting = std::make_unique<Pending>();
+        waiting->changing = std::move(changing);
+        *pending = waiting.release();
+        return 0;
+    });
+}
+
+/// An errno value.
+int follow_access(Changing& changing) {
+    const uid_t owner = changing.file.status().st_uid;
+    if (!changing.stub && changing.subfiles.empty()) {  // it may be read only now
+        if (const auto stub = container::read_stub(changing.path); stub && stub.value()) changing.stub = *stub.value();
+        changing.subfiles = ncsub::subfiles_of(changing.path);
+    }
+    if (!changing.subfiles.empty())
+        return ncsub::follow_master(changing.file.descriptor(), owner, changing.path, changing.subfiles);
+    if (!changing.stub) return 0;
+    container::Stub stub = *changing.stub;
+    stub.owner = owner;
+    return container::follow_stub(container::directory_of(changing.path, stub), changing.file.descriptor(), {owner});
+}
+
 int end(void* pending, bool happened, Words words) {
     const std::unique_ptr<Pending> owned(static_cast<Pending*>(pending));
     return guarded(words, [&] {
         int error = 0;
-        if (happened && owned->left) {
+        if (owned->changing) {
+            error = happened ? follow_access(*owned->changing) : 0;
+            if (error != 0)
+                say(words, owned->changing->path + ": its bytes lie in several files, and not all of these got its "
+                                                   "new owner, group, mode or ACL: " + std::strerror(error));
+        } else if (happened && owned->left) {
             error = container::let_go(*owned->left);
             if (error != 0)
                 say(words, owned->left->path + " is left behind: " + container::why_left(error) +
@@ -176,7 +225,8 @@ int end(void* pending, bool happened, Words words) {
     });
 }
 
-constexpr ContainerCalls calls{container_calls_version, ask, make_ordinary, hold, release, leave, move, end};
+constexpr ContainerCalls calls{container_calls_version, ask, make_ordinary, hold, release,
+                               leave, move, change_access, end};
 
 }  // namespace
 }  // namespace ioweir::preload

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "base/raw_syscall.hpp"
 #include "base/standard_error.hpp"
@@ -230,11 +231,12 @@ int make_ordinary(const ContainerCalls& calls, const char* path) {
     return error;
 }
 
-/// What ends with the call; a rename may have all.
+/// What ends with the call; a rename may have the first three.
 struct Pending {
     void* held = nullptr;
     void* moved = nullptr;
     void* replaced = nullptr;
+    void* changed = nullptr;
 };
 
 int end(const ContainerCalls& calls, void* pending, bool happened) {
@@ -339,19 +341,12 @@ void finish(const Pending& pending, bool succeeded) {
     const ContainerCalls& calls = *library();
     (void)end(calls, pending.replaced, succeeded);
     (void)end(calls, pending.moved, succeeded);
+    (void)end(calls, pending.changed, succeeded);
     if (pending.held != nullptr) calls.release(pending.held);
 }
 
-int before(const NameCall& call, void** out) {
-    if (means_the_stub()) return 0;
-    const bool renames = call.use == NameUse::rename || call.use == NameUse::exchange;
-    const bool from_stub = stub_at(call.directory, call.path, !renames && call.use != NameUse::remove);
-    const bool to_stub = renames && stub_at(call.to_directory, call.to, false);
-    if (!from_stub && !to_stub) [[likely]]
-        return 0;
-    Pending pending;
-    const int error = before_of_stub(call, from_stub, to_stub, pending);
-    if (pending.held == nullptr && pending.moved == nullptr && pending.replaced == nullptr) return error;
+/// Given to the caller, who calls after(). 0 or an errno value.
+int keep_pending(const Pending& pending, int error, void** out) {
     auto* const kept = static_cast<Pending*>(error == 0 ? std::malloc(sizeof(Pending)) : nullptr);
     if (kept == nullptr) {
         finish(pending, false);
@@ -360,6 +355,56 @@ int before(const NameCall& call, void** out) {
     *kept = pending;
     *out = kept;
     return 0;
+}
+
+/// May the file have its bytes in several? One that cannot be read yet may.
+bool may_have_parts(const struct stat& status, int directory, const char* path) {
+    constexpr std::string_view netcdf = "CDF";
+    if (!S_ISREG(status.st_mode) || status.st_size < static_cast<off_t>(netcdf.size())) return false;
+    Beginning beginning = Beginning::unreadable;
+    const int known = open_elsewhere(status, -1, beginning);
+    if (beginning == Beginning::stub) return true;
+    // One of a stub's size that is open for writing only may be one that a job writes.
+    if (known >= 0 && beginning == Beginning::unreadable) return may_be_stub(status);
+    const int fd = known >= 0 ? known : raw::openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    if (fd < 0) return true;
+    char text[container::stub_beginning.size()] = {};
+    (void)raw::pread(fd, text, sizeof text, 0);
+    if (known < 0) raw::close(fd);
+    const std::string_view begin(text, sizeof text);
+    return begin.starts_with(netcdf) || begin == container::stub_beginning;
+}
+
+int before_access(const NameCall& call, void** out) {
+    struct stat status{};
+    if (!status_of(call.directory, call.path, call.follows ? 0 : AT_SYMLINK_NOFOLLOW, status) ||
+        !may_have_parts(status, call.directory, call.path)) [[likely]]
+        return 0;
+    const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
+    const ContainerCalls* const calls = library();
+    const Scratch scratch;
+    // The call happens in any case: what it closes is closed.
+    if (calls == nullptr || scratch.text() == nullptr) return 0;
+    if (!real_path(call.directory, call.path, call.follows ? 0 : O_NOFOLLOW, scratch.text())) return 0;
+    Pending pending;
+    Complaint complaint;
+    if (calls->change_access(scratch.text(), &pending.changed, complaint.words()) != 0) complaint.say();
+    if (pending.changed != nullptr) (void)keep_pending(pending, 0, out);
+    return 0;
+}
+
+int before(const NameCall& call, void** out) {
+    if (means_the_stub()) return 0;
+    if (call.use == NameUse::access) return before_access(call, out);
+    const bool renames = call.use == NameUse::rename || call.use == NameUse::exchange;
+    const bool from_stub = stub_at(call.directory, call.path, !renames && call.use != NameUse::remove);
+    const bool to_stub = renames && stub_at(call.to_directory, call.to, false);
+    if (!from_stub && !to_stub) [[likely]]
+        return 0;
+    Pending pending;
+    const int error = before_of_stub(call, from_stub, to_stub, pending);
+    if (pending.held == nullptr && pending.moved == nullptr && pending.replaced == nullptr) return error;
+    return keep_pending(pending, error, out);
 }
 
 void after(void* pending, bool succeeded) {

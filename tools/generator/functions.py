@@ -12,6 +12,9 @@ BUFFER_SYMBOLS = ["__overflow", "__uflow"]
 # What makes processes that share open files (spawn_hooks.cpp); system calls by number (tracer/hooks/syscall_hooks.cpp).
 SPAWN_SYMBOLS = ["_Fork", "clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"]
 SYSCALL_SYMBOLS = ["syscall"]
+# What changes who may use a file (src/preload/access_hooks.cpp): not in programs that ioweir is linked into.
+ACCESS_SYMBOLS = ["chmod", "chown", "fchmod", "fchmodat", "fchown", "fchownat", "fremovexattr", "fsetxattr", "lchown",
+                  "lremovexattr", "lsetxattr", "removexattr", "setxattr"]
 # Beside those of the table (tracer/hooks/uring_hooks.cpp).
 URING_SYMBOLS = ["io_uring_peek_batch_cqe", "io_uring_queue_exit"]
 JUMP_SYMBOLS = ["longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"]
@@ -23,7 +26,7 @@ def outputs(spec: Spec) -> dict[str, str]:
     library_symbols = [f.symbol for f in spec.libraries]
     by_hand = START_SYMBOLS + BUFFER_SYMBOLS + JUMP_SYMBOLS + SPAWN_SYMBOLS + SYSCALL_SYMBOLS + URING_SYMBOLS
     linked = sorted([s.name for f in spec.libc for s in f.symbols] + spec.mpi_symbols() + by_hand)
-    exported = sorted(linked + library_symbols)
+    exported = sorted(linked + library_symbols + ACCESS_SYMBOLS)
     return libc.outputs(spec) | libraries.outputs(spec.libraries) | linking.outputs(
         linked, spec.mpi_symbols(), [(f.symbol, f.api) for f in spec.libraries if f.body != "plain"]
     ) | {
@@ -239,5 +242,6 @@ def pages(spec: Spec) -> dict[str, str]:
             "Fortran programs arrive at these C entries through the bindings of Open MPI and MPICH.", "",
             f"{', '.join(BUFFER_SYMBOLS)} are what the inline forms of getc_unlocked and putc_unlocked call: seen, without an event.", "",
             f"{', '.join(SPAWN_SYMBOLS)} and fork are seen, because offsets of read and write are not known once another",
-            "process has the same open files. syscall makes the event of the function whose number it is given.", ""]
+            "process has the same open files. syscall makes the event of the function whose number it is given.", "",
+            f"{', '.join(ACCESS_SYMBOLS)} are seen, without an event, for files whose bytes lie in several.", ""]
     return {"functions.md": "\n".join(out)}

@@ -9,6 +9,7 @@
 #include "adapters/pnetcdf/file.hpp"
 #include "base/checksum.hpp"
 #include "base/random_hex.hpp"
+#include "ncsub/access.hpp"
 #include "ncsub/files.hpp"
 
 namespace ioweir::pnetcdf {
@@ -232,6 +233,9 @@ int create_subfiles(File& file, const ncsub::Logical& logical) {
         if (code != no_error) {
             error = code;
             subfile.ncid = -1;
+        } else if (groups.ranks_of(number).begin == file.rank) {
+            // Before the first byte is in it: on a target it is closed to others, and its folder may have an ACL.
+            (void)ncsub::begin_subfile(file.path, path);
         }
         file.subfiles.push_back(subfile);
     }

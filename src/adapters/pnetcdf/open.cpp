@@ -14,6 +14,7 @@
 #include "adapters/pnetcdf/wish.hpp"
 #include "base/raw_syscall.hpp"
 #include "base/standard_error.hpp"
+#include "ncsub/access.hpp"
 #include "ncsub/files.hpp"
 #include "ncsub/writing.hpp"
 
@@ -160,7 +161,10 @@ int begin_writing_again(File& file, const ncsub::Header& header) {
             note(file, "writing was begun and not ended: a job still writes it, or has died");
         return no_error;
     }
-    if (file.rank == 0) file.writing_descriptor = ncsub::hold_writing(file.path);
+    if (file.rank == 0) {
+        file.writing_descriptor = ncsub::hold_writing(file.path);
+        (void)ncsub::follow_master_at(file.path);  // its mode may have been changed by hand
+    }
     const ncsub::Writing writing = ncsub::writing_of(header);
     file.says_ended = writing == ncsub::Writing::ended;
     if (writing == ncsub::Writing::unsaid) {

@@ -23,9 +23,10 @@ constexpr std::int64_t chunk_bytes = std::int64_t{4} << 20;
 /// A file that grows at its end; small pieces are gathered.
 class Output {
 public:
-    [[nodiscard]] std::optional<Error> open(const std::string& path) {
+    /// `is_made`: it is there, and empty. `mode`: of a new one.
+    [[nodiscard]] std::optional<Error> open(const std::string& path, bool is_made, mode_t mode = 0666) {
         path_ = path;
-        auto opened = PosixFile::open(path, O_WRONLY | O_CREAT | O_EXCL);
+        auto opened = PosixFile::open(path, is_made ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL, mode);
         if (!opened) return opened.error();
         file_ = opened.take();
         return std::nullopt;
@@ -73,7 +74,7 @@ private:
 };
 
 /// One file of a set; what the manifest says of it.
-Result<Manifest::File> write_file(BlockSource& source, Span parts, const std::string& path) {
+Result<Manifest::File> write_file(BlockSource& source, Span parts, const std::string& path, bool is_made) {
     MasterHeader header;
     header.fields = source.fields();
     header.parts = parts.count;
@@ -97,7 +98,7 @@ Result<Manifest::File> write_file(BlockSource& source, Span parts, const std::st
     const std::uint64_t sum = checksum(bytes.data(), bytes.size());
     bytes.resize(static_cast<std::size_t>(header.bytes), '\0');
     Output output;
-    if (auto error = output.open(path)) return *error;
+    if (auto error = output.open(path, is_made)) return *error;
     if (auto error = output.put(bytes)) return *error;
     for (std::int64_t field = 0; field < std::ssize(offsets); ++field) {
         for (std::int64_t part = parts.first; part < parts.end(); ++part) {
@@ -118,9 +119,10 @@ std::string hidden_beside(const std::string& path) {
     return path.substr(0, name) + "." + path.substr(name) + ".new-" + new_token();
 }
 
-std::optional<Error> write_part(BlockSource& source, std::int64_t part, const std::string& path, std::int64_t& bytes) {
+std::optional<Error> write_part(BlockSource& source, std::int64_t part, const std::string& path, mode_t mode,
+                                std::int64_t& bytes) {
     Output output;
-    if (auto error = output.open(path)) return error;
+    if (auto error = output.open(path, false, mode)) return error;
     if (auto error = output.put(serial_front(source.is_swapped()))) return error;
     for (std::int64_t field = 0; field < std::ssize(source.fields()); ++field) {
         const auto block = source.header(field, part);
@@ -150,7 +152,8 @@ Result<Converted> write_set(BlockSource& source, const SetName& to, std::int64_t
     manifest.ranks = 1;
     Converted converted;
     for (std::int64_t number = 0; number < files; ++number) {
-        auto file = write_file(source, level_share(source.parts(), files, number), place.file(number));
+        auto file = write_file(source, level_share(source.parts(), files, number), place.file(number),
+                               replaces && !to.directories);
         if (!file) {
             place.abandon();
             return file.error();
@@ -180,9 +183,13 @@ Result<Converted> write_serial(BlockSource& source, const std::string& base, std
             return give_up(
                 {"a file of that name is there already", path, "write elsewhere, or ask for it to be replaced"});
         before.push_back(hidden_beside(path));
-        if (auto error = write_part(source, part, before.back(), converted.bytes)) return give_up(*error);
+        const mode_t mode = PosixFile::exists(path) ? 0600 : 0666;
+        if (auto error = write_part(source, part, before.back(), mode, converted.bytes)) return give_up(*error);
     }
     for (std::size_t i = 0; i < before.size(); ++i) {
+        if (const int error = give_access_of(converted.paths[i], before[i]); error != 0)
+            return give_up({"a file cannot have the mode of the one that it replaces",
+                            converted.paths[i] + ": " + std::strerror(error), ""});
         if (std::rename(before[i].c_str(), converted.paths[i].c_str()) != 0)
             return give_up({"a file cannot be renamed", converted.paths[i] + ": " + std::strerror(errno), ""});
     }

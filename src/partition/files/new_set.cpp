@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/file_access.hpp"
+#include "base/guarded_files.hpp"
 #include "base/random_hex.hpp"
 #include "partition/files/posix_file.hpp"
 
@@ -36,6 +38,14 @@ Error cannot(const std::string& what, const std::string& path, int error) {
 bool is_there(const std::string& path) {
     struct stat info{};
     return ::lstat(path.c_str(), &info) == 0;
+}
+
+int give_access_of_folder(const std::string& old, const std::string& made) {
+    const auto before = guarded::Folder::open(old), after = guarded::Folder::open(made);
+    if (!before) return 0;
+    if (!after) return after.error().number;
+    const guarded::FoundAccess found = guarded::access_of(before.value().descriptor());
+    return found.error != 0 ? found.error : guarded::give_access(after.value().descriptor(), found.access);
 }
 
 int swap_names(const std::string& one, const std::string& other) {
@@ -70,7 +80,24 @@ Result<NewSet> NewSet::begin(SetName name, std::int64_t files, bool replaces) {
     set.token_ = new_token();
     set.files_ = files;
     set.replaces_ = replaces;
-    if (!set.name_.directories) return set;
+    if (!set.name_.directories) {
+        // Others are kept from a byte of it before it is known who may read it.
+        const mode_t mode = is_there(set.name_.file(0)) ? 0600 : 0666;
+        for (std::int64_t number = 0; replaces && number < files; ++number) {
+            const auto made = PosixFile::open(set.file(number), O_WRONLY | O_CREAT | O_EXCL, mode);
+            if (made) continue;
+            const Error why = cannot("a file of a set cannot be made", set.file(number), made.error().number);
+            set.abandon();
+            return why;
+        }
+        return set;
+    }
+    if (const std::string path = new_directory(set.name_, set.token_); is_there(set.name_.directory())) {
+        const auto beside = guarded::Folder::follow(directory_of(path));
+        const int failed =
+            beside ? beside.value().make_folder(guarded::file_name_of(path), 0700) : beside.error().number;
+        if (failed != 0) return cannot("a directory for a set cannot be made", path, failed);
+    }
     for (std::int64_t number = 0; number < files && !error; ++number)
         fs::create_directories(directory_of(set.file(number)), error);
     if (error) {
@@ -91,6 +118,8 @@ std::optional<Error> NewSet::complete(const Manifest& manifest) {
                 return cannot("a set cannot be completed", file(number), error);
         }
         int error = write_text(before + "/manifest", to_text(last));
+        for (std::int64_t number = 0; number < files_ && error == 0; ++number) error = take_access(number);
+        if (error == 0) error = take_access_of_directory();
         if (error == 0 && ::renameat2(AT_FDCWD, before.c_str(), AT_FDCWD, after.c_str(), RENAME_NOREPLACE) != 0) {
             error = errno;
             if (error == EINVAL && !is_there(after)) {  // a file system without that flag
@@ -107,7 +136,8 @@ std::optional<Error> NewSet::complete(const Manifest& manifest) {
     last.complete = false;
     int error = write_text(name_.manifest(), to_text(last));
     for (std::int64_t number = 0; number < files_ && error == 0; ++number) {
-        if (std::rename(file(number).c_str(), name_.file(number).c_str()) != 0) error = errno;
+        error = take_access(number);
+        if (error == 0 && std::rename(file(number).c_str(), name_.file(number).c_str()) != 0) error = errno;
     }
     if (error == 0) error = sync_directory(directory_of(name_.manifest()));
     last.complete = true;
@@ -117,6 +147,21 @@ std::optional<Error> NewSet::complete(const Manifest& manifest) {
     for (std::int64_t number = files_; ::unlink(name_.file(number).c_str()) == 0; ++number) {
     }
     return std::nullopt;
+}
+
+int NewSet::take_access(std::int64_t number) const {
+    // A set with more files than before: as the first one.
+    std::string old = name_.file(number);
+    if (!is_there(old)) old = name_.file(0);
+    const int error = give_access_of(old, file(number));
+    if (error != 0 || !name_.directories) return error;
+    return give_access_of_folder(directory_of(old), directory_of(file(number)));
+}
+
+int NewSet::take_access_of_directory() const {
+    const std::string made = new_directory(name_, token_);
+    const int error = give_access_of(name_.manifest(), made + "/manifest");
+    return error != 0 ? error : give_access_of_folder(name_.directory(), made);
 }
 
 void NewSet::abandon() {

@@ -20,9 +20,12 @@ namespace ioweir::partition {
 /// `what` of begin()'s error where a set is there.
 inline constexpr const char* set_is_there = "a set of that step is there already";
 
+///
+/// A set that takes another's place has its files' owners, groups, modes and ACLs, and while it is written it is its writer's alone.
 class NewSet {
 public:
-    /// Makes the place for `files` files. An Error where a set of that name is there and may not be replaced.
+    /// Makes the place for `files` files, and in the flat layout, if it `replaces`, these themselves, empty. An Error where a set of that name
+    /// is there and may not be replaced.
     [[nodiscard]] static Result<NewSet> begin(SetName name, std::int64_t files, bool replaces);
 
     /// Where file `number`, from 0, is to be written. On any rank: from begin()'s `token`.
@@ -41,6 +44,10 @@ private:
     std::string token_;
     std::int64_t files_ = 0;
     bool replaces_ = false;
+
+    /// What is to be in the place of something gets its access. An errno value.
+    [[nodiscard]] int take_access(std::int64_t number) const;
+    [[nodiscard]] int take_access_of_directory() const;
 };
 
 /// 16 random hexadecimal digits.

@@ -1,5 +1,7 @@
 #include "partition/files/new_set.hpp"
 
+#include <sys/stat.h>
+
 #include "partition/files/posix_file.hpp"
 #include "partition/files/set_for_tests.hpp"
 #include "partition/files/set_reader.hpp"
@@ -72,6 +74,41 @@ TEST_F(NewSetTest, ReplacesTheOldOneWhenItIsComplete) {
             expect_whole(step);
         }
         EXPECT_TRUE(unfinished_at(base_).empty());
+    }
+}
+
+TEST_F(NewSetTest, KeepsTheModesOfTheOneThatItReplaces) {
+    const auto mode_of = [](const std::string& path) {
+        struct stat status{};
+        EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+        return status.st_mode & 07777;
+    };
+    for (const bool directories : {true, false}) {
+        const std::int64_t step = directories ? 1 : 2;
+        const SetName at = name(step, directories);
+        auto first = NewSet::begin(at, 2, false).take();
+        ASSERT_FALSE(first.complete(fill(first, step)).has_value());
+        ASSERT_EQ(::chmod(at.file(0).c_str(), 0600), 0);
+        ASSERT_EQ(::chmod(at.file(1).c_str(), 0660), 0);
+        ASSERT_EQ(::chmod(at.manifest().c_str(), 0640), 0);
+        if (directories) {
+            ASSERT_EQ(::chmod(at.directory().c_str(), 0751), 0);
+            ASSERT_EQ(::chmod(directory_of(at.file(1)).c_str(), 0711), 0);
+        }
+        auto second = NewSet::begin(at, 2, true).take();
+        if (directories) {
+            EXPECT_EQ(mode_of(directory_of(directory_of(second.file(0)))), 0700U);
+        } else {
+            EXPECT_EQ(mode_of(second.file(1)), 0600U) << "closed while it is written";
+        }
+        ASSERT_FALSE(second.complete(fill(second, step)).has_value());
+        expect_whole(step);
+        EXPECT_EQ(mode_of(at.file(0)), 0600U);
+        EXPECT_EQ(mode_of(at.file(1)), 0660U);
+        EXPECT_EQ(mode_of(at.manifest()), 0640U);
+        if (!directories) continue;
+        EXPECT_EQ(mode_of(at.directory()), 0751U);
+        EXPECT_EQ(mode_of(directory_of(at.file(1))), 0711U);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/file_access.hpp"
 #include "base/followed_path.hpp"
 #include "base/guarded_files.hpp"
 
@@ -18,13 +19,20 @@ namespace {
 constexpr std::int64_t most_at_once = std::int64_t{1} << 30;
 constexpr std::int64_t most_text = std::int64_t{64} << 20;
 
+/// By O_PATH: who replaces a file need not be able to read it.
+Result<guarded::File> find(const std::string& path) {
+    const auto folder = guarded::Folder::follow(directory_of(path));
+    if (!folder) return folder.error();
+    return folder.value().file(guarded::file_name_of(path), O_PATH);
+}
+
 }  // namespace
 
 PosixFile::~PosixFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Result<PosixFile> PosixFile::open(const std::string& path, int flags) {
+Result<PosixFile> PosixFile::open(const std::string& path, int flags, mode_t mode) {
     const auto refused = [&](const struct stat& info) {
         const bool right = (flags & O_DIRECTORY) != 0 ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode);
         return !right;
@@ -40,7 +48,7 @@ Result<PosixFile> PosixFile::open(const std::string& path, int flags) {
     const int always = O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (makes ? O_NOFOLLOW : 0);
     PosixFile file;
     do {
-        file.descriptor_ = ::open(path.c_str(), flags | always, 0666);
+        file.descriptor_ = ::open(path.c_str(), flags | always, mode);
     } while (file.descriptor_ < 0 && errno == EINTR);
     if (file.descriptor_ < 0) return Error{"a file cannot be opened", path + ": " + std::strerror(errno), "", errno};
     if (::fstat(file.descriptor_, &info) != 0 || refused(info)) return other;
@@ -106,8 +114,36 @@ int write_text(const std::string& path, const std::string& text) {
     const auto folder = guarded::Folder::follow(directory_of(path));
     if (!folder) return folder.error().number != 0 ? folder.error().number : EIO;
     const std::string name = guarded::file_name_of(path);
-    if (const int error = folder.value().replace(name, name + ".new", text, 0666, true); error != 0) return error;
+    // One that is there keeps its access.
+    const auto there = folder.value().file(name, O_PATH);
+    const guarded::FoundAccess found =
+        there ? guarded::access_of(there.value().descriptor()) : guarded::FoundAccess{ENOENT};
+    const std::string draft = name + ".new";
+    if (const int error = folder.value().remove(draft); error != 0 && error != ENOENT) return error;
+    int error = folder.value().write_new(draft, text, found.error == 0 ? 0600 : 0666);
+    if (error == 0) {
+        const auto made = folder.value().file(draft, O_WRONLY);
+        if (!made)
+            error = made.error().number;
+        else if (found.error == 0)
+            error = guarded::give_access(made.value().descriptor(), found.access);
+        if (error == 0 && ::fsync(made.value().descriptor()) != 0) error = errno;
+    }
+    if (error == 0) error = folder.value().rename(draft, name);
+    if (error != 0) {
+        (void)folder.value().remove(draft);
+        return error;
+    }
     return sync_directory(directory_of(path));
+}
+
+int give_access_of(const std::string& old, const std::string& made) {
+    const auto before = find(old);
+    if (!before) return 0;
+    const auto after = find(made);
+    if (!after) return after.error().number;
+    const guarded::FoundAccess found = guarded::access_of(before.value().descriptor());
+    return found.error != 0 ? found.error : guarded::give_access(after.value().descriptor(), found.access);
 }
 
 int sync_directory(const std::string& path) {

@@ -1,6 +1,8 @@
 // A descriptor that closes itself, whole transfers, and what makes names last. No MPI.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -18,7 +20,7 @@ public:
         return *this;
     }
     ~PosixFile();
-    [[nodiscard]] static Result<PosixFile> open(const std::string& path, int flags);
+    [[nodiscard]] static Result<PosixFile> open(const std::string& path, int flags, mode_t mode = 0666);
     [[nodiscard]] static Result<PosixFile> open_to_read(const std::string& path);
     [[nodiscard]] static bool exists(const std::string& path);
     [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
@@ -40,6 +42,9 @@ private:
 [[nodiscard]] Result<std::string> read_text(const std::string& path);
 /// Replaces a file by another with this text, for good: whoever looks sees the old one or the new one. An errno value.
 [[nodiscard]] int write_text(const std::string& path, const std::string& text);
+/// The file at `made` gets the owner, group, mode and ACL of the one at `old`, in whose place it is to be. An errno value; 0, too, where
+/// there is no `old`, or it is a link or not a file of the user's or of the folder's owner.
+[[nodiscard]] int give_access_of(const std::string& old, const std::string& made);
 /// fsync of a directory's names. An errno value.
 [[nodiscard]] int sync_directory(const std::string& path);
 /// "run/a" is in "run", "a" in ".".

@@ -7,6 +7,7 @@
 #include <cstdarg>
 
 #include "base/raw_syscall.hpp"
+#include "tracer/hooks/access_calls.hpp"
 #include "tracer/hooks/files_bodies.hpp"
 #include "tracer/hooks/mappings.hpp"
 #include "tracer/hooks/raw_rings.hpp"
@@ -22,6 +23,43 @@ struct OpenHow {
 template <typename T>
 T* as(long word) {
     return reinterpret_cast<T*>(word);
+}
+
+/// The calls that change who may use a file. Without events.
+template <typename Call>
+long access_call(long number, Call&& call, const long (&w)[6]) {
+    const auto path = [&](int i) { return as<const char>(w[i]); };
+    const auto fd = [&](int i) { return static_cast<int>(w[i]); };
+    constexpr long fchmodat2 = 452;  // on every architecture; older headers lack it
+    switch (number) {
+#ifdef SYS_chmod
+        case SYS_chmod:
+        case SYS_chown:
+            return changing_access(call, AT_FDCWD, path(0));
+        case SYS_lchown:
+            return changing_access(call, AT_FDCWD, path(0), false);
+#endif
+        case SYS_fchmod:
+        case SYS_fchown:
+            return changing_access_of(call, fd(0));
+        case SYS_fchmodat:
+            return changing_access_at(call, fd(0), path(1), 0);
+        case fchmodat2:
+            return changing_access_at(call, fd(0), path(1), fd(3));
+        case SYS_fchownat:
+            return changing_access_at(call, fd(0), path(1), fd(4));
+        case SYS_setxattr:
+        case SYS_removexattr:
+            return is_acl(path(1)) ? changing_access(call, AT_FDCWD, path(0)) : call();
+        case SYS_lsetxattr:
+        case SYS_lremovexattr:
+            return is_acl(path(1)) ? changing_access(call, AT_FDCWD, path(0), false) : call();
+        case SYS_fsetxattr:
+        case SYS_fremovexattr:
+            return is_acl(path(1)) ? changing_access_of(call, fd(0)) : call();
+        default:
+            return call();
+    }
 }
 
 /// The calls that name files or ask about them.
@@ -80,7 +118,7 @@ long name_call(long number, Call&& call, const long (&w)[6]) {
         case SYS_symlinkat:
             return traced_symlinkat(Function::symlinkat, whole, path(0), fd(1), path(2));
         default:
-            return call();
+            return access_call(number, call, w);
     }
 }
 

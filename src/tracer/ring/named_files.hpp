@@ -14,6 +14,7 @@ enum class NameUse : std::uint8_t {
     remove,    ///< unlink
     rename,    ///< `path` gets the name `to`, which goes if it is there
     exchange,  ///< `path` and `to` get each other's name
+    access,    ///< another owner, group, mode or ACL
 };
 
 struct NameCall {
@@ -22,6 +23,7 @@ struct NameCall {
     const char* path;  ///< not null
     int to_directory = -1;
     const char* to = nullptr;
+    bool follows = true;  ///< access: a link at `path` is meant to lead to the file
 };
 
 /// What a question about a file is answered with.

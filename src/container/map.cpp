@@ -128,14 +128,14 @@ void LogicalMap::settle(std::int64_t most_pieces) {
     window_pieces_ = pieces_ <= most_pieces ? most_pieces : std::max<std::int64_t>(1, most_pieces / 16);
 }
 
-std::int64_t LogicalMap::pieces_in(Extent range) const {
+std::int64_t LogicalMap::pieces_in(Extent range, std::int64_t enough) const {
     std::int64_t all = 0;
     for (const Block& block : blocks_) {
         if (block.range.offset >= range.end() || block.range.end() <= range.offset) continue;
         const std::int64_t end = std::min(block.limit, range.end());
         packed_.get(block.spot, block.count,
                     [&](const Run& run) { all = sum(all, pieces_within(run, range.offset, end).count); });
-        if (all > window_pieces_) break;
+        if (all > enough) break;
     }
     return all;
 }
@@ -147,8 +147,14 @@ const LogicalMap::Window& LogicalMap::window_at(std::int64_t offset) const {
         return windows_.front();
     }
     // The largest cell that is not too much, beginning with the last one's width: neighbours are alike.
-    while (width_ > least_width && pieces_in(cell(offset, width_)) > window_pieces_) --width_;
-    while (width_ < most_width && pieces_in(cell(offset, width_ + 1)) <= window_pieces_) ++width_;
+    std::int64_t most_here = window_pieces_;
+    while (width_ > least_width && pieces_in(cell(offset, width_), most_here) > most_here) --width_;
+    if (width_ == least_width) {
+        // Long pieces that lie upon each other are in every cell, however small: larger ones cost no more, and there are fewer of them.
+        const std::int64_t least = pieces_in(cell(offset, width_), INT64_MAX);
+        if (least > most_here) most_here = sum(least, most_here);
+    }
+    while (width_ < most_width && pieces_in(cell(offset, width_ + 1), most_here) <= most_here) ++width_;
     const Extent range = cell(offset, width_);
     std::vector<Segment> writes;
     // In the smallest cell there may be any number, for pieces lie upon each other: what is hidden goes as soon as there are too many.

@@ -72,7 +72,8 @@ private:
     void add_runs(std::span<const Run> runs, std::int64_t source);
     void pack(std::span<const Run> runs, std::int64_t source);
     void order();
-    [[nodiscard]] std::int64_t pieces_in(layout::Extent range) const;
+    /// Counted as far as `enough`.
+    [[nodiscard]] std::int64_t pieces_in(layout::Extent range, std::int64_t enough) const;
     [[nodiscard]] const Window& window_at(std::int64_t offset) const;
 
     PackedRuns packed_;

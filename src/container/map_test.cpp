@@ -176,6 +176,26 @@ TEST(LogicalMap, PiecesThatLieUponEachOtherTakeLittleMemory) {
 #endif
 
 /// No index of a program says so, but nothing keeps one from it.
+TEST(LogicalMap, LongPiecesUponEachOtherAreFewWindows) {
+    constexpr std::int64_t long_bytes = std::int64_t{1} << 60, batches = 100;
+    std::vector<Batch> all;
+    for (std::int64_t i = 0; i < batches; ++i) all.push_back({{i + 1, 1, 0}, i, {{i * 8192, long_bytes, 0, 0, 0, 1}}});
+    // More of them than a window may have pieces.
+    const LogicalMap map(std::move(all), batches / 2);
+    std::int64_t bytes = 0, parts = 0;
+    Segment last;
+    map.visit([&](const Segment& segment) {
+        bytes += segment.logical.length;
+        ++parts;
+        last = segment;
+    });
+    EXPECT_EQ(bytes, (batches - 1) * 8192 + long_bytes);
+    EXPECT_LT(parts, 1000);
+    EXPECT_EQ(last.source, batches - 1);
+    EXPECT_EQ(map.locate(8192 * 7 + 5).source, 7);
+    EXPECT_EQ(map.locate(long_bytes / 2).source, batches - 1);
+}
+
 TEST(LogicalMap, NumbersOfPiecesEndAt63Bits) {
     constexpr std::int64_t many = std::int64_t{1} << 61;
     LogicalMap map;

@@ -49,15 +49,17 @@ int set_mode(int descriptor, mode_t mode) {
 }
 
 int set_owner(int descriptor, uid_t owner, gid_t group) {
-    return result_of(
-        raw::call(SYS_fchownat, descriptor, raw::word(""), static_cast<long>(owner), static_cast<long>(group), AT_EMPTY_PATH));
+    return result_of(raw::call(SYS_fchownat, descriptor, raw::word(""), static_cast<long>(owner),
+                               static_cast<long>(group), AT_EMPTY_PATH));
 }
 
 int set_attribute(int descriptor, const std::string& value) {
     const auto size = static_cast<long>(value.size());
     return either(
         descriptor,
-        [&] { return raw::call(SYS_fsetxattr, descriptor, raw::word(attribute_name), raw::word(value.data()), size, 0); },
+        [&] {
+            return raw::call(SYS_fsetxattr, descriptor, raw::word(attribute_name), raw::word(value.data()), size, 0);
+        },
         [&](long name) {
             return raw::call(SYS_setxattr, name, raw::word(attribute_name), raw::word(value.data()), size, 0);
         });
@@ -104,9 +106,8 @@ FileAccess without_mask(FileAccess access) {
 }
 
 FileAccess with_mask(FileAccess access) {
-    std::sort(access.named.begin(), access.named.end(), [](const auto& a, const auto& b) {
-        return a.is_group != b.is_group ? b.is_group : a.id < b.id;
-    });
+    std::sort(access.named.begin(), access.named.end(),
+              [](const auto& a, const auto& b) { return a.is_group != b.is_group ? b.is_group : a.id < b.id; });
     access.mask.reset();
     if (access.named.empty()) return access;
     unsigned mask = access.of_group;

@@ -26,8 +26,9 @@ struct FileAccess {
     uid_t owner = 0;
     gid_t group = 0;
     unsigned of_owner = 0, of_group = 0, of_others = 0;
-    std::optional<unsigned> mask = {};  ///< what named ones and the group have at most; always there where there are named ones
-    std::vector<Named> named = {};      ///< in the kernel's order: users, groups, each by number
+    std::optional<unsigned> mask =
+        {};  ///< what named ones and the group have at most; always there where there are named ones
+    std::vector<Named> named = {};  ///< in the kernel's order: users, groups, each by number
 
     friend bool operator==(const FileAccess&, const FileAccess&) = default;
 

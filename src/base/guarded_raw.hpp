@@ -176,7 +176,7 @@ enum class Fault : std::uint8_t {
         case Fault::none:
             return 0;
         case Fault::not_a_file:
-            return S_ISDIR(mode) ? EISDIR : ENXIO;
+            return S_ISDIR(mode) ? EISDIR : S_ISLNK(mode) ? ELOOP : ENXIO;  // a link: only of O_PATH
         case Fault::not_a_folder:
             return ENOTDIR;
         case Fault::other_owner:

@@ -62,8 +62,8 @@ std::optional<Holder> holder_of(const struct stat& file) {
         long process = 0;
         unsigned device_major = 0, device_minor = 0;
         unsigned long inode = 0;
-        const int found = std::sscanf(at, "%*d: %7s %*s %7s %ld %x:%x:%lu", kind, how, &process, &device_major, &device_minor,
-                                      &inode);
+        const int found = std::sscanf(at, "%*d: %7s %*s %7s %ld %x:%x:%lu", kind, how, &process, &device_major,
+                                      &device_minor, &inode);
         at = std::strchr(at, '\n');
         if (at != nullptr) ++at;
         if (found != 6 || std::strcmp(kind, "FLOCK") != 0 || inode != file.st_ino ||

@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Final
 
 import pytest
 from netcdf_subfiling import library, netcdf_plan
-from tracing import IOWEIR, MPIS, OPEN_MPI, Mpi, build, ioweir_run
+from tracing import IOWEIR, MPIS, OPEN_MPI, Mpi, build, ioweir_run, preload_library
 
 RANKS: Final = 2
 BLOCK: Final = 40_000
@@ -23,9 +24,9 @@ TEAM: Final = 54321
 KINDS: Final = {
     "grouped": 'mapping = "grouped:2"',
     "log": 'mapping = "log"',
-    "subfiles": 'mapping = "subfiles:2"\nstripe = "16 KiB"',
+    "subfiles": 'mapping = "subfiles:2"\nstripe = { size = "16 KiB" }',
     "log-on-targets": 'mapping = "log"\ntargets = ["TARGETS"]',
-    "subfiles-on-targets": 'mapping = "subfiles:2"\nstripe = "16 KiB"\ntargets = ["TARGETS"]',
+    "subfiles-on-targets": 'mapping = "subfiles:2"\nstripe = { size = "16 KiB" }\ntargets = ["TARGETS"]',
 }
 as_root: Final = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 
@@ -107,13 +108,29 @@ def test_nobody_reads_a_byte_of_a_closed_file(mpi: Mpi, place: Path, kind: str) 
     assert read_by(NOBODY, NOBODY, [*files, *(part for part in parts(place, path) if part.is_file())]) == []
 
 
-@pytest.mark.parametrize("how", ["chmod", "fchmod", "fchmodat", "syscall"])
+@pytest.mark.parametrize("how", ["chmod", "by-descriptor", "fchmodat", "syscall"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mode_that_the_program_gives_is_that_of_the_parts_at_once(place: Path, kind: str, how: str) -> None:
     path = place / "file"
     write(OPEN_MPI, place, kind, path, "closed", how, "640")
     expect_modes(place, path, 0o640, 0o750)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(
+    "change", ["os.fchmod(0, 0o600)", "os.fchown(0, -1, os.getgid()); os.fchmod(0, 0o600)", "os.chmod(0, 0o600)"]
+)
+def test_a_mode_given_by_an_inherited_descriptor(place: Path, change: str) -> None:
+    path = place / "file"
+    write(OPEN_MPI, place, "grouped", path)
+    variables = {"LD_PRELOAD": str(preload_library()), "IOWEIR_DIR": str(place)}
+    with path.open("rb") as stub:
+        subprocess.run(
+            [sys.executable, "-c", f"import os; {change}"],
+            stdin=stub, env=os.environ | variables, check=True, timeout=60,
+        )  # fmt: skip
+    assert path.read_bytes().startswith(b"ioweir container ")
+    expect_modes(place, path, 0o600, 0o700)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,6 +1,7 @@
 /* Writes a file through MPI-IO, and changes who may use it, while it is open or afterwards: access FILE WHEN HOW MODE
-   WHEN: never, open, closed. HOW: chmod, fchmod, fchmodat, syscall, lchown (to the user and group MODE), acl (lets user 65533 read besides).
+   WHEN: never, open, closed. HOW: chmod, by-descriptor, fchmodat, syscall, lchown (to the user and group MODE), acl (lets user 65533 read besides).
    Modes are octal. All ranks write 40,000 bytes each; what is there is written over. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -31,14 +32,22 @@ static void set_acl(const char* path) {
 
 static void change(const char* path, const char* how, const char* mode_text) {
     const mode_t mode = (mode_t)strtol(mode_text, NULL, 8);
-    if (strcmp(how, "chmod") == 0) CHECK(chmod(path, mode) == 0);
-    if (strcmp(how, "fchmodat") == 0) CHECK(fchmodat(AT_FDCWD, path, mode, 0) == 0);
-    if (strcmp(how, "syscall") == 0) CHECK(syscall(SYS_fchmodat, AT_FDCWD, path, mode) == 0);
-    if (strcmp(how, "lchown") == 0) CHECK(lchown(path, (uid_t)atoi(mode_text), (gid_t)atoi(mode_text)) == 0);
+    if (strcmp(how, "chmod") == 0) {
+        CHECK(chmod(path, mode) == 0);
+    }
+    if (strcmp(how, "fchmodat") == 0) {
+        CHECK(fchmodat(AT_FDCWD, path, mode, 0) == 0);
+    }
+    if (strcmp(how, "syscall") == 0) {
+        CHECK(syscall(SYS_fchmodat, AT_FDCWD, path, mode) == 0);
+    }
+    if (strcmp(how, "lchown") == 0) {
+        CHECK(lchown(path, (uid_t)atoi(mode_text), (gid_t)atoi(mode_text)) == 0);
+    }
     if (strcmp(how, "acl") == 0) set_acl(path);
-    if (strcmp(how, "fchmod") == 0) {
-        /* A descriptor that reads nothing: opened to be read, the file would become an ordinary one. */
-        const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_PATH);
+    if (strcmp(how, "by-descriptor") == 0) {
+        /* One that reads nothing: opened to be read, the file would become an ordinary one. */
+        const int fd = open(path, O_PATH);
         char name[40];
         snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
         CHECK(fd >= 0 && chmod(name, mode) == 0);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -312,6 +313,63 @@ TEST_P(Crash, OfAReaderLeavesADirectoryThatCanBeRemoved) {
         EXPECT_TRUE(remove_orphan(place.directory.path).ok());
         EXPECT_FALSE(fs::exists(place.directory.path));
     }
+}
+
+/// What `gc` finds when a minute has gone by: nothing, or a directory that it can remove, and nothing else is left.
+void expect_removable(const Place& place) {
+    fs::remove(place.path);
+    if (fs::exists(place.directory.path)) {
+        const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+        const auto young = find_orphans(place.folder).take();
+        ASSERT_EQ(young.size(), 1U);
+        EXPECT_TRUE(young.front().problem.empty() || young.front().in_use) << young.front().problem;
+        EXPECT_EQ(remove_orphan(place.directory.path).ok(), young.front().problem.empty());
+        ::utimensat(AT_FDCWD, place.directory.path.c_str(), long_ago, 0);
+    }
+    for (const Orphan& orphan : find_orphans(place.folder).take()) {
+        EXPECT_EQ(orphan.problem, "");
+        EXPECT_TRUE(remove_orphan(orphan.directory).ok());
+    }
+    EXPECT_TRUE(fs::is_empty(place.folder));
+}
+
+TEST_P(Crash, OfWhoMakesADirectoryLeavesOneThatCanBeRemoved) {
+    int killed = 0;
+    for (int nth = 1;; ++nth) {
+        SCOPED_TRACE("killed at system call " + std::to_string(nth));
+        Place place(GetParam());
+        ASSERT_EQ(remove(place.directory), 0);
+        const auto work = [&] {
+            const Directory made = directory_of(place.path, place.stub);
+            return make(made, place.path, place.stub) == 0 && (made.has_index() || make_subfiles(made, {}).ok());
+        };
+        const Ended ended = run_until(nth, work);
+        if (ended == Ended::not_traced) GTEST_SKIP() << "no process may be traced here";
+        ASSERT_NE(ended, Ended::failed);
+        ASSERT_NO_FATAL_FAILURE(expect_removable(place));
+        if (ended == Ended::done) break;
+        ++killed;
+        ASSERT_LT(nth, 5000);
+    }
+    EXPECT_GT(killed, 5);
+}
+
+TEST_P(Crash, OfWhoRemovesADirectoryLeavesOneThatCanBeRemoved) {
+    int killed = 0;
+    for (int nth = 1;; ++nth) {
+        SCOPED_TRACE("killed at system call " + std::to_string(nth));
+        Place place(GetParam());
+        int synced = 0;
+        ASSERT_TRUE(write_job(place, after, &synced));
+        const Ended ended = run_until(nth, [&] { return remove(place.directory) == 0; });
+        if (ended == Ended::not_traced) GTEST_SKIP() << "no process may be traced here";
+        ASSERT_NE(ended, Ended::failed);
+        ASSERT_NO_FATAL_FAILURE(expect_removable(place));
+        if (ended == Ended::done) break;
+        ++killed;
+        ASSERT_LT(nth, 5000);
+    }
+    EXPECT_GT(killed, 5);
 }
 
 /// However early the job dies, the directory leads to what it has made on a target.

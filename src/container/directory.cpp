@@ -376,11 +376,13 @@ int remove(const Directory& directory) {
     for (const std::string& folder : there ? there.value() : std::vector<std::string>{})
         remove_folder(directory, in, folder, elsewhere, errors);
     for (const std::string& name : in.names().names) {
-        if (name == "about" || name == "whole" || name == "gone" || name == "atomic" || name.starts_with("pointer.") ||
+        if (name == "whole" || name == "gone" || name == "atomic" || name.starts_with("pointer.") ||
             number_after(name, "open.") || number_after(name, "closed.") || number_after(name, "replaced.") ||
             is_written_file(name))
             errors.note(in.remove(name));
     }
+    // Last: without it nobody knows whose the rest is, should this process die meanwhile.
+    if (errors.first() == 0) errors.note(in.remove("about"));
     const auto beside = guarded::Folder::follow(guarded::folder_name_of(directory.path));
     errors.note(beside ? beside.value().remove_folder(guarded::file_name_of(directory.path)) : beside.error().number);
     return errors.first();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -49,9 +50,45 @@ Result<Known> read_about(const guarded::Folder& folder) {
     return Known{stub.take(), std::move(about->file)};
 }
 
+/// A job that died while it made a container, or removed one, leaves a directory with nothing in it, or with the beginning of `about`.
+bool is_torn(const guarded::Folder& folder) {
+    const guarded::Names there = folder.names();
+    if (there.error != 0 || there.names.size() > 1) return false;
+    if (there.names.empty()) return true;
+    if (there.names.front() != "about") return false;
+    const auto read = folder.read("about", most_about_bytes);
+    if (!read || parse_about(read.value())) return false;
+    const std::string_view text = read.value();
+    return text.starts_with(stub_beginning) || stub_beginning.starts_with(text);
+}
+
+/// Why a torn one stays; empty: it need not.
+constexpr std::int64_t quiet_seconds = 60;
+std::string why_torn_stays(const guarded::Folder& folder) {
+    struct stat status{};
+    if (::fstat(folder.descriptor(), &status) != 0) return std::strerror(errno);
+    if (::time(nullptr) - std::int64_t{status.st_mtim.tv_sec} >= quiet_seconds) return {};
+    return Error{"a job may be making a container just now", folder.path(), "try again in a minute"}.message();
+}
+
 Error in_use(const std::string& directory) {
     return {"a process has the container open", directory,
             "it removes it at the end; if it dies before, try again then"};
+}
+
+Result<bool> remove_torn(const guarded::Folder& folder) {
+    const std::string path = folder.path();
+    if (!why_torn_stays(folder).empty()) return in_use(path);
+    const auto cannot = [&](int error) {
+        return Error{"an orphan is not removed", path + ": " + std::strerror(error), "check its mode and its folder's",
+                     error};
+    };
+    if (const int error = folder.remove("about"); error != 0 && error != ENOENT) return cannot(error);
+    const auto beside = guarded::Folder::follow(guarded::folder_name_of(path));
+    if (!beside) return cannot(beside.error().number);
+    const int error = beside.value().remove_folder(guarded::file_name_of(path));
+    if (error != 0) return cannot(error);
+    return true;
 }
 
 std::int64_t disk_bytes(const guarded::Folder& folder, int depth) {
@@ -104,6 +141,9 @@ Result<std::vector<Orphan>> find_orphans(const std::string& path) {
             } else if (origin_of(known) == Origin::unknown) {
                 orphan.problem = why_left(EXDEV);
             }
+        } else if (is_torn(inner.value())) {
+            orphan.problem = why_torn_stays(inner.value());
+            orphan.in_use = !orphan.problem.empty();
         } else {
             orphan.problem = about.error().message();
         }
@@ -116,6 +156,7 @@ Result<bool> remove_orphan(const std::string& path) {
     const auto folder = guarded::Folder::open(path);
     if (!folder) return folder.error();
     const auto about = read_about(folder.value());
+    if (!about && is_torn(folder.value())) return remove_torn(folder.value());
     if (!about) return about.error();
     const Directory known{path, about.value().stub.shape, about.value().stub.version};
     if (is_in_use(known)) return in_use(path);

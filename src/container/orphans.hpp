@@ -15,7 +15,7 @@ struct Orphan {
     std::string file;        ///< as the stub was called when it was made; empty: not told
     std::int64_t bytes = 0;  ///< on disk
     std::string problem;     ///< why remove_orphan() would refuse it; empty: it would not
-    bool in_use = false;     ///< that is why: the last process that has it open removes it
+    bool in_use = false;     ///< that is why: a process has it open, and the last one removes it, or may be making it
 };
 
 /// Those in `folder` itself, sorted by name. A directory is an orphan if no stub in `folder` has its id. A job that makes a container just

@@ -1,5 +1,6 @@
 #include "partition/set_comms.hpp"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -11,12 +12,19 @@ struct SetComms::Kept {
     MPI_Comm all = MPI_COMM_NULL;
     std::map<std::int64_t, MPI_Comm> of_files;  ///< by the number of files
     bool in_use = true;
-    bool stays = false;  ///< with the program's communicator, to the end of the process
+    bool stays = false;  ///< with the program's communicator, as long as that is there
+
+    /// Collective.
+    void free() {
+        for (auto& [files, comm] : of_files) MPI_Comm_free(&comm);
+        of_files.clear();
+        MPI_Comm_free(&all);
+    }
 };
 
 namespace {
 
-/// MPI libraries have room for some thousands of communicators. What is kept with one that the program frees is lost, for to free it then would be collective.
+/// MPI libraries have room for some thousands of communicators.
 constexpr std::size_t most_kept = 4;
 constexpr std::size_t most_divisions = 4;
 
@@ -30,10 +38,28 @@ std::vector<std::shared_ptr<SetComms::Kept>>& all_kept() {
     return kept;
 }
 
+/// The program frees its communicator, which all its ranks do together: what was kept with it goes, too, or with the set that uses it.
+int forget(MPI_Comm comm, int /*key*/, void* value, void* /*extra*/) {
+    if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) return MPI_SUCCESS;  // by MPI_Finalize
+    std::shared_ptr<SetComms::Kept> mine;
+    {
+        const std::lock_guard held(lock());
+        auto& all = all_kept();
+        const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.get() == value; });
+        if (found == all.end()) return MPI_SUCCESS;
+        mine = *found;
+        all.erase(found);
+        mine->stays = false;
+        if (mine->in_use) return MPI_SUCCESS;
+    }
+    mine->free();
+    return MPI_SUCCESS;
+}
+
 int key() {
     static const int made = [] {
         int keyval = MPI_KEYVAL_INVALID;
-        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, nullptr);
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, nullptr);
         return keyval;
     }();
     return made;
@@ -70,9 +96,9 @@ SetComms SetComms::take(MPI_Comm comm, bool kept, bool stays) {
     }
     auto made = std::make_shared<Kept>();
     MPI_Comm_dup(comm, &made->all);
-    const std::lock_guard held(lock());
-    made->stays = stays;
     if (stays) {
+        const std::lock_guard held(lock());
+        made->stays = true;
         all_kept().push_back(made);
         MPI_Comm_set_attr(comm, key(), made.get());
     }
@@ -83,13 +109,12 @@ SetComms::SetComms(SetComms&& other) noexcept : kept_(std::move(other.kept_)) {}
 
 SetComms::~SetComms() {
     if (!kept_) return;
-    if (kept_->stays) {
+    {
         const std::lock_guard held(lock());
         kept_->in_use = false;
-        return;
+        if (kept_->stays) return;
     }
-    for (auto& [files, comm] : kept_->of_files) MPI_Comm_free(&comm);
-    MPI_Comm_free(&kept_->all);
+    kept_->free();
 }
 
 MPI_Comm SetComms::all() const { return kept_->all; }

@@ -1,5 +1,6 @@
 // The communicators that a set's ranks use among themselves: ours, so that no message of the program's meets one of a set's.
 // They are kept with the program's communicator and used again by its next set: making them is more exchanges than all the rest of a set takes.
+// When the program frees its communicator they are freed with it, or with the set that uses them then.
 #pragma once
 
 #include <cstdint>

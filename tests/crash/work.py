@@ -6,6 +6,7 @@ Which cases there are: cases.py; the bytes: oracle.py.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -167,7 +168,13 @@ class Work:
     # -------------------------------------------------------------------------------------------------- what is left
 
     def clean_up(self) -> None:
-        """`gc` removes what nobody needs, and then nothing of ioweir's is left but traces."""
+        """`gc` removes what nobody needs, and then nothing of ioweir's is left but traces.
+
+        A directory that a job has begun to make stays for a minute, which has gone by.
+        """
+        for directory in self.data.glob(".ioweir-*"):
+            if directory.is_dir():
+                os.utime(directory, (0, 0))
         done = self.ioweir("gc", self.folder, "--yes")
         if done.code != 0:
             self.problems.append(f"gc: exit code {done.code}: {done.out[-300:]} {done.err[-300:]}")
@@ -193,8 +200,12 @@ class Work:
 
 
 def shared_memory() -> set[str]:
-    """Names in /dev/shm."""
-    return {path.name for path in Path("/dev/shm").iterdir()}
+    """Files in /dev/shm. Not folders, in which tests beside this one work, nor states of labs: no job makes any.
+
+    Nor Open MPI's semaphores, which have the names of files, and which killed jobs leave.
+    """
+    with os.scandir("/dev/shm") as there:
+        return {entry.name for entry in there if entry.is_file() and not entry.name.startswith(("ioweir-lab-", "sem."))}
 
 
 # ----------------------------------------------------------------------------------------------------------- MPI-IO

@@ -417,7 +417,9 @@ def test_orphans_are_found_and_removed(place: Path) -> None:
     deeper = place / "a" / "b"
     deeper.mkdir(parents=True)
     shutil.copytree(directory, deeper / directory.name)  # without its file
-    (place / (".ioweir-" + "0" * 32)).mkdir()  # nothing that ioweir made
+    foreign = place / (".ioweir-" + "0" * 32)  # nothing that ioweir made
+    foreign.mkdir()
+    (foreign / "theirs").touch()
     ioweir = [sys.executable, "-m", "ioweir", "gc", str(place)]
     listed = subprocess.run(ioweir, capture_output=True, text=True, check=True)
     assert f"{deeper / directory.name}: " in listed.stdout
@@ -431,7 +433,7 @@ def test_orphans_are_found_and_removed(place: Path) -> None:
     assert directory.is_dir()
     assert is_stub(place / "file")
     # What a process has open goes with that one: no failure.
-    (place / (".ioweir-" + "0" * 32)).rmdir()
+    shutil.rmtree(foreign)
     shutil.copytree(directory, deeper / directory.name)
     with (deeper / directory.name / "about").open() as held:
         fcntl.flock(held, fcntl.LOCK_SH)

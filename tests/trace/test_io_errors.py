@@ -10,16 +10,20 @@ from __future__ import annotations
 import errno
 import os
 import re
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pytest
+import sets
+import strategies
 from ioweir import container
 from netcdf_subfiling import FILE, library, netcdf_plan, parts
-from test_cycles import STRATEGIES
 from test_library_programs import hdf5_program
 from tracing import IOWEIR, MPIS, OPEN_MPI, PROGRAMS, Mpi, Traced, build, ioweir_run, run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 ALL: Final = os.environ.get("IOWEIR_TEST_ALL") == "1"
@@ -32,7 +36,7 @@ ERRORS: Final = (errno.EIO, errno.ENOSPC)
 SAID: Final = re.compile(r"rank (\d+): write (.+) sync (.+) close (.+) calls ([+-]+)")
 OF_ALL: Final = [
     (mpi, strategy, error)
-    for i, strategy in enumerate(STRATEGIES)
+    for i, strategy in enumerate(strategies.MPI_IO)
     for j, mpi in enumerate(MPIS)
     for k, error in enumerate(ERRORS)
     if ALL or ((i + j) % 2 == 0 and (i // 2 + k) % 2 == 0)
@@ -47,8 +51,7 @@ def failing(from_byte: int, error: int) -> dict[str, str]:
     ("mpi", "strategy", "error"), OF_ALL, ids=[f"{mpi.name}-{name}-{errno.errorcode[e]}" for mpi, name, e in OF_ALL]
 )
 def test_every_rank_is_told_and_the_rest_is_there(mpi: Mpi, strategy: str, error: int, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.toml"
-    plan.write_text(f'[[file]]\nmatch = "*.data"\n{STRATEGIES[strategy]}\n')
+    plan = strategies.plan(tmp_path, "*.data", strategies.MPI_IO[strategy])
     file = tmp_path / "file.data"
     command = mpi.launch(RANKS, build("full_target.c", mpi.cc, *FLAGS), file, str(CALLS))
     traced = ioweir_run(tmp_path / "trace", command, options=["--plan", plan], env=failing(2 * BLOCK, error))
@@ -66,15 +69,14 @@ def test_every_rank_is_told_and_the_rest_is_there(mpi: Mpi, strategy: str, error
     ("mpi", "strategy"),
     [
         (mpi, name)
-        for i, name in enumerate(STRATEGIES)
+        for i, name in enumerate(strategies.MPI_IO)
         for mpi in (MPIS if ALL else [MPIS[i // 3 % 2]])
         if ALL or i % 3 == 1
     ],
     ids=lambda one: one if isinstance(one, str) else one.name,
 )
 def test_a_process_without_descriptors_is_told_at_open_or_writes_all(mpi: Mpi, strategy: str, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.toml"
-    plan.write_text(f'[[file]]\nmatch = "*.data"\n{STRATEGIES[strategy]}\n')
+    plan = strategies.plan(tmp_path, "*.data", strategies.MPI_IO[strategy])
     program = build("full_target.c", mpi.cc, *FLAGS)
     for left in range(12) if ALL else (0, 3):
         file = tmp_path / f"{left}.data"
@@ -124,15 +126,15 @@ def test_netcdf_programs_are_told(ranks: int, subfiles: int, error: int, tmp_pat
 
 
 @pytest.mark.parametrize("words", [("blocks", "collective"), ("blocks",)], ids="-".join)
-@pytest.mark.parametrize("strategy", STRATEGIES if ALL else ("even", "behind", "log"))
+@pytest.mark.parametrize("strategy", strategies.MPI_IO if ALL else ("aggregators even sequential", "behind", "log"))
 def test_hdf5_programs_are_told(strategy: str, words: tuple[str, ...], tmp_path: Path) -> None:
     """The program ends the job when HDF5 tells it that a call has failed."""
 
     def run(name: str, table: str) -> Traced:
         folder = tmp_path / name
         folder.mkdir()
-        plan = folder / "plan.toml"
-        plan.write_text(f'[[file]]\nmatch = "*.h5"\n{STRATEGIES[strategy]}\nvisibility = "call"\n{table}\n')
+        rule = strategies.MPI_IO[strategy].replace('visibility = "sync"', "")
+        plan = strategies.plan(folder, "*.h5", f'{rule}\nvisibility = "call"\n{table}')
         program = hdf5_program("hdf5_plan.c", OPEN_MPI.name, OPEN_MPI.cc, *FLAGS)
         command = OPEN_MPI.launch(RANKS, program, folder / "file.h5", *words, "steps=9")
         env = failing(1 << 16, errno.EIO)
@@ -145,6 +147,105 @@ def test_hdf5_programs_are_told(strategy: str, words: tuple[str, ...], tmp_path:
         ended = run(name, table)
         assert ended.code != 0, ended.out
         assert "done" not in ended.out
+
+
+@pytest.mark.either_mpi
+@pytest.mark.parametrize("error", ERRORS, ids=errno.errorcode.get)
+@pytest.mark.parametrize("strategy", strategies.HDF5)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_hdf5_programs_are_told_under_each_plan_of_theirs(mpi: Mpi, strategy: str, error: int, tmp_path: Path) -> None:
+    plan = strategies.plan(tmp_path, "*.h5", f'writers = "everyone"\n{without_writers(strategies.HDF5[strategy])}')
+    command = mpi.launch(RANKS, hdf5_program("hdf5_plan.c", mpi.name, mpi.cc, *FLAGS), tmp_path / "file.h5", "blocks")
+    traced = ioweir_run(
+        tmp_path / "trace", [*command, "collective", "steps=9"], options=["--plan", plan],
+        env=failing(1 << 16, error), code=None,
+    )  # fmt: skip
+    assert traced.code != 0, traced.out
+    assert "done" not in traced.out
+
+
+def without_writers(rule: str) -> str:
+    return "\n".join(line for line in rule.splitlines() if not line.startswith("writers"))
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Programs on a library above MPI-IO, or of sets: how they write, and how what they wrote is checked."""
+
+    name: str
+    rule: str
+    """Of the plan; empty: they run without ioweir."""
+    program: Callable[[Mpi], Path]
+    write: tuple[str, ...]
+    check: tuple[str, ...]
+    """Words of the program; FOLDER in them is where files are."""
+    mpis: tuple[Mpi, ...] = MPIS
+
+
+def _writer(source: str, mpi: Mpi) -> Path:
+    path = str(PROGRAMS.parent.parent / "crash" / "programs" / source)
+    if source == "hdf5_writer.c":
+        return hdf5_program(path, mpi.name, mpi.cc)
+    return build(path, mpi.cc, libraries=library()[1])
+
+
+LAYERS: Final = (
+    *(
+        Layer(
+            name, rule, partial(_writer, "hdf5_writer.c"),
+            ("write", "FOLDER/file", "FOLDER/notes", "1", "7"), ("check", "FOLDER/file", "0", "7"),
+        )
+        for name, rule in strategies.HDF5.items()
+    ),
+    *(
+        Layer(
+            name, rule, partial(_writer, "netcdf_writer.c"),
+            ("write", "FOLDER/file.nc", "FOLDER/notes", "4", "7"), ("check", "FOLDER/file.nc", "4", "7"),
+            (library()[0],),
+        )
+        for name, rule in strategies.NETCDF.items()
+    ),
+    *(
+        Layer(
+            f"set {' '.join(more)}", "", lambda mpi: sets.built(mpi).path,
+            (kind, "FOLDER/run", "1", *(["1"] if kind == "hand" else []), *more), ("read", "FOLDER/run", "1"),
+        )
+        for kind, *more in (
+            ("write", "2", "2", "ioweir_write=direct"),
+            ("write", "2", "2", "ioweir_write=collective"),
+            ("write", "2", "2", "ioweir_directories=false"),
+            ("hand", "1", "2", "1"),
+        )
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.either_mpi
+@pytest.mark.parametrize(
+    ("mpi", "layer"),
+    [pytest.param(mpi, layer, id=f"{layer.name}-{mpi.name}") for layer in LAYERS for mpi in layer.mpis],
+)
+def test_libraries_without_descriptors_say_so_or_write_all(mpi: Mpi, layer: Layer, tmp_path: Path) -> None:
+    path = layer.program(mpi)
+    plan: list[str | Path] = ["--plan", strategies.plan(tmp_path, "*/data/*", layer.rule)] if layer.rule else []
+    for left in range(14) if ALL else (2, 5):
+        data = tmp_path / str(left) / "data"
+        data.mkdir(parents=True)
+        words = [[word.replace("FOLDER", str(data)) for word in of] for of in (layer.write, layer.check)]
+        command = mpi.launch(RANKS, "bash", "-c", 'ulimit -n 200; exec "$@"', "few", path, *words[0])
+        env = {"DESCRIPTORS_LEFT": str(left)}
+        ended = (
+            ioweir_run(data.parent / "trace", command, options=plan, env=env, code=None)
+            if plan
+            else run(command, env=env)
+        )
+        assert not re.search(r"signal 11|SIGSEGV|Segmentation|signal: Aborted|SIGABRT", ended.out + ended.err), left
+        if ended.code == 0:
+            checked = mpi.launch(2, path, *words[1])
+            said = ioweir_run(data.parent / "again", checked, options=plan) if plan else run(checked).expect()
+            assert layer.rule or said.out.count(" 0 wrong") == 2, left
+        else:
+            assert re.search(r"rank \d", ended.out + ended.err), (left, ended.err)
 
 
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../trace/programs/few_descriptors.h"
+
 enum { rows = 24, columns = 40 };
 
 static int rank, ranks, notes = -1;
@@ -102,6 +104,7 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    few_descriptors();
     if (argc == 6 && strcmp(argv[1], "write") == 0) {
         char name[4096];
         snprintf(name, sizeof name, "%s.%d", argv[3], rank);

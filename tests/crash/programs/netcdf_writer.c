@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../trace/programs/few_descriptors.h"
+
 enum { depth = 12, width = 30 };
 
 static int rank, ranks, notes = -1;
@@ -99,6 +101,7 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    few_descriptors();
     if (argc == 6 && strcmp(argv[1], "write") == 0)
         write_file(argv + 2);
     else if (argc == 5 && strcmp(argv[1], "check") == 0)

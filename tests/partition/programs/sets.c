@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../trace/programs/few_descriptors.h"
 #include "ioweir/ioweir.h"
 
 static const char* const fields[] = {"solution", "number of nodes", "solution errors"};
@@ -306,6 +307,7 @@ int main(int argc, char** argv) {
                     asked != NULL && strcmp(asked, "multiple") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    few_descriptors();
     if (argc >= 6 && strcmp(argv[1], "write") == 0) {
         MPI_Info info = info_of(argc - 6, argv + 6);
         code = write_set(MPI_COMM_WORLD, NULL, argv[2], atoll(argv[3]), atoll(argv[4]), argv[5], info);

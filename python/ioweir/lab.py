@@ -177,7 +177,8 @@ def read(directory: Path) -> Lab | None:
     except (OSError, ValueError) as error:
         raise IoweirError(f"cannot read the lab's state {file}: {error}; remove the lab by hand") from error
     lab = _checked(content, directory)
-    if lab.root.resolve() != directory.resolve():
+    # A real path when it was written: where a link leads there by now, it leads to something else.
+    if lab.directory != str(directory.resolve()):
         raise IoweirError(f"the lab in {directory} was made in {lab.directory}; move it back, or remove it by hand")
     if who := who_may_rename(lab.root):
         raise IoweirError(f"the lab in {directory} is not believed: {who}, may put something else in its place")

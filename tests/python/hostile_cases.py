@@ -58,12 +58,13 @@ def warm_up() -> None:
 
 
 def cases(
-    subject: hostile.Subject, commands: list[Words], more: tuple[str, ...], sample: int
+    subject: hostile.Subject, commands: list[Words], more: tuple[str, ...], sample: int, but: tuple[str, ...]
 ) -> Iterator[tuple[Path, str, Words]]:
     """Every file, attack and command; by default every so many of them."""
     every = [
         (path, attack, words)
         for path in [*subject.paths(), *map(Path, more)]
+        if str(path) not in but
         for attack in hostile.ATTACKS
         for words in commands
     ]
@@ -72,12 +73,20 @@ def cases(
 
 
 def try_all(
-    subject: hostile.Subject, commands: list[Words], tmp_path: Path, more: tuple[str, ...] = (), sample: int = SAMPLE
+    subject: hostile.Subject,
+    commands: list[Words],
+    tmp_path: Path,
+    more: tuple[str, ...] = (),
+    sample: int = SAMPLE,
+    but: tuple[str, ...] = (),
 ) -> int:
-    """How many were tried; what was found is an assertion of all of them together. `more`: names that are not there."""
+    """How many were tried; what was found is an assertion of all of them together.
+
+    `more`: names that are not there; `but`: those that nobody else can replace.
+    """
     warm_up()
     found, tried = [], 0
-    for path, attack, words in cases(subject, commands, more, sample):
+    for path, attack, words in cases(subject, commands, more, sample, but):
         try:
             with hostile.spoil(subject, path, attack, tmp_path / "outside") as outside:
                 tried += 1

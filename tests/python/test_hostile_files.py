@@ -19,6 +19,7 @@ from test_merge import job
 PLAN: Final = '[[file]]\nmatch = "*"\nwriters = "everyone"\n'
 MANIFEST: Final = "[[target]]\nname = 't0'\ndirectory = 'a'\n[[target]]\nname = 't1'\ndirectory = 'b'\n"
 
+
 def test_traces(tmp_path: Path) -> None:
     place = tmp_path / "trace"
     place.mkdir()

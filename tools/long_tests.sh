@@ -31,6 +31,7 @@ for kind in ${KINDS:-openmpi mpich}; do
     for shape in "1 1" "3 3" "4 2" "7 7" "16 4"; do compare behind_test $shape; done
     for shape in "1 1" "3 3" "4 2" "7 7" "16 4"; do compare mapped_test $shape; done
     for shape in "3 1" "4 2" "7 3"; do compare subgroups_test $shape; done
+    for shape in "1 1" "3 3" "4 2" "7 7" "7 2"; do compare plan_conformance_test $shape; done
 done
 started=$SECONDS
 IOWEIR_TEST_PLANS=${PLANS:-100000} build/dev/src/planner/test_planner --gtest_filter='RandomPlans.*' >"$work/log" 2>&1

@@ -378,6 +378,13 @@ def explain(
     targets: Annotated[
         int | None, typer.Option("--targets", metavar="N", help="Storage targets of the file. [the plan's]")
     ] = None,
+    nodes: Annotated[
+        int | None, typer.Option("--nodes", metavar="N", help="Nodes of the ranks, in blocks. [1; the trace's]")
+    ] = None,
+    processors: Annotated[
+        int | None, typer.Option("--processors", metavar="N", help="Processors of a node. [as many as it has ranks]")
+    ] = None,
+    reads: Annotated[bool, typer.Option("--read", help="The kernel reads. [it writes]")] = False,
     picture: Annotated[
         Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw targets against rounds.")
     ] = None,
@@ -391,9 +398,10 @@ def explain(
         raise IoweirError("explain needs a plan: --plan PLAN.toml", EXIT_USAGE)
     result = explanation.explain(
         explanation.Options(
-            plan, kernel_name, tuple(settings or ()), ranks, trace, file, call, stripe, targets, picture, everything
+            plan, kernel_name, tuple(settings or ()), ranks, trace, file, call, stripe, targets, nodes, processors,
+            reads, picture, everything,
         )
-    )
+    )  # fmt: skip
     if as_json:
         _print_json(result)
     else:

@@ -36,6 +36,9 @@ class Options:
     call: int = 1
     stripe: str | None = None
     targets: int | None = None
+    nodes: int | None = None
+    processors: int | None = None
+    reads: bool = False
     picture: Path | None = None
     everything: bool = False
 
@@ -138,6 +141,16 @@ def _finish(
     }
 
 
+def _machine(striping: _Striping, options: Options, nodes: int = 1) -> Any:
+    """`nodes`: where the user names no number of them."""
+    for name, value in (("--nodes", options.nodes), ("--processors", options.processors)):
+        if value is not None and value < 1:
+            raise IoweirError(f"{name} {value}: there is at least one", EXIT_USAGE)
+    return compiled().Machine(
+        striping.bytes, striping.targets, nodes if options.nodes is None else options.nodes, options.processors or 0
+    )
+
+
 def _planned(call: Any, *arguments: Any) -> dict[str, Any]:
     try:
         result: dict[str, Any] = call(*arguments)
@@ -166,7 +179,7 @@ def _of_kernel(text: str, options: Options) -> dict[str, Any]:
     striping = _striping(rules[index], options)
     result = _planned(
         compiled().explain_kernel, text, str(options.plan), index, options.kernel, options.ranks,
-        list(options.settings), options.call, striping.bytes, striping.targets, options.everything,
+        list(options.settings), options.call, _machine(striping, options), not options.reads, options.everything,
     )  # fmt: skip
     words = " ".join([options.kernel, *options.settings])
     return _finish(
@@ -209,11 +222,13 @@ def _of_trace(text: str, options: Options) -> dict[str, Any]:
             EXIT_USAGE,
         )
     call = chosen.calls[options.call - 1]
+    reads = options.reads or "read" in call.function
+    nodes = len({process.host for process in loaded.processes if process.rank >= 0})
     striping = _striping(rules[index], options)
     extents = [call.extents.get(rank, []) for rank in range(pattern.ranks_of(loaded))]
     result = _planned(
-        compiled().explain_extents, text, str(options.plan), index, extents, striping.bytes, striping.targets,
-        options.everything,
+        compiled().explain_extents, text, str(options.plan), index, extents,
+        _machine(striping, options, max(1, nodes)), not reads, options.everything,
     )  # fmt: skip
     what = f"{chosen.path}: {call.function}, call {options.call} of {len(chosen.calls)} known ones"
     left_out = dict(sorted(chosen.unknown.items()))

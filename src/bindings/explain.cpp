@@ -19,7 +19,7 @@
 #include "layout/core/access_pattern.hpp"
 #include "layout/core/stripe_layout.hpp"
 #include "planner/plan.hpp"
-#include "planner/plan_file.hpp"
+#include "policy/plan_file.hpp"
 
 namespace nb = nanobind;
 
@@ -94,16 +94,27 @@ std::optional<nb::dict> step_of(const planner::Plan& plan, const AccessPattern& 
     return step;
 }
 
+/// Where a plan is to be carried out.
+struct Machine {
+    std::int64_t stripe_bytes = 0;  ///< 0: not striped
+    std::int32_t targets = 1;
+    int nodes = 1;
+    int processors = 0;  ///< of a node; 0: as many as it has ranks
+};
+
 nb::dict explain(const std::string& text, const std::string& name, std::size_t rule, const AccessPattern& pattern,
-                 std::int64_t stripe_bytes, std::int32_t targets, bool everything) {
-    const planner::PlanFile file = value_of(planner::parse_plan_file(text, name));
+                 const Machine& machine, bool writes, bool everything) {
+    const policy::PlanFile file = value_of(policy::parse_plan_file(text, name));
     layout::StripeLayout stripes = layout::StripeLayout::unstriped();
-    if (stripe_bytes > 0) {
-        std::vector<std::int32_t> all(static_cast<std::size_t>(targets));
+    if (machine.stripe_bytes > 0) {
+        std::vector<std::int32_t> all(static_cast<std::size_t>(machine.targets));
         std::iota(all.begin(), all.end(), 0);
-        stripes = value_of(layout::StripeLayout::make(stripe_bytes, std::move(all)));
+        stripes = value_of(layout::StripeLayout::make(machine.stripe_bytes, std::move(all)));
     }
-    const planner::Plan plan = value_of(planner::plan(pattern, stripes, {}, file.files.at(rule).strategy));
+    const std::vector<planner::RankSummary> said = planner::summaries_of(pattern);
+    const auto request = planner::RequestSummary::of(said, writes);
+    const auto topology = planner::Topology::blocks(pattern.ranks(), machine.nodes, machine.processors);
+    const planner::Plan plan = value_of(planner::plan(request, topology, stripes, {}, file.files.at(rule).strategy));
     planner::ExplainLimits limits;
     if (everything) limits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
 
@@ -131,31 +142,31 @@ nb::dict explain(const std::string& text, const std::string& name, std::size_t r
 
 nb::dict explain_kernel(const std::string& text, const std::string& name, std::size_t rule,
                         const std::string& kernel_name, int ranks, const std::vector<std::string>& words,
-                        std::int64_t call, std::int64_t stripe_bytes, std::int32_t targets, bool everything) {
+                        std::int64_t call, const Machine& machine, bool writes, bool everything) {
     const auto kernel = kernel_of(kernel_name, ranks, words);
     if (call < 1 || call > kernel->calls()) {
         throw nb::value_error(
             ("call " + std::to_string(call) + ": the kernel has calls 1 to " + std::to_string(kernel->calls()))
                 .c_str());
     }
-    return explain(text, name, rule, kernels::CallPattern(kernel, call - 1), stripe_bytes, targets, everything);
+    return explain(text, name, rule, kernels::CallPattern(kernel, call - 1), machine, writes, everything);
 }
 
 nb::dict explain_extents(const std::string& text, const std::string& name, std::size_t rule,
                          const std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>>& extents_of_ranks,
-                         std::int64_t stripe_bytes, std::int32_t targets, bool everything) {
+                         const Machine& machine, bool writes, bool everything) {
     std::vector<layout::ExtentList> lists;
     for (const auto& extents : extents_of_ranks) {
         layout::ExtentList& list = lists.emplace_back();
         for (const auto& [offset, length] : extents) list.push_back({offset, length});
     }
-    return explain(text, name, rule, value_of(layout::ListedPattern::make(std::move(lists))), stripe_bytes, targets,
+    return explain(text, name, rule, value_of(layout::ListedPattern::make(std::move(lists))), machine, writes,
                    everything);
 }
 
 std::optional<std::int64_t> match_plan(const std::string& text, const std::string& name, const std::string& path) {
-    const planner::PlanFile file = value_of(planner::parse_plan_file(text, name));
-    const planner::FileRule* rule = file.match(path);
+    const policy::PlanFile file = value_of(policy::parse_plan_file(text, name));
+    const policy::FileRule* rule = file.match(path);
     if (rule == nullptr) return std::nullopt;
     return rule - file.files.data();
 }
@@ -163,14 +174,17 @@ std::optional<std::int64_t> match_plan(const std::string& text, const std::strin
 }  // namespace
 
 void bind_explain(nb::module_& m) {
+    nb::class_<Machine>(m, "Machine", "Where a plan is to be carried out.")
+        .def(nb::init<std::int64_t, std::int32_t, int, int>(), nb::arg("stripe_bytes") = 0, nb::arg("targets") = 1,
+             nb::arg("nodes") = 1, nb::arg("processors") = 0,
+             "stripe_bytes 0: not striped; processors: of a node, 0 for as many as it has ranks.");
     m.def("explain_kernel", &explain_kernel, nb::arg("text"), nb::arg("name"), nb::arg("rule"), nb::arg("kernel"),
-          nb::arg("ranks"), nb::arg("settings"), nb::arg("call"), nb::arg("stripe_bytes"), nb::arg("targets"),
+          nb::arg("ranks"), nb::arg("settings"), nb::arg("call"), nb::arg("machine"), nb::arg("writes"),
           nb::arg("everything"),
           "What a rule of a plan file makes of a call (from 1) of a kernel: strategy, remarks, buffer_bytes, text, "
-          "summary, "
-          "steps {rank, round, bytes, operations, extents, targets, sources}, complete. stripe_bytes 0: not striped.");
+          "summary, steps {rank, round, bytes, operations, extents, targets, sources}, complete.");
     m.def("explain_extents", &explain_extents, nb::arg("text"), nb::arg("name"), nb::arg("rule"),
-          nb::arg("extents_of_ranks"), nb::arg("stripe_bytes"), nb::arg("targets"), nb::arg("everything"),
+          nb::arg("extents_of_ranks"), nb::arg("machine"), nb::arg("writes"), nb::arg("everything"),
           "The same of lists of (offset, length), one a rank.");
     m.def("match_plan", &match_plan, nb::arg("text"), nb::arg("name"), nb::arg("path"),
           "Index of the first rule that fits a path, or None.");

@@ -8,17 +8,17 @@
 
 #include "base/size_text.hpp"
 #include "bindings/text.hpp"
-#include "planner/applicable.hpp"
 #include "planner/plan.hpp"
-#include "planner/plan_file.hpp"
 #include "planner/strategies/strategies.hpp"
+#include "policy/applicable.hpp"
+#include "policy/plan_file.hpp"
 
 namespace nb = nanobind;
 
 namespace {
 
-using ioweir::planner::FileRule;
 using ioweir::planner::Strategy;
+using ioweir::policy::FileRule;
 
 /// None when this version executes the strategy, else the reason in one line.
 nb::object not_executable(const Strategy& strategy) {
@@ -46,7 +46,7 @@ nb::dict dict_of(const FileRule& rule) {
 }
 
 nb::list parse_plan(const std::string& text, const std::string& name) {
-    const auto parsed = ioweir::planner::parse_plan_file(text, name);
+    const auto parsed = ioweir::policy::parse_plan_file(text, name);
     if (!parsed) ioweir::raise_value_error(parsed.error().message());
     nb::list rules;
     for (const FileRule& rule : parsed.value().files) rules.append(dict_of(rule));
@@ -55,10 +55,9 @@ nb::list parse_plan(const std::string& text, const std::string& name) {
 
 /// The target directories of each rule that names some.
 nb::list check_plan(const std::string& text, const std::string& name) {
-    const auto parsed = ioweir::planner::parse_plan_file(text, name);
+    const auto parsed = ioweir::policy::parse_plan_file(text, name);
     if (!parsed) ioweir::raise_value_error(parsed.error().message());
-    if (const auto error = ioweir::planner::why_not_applied(parsed.value()))
-        ioweir::raise_value_error(error->message());
+    if (const auto error = ioweir::policy::why_not_applied(parsed.value())) ioweir::raise_value_error(error->message());
     nb::list rules;
     for (const FileRule& rule : parsed.value().files) {
         if (rule.targets.empty()) continue;

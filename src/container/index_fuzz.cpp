@@ -1,8 +1,8 @@
 // Fuzzes indexes and the map that is made of them: what decode() takes is what encode() writes, and of each byte the map says what a look at
 // all entries, one after the other, says. Memory stays within bounds however many pieces entries claim to have.
 // An input: a byte of flags (1: batches are built of the input and sealed, else it is the index's bytes; 2: with an identity; 4: small numbers;
-// 8, 16, 32: how many pieces a window may have), and the rest. One input in 128 is looked at closely: at maps of very many
-// pieces, too, and with as many pieces in a window as containers have: either takes a thousand times as long as the others.
+// 8, 16, 32: how many pieces a window may have), and the rest. One input in 128 is looked at closely: at maps of many
+// pieces, too, and one in 2048 with as many pieces in a window as containers have: either takes up to a thousand times as long as the others.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -81,8 +81,9 @@ void check_map(std::vector<Batch> batches, const Look& how) {
     }
     require(map.length() == length, "the length of the logical file");
     // Not all: each may take a window of its own.
-    constexpr std::int64_t many_pieces = 500;
-    const std::size_t most_places = how.closely ? 8 : map.pieces() > many_pieces ? 0 : 4;
+    constexpr std::int64_t many_pieces = 64;
+    const bool has_many = map.pieces() > many_pieces;
+    const std::size_t most_places = how.closely ? (has_many ? 1 : 16) : has_many ? 0 : 4;
     const std::size_t step = most_places > 0 ? places.size() / most_places + 1 : 2 * places.size() + 1;
     for (std::size_t i = step / 2; i < places.size(); i += step) check_at(map, batches, places[i]);
     for (const std::int64_t end : map.ends(4)) require(end >= 0, "the end of a source");
@@ -187,11 +188,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FuzzInput input(data, size);
     const auto flags = input.number<std::uint8_t>();
     const Identity identity = (flags & named) != 0 ? Identity(Identity::value_type{1, 2, 3}) : std::nullopt;
-    const bool closely = is_one_in(128, data, size);
-    const Look how{closely, (flags & one_piece) != 0                 ? 1
-                            : (flags & few_pieces) != 0              ? 40
-                            : (flags & usual_pieces) != 0 && closely ? LogicalMap::usual_pieces
-                                                                     : 500};
+    const bool closely = is_one_in(128, data, size), hugely = is_one_in(2048, data, size);
+    const Look how{closely, (flags & one_piece) != 0                ? 1
+                            : (flags & few_pieces) != 0             ? 40
+                            : (flags & usual_pieces) != 0 && hugely ? LogicalMap::usual_pieces
+                                                                    : 500};
     if ((flags & built) == 0) {
         read_index(input.rest(), identity, nullptr, how);
         return 0;

@@ -171,21 +171,22 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     const std::int64_t processor_ns = thread_processor_ns();
     const bool brings = decision.by == By::engine && decision.type && decision.bytes > 0;
     const Memory memory{static_cast<std::byte*>(call.buffer), decision.type.get(), decision.bytes};
-    Errand errand{handle.storage,
-                  handle.descriptor.number,
-                  brings ? &memory : nullptr,
-                  {&handle.view, decision.first_byte},
-                  engine.host.enter_storage,
-                  engine.host.leave_storage};
+    IoRequest io{handle.storage,
+                 handle.descriptor.number,
+                 brings ? &memory : nullptr,
+                 {&handle.view, decision.first_byte},
+                 engine.host.enter_storage,
+                 engine.host.leave_storage,
+                 engine.host.step};
     const bool writes = call.direction == Direction::write;
     if (!writes) settle_size(engine, *handle.file);  // an aggregator must not meet the end too soon
-    errand.watched = writes && handle.rebalance != nullptr;
+    io.watched = writes && handle.rebalance != nullptr;
     const bool logs = brings && writes && engine.verify;
-    if (logs) prepare_log(engine, handle, errand.range, memory.bytes);
+    if (logs) prepare_log(engine, handle, io.range, memory.bytes);
     WatchedParts parts(engine, handle);
     const TogetherOutcome together =
-        transfer_together(*handle.team, planner::within_group(handle.strategy), writes, errand, handle.surveys,
-                          handle.subgroup[writes ? 1 : 0], errand.watched ? &parts : nullptr);
+        transfer_together(*handle.team, planner::within_group(handle.strategy), writes, io, handle.summaries,
+                          handle.subgroup[writes ? 1 : 0], io.watched ? &parts : nullptr);
     const std::int64_t worked_ns = thread_processor_ns() - processor_ns;
     if (together.each_alone) {
         ++handle.totals.each_alone;
@@ -208,7 +209,7 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     totals.exchange_processor_ns += worked_ns - together.figures.storage_processor_ns;
     if (logs && together.outcome.bytes > 0) {
         const std::lock_guard guard(handle.file->log_lock);
-        handle.file->log.record(handle.id, {memory.base, memory.type, together.outcome.bytes}, errand.range);
+        handle.file->log.record(handle.id, {memory.base, memory.type, together.outcome.bytes}, io.range);
     }
     if (!brings && decision.by == By::engine && decision.bytes > 0)
         return std::nullopt;  // cannot be flattened: by itself
@@ -243,8 +244,8 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     // Aggregators would mix what overlaps.
     const bool atomic = is_atomic(handle);
     bool together = call.collective && handle.team && !atomic && (writes || handle.effects.reads_together);
-    if (together &&
-        !planner::may_collect(handle.strategy, handle.view_piece_bytes, writes, handle.team->group->crowded())) {
+    if (together && !planner::may_collect(handle.strategy, handle.view_piece_bytes, writes,
+                                          handle.team->group->topology().crowded)) {
         together = false;
         ++handle.totals.each_alone;
     }

@@ -217,7 +217,7 @@ private:
         return bytes;
     }
 
-    static constexpr std::size_t most_fragments = 1024;
+    static constexpr std::size_t most_fragments = DirectTuning::most_pieces;
 
     Backend& backend_;
     int descriptor_;

@@ -13,7 +13,8 @@
 
 #include "ioweir_generated/mpi_file_calls.hpp"
 #include "ioweir_generated/records.hpp"
-#include "planner/plan_file.hpp"
+#include "layout/core/extent.hpp"
+#include "policy/plan_file.hpp"
 #include "storage/backend.hpp"
 
 namespace ioweir::engine {
@@ -28,8 +29,17 @@ struct VerifyFinding {
     const char* text = "";  ///< why
 };
 
+/// What an exchange does, as a Plan says it: a storage operation of a writer, or the bytes that a rank hands over to it or takes from it.
+struct Step {
+    std::int64_t writer = 0, round = 0;
+    bool operation = false;  ///< else of a rank; its extent then is of so many bytes, at no place
+    layout::Extent extent;
+};
+
 /// Services of whoever hosts the engine; any may be null.
 struct Host {
+    /// For tests: every step of this rank in an exchange.
+    void (*step)(const Step& step) = nullptr;
     /// Bracket the engine's own file operations, on the thread that does them.
     void (*enter_storage)() = nullptr;
     void (*leave_storage)() = nullptr;
@@ -46,7 +56,7 @@ struct Host {
 };
 
 struct Options {
-    planner::PlanFile plan;
+    policy::PlanFile plan;
     bool verify = false;                  ///< check after close that files hold what the program passed in
     storage::Backend* backend = nullptr;  ///< must outlive the engine; null: POSIX
 };

@@ -21,11 +21,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/course.hpp"
 #include "engine/direct.hpp"
+#include "engine/engine.hpp"
 #include "engine/group.hpp"
 #include "engine/messages.hpp"
 #include "engine/slot_map.hpp"
+#include "planner/compiled_plan.hpp"
 #include "storage/backend.hpp"
 
 namespace ioweir::engine {
@@ -45,13 +46,14 @@ struct ExchangeFigures {
 };
 
 /// One rank's side of a collective call.
-struct Errand {
+struct IoRequest {
     storage::Backend* backend = nullptr;
     int descriptor = -1;
     const Memory* memory = nullptr;     ///< null: no bytes
     FileRange range;                    ///< of those
     void (*enter_storage)() = nullptr;  ///< bracket storage operations; may be null
     void (*leave_storage)() = nullptr;
+    void (*step)(const Step& step) = nullptr;  ///< may be null
     bool watched =
         false;  ///< somebody asks how long storage takes: a writer that others keep waiting looks when its bytes are there
     bool goes_on = false;  ///< another part of the same call follows (write only)
@@ -62,14 +64,15 @@ class Exchange {
 public:
     explicit Exchange(Group& group) : group_(group) {}
 
-    /// Makes everything ready for calls with this census. Null on every rank when that cannot be had, and why on those that know.
-    const Course* prepare(const planner::Strategy& strategy, const Census& census, std::string& why);
+    /// Makes everything ready for calls that ask for this. Null on every rank when that cannot be had, and why on those that know.
+    const planner::CompiledPlan* prepare(const planner::Strategy& strategy, const planner::RequestSummary& request,
+                                         std::string& why);
 
     /// Gives the buffers back until they are needed again. Every rank, between calls; no message.
     void release();
 
     /// Collective calls of the ranks' own bytes. `bytes` of the outcome: this rank's, as far as they were moved. A call may be made in
-    /// parts, one write() after the other with a census of each; `begin_call()` before the first.
+    /// parts, one write() after the other, each with what is asked of that part; `begin_call()` before the first.
     void begin_call() {
         in_flight_.clear();
         has_waited_ = false;
@@ -79,8 +82,10 @@ public:
         in_flight_.clear();
         usual_ = {};
     }
-    Outcome write(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures);
-    Outcome read(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures);
+    Outcome write(const planner::CompiledPlan& compiled, const planner::RequestSummary& request, const IoRequest& io,
+                  ExchangeFigures& figures);
+    Outcome read(const planner::CompiledPlan& compiled, const planner::RequestSummary& request, const IoRequest& io,
+                 ExchangeFigures& figures);
 
 private:
     friend class ExchangeCall;
@@ -98,29 +103,29 @@ private:
         std::atomic<std::int64_t> valid_end[2];  ///< reading: what lies below it in the file is in the slot
     };
 
-    [[nodiscard]] static std::size_t slot_stride(const Course& course);
-    [[nodiscard]] static std::size_t map_stride(const Course& course);
+    [[nodiscard]] static std::size_t slot_stride(const planner::CompiledPlan& compiled);
+    [[nodiscard]] static std::size_t map_stride(const planner::CompiledPlan& compiled);
     /// Of a node: stations, then the slots' maps, all zero between calls, then slots.
     struct Room {
         std::int64_t stations = 0;
         std::size_t map_bytes = 0;
         std::size_t slot_bytes = 0;
     };
-    [[nodiscard]] Room room_for(const Course& course) const;
-    [[nodiscard]] bool fits(const Course& course) const;
-    int grow(const Course& course);
+    [[nodiscard]] Room room_for(const planner::CompiledPlan& compiled) const;
+    [[nodiscard]] bool fits(const planner::CompiledPlan& compiled) const;
+    int grow(const planner::CompiledPlan& compiled);
 
     Group& group_;
     SharedMemory memory_;
     Room room_;
     std::vector<std::uint32_t> base_;  // of each station: `done` before this call
     std::uint32_t call_ = 0;
-    std::vector<std::unique_ptr<Course>> courses_;
+    std::vector<std::unique_ptr<planner::CompiledPlan>> plans_;
     Mailbox mailbox_;
     // Of the call under way; kept so that it allocates nothing.
-    Windows windows_, my_windows_;
+    planner::Windows windows_, my_windows_;
     // Contention-free order: what this rank has written, as a writer, and has not waited for.
-    Windows in_flight_;
+    planner::Windows in_flight_;
     bool has_waited_ = false;                              // in this call
     std::chrono::steady_clock::time_point begun_, ended_;  // when the last was begun, when one before it had ended
     std::chrono::nanoseconds usual_{0};                    // what one takes

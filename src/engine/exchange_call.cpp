@@ -9,30 +9,30 @@ namespace ioweir::engine {
 using layout::Extent;
 
 bool FragmentCursor::next(Fragment& fragment) {
-    if (errand_.memory == nullptr) return false;
+    if (io_.memory == nullptr) return false;
     Stretch stretch;
     while (!stretches_ || !stretches_->next(stretch)) {
         if (index_ == windows_.size() || windows_[index_].file.offset >= file_end_) return false;
         const Extent file = windows_[index_++].file;
         const auto part_before = [&](std::int64_t offset) {
-            return std::clamp<std::int64_t>(errand_.range.view->data_before(offset) - errand_.range.first_byte, 0,
-                                            errand_.memory->bytes);
+            return std::clamp<std::int64_t>(io_.range.view->data_before(offset) - io_.range.first_byte, 0,
+                                            io_.memory->bytes);
         };
-        stretches_.emplace(*errand_.memory, errand_.range, part_before(file.offset),
+        stretches_.emplace(*io_.memory, io_.range, part_before(file.offset),
                            part_before(std::min(file.end(), file_end_)));
     }
-    const Window& window = windows_[index_ - 1];
+    const planner::Window& window = windows_[index_ - 1];
     fragment = {stretch.memory, window.at + (stretch.file.offset - window.file.offset), stretch.file.length};
     return true;
 }
 
-ExchangeCall::ExchangeCall(Exchange& exchange, const Course& course, const Census& census, const Errand& errand,
-                           ExchangeFigures& figures)
+ExchangeCall::ExchangeCall(Exchange& exchange, const planner::CompiledPlan& compiled,
+                           const planner::RequestSummary& request, const IoRequest& io, ExchangeFigures& figures)
     : exchange_(exchange),
       group_(exchange.group_),
-      course_(course),
-      census_(census),
-      errand_(errand),
+      compiled_(compiled),
+      request_(request),
+      io_(io),
       figures_(figures),
       local_index_(exchange.local_index_),
       last_round_(exchange.last_round_),
@@ -40,7 +40,7 @@ ExchangeCall::ExchangeCall(Exchange& exchange, const Course& course, const Censu
       my_windows_(exchange.my_windows_) {
     ++exchange_.call_;
     std::int64_t next = 0;
-    for (std::int64_t writer = 0; writer < course_.writers(); ++writer) {
+    for (std::int64_t writer = 0; writer < compiled_.writers(); ++writer) {
         const auto index = static_cast<std::size_t>(writer);
         const int rank = rank_of(writer);
         local_index_[index] = group_.is_local(rank) ? next++ : -1;
@@ -55,7 +55,7 @@ ExchangeCall::ExchangeCall(Exchange& exchange, const Course& course, const Censu
 
 /// `done` of every station of the node has gone on by as many rounds as its writer had.
 void ExchangeCall::end_call() {
-    for (std::int64_t writer = 0; writer < course_.writers(); ++writer) {
+    for (std::int64_t writer = 0; writer < compiled_.writers(); ++writer) {
         const std::int64_t index = local_index_[static_cast<std::size_t>(writer)];
         if (index >= 0) exchange_.base_[static_cast<std::size_t>(index)] = after_round(writer, rounds_of(writer) - 1);
     }
@@ -63,7 +63,7 @@ void ExchangeCall::end_call() {
     figures_.sent_bytes += exchange_.mailbox_.sent_bytes();
 }
 
-Extent ExchangeCall::hull_of(const Windows& windows) {
+Extent ExchangeCall::hull_of(const planner::Windows& windows) {
     const Extent first = windows.front().file;
     return {first.offset, windows.back().file.end() - first.offset};
 }
@@ -78,8 +78,8 @@ ExchangeCall::Slot ExchangeCall::slot(std::int64_t writer, std::int64_t round) c
     std::byte* const maps =
         exchange_.memory_.data() + static_cast<std::size_t>(exchange_.room_.stations) * sizeof(Station);
     std::byte* const slots = maps + exchange_.room_.map_bytes;
-    return {slots + index * Exchange::slot_stride(course_),
-            std::launder(reinterpret_cast<MapWord*>(maps + index * Exchange::map_stride(course_)))};
+    return {slots + index * Exchange::slot_stride(compiled_),
+            std::launder(reinterpret_cast<MapWord*>(maps + index * Exchange::map_stride(compiled_)))};
 }
 
 std::uint32_t ExchangeCall::after_round(std::int64_t writer, std::int64_t round) const {
@@ -93,9 +93,10 @@ void ExchangeCall::rest() {
 }
 
 void ExchangeCall::begin_round(std::int64_t round) {
+    round_ = round;
     participants_ = 0;
     owing_ = 0;
-    if (!writes_in(round) || !course_.windows(mine_, round, my_windows_)) return;
+    if (!writes_in(round) || !compiled_.windows(mine_, round, my_windows_)) return;
     const Extent hull = hull_of(my_windows_);
     for (int rank = 0; rank < group_.size(); ++rank) {
         if (!takes_part(rank, hull)) continue;
@@ -109,7 +110,7 @@ void ExchangeCall::begin_round(std::int64_t round) {
 }
 
 void ExchangeCall::await_turn(std::int64_t round) {
-    course_.plan.schedule->visit_before({mine_, round}, [&](planner::Turn turn) {
+    compiled_.plan.schedule->visit_before({mine_, round}, [&](planner::Turn turn) {
         shares_ = true;
         if (is_local(turn.writer)) {
             wait_for(station(turn.writer).done, after_round(turn.writer, turn.round));
@@ -134,7 +135,7 @@ void ExchangeCall::end_turn(std::int64_t round) {
     mine.done.store(after_round(mine_, round), std::memory_order_release);
     wake_all(mine.done);
     if (group_.nodes() == 1) return;
-    course_.plan.schedule->visit_after({mine_, round}, [&](planner::Turn turn) {
+    compiled_.plan.schedule->visit_after({mine_, round}, [&](planner::Turn turn) {
         if (is_local(turn.writer)) return;
         Mailbox& mailbox = exchange_.mailbox_;
         work_until([&] { return mailbox.free_buffer(Mailbox::Purpose::answer) != nullptr; });
@@ -147,7 +148,7 @@ void ExchangeCall::end_turn(std::int64_t round) {
 /// One message comes for each turn waited for, and later ones say what earlier ones do: takes those that nobody had to read.
 void ExchangeCall::await_last_turns() {
     work_until([&] {
-        for (std::int64_t writer = 0; writer < course_.writers() && turns_told_ < turns_due_; ++writer) {
+        for (std::int64_t writer = 0; writer < compiled_.writers() && turns_told_ < turns_due_; ++writer) {
             Mailbox::Packet packet;
             if (is_local(writer)) continue;
             while (turns_told_ < turns_due_ && exchange_.mailbox_.receive(rank_of(writer), Tag::turn, packet))
@@ -159,8 +160,8 @@ void ExchangeCall::await_last_turns() {
 
 void ExchangeCall::mark(const Slot& slot, std::int64_t at, std::int64_t bytes) const {
     // A granule that a window's edge cuts is wanted on its other side, too.
-    const std::int64_t first = at / course_.granule_bytes;
-    mark_granules(slot.map, first, (at + bytes - 1) / course_.granule_bytes + 1 - first);
+    const std::int64_t first = at / compiled_.granule_bytes;
+    mark_granules(slot.map, first, (at + bytes - 1) / compiled_.granule_bytes + 1 - first);
 }
 
 void ExchangeCall::fail(int error) {

@@ -21,13 +21,13 @@ struct Fragment {
 class FragmentCursor {
 public:
     /// Only what lies below `file_end`.
-    FragmentCursor(const Errand& errand, const Windows& windows, std::int64_t file_end = INT64_MAX)
-        : errand_(errand), windows_(windows), file_end_(file_end) {}
+    FragmentCursor(const IoRequest& io, const planner::Windows& windows, std::int64_t file_end = INT64_MAX)
+        : io_(io), windows_(windows), file_end_(file_end) {}
     bool next(Fragment& fragment);
 
 private:
-    const Errand& errand_;
-    const Windows& windows_;
+    const IoRequest& io_;
+    const planner::Windows& windows_;
     std::int64_t file_end_;
     std::size_t index_ = 0;  // of the window after the present one
     std::optional<StretchCursor> stretches_;
@@ -35,8 +35,8 @@ private:
 
 class ExchangeCall {
 public:
-    ExchangeCall(Exchange& exchange, const Course& course, const Census& census, const Errand& errand,
-                 ExchangeFigures& figures);
+    ExchangeCall(Exchange& exchange, const planner::CompiledPlan& compiled, const planner::RequestSummary& request,
+                 const IoRequest& io, ExchangeFigures& figures);
     Outcome write();
     Outcome read();
 
@@ -47,16 +47,16 @@ private:
         MapWord* map;
     };
 
-    // Who takes part: known to all from the census, without asking.
+    // Who takes part: known to all from what the ranks have said, without asking.
     [[nodiscard]] int rank_of(std::int64_t writer) const {
-        return course_.writer_ranks[static_cast<std::size_t>(writer)];
+        return compiled_.writer_ranks[static_cast<std::size_t>(writer)];
     }
     [[nodiscard]] bool is_local(std::int64_t writer) const {
         return local_index_[static_cast<std::size_t>(writer)] >= 0;
     }
-    [[nodiscard]] static layout::Extent hull_of(const Windows& windows);
+    [[nodiscard]] static layout::Extent hull_of(const planner::Windows& windows);
     [[nodiscard]] bool takes_part(int rank, layout::Extent hull) const {
-        return !layout::intersect(census_.hull(rank), hull).empty();
+        return !layout::intersect(request_.hull(rank), hull).empty();
     }
     [[nodiscard]] Station& station(std::int64_t writer) const;
     [[nodiscard]] Slot slot(std::int64_t writer, std::int64_t round) const;
@@ -67,7 +67,7 @@ private:
     [[nodiscard]] std::uint32_t after_round(std::int64_t writer, std::int64_t round) const;
     void wait_for(const SharedWord& counter, std::uint32_t wanted) {
         const auto ready = [&] { return reached(counter, wanted); };
-        if (errand_.watched && is_late(counter, ready)) on_storage([&] { settle(); });
+        if (io_.watched && is_late(counter, ready)) on_storage([&] { settle(); });
         group_.wait(counter, ready);
     }
     /// Others take longer than this writer's own storage usually does: then it may be idle, and when it was done is worth knowing.
@@ -92,7 +92,7 @@ private:
     /// Begins a round: this rank's windows as a writer, and who takes part in them.
     void begin_round(std::int64_t round);
     [[nodiscard]] bool writes_in(std::int64_t round) const { return mine_ >= 0 && round < rounds_of(mine_); }
-    [[nodiscard]] std::int64_t rounds_of(std::int64_t writer) const { return course_.plan.schedule->rounds(writer); }
+    [[nodiscard]] std::int64_t rounds_of(std::int64_t writer) const { return compiled_.plan.schedule->rounds(writer); }
     /// Waits until the turns are over that must be before this rank's, as a writer, and says when this one is.
     void await_turn(std::int64_t round);
     void end_turn(std::int64_t round);
@@ -100,6 +100,12 @@ private:
     /// The writers that this rank has to do with in a round, each with its windows in windows_. Ranks begin with different ones.
     template <typename Visit>
     void visit_writers(std::int64_t round, Visit visit);
+    void tell_operation(layout::Extent extent) const {
+        if (io_.step != nullptr) io_.step({mine_, round_, true, extent});
+    }
+    void tell_handed(std::int64_t writer, std::int64_t round, std::int64_t bytes) const {
+        if (io_.step != nullptr && bytes > 0) io_.step({writer, round, false, {0, bytes}});
+    }
     /// Marks fragments as wanted.
     void mark(const Slot& slot, std::int64_t at, std::int64_t bytes) const;
 
@@ -109,7 +115,7 @@ private:
     void take_packets(std::int64_t round);
     void collect(std::int64_t round);
     void store(const Slot& slot);
-    void store_range(const Window& window, std::int64_t begin, std::int64_t end, const Slot& slot);
+    void store_range(const planner::Window& window, std::int64_t begin, std::int64_t end, const Slot& slot);
     void settle();
     [[nodiscard]] bool is_awaited(std::int64_t round);
     void exchange_receipts(Outcome& outcome);
@@ -124,15 +130,16 @@ private:
 
     Exchange& exchange_;
     Group& group_;
-    const Course& course_;
-    const Census& census_;
-    const Errand& errand_;
+    const planner::CompiledPlan& compiled_;
+    const planner::RequestSummary& request_;
+    const IoRequest& io_;
     ExchangeFigures& figures_;
     std::vector<std::int64_t>& local_index_;
     std::vector<std::int64_t>& last_round_;
-    Windows& windows_;
-    Windows& my_windows_;
+    planner::Windows& windows_;
+    planner::Windows& my_windows_;
     std::int64_t mine_ = -1;          // the writer that this rank is, or -1
+    std::int64_t round_ = 0;          // of this rank as a writer
     std::uint32_t participants_ = 0;  // of this node, in my round
     int owing_ = 0;                   // ranks of other nodes that still owe packets of my round
     bool maps_ = false;               // wanted granules are marked
@@ -152,9 +159,9 @@ void ExchangeCall::on_storage(Operation operation) {
     if (error_ != 0) return;
     const auto started = std::chrono::steady_clock::now();
     const std::int64_t processor_ns = thread_processor_ns();
-    if (errand_.enter_storage != nullptr) errand_.enter_storage();
+    if (io_.enter_storage != nullptr) io_.enter_storage();
     operation();
-    if (errand_.leave_storage != nullptr) errand_.leave_storage();
+    if (io_.leave_storage != nullptr) io_.leave_storage();
     figures_.storage_processor_ns += thread_processor_ns() - processor_ns;
     figures_.storage_ns +=
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - started).count();
@@ -162,10 +169,10 @@ void ExchangeCall::on_storage(Operation operation) {
 
 template <typename Visit>
 void ExchangeCall::visit_writers(std::int64_t round, Visit visit) {
-    const std::int64_t writers = course_.writers();
+    const std::int64_t writers = compiled_.writers();
     for (std::int64_t i = 0; i < writers; ++i) {
         const std::int64_t writer = (i + group_.rank()) % writers;
-        if (!course_.windows(writer, round, windows_) || !takes_part(group_.rank(), hull_of(windows_))) continue;
+        if (!compiled_.windows(writer, round, windows_) || !takes_part(group_.rank(), hull_of(windows_))) continue;
         last_round_[static_cast<std::size_t>(writer)] = round;
         visit(writer);
     }

@@ -6,24 +6,15 @@
 #include "engine/exchange_call.hpp"
 
 namespace ioweir::engine {
-namespace {
-
-/// Less of the region wanted than one byte in this many: not all of it is read.
-constexpr std::int64_t sparse_share = 4;
-/// Unwanted stretches up to this length are read along with what lies around them: an operation costs as much as some KiB.
-constexpr std::int64_t least_gap_bytes = 4096;
-
-}  // namespace
-
-Outcome Exchange::read(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures) {
-    return ExchangeCall(*this, course, census, errand, figures).read();
+Outcome Exchange::read(const planner::CompiledPlan& compiled, const planner::RequestSummary& request,
+                       const IoRequest& io, ExchangeFigures& figures) {
+    return ExchangeCall(*this, compiled, request, io, figures).read();
 }
 
 Outcome ExchangeCall::read() {
-    // Between nodes, marks would have to travel before anything can be read.
-    maps_ = !course_.dense && group_.nodes() == 1 && census_.bytes < census_.region.length / sparse_share;
+    maps_ = !compiled_.plan.window_rule.whole;
     Outcome outcome;
-    for (std::int64_t round = 0; round < course_.rounds; ++round) {
+    for (std::int64_t round = 0; round < compiled_.rounds; ++round) {
         begin_round(round);
         if (maps_) visit_writers(round, [&](std::int64_t writer) { want(writer, round); });
         if (writes_in(round)) fetch(round);
@@ -52,7 +43,7 @@ void ExchangeCall::want(std::int64_t writer, std::int64_t round) {
     // Its map is free again once the round before the last has been read.
     if (round >= 2) wait_for(its.done, after_round(writer, round - 2));
     const Slot slot = this->slot(writer, round);
-    FragmentCursor fragments(errand_, windows_);
+    FragmentCursor fragments(io_, windows_);
     Fragment fragment;
     while (fragments.next(fragment)) mark(slot, fragment.at, fragment.bytes);
     count_up(its.marked[round & 1]);
@@ -71,7 +62,7 @@ void ExchangeCall::fetch(std::int64_t round) {
     await_turn(round);
     std::int64_t valid_end = my_windows_.empty() ? 0 : my_windows_.front().file.offset;
     if (participants_ > 0 || owing_ > 0) on_storage([&] { valid_end = load(slot); });
-    if (maps_) std::memset(static_cast<void*>(slot.map), 0, static_cast<std::size_t>(course_.map_bytes()));
+    if (maps_) std::memset(static_cast<void*>(slot.map), 0, static_cast<std::size_t>(compiled_.map_bytes()));
     mine.expected[parity] += participants_;
     mine.valid_end[parity].store(valid_end, std::memory_order_relaxed);
     end_turn(round);
@@ -79,8 +70,8 @@ void ExchangeCall::fetch(std::int64_t round) {
 
 /// Returns the file offset below which what is wanted is in the slot.
 std::int64_t ExchangeCall::load(const Slot& slot) {
-    const std::int64_t granule = course_.granule_bytes;
-    for (const Window& window : my_windows_) {
+    const std::int64_t granule = compiled_.granule_bytes;
+    for (const planner::Window& window : my_windows_) {
         const std::int64_t end = window.at + window.file.length;
         const std::int64_t last = (end + granule - 1) / granule;
         std::int64_t at = window.at;
@@ -92,16 +83,16 @@ std::int64_t ExchangeCall::load(const Slot& slot) {
                 std::int64_t stop = find_granule(slot.map, begin, last, false);
                 for (;;) {  // on over short gaps
                     const std::int64_t next = find_granule(slot.map, stop, last, true);
-                    if (next == last || (next - stop) * granule > least_gap_bytes) break;
+                    if (next == last || (next - stop) * granule > compiled_.plan.window_rule.longest_gap_bytes) break;
                     stop = find_granule(slot.map, next, last, false);
                 }
                 at = std::max(at, begin * granule);
                 until = std::min(end, stop * granule);
             }
             const std::int64_t offset = window.file.offset + (at - window.at);
-            const storage::Transfer done =
-                errand_.backend->read_at(errand_.descriptor, slot.data + at, until - at, offset);
+            const storage::Transfer done = io_.backend->read_at(io_.descriptor, slot.data + at, until - at, offset);
             ++operations_;
+            tell_operation({offset, until - at});
             if (done.error != 0) fail(done.error);
             if (done.bytes < until - at) return offset + done.bytes;
             at = until;
@@ -117,22 +108,26 @@ void ExchangeCall::take(std::int64_t writer, std::int64_t round, Outcome& outcom
     const std::int64_t valid_end = its.valid_end[round & 1].load(std::memory_order_relaxed);
     if (const int error = error_of(writer); error != 0) outcome.error = error;
     const Slot slot = this->slot(writer, round);
-    FragmentCursor fragments(errand_, windows_, valid_end);
+    FragmentCursor fragments(io_, windows_, valid_end);
     Fragment fragment;
+    std::int64_t bytes = 0;
     while (fragments.next(fragment)) {
         copy_bytes(fragment.memory, slot.data + fragment.at, fragment.bytes);
-        outcome.bytes += fragment.bytes;
+        bytes += fragment.bytes;
     }
+    outcome.bytes += bytes;
+    tell_handed(writer, round, bytes);
     count_up(its.handed[round & 1]);
 }
 
 /// The same from another node, a packet at a time; meanwhile answers those who ask this rank.
 void ExchangeCall::ask(std::int64_t writer, std::int64_t round, Outcome& outcome) {
     Mailbox& mailbox = exchange_.mailbox_;
-    FragmentCursor questions(errand_, windows_);
-    FragmentCursor places(errand_, windows_);
+    FragmentCursor questions(io_, windows_);
+    FragmentCursor places(io_, windows_);
     Fragment question, place;
     bool more = questions.next(question);
+    std::int64_t taken = 0;
     for (bool first = true; first || more; first = false) {
         work_until([&] {
             answer(round);
@@ -159,6 +154,7 @@ void ExchangeCall::ask(std::int64_t writer, std::int64_t round, Outcome& outcome
         });
         if (packet.header.error != 0) outcome.error = packet.header.error;
         outcome.bytes += packet.header.data_bytes;
+        taken += packet.header.data_bytes;
         const std::byte* from = packet.data;
         std::int64_t valid = packet.header.data_bytes;
         for (std::int64_t left = header.wanted; left > 0;) {
@@ -172,6 +168,7 @@ void ExchangeCall::ask(std::int64_t writer, std::int64_t round, Outcome& outcome
             place = {place.memory + bytes, place.at + bytes, place.bytes - bytes};
         }
     }
+    tell_handed(writer, round, taken);
 }
 
 /// Requests of this round to this rank as a writer, as far as they have come.
@@ -181,7 +178,7 @@ void ExchangeCall::answer(std::int64_t round) {
     const std::int64_t valid_end = station(mine_).valid_end[round & 1].load(std::memory_order_relaxed);
     const Slot slot = this->slot(mine_, round);
     std::int64_t valid_place = 0;  // the end of what is valid, as a place in the buffer
-    for (const Window& window : my_windows_) {
+    for (const planner::Window& window : my_windows_) {
         const std::int64_t valid = std::min(window.file.length, valid_end - window.file.offset);
         if (valid > 0) valid_place = window.at + valid;
     }
@@ -195,7 +192,7 @@ void ExchangeCall::answer(std::int64_t round) {
             header.round = packet.header.round;
             header.wanted = packet.header.wanted;
             header.error = error_;
-            RunReader runs(packet.runs, packet.header.runs_bytes, course_.slot_bytes);
+            RunReader runs(packet.runs, packet.header.runs_bytes, compiled_.slot_bytes);
             Run run;
             while (runs.next(run)) {
                 const std::int64_t bytes = std::clamp<std::int64_t>(valid_place - run.at, 0, run.bytes);

@@ -10,21 +10,22 @@
 
 namespace ioweir::engine {
 
-Outcome Exchange::write(const Course& course, const Census& census, const Errand& errand, ExchangeFigures& figures) {
-    return ExchangeCall(*this, course, census, errand, figures).write();
+Outcome Exchange::write(const planner::CompiledPlan& compiled, const planner::RequestSummary& request,
+                        const IoRequest& io, ExchangeFigures& figures) {
+    return ExchangeCall(*this, compiled, request, io, figures).write();
 }
 
 Outcome ExchangeCall::write() {
-    maps_ = !course_.dense;
-    for (std::int64_t round = 0; round < course_.rounds; ++round) {
+    maps_ = !compiled_.dense;
+    for (std::int64_t round = 0; round < compiled_.rounds; ++round) {
         begin_round(round);
         visit_writers(round,
                       [&](std::int64_t writer) { is_local(writer) ? hand_over(writer, round) : send(writer, round); });
         if (writes_in(round)) collect(round);
     }
     Outcome outcome;
-    outcome.bytes = errand_.memory != nullptr ? errand_.memory->bytes : 0;
-    for (std::int64_t writer = 0; writer < course_.writers(); ++writer) {
+    outcome.bytes = io_.memory != nullptr ? io_.memory->bytes : 0;
+    for (std::int64_t writer = 0; writer < compiled_.writers(); ++writer) {
         const std::int64_t last = last_round_[static_cast<std::size_t>(writer)];
         if (last < 0 || !is_local(writer)) continue;
         wait_for(station(writer).done, after_round(writer, last));
@@ -46,21 +47,25 @@ void ExchangeCall::hand_over(std::int64_t writer, std::int64_t round) {
     Station& its = station(writer);
     if (round >= 2) wait_for(its.done, after_round(writer, round - 2));
     const Slot slot = this->slot(writer, round);
-    FragmentCursor fragments(errand_, windows_);
+    FragmentCursor fragments(io_, windows_);
     Fragment fragment;
+    std::int64_t bytes = 0;
     while (fragments.next(fragment)) {
+        bytes += fragment.bytes;
         copy_bytes(slot.data + fragment.at, fragment.memory, fragment.bytes);
         if (maps_) mark(slot, fragment.at, fragment.bytes);
     }
     count_up(its.handed[round & 1]);
+    tell_handed(writer, round, bytes);
 }
 
 /// The same to another node. While packets cannot leave, takes those that come.
 void ExchangeCall::send(std::int64_t writer, std::int64_t round) {
     Mailbox& mailbox = exchange_.mailbox_;
-    FragmentCursor fragments(errand_, windows_);
+    FragmentCursor fragments(io_, windows_);
     Fragment fragment;
     bool more = fragments.next(fragment);
+    std::int64_t sent = 0;
     for (bool first = true; first || more; first = false) {
         std::byte* data = nullptr;
         work_until([&] {
@@ -83,7 +88,9 @@ void ExchangeCall::send(std::int64_t writer, std::int64_t round) {
         runs.finish();
         header.last = more ? 0 : 1;
         mailbox.send(Mailbox::Purpose::question, rank_of(writer), Tag::data, header, &runs);
+        sent += header.data_bytes;
     }
+    tell_handed(writer, round, sent);
 }
 
 /// Packets of this round for this rank as a writer, as far as they have come.
@@ -95,7 +102,7 @@ void ExchangeCall::take_packets(std::int64_t round) {
         if ((owes & owes_now) == 0) continue;
         Mailbox::Packet packet;
         while ((owes & owes_now) != 0 && exchange_.mailbox_.receive(rank, Tag::data, packet)) {
-            RunReader runs(packet.runs, packet.header.runs_bytes, course_.slot_bytes);
+            RunReader runs(packet.runs, packet.header.runs_bytes, compiled_.slot_bytes);
             Run run;
             const std::byte* from = packet.data;
             while (runs.next(run)) {
@@ -128,16 +135,16 @@ void ExchangeCall::collect(std::int64_t round) {
         store(slot);
         if (is_awaited(round)) settle();
     });
-    if (maps_) std::memset(static_cast<void*>(slot.map), 0, static_cast<std::size_t>(course_.map_bytes()));
+    if (maps_) std::memset(static_cast<void*>(slot.map), 0, static_cast<std::size_t>(compiled_.map_bytes()));
     end_turn(round);
 }
 
 void ExchangeCall::store(const Slot& slot) {
-    const std::int64_t granule = course_.granule_bytes;
+    const std::int64_t granule = compiled_.granule_bytes;
     // In the page cache an order of writes is none.
-    const bool sends_on = course_.strategy.order == planner::Order::contention_free;
+    const bool sends_on = compiled_.strategy.order == planner::Order::contention_free;
     const auto begun = std::chrono::steady_clock::now();
-    for (const Window& window : my_windows_) {
+    for (const planner::Window& window : my_windows_) {
         const std::int64_t end = window.at + window.file.length;
         if (!maps_) {
             store_range(window, window.at, end, slot);
@@ -150,8 +157,7 @@ void ExchangeCall::store(const Slot& slot) {
                     store_range(window, std::max(window.at, begin * granule), std::min(end, at * granule), slot);
             }
         }
-        if (sends_on && error_ == 0)
-            errand_.backend->begin_flush(errand_.descriptor, window.file.length, window.file.offset);
+        if (sends_on && error_ == 0) io_.backend->begin_flush(io_.descriptor, window.file.length, window.file.offset);
     }
     if (!sends_on) return;
     // With this round's bytes in its queue the storage is not idle while what comes before them is waited for, nor while the next
@@ -165,9 +171,9 @@ void ExchangeCall::store(const Slot& slot) {
 /// page cache, and nobody would know how fast a target is.
 bool ExchangeCall::is_awaited(std::int64_t round) {
     bool awaited = false;
-    course_.plan.schedule->visit_after({mine_, round}, [&](planner::Turn) { awaited = true; });
+    compiled_.plan.schedule->visit_after({mine_, round}, [&](planner::Turn) { awaited = true; });
     shares_ = shares_ || awaited;
-    const bool last = !errand_.goes_on && round + 1 == rounds_of(mine_);
+    const bool last = !io_.goes_on && round + 1 == rounds_of(mine_);
     return awaited || (last && (shares_ || !exchange_.has_waited_));
 }
 
@@ -175,10 +181,9 @@ bool ExchangeCall::is_awaited(std::int64_t round) {
 void ExchangeCall::settle() {
     if (exchange_.in_flight_.empty()) return;
     const auto started = std::chrono::steady_clock::now();
-    for (const Window& window : exchange_.in_flight_) {
+    for (const planner::Window& window : exchange_.in_flight_) {
         if (error_ != 0) break;
-        if (const int error = errand_.backend->flush_at(errand_.descriptor, window.file.length, window.file.offset);
-            error != 0)
+        if (const int error = io_.backend->flush_at(io_.descriptor, window.file.length, window.file.offset); error != 0)
             fail(error);
     }
     const auto now = std::chrono::steady_clock::now();
@@ -192,11 +197,12 @@ void ExchangeCall::settle() {
     exchange_.in_flight_.clear();
 }
 
-void ExchangeCall::store_range(const Window& window, std::int64_t begin, std::int64_t end, const Slot& slot) {
+void ExchangeCall::store_range(const planner::Window& window, std::int64_t begin, std::int64_t end, const Slot& slot) {
     if (error_ != 0) return;
-    const storage::Transfer done = errand_.backend->write_at(errand_.descriptor, slot.data + begin, end - begin,
-                                                             window.file.offset + (begin - window.at));
+    const storage::Transfer done =
+        io_.backend->write_at(io_.descriptor, slot.data + begin, end - begin, window.file.offset + (begin - window.at));
     ++operations_;
+    tell_operation({window.file.offset + (begin - window.at), end - begin});
     if (done.error != 0) fail(done.error);
 }
 
@@ -213,13 +219,13 @@ void ExchangeCall::exchange_receipts(Outcome& outcome) {
             header.error = error_;
             mailbox.send(Mailbox::Purpose::answer, to, Tag::receipt, header, nullptr);
         }
-        for (; from < course_.writers(); ++from) {
+        for (; from < compiled_.writers(); ++from) {
             if (is_local(from) || last_round_[static_cast<std::size_t>(from)] < 0) continue;
             Mailbox::Packet packet;
             if (!mailbox.receive(rank_of(from), Tag::receipt, packet)) break;
             if (packet.header.error != 0) outcome.error = packet.header.error;
         }
-        return to == group_.size() && from == course_.writers() && mailbox.all_sent();
+        return to == group_.size() && from == compiled_.writers() && mailbox.all_sent();
     });
 }
 

@@ -77,14 +77,14 @@ void Group::settle(MPI_Comm comm, int node_number) {
     PMPI_Allgather(&leader, 1, MPI_INT, leader_of.data(), 1, MPI_INT, comm);
     int crowded = share_processors(node_) ? 1 : 0;
     PMPI_Allreduce(MPI_IN_PLACE, &crowded, 1, MPI_INT, MPI_MAX, comm);
-    crowded_ = crowded != 0;
+    topology_.crowded = crowded != 0;
 
     std::vector<int> order(leader_of.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
         return leader_of[static_cast<std::size_t>(a)] < leader_of[static_cast<std::size_t>(b)];
     });
-    node_of_.resize(order.size());
+    topology_.node_of.resize(order.size());
     nodes_ = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
         const auto here = static_cast<std::size_t>(order[i]);
@@ -95,14 +95,15 @@ void Group::settle(MPI_Comm comm, int node_number) {
             counts_.push_back(0);
         }
         counts_.back() += static_cast<int>(sizeof(Contribution));
-        node_of_[i] = nodes_ - 1;
+        topology_.node_of[i] = nodes_ - 1;
         if (order[i] == old_rank) rank_ = static_cast<int>(i);
     }
     PMPI_Comm_split(comm, 0, rank_, &comm_);
     PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
-    const int node = node_of(rank_);
-    first_local_ = static_cast<int>(std::find(node_of_.begin(), node_of_.end(), node) - node_of_.begin());
-    locals_ = static_cast<int>(std::count(node_of_.begin(), node_of_.end(), node));
+    const int node = this->node_of(rank_);
+    const std::vector<int>& node_of = topology_.node_of;
+    first_local_ = static_cast<int>(std::find(node_of.begin(), node_of.end(), node) - node_of.begin());
+    locals_ = static_cast<int>(std::count(node_of.begin(), node_of.end(), node));
     leaders_ = MPI_COMM_NULL;
     if (nodes_ > 1) {
         PMPI_Comm_split(comm_, rank_ == first_local_ ? 0 : MPI_UNDEFINED, rank_, &leaders_);

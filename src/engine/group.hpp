@@ -3,8 +3,7 @@
 // its own before it can come here).
 // What does not live here: what is exchanged (exchange.hpp), how many bytes of buffers there are (exchange.hpp).
 //
-// Ranks of a group are numbered node by node, so that writers by rising rank are writers by node, too (placement.hpp), and the planner
-// need not know what a node is.
+// Ranks of a group are numbered node by node, as in a Topology.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 
 #include "engine/shared_memory.hpp"
 #include "mpi/mpi.hpp"
+#include "planner/topology.hpp"
 
 namespace ioweir::engine {
 
@@ -35,16 +35,14 @@ public:
 
     [[nodiscard]] MPI_Comm comm() const { return comm_; }
     [[nodiscard]] int rank() const { return rank_; }
-    [[nodiscard]] int size() const { return static_cast<int>(node_of_.size()); }
+    [[nodiscard]] const planner::Topology& topology() const { return topology_; }
+    [[nodiscard]] int size() const { return topology_.ranks(); }
     [[nodiscard]] int nodes() const { return nodes_; }
-    [[nodiscard]] int node_of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
-    [[nodiscard]] std::span<const int> nodes_of_ranks() const { return node_of_; }
+    [[nodiscard]] int node_of(int rank) const { return topology_.node_of[static_cast<std::size_t>(rank)]; }
     [[nodiscard]] bool is_local(int rank) const { return node_of(rank) == node_of(rank_); }
     /// Local ranks are first_local() .. first_local() + locals() - 1.
     [[nodiscard]] int first_local() const { return first_local_; }
     [[nodiscard]] int locals() const { return locals_; }
-    /// Has some node more ranks of the group than processors that they may run on?
-    [[nodiscard]] bool crowded() const { return crowded_; }
 
     /// Returns what every rank said, by rank, when all have come. Valid until this rank's next call of it.
     [[nodiscard]] std::span<const Contribution> meet(const Contribution& mine);
@@ -103,8 +101,7 @@ private:
     int nodes_ = 1;
     int first_local_ = 0;
     int locals_ = 1;
-    bool crowded_ = false;
-    std::vector<int> node_of_;
+    planner::Topology topology_;
     std::vector<int> counts_, starts_;  // bytes of each node's contributions
     SharedMemory memory_;
     Meeting* meeting_ = nullptr;

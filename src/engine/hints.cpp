@@ -57,7 +57,7 @@ Value read_value(HintValue form, const std::string& text) {
 /// Applies one hint after another.
 class Chooser {
 public:
-    explicit Chooser(const planner::FileRule& rule) : given_(rule.given) { chosen_.strategy = rule.strategy; }
+    explicit Chooser(const policy::FileRule& rule) : given_(rule.given) { chosen_.strategy = rule.strategy; }
 
     void apply(const HintSpec& hint, const std::string& text) {
         const Value value = read_value(hint.value, text);
@@ -143,7 +143,7 @@ private:
         }
     }
 
-    const planner::GivenKeys given_;
+    const policy::GivenKeys given_;
     Chosen chosen_;
     std::optional<bool> collective_;
     std::int64_t nodes_ = 0;
@@ -160,7 +160,7 @@ void remove(MPI_Info info, const char* key) {
 
 }  // namespace
 
-Chosen choose(const planner::FileRule& rule, FunctionRef<std::optional<std::string>(const char*)> value_of) {
+Chosen choose(const policy::FileRule& rule, FunctionRef<std::optional<std::string>(const char*)> value_of) {
     Chooser chooser(rule);
     for (const HintSpec& hint : known_hints) {
         if (const std::optional<std::string> text = value_of(hint.name)) chooser.apply(hint, *text);

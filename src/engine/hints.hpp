@@ -9,7 +9,7 @@
 
 #include "base/function_ref.hpp"
 #include "engine/state.hpp"
-#include "planner/plan_file.hpp"
+#include "policy/plan_file.hpp"
 
 namespace ioweir::engine {
 
@@ -20,7 +20,7 @@ struct Chosen {
 };
 
 /// The rule's strategy with what the hints say about keys that the rule does not have. `value_of` gives a hint's value, or nothing.
-[[nodiscard]] Chosen choose(const planner::FileRule& rule,
+[[nodiscard]] Chosen choose(const policy::FileRule& rule,
                             FunctionRef<std::optional<std::string>(const char* hint)> value_of);
 
 /// The value of a key, or nothing; of MPI_INFO_NULL as well.

@@ -12,7 +12,7 @@ namespace {
 using Info = std::map<std::string, std::string>;
 
 Chosen chosen(const std::string& keys, const Info& info) {
-    const auto plan = planner::parse_plan_file("[[file]]\nmatch = \"*\"\n" + keys, "plan.toml");
+    const auto plan = policy::parse_plan_file("[[file]]\nmatch = \"*\"\n" + keys, "plan.toml");
     EXPECT_TRUE(plan.ok()) << plan.error().message();
     return choose(plan.value().files[0], [&](const char* hint) -> std::optional<std::string> {
         const auto found = info.find(hint);

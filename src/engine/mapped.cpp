@@ -20,6 +20,7 @@
 #include "engine/parts.hpp"
 #include "engine/rebalance.hpp"
 #include "engine/shared_pointer.hpp"
+#include "planner/placement.hpp"
 #include "planner/plan.hpp"
 
 namespace ioweir::engine {
@@ -59,12 +60,18 @@ int keep_sizes(const container::Directory& directory, std::uint32_t generation) 
     return subfiles ? container::keep_sizes(directory, subfiles.value(), generation) : EIO;
 }
 
-/// The target of a rank's log. With as many aggregators as targets each of them has one of its own: writer w is rank w * ranks / targets,
-/// rounded down. Example: 8 targets, 9 ranks: ranks 0 to 7 write, to targets 0 to 7.
-std::string place_of_log(const std::vector<std::string>& targets, int rank, int ranks) {
-    const auto count = std::ssize(targets);
-    const std::int64_t writer = (std::int64_t{rank} * count + ranks - 1) / ranks;
-    return targets[static_cast<std::size_t>(writer % count)];
+/// The target on which this rank's log lies. Collective over `comm`, for which ranks write goes by their nodes.
+std::string place_of_log(Engine& engine, const Handle& handle, MPI_Comm comm) {
+    const auto targets = std::ssize(handle.log_places);
+    std::shared_ptr<ProcessGroup> group;
+    if (handle.size > 1 && may_aggregate(handle.strategy)) group = engine.process_groups.take(comm);
+    std::string why;
+    const std::shared_ptr<Team> team = group ? ProcessGroups::team_of(*group, why) : nullptr;
+    const std::int64_t target =
+        team ? planner::target_of_log(team->group->topology(), team->group->rank(), targets)
+             : planner::target_of_log(planner::Topology::one_node(handle.size), handle.rank, targets);
+    if (group) engine.process_groups.give_back(group);
+    return handle.log_places[static_cast<std::size_t>(target)];
 }
 
 /// Drawn at random.
@@ -138,7 +145,7 @@ Found look(Engine& engine, MPI_Comm comm, const std::string& path, bool opened) 
 }
 
 int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found,
-                     const planner::FileRule* rule) {
+                     const policy::FileRule* rule) {
     Placing placing;
     if (found.kind == Found::Kind::ordinary && asks_for_targets(handle.strategy, rule)) {
         bool may_make = false;
@@ -175,7 +182,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     if (stub.shape.kind == container::Shape::Kind::log && rule != nullptr && handle.writable)
         handle.log_places =
             rule->chooses_targets ? agree_on_log_places(engine, handle, comm, directory, placing) : rule->targets;
-    if (!handle.log_places.empty()) handle.role.place = place_of_log(handle.log_places, handle.rank, handle.size);
+    if (!handle.log_places.empty()) handle.role.place = place_of_log(engine, handle, comm);
     handle.role.rank = static_cast<std::uint32_t>(handle.rank);
     handle.role.generation = static_cast<std::uint32_t>(told.generation);
     handle.role.after_dead = told.after_dead != 0;
@@ -190,7 +197,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
         handle.shared_pointer = std::make_shared<SharedPointer>(engine.backend, directory,
                                                                 static_cast<std::uint64_t>(told.open), handle.begin);
         handle.atomic = std::make_shared<AtomicMode>(engine.backend, directory);
-        handle.atomic->each_call = rule != nullptr && rule->visibility == planner::Visibility::call;
+        handle.atomic->each_call = rule != nullptr && rule->visibility == policy::Visibility::call;
         begin_rebalance(engine, handle, rule);
         return MPI_SUCCESS;
     }

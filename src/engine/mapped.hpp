@@ -30,7 +30,7 @@ inline constexpr int open_again = -1;
 /// it and the file is new. Afterwards handle.container is there, or the mapping is shared. MPI's class of an error, on every rank,
 /// of which rank 0 or the rank concerned has told the user; or open_again.
 [[nodiscard]] int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found,
-                                   const planner::FileRule* rule);
+                                   const policy::FileRule* rule);
 
 /// Of this rank's bytes, by whichever handle; a failure is owed to the program. Does nothing without a container. `durable`: the first
 /// rank also looks for what others than this handle's ranks have put there, which the next agreement tells them.

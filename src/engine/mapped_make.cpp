@@ -36,7 +36,7 @@ container::Shape shape_of(const planner::Strategy& strategy, const Placing& plac
 }
 
 /// Where they go: to the targets that were chosen, else to the plan's directories, else beside the file.
-Result<container::Subfiles> make_subfiles(const container::Directory& directory, const planner::FileRule* rule,
+Result<container::Subfiles> make_subfiles(const container::Directory& directory, const policy::FileRule* rule,
                                           const Placing& placing) {
     if (placing.targets) {
         const auto make = [&](std::int64_t number, const std::string& path) {
@@ -61,7 +61,7 @@ std::optional<Error> begin(const container::Directory& directory, bool is_new, T
 }
 
 /// Rank 0: the directory with a generation in it, then the stub, so that nobody finds a container that no one uses.
-Result<container::Stub> make_container(Engine& engine, const Handle& handle, const planner::FileRule* rule,
+Result<container::Stub> make_container(Engine& engine, const Handle& handle, const policy::FileRule* rule,
                                        const Placing& placing, Told& told, Held& held, int& error) {
     error = EIO;
     const StorageScope scope(engine);
@@ -73,8 +73,8 @@ Result<container::Stub> make_container(Engine& engine, const Handle& handle, con
                      "its directory must be writable and have room"};
     };
     const container::Directory directory = container::directory_of(handle.path, stub.value());
-    if (const int made = container::make(directory, handle.path, stub.value(), handle.descriptor.number);
-        made != 0) return cannot(made);
+    if (const int made = container::make(directory, handle.path, stub.value(), handle.descriptor.number); made != 0)
+        return cannot(made);
     held.directory = container::DirectoryHold(directory);
     std::optional<Error> problem = begin(directory, true, told, held);
     if (!problem && !directory.has_index()) {
@@ -108,7 +108,7 @@ void note_places(const Engine& engine, const Handle& handle, const Placing& plac
 }
 
 /// The container that is there, or a new one, or why the file is shared: rank 0.
-Told find_or_make(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule,
+Told find_or_make(Engine& engine, Handle& handle, const Found& found, const policy::FileRule* rule,
                   const Placing& placing, Held& held) {
     Told told;
     if (found.kind == Found::Kind::stub) {
@@ -162,10 +162,10 @@ Told find_or_make(Engine& engine, Handle& handle, const Found& found, const plan
 
 }  // namespace
 
-std::string why_shared(const Handle& handle, const planner::FileRule* rule) {
+std::string why_shared(const Handle& handle, const policy::FileRule* rule) {
     if (!handle.writable) return "it is open for reading only and no container";
     const bool at_sync = handle.strategy.mapping.kind != MappingKind::subfiles;  // else at once, as in one file
-    if (handle.readable && at_sync && (rule == nullptr || rule->visibility == planner::Visibility::unsaid))
+    if (handle.readable && at_sync && (rule == nullptr || rule->visibility == policy::Visibility::unsaid))
         return "it is open for reading and writing, and the rule has no visibility: write visibility = \"sync\" where "
                "nobody reads what others write before a sync, else \"call\"";
     struct stat info{};
@@ -191,7 +191,7 @@ container::Stub stub_of(const Told& told) {
             told.owner < 0 ? std::nullopt : std::optional(static_cast<uid_t>(told.owner))};
 }
 
-Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule, const Placing& placing,
+Told prepare(Engine& engine, Handle& handle, const Found& found, const policy::FileRule* rule, const Placing& placing,
              Held& held) {
     Told told = find_or_make(engine, handle, found, rule, placing, held);
     if (told.kind != static_cast<std::int64_t>(Found::Kind::stub) || told.generation > 0) return told;

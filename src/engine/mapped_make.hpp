@@ -35,7 +35,7 @@ void put(Told& told, const container::Stub& stub);
 [[nodiscard]] container::Stub stub_of(const Told& told);
 
 /// Why a file that asks for several is shared; empty: it is not.
-[[nodiscard]] std::string why_shared(const Handle& handle, const planner::FileRule* rule);
+[[nodiscard]] std::string why_shared(const Handle& handle, const policy::FileRule* rule);
 
 /// What rank 0 holds.
 struct Held {
@@ -46,7 +46,7 @@ struct Held {
 /// Rank 0's part of attach_container(): the container that is there, or a new one, or why the file is shared; where it is written, with
 /// a generation of its own. `placing`: where subfiles go, if anybody has asked for targets (asks_for_targets()).
 /// What is there when it returns stays for all ranks, as long as rank 0 has `held`.
-[[nodiscard]] Told prepare(Engine& engine, Handle& handle, const Found& found, const planner::FileRule* rule,
+[[nodiscard]] Told prepare(Engine& engine, Handle& handle, const Found& found, const policy::FileRule* rule,
                            const Placing& placing, Held& held);
 
 }  // namespace ioweir::engine

@@ -49,7 +49,7 @@ int make_on(Placing& placing, std::int64_t number, const std::string& path) {
 
 }  // namespace
 
-NetcdfPlaces place_netcdf(const std::string& path, MPI_Comm comm, const planner::FileRule& rule) {
+NetcdfPlaces place_netcdf(const std::string& path, MPI_Comm comm, const policy::FileRule& rule) {
     NetcdfPlaces places;
     places.count = rule.netcdf.subfiles;
     Engine* running = engine();

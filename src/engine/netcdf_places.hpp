@@ -7,7 +7,7 @@
 #include <string>
 
 #include "mpi/mpi.hpp"
-#include "planner/plan_file.hpp"
+#include "policy/plan_file.hpp"
 
 namespace ioweir::engine {
 
@@ -22,6 +22,6 @@ struct NetcdfPlaces {
 
 /// Collective over `comm`: finds the targets at a path, or those of the rule, has them probed where the rule asks for a choice, and chooses.
 /// `path`, `rule`: the same on all ranks; the rule has a wish for netCDF files.
-[[nodiscard]] NetcdfPlaces place_netcdf(const std::string& path, MPI_Comm comm, const planner::FileRule& rule);
+[[nodiscard]] NetcdfPlaces place_netcdf(const std::string& path, MPI_Comm comm, const policy::FileRule& rule);
 
 }  // namespace ioweir::engine

@@ -36,7 +36,7 @@ std::string_view without_prefix(std::string_view filename) {
 
 /// What this rank thinks before the file is open.
 struct Candidate {
-    const planner::FileRule* rule = nullptr;
+    const policy::FileRule* rule = nullptr;
     std::string path;
     std::string refusal;
     Chosen chosen;
@@ -48,7 +48,7 @@ std::string refuse_strategy(const planner::Strategy& strategy) {
 }
 
 /// The rule's strategy with the program's hints; hints that ask for what is not executed are not used.
-Chosen choose_executable(const planner::FileRule& rule, MPI_Info info) {
+Chosen choose_executable(const policy::FileRule& rule, MPI_Info info) {
     Chosen chosen = choose(rule, [&](const char* hint) { return info_value(info, hint); });
     const std::string refusal = refuse_strategy(chosen.strategy);
     if (refusal.empty() || !refuse_strategy(rule.strategy).empty()) return chosen;
@@ -134,8 +134,7 @@ std::string make_team(Engine& engine, Handle& handle, MPI_Comm comm) {
 }
 
 /// All ranks have agreed that they want it. An MPI error class on every rank when the file cannot be opened after all.
-int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found,
-           const planner::FileRule* rule) {
+int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found, const policy::FileRule* rule) {
     handle.storage = &engine.backend;
     if (found.kind == Found::Kind::stub || handle.strategy.mapping.kind != planner::MappingKind::shared) {
         const int failure = attach_container(engine, handle, comm, amode, found, rule);
@@ -162,7 +161,7 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
     if (asks && handle.strategy.mapping.kind != planner::MappingKind::subfiles)  // whose stripes are its own
         adopt_striping(engine, handle);
     if (handle.strategy.writers.kind == planner::WritersKind::behind)
-        begin_behind(engine, handle, comm, rule != nullptr && rule->visibility == planner::Visibility::sync);
+        begin_behind(engine, handle, comm, rule != nullptr && rule->visibility == policy::Visibility::sync);
     if (handle.rank == 0) {
         const std::string by =
             rule != nullptr ? "rule \"" + rule->match + "\": " : "no rule, but a container is there: ";

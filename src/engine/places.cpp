@@ -26,7 +26,7 @@ namespace {
 using probe::Measured;
 using storage::Targets;
 
-probe::Options options_of(const planner::ProbeWish& wish) {
+probe::Options options_of(const policy::ProbeOptions& wish) {
     constexpr std::int64_t millisecond_ns = 1'000'000;
     probe::Options options;
     if (wish.discard_ms) options.discard_ns = *wish.discard_ms * millisecond_ns;
@@ -36,7 +36,7 @@ probe::Options options_of(const planner::ProbeWish& wish) {
 }
 
 /// The plan's directories where it names some, else what the path's storage has.
-Result<std::unique_ptr<Targets>> targets_for(const std::string& path, const planner::FileRule& rule) {
+Result<std::unique_ptr<Targets>> targets_for(const std::string& path, const policy::FileRule& rule) {
     if (rule.targets.empty()) return storage::find_targets(path);
     storage::Manifest manifest;
     for (const std::string& directory : rule.targets) {
@@ -64,7 +64,7 @@ struct Prepared {
     std::optional<probe::Kept> kept;
 };
 
-Prepared look_for_targets(const std::string& path, const planner::FileRule& rule, const probe::Options& options) {
+Prepared look_for_targets(const std::string& path, const policy::FileRule& rule, const probe::Options& options) {
     Prepared prepared;
     auto found = targets_for(path, rule);
     if (!found) {
@@ -83,7 +83,7 @@ Prepared look_for_targets(const std::string& path, const planner::FileRule& rule
 /// This rank's part of probing: its own view of the targets, opened when it is the first to need it.
 class OwnTargets {
 public:
-    OwnTargets(const Handle& handle, const planner::FileRule& rule, std::int64_t fingerprint_of_first)
+    OwnTargets(const Handle& handle, const policy::FileRule& rule, std::int64_t fingerprint_of_first)
         : handle_(handle), rule_(rule), expected_(fingerprint_of_first) {}
 
     Measured measure(std::int32_t target, const probe::Options& options) {
@@ -115,7 +115,7 @@ private:
     }
 
     const Handle& handle_;
-    const planner::FileRule& rule_;
+    const policy::FileRule& rule_;
     const std::int64_t expected_;
     std::mutex lock_;
     bool tried_ = false;
@@ -202,13 +202,13 @@ Placing choose_places(std::unique_ptr<Targets> targets, const std::vector<Measur
 
 }  // namespace
 
-bool asks_for_targets(const planner::Strategy& strategy, const planner::FileRule* rule) {
+bool asks_for_targets(const planner::Strategy& strategy, const policy::FileRule* rule) {
     if (rule != nullptr && strategy.mapping.kind == planner::MappingKind::log) return rule->chooses_targets;
     if (rule == nullptr || strategy.mapping.kind != planner::MappingKind::subfiles) return false;
     return strategy.mapping.count == 0 || rule->targets.empty();
 }
 
-Placing find_places(Engine& engine, const Handle& handle, MPI_Comm comm, const planner::FileRule& rule, bool may_make) {
+Placing find_places(Engine& engine, const Handle& handle, MPI_Comm comm, const policy::FileRule& rule, bool may_make) {
     const probe::Options options = options_of(rule.probe);
     const double threshold = rule.probe.threshold.value_or(probe::default_threshold);
     Prepared prepared;

@@ -28,11 +28,11 @@ struct Placing {
 
 /// Has somebody to look for targets before a file of this strategy is made: subfiles:auto, subfiles:N without directories in the plan, or
 /// logs with targets = "auto"?
-[[nodiscard]] bool asks_for_targets(const planner::Strategy& strategy, const planner::FileRule* rule);
+[[nodiscard]] bool asks_for_targets(const planner::Strategy& strategy, const policy::FileRule* rule);
 
 /// Collective over `comm`, for a file that asks_for_targets(): finds its targets and has them probed, each by one rank. `may_make`: rank 0
 /// thinks that the file will be made; where it is there already nothing is probed. `rule` is the same on every rank.
-[[nodiscard]] Placing find_places(Engine& engine, const Handle& handle, MPI_Comm comm, const planner::FileRule& rule,
+[[nodiscard]] Placing find_places(Engine& engine, const Handle& handle, MPI_Comm comm, const policy::FileRule& rule,
                                   bool may_make);
 
 /// Measures one target, on a thread that does nothing else. What it throws is a problem of that target.

@@ -89,7 +89,7 @@ std::string speeds_of(const std::vector<std::size_t>& slow, const std::vector<pr
     return text;
 }
 
-void begin_rebalance(const Engine& engine, Handle& handle, const planner::FileRule* rule) {
+void begin_rebalance(const Engine& engine, Handle& handle, const policy::FileRule* rule) {
     if (rule == nullptr || !rule->rebalance || !handle.writable || !handle.container) return;
     const bool logs = handle.strategy.mapping.kind == planner::MappingKind::log;
     if (!logs && handle.strategy.mapping.kind != planner::MappingKind::subfiles) return;

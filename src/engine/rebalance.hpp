@@ -31,7 +31,7 @@ struct Rebalance {
 };
 
 /// For a handle whose container has just been opened, on every rank alike: begins to watch, where the rule asks for it and it can be done.
-void begin_rebalance(const Engine& engine, Handle& handle, const planner::FileRule* rule);
+void begin_rebalance(const Engine& engine, Handle& handle, const policy::FileRule* rule);
 
 /// Collective, at the start of a collective write, where handle.rebalance is there. True, on every rank alike: bytes go elsewhere from now
 /// on.

@@ -154,7 +154,7 @@ struct Handle {
     std::shared_ptr<ProcessGroup> exchanging;  ///< those of its ranks that exchange bytes with this one; null: none do
     std::shared_ptr<Team> team;      ///< collective calls go through its exchange; null: each rank moves its own bytes
     std::shared_ptr<Behind> behind;  ///< this rank's bytes are handed over to a writer; null: they are not
-    SurveyMemory surveys;
+    SummaryMemory summaries;
     Subgroup subgroup[2];  ///< for reading, for writing
     HintEffects effects;
 
@@ -186,7 +186,7 @@ public:
     Engine(const mpi::FileCalls& real, Options given, Host services);
 
     const mpi::FileCalls below;
-    const planner::PlanFile plan;
+    const policy::PlanFile plan;
     const bool verify;
     const Host host;
     storage::Backend& backend;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/division.hpp"
 #include "engine/exchange.hpp"
 #include "engine/group.hpp"
+#include "planner/division.hpp"
 #include "planner/strategy.hpp"
 
 namespace ioweir::engine {
@@ -21,25 +21,25 @@ class BehindDesk;
 struct Team {
     std::unique_ptr<Group> group;
     std::unique_ptr<Exchange> exchange;
-    std::vector<Contribution> said;                       ///< by rank, in the call under way
+    std::vector<planner::RankSummary> said;               ///< by rank, in the call under way
     std::vector<std::shared_ptr<BehindDesk>> idle_desks;  ///< of files that are closed, for the next ones
 
     /// A way to divide the ranks that calls have asked for, and this rank's part of the team if it has been made.
     struct Parted {
-        Division division;
+        planner::Division division;
         std::int64_t times_seen = 0;
         std::shared_ptr<Team> part;
     };
     static constexpr std::size_t most_divisions = 4;  ///< communicators are few: MPICH has about 2,000
     std::array<Parted, most_divisions> parted;
     std::size_t next_parted = 0;  ///< the next to be given up
-    std::unique_ptr<Divider> divider;
+    std::unique_ptr<planner::Divider> divider;
 
     /// Collective over the group. The part of this rank when a division is worth it, else null, on all ranks alike: communicators are
     /// made for the second call that would do with it, and only for a few divisions.
-    [[nodiscard]] std::shared_ptr<Team> part_for(const Division& division);
+    [[nodiscard]] std::shared_ptr<Team> part_for(const planner::Division& division);
     /// Takes what the ranks of this part said out of what all ranks said.
-    void take_said(const Team& whole, const Division& division, int group_number);
+    void take_said(const Team& whole, const planner::Division& division, int group_number);
     /// Collective: frees the communicators.
     void free();
 };
@@ -47,16 +47,16 @@ struct Team {
 /// Collective over `comm`. Null on every rank, and why, when its ranks cannot exchange.
 [[nodiscard]] std::shared_ptr<Team> make_team(MPI_Comm comm, std::string& why);
 
-/// What remains of a survey made for an earlier call: checkpoint loops repeat their calls.
-class SurveyMemory {
+/// What this rank said of an earlier call: checkpoint loops repeat their calls.
+class SummaryMemory {
 public:
-    [[nodiscard]] Survey survey(const FileRange& range, std::int64_t bytes);
+    [[nodiscard]] planner::RankSummary of(const FileRange& range, std::int64_t bytes);
 
 private:
     layout::FileView view_;
     std::int64_t first_byte_ = 0;
     std::int64_t bytes_ = -1;
-    Survey last_;
+    planner::RankSummary last_;
 };
 
 /// Of a file: the part of the team that makes its calls for the time being. Only what all ranks of the file know alike.
@@ -96,9 +96,9 @@ struct TogetherOutcome {
 };
 
 /// Collective over the team, or over this rank's part of it: where the ranks' parts of the file lie one behind the other, only every
-/// so many calls bring all of them together. `errand.memory` null: this rank has no bytes, or sees to them itself. `parts`: null, or
+/// so many calls bring all of them together. `io.memory` null: this rank has no bytes, or sees to them itself. `parts`: null, or
 /// how the team's writes are divided.
-TogetherOutcome transfer_together(Team& team, const planner::Strategy& strategy, bool writes, const Errand& errand,
-                                  SurveyMemory& surveys, Subgroup& subgroup, Parts* parts = nullptr);
+TogetherOutcome transfer_together(Team& team, const planner::Strategy& strategy, bool writes, const IoRequest& io,
+                                  SummaryMemory& summaries, Subgroup& subgroup, Parts* parts = nullptr);
 
 }  // namespace ioweir::engine

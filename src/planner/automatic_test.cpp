@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "planner/plan.hpp"
-#include "planner/plan_file.hpp"
 #include "planner/testing.hpp"
 
 namespace ioweir::planner {
@@ -21,27 +20,33 @@ Strategy automatic() {
     return strategy;
 }
 
-/// 8 ranks, 64 pieces each, side by side.
-Demand dense(std::int64_t piece_bytes) { return {8, 512 * piece_bytes, 512, {100, 512 * piece_bytes}}; }
+constexpr int ranks_of_dense = 8;
+/// 64 pieces a rank, side by side.
+RequestSummary dense(std::int64_t piece_bytes) { return {{100, 512 * piece_bytes}, 512 * piece_bytes, 512}; }
+
+Strategy chosen_on(int ranks, const RequestSummary& request, bool crowded = false) {
+    return chosen_for(automatic(), request, Topology::one_node(ranks, crowded));
+}
+Strategy chosen(const RequestSummary& request, bool crowded = false) {
+    return chosen_on(ranks_of_dense, request, crowded);
+}
 
 TEST(Automatic, SmallPiecesThatFillTheirRegionGoThroughAggregators) {
-    EXPECT_EQ(chosen_for(automatic(), dense(4096)).writers, (Writers{WritersKind::aggregators, 4}));
-    EXPECT_EQ(chosen_for(automatic(), dense(65536)).writers, (Writers{WritersKind::everyone, 0}));
-    Demand sparse = dense(4096);
+    EXPECT_EQ(chosen(dense(4096)).writers, (Writers{WritersKind::aggregators, 4}));
+    EXPECT_EQ(chosen(dense(65536)).writers, (Writers{WritersKind::everyone, 0}));
+    RequestSummary sparse = dense(4096);
     sparse.region.length *= 10;
-    EXPECT_EQ(chosen_for(automatic(), sparse).writers.kind, WritersKind::everyone);
-    const Demand few{8, 8 * 4096, 8, {0, 8 * 4096}};
-    EXPECT_EQ(chosen_for(automatic(), few).writers.kind, WritersKind::everyone) << "nothing to save";
-    Demand reading = dense(65536);
+    EXPECT_EQ(chosen(sparse).writers.kind, WritersKind::everyone);
+    const RequestSummary few{{0, 8 * 4096}, 8 * 4096, 8};
+    EXPECT_EQ(chosen(few).writers.kind, WritersKind::everyone) << "nothing to save";
+    RequestSummary reading = dense(65536);
     reading.writes = false;
-    EXPECT_EQ(chosen_for(automatic(), reading).writers.kind, WritersKind::everyone) << "no lock";
+    EXPECT_EQ(chosen(reading).writers.kind, WritersKind::everyone) << "no lock";
     reading = dense(1000);
     reading.writes = false;
-    EXPECT_EQ(chosen_for(automatic(), reading).writers.kind, WritersKind::aggregators);
-    Demand alone = dense(4096);
-    alone.ranks = 1;
-    EXPECT_EQ(chosen_for(automatic(), alone).writers.kind, WritersKind::everyone);
-    EXPECT_EQ(chosen_for(automatic(), {8, 0, 0, {}}).writers.kind, WritersKind::everyone) << "nobody wants anything";
+    EXPECT_EQ(chosen(reading).writers.kind, WritersKind::aggregators);
+    EXPECT_EQ(chosen_on(1, dense(4096)).writers.kind, WritersKind::everyone);
+    EXPECT_EQ(chosen({}).writers.kind, WritersKind::everyone) << "nobody wants anything";
 }
 
 /// Whoever does not ask the others must not miss a call that would have been collected.
@@ -51,10 +56,9 @@ TEST(Automatic, RanksThatShareProcessorsCollectSmallerPiecesOnly) {
         std::int64_t largest[] = {0, 0};
         for (const bool crowded : {false, true}) {
             for (std::int64_t piece = 16; piece <= 1 << 20; piece *= 2) {
-                Demand demand = dense(piece);
+                RequestSummary demand = dense(piece);
                 demand.writes = writes;
-                demand.crowded = crowded;
-                if (chosen_for(automatic(), demand).writers.kind == WritersKind::aggregators) largest[crowded] = piece;
+                if (chosen(demand, crowded).writers.kind == WritersKind::aggregators) largest[crowded] = piece;
             }
         }
         EXPECT_GT(largest[true], 0);
@@ -65,10 +69,9 @@ TEST(Automatic, RanksThatShareProcessorsCollectSmallerPiecesOnly) {
 TEST(Automatic, OnlySmallPiecesNeedAMeeting) {
     for (const auto& [writes, crowded] : {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
         for (std::int64_t piece = 1; piece < 200'000; piece = piece * 5 / 4 + 1) {
-            Demand demand = dense(piece);
+            RequestSummary demand = dense(piece);
             demand.writes = writes;
-            demand.crowded = crowded;
-            const bool collected = chosen_for(automatic(), demand).writers.kind == WritersKind::aggregators;
+            const bool collected = chosen(demand, crowded).writers.kind == WritersKind::aggregators;
             EXPECT_EQ(may_collect(automatic(), piece, writes, crowded), collected)
                 << piece << (writes ? " written" : " read");
         }
@@ -82,11 +85,12 @@ TEST(Automatic, OnlySmallPiecesNeedAMeeting) {
 TEST(Automatic, AggregatorsAreHalfOfTheRanksOrOneATarget) {
     const std::pair<int, std::int64_t> counts[] = {{2, 2}, {3, 2}, {4, 2}, {9, 4}, {32, 16}, {1000, 16}};
     for (const auto& [ranks, wanted] : counts) {
-        Demand demand{ranks, ranks * 6400, ranks * 64, {0, ranks * 6400}};
-        EXPECT_EQ(chosen_for(automatic(), demand).writers.count, wanted) << ranks;
+        const RequestSummary demand{{0, ranks * 6400}, ranks * 6400, ranks * 64};
+        EXPECT_EQ(chosen_on(ranks, demand).writers.count, wanted) << ranks;
         Strategy striped = automatic();
         striped.stripe = {1 << 20, 5, -1};
-        EXPECT_EQ(chosen_for(striped, demand).writers.count, 0) << "one a target: the aggregators' own rule";
+        EXPECT_EQ(chosen_for(striped, demand, Topology::one_node(ranks)).writers.count, 0)
+            << "one a target: the aggregators' own rule";
     }
 }
 
@@ -97,25 +101,14 @@ TEST(Automatic, KeepsWhatThePlanSays) {
     given.buffer_bytes = 12345;
     given.stripe = {4096, 3, 1};
     Strategy wanted = given;
-    for (const Demand& demand : {dense(100), dense(1 << 20)}) {
-        const Strategy chosen = chosen_for(given, demand);
+    for (const RequestSummary& demand : {dense(100), dense(1 << 20)}) {
+        const Strategy chosen = chosen_for(given, demand, Topology::one_node(ranks_of_dense));
         wanted.writers = chosen.writers;
         EXPECT_EQ(chosen, wanted);
     }
     Strategy other = given;
     other.writers = {WritersKind::behind, 2};
-    EXPECT_EQ(chosen_for(other, dense(100)), other);
-}
-
-TEST(Automatic, ReadsAsAutoAndHasCyclicDomainsIfThePlanNamesNone) {
-    EXPECT_EQ(to_text(Writers{WritersKind::automatic, 0}), "auto");
-    const auto file = parse_plan_file(
-        "[[file]]\nmatch = \"a\"\nwriters = \"auto\"\n"
-        "[[file]]\nmatch = \"b\"\nwriters = \"auto\"\ndomains = \"even\"\n",
-        "plan.toml");
-    ASSERT_TRUE(file.ok()) << file.error().message();
-    EXPECT_EQ(file.value().files.at(0).strategy.domains, Domains::cyclic);
-    EXPECT_EQ(file.value().files.at(1).strategy.domains, Domains::even);
+    EXPECT_EQ(chosen_for(other, dense(100), Topology::one_node(ranks_of_dense)), other);
 }
 
 RC_GTEST_PROP(Automatic, MakesThePlanOfWhatItChooses, ()) {
@@ -138,7 +131,7 @@ RC_GTEST_PROP(Automatic, MakesThePlanOfWhatItChooses, ()) {
     }
     Strategy asked = strategy;
     asked.stripe = {layout.stripe_bytes(), layout.stripe_count(), -1};
-    const Strategy chosen = chosen_for(asked, {ranks, bytes, pieces, pattern.bounds()});
+    const Strategy chosen = chosen_for(asked, {pattern.bounds(), bytes, pieces}, Topology::one_node(ranks));
     RC_TAG(to_text(chosen.writers));
     RC_ASSERT(made.strategy == chosen);
     RC_ASSERT(testing::table_of(made, pattern).cells ==

@@ -37,7 +37,7 @@ std::optional<Error> why_not_executable(const Strategy& strategy) {
                  "these can be, with mapping shared: " + known};
 }
 
-Result<Plan> plan(const layout::AccessPattern& pattern, const layout::StripeLayout& layout,
+Result<Plan> plan(const RequestSummary& request, const Topology& topology, const layout::StripeLayout& layout,
                   const layout::TargetProfile& targets, const Strategy& strategy) {
     if (auto error = why_not_executable(strategy)) return *error;
     if (auto error = layout::check_profile(targets)) return *error;
@@ -45,7 +45,15 @@ Result<Plan> plan(const layout::AccessPattern& pattern, const layout::StripeLayo
         return Error{"a negative number in a strategy", to_text(strategy),
                      "buffers and counts are 0 for the default, or more"};
     }
-    auto made = entry_for(strategy)->make(PlanRequest{pattern, layout, targets, strategy});
+    auto made = entry_for(strategy)->make(PlanInput{request, topology, layout, targets, strategy});
+    if (made) made.value().writes = request.writes;
+    return made;
+}
+
+Result<Plan> plan(const layout::AccessPattern& pattern, const layout::StripeLayout& layout,
+                  const layout::TargetProfile& targets, const Strategy& strategy) {
+    const std::vector<RankSummary> ranks = summaries_of(pattern);
+    auto made = plan(RequestSummary::of(ranks, true), Topology::one_node(pattern.ranks()), layout, targets, strategy);
 #ifndef NDEBUG
     if (made) {
         const auto verified = verify(made.value(), pattern);

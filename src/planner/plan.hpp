@@ -1,8 +1,8 @@
 // Plan: which rank moves which file bytes when. plan() makes one, verify() proves it, explain() tells it to a person.
 // What does not live here: executing a plan (engine, sim), the strategies themselves (strategies/).
 //
-// Everything here is pure: no clock, no environment, no file, no MPI. A plan does not know the direction: for a write, messages
-// go from ranks to writers and operations put bytes into the file; for a read both run the other way.
+// Everything here is pure: no clock, no environment, no file, no MPI. For a write, messages go from ranks to writers and operations put
+// bytes into the file; for a read both run the other way, and an operation may take bytes along that nobody wants.
 //
 // A plan holds decisions only (a handful of boundaries); the extents come out of the access pattern when asked for, one round of
 // one writer at a time, so nothing of the size ranks x writers or ranks x rounds ever exists.
@@ -20,7 +20,10 @@
 #include "layout/core/extent.hpp"
 #include "layout/core/stripe_layout.hpp"
 #include "layout/core/target_profile.hpp"
+#include "planner/operations.hpp"
+#include "planner/request_summary.hpp"
 #include "planner/strategy.hpp"
+#include "planner/topology.hpp"
 
 namespace ioweir::planner {
 
@@ -48,11 +51,14 @@ public:
     virtual ~Schedule() = default;
 
     [[nodiscard]] virtual std::int64_t writers() const = 0;
-    /// The rank that acts as this writer. Writers are on different ranks.
+    /// The rank that acts as this writer (placement.hpp). Writers are on different ranks, and rise with them.
     [[nodiscard]] virtual int writer_rank(std::int64_t writer) const = 0;
     [[nodiscard]] virtual std::int64_t rounds(std::int64_t writer) const = 0;
     /// The number of the file that a writer's bytes go to: several with mapping = grouped or log.
     [[nodiscard]] virtual std::int64_t file(std::int64_t /*writer*/) const { return 0; }
+
+    /// Do a writer's bytes pass through a buffer? Else they go straight between memory and file.
+    [[nodiscard]] virtual bool has_buffer(std::int64_t /*writer*/) const { return true; }
 
     /// The part of the file that a writer covers in a round, whatever the ranks have there: a normal list. With a rank's own bytes
     /// it says what that rank sends (an executor need not list extents). Nothing for strategies without buffers.
@@ -77,6 +83,9 @@ public:
 
 struct Plan {
     Strategy strategy;  ///< as asked for
+    bool writes = true;
+    WindowRule window_rule;      ///< of operations of aggregators
+    DirectTuning direct_tuning;  ///< of those of ranks that move their own bytes
     std::int64_t buffer_bytes =
         0;  ///< most bytes that a writer holds in a round; 0 = no buffer between memory and storage
     std::vector<std::string> remarks;  ///< where the plan departs from what was asked for, for a person
@@ -86,26 +95,21 @@ struct Plan {
     [[nodiscard]] std::int64_t rounds() const;
 };
 
-/// Makes a plan, or says why not: a strategy that is legal but not executable by this version, or an unsound profile. Debug
-/// builds verify each plan before they hand it out.
+/// Makes a plan for one call, or says why not: a strategy that is legal but not executable by this version, or an unsound profile.
+/// Pure: ranks that have told each other what they ask for make the same plan each by itself. `request` has as many ranks as `topology`.
+[[nodiscard]] Result<Plan> plan(const RequestSummary& request, const Topology& topology,
+                                const layout::StripeLayout& layout, const layout::TargetProfile& targets,
+                                const Strategy& strategy);
+/// The same for ranks of one node whose bytes are known, to be written. Debug builds verify the plan before they hand it out.
 [[nodiscard]] Result<Plan> plan(const layout::AccessPattern& pattern, const layout::StripeLayout& layout,
                                 const layout::TargetProfile& targets, const Strategy& strategy);
 
 /// Can plan() make plans of this strategy? Nothing when it can, else the error that plan() would give.
 [[nodiscard]] std::optional<Error> why_not_executable(const Strategy& strategy);
 
-/// What all ranks together ask for in one collective call, in the numbers that writers = "auto" goes by.
-struct Demand {
-    int ranks = 0;
-    std::int64_t bytes = 0;   ///< sum over ranks
-    std::int64_t pieces = 0;  ///< that lie together in the file, sum over ranks
-    layout::Extent region;    ///< the smallest extent that holds them all
-    bool writes = true;       ///< a plan serves both directions, and is made for writing
-    bool crowded = false;     ///< on some node ranks share processors
-};
 /// writers = "auto" for one call: aggregators where many small pieces fill their region, else everyone. Half as many aggregators as ranks,
 /// two at least and sixteen at most, where no stripes are known, else one a target. Other strategies stay as they are.
-[[nodiscard]] Strategy chosen_for(const Strategy& strategy, const Demand& demand);
+[[nodiscard]] Strategy chosen_for(const Strategy& strategy, const RequestSummary& request, const Topology& topology);
 /// Whether chosen_for() may choose aggregators at all for ranks whose pieces have `piece_bytes` on average or more: if not, nobody has to
 /// tell the others what they want.
 [[nodiscard]] bool may_collect(const Strategy& strategy, std::int64_t piece_bytes, bool writes, bool crowded = false);
@@ -132,7 +136,8 @@ struct PlanSummary {
 
 /// Proves that a plan does exactly what the pattern asks, or says what is wrong and where:
 /// - each byte of each rank is handed out exactly once, to a writer that moves it in that very round;
-/// - each byte that a writer moves was handed to it in that round, so no byte outside of the pattern is touched;
+/// - each byte that a writer moves was handed to it in that round, so no byte outside of the pattern is touched (one that reads may read
+///   what lies between);
 /// - no byte of a file is moved twice; where each rank's bytes are moved by themselves (everyone, behind), a byte that k ranks share may be
 ///   moved up to k times, never twice for one of them;
 /// - no round exceeds the buffer; ranks and writers see the same messages.

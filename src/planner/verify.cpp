@@ -135,7 +135,7 @@ private:
         const std::int64_t bytes = layout::total_bytes(operations).value_or(0);
         summary_.bytes_moved += bytes;
         summary_.most_bytes_of_a_round = std::max(summary_.most_bytes_of_a_round, bytes);
-        if (plan_.buffer_bytes > 0 && bytes > plan_.buffer_bytes) {
+        if (plan_.buffer_bytes > 0 && bytes > plan_.buffer_bytes && schedule_.has_buffer(writer)) {
             fail("a round exceeds the buffer", cell(writer, round) + ", " + std::to_string(bytes) +
                                                    " bytes in a buffer of " + std::to_string(plan_.buffer_bytes));
         }
@@ -158,7 +158,8 @@ private:
         });
         if (!ok()) return;
         layout::normalize(handed);
-        if (const ExtentList unfounded = layout::subtract(operations, handed); !unfounded.empty()) {
+        const ExtentList unfounded = plan_.writes ? layout::subtract(operations, handed) : ExtentList{};
+        if (!unfounded.empty()) {
             fail("a writer moves bytes that nobody handed to it",
                  cell(writer, round) + ", " + first_bytes_text(unfounded));
         }

@@ -208,8 +208,10 @@ int end(void* pending, bool happened, Words words) {
         if (owned->changing) {
             error = happened ? follow_access(*owned->changing) : 0;
             if (error != 0)
-                say(words, owned->changing->path + ": its bytes lie in several files, and not all of these got its "
-                                                   "new owner, group, mode or ACL: " + std::strerror(error));
+                say(words, owned->changing->path +
+                               ": its bytes lie in several files, and not all of these got its "
+                               "new owner, group, mode or ACL: " +
+                               std::strerror(error));
         } else if (happened && owned->left) {
             error = container::let_go(*owned->left);
             if (error != 0)
@@ -225,8 +227,8 @@ int end(void* pending, bool happened, Words words) {
     });
 }
 
-constexpr ContainerCalls calls{container_calls_version, ask, make_ordinary, hold, release,
-                               leave, move, change_access, end};
+constexpr ContainerCalls calls{container_calls_version, ask, make_ordinary, hold, release, leave, move,
+                               change_access,           end};
 
 }  // namespace
 }  // namespace ioweir::preload

@@ -15,7 +15,7 @@
 #include "engine/engine.hpp"
 #include "ioweir_generated/records.hpp"
 #include "mpi/mpi.hpp"
-#include "planner/plan_file.hpp"
+#include "policy/plan_file.hpp"
 #include "preload/all_here.hpp"
 #include "storage/fault.hpp"
 #include "storage/paced.hpp"
@@ -183,7 +183,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     }
     const Result<std::string> text = plan_text(services.plan_path, services.world);
     if (!text) return refuse(services.plan_path, text.error().message(), rank);
-    Result<planner::PlanFile> plan = planner::parse_plan_file(text.value(), services.plan_path);
+    Result<policy::PlanFile> plan = policy::parse_plan_file(text.value(), services.plan_path);
     if (!plan) return refuse(services.plan_path, plan.error().message(), rank);
     std::string problem;
     storage::Backend* backend = make_backend(problem);
@@ -192,7 +192,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     install_netcdf(services, plan.value());
     install_hdf5(services, plan.value());
     engine::Options options;
-    options.plan = planner::with_subfile_rules(plan.take());
+    options.plan = policy::with_subfile_rules(plan.take());
     options.verify = services.verify;
     options.backend = backend;
     engine::Host host;

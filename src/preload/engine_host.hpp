@@ -4,7 +4,7 @@
 #include "preload/services.hpp"
 #include "tracer/hooks/mpi_hooks.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
 struct PlanFile;
 }
 
@@ -17,11 +17,11 @@ void shut_down_engine();
 
 /// Divides the arrays of netCDF files over subfiles where a rule of the plan, the environment or hints wish it, and knows such files again
 /// (netcdf_host.cpp). Without a plan: the second.
-void install_netcdf(const Services& services, const planner::PlanFile& plan);
+void install_netcdf(const Services& services, const policy::PlanFile& plan);
 void install_netcdf(const Services& services);
 
 /// Writes HDF5 files as rules of the plan wish (hdf5_host.cpp).
-void install_hdf5(const Services& services, const planner::PlanFile& plan);
+void install_hdf5(const Services& services, const policy::PlanFile& plan);
 void shut_down_hdf5();
 
 }  // namespace ioweir::preload

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "adapters/hdf5/adapter.hpp"
-#include "planner/plan_file.hpp"
+#include "policy/plan_file.hpp"
 #include "preload/adapter_host.hpp"
 #include "preload/engine_host.hpp"
 #include "storage/file_layout.hpp"
@@ -38,7 +38,7 @@ std::int64_t stripe_of(const char* path) {
 
 }  // namespace
 
-void install_hdf5(const Services& services, const planner::PlanFile& plan) {
+void install_hdf5(const Services& services, const policy::PlanFile& plan) {
     if (services.carry_out == nullptr) return;
     hdf5::install(plan, {services.find_beside, services.find_program_object, adapter_host::note, stripe_of},
                   services.world);

@@ -60,12 +60,15 @@ public:
             return ::dlsym(RTLD_DEFAULT, (std::string(prefix) + function).c_str());
         });
         world->hooks = world->below;
-        auto plan = planner::parse_plan_file(plan_text_, "test plan");
+        auto plan = policy::parse_plan_file(plan_text_, "test plan");
         ASSERT_TRUE(plan.ok()) << plan.error().message();
         engine::Options options{plan.take(), verify_, &world->backend};
         engine::Host host;
         host.note = [](format::NoteCode code, const char* path, std::int64_t value, const char* text) {
             world->notes.push_back({code, path, value, text});
+        };
+        host.step = [](const engine::Step& step) {
+            if (world->on_step != nullptr) world->on_step(step);
         };
         host.verified = [](const engine::VerifyFinding& finding) {
             world->findings.push_back(

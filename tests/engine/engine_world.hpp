@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "layout/core/extent.hpp"
 #include "mpi_cases/case_runner.hpp"
 #include "storage/fault.hpp"
 #include "storage/posix.hpp"
@@ -35,6 +36,10 @@ public:
     std::vector<std::int64_t> take_offsets() {  ///< of those attempts
         const std::lock_guard guard(lock_);
         return std::exchange(offsets_, {});
+    }
+    std::vector<layout::Extent> take_operations() {  ///< reads and writes of any file
+        const std::lock_guard guard(lock_);
+        return std::exchange(operations_, {});
     }
     std::map<std::string, std::string> attributes;  ///< of every file: what a file system would say
     /// Writes to files whose path has this in it take so much longer; empty: none.
@@ -76,6 +81,7 @@ public:
         {
             const std::lock_guard guard(lock_);
             offsets_.push_back(offset);
+            operations_.push_back({offset, bytes_of(pieces, count)});
             const auto known = paths_.find(descriptor);
             const auto slow = std::find_if(slow_.begin(), slow_.end(), [&](const auto& one) {
                 return known != paths_.end() && known->second.find(one.first) != std::string::npos;
@@ -87,6 +93,10 @@ public:
     }
     std::int64_t attempt_read(int descriptor, const iovec* pieces, int count, std::int64_t offset) override {
         ++reads_;
+        {
+            const std::lock_guard guard(lock_);
+            operations_.push_back({offset, bytes_of(pieces, count)});
+        }
         return now_->attempt_read(descriptor, pieces, count, offset);
     }
 
@@ -115,11 +125,18 @@ public:
     }
 
 private:
+    static std::int64_t bytes_of(const iovec* pieces, int count) {
+        std::int64_t bytes = 0;
+        for (int i = 0; i < count; ++i) bytes += static_cast<std::int64_t>(pieces[i].iov_len);
+        return bytes;
+    }
+
     storage::PosixBackend posix_;
     std::unique_ptr<storage::FaultBackend> now_ = std::make_unique<storage::FaultBackend>(posix_, storage::Fault{});
     std::atomic<std::int64_t> writes_{0}, reads_{0}, flushes_{0}, begun_flushes_{0};
     std::mutex lock_;
     std::vector<std::int64_t> offsets_;
+    std::vector<layout::Extent> operations_;
     std::map<int, std::string> paths_;
     std::vector<std::pair<std::string, std::int64_t>> slow_;
 };
@@ -146,6 +163,7 @@ struct World {
     SwitchedBackend backend;
     std::vector<Note> notes;
     std::vector<Finding> findings;
+    void (*on_step)(const engine::Step& step) = nullptr;
     mpi::FileCalls below, hooks;
     cases::IoCalls library{}, engine{};
 

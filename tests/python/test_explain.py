@@ -175,9 +175,44 @@ def test_a_trace_that_does_not_know_says_so(tmp_path: Path) -> None:
         explain(Options(plan_file(tmp_path), trace=trace))
 
 
+def strided(plan: Path, piece: str, ranks: int = 5, **more: Any) -> dict[str, Any]:
+    return explain(Options(plan, "ior-strided", ("data=1MiB", "transfer=1MiB", f"piece={piece}"), ranks, **more))
+
+
+def ranks_that_write(result: dict[str, Any]) -> set[int]:
+    return {step["rank"] for step in result["steps"]}
+
+
+def test_writers_are_spread_over_nodes(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "*"\nwriters = "aggregators:2"\n', encoding="utf-8")
+    assert ranks_that_write(strided(plan, "4KiB")) == {0, 2}
+    assert ranks_that_write(strided(plan, "4KiB", nodes=2)) == {0, 3}, "ranks 0 to 2 on one node, 3 and 4 on the other"
+    assert ranks_that_write(strided(plan, "4KiB", nodes=9)) == {0, 2}, "no node without a rank"
+
+
+def test_auto_goes_by_processors_and_direction(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "*"\nwriters = "auto"\n', encoding="utf-8")
+    everyone = set(range(5))
+    assert ranks_that_write(strided(plan, "16KiB")) != everyone
+    assert ranks_that_write(strided(plan, "16KiB", processors=4)) == everyone, "an exchange waits for processors"
+    assert ranks_that_write(strided(plan, "16KiB", nodes=2, processors=3)) != everyone
+    assert ranks_that_write(strided(plan, "16KiB", reads=True)) == everyone, "no lock to wait for"
+    assert ranks_that_write(strided(plan, "4KiB", reads=True)) != everyone
+
+
+def test_one_rank_has_nobody_to_exchange_with(tmp_path: Path) -> None:
+    result = segmented(plan_file(tmp_path), ranks=1, stripes=3)
+    assert [step["operations"] for step in result["steps"]] == [1]
+    assert "there is one rank" in " ".join(result["remarks"])
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--plan", "P", "--kernel", "lattice", "--ranks", "2", "--nodes", "0"], "--nodes 0: there is at least one"),
+        (["--plan", "P", "--kernel", "lattice", "--ranks", "2", "--processors", "-1"], "--processors -1: "),
         (["--kernel", "lattice", "--ranks", "2"], "explain needs a plan: --plan PLAN.toml"),
         (["--plan", "P"], "explain needs one access pattern: --kernel NAME --ranks N, or --trace DIR"),
         (["--plan", "P", "--kernel", "lattice"], "--kernel lattice needs the number of ranks: --ranks N"),

@@ -2,7 +2,7 @@
 
 The program checks what it reads; h5diff compares every file with that of a run under the same rule without `hdf5`; h5py
 says what the file is like, and the trace which requests it took. Refusals are said once, with the reason.
-Not here: reading the table (src/planner/plan_file_hdf5_test.cpp), `ioweir check` (tests/python/test_hdf5_file.py).
+Not here: reading the table (src/policy/plan_file_hdf5_test.cpp), `ioweir check` (tests/python/test_hdf5_file.py).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ struct Watched {
 };
 
 struct Adapter {
-    planner::PlanFile plan;
+    policy::PlanFile plan;
     Host host;
     bool world = false;
     OpenFiles files;
@@ -76,7 +76,7 @@ std::shared_ptr<File> file_of(const Library& library, const Call& call, Id objec
 
 // ---------------------------------------------------------------------------------------------------------------- files
 
-std::shared_ptr<File> new_file(const Library& library, std::uint32_t number, const planner::FileRule& rule,
+std::shared_ptr<File> new_file(const Library& library, std::uint32_t number, const policy::FileRule& rule,
                                const char* path, Id access) {
     auto file = std::make_shared<File>();
     file->library = &library;
@@ -115,8 +115,8 @@ bool works_asynchronously(const Library& library, Id access) {
 /// H5Fcreate (flags, creation, access), H5Fopen (flags, access).
 bool open(const Call& call, bool create, Word& result) {
     const char* path = argument<const char*>(call, 0);
-    const planner::FileRule* rule = path != nullptr ? adapter->plan.match(path) : nullptr;
-    if (rule == nullptr || !rule->hdf5.wishes_anything()) return false;
+    const policy::FileRule* rule = path != nullptr ? adapter->plan.match(path) : nullptr;
+    if (rule == nullptr || !rule->hdf5.asks_for_anything()) return false;
     const Library* library = library_of(call);
     if (library == nullptr) return false;
     const int access_at = create ? 3 : 2;
@@ -304,7 +304,7 @@ bool create(const Call& call, const CreateForm& form, Word& result) {
     if (library == nullptr) return false;
     const std::shared_ptr<File> file = file_of(*library, call, argument<Id>(call, 0));
     if (file == nullptr) return false;
-    const planner::Hdf5Wish& wish = file->wish();
+    const policy::Hdf5Options& wish = file->wish();
     if (!wish.never_fill && !wish.learn_chunks && wish.chunks.empty()) return false;
     std::optional<Lessons::Key> watched;
     result = create_dataset(*file, *file->lessons, form, call, watched);
@@ -383,7 +383,7 @@ bool carry_out_move(const Call& call, Word& result) {
     const std::shared_ptr<File> file = file_of(*library, call, move.parts.front().dataset);
     if (file == nullptr) return false;
     before_transfer(*file, move);
-    const bool changes_mode = file->parallel && file->wish().transfer != planner::Hdf5Transfer::as_program &&
+    const bool changes_mode = file->parallel && file->wish().transfer != policy::Hdf5Transfer::as_program &&
                               library->H5Pget_dxpl_mpio != nullptr && library->H5Pset_dxpl_mpio != nullptr;
     if (!file->wish().shapes_memory()) {
         if (changes_mode) result = transfer(*file, move);
@@ -418,10 +418,10 @@ bool of_open_file(const Call& call, Word& result) {
 
 }  // namespace
 
-void install(planner::PlanFile plan, Host host, bool world) {
+void install(policy::PlanFile plan, Host host, bool world) {
     if (adapter != nullptr) return;
     const bool wished = std::any_of(plan.files.begin(), plan.files.end(),
-                                    [](const planner::FileRule& rule) { return rule.hdf5.wishes_anything(); });
+                                    [](const policy::FileRule& rule) { return rule.hdf5.asks_for_anything(); });
     if (!wished) return;
     adapter = new Adapter;
     adapter->plan = std::move(plan);

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "adapters/call/call.hpp"
-#include "planner/plan_file.hpp"
+#include "policy/plan_file.hpp"
 
 namespace ioweir::hdf5 {
 
@@ -23,7 +23,7 @@ struct Host {
 };
 
 /// Does nothing where no rule of `plan` has `hdf5`. `world`: MPI_COMM_WORLD exists. Once a process. Not thread safe.
-void install(planner::PlanFile plan, Host host, bool world);
+void install(policy::PlanFile plan, Host host, bool world);
 
 /// HDF5 has closed what the program left open, as it does when MPI ends.
 void shut_down();

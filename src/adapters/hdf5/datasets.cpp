@@ -54,9 +54,9 @@ std::string why_not_chunked(const File& file, const Wanted& wanted, Id list, Id 
 }
 
 /// Of several patterns that fit the longest.
-const planner::Hdf5Chunks* chunks_for(const planner::Hdf5Wish& wish, const std::string& name) {
-    const planner::Hdf5Chunks* best = nullptr;
-    for (const planner::Hdf5Chunks& one : wish.chunks)
+const policy::Hdf5Chunks* chunks_for(const policy::Hdf5Options& wish, const std::string& name) {
+    const policy::Hdf5Chunks* best = nullptr;
+    for (const policy::Hdf5Chunks& one : wish.chunks)
         if (::fnmatch(one.dataset.c_str(), name.c_str(), 0) == 0 &&
             (best == nullptr || one.dataset.size() > best->dataset.size()))
             best = &one;
@@ -65,7 +65,7 @@ const planner::Hdf5Chunks* chunks_for(const planner::Hdf5Wish& wish, const std::
 
 /// The shape that the rule gives; empty, with the reason, where there is none.
 Shape given_shape(const File& file, const Wanted& wanted, std::string& why_not) {
-    const planner::Hdf5Chunks* given = chunks_for(file.wish(), wanted.name);
+    const policy::Hdf5Chunks* given = chunks_for(file.wish(), wanted.name);
     if (given == nullptr) return {};
     if (given->shape.size() != wanted.lengths.size()) {
         why_not = "the plan's chunks have " + std::to_string(given->shape.size()) + " dimensions, and it has " +
@@ -111,7 +111,7 @@ Shape learned_shape(const File& file, Lessons& lessons, const Wanted& wanted, bo
         lessons.settle(key, learned);
         watch = learned.nobody;
         if (!learned.shape.empty())
-            file.note("learned: chunks = { " + planner::toml_string(pattern_of(wanted.name)) + " = " +
+            file.note("learned: chunks = { " + policy::toml_string(pattern_of(wanted.name)) + " = " +
                       text_of(learned.shape) + " }");
     }
     why_not = learned.why_not;
@@ -121,7 +121,7 @@ Shape learned_shape(const File& file, Lessons& lessons, const Wanted& wanted, bo
 /// Gives the dataset chunks, if it may have them.
 void give_chunks(File& file, Lessons& lessons, const Wanted& wanted, Id list, Id type,
                  std::optional<Lessons::Key>& watched) {
-    const planner::Hdf5Wish& wish = file.wish();
+    const policy::Hdf5Options& wish = file.wish();
     std::string why_not = why_not_chunked(file, wanted, list, type);
     Shape shape;
     bool watch = false;
@@ -191,7 +191,7 @@ void Lessons::count_chunks(std::int64_t chunks) {
 Word create_dataset(File& file, Lessons& lessons, const CreateForm& form, const Call& call,
                     std::optional<Lessons::Key>& watched) {
     const Library& library = *file.library;
-    const planner::Hdf5Wish& wish = file.wish();
+    const policy::Hdf5Options& wish = file.wish();
     FailedCall failed(library);
     const List list(library, argument<Id>(call, form.list), library.dataset_create);
     std::array<Word, 16> arguments{};

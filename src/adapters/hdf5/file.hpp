@@ -24,7 +24,7 @@ class Unfilled;
 struct File {
     const Library* library = nullptr;
     Host host;
-    const planner::FileRule* rule = nullptr;
+    const policy::FileRule* rule = nullptr;
     std::uint32_t number = 0;  ///< the library's
     std::string path;          ///< as the program first named it
     std::string real;          ///< the same for all its names
@@ -49,7 +49,7 @@ struct File {
     std::set<std::string> said;                     ///< what was refused
     std::map<std::string, std::int64_t> of_a_kind;  ///< of how many datasets the same would be said
 
-    [[nodiscard]] const planner::Hdf5Wish& wish() const { return rule->hdf5; }
+    [[nodiscard]] const policy::Hdf5Options& wish() const { return rule->hdf5; }
     [[nodiscard]] std::int64_t agreed(std::int64_t of_rank_0) const;
     /// Something of the plan that does not apply, and why: once on standard error and in the trace, by rank 0.
     void refuse(const std::string& text);

@@ -54,7 +54,7 @@ bool set_one(const Change& change, const std::string& what, int (*get)(Id, Value
 }
 
 std::int64_t alignment_of(const File& file) {
-    const planner::Hdf5Wish& wish = file.wish();
+    const policy::Hdf5Options& wish = file.wish();
     if (!wish.alignment_by_layout) return wish.alignment;
     if (file.rule->strategy.stripe.size_bytes > 0) return file.rule->strategy.stripe.size_bytes;
     return file.agreed(file.rank == 0 && file.host.stripe_of != nullptr ? file.host.stripe_of(file.path.c_str()) : 0);
@@ -114,7 +114,7 @@ void stop_resizing(CacheConfig& config) {
 
 void hold_metadata(const Change& change) {
     File& file = change.file;
-    const planner::Hdf5Wish& wish = file.wish();
+    const policy::Hdf5Options& wish = file.wish();
     CacheConfig config{};
     if (file.library->H5Pget_mdc_config(change.list, &config) < 0 || !is_known(config)) {
         file.refuse("hold_metadata: the metadata cache of HDF5 " + file.library->version() + " is not understood");
@@ -146,9 +146,9 @@ void hold_metadata(const Change& change) {
 
 void make_collective(const Change& change) {
     File& file = change.file;
-    const planner::Hdf5Collective wished = file.wish().collective_metadata;
-    if (wished == planner::Hdf5Collective::as_program) return;
-    if (wished == planner::Hdf5Collective::writes && !file.writable) return;
+    const policy::Hdf5Collective wished = file.wish().collective_metadata;
+    if (wished == policy::Hdf5Collective::as_program) return;
+    if (wished == policy::Hdf5Collective::writes && !file.writable) return;
     const Library& library = *file.library;
     if (!file.parallel || library.H5Pset_coll_metadata_write == nullptr ||
         library.H5Pset_all_coll_metadata_ops == nullptr || library.H5Pget_coll_metadata_write == nullptr ||
@@ -159,7 +159,7 @@ void make_collective(const Change& change) {
     if (file.writable)
         set_one(change, "collective metadata writes", library.H5Pget_coll_metadata_write,
                 library.H5Pset_coll_metadata_write, true);
-    if (wished == planner::Hdf5Collective::all)
+    if (wished == policy::Hdf5Collective::all)
         set_one(change, "collective metadata reads", library.H5Pget_all_coll_metadata_ops,
                 library.H5Pset_all_coll_metadata_ops, true);
 }
@@ -224,7 +224,7 @@ void buffer_pages(const Change& change, bool existing, Size user_block) {
 }  // namespace
 
 void change_access(File& file, Id access, bool existing, Size user_block, Words& applied, Undo* undo) {
-    const planner::Hdf5Wish& wish = file.wish();
+    const policy::Hdf5Options& wish = file.wish();
     const Library& library = *file.library;
     const Change change{file, library, access, applied, undo};
     make_collective(change);
@@ -260,7 +260,7 @@ Size user_block_of(const Library& library, Id creation) {
 }
 
 void change_creation(File& file, Id creation, Id access, std::int64_t most_chunks, Words& applied) {
-    const planner::Hdf5Wish& wish = file.wish();
+    const policy::Hdf5Options& wish = file.wish();
     const Library& library = *file.library;
     std::int64_t k = wish.istore_k;
     if (wish.istore_k_by_chunks) {

@@ -105,7 +105,7 @@ Shaped shape_in_file(const Library& library, Id memory, Id in_file) {
 bool is_collective(const File& file, const Move& move) {
     return file.parallel && file.ranks > 1 &&
            (mode_of(*file.library, move.list) == collective ||
-            file.wish().transfer == planner::Hdf5Transfer::collective);
+            file.wish().transfer == policy::Hdf5Transfer::collective);
 }
 
 }  // namespace

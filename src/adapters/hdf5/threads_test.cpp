@@ -190,8 +190,8 @@ protected:
         return made;
     }
     static void SetUpTestSuite() {
-        planner::PlanFile plan;
-        planner::FileRule rule;
+        policy::PlanFile plan;
+        policy::FileRule rule;
         rule.match = "*";
         rule.hdf5.hold_all_metadata = true;
         rule.hdf5.learn_chunks = true;

@@ -73,11 +73,11 @@ bool goes_alone(const Library& library, const Part& part) {
 /// The mode to take, given the program's.
 int wanted_mode(File& file, const Move& move, int programs) {
     const Library& library = *file.library;
-    const planner::Hdf5Transfer wished = file.wish().transfer;
-    if (wished == planner::Hdf5Transfer::collective) return collective;
+    const policy::Hdf5Transfer wished = file.wish().transfer;
+    if (wished == policy::Hdf5Transfer::collective) return collective;
     if (programs != collective) return programs;
     const auto any = [&](auto is) { return std::any_of(move.parts.begin(), move.parts.end(), is); };
-    if (wished == planner::Hdf5Transfer::independent) {
+    if (wished == policy::Hdf5Transfer::independent) {
         bool filters = move.writes && any([&](const Part& part) { return has_filters(library, part.dataset); });
         // The one dataset of a collective call is the same on all ranks; several need not be.
         if (move.writes && move.several) filters = on_any(file, filters);

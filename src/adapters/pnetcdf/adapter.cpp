@@ -22,7 +22,7 @@ namespace ioweir::pnetcdf {
 namespace {
 
 struct Adapter {
-    planner::PlanFile plan;
+    policy::PlanFile plan;
     Host host;
     std::mutex mutex;  // guards the tables, never held in a call of the library
     std::map<std::uint32_t, std::unique_ptr<Library>> libraries;
@@ -371,7 +371,7 @@ bool list_files(const Call& call, Word& result) {
 
 }  // namespace
 
-void install(planner::PlanFile plan, Host host) {
+void install(policy::PlanFile plan, Host host) {
     if (adapter != nullptr) return;
     adapter = new Adapter;
     adapter->plan = std::move(plan);

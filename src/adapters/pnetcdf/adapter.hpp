@@ -9,7 +9,7 @@
 
 #include "adapters/call/call.hpp"
 #include "mpi/mpi.hpp"
-#include "planner/plan_file.hpp"
+#include "policy/plan_file.hpp"
 
 namespace ioweir::pnetcdf {
 
@@ -32,11 +32,11 @@ struct Host {
     /// Something a report must say about a file; may be null.
     void (*note)(const char* path, const char* text) = nullptr;
     /// Finds places for the subfiles of a new file, as a rule of the plan wishes; collective. Null: there are none.
-    Places (*find_places)(const std::string& path, MPI_Comm comm, const planner::FileRule& rule) = nullptr;
+    Places (*find_places)(const std::string& path, MPI_Comm comm, const policy::FileRule& rule) = nullptr;
 };
 
 /// `plan`: whose rules have `netcdf`; may be empty. Once a process. Not thread safe.
-void install(planner::PlanFile plan, Host host);
+void install(policy::PlanFile plan, Host host);
 
 /// True: the call is done, and `result` is what it returns. False: it is for the library as it is. Collective where the call is.
 bool carry_out(const Call& call, Word& result);

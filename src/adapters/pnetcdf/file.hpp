@@ -20,9 +20,9 @@ namespace ioweir::pnetcdf {
 struct Wish {
     std::int64_t subfiles = 0;
     std::int64_t min_ndims = 0;
-    std::optional<int> par_dim_id = {};       ///< for variables that have no attribute of that name
-    std::string par_dim;                      ///< the same by the dimension's name
-    const planner::FileRule* rule = nullptr;  ///< of the plan: places are found for it
+    std::optional<int> par_dim_id = {};      ///< for variables that have no attribute of that name
+    std::string par_dim;                     ///< the same by the dimension's name
+    const policy::FileRule* rule = nullptr;  ///< of the plan: places are found for it
 };
 
 /// A subfile that this rank keeps, with the other ranks of its group.
@@ -121,7 +121,7 @@ void note(const File& file, const std::string& text);
 
 // open.cpp. Results are the library's.
 /// Nothing: the file is to be created as it is. Collective.
-[[nodiscard]] std::optional<int> create_file(const Library& library, const Host& host, const planner::PlanFile& plan,
+[[nodiscard]] std::optional<int> create_file(const Library& library, const Host& host, const policy::PlanFile& plan,
                                              const Call& call, std::unique_ptr<File>& file);
 /// Opens it; where it is a master, `file` is set. Collective.
 [[nodiscard]] int open_file(const Library& library, const Host& host, const Call& call, std::unique_ptr<File>& file);

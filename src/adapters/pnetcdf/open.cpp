@@ -214,8 +214,8 @@ void take_roots_mode(File& file) {
 
 }  // namespace
 
-std::optional<int> create_file(const Library& library, const Host& host, const planner::PlanFile& plan,
-                               const Call& call, std::unique_ptr<File>& result) {
+std::optional<int> create_file(const Library& library, const Host& host, const policy::PlanFile& plan, const Call& call,
+                               std::unique_ptr<File>& result) {
     const auto comm = argument<MPI_Comm>(call, 0);
     const auto* path = argument<const char*>(call, 1);
     const auto mode = argument<int>(call, 2);

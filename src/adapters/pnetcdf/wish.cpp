@@ -93,8 +93,8 @@ Wished wish_in(std::string_view hints) {
     return reader.wished();
 }
 
-Wished find_wish(const planner::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info) {
-    const planner::FileRule* rule = plan.match(path);
+Wished find_wish(const policy::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info) {
+    const policy::FileRule* rule = plan.match(path);
     if (rule != nullptr && (rule->netcdf.subfiles > 0 || rule->netcdf.automatic))
         return {Wish{rule->netcdf.subfiles, rule->netcdf.min_ndims, {}, rule->netcdf.par_dim, rule}, ""};
     if (const char* hints = std::getenv("PNETCDF_HINTS")) {

@@ -16,7 +16,7 @@ struct Wished {
 
 /// Collective over `comm` where neither a rule of the plan nor the environment says anything: then ranks compare their hints, and those that
 /// differ are a problem.
-[[nodiscard]] Wished find_wish(const planner::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info);
+[[nodiscard]] Wished find_wish(const policy::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info);
 
 /// What a list of hints "key=value;key=value" says, as PnetCDF reads it. Pure.
 [[nodiscard]] Wished wish_in(std::string_view hints);

@@ -58,8 +58,7 @@ Result<Manifest> parse_manifest(const std::string& text) {
     long long step = 0, ranks = 0, files = 0;
     if (std::sscanf((*lines)[2].c_str(), "step %lld", &step) != 1 ||
         std::sscanf((*lines)[3].c_str(), "ranks %lld", &ranks) != 1 ||
-        std::sscanf((*lines)[4].c_str(), "files %lld", &files) != 1 || step < 0 || ranks < 1 ||
-        files < 1)
+        std::sscanf((*lines)[4].c_str(), "files %lld", &files) != 1 || step < 0 || ranks < 1 || files < 1)
         return bad("its first lines say no step, ranks and files");
     manifest.step = step;
     manifest.ranks = ranks;

@@ -4,12 +4,13 @@
 //
 // Departures from ROMIO, all of which move the same bytes: windows count from the start of the domain instead of the first byte
 // requested in it (known to every rank without another exchange); holes are never read and written back, so only requested bytes
-// move; aggregators are spread evenly over the ranks instead of one a node.
+// move; aggregators are spread evenly over nodes and the ranks of each (placement.hpp) instead of one a node.
 // What does not live here: domains (domains.cpp), rounds (rounds.cpp).
 #include <algorithm>
 
 #include "base/checked.hpp"
 #include "base/size_text.hpp"
+#include "planner/placement.hpp"
 #include "planner/strategies/rounds.hpp"
 #include "planner/strategies/strategies.hpp"
 
@@ -29,14 +30,19 @@ constexpr double default_threshold = 0.5;
 
 class AggregatedSchedule final : public Schedule {
 public:
-    AggregatedSchedule(int ranks, FileDomains domains, std::unique_ptr<const Rounds> rounds)
-        : ranks_(ranks), domains_(std::move(domains)), rounds_(std::move(rounds)) {}
+    /// `covered`: what ranks' hulls cover, where the rule is to read whole windows.
+    AggregatedSchedule(std::vector<int> writer_ranks, FileDomains domains, std::unique_ptr<const Rounds> rounds,
+                       const WindowRule& rule, ExtentList covered)
+        : writer_ranks_(std::move(writer_ranks)),
+          domains_(std::move(domains)),
+          rounds_(std::move(rounds)),
+          rule_(rule),
+          covered_(std::move(covered)) {}
 
     [[nodiscard]] std::int64_t writers() const override { return domains_.writers(); }
 
-    // Spread evenly: 2 writers of 4 ranks are ranks 0 and 2. Both factors are below 2^31.
     [[nodiscard]] int writer_rank(std::int64_t writer) const override {
-        return static_cast<int>(writer * ranks_ / writers());
+        return writer_ranks_[static_cast<std::size_t>(writer)];
     }
 
     [[nodiscard]] std::int64_t rounds(std::int64_t writer) const override { return rounds_->of(writer); }
@@ -50,14 +56,18 @@ public:
 
     void visit_operations(const AccessPattern& pattern, std::int64_t writer, std::int64_t round,
                           ExtentVisitor visitor) const override {
-        ExtentList all;
+        ExtentList windows, wanted;
         rounds_->visit(writer, round, [&](Extent window) {
+            windows.push_back(window);
+            if (rule_.whole) return;
             pattern.visit_ranks(window, [&](int rank) {
-                pattern.visit(rank, window, [&](Extent extent) { layout::append_joining(all, extent); });
+                pattern.visit(rank, window, [&](Extent extent) { layout::append_joining(wanted, extent); });
             });
         });
-        layout::normalize(all);
-        for (const Extent& extent : all) visitor(extent);
+        // A rank takes part where its hull meets the round's: nobody asks it for more.
+        if (rule_.whole && layout::touching(covered_, layout::bounds(windows)).empty()) return;
+        layout::normalize(wanted);
+        for (const Extent& window : windows) visit_window_operations(window, wanted, rule_, visitor);
     }
 
     void visit_messages(const AccessPattern& pattern, std::int64_t writer, std::int64_t round,
@@ -100,9 +110,11 @@ private:
         if (!extents.empty()) visitor(Message{rank, writer, extents});
     }
 
-    int ranks_;
+    std::vector<int> writer_ranks_;
     FileDomains domains_;
     std::unique_ptr<const Rounds> rounds_;
+    WindowRule rule_;
+    ExtentList covered_;
 };
 
 bool cyclic(const Strategy& strategy) {
@@ -116,11 +128,11 @@ bool serves(const Strategy& strategy) {
 }
 
 /// How many ranks aggregate: as asked for, at most all of them; group-cyclic needs a multiple of the targets.
-std::int64_t choose_writers(const PlanRequest& request, std::vector<std::string>& remarks) {
-    const std::int64_t ranks = request.pattern.ranks();
-    const std::int64_t targets = request.layout.stripe_count();
-    std::int64_t writers = request.strategy.writers.count;
-    const bool groups = request.strategy.domains == Domains::group_cyclic;
+std::int64_t choose_writers(const PlanInput& input, std::vector<std::string>& remarks) {
+    const std::int64_t ranks = input.topology.ranks();
+    const std::int64_t targets = input.layout.stripe_count();
+    std::int64_t writers = input.strategy.writers.count;
+    const bool groups = input.strategy.domains == Domains::group_cyclic;
     if (writers == 0) {
         writers = std::min(ranks, targets);
         if (groups && ranks >= 2 * targets) {
@@ -145,17 +157,28 @@ std::int64_t choose_writers(const PlanRequest& request, std::vector<std::string>
 }
 
 /// Of the layout's targets, as stripes are dealt to them; 1 where the profile does not know a target.
-std::vector<std::int64_t> capacities_of(const PlanRequest& request) {
-    const std::int64_t count = request.layout.stripe_count();
+std::vector<std::int64_t> capacities_of(const PlanInput& input) {
+    const std::int64_t count = input.layout.stripe_count();
     std::vector<std::int64_t> capacities;
     for (std::int64_t dealt = 0; dealt < count; ++dealt) {
         const auto id = static_cast<std::size_t>(
-            request.layout.targets()[static_cast<std::size_t>((dealt + request.layout.start()) % count)]);
-        const auto& known = request.targets.domain_of_target;
+            input.layout.targets()[static_cast<std::size_t>((dealt + input.layout.start()) % count)]);
+        const auto& known = input.targets.domain_of_target;
         capacities.push_back(
-            id < known.size() ? request.targets.domains[static_cast<std::size_t>(known[id])].capacity_writers : 1);
+            id < known.size() ? input.targets.domains[static_cast<std::size_t>(known[id])].capacity_writers : 1);
     }
     return capacities;
+}
+
+/// Where not all of the region is wanted, a buffer has a map with a bit for each granule. Maps may take a thirty-second of their
+/// buffers: with smaller granules buffers are smaller. Halved once more, for with a threshold a round may hold up to two buffers.
+constexpr std::int64_t usual_granule_bytes = 4;
+/// Maps of up to a page cost nothing.
+constexpr std::int64_t small_buffer_bytes = 32 * 1024;
+
+std::int64_t most_buffer_bytes(std::int64_t buffer, const RequestSummary& request) {
+    if (request.dense || request.granule_bytes >= usual_granule_bytes || buffer <= small_buffer_bytes) return buffer;
+    return std::max(small_buffer_bytes, buffer / (2 * usual_granule_bytes) * request.granule_bytes);
 }
 
 /// ROMIO's max_ntimes for even domains of the region: the rounds that the amount of data asks for.
@@ -163,11 +186,22 @@ std::int64_t even_rounds(Extent region, std::int64_t writers, std::int64_t buffe
     return ceil_divide(ceil_divide(region.length, writers), buffer_bytes);
 }
 
-Result<Plan> make(const PlanRequest& request) {
-    const Strategy& strategy = request.strategy;
-    Plan plan{strategy, 0, {}, nullptr};
+/// Nobody to exchange with.
+Result<Plan> make_alone(const PlanInput& input) {
+    auto made = everyone_strategy.make(input);
+    if (!made) return made.error();
+    Plan plan = made.take();
+    plan.remarks.assign(1, "there is one rank: it moves its own bytes, without an exchange");
+    return plan;
+}
+
+Result<Plan> make(const PlanInput& input) {
+    if (input.topology.ranks() == 1) return make_alone(input);
+    const Strategy& strategy = input.strategy;
+    Plan plan;
+    plan.strategy = strategy;
     std::int64_t buffer = strategy.buffer_bytes;
-    std::int64_t unit = request.layout.stripe_bytes();
+    std::int64_t unit = input.layout.stripe_bytes();
     if (buffer == 0 && cyclic(strategy) && unit > 0) {
         buffer = unit;
         plan.remarks.push_back("no buffer given: one stripe, " + rough_size_text(unit) + ", as Cray's CB 2");
@@ -175,23 +209,28 @@ Result<Plan> make(const PlanRequest& request) {
         buffer = default_buffer_bytes;
         plan.remarks.emplace_back("no buffer given: 16 MiB, as ROMIO's cb_buffer_size");
     }
+    if (const std::int64_t most = most_buffer_bytes(buffer, input.request); most < buffer) {
+        plan.remarks.push_back("pieces of single bytes: buffers of " + rough_size_text(most) + " instead of " +
+                               rough_size_text(buffer) + ", so that maps of what is wanted stay small");
+        buffer = most;
+    }
     if (unit == 0) {
         unit = strategy.stripe.size_bytes > 0 ? strategy.stripe.size_bytes : buffer;
         if (strategy.domains != Domains::even)
             plan.remarks.push_back("the file is not striped: parts of " + rough_size_text(unit) +
                                    " stand in for stripes");
     }
-    const std::int64_t writers = choose_writers(request, plan.remarks);
-    const Extent region = request.pattern.bounds();
+    const std::int64_t writers = choose_writers(input, plan.remarks);
+    const Extent region = input.request.region;
     const ItemRule rule = ItemRule::make(buffer, strategy.threshold.value_or(default_threshold));
     FileDomains domains =
         strategy.domains == Domains::cooperative
-            ? FileDomains::cooperative(region, writers, unit, request.layout, capacities_of(request), rule)
+            ? FileDomains::cooperative(region, writers, unit, input.layout, capacities_of(input), rule)
             : FileDomains::make(strategy.domains, region, writers, unit);
     std::unique_ptr<const Rounds> rounds;
     if (strategy.order == Order::contention_free) {
-        auto made = contention_free_rounds(domains, request.pattern.covered(), request.layout, request.targets, unit,
-                                           rule, strategy.goal);
+        auto made = contention_free_rounds(domains, input.request.covered(), input.layout, input.targets, unit, rule,
+                                           strategy.goal);
         if (!made) return made.error();
         rounds = made.take();
         std::int64_t most = 0;
@@ -205,8 +244,10 @@ Result<Plan> make(const PlanRequest& request) {
         rounds = sequential_rounds(domains, buffer);
     }
     plan.buffer_bytes = rounds->most_bytes();
-    plan.schedule =
-        std::make_shared<AggregatedSchedule>(request.pattern.ranks(), std::move(domains), std::move(rounds));
+    plan.window_rule = WindowRule::of(input.request, input.topology);
+    plan.schedule = std::make_shared<AggregatedSchedule>(
+        place_writers(input.topology, writers), std::move(domains), std::move(rounds), plan.window_rule,
+        plan.window_rule.whole ? input.request.covered() : ExtentList{});
     return plan;
 }
 

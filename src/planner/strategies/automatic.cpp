@@ -33,25 +33,17 @@ bool is_small(std::int64_t piece_bytes, bool writes, bool crowded) {
     return piece_bytes <= (writes ? most.written_bytes : most.read_bytes);
 }
 
-bool suits_aggregators(const Demand& demand) {
-    return demand.ranks > 1 && demand.pieces >= many_pieces_a_rank * demand.ranks &&
-           is_small(demand.bytes / demand.pieces, demand.writes, demand.crowded) &&
-           demand.bytes >= demand.region.length / 2;
+bool suits_aggregators(const RequestSummary& request, const Topology& topology) {
+    const int ranks = topology.ranks();
+    return ranks > 1 && request.pieces >= many_pieces_a_rank * ranks &&
+           is_small(request.bytes / request.pieces, request.writes, topology.crowded) &&
+           request.bytes >= request.region.length / 2;
 }
 
 Strategy with(const Strategy& strategy, Writers writers) {
     Strategy chosen = strategy;
     chosen.writers = writers;
     return chosen;
-}
-
-Demand demand_of(const layout::AccessPattern& pattern) {
-    Demand demand{pattern.ranks(), 0, 0, pattern.bounds()};
-    for (int rank = 0; rank < demand.ranks; ++rank) {
-        demand.bytes += pattern.rank_bytes(rank);
-        pattern.visit(rank, demand.region, [&](layout::Extent) { ++demand.pieces; });
-    }
-    return demand;
 }
 
 const StrategyEntry* entry_for(const Strategy& strategy, Writers writers) {
@@ -69,33 +61,33 @@ bool serves(const Strategy& strategy) {
            entry_for(strategy, {WritersKind::aggregators, 0}) != nullptr;
 }
 
-Result<Plan> make(const PlanRequest& request) {
-    Strategy asked = request.strategy;
+Result<Plan> make(const PlanInput& input) {
+    Strategy asked = input.strategy;
     if (asked.stripe.size_bytes == 0) {
-        asked.stripe.size_bytes = request.layout.stripe_bytes();
-        asked.stripe.count = request.layout.stripe_count();
+        asked.stripe.size_bytes = input.layout.stripe_bytes();
+        asked.stripe.count = input.layout.stripe_count();
     }
-    const Demand demand = demand_of(request.pattern);
-    const Strategy chosen = chosen_for(asked, demand);
-    auto plan = entry_for(chosen, chosen.writers)->make({request.pattern, request.layout, request.targets, chosen});
+    const RequestSummary& request = input.request;
+    const Strategy chosen = chosen_for(asked, request, input.topology);
+    auto plan = entry_for(chosen, chosen.writers)->make({request, input.topology, input.layout, input.targets, chosen});
     if (plan) {
-        plan.value().remarks.insert(plan.value().remarks.begin(), "auto: " + to_text(chosen.writers) + " for " +
-                                                                      std::to_string(demand.pieces) + " pieces of " +
-                                                                      std::to_string(demand.bytes) + " bytes together");
+        plan.value().remarks.insert(plan.value().remarks.begin(),
+                                    "auto: " + to_text(chosen.writers) + " for " + std::to_string(request.pieces) +
+                                        " pieces of " + std::to_string(request.bytes) + " bytes together");
     }
     return plan;
 }
 
 }  // namespace
 
-Strategy chosen_for(const Strategy& strategy, const Demand& demand) {
+Strategy chosen_for(const Strategy& strategy, const RequestSummary& request, const Topology& topology) {
     if (strategy.writers.kind != WritersKind::automatic) return strategy;
-    if (!suits_aggregators(demand)) return with(strategy, {WritersKind::everyone, 0});
+    if (!suits_aggregators(request, topology)) return with(strategy, {WritersKind::everyone, 0});
     Strategy chosen = with(strategy, {WritersKind::aggregators, 0});
     const bool striped = chosen.stripe.size_bytes > 0 && chosen.stripe.count > 0;
     if (!striped) {
         chosen.writers.count = std::clamp<std::int64_t>(
-            demand.ranks / 2, std::min<std::int64_t>(least_aggregators, demand.ranks), most_aggregators);
+            topology.ranks() / 2, std::min<std::int64_t>(least_aggregators, topology.ranks()), most_aggregators);
     }
     if (chosen.stripe.size_bytes == 0 && chosen.buffer_bytes == 0 && cyclic(chosen))
         chosen.buffer_bytes = unstriped_buffer_bytes;

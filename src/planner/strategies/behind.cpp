@@ -65,11 +65,13 @@ bool serves(const Strategy& strategy) {
            strategy.order == Order::sequential;
 }
 
-Result<Plan> make(const PlanRequest& request) {
-    const int ranks = request.pattern.ranks();
-    const std::int64_t wanted = std::max<std::int64_t>(1, request.strategy.writers.count);
+Result<Plan> make(const PlanInput& input) {
+    const int ranks = input.topology.ranks();
+    const std::int64_t wanted = std::max<std::int64_t>(1, input.strategy.writers.count);
     const std::int64_t writers = std::min<std::int64_t>(wanted, ranks);
-    Plan plan{request.strategy, 0, {}, std::make_shared<BehindSchedule>(ranks, writers)};
+    Plan plan;
+    plan.strategy = input.strategy;
+    plan.schedule = std::make_shared<BehindSchedule>(ranks, writers);
     plan.remarks.push_back("drawn for one node; every node has " + std::to_string(wanted) + " of these writers");
     if (writers < wanted) {
         plan.remarks.push_back(std::to_string(wanted) + " writers asked for, but there are " + std::to_string(ranks) +

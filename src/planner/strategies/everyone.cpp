@@ -13,15 +13,21 @@ using layout::ExtentVisitor;
 
 class EveryoneSchedule final : public Schedule {
 public:
-    explicit EveryoneSchedule(int ranks) : ranks_(ranks) {}
+    EveryoneSchedule(int ranks, bool reads) : ranks_(ranks), reads_(reads) {}
 
     [[nodiscard]] std::int64_t writers() const override { return ranks_; }
     [[nodiscard]] int writer_rank(std::int64_t writer) const override { return static_cast<int>(writer); }
     [[nodiscard]] std::int64_t rounds(std::int64_t) const override { return 1; }
+    [[nodiscard]] bool has_buffer(std::int64_t) const override { return false; }
 
     void visit_operations(const AccessPattern& pattern, std::int64_t writer, std::int64_t round,
                           ExtentVisitor visitor) const override {
-        if (round == 0) pattern.visit(writer_rank(writer), layout::whole_file, visitor);
+        if (round != 0) return;
+        if (!reads_) {
+            pattern.visit(writer_rank(writer), layout::whole_file, visitor);
+            return;
+        }
+        visit_direct_operations(layout::collect(pattern, writer_rank(writer)), true, {}, visitor);
     }
 
     void visit_messages(const AccessPattern& pattern, std::int64_t writer, std::int64_t round,
@@ -38,6 +44,7 @@ public:
 
 private:
     int ranks_;
+    bool reads_;
 };
 
 bool serves(const Strategy& strategy) {
@@ -45,9 +52,11 @@ bool serves(const Strategy& strategy) {
            strategy.order == Order::sequential;
 }
 
-Result<Plan> make(const PlanRequest& request) {
-    Plan plan{request.strategy, 0, {}, std::make_shared<EveryoneSchedule>(request.pattern.ranks())};
-    if (request.strategy.buffer_bytes > 0) {
+Result<Plan> make(const PlanInput& input) {
+    Plan plan;
+    plan.strategy = input.strategy;
+    plan.schedule = std::make_shared<EveryoneSchedule>(input.topology.ranks(), !input.request.writes);
+    if (input.strategy.buffer_bytes > 0) {
         plan.remarks.emplace_back(
             "the buffer is not used: with writers = everyone the bytes go straight between memory and file");
     }

@@ -58,6 +58,10 @@ public:
         const Group& group = of_writer(writer);
         return group.schedule->rounds(writer - group.first_writer);
     }
+    [[nodiscard]] bool has_buffer(std::int64_t writer) const override {
+        const Group& group = of_writer(writer);
+        return group.schedule->has_buffer(writer - group.first_writer);
+    }
     void visit_windows(std::int64_t writer, std::int64_t round, ExtentVisitor visitor) const override {
         const Group& group = of_writer(writer);
         group.schedule->visit_windows(writer - group.first_writer, round, visitor);
@@ -116,14 +120,15 @@ bool serves(const Strategy& strategy) {
     return strategy.mapping.kind == MappingKind::grouped && entry_within(strategy) != nullptr;
 }
 
-Result<Plan> make(const PlanRequest& request) {
-    const Strategy inner = within_group(request.strategy);
-    const StrategyEntry* const entry = entry_within(request.strategy);
-    const int ranks = request.pattern.ranks();
-    const auto count = static_cast<int>(std::min<std::int64_t>(request.strategy.mapping.count, ranks));
-    Plan plan{request.strategy, 0, {}, nullptr};
-    if (count < request.strategy.mapping.count)
-        plan.remarks.push_back(std::to_string(request.strategy.mapping.count) + " groups asked for, but there are " +
+Result<Plan> make(const PlanInput& input) {
+    const Strategy inner = within_group(input.strategy);
+    const StrategyEntry* const entry = entry_within(input.strategy);
+    const int ranks = input.topology.ranks();
+    const auto count = static_cast<int>(std::min<std::int64_t>(input.strategy.mapping.count, ranks));
+    Plan plan;
+    plan.strategy = input.strategy;
+    if (count < input.strategy.mapping.count)
+        plan.remarks.push_back(std::to_string(input.strategy.mapping.count) + " groups asked for, but there are " +
                                std::to_string(ranks) + " ranks: each is one");
     std::vector<Group> groups;
     for (int number = 0; number < count; ++number) {
@@ -131,11 +136,15 @@ Result<Plan> make(const PlanRequest& request) {
         group.first_rank = first_rank_of_group(number, count, ranks);
         group.ranks = first_rank_of_group(number + 1, count, ranks) - group.first_rank;
         group.first_writer = groups.empty() ? 0 : groups.back().first_writer + groups.back().schedule->writers();
-        const PartOfRanks part(request.pattern, group.first_rank, group.ranks);
-        auto made = entry->make(PlanRequest{part, request.layout, request.targets, inner});
+        const auto its_ranks = input.request.ranks.subspan(static_cast<std::size_t>(group.first_rank),
+                                                           static_cast<std::size_t>(group.ranks));
+        const RequestSummary request = RequestSummary::of(its_ranks, input.request.writes);
+        const Topology topology = input.topology.part(group.first_rank, group.ranks);
+        auto made = entry->make(PlanInput{request, topology, input.layout, input.targets, inner});
         if (!made) return made.error();
         group.schedule = made.value().schedule;
         plan.buffer_bytes = std::max(plan.buffer_bytes, made.value().buffer_bytes);
+        plan.window_rule = made.value().window_rule;
         for (const std::string& remark : made.value().remarks) {
             if (std::find(plan.remarks.begin(), plan.remarks.end(), remark) == plan.remarks.end())
                 plan.remarks.push_back(remark);

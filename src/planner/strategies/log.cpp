@@ -21,6 +21,7 @@ public:
     [[nodiscard]] int writer_rank(std::int64_t writer) const override { return inner_->writer_rank(writer); }
     [[nodiscard]] std::int64_t rounds(std::int64_t writer) const override { return inner_->rounds(writer); }
     [[nodiscard]] std::int64_t file(std::int64_t writer) const override { return writer; }
+    [[nodiscard]] bool has_buffer(std::int64_t writer) const override { return inner_->has_buffer(writer); }
     void visit_windows(std::int64_t writer, std::int64_t round, ExtentVisitor visitor) const override {
         inner_->visit_windows(writer, round, visitor);
     }
@@ -48,12 +49,12 @@ bool serves(const Strategy& strategy) {
            entry_within(strategy) != nullptr;
 }
 
-Result<Plan> make(const PlanRequest& request) {
-    const Strategy inner = within_group(request.strategy);
-    auto made = entry_within(request.strategy)->make({request.pattern, request.layout, request.targets, inner});
+Result<Plan> make(const PlanInput& input) {
+    const Strategy inner = within_group(input.strategy);
+    auto made = entry_within(input.strategy)->make({input.request, input.topology, input.layout, input.targets, inner});
     if (!made) return made.error();
     Plan plan = made.take();
-    plan.strategy = request.strategy;
+    plan.strategy = input.strategy;
     plan.schedule = std::make_shared<LogSchedule>(std::move(plan.schedule));
     return plan;
 }

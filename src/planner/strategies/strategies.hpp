@@ -9,8 +9,9 @@
 
 namespace ioweir::planner {
 
-struct PlanRequest {
-    const layout::AccessPattern& pattern;
+struct PlanInput {
+    const RequestSummary& request;
+    const Topology& topology;
     const layout::StripeLayout& layout;
     const layout::TargetProfile& targets;
     const Strategy& strategy;
@@ -20,7 +21,7 @@ struct StrategyEntry {
     std::string_view name;     ///< in messages and lists: "everyone"
     std::string_view summary;  ///< one sentence for a person
     bool (*serves)(const Strategy& strategy);
-    Result<Plan> (*make)(const PlanRequest& request);
+    Result<Plan> (*make)(const PlanInput& input);
 };
 
 /// The first entry that serves a strategy makes its plans.

@@ -13,12 +13,12 @@ bool serves(const Strategy& strategy) {
     return strategy.mapping.kind == MappingKind::subfiles && entry_within(strategy) != nullptr;
 }
 
-Result<Plan> make(const PlanRequest& request) {
-    const Strategy inner = within_group(request.strategy);
-    auto made = entry_within(request.strategy)->make({request.pattern, request.layout, request.targets, inner});
+Result<Plan> make(const PlanInput& input) {
+    const Strategy inner = within_group(input.strategy);
+    auto made = entry_within(input.strategy)->make({input.request, input.topology, input.layout, input.targets, inner});
     if (!made) return made.error();
     Plan plan = made.take();
-    plan.strategy = request.strategy;
+    plan.strategy = input.strategy;
     return plan;
 }
 

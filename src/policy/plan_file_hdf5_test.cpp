@@ -6,71 +6,72 @@
 #include <string>
 #include <utility>
 
-#include "planner/plan_file.hpp"
+#include "policy/plan_file.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
+using namespace planner;
 namespace {
 
 const std::string rule = "[[file]]\nmatch = \"*\"\n";
 
-Hdf5Wish wish_of(const std::string& table) {
+Hdf5Options wish_of(const std::string& table) {
     const auto plan = parse_plan_file(rule + table + "\n", "plan.toml");
     EXPECT_TRUE(plan) << plan.error().message();
-    return plan ? plan.value().files[0].hdf5 : Hdf5Wish{};
+    return plan ? plan.value().files[0].hdf5 : Hdf5Options{};
 }
 
 TEST(PlanFileHdf5, EachKeyStandsAlone) {
-    EXPECT_EQ(wish_of(""), Hdf5Wish{});
-    EXPECT_FALSE(wish_of("hdf5 = {}").wishes_anything());
-    Hdf5Wish wish;
-    wish.alignment = 1 << 20;
-    EXPECT_EQ(wish_of("hdf5 = { alignment = \"1 MiB\" }"), wish);
-    wish.threshold = 65536;
-    EXPECT_EQ(wish_of("hdf5 = { alignment = 1048576, threshold = \"64 KiB\" }"), wish);
-    wish = {};
-    wish.alignment_by_layout = true;
-    EXPECT_EQ(wish_of("hdf5 = { alignment = \"auto\" }"), wish);
-    wish = {};
-    wish.hold_metadata = 128 << 20;
-    EXPECT_EQ(wish_of("hdf5 = { hold_metadata = \"128 MiB\" }"), wish);
-    wish = {};
-    wish.hold_all_metadata = true;
-    EXPECT_EQ(wish_of("hdf5 = { hold_metadata = \"all\" }"), wish);
-    wish = {};
-    wish.collective_metadata = Hdf5Collective::writes;
-    EXPECT_EQ(wish_of("hdf5 = { collective_metadata = \"writes\" }"), wish);
-    wish.collective_metadata = Hdf5Collective::all;
-    EXPECT_EQ(wish_of("hdf5 = { collective_metadata = \"all\" }"), wish);
-    wish = {};
-    wish.never_fill = true;
-    EXPECT_EQ(wish_of("hdf5 = { fill = \"never\" }"), wish);
-    wish = {};
-    wish.learn_chunks = true;
-    EXPECT_EQ(wish_of("hdf5 = { chunks = \"learn\" }"), wish);
-    wish = {};
-    wish.chunks = {{"*", {4, 5}}};
-    EXPECT_EQ(wish_of("hdf5 = { chunks = [4, 5] }"), wish);
-    wish.chunks = {{"a", {1}}, {"b*", {2, 3}}};
-    EXPECT_EQ(wish_of("hdf5 = { chunks = { a = [1], \"b*\" = [2, 3] } }"), wish);
-    wish = {};
-    wish.memory_in_file_shape = true;
-    EXPECT_EQ(wish_of("hdf5 = { memory_shape = \"file\" }"), wish);
-    wish = {};
-    wish.istore_k = 32767;
-    EXPECT_EQ(wish_of("hdf5 = { istore_k = 32767 }"), wish);
-    wish = {};
-    wish.istore_k_by_chunks = true;
-    EXPECT_EQ(wish_of("hdf5 = { istore_k = \"auto\" }"), wish);
-    wish = {};
-    wish.libver = "v110";
-    EXPECT_EQ(wish_of("hdf5 = { libver = \"v110\" }"), wish);
-    wish = {};
-    wish.page = 4096;
-    wish.page_buffer = 8192;
-    EXPECT_EQ(wish_of("hdf5 = { page = 4096, page_buffer = 8192 }"), wish);
-    wish = {};
-    wish.transfer = Hdf5Transfer::automatic;
-    EXPECT_EQ(wish_of("hdf5 = { transfer = \"auto\" }"), wish);
+    EXPECT_EQ(wish_of(""), Hdf5Options{});
+    EXPECT_FALSE(wish_of("hdf5 = {}").asks_for_anything());
+    Hdf5Options options;
+    options.alignment = 1 << 20;
+    EXPECT_EQ(wish_of("hdf5 = { alignment = \"1 MiB\" }"), options);
+    options.threshold = 65536;
+    EXPECT_EQ(wish_of("hdf5 = { alignment = 1048576, threshold = \"64 KiB\" }"), options);
+    options = {};
+    options.alignment_by_layout = true;
+    EXPECT_EQ(wish_of("hdf5 = { alignment = \"auto\" }"), options);
+    options = {};
+    options.hold_metadata = 128 << 20;
+    EXPECT_EQ(wish_of("hdf5 = { hold_metadata = \"128 MiB\" }"), options);
+    options = {};
+    options.hold_all_metadata = true;
+    EXPECT_EQ(wish_of("hdf5 = { hold_metadata = \"all\" }"), options);
+    options = {};
+    options.collective_metadata = Hdf5Collective::writes;
+    EXPECT_EQ(wish_of("hdf5 = { collective_metadata = \"writes\" }"), options);
+    options.collective_metadata = Hdf5Collective::all;
+    EXPECT_EQ(wish_of("hdf5 = { collective_metadata = \"all\" }"), options);
+    options = {};
+    options.never_fill = true;
+    EXPECT_EQ(wish_of("hdf5 = { fill = \"never\" }"), options);
+    options = {};
+    options.learn_chunks = true;
+    EXPECT_EQ(wish_of("hdf5 = { chunks = \"learn\" }"), options);
+    options = {};
+    options.chunks = {{"*", {4, 5}}};
+    EXPECT_EQ(wish_of("hdf5 = { chunks = [4, 5] }"), options);
+    options.chunks = {{"a", {1}}, {"b*", {2, 3}}};
+    EXPECT_EQ(wish_of("hdf5 = { chunks = { a = [1], \"b*\" = [2, 3] } }"), options);
+    options = {};
+    options.memory_in_file_shape = true;
+    EXPECT_EQ(wish_of("hdf5 = { memory_shape = \"file\" }"), options);
+    options = {};
+    options.istore_k = 32767;
+    EXPECT_EQ(wish_of("hdf5 = { istore_k = 32767 }"), options);
+    options = {};
+    options.istore_k_by_chunks = true;
+    EXPECT_EQ(wish_of("hdf5 = { istore_k = \"auto\" }"), options);
+    options = {};
+    options.libver = "v110";
+    EXPECT_EQ(wish_of("hdf5 = { libver = \"v110\" }"), options);
+    options = {};
+    options.page = 4096;
+    options.page_buffer = 8192;
+    EXPECT_EQ(wish_of("hdf5 = { page = 4096, page_buffer = 8192 }"), options);
+    options = {};
+    options.transfer = Hdf5Transfer::automatic;
+    EXPECT_EQ(wish_of("hdf5 = { transfer = \"auto\" }"), options);
 }
 
 TEST(PlanFileHdf5, MayBeATableOfItsOwnBelowTheRule) {
@@ -146,33 +147,33 @@ TEST(PlanFileHdf5, MistakesAreNamed) {
 
 RC_GTEST_PROP(PlanFileHdf5, WhatIsWrittenIsReadAgain, ()) {
     const auto size = [] { return *rc::gen::element<std::int64_t>(0, 65536, 1 << 20, 3 << 20); };
-    Hdf5Wish wish;
-    wish.alignment_by_layout = *rc::gen::arbitrary<bool>();
-    if (!wish.alignment_by_layout) wish.alignment = size();
-    if (wish.alignment > 0 || wish.alignment_by_layout) wish.threshold = size();
-    wish.hold_all_metadata = *rc::gen::arbitrary<bool>();
-    if (!wish.hold_all_metadata) wish.hold_metadata = size();
-    wish.metadata_block = size();
-    wish.small_data_block = size();
-    wish.sieve_buffer = size();
-    wish.collective_metadata = static_cast<Hdf5Collective>(*rc::gen::inRange(0, 3));
-    wish.never_fill = *rc::gen::arbitrary<bool>();
-    wish.learn_chunks = *rc::gen::arbitrary<bool>();
-    if (!wish.learn_chunks && *rc::gen::arbitrary<bool>())
-        wish.chunks = {{"*", {*rc::gen::inRange(1, 100), 7}}, {"x \"y\"", {*rc::gen::inRange(1, 9)}}};
-    wish.istore_k = *rc::gen::inRange(0, 1000);
-    wish.istore_k_by_chunks = wish.istore_k == 0;
-    wish.libver = *rc::gen::element<std::string>("", "v18", "v114");
-    wish.page = size();
-    if (wish.page > 0) wish.page_buffer = *rc::gen::element<std::int64_t>(0, wish.page, 4 * wish.page);
-    wish.transfer = static_cast<Hdf5Transfer>(*rc::gen::inRange(0, 4));
-    wish.memory_in_file_shape = *rc::gen::arbitrary<bool>();
+    Hdf5Options options;
+    options.alignment_by_layout = *rc::gen::arbitrary<bool>();
+    if (!options.alignment_by_layout) options.alignment = size();
+    if (options.alignment > 0 || options.alignment_by_layout) options.threshold = size();
+    options.hold_all_metadata = *rc::gen::arbitrary<bool>();
+    if (!options.hold_all_metadata) options.hold_metadata = size();
+    options.metadata_block = size();
+    options.small_data_block = size();
+    options.sieve_buffer = size();
+    options.collective_metadata = static_cast<Hdf5Collective>(*rc::gen::inRange(0, 3));
+    options.never_fill = *rc::gen::arbitrary<bool>();
+    options.learn_chunks = *rc::gen::arbitrary<bool>();
+    if (!options.learn_chunks && *rc::gen::arbitrary<bool>())
+        options.chunks = {{"*", {*rc::gen::inRange(1, 100), 7}}, {"x \"y\"", {*rc::gen::inRange(1, 9)}}};
+    options.istore_k = *rc::gen::inRange(0, 1000);
+    options.istore_k_by_chunks = options.istore_k == 0;
+    options.libver = *rc::gen::element<std::string>("", "v18", "v114");
+    options.page = size();
+    if (options.page > 0) options.page_buffer = *rc::gen::element<std::int64_t>(0, options.page, 4 * options.page);
+    options.transfer = static_cast<Hdf5Transfer>(*rc::gen::inRange(0, 4));
+    options.memory_in_file_shape = *rc::gen::arbitrary<bool>();
     PlanFile plan{"plan.toml", {FileRule{"*.h5", Strategy{}}}};
-    plan.files[0].hdf5 = wish;
+    plan.files[0].hdf5 = options;
     const auto read = parse_plan_file(to_toml(plan), "plan.toml");
     if (!read) RC_FAIL(read.error().message() + "\n" + to_toml(plan));
-    RC_ASSERT((read.value().files[0].hdf5 == wish));
+    RC_ASSERT((read.value().files[0].hdf5 == options));
 }
 
 }  // namespace
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

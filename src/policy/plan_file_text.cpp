@@ -3,32 +3,33 @@
 #include <string_view>
 
 #include "base/size_text.hpp"
-#include "planner/plan_file.hpp"
-#include "planner/plan_file_hdf5.hpp"
+#include "policy/plan_file.hpp"
+#include "policy/plan_file_hdf5.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
+using namespace planner;
 
 namespace {
 
-std::string probe_text(const ProbeWish& wish) {
+std::string probe_text(const ProbeOptions& options) {
     std::string inner;
     const auto put = [&inner](const char* key, const std::string& value) {
         inner += (inner.empty() ? "" : ", ") + std::string(key) + " = " + value;
     };
-    if (wish.discard_ms) put("discard_ms", std::to_string(*wish.discard_ms));
-    if (wish.window_ms) put("window_ms", std::to_string(*wish.window_ms));
-    if (wish.size_bytes) put("size", toml_string(exact_size_text(*wish.size_bytes)));
-    if (wish.threshold) put("threshold", share_text(*wish.threshold));
+    if (options.discard_ms) put("discard_ms", std::to_string(*options.discard_ms));
+    if (options.window_ms) put("window_ms", std::to_string(*options.window_ms));
+    if (options.size_bytes) put("size", toml_string(exact_size_text(*options.size_bytes)));
+    if (options.threshold) put("threshold", planner::share_text(*options.threshold));
     std::string text = inner.empty() ? "" : "probe = { " + inner + " }\n";
-    if (wish.cache_s > 0) text += "probe_cache = " + std::to_string(wish.cache_s) + "\n";
+    if (options.cache_s > 0) text += "probe_cache = " + std::to_string(options.cache_s) + "\n";
     return text;
 }
 
-std::string netcdf_text(const NetcdfWish& wish) {
-    if (wish.subfiles == 0 && !wish.automatic) return "";
-    std::string text = "netcdf  = { subfiles = " + (wish.automatic ? "\"auto\"" : std::to_string(wish.subfiles));
-    if (wish.min_ndims > 0) text += ", min_ndims = " + std::to_string(wish.min_ndims);
-    if (!wish.par_dim.empty()) text += ", par_dim = " + toml_string(wish.par_dim);
+std::string netcdf_text(const NetcdfOptions& options) {
+    if (options.subfiles == 0 && !options.automatic) return "";
+    std::string text = "netcdf  = { subfiles = " + (options.automatic ? "\"auto\"" : std::to_string(options.subfiles));
+    if (options.min_ndims > 0) text += ", min_ndims = " + std::to_string(options.min_ndims);
+    if (!options.par_dim.empty()) text += ", par_dim = " + toml_string(options.par_dim);
     return text + " }\n";
 }
 
@@ -66,7 +67,7 @@ std::string to_toml(const PlanFile& plan) {
         text += "order   = " + toml_string(to_text(strategy.order)) + "\n";
         if (strategy.buffer_bytes > 0)
             text += "buffer  = " + toml_string(exact_size_text(strategy.buffer_bytes)) + "\n";
-        if (strategy.threshold) text += "threshold = " + share_text(*strategy.threshold) + "\n";
+        if (strategy.threshold) text += "threshold = " + planner::share_text(*strategy.threshold) + "\n";
         if (strategy.goal == RoundGoal::shortest) text += "rounds = \"shortest\"\n";
         if (!rule.defers_set_size) text += "set_size = \"at-once\"\n";
         if (rule.visibility != Visibility::unsaid)
@@ -97,4 +98,4 @@ std::string to_toml(const PlanFile& plan) {
     return text;
 }
 
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

@@ -7,16 +7,16 @@
 
 #include "base/result.hpp"
 #include "base/toml_parser.hpp"
-#include "planner/hdf5_wish.hpp"
+#include "policy/hdf5_options.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
 
 /// `name`: of the plan file, for messages.
-[[nodiscard]] Result<Hdf5Wish> read_hdf5_wish(const toml::node& node, std::string_view name);
+[[nodiscard]] Result<Hdf5Options> read_hdf5_options(const toml::node& node, std::string_view name);
 
 [[nodiscard]] bool is_hdf5_key(std::string_view key);
 
-/// "hdf5 = { ... }" and a line's end; empty for a wish of nothing.
-[[nodiscard]] std::string hdf5_text(const Hdf5Wish& wish);
+/// "hdf5 = { ... }" and a line's end; empty where nothing is asked for.
+[[nodiscard]] std::string hdf5_text(const Hdf5Options& options);
 
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

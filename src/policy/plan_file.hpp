@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "planner/hdf5_wish.hpp"
 #include "planner/strategy.hpp"
+#include "policy/hdf5_options.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
 
 /// Which keys stand in a rule: what is left open may be said by the program's hints.
 struct GivenKeys {
@@ -24,7 +24,7 @@ struct GivenKeys {
 };
 
 /// How the storage targets of a new file are probed; what is left out is as in probe::Options.
-struct ProbeWish {
+struct ProbeOptions {
     std::optional<std::int64_t> discard_ms = std::nullopt;  ///< milliseconds written and not counted
     std::optional<std::int64_t> window_ms = std::nullopt;   ///< milliseconds counted
     std::optional<std::int64_t> size_bytes = std::nullopt;  ///< bytes to each target instead of for a time
@@ -32,16 +32,16 @@ struct ProbeWish {
     std::optional<double> threshold = std::nullopt;
     std::int64_t cache_s =
         0;  ///< what was found at most so many seconds ago counts, too; 0: each new file is probed for
-    friend bool operator==(const ProbeWish&, const ProbeWish&) = default;
+    friend bool operator==(const ProbeOptions&, const ProbeOptions&) = default;
 };
 
 /// How the arrays of a netCDF file are divided over subfiles, beneath PnetCDF.
-struct NetcdfWish {
+struct NetcdfOptions {
     std::int64_t subfiles = 0;   ///< 0: they are not, or
     bool automatic = false;      ///< one on each storage target that is worth it
     std::int64_t min_ndims = 0;  ///< arrays of so many dimensions or fewer stay whole
     std::string par_dim = {};  ///< the dimension along which they are divided, by name; empty: the most significant one
-    friend bool operator==(const NetcdfWish&, const NetcdfWish&) = default;
+    friend bool operator==(const NetcdfOptions&, const NetcdfOptions&) = default;
 };
 
 /// When other ranks must see what a rank has written to a file that is open for reading too.
@@ -54,7 +54,7 @@ enum class Visibility : std::uint8_t {
 /// One [[file]] table.
 struct FileRule {
     std::string match;  ///< an fnmatch pattern, see PlanFile::match
-    Strategy strategy;
+    planner::Strategy strategy;
     std::int64_t line = 0;  ///< of the table in the plan file, from 1; 0 when it comes from elsewhere
     GivenKeys given = {};
     Visibility visibility = Visibility::unsaid;
@@ -63,10 +63,10 @@ struct FileRule {
              ///< mapping log: directories for the writers' logs; none: the container's own
              ///< netcdf: as for mapping subfiles, but that subfiles lie beside the file where its path has no targets
     bool chooses_targets =
-        false;               ///< mapping log: the path's storage targets are probed instead, and the good ones taken
-    ProbeWish probe = {};    ///< mapping subfiles, netcdf, or logs whose targets are chosen
-    NetcdfWish netcdf = {};  ///< mapping shared
-    Hdf5Wish hdf5 = {};      ///< beneath programs that open the file through HDF5
+        false;                  ///< mapping log: the path's storage targets are probed instead, and the good ones taken
+    ProbeOptions probe = {};    ///< mapping subfiles, netcdf, or logs whose targets are chosen
+    NetcdfOptions netcdf = {};  ///< mapping shared
+    Hdf5Options hdf5 = {};      ///< beneath programs that open the file through HDF5
     bool rebalance = false;  ///< mapping subfiles, or log with targets: a target that turns slow gets no further bytes
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
 };
@@ -94,4 +94,4 @@ struct PlanFile {
 /// A text in double quotes as TOML wants it.
 [[nodiscard]] std::string toml_string(std::string_view text);
 
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

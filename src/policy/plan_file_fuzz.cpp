@@ -8,13 +8,13 @@
 #include "base/fuzz_input.hpp"
 #include "base/fuzz_target.hpp"
 #include "base/size_text.hpp"
-#include "planner/plan_file.hpp"
+#include "policy/plan_file.hpp"
 
 namespace ioweir {
 namespace {
 
-using planner::FileRule;
-using planner::PlanFile;
+using policy::FileRule;
+using policy::PlanFile;
 
 void check_error(const Error& error, std::size_t bytes) {
     require(!error.what.empty(), "an error without words");
@@ -28,17 +28,17 @@ bool same(const FileRule& a, const FileRule& b) {
 }
 
 void read_plan(const std::string& text) {
-    const auto parsed = planner::parse_plan_file(text, "plan.toml");
+    const auto parsed = policy::parse_plan_file(text, "plan.toml");
     if (!parsed) return check_error(parsed.error(), text.size());
     const PlanFile& plan = parsed.value();
     require(!plan.files.empty(), "a plan with a rule");
-    const std::string written = planner::to_toml(plan);
-    const auto again = planner::parse_plan_file(written, "again.toml");
+    const std::string written = policy::to_toml(plan);
+    const auto again = policy::parse_plan_file(written, "again.toml");
     if (!again) std::fprintf(stderr, "%s\n%s\n", written.c_str(), again.error().message().c_str());
     require(again.ok() && again.value().files.size() == plan.files.size(), "a plan that is written is read");
     for (std::size_t i = 0; i < plan.files.size(); ++i)
         require(same(plan.files[i], again.value().files[i]), "a rule that is written is read as it was");
-    const PlanFile all = planner::with_subfile_rules(plan);
+    const PlanFile all = policy::with_subfile_rules(plan);
     for (const char* path : {"/scratch/run/out.chk.17", "a", ""}) {
         const FileRule* const rule = all.match(path);
         require(rule == nullptr || (rule >= all.files.data() && rule < all.files.data() + all.files.size()),

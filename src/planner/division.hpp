@@ -1,15 +1,15 @@
 // Division: ranks whose parts of a file lie one behind the other need not come together (ParColl: Yu and Vetter 2008, "file area
 // partitioning"). Any division moves the right bytes; it only says who waits for whom and who writes for whom.
-// What does not live here: when ranks are divided (together.cpp), how their bytes move (exchange.hpp).
+// What does not live here: when ranks are divided (engine/together.cpp), how their bytes move (engine/exchange.hpp).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "engine/census.hpp"
+#include "planner/request_summary.hpp"
 #include "planner/strategy.hpp"
 
-namespace ioweir::engine {
+namespace ioweir::planner {
 
 /// Groups of ranks by rising place in the file.
 struct Division {
@@ -25,7 +25,7 @@ struct Division {
 };
 
 /// Are there domains that a division keeps nearly as they are? Those that are contiguous, without an order among all writers.
-[[nodiscard]] bool can_be_divided(const planner::Strategy& strategy);
+[[nodiscard]] bool can_be_divided(const Strategy& strategy);
 
 /// Makes divisions. Allocates nothing after it was made: no rank may fail where the others go on.
 class Divider {
@@ -34,7 +34,7 @@ public:
     /// As many groups as can be, by what all ranks have said: no group's bytes lie between another's, and where groups meet is at most a
     /// sixteenth of a domain away from where even domains of all `writers` writers meet (with aligned domains, at a multiple of
     /// `unit_bytes`). One group when there is no such place. Ranks without bytes go with the rank before them. Pure: every rank finds the same.
-    const Division& divide(const Census& census, std::int64_t writers, std::int64_t unit_bytes);
+    const Division& divide(const RequestSummary& request, std::int64_t writers, std::int64_t unit_bytes);
 
 private:
     /// The first ranks, by place, up to here; they lie before the others.
@@ -42,7 +42,7 @@ private:
         std::size_t ranks = 0;
         std::int64_t writers = 0;
     };
-    void find_cuts(const Census& census, std::int64_t writers, std::int64_t unit_bytes);
+    void find_cuts(const RequestSummary& request, std::int64_t writers, std::int64_t unit_bytes);
 
     Division division_;
     std::vector<int> by_place_;  // ranks with bytes
@@ -50,4 +50,4 @@ private:
     std::vector<Cut> cuts_;
 };
 
-}  // namespace ioweir::engine
+}  // namespace ioweir::planner

@@ -1,10 +1,10 @@
-#include "engine/division.hpp"
+#include "planner/division.hpp"
 
 #include <algorithm>
 
 #include "base/checked.hpp"
 
-namespace ioweir::engine {
+namespace ioweir::planner {
 namespace {
 
 using layout::Extent;
@@ -22,17 +22,17 @@ Divider::Divider(std::size_t ranks) {
 }
 
 /// Places where one group may end and the next begin, and how many writers come before.
-void Divider::find_cuts(const Census& census, std::int64_t writers, std::int64_t unit_bytes) {
+void Divider::find_cuts(const RequestSummary& request, std::int64_t writers, std::int64_t unit_bytes) {
     cuts_.assign(1, {0, 0});
-    const std::int64_t domain = ceil_divide(census.region.length, writers);
+    const std::int64_t domain = ceil_divide(request.region.length, writers);
     std::int64_t end = 0;  // of all ranks so far
     for (std::size_t i = 0; i < by_place_.size(); ++i) {
-        const Extent hull = census.hull(by_place_[i]);
+        const Extent hull = request.hull(by_place_[i]);
         if (i > 0 && end <= hull.offset) {
             // Of the boundaries of even domains, the nearest to this gap.
             const std::int64_t number =
-                std::clamp<std::int64_t>((end - census.region.offset + domain / 2) / domain, 1, writers - 1);
-            const std::int64_t ideal = census.region.offset + number * domain;
+                std::clamp<std::int64_t>((end - request.region.offset + domain / 2) / domain, 1, writers - 1);
+            const std::int64_t ideal = request.region.offset + number * domain;
             const std::int64_t nearest = std::clamp(ideal, end, hull.offset);
             const std::int64_t off = nearest > ideal ? nearest - ideal : ideal - nearest;
             const Cut& last = cuts_.back();
@@ -49,27 +49,27 @@ void Divider::find_cuts(const Census& census, std::int64_t writers, std::int64_t
         cuts_.pop_back();
 }
 
-bool can_be_divided(const planner::Strategy& strategy) {
-    if (strategy.order != planner::Order::sequential) return false;
-    return strategy.domains == planner::Domains::even ||
-           (strategy.domains == planner::Domains::aligned && strategy.stripe.size_bytes > 0);
+bool can_be_divided(const Strategy& strategy) {
+    if (strategy.order != Order::sequential) return false;
+    return strategy.domains == Domains::even ||
+           (strategy.domains == Domains::aligned && strategy.stripe.size_bytes > 0);
 }
 
-const Division& Divider::divide(const Census& census, std::int64_t writers, std::int64_t unit_bytes) {
-    division_.group_of.assign(census.ranks.size(), 0);
+const Division& Divider::divide(const RequestSummary& request, std::int64_t writers, std::int64_t unit_bytes) {
+    division_.group_of.assign(request.ranks.size(), 0);
     division_.writers.clear();
     by_place_.clear();
-    for (std::size_t rank = 0; rank < census.ranks.size(); ++rank) {
-        if (census.ranks[rank].words[2] > 0) by_place_.push_back(static_cast<int>(rank));
+    for (std::size_t rank = 0; rank < request.ranks.size(); ++rank) {
+        if (request.ranks[rank].bytes > 0) by_place_.push_back(static_cast<int>(rank));
     }
     if (writers < 2 || by_place_.size() < 2) {
         division_.writers.assign(1, writers);
         return division_;
     }
     std::stable_sort(by_place_.begin(), by_place_.end(),
-                     [&](int a, int b) { return census.hull(a).offset < census.hull(b).offset; });
-    find_cuts(census, writers, unit_bytes);
-    placed_.assign(census.ranks.size(), 0);
+                     [&](int a, int b) { return request.hull(a).offset < request.hull(b).offset; });
+    find_cuts(request, writers, unit_bytes);
+    placed_.assign(request.ranks.size(), 0);
     for (std::size_t group = 0; group < cuts_.size(); ++group) {
         const Cut after = group + 1 < cuts_.size() ? cuts_[group + 1] : Cut{by_place_.size(), writers};
         division_.writers.push_back(after.writers - cuts_[group].writers);
@@ -84,4 +84,4 @@ const Division& Divider::divide(const Census& census, std::int64_t writers, std:
     return division_;
 }
 
-}  // namespace ioweir::engine
+}  // namespace ioweir::planner

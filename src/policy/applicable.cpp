@@ -1,10 +1,11 @@
-#include "planner/applicable.hpp"
+#include "policy/applicable.hpp"
 
 #include <string>
 
 #include "planner/plan.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
+using namespace planner;
 
 namespace {
 
@@ -86,4 +87,4 @@ std::optional<Error> why_not_applied(const PlanFile& plan) {
     return std::nullopt;
 }
 
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

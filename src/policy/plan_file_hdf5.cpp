@@ -1,12 +1,12 @@
-#include "planner/plan_file_hdf5.hpp"
+#include "policy/plan_file_hdf5.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "planner/plan_file.hpp"
-#include "planner/plan_values.hpp"
+#include "policy/plan_file.hpp"
+#include "policy/plan_values.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
 namespace {
 
 constexpr std::array<std::string_view, 15> hdf5_keys{
@@ -31,44 +31,44 @@ class Reader : PlanValues {
 public:
     explicit Reader(std::string_view name) : PlanValues(name) {}
 
-    Result<Hdf5Wish> read(const toml::node& node) {
+    Result<Hdf5Options> read(const toml::node& node) {
         const toml::table* table = node.as_table();
         if (table == nullptr) {
             fail("not a table", what_is("hdf5", node), "write hdf5 = { alignment = \"1 MiB\" }");
             return error();
         }
-        Hdf5Wish wish;
+        Hdf5Options options;
         check_keys(*table, hdf5_keys, "");
-        read_sizes(*table, wish);
-        read_words(*table, wish);
-        if (const toml::node* chunks = table->get("chunks"); chunks != nullptr && ok()) read_chunks(*chunks, wish);
-        if (ok()) check_together(*table, wish);
+        read_sizes(*table, options);
+        read_words(*table, options);
+        if (const toml::node* chunks = table->get("chunks"); chunks != nullptr && ok()) read_chunks(*chunks, options);
+        if (ok()) check_together(*table, options);
         if (!ok()) return error();
-        return wish;
+        return options;
     }
 
 private:
-    void read_sizes(const toml::table& table, Hdf5Wish& wish) {
-        wish.alignment_by_layout = is_word(table, "alignment", "auto");
-        if (!wish.alignment_by_layout) read_block(table, "alignment", wish.alignment, "auto");
-        read_block(table, "threshold", wish.threshold);
-        wish.hold_all_metadata = is_word(table, "hold_metadata", "all");
-        if (!wish.hold_all_metadata) {
-            read_size(table, "hold_metadata", wish.hold_metadata, "all");
-            check_range(table, "hold_metadata", wish.hold_metadata, least_cache_bytes, most_cache_bytes,
+    void read_sizes(const toml::table& table, Hdf5Options& options) {
+        options.alignment_by_layout = is_word(table, "alignment", "auto");
+        if (!options.alignment_by_layout) read_block(table, "alignment", options.alignment, "auto");
+        read_block(table, "threshold", options.threshold);
+        options.hold_all_metadata = is_word(table, "hold_metadata", "all");
+        if (!options.hold_all_metadata) {
+            read_size(table, "hold_metadata", options.hold_metadata, "all");
+            check_range(table, "hold_metadata", options.hold_metadata, least_cache_bytes, most_cache_bytes,
                         "HDF5's metadata cache takes 64 KiB to 128 MiB: write \"all\" for no bound");
         }
-        read_block(table, "metadata_block", wish.metadata_block);
-        read_block(table, "small_data_block", wish.small_data_block);
-        read_block(table, "sieve_buffer", wish.sieve_buffer);
-        read_size(table, "page", wish.page);
-        check_range(table, "page", wish.page, least_page_bytes, most_page_bytes, "HDF5's pages have 512 B to 1 GiB");
-        read_block(table, "page_buffer", wish.page_buffer);
-        wish.istore_k_by_chunks = is_word(table, "istore_k", "auto");
-        if (const toml::node* node = table.get("istore_k"); node != nullptr && !wish.istore_k_by_chunks) {
+        read_block(table, "metadata_block", options.metadata_block);
+        read_block(table, "small_data_block", options.small_data_block);
+        read_block(table, "sieve_buffer", options.sieve_buffer);
+        read_size(table, "page", options.page);
+        check_range(table, "page", options.page, least_page_bytes, most_page_bytes, "HDF5's pages have 512 B to 1 GiB");
+        read_block(table, "page_buffer", options.page_buffer);
+        options.istore_k_by_chunks = is_word(table, "istore_k", "auto");
+        if (const toml::node* node = table.get("istore_k"); node != nullptr && !options.istore_k_by_chunks) {
             const auto* number = node->as_integer();
-            wish.istore_k = number != nullptr ? number->get() : 0;
-            if (wish.istore_k < 1 || wish.istore_k > most_istore_k)
+            options.istore_k = number != nullptr ? number->get() : 0;
+            if (options.istore_k < 1 || options.istore_k > most_istore_k)
                 fail("not half a number of chunks", what_is("istore_k", *node),
                      "write a whole number from 1 to 32767 (a node of HDF5's index has at most 65534 chunks), or "
                      "\"auto\"");
@@ -80,30 +80,30 @@ private:
         check_range(table, key, bytes, 1, most_block_bytes, "write 1 TiB at most");
     }
 
-    void read_words(const toml::table& table, Hdf5Wish& wish) {
+    void read_words(const toml::table& table, Hdf5Options& options) {
         static constexpr std::array<std::string_view, 2> collective{"writes", "all"};
         static constexpr std::array<std::string_view, 1> fill{"never"};
         static constexpr std::array<std::string_view, 1> memory_shape{"file"};
         static constexpr std::array<std::string_view, 3> transfer{"independent", "collective", "auto"};
-        wish.collective_metadata = static_cast<Hdf5Collective>(one_of(table, "collective_metadata", collective));
-        wish.never_fill = one_of(table, "fill", fill) != 0;
-        wish.memory_in_file_shape = one_of(table, "memory_shape", memory_shape) != 0;
-        wish.transfer = static_cast<Hdf5Transfer>(one_of(table, "transfer", transfer));
+        options.collective_metadata = static_cast<Hdf5Collective>(one_of(table, "collective_metadata", collective));
+        options.never_fill = one_of(table, "fill", fill) != 0;
+        options.memory_in_file_shape = one_of(table, "memory_shape", memory_shape) != 0;
+        options.transfer = static_cast<Hdf5Transfer>(one_of(table, "transfer", transfer));
         if (const std::size_t number = one_of(table, "libver", libver_names); number > 0)
-            wish.libver = std::string(libver_names[number - 1]);
+            options.libver = std::string(libver_names[number - 1]);
     }
 
-    void read_chunks(const toml::node& node, Hdf5Wish& wish) {
+    void read_chunks(const toml::node& node, Hdf5Options& options) {
         if (const auto* word = node.as_string()) {
-            wish.learn_chunks = word->get() == "learn";
-            if (!wish.learn_chunks) say_chunks(node);
+            options.learn_chunks = word->get() == "learn";
+            if (!options.learn_chunks) say_chunks(node);
         } else if (node.is_array()) {
-            wish.chunks.push_back({"*", read_shape("chunks", node)});
+            options.chunks.push_back({"*", read_shape("chunks", node)});
         } else if (const auto* table = node.as_table()) {
             if (table->empty()) return say_chunks(node);
             for (auto&& [pattern, shape] : *table) {
                 const std::string name(pattern.str());
-                wish.chunks.push_back({name, read_shape("chunks of " + quoted(name), shape)});
+                options.chunks.push_back({name, read_shape("chunks of " + quoted(name), shape)});
                 if (!ok()) return;
             }
         } else {
@@ -144,16 +144,16 @@ private:
     }
 
     /// Keys that mean nothing alone.
-    void check_together(const toml::table& table, const Hdf5Wish& wish) {
+    void check_together(const toml::table& table, const Hdf5Options& options) {
         const auto needs = [&](const char* key, bool given, bool there, const char* what, const char* remedy) {
             if (given && !there && ok())
                 fail(std::string(key) + " without " + what, what_is(key, *table.get(key)), remedy);
         };
-        needs("threshold", wish.threshold > 0, wish.alignment > 0 || wish.alignment_by_layout, "alignment",
+        needs("threshold", options.threshold > 0, options.alignment > 0 || options.alignment_by_layout, "alignment",
               "write alignment = \"1 MiB\" or \"auto\" beside it, or leave it out");
-        needs("page_buffer", wish.page_buffer > 0, wish.page > 0, "page",
+        needs("page_buffer", options.page_buffer > 0, options.page > 0, "page",
               "write page = \"64 KiB\" beside it, or leave it out");
-        if (wish.page_buffer > 0 && wish.page_buffer < wish.page && ok())
+        if (options.page_buffer > 0 && options.page_buffer < options.page && ok())
             fail("a page buffer smaller than a page", what_is("page_buffer", *table.get("page_buffer")),
                  "make it a multiple of page");
     }
@@ -198,9 +198,9 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 
 bool is_hdf5_key(std::string_view key) { return std::find(hdf5_keys.begin(), hdf5_keys.end(), key) != hdf5_keys.end(); }
 
-Result<Hdf5Wish> read_hdf5_wish(const toml::node& node, std::string_view name) { return Reader(name).read(node); }
+Result<Hdf5Options> read_hdf5_options(const toml::node& node, std::string_view name) { return Reader(name).read(node); }
 
-std::string hdf5_text(const Hdf5Wish& wish) {
+std::string hdf5_text(const Hdf5Options& options) {
     std::string inner;
     const auto put = [&inner](const char* key, const std::string& value) {
         inner += (inner.empty() ? "" : ", ") + std::string(key) + " = " + value;
@@ -208,33 +208,34 @@ std::string hdf5_text(const Hdf5Wish& wish) {
     const auto put_size = [&](const char* key, std::int64_t bytes) {
         if (bytes > 0) put(key, toml_string(exact_size_text(bytes)));
     };
-    if (wish.alignment_by_layout) put("alignment", "\"auto\"");
-    put_size("alignment", wish.alignment);
-    put_size("threshold", wish.threshold);
-    if (wish.hold_all_metadata) put("hold_metadata", "\"all\"");
-    put_size("hold_metadata", wish.hold_metadata);
-    put_size("metadata_block", wish.metadata_block);
-    put_size("small_data_block", wish.small_data_block);
-    put_size("sieve_buffer", wish.sieve_buffer);
-    if (wish.collective_metadata != Hdf5Collective::as_program)
-        put("collective_metadata", wish.collective_metadata == Hdf5Collective::writes ? "\"writes\"" : "\"all\"");
-    if (wish.never_fill) put("fill", "\"never\"");
-    if (wish.learn_chunks) put("chunks", "\"learn\"");
-    if (!wish.chunks.empty()) {
+    if (options.alignment_by_layout) put("alignment", "\"auto\"");
+    put_size("alignment", options.alignment);
+    put_size("threshold", options.threshold);
+    if (options.hold_all_metadata) put("hold_metadata", "\"all\"");
+    put_size("hold_metadata", options.hold_metadata);
+    put_size("metadata_block", options.metadata_block);
+    put_size("small_data_block", options.small_data_block);
+    put_size("sieve_buffer", options.sieve_buffer);
+    if (options.collective_metadata != Hdf5Collective::as_program)
+        put("collective_metadata", options.collective_metadata == Hdf5Collective::writes ? "\"writes\"" : "\"all\"");
+    if (options.never_fill) put("fill", "\"never\"");
+    if (options.learn_chunks) put("chunks", "\"learn\"");
+    if (!options.chunks.empty()) {
         std::string table;
-        for (const Hdf5Chunks& one : wish.chunks)
+        for (const Hdf5Chunks& one : options.chunks)
             table += (table.empty() ? "{ " : ", ") + toml_string(one.dataset) + " = " + shape_text(one.shape);
         put("chunks", table + " }");
     }
-    if (wish.istore_k_by_chunks) put("istore_k", "\"auto\"");
-    if (wish.istore_k > 0) put("istore_k", std::to_string(wish.istore_k));
-    if (!wish.libver.empty()) put("libver", toml_string(wish.libver));
-    put_size("page", wish.page);
-    put_size("page_buffer", wish.page_buffer);
+    if (options.istore_k_by_chunks) put("istore_k", "\"auto\"");
+    if (options.istore_k > 0) put("istore_k", std::to_string(options.istore_k));
+    if (!options.libver.empty()) put("libver", toml_string(options.libver));
+    put_size("page", options.page);
+    put_size("page_buffer", options.page_buffer);
     static constexpr std::array<const char*, 4> transfers{"", "\"independent\"", "\"collective\"", "\"auto\""};
-    if (wish.transfer != Hdf5Transfer::as_program) put("transfer", transfers[static_cast<std::size_t>(wish.transfer)]);
-    if (wish.memory_in_file_shape) put("memory_shape", "\"file\"");
+    if (options.transfer != Hdf5Transfer::as_program)
+        put("transfer", transfers[static_cast<std::size_t>(options.transfer)]);
+    if (options.memory_in_file_shape) put("memory_shape", "\"file\"");
     return inner.empty() ? "" : "hdf5    = { " + inner + " }\n";
 }
 
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

@@ -6,13 +6,13 @@
 #include <optional>
 
 #include "base/result.hpp"
-#include "planner/plan_file.hpp"
+#include "policy/plan_file.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
 
 /// The first rule that the engine would leave to the MPI library whatever the program does, or that says something which nobody would
 /// follow: which key, in which rule, and what can be written instead. Nothing when there is none. Keys that only adapters read (netcdf,
 /// hdf5) are judged by what they do to the bytes, like any other rule.
 [[nodiscard]] std::optional<Error> why_not_applied(const PlanFile& plan);
 
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

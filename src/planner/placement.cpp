@@ -1,13 +1,13 @@
-#include "engine/placement.hpp"
+#include "planner/placement.hpp"
 
 #include <algorithm>
 
-namespace ioweir::engine {
+namespace ioweir::planner {
 
-std::vector<int> place_writers(std::span<const int> node_of, std::int64_t writers) {
-    const std::int64_t nodes = node_of.empty() ? 0 : node_of.back() + 1;
+std::vector<int> place_writers(const Topology& topology, std::int64_t writers) {
+    const std::int64_t nodes = topology.nodes();
     std::vector<std::int64_t> ranks(static_cast<std::size_t>(nodes), 0), share(ranks);
-    for (const int node : node_of) ++ranks[static_cast<std::size_t>(node)];
+    for (const int node : topology.node_of) ++ranks[static_cast<std::size_t>(node)];
     // Evenly spaced first; those for whom a node has no rank then go where the fewest are.
     std::int64_t left = 0;
     for (std::int64_t writer = 0; writer < writers; ++writer) {
@@ -32,4 +32,10 @@ std::vector<int> place_writers(std::span<const int> node_of, std::int64_t writer
     return placed;
 }
 
-}  // namespace ioweir::engine
+std::int64_t target_of_log(const Topology& topology, int rank, std::int64_t targets) {
+    const std::vector<int> writers = place_writers(topology, std::min<std::int64_t>(targets, topology.ranks()));
+    const auto next = std::lower_bound(writers.begin(), writers.end(), rank);
+    return std::distance(writers.begin(), next) % std::ssize(writers);
+}
+
+}  // namespace ioweir::planner

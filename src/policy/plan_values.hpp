@@ -9,7 +9,7 @@
 #include "base/size_text.hpp"
 #include "base/toml_reader.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
 
 inline std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -71,4 +71,4 @@ protected:
     }
 };
 
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "planner/plan_file.hpp"
-#include "planner/plan_file_hdf5.hpp"
-#include "planner/plan_values.hpp"
+#include "policy/plan_file.hpp"
+#include "policy/plan_file_hdf5.hpp"
+#include "policy/plan_values.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
+using namespace planner;
 
 namespace {
 
@@ -118,11 +119,11 @@ private:
         read_probe(table, rule);
         if (const toml::node* netcdf = table.get("netcdf"); netcdf != nullptr && ok()) read_netcdf(*netcdf, rule);
         if (const toml::node* hdf5 = table.get("hdf5"); hdf5 != nullptr && ok()) {
-            auto wish = read_hdf5_wish(*hdf5, name());
-            if (wish)
-                rule.hdf5 = wish.take();
+            auto options = read_hdf5_options(*hdf5, name());
+            if (options)
+                rule.hdf5 = options.take();
             else
-                fail(wish.error().what, wish.error().value, wish.error().remedy);
+                fail(options.error().what, options.error().value, options.error().remedy);
         }
     }
 
@@ -145,17 +146,18 @@ private:
                  "arrays are divided over subfiles or the bytes of one file are: leave out one of the two");
             return;
         }
-        NetcdfWish& wish = rule.netcdf;
+        NetcdfOptions& options = rule.netcdf;
         const auto* word = table->get("subfiles")->as_string();
-        wish.automatic = word != nullptr && word->get() == "auto";
-        if (ok() && !wish.automatic) read_number(*table, "subfiles", "not a number of subfiles", 1, wish.subfiles);
-        if (ok() && wish.subfiles > most_subfiles)
+        options.automatic = word != nullptr && word->get() == "auto";
+        if (ok() && !options.automatic)
+            read_number(*table, "subfiles", "not a number of subfiles", 1, options.subfiles);
+        if (ok() && options.subfiles > most_subfiles)
             fail("too many subfiles", "subfiles" + at(table->get("subfiles")->source()),
                  "write " + std::to_string(most_subfiles) + " at most");
-        if (ok()) read_number(*table, "min_ndims", "not a number of dimensions", 0, wish.min_ndims);
+        if (ok()) read_number(*table, "min_ndims", "not a number of dimensions", 0, options.min_ndims);
         if (const toml::node* name = table->get("par_dim"); name != nullptr && ok()) {
-            wish.par_dim = text_of("par_dim", *name);
-            if (ok() && wish.par_dim.empty())
+            options.par_dim = text_of("par_dim", *name);
+            if (ok() && options.par_dim.empty())
                 fail("an empty name", "par_dim" + at(name->source()), "write the name of a dimension, or leave it out");
         }
     }
@@ -180,8 +182,8 @@ private:
                 fail("neither true nor false", "rebalance" + at(node->source()), "write rebalance = true");
             rule.rebalance = truth != nullptr && truth->get();
         }
-        ProbeWish& wish = rule.probe;
-        if (ok()) read_number(table, "probe_cache", "not a number of seconds", 0, wish.cache_s);
+        ProbeOptions& options = rule.probe;
+        if (ok()) read_number(table, "probe_cache", "not a number of seconds", 0, options.cache_s);
         const toml::node* node = table.get("probe");
         if (node == nullptr || !ok()) return;
         const toml::table* how = node->as_table();
@@ -190,17 +192,17 @@ private:
             return;
         }
         check_keys(*how, probe_keys, "");
-        read_probe_number(*how, "discard_ms", 0, wish.discard_ms);
-        read_probe_number(*how, "window_ms", 1, wish.window_ms);
+        read_probe_number(*how, "discard_ms", 0, options.discard_ms);
+        read_probe_number(*how, "window_ms", 1, options.window_ms);
         if (const toml::node* size = how->get("size"); size != nullptr && ok()) {
             std::int64_t bytes = 0;
             read_size(*how, "size", bytes);
             if (ok() && (bytes < least_probe_bytes || bytes > most_probe_bytes))
                 fail("a size that no probe can be made with", "size = " + std::to_string(bytes) + at(size->source()),
                      "64 KiB to 1 TiB, as Son et al. 16 MB and more");
-            wish.size_bytes = bytes;
+            options.size_bytes = bytes;
         }
-        read_share(*how, "of what the targets are worth together", wish.threshold);
+        read_share(*how, "of what the targets are worth together", options.threshold);
     }
 
     void read_probe_number(const toml::table& table, std::string_view key, std::int64_t least,
@@ -312,7 +314,7 @@ PlanFile with_subfile_rules(PlanFile plan) {
     const std::size_t own = plan.files.size();
     for (std::size_t i = 0; i < own; ++i) {
         const FileRule& rule = plan.files[i];
-        if (rule.netcdf == NetcdfWish{}) continue;
+        if (rule.netcdf == NetcdfOptions{}) continue;
         FileRule subfiles;
         subfiles.match = rule.match + ".subfile_*.nc";
         subfiles.line = rule.line;
@@ -325,4 +327,4 @@ PlanFile with_subfile_rules(PlanFile plan) {
     return plan;
 }
 
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

@@ -1,4 +1,4 @@
-#include "planner/applicable.hpp"
+#include "policy/applicable.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,8 @@
 
 #include "planner/plan.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
+using namespace planner;
 namespace {
 
 /// What a command says about a plan of one rule with these lines; empty: it goes ahead.
@@ -109,4 +110,4 @@ TEST(Applicable, IsAtLeastAsStrictAsTheEngine) {
 }
 
 }  // namespace
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

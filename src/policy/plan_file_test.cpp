@@ -1,9 +1,10 @@
 // Plan files: what is read, what is refused and in which words, which rule applies to which path.
-#include "planner/plan_file.hpp"
+#include "policy/plan_file.hpp"
 
 #include "planner/testing.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
+using namespace planner;
 namespace {
 
 std::string refusal(std::string_view toml) {
@@ -50,6 +51,17 @@ TEST(PlanFile, WhatIsLeftOutIsTheDefault) {
     EXPECT_EQ(plan.files[1].strategy.stripe, (Stripe{0, 2}));
 }
 
+TEST(PlanFile, AutoHasCyclicDomainsIfThePlanNamesNone) {
+    EXPECT_EQ(to_text(Writers{WritersKind::automatic, 0}), "auto");
+    const auto file = parse_plan_file(
+        "[[file]]\nmatch = \"a\"\nwriters = \"auto\"\n"
+        "[[file]]\nmatch = \"b\"\nwriters = \"auto\"\ndomains = \"even\"\n",
+        "plan.toml");
+    ASSERT_TRUE(file.ok()) << file.error().message();
+    EXPECT_EQ(file.value().files.at(0).strategy.domains, Domains::cyclic);
+    EXPECT_EQ(file.value().files.at(1).strategy.domains, Domains::even);
+}
+
 TEST(PlanFile, SubfilesOfNetcdfFilesHaveARule) {
     const PlanFile plan = with_subfile_rules(must_parse(
         "[[file]]\nmatch = \"*/a.nc\"\nnetcdf = { subfiles = 2 }\n"
@@ -61,7 +73,7 @@ TEST(PlanFile, SubfilesOfNetcdfFilesHaveARule) {
     EXPECT_EQ(of_a->strategy.writers, (Writers{WritersKind::automatic, 0}));
     EXPECT_EQ(of_a->strategy.mapping.kind, MappingKind::shared);
     EXPECT_EQ(of_a->line, 1);
-    EXPECT_EQ(of_a->netcdf, NetcdfWish{});
+    EXPECT_EQ(of_a->netcdf, NetcdfOptions{});
     EXPECT_EQ(plan.match("run/a.nc"), &plan.files[0]);
     EXPECT_EQ(plan.match("b.nc.subfile_0.nc"), &plan.files[1]) << "its own pattern is wide enough";
     EXPECT_EQ(plan.files[4].strategy, plan.files[1].strategy);
@@ -206,19 +218,20 @@ rc::Gen<Strategy> any_strategy() {
                                                                rc::gen::set(&Stripe::start, count(-1)))));
 }
 
-rc::Gen<ProbeWish> any_wish() {
+rc::Gen<ProbeOptions> any_probe_options() {
     const auto maybe = [](std::int64_t least, std::int64_t most) {
         return rc::gen::oneOf(rc::gen::just(std::optional<std::int64_t>()),
                               rc::gen::map(rc::gen::inRange<std::int64_t>(least, most),
                                            [](std::int64_t n) { return std::optional<std::int64_t>(n); }));
     };
-    return rc::gen::build<ProbeWish>(
-        rc::gen::set(&ProbeWish::discard_ms, maybe(0, 600'001)), rc::gen::set(&ProbeWish::window_ms, maybe(1, 600'001)),
-        rc::gen::set(&ProbeWish::size_bytes, maybe(64 << 10, std::int64_t{1} << 40)),
-        rc::gen::set(&ProbeWish::threshold,
+    return rc::gen::build<ProbeOptions>(
+        rc::gen::set(&ProbeOptions::discard_ms, maybe(0, 600'001)),
+        rc::gen::set(&ProbeOptions::window_ms, maybe(1, 600'001)),
+        rc::gen::set(&ProbeOptions::size_bytes, maybe(64 << 10, std::int64_t{1} << 40)),
+        rc::gen::set(&ProbeOptions::threshold,
                      rc::gen::map(rc::gen::inRange(0, 21),
                                   [](int n) { return n == 0 ? std::nullopt : std::optional<double>((n - 1) / 20.0); })),
-        rc::gen::set(&ProbeWish::cache_s, rc::gen::inRange<std::int64_t>(0, 100'000)));
+        rc::gen::set(&ProbeOptions::cache_s, rc::gen::inRange<std::int64_t>(0, 100'000)));
 }
 
 TEST(PlanFile, RoundsAreFewestOrShortest) {
@@ -249,13 +262,13 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
         if (plan.files.back().strategy.mapping.kind == MappingKind::subfiles && *rc::gen::arbitrary<bool>())
             plan.files.back().targets = {"/a", odd + "b"};
         if (plan.files.back().strategy.mapping.kind == MappingKind::subfiles) {
-            plan.files.back().probe = *any_wish();
+            plan.files.back().probe = *any_probe_options();
             plan.files.back().rebalance = *rc::gen::arbitrary<bool>();
         }
         if (plan.files.back().strategy.mapping.kind == MappingKind::log && *rc::gen::arbitrary<bool>()) {
             plan.files.back().chooses_targets = *rc::gen::arbitrary<bool>();
             if (plan.files.back().chooses_targets)
-                plan.files.back().probe = *any_wish();
+                plan.files.back().probe = *any_probe_options();
             else
                 plan.files.back().targets = {"/a", odd + "b"};
             plan.files.back().rebalance = *rc::gen::arbitrary<bool>();
@@ -264,10 +277,10 @@ RC_GTEST_PROP(PlanFile, ReadsBackWhatItPrints, ()) {
             plan.files.back().netcdf = {*rc::gen::inRange<std::int64_t>(0, 1000), false,
                                         *rc::gen::inRange<std::int64_t>(0, 5),
                                         *rc::gen::element<std::string>("", "z", odd + "z")};
-        NetcdfWish& netcdf = plan.files.back().netcdf;
-        netcdf.automatic = netcdf.subfiles == 0 && netcdf != NetcdfWish{};
-        if (netcdf != NetcdfWish{}) {
-            plan.files.back().probe = *any_wish();
+        NetcdfOptions& netcdf = plan.files.back().netcdf;
+        netcdf.automatic = netcdf.subfiles == 0 && netcdf != NetcdfOptions{};
+        if (netcdf != NetcdfOptions{}) {
+            plan.files.back().probe = *any_probe_options();
             if (*rc::gen::arbitrary<bool>()) plan.files.back().targets = {odd + "c"};
         }
     }
@@ -351,12 +364,12 @@ TEST(PlanFile, TargetsOfLogsMayBeChosenAndLeft) {
 
 TEST(PlanFile, ArraysOfNetcdfFilesAreDividedOverSubfiles) {
     const std::string rule = "[[file]]\nmatch = \"*\"\n";
-    EXPECT_EQ(must_parse(rule).files[0].netcdf, NetcdfWish{});
+    EXPECT_EQ(must_parse(rule).files[0].netcdf, NetcdfOptions{});
     EXPECT_EQ(must_parse(rule + "netcdf = { subfiles = 8, min_ndims = 2, par_dim = \"z\" }\n").files[0].netcdf,
-              (NetcdfWish{8, false, 2, "z"}));
+              (NetcdfOptions{8, false, 2, "z"}));
     const FileRule chosen =
         must_parse(rule + "netcdf = { subfiles = \"auto\" }\ntargets = [\"/a\"]\nprobe_cache = 5\n").files[0];
-    EXPECT_EQ(chosen.netcdf, (NetcdfWish{0, true, 0, ""}));
+    EXPECT_EQ(chosen.netcdf, (NetcdfOptions{0, true, 0, ""}));
     EXPECT_EQ(chosen.targets, std::vector<std::string>{"/a"});
     EXPECT_EQ(chosen.probe.cache_s, 5);
     const std::pair<const char*, const char*> refused[] = {
@@ -386,13 +399,13 @@ TEST(PlanFile, ArraysOfNetcdfFilesAreDividedOverSubfiles) {
 
 TEST(PlanFile, HowTargetsAreProbedCanBeSaid) {
     const std::string rule = "[[file]]\nmatch = \"*\"\nmapping = \"subfiles:auto\"\n";
-    EXPECT_EQ(must_parse(rule).files[0].probe, ProbeWish{});
-    const ProbeWish wish =
+    EXPECT_EQ(must_parse(rule).files[0].probe, ProbeOptions{});
+    const ProbeOptions options =
         must_parse(rule +
                    "probe = { discard_ms = 0, window_ms = 50, size = \"16 MiB\", threshold = 0 }\nprobe_cache = 60\n")
             .files[0]
             .probe;
-    EXPECT_EQ(wish, (ProbeWish{0, 50, 16 << 20, 0.0, 60}));
+    EXPECT_EQ(options, (ProbeOptions{0, 50, 16 << 20, 0.0, 60}));
     const std::pair<const char*, const char*> refused[] = {
         {"probe = 3", "not a table: probe (plan.toml:4); write probe = { window_ms = 300, threshold = 0.05 }"},
         {"probe = { window = 3 }",
@@ -432,4 +445,4 @@ TEST(PlanFileMatch, FirstMatchWins) {
 }
 
 }  // namespace
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

@@ -5,10 +5,11 @@
 #include <sstream>
 #include <string>
 
-#include "planner/plan_file.hpp"
 #include "planner/testing.hpp"
+#include "policy/plan_file.hpp"
 
-namespace ioweir::planner {
+namespace ioweir::policy {
+using namespace planner;
 namespace {
 
 std::vector<std::string> lines_of_the_page() {
@@ -107,4 +108,4 @@ TEST(ReferencePage, ListsEveryForm) {
 }
 
 }  // namespace
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

@@ -1,4 +1,4 @@
-// Hdf5Wish: what a rule of a plan wishes for files that a program opens through HDF5 (reference: docs/reference/plan-file.md, reasons:
+// Hdf5Options: what a rule of a plan wishes for files that a program opens through HDF5 (reference: docs/reference/plan-file.md, reasons:
 // docs/explanation/hdf5.md; Howison et al. 2010, section III-A).
 // What does not live here: carrying it out (adapters/hdf5), reading and writing it (plan_file_hdf5.hpp).
 #pragma once
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ioweir::planner {
+namespace ioweir::policy {
 
 /// Chunks of the new datasets whose name a pattern fits.
 struct Hdf5Chunks {
@@ -21,7 +21,7 @@ enum class Hdf5Collective : std::uint8_t { as_program, writes, all };
 enum class Hdf5Transfer : std::uint8_t { as_program, independent, collective, automatic };
 
 /// Sizes in bytes; 0, or what a member begins with, leaves the thing as the program has it.
-struct Hdf5Wish {
+struct Hdf5Options {
     std::int64_t alignment = 0;
     bool alignment_by_layout = false;  ///< alignment = "auto": the storage's stripes
     std::int64_t threshold = 0;        ///< objects of this size and more are aligned; 0: of half the alignment
@@ -42,9 +42,9 @@ struct Hdf5Wish {
     Hdf5Transfer transfer = Hdf5Transfer::as_program;
     bool memory_in_file_shape = false;  ///< memory_shape = "file"; also where datasets are given chunks
 
-    friend bool operator==(const Hdf5Wish&, const Hdf5Wish&) = default;
+    friend bool operator==(const Hdf5Options&, const Hdf5Options&) = default;
     [[nodiscard]] bool shapes_memory() const { return memory_in_file_shape || learn_chunks || !chunks.empty(); }
-    [[nodiscard]] bool wishes_anything() const { return *this != Hdf5Wish{}; }
+    [[nodiscard]] bool asks_for_anything() const { return *this != Hdf5Options{}; }
 };
 
-}  // namespace ioweir::planner
+}  // namespace ioweir::policy

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tracing import Finished
 
-CYCLES: Final = int(os.environ.get("IOWEIR_TEST_CYCLES", "300"))
+CYCLES: Final = int(os.environ.get("IOWEIR_TEST_CYCLES", "120"))
 FIGURES: Final = os.environ.get("IOWEIR_TEST_FIGURES", "")
 ALL: Final = os.environ.get("IOWEIR_TEST_ALL") == "1"
 BYTES_OF_A_FILE: Final = 512

@@ -3,8 +3,8 @@
 # nothing is said), all of them where none is named. Each begins with its own seeds, with tests/corpus/NAME and with what earlier runs found
 # interesting (build/fuzz/corpus/NAME); one that takes longer than 5 s, more than 1 GiB or 128 MiB at once counts as a finding.
 # (IOWEIR_FUZZ_TIMEOUT_S: another limit, for machines where others compute, too; libFuzzer measures the time of day.)
-# What makes them fast, so that 10^7 executions are minutes: inputs no longer than the format needs (longest_input), a short quarantine, no stack for each
-# allocation, and no entropic schedule, which takes a third of the time to find about the same. `build/fuzz/fuzzers/NAME_fuzz FILE` with nothing in
+# What makes them fast, so that 10^7 executions take minutes of a processor, half an hour at most for nearly all: inputs no longer than the format needs (longest_input), a short quarantine, no stack for each
+# allocation, and no entropic schedule, which takes about a third of the time. `build/fuzz/fuzzers/NAME_fuzz FILE` with nothing in
 # ASAN_OPTIONS says where what is used after it was freed came from.
 # A line for each: executions, seconds, coverage (edges), inputs kept, findings. Inputs that break something are left in build/fuzz/found, and
 # belong into tests/corpus/NAME once the reader is mended: `make test` replays those with any compiler.

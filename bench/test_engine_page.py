@@ -40,7 +40,9 @@ def test_every_strategy_has_its_own_rule(ranks: int) -> None:
 def test_every_rank_moves_16_mib_a_call(case: engine_cases.Case) -> None:
     ranks = 4
     plan = '[[file]]\nmatch = "*"\n'
-    made = compiled().explain_kernel(plan, "p", 0, case.words[0], ranks, list(case.words[1:]), 1, 0, 1, False)
+    made = compiled().explain_kernel(
+        plan, "p", 0, case.words[0], ranks, list(case.words[1:]), 1, compiled().Machine(), True, False
+    )
     assert made["summary"]["bytes_requested"] >= ranks * (16 << 20)
     assert case.runs_on(4)
     assert case.runs_on(2) == (case.name != "btio")

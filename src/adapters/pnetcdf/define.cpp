@@ -200,6 +200,7 @@ int define_master(File& file, const ncsub::Logical& logical) {
 
 /// Rank 0: the empty files where subfiles have places of their own, and else nothing where they are to be. 0 or an error.
 int make_subfiles(const File& file, std::int64_t subfiles) {
+    if (file.rank != 0) return no_error;
     for (std::int64_t number = 0; number < subfiles; ++number) {
         const std::string path = ncsub::without_prefix(ncsub::subfile_path(file.path, number));
         const int error = file.make_subfile ? file.make_subfile(number, path) : ncsub::clear_name(path);

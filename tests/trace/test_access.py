@@ -188,8 +188,9 @@ def test_a_member_of_the_group_goes_on_writing(mpi: Mpi, place: Path, kind: str)
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         expect_modes(place, path, 0o660, 0o770)
-    done = subprocess.run(as_user(NOBODY, TEAM, *IOWEIR, "merge", path), capture_output=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr.decode()
+    words = as_user(NOBODY, TEAM, *IOWEIR, "merge", path)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
     assert path.read_bytes() == expected()
     status = path.stat()
     assert (status.st_gid, stat.S_IMODE(status.st_mode)) == (TEAM, 0o660)

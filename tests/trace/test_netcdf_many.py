@@ -17,7 +17,6 @@ from tracing import IOWEIR, run
 if TYPE_CHECKING:
     from pathlib import Path
 
-ALL: Final = bool(os.environ.get("IOWEIR_TEST_ALL"))
 SOURCE: Final = "netcdf_many.c"
 SCALED: Final = "netcdf_scaled.c"
 MODEL: Final = "netcdf_model.c"

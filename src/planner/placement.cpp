@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/checked.hpp"
+
 namespace ioweir::planner {
 
 std::vector<int> place_writers(const Topology& topology, std::int64_t writers) {
@@ -34,8 +36,8 @@ std::vector<int> place_writers(const Topology& topology, std::int64_t writers) {
 
 std::int64_t target_of_log(const Topology& topology, int rank, std::int64_t targets) {
     const std::vector<int> writers = place_writers(topology, std::min<std::int64_t>(targets, topology.ranks()));
-    const auto next = std::lower_bound(writers.begin(), writers.end(), rank);
-    return std::distance(writers.begin(), next) % std::ssize(writers);
+    const std::int64_t next = std::lower_bound(writers.begin(), writers.end(), rank) - writers.begin();
+    return ceil_divide(next * targets, std::ssize(writers)) % targets;
 }
 
 }  // namespace ioweir::planner

@@ -15,7 +15,7 @@ namespace ioweir::planner {
 [[nodiscard]] std::vector<int> place_writers(const Topology& topology, std::int64_t writers);
 
 /// With mapping = log, of `targets` storage targets the number of the one that a rank's log lies on: with as many aggregators as targets
-/// each of them has one of its own, whose neighbours below it go there, too. More targets than ranks: the first ones.
+/// each of them has one of its own, whose neighbours below it go there, too. More targets than ranks: some, spread evenly.
 /// Examples: 8 targets, 9 ranks of one node: ranks 0 to 7 have targets 0 to 7; 4 targets, ranks 0, 2, 4 and 6 write: they have 0 to 3.
 [[nodiscard]] std::int64_t target_of_log(const Topology& topology, int rank, std::int64_t targets);
 

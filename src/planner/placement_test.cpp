@@ -75,7 +75,8 @@ TEST(TargetOfLog, EachOfAsManyAggregatorsHasOneOfItsOwn) {
     };
     EXPECT_EQ(targets_of(Topology::one_node(9), 8), (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 0}));
     EXPECT_EQ(targets_of(Topology::blocks(8, 4), 4), (std::vector<std::int64_t>{0, 1, 1, 2, 2, 3, 3, 0}));
-    EXPECT_EQ(targets_of(Topology::one_node(2), 5), (std::vector<std::int64_t>{0, 1}));
+    EXPECT_EQ(targets_of(Topology::one_node(2), 5), (std::vector<std::int64_t>{0, 3}));
+    EXPECT_EQ(targets_of(Topology::one_node(3), 4), (std::vector<std::int64_t>{0, 2, 3}));
     EXPECT_TRUE(rc::check([] {
         const int ranks = *rc::gen::inRange(1, 40);
         const Topology topology = Topology::blocks(ranks, *rc::gen::inRange(1, 8));

@@ -76,7 +76,8 @@ def test_anonymised_traces_name_nothing(mpi: Mpi, tmp_path: Path) -> None:
     assert {"secretproject", "quarterly.d", "confidentialsolver", "posix.0"} <= names
     for file in [path for path in (tmp_path / "t").rglob("*") if path.is_file()]:
         text = _strings(file.read_bytes())
-        # Names as they begin: the runtime's ompi.1234 (a hash) is not our mpi.1, nor the report's missing_bytes our file missing.
+        # Names as they begin: the runtime's ompi.1234 (a hash) is not our mpi.1, nor the report's missing_bytes
+        # our file missing.
         shown = [name for name in sorted(names) if re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?!_bytes)", text)]
         assert shown == [], file.name
     # The same files with as many calls and bytes, under other names.

@@ -250,11 +250,11 @@ FoundAccess access_of(int descriptor) {
     return {0, std::move(access)};
 }
 
-int give_access(int descriptor, const FileAccess& access) {
+int give_access(int descriptor, const FileAccess& access, bool hands_on_group) {
     struct stat status{};
     if (raw::fstat(descriptor, &status) != 0) return errno;
     const bool is_folder = S_ISDIR(status.st_mode);
-    const mode_t kept = is_folder ? S_ISGID : 0;
+    const mode_t kept = !is_folder ? 0 : hands_on_group ? S_ISGID : status.st_mode & S_ISGID;
     const FoundAccess found = access_of(descriptor);
     const bool has_acl = found.error != 0 || found.access.mask.has_value();
     const auto set = [&](const FileAccess& wanted) {

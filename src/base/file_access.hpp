@@ -59,7 +59,7 @@ struct FoundAccess {
 [[nodiscard]] FoundAccess access_of(int descriptor);
 
 /// Makes what a descriptor has open (also one of O_PATH) accessible so, as far as the caller may: an errno value where its mode cannot be
-/// changed, and then nothing has become more open. Of a folder, what is made in it gets its group.
-int give_access(int descriptor, const FileAccess& access);
+/// changed, and then nothing has become more open. `hands_on_group`: of a folder, what is made in it gets its group; else that stays as it is.
+int give_access(int descriptor, const FileAccess& access, bool hands_on_group = true);
 
 }  // namespace ioweir::guarded

@@ -45,7 +45,7 @@ int give_access_of_folder(const std::string& old, const std::string& made) {
     if (!before) return 0;
     if (!after) return after.error().number;
     const guarded::FoundAccess found = guarded::access_of(before.value().descriptor());
-    return found.error != 0 ? found.error : guarded::give_access(after.value().descriptor(), found.access);
+    return found.error != 0 ? found.error : guarded::give_access(after.value().descriptor(), found.access, false);
 }
 
 int swap_names(const std::string& one, const std::string& other) {

@@ -200,8 +200,8 @@ def program_cases(kind: str, subject: hostile.Subject) -> list[tuple[Path, str, 
         for attack in hostile.ATTACKS
         for words in programs_of(kind, subject.place)
     ]
-    # Of some hundreds every eleventh: each starts a job.
-    return every[::11] if EVERY else every[:: max(1, len(every) // 3 | 1)]
+    # Each starts a job: about a hundred of many.
+    return every[:: max(1, len(every) // (100 if EVERY else 3) | 1)]
 
 
 def try_programs(kind: str, subject: hostile.Subject, tmp_path: Path) -> int:

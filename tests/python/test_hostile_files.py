@@ -77,7 +77,8 @@ def test_manifests_and_what_a_probe_has_kept(tmp_path: Path, monkeypatch: pytest
     assert hostile.run(command(*words), tmp_path / "log").code == 0
     assert list((place / "cache" / "ioweir").iterdir())
     subject = hostile.Subject.keep("place", place)
-    assert try_all(subject, [words], tmp_path) >= SAMPLE // 2
+    # The user's own folders, which may well be links: only what is in them is somebody else's to replace.
+    assert try_all(subject, [words], tmp_path, but=("cache", "cache/ioweir")) >= SAMPLE // 2
 
 
 def test_executables_that_a_doctor_looks_at(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ BYTES_OF_A_FILE: Final = 512
 """What may stay of a file: MPICH over UCX loses 64 bytes for each datatype of some opens, without ioweir, too."""
 FEW: Final = 1000
 """So many files only warm up what MPI libraries reserve of pages."""
-BYTES_OF_BUFFERS: Final = 256 << 10
-"""What a process may take once, between the first count and the last."""
+BYTES_OF_BUFFERS: Final = 1 << 20
+"""What a process may take once, between the first count and the last: MPICH some 930 KB for ten groups of ranks."""
 SAID: Final = re.compile(
     r"rank (\d+) files (\d+) descriptors (\d+) deleted (\d+) threads (\d+)"
     r" anonymous (\d+) heap (\d+) communicators (\d+)"
@@ -175,7 +175,7 @@ def test_hdf5_files(mpi: Mpi, strategy: str, tmp_path: Path) -> None:
     data.mkdir()
     options: list[str | Path] = ["--plan", strategies.plan(tmp_path, "*.h5", strategies.HDF5[strategy])]
     command = mpi.launch(ranks, path, data, *stops(CYCLES))
-    finished = ioweir_run(tmp_path / "trace", command, options=options, timeout=limit_s(CYCLES))
+    finished = ioweir_run(tmp_path / "trace", command, options=options, timeout=3 * limit_s(CYCLES))
     expect_constant(finished, ranks, f"{strategy}, {mpi.name}")
     assert list(data.iterdir()) == []
 
@@ -188,7 +188,7 @@ def test_netcdf_subfiles(strategy: str, tmp_path: Path) -> None:
     data.mkdir()
     options: list[str | Path] = ["--plan", strategies.plan(tmp_path, "*.nc", strategies.NETCDF[strategy])]
     command = mpi.launch(ranks, program("cycles_netcdf.c", mpi, libraries=libraries), data, *stops(CYCLES))
-    finished = ioweir_run(tmp_path / "trace", command, options=options, timeout=limit_s(CYCLES))
+    finished = ioweir_run(tmp_path / "trace", command, options=options, timeout=3 * limit_s(CYCLES))
     expect_constant(finished, ranks, f"{strategy}, {mpi.name}")
     assert [path.name for place in (data, *tmp_path.glob("target?")) for path in place.iterdir()] == []
 

@@ -4,9 +4,14 @@ Arguments: FILE STEPS DATASETS MIB independent|collective. Rank 0 prints the sec
 writing, of flushing, of reading, and of opening and closing, each the slowest rank's.
 """
 
+from __future__ import annotations
+
+import functools
 import json
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import h5py
 import numpy
@@ -20,7 +25,7 @@ values = numpy.arange(rows * columns, dtype="f8").reshape(rows, columns) + world
 seconds = {"write": 0.0, "flush": 0.0, "read": 0.0, "open and close": 0.0}
 
 
-def timed(what, call):
+def timed(what: str, call: Callable[[], Any]) -> Any:
     """The call's result; its time belongs to `what`."""
     world.Barrier()
     begin = time.perf_counter()
@@ -29,7 +34,7 @@ def timed(what, call):
     return result
 
 
-def write(dataset):
+def write(dataset: Any) -> None:
     """This rank's slab."""
     if mode == "collective":
         with dataset.collective:
@@ -38,8 +43,9 @@ def write(dataset):
         dataset[mine, :] = values
 
 
-def read(dataset):
+def read(name: str) -> Any:
     """This rank's slab, from the file."""
+    dataset = file[name]
     if mode == "collective":
         with dataset.collective:
             return dataset[mine, :]
@@ -50,7 +56,7 @@ file = timed("open and close", lambda: h5py.File(path, "w", driver="mpio", comm=
 for step in range(steps):
     group = file.create_group(f"step{step}")
 
-    def one_step(group=group):
+    def one_step(group: Any = group) -> None:
         """Makes and writes the step's datasets."""
         for name in range(datasets):
             write(group.create_dataset(f"field{name}", (world.size * rows, columns), dtype="f8"))
@@ -62,7 +68,7 @@ file = timed("open and close", lambda: h5py.File(path, "r", driver="mpio", comm=
 wrong = 0
 for step in range(steps):
     for name in range(datasets):
-        found = timed("read", lambda step=step, name=name: read(file[f"step{step}/field{name}"]))
+        found = timed("read", functools.partial(read, f"step{step}/field{name}"))
         wrong += int((found != values).sum())
 timed("open and close", file.close)
 slowest = {name: world.allreduce(value, MPI.MAX) for name, value in seconds.items()}

@@ -24,6 +24,7 @@
 #                   RECORD=1 writes docs/results/subfiles.md, QUICK=1 takes two minutes
 #   make bench-hdf5   programs on parallel HDF5, one optimisation after another, as Howison et al.'s figures 7 to 9; data sieving; BTIO (an
 #                   hour, root for its labs); RECORD=1 writes docs/results/hdf5.md, QUICK=1 takes five minutes
+#   make bench-hdf5-keys  what each key of an hdf5 table costs a program in Python (ten minutes, a quiet machine); ARGS="--rounds 5"
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
@@ -37,7 +38,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-hdf5 bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-hdf5 bench-hdf5-keys bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -123,6 +124,9 @@ bench-partition: package build-bench
 
 bench-hdf5: package build-bench
 	@$(PY) bench/bench_hdf5.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/hdf5.md) $(ARGS)
+
+bench-hdf5-keys: package
+	@$(PY) bench/bench_hdf5_keys.py $(ARGS)
 
 bench-subfiles: package build-bench
 	@$(PY) bench/bench_subfiles.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/subfiles.md) $(ARGS)

@@ -77,21 +77,25 @@ def run_program(
 
 def run_together(program: str, kind: str, ranks: int, runs: Sequence[Run]) -> list[list[Any]]:
     """The same for several runs that go on at the same time."""
-    commands = [_command(program, kind, ranks, run) for run in runs]
+    return run_commands([(_command(program, kind, ranks, run), run.environment) for run in runs])
+
+
+def run_commands(commands: Sequence[tuple[Sequence[str], Mapping[str, str]]]) -> list[list[Any]]:
+    """The same of whole commands, each with what it has in its environment beside this process's."""
     processes = [
         subprocess.Popen(
             command,
-            env={**os.environ, **LAUNCH_ENVIRONMENT, **run.environment},
+            env={**os.environ, **LAUNCH_ENVIRONMENT, **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for command, run in zip(commands, runs, strict=True)
+        for command, environment in commands
     ]
     results = []
     try:
-        for command, process in zip(commands, processes, strict=True):
+        for (command, _), process in zip(commands, processes, strict=True):
             out, err = process.communicate(timeout=TIMEOUT_S)
             lines = [line for line in out.splitlines() if line.startswith("{")]
             if process.returncode != 0 or not lines:
@@ -106,11 +110,14 @@ def run_together(program: str, kind: str, ranks: int, runs: Sequence[Run]) -> li
 
 def _command(program: str, kind: str, ranks: int, run: Run) -> list[str]:
     command = [f"mpirun.{kind}", "-n", str(ranks), str(path_of(program, kind)), *run.arguments]
-    if run.traced is None:
-        return command
-    plan = ["--plan", str(run.traced.plan)] if run.traced.plan is not None else []
-    layers = ["--layers", run.traced.layers]
-    return [str(IOWEIR), "run", "-q", *plan, *layers, "-o", str(run.traced.directory), "--", *command]
+    return command if run.traced is None else under_ioweir(run.traced, command)
+
+
+def under_ioweir(traced: Traced, command: Sequence[str]) -> list[str]:
+    """The command that runs another under `ioweir run`."""
+    plan = ["--plan", str(traced.plan)] if traced.plan is not None else []
+    layers = ["--layers", traced.layers]
+    return [str(IOWEIR), "run", "-q", *plan, *layers, "-o", str(traced.directory), "--", *command]
 
 
 def report(directory: Path) -> Any:

@@ -86,7 +86,9 @@ def test_nothing_is_left(
     process, below = start(tmp_path, command(tmp_path, launcher, form))
     assert set(ranks()) <= set(below)
     process.send_signal(number)
-    assert process.wait(LIMIT_S) != 0
+    # Hydra ends with 0, 2, or 11 upon SIGINT, by chance: its code is handed through, not what is tested here.
+    told = process.wait(LIMIT_S)
+    assert told != 0 or (launcher, form, number) == ("mpich", "launcher", signal.SIGINT)
     assert wait_for(lambda: not any(map(lives, below))), [one for one in below if lives(one)]
 
 

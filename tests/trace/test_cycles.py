@@ -164,6 +164,29 @@ def test_what_belongs_to_communicators_ends_with_them(
     expect_nothing_left(mpi, communicators, tmp_path, rule, f"{communicators}, {strategy}", max(100, CYCLES // 5))
 
 
+@pytest.mark.parametrize("strategy", ["aggregators even sequential", "auto"])
+def test_spawned_processes_that_are_merged(strategy: str, tmp_path: Path) -> None:
+    """Each file is written together with a process that MPI_Comm_spawn has started, and that ends after it.
+
+    What of ours kept the merged communicator killed Open MPI's programs in MPI_Finalize, by SIGPIPE. MPICH over UCX, as
+    Debian has it, spawns no processes, without ioweir, too.
+    """
+    mpi = next(one for one in MPIS if one.name == "openmpi")
+    ranks, files = ranks_of[mpi.name], 6
+    data = tmp_path / "data"
+    data.mkdir()
+    command = mpi.launch(ranks, program("cycles.c", mpi), data, "merged", "keep", *stops(files))
+    options: list[str | Path] = ["--plan", strategies.plan(tmp_path, "file.*", strategies.MPI_IO[strategy])]
+    finished = ioweir_run(tmp_path / "trace", command, options=options, timeout=limit_s(CYCLES))
+    rows = expect_constant(finished, ranks, f"merged, {strategy}, {mpi.name}", files)
+    for rank, (before, *_, last) in rows.items():
+        assert last.held.communicators == before.held.communicators, f"rank {rank}"
+    written = sorted(path.read_bytes() for path in data.iterdir())
+    block = len(written[0]) // (ranks + 1)
+    assert block > 0
+    assert written == [b"".join(bytes([ord("a") + rank]) * block for rank in range(ranks + 1))] * files
+
+
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("strategy", strategies.HDF5)
 @each_mpi

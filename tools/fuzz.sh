@@ -26,7 +26,7 @@ longest_input() {
     case $1 in
         probe_cache | partition_files | target_state) echo 512 ;;
         plan_file | targets | container_index | container_texts) echo 1024 ;;
-        trace | trace_summary | container_parts) echo 4160 ;;
+        trace | trace_requests | trace_summary | container_parts) echo 4160 ;;
         *) echo 2048 ;;
     esac
 }

@@ -20,6 +20,8 @@ BUILD = ROOT / "build" / "dev"
 RESULTS = ROOT / "build" / "test-results"
 # More failures of a stage than these are no accident of the machine.
 SECOND_TRIES = 5
+# Test files at once. Each has programs of up to 4 ranks, and waits for launchers half of its time.
+MOST_WORKERS = 4
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,8 @@ def build_and_test(cxx: Suite) -> tuple[Counts, Counts]:
 def main() -> int:
     """Runs all stages; the last line printed is the sum.
 
-    The Python tests wait for launchers half of their time, in which the C++ side is built and tested. What runs again
-    has the machine for itself.
+    The Python tests, a file on each processor, wait for launchers half of their time, in which the C++ side is built
+    and tested. What runs again has the machine for itself.
     """
     RESULTS.mkdir(parents=True, exist_ok=True)
     # As root Open MPI refuses to start, and its ranks may outnumber the processors: tests say so through these.
@@ -157,9 +159,11 @@ def main() -> int:
         quiet=True,
     )
     pytest = (sys.executable, "-m", "pytest", "-q")
+    # A file's tests stay together, for what they share.
+    beside = ("-n", str(min(len(os.sched_getaffinity(0)), MOST_WORKERS)), "--dist", "loadfile")
     python = Suite(
         "Python and whole-program tests",
-        (*pytest, "--junit-xml"),
+        (*pytest, *beside, "--junit-xml"),
         (*pytest, "--last-failed", "--last-failed-no-failures=none", "--junit-xml"),
         RESULTS / "pytest.xml",
     )
@@ -168,8 +172,8 @@ def main() -> int:
     total += run_stage("messages", [sys.executable, "tools/check_messages.py"])
     # Some of the Python tests preload it.
     total += run_stage("building what lets MPICH's ranks give way", ["tools/build.sh", "dev", "mpich_yields"])
-    with ThreadPoolExecutor(1) as beside:
-        built = beside.submit(build_and_test, cxx)
+    with ThreadPoolExecutor(1) as thread:
+        built = thread.submit(build_and_test, cxx)
         first_python = python.first_try()
         checks, first_cxx = built.result()
     total += checks + cxx.second_try(first_cxx) + python.second_try(first_python)

@@ -74,13 +74,18 @@ class Events:
     """After Trace.epoch_ns."""
     duration_ns: Times
     offset: Times
-    """The call's own offset argument (of MPI calls: in etypes), -1 where it has none."""
+    """The call's own offset argument (of MPI calls: in etypes), -1 where it has none.
+
+    Of MPI_File_seek the place after it.
+    """
     bytes: Times
     """Bytes moved, of locks their length; 0 of a failed call."""
     error: Column
     """errno, or MPI's error class, of a failed call."""
     site: Column
     """Index into Trace.sites; 0 where call sites were not recorded."""
+    access: Column
+    """Index into Trace.accesses; 0 of calls that are not MPI-IO's, or on files whose handle is not known."""
 
     def __len__(self) -> int:
         return int(self.process.size)
@@ -178,6 +183,97 @@ class Thread:
 
 
 @dataclass(frozen=True)
+class Datatype:
+    """An MPI datatype that a call or a view used: TypeRecord in docs/reference/trace-format.md."""
+
+    constructor: str = "other"
+    """`named` for MPI's own; `other` where too little is known of it."""
+    name: str = ""
+    """Of a named one."""
+    size: int = -1
+    """Bytes of data; -1 where that is not known."""
+    lower: int = 0
+    extent: int = 0
+    values: tuple[int, ...] = ()
+    types: tuple[int, ...] = ()
+    """That it was made from: indexes into Trace.datatypes."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A file view."""
+
+    set: bool = False
+    """False: the file's bytes, as after MPI_File_open."""
+    displacement: int = 0
+    """Bytes."""
+    etype: int = 0
+    """Index into Trace.datatypes."""
+    filetype: int = 0
+    representation: str = "native"
+
+
+@dataclass(frozen=True)
+class Access:
+    """How MPI-IO calls of one process use a file."""
+
+    process: int
+    """Index into Trace.processes."""
+    path: int
+    """Index into Trace.paths."""
+    handle: int
+    """Number of the open file in its process."""
+    view: int | None
+    """Index into Trace.views; None where it is not known."""
+    memory: int
+    """Index into Trace.datatypes; 0 where it is not known."""
+    ranks: int
+    """Of the communicator that opened the file."""
+
+
+class Requests:
+    """What the MPI-IO calls that moved data asked for: one entry a call in every column.
+
+    Process by process, in the order of the calls. A split collective counts where it ends.
+    """
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+        self.process: Column = core.process
+        self.thread: Column = core.thread
+        self.seq: Column = core.seq
+        self.access: Column = core.access
+        self.path: Column = core.path
+        self.function: Column = core.function
+        self.write: Column = core.write
+        """1 of writes, 0 of reads."""
+        self.collective: Column = core.collective
+        self.start_ns: Times = core.start_ns
+        self.duration_ns: Times = core.duration_ns
+        self.bytes: Times = core.bytes
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def extents(self, number: int, most: int = 1 << 20, *, in_memory: bool = False) -> tuple[Times, Times] | None:
+        """Offsets and lengths in bytes of at most so many extents of a request, in the order of its data.
+
+        In the file, or in memory relative to the call's buffer. None where they are not known: of calls that use the
+        pointer that ranks share, of types with very many arguments, of representations other than "native".
+        """
+        found: tuple[Times, Times] | None = self._core.extents(number, most, in_memory)
+        return found
+
+    def spans(self) -> tuple[Times, Times, Times]:
+        """Of each request the number of extents in the file, its first byte, and the one behind its last.
+
+        -1 where they are not known.
+        """
+        counts, begins, ends = self._core.spans()
+        return counts, begins, ends
+
+
+@dataclass(frozen=True)
 class Trace:
     """A run's trace. Everything is there but the events, which are decoded when they are asked for."""
 
@@ -225,8 +321,28 @@ class Trace:
 
     @cached_property
     def events(self) -> Events:
-        """All events, thread by thread, in a thread by the order of their ends. Takes 60 bytes an event."""
+        """All events, thread by thread, in a thread by the order of their ends. Takes 64 bytes an event."""
         return Events(**{name: getattr(self.core, name) for name in Events.__dataclass_fields__})
+
+    @cached_property
+    def datatypes(self) -> tuple[Datatype, ...]:
+        """MPI datatypes that calls and views used; datatypes[0] stands for those of which nothing is known."""
+        rows = self.core.datatypes
+        return tuple(Datatype(**{**row, "values": tuple(row["values"]), "types": tuple(row["types"])}) for row in rows)
+
+    @cached_property
+    def views(self) -> tuple[View, ...]:
+        """File views; views[0] is that of a file whose view nobody set."""
+        return tuple(View(**row) for row in self.core.views)
+
+    @cached_property
+    def accesses(self) -> tuple[Access, ...]:
+        """How MPI-IO calls used files; accesses[0] is none."""
+        return tuple(Access(**row) for row in self.core.accesses)
+
+    def requests(self) -> Requests:
+        """What the MPI-IO calls asked for, as extents of files. Goes through all events."""
+        return Requests(self.core.requests())
 
     def batches(self, events: int = BATCH_EVENTS) -> Iterator[Events]:
         """All events of all threads by time of entry, so many at once: for traces that do not fit memory."""

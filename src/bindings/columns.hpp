@@ -39,6 +39,7 @@ void for_each_column(Visit&& visit) {
     visit("bytes", &format::Events::bytes);
     visit("error", &format::Events::error);
     visit("site", &format::Events::site);
+    visit("access", &format::Events::access);
 }
 
 }  // namespace ioweir

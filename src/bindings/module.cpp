@@ -190,6 +190,7 @@ NB_MODULE(_core, m) {
           "Every function that is intercepted: id, name, layer, op, collective, completes, symbols.");
     m.attr("origin_names") = nb::make_tuple("application", "mpi_library", "engine");
     bind_analysis(m);
+    bind_requests(m, type);
     bind_writer(m);
     bind_planner(m);
     bind_kernels(m);

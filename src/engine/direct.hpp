@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "layout/mpi/piece_cursor.hpp"
+#include "layout/core/piece_cursor.hpp"
 #include "planner/operations.hpp"
 #include "storage/backend.hpp"
 

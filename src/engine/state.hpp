@@ -20,7 +20,7 @@
 #include "engine/process_groups.hpp"
 #include "engine/together.hpp"
 #include "engine/write_log.hpp"
-#include "layout/mpi/piece_cursor.hpp"
+#include "layout/core/piece_cursor.hpp"
 #include "storage/posix.hpp"
 
 namespace ioweir::engine {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "engine/direct.hpp"
-#include "layout/mpi/piece_cursor.hpp"
+#include "layout/core/piece_cursor.hpp"
 
 namespace ioweir::engine {
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -114,6 +115,74 @@ void family(NodeWriter& writer) {
         }
 }
 
+std::string varints(std::initializer_list<std::int64_t> values) {
+    std::string text;
+    std::int64_t before = 0;
+    for (const std::int64_t value : values) {
+        std::byte bytes[10];
+        const std::byte* end = codec::put_varint(bytes, codec::zigzag(codec::difference(value, before)));
+        text.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(end - bytes));
+        before = value;
+    }
+    return text;
+}
+
+void type(NodeWriter& writer, std::uint32_t thread, TypeRecord record, std::initializer_list<std::uint32_t> types,
+          std::initializer_list<std::int64_t> values) {
+    record.types = static_cast<std::uint32_t>(types.size());
+    record.values = record.count = static_cast<std::uint32_t>(values.size());
+    std::string text(reinterpret_cast<const char*>(types.begin()), types.size() * sizeof(std::uint32_t));
+    writer.record(thread, record, text + varints(values));
+}
+
+TypeRecord shape(std::uint32_t number, Constructor constructor, std::int64_t size, std::int64_t extent) {
+    TypeRecord record{};
+    record.type = number;
+    record.constructor = static_cast<std::uint32_t>(constructor);
+    record.size = size;
+    record.extent = extent;
+    record.digest = number;
+    return record;
+}
+
+void views(NodeWriter& writer) {
+    const std::uint32_t thread = writer.begin_thread(image, 1, 500, 1000);
+    describe(writer, thread);
+    file(writer, thread, 1, "/data/a");
+    writer.record(thread, shape(1, Constructor::named, 8, 8), "MPI_DOUBLE");
+    type(writer, thread, shape(2, Constructor::vector, 48, 112), {1}, {3, 2, 6});
+    type(writer, thread, shape(3, Constructor::subarray, 48, 160), {1}, {2, 4, 5, 2, 3, 1, 2, 0});
+    type(writer, thread, shape(4, Constructor::hindexed, 32, 128), {1}, {2, 1, 3, 0, 100});
+    type(writer, thread, shape(5, Constructor::structure, 80, 300), {2, 4}, {2, 1, 1, 0, 150});
+    type(writer, thread, shape(6, Constructor::resized, 80, 400), {5}, {0, 400});
+    type(writer, thread, shape(7, Constructor::darray, 32, 128), {1}, {4, 1, 2, 4, 4, 1, 2, -1, 1, 2, 2, 1});
+    TypeRecord parted = shape(8, Constructor::indexed_block, 24, 100);
+    parted.types = 1;
+    parted.values = 5;
+    parted.count = 3;
+    const std::uint32_t old = 1;
+    writer.record(thread, parted, std::string(reinterpret_cast<const char*>(&old), sizeof old) + varints({3, 1, 0}));
+    parted.first = 3;
+    parted.count = 2;
+    writer.record(thread, parted, varints({4, 9}));
+    for (std::uint32_t view = 1; view < 7; ++view)
+        writer.record(thread, ViewRecord{{}, {}, {}, view, 1, view + 1, 0, 8 * view}, view == 6 ? "external32" : "");
+    for (std::uint32_t access = 2; access < 9; ++access)
+        writer.record(thread, AccessRecord{{}, {}, {}, access, 1, access / 4, access - 2, access - 1, 4},
+                      std::string_view("\x10\0\0\0\0\0\0\0", access == 3 ? 8 : 0));
+    for (std::uint32_t i = 0; i < 56; ++i) {
+        constexpr Function functions[] = {
+            Function::MPI_File_write_at,      Function::MPI_File_write_all, Function::MPI_File_write_all_begin,
+            Function::MPI_File_write_all_end, Function::MPI_File_seek,      Function::MPI_File_read,
+            Function::MPI_File_set_view};
+        const Function function = functions[i % 7];
+        const bool given = function == Function::MPI_File_write_at || function == Function::MPI_File_seek;
+        EventFields fields = call(function, i + 1, 2000 + 100 * i, given ? i : -1, 48);
+        fields.file = 2 + i / 8;
+        writer.event(thread, fields);
+    }
+}
+
 }  // namespace
 
 namespace {
@@ -130,9 +199,13 @@ std::vector<std::uint8_t> without_checksums(std::vector<std::uint8_t> trace) {
 }  // namespace
 
 std::vector<std::vector<std::uint8_t>> whole_traces() {
-    std::vector<std::vector<std::uint8_t>> traces{written(0, plain),  written(4, plain),
-                                                  written(0, ranks),  written(4, ranks),
-                                                  written(0, family), written(0, [](NodeWriter&) {})};
+    std::vector<std::vector<std::uint8_t>> traces{written(0, plain),
+                                                  written(4, plain),
+                                                  written(0, ranks),
+                                                  written(4, ranks),
+                                                  written(0, family),
+                                                  written(0, views),
+                                                  written(0, [](NodeWriter&) {})};
     for (std::size_t i = 0, count = traces.size(); i < count; ++i) traces.push_back(without_checksums(traces[i]));
     return traces;
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/utf8_text.hpp"
+#include "format/access_records.hpp"
 #include "format/call_sites.hpp"
 #include "format/event_codec.hpp"
 #include "format/mapped_file.hpp"
@@ -84,10 +85,11 @@ struct Stream {
 class NodeFile {
 public:
     NodeFile(Trace& trace, std::unordered_map<std::string, std::uint32_t>& path_index, SiteNumbers& site_numbers,
-             std::string name, std::shared_ptr<MappedFile> file, const RunSpan& span)
+             AccessNumbers& access_numbers, std::string name, std::shared_ptr<MappedFile> file, const RunSpan& span)
         : trace_(trace),
           path_index_(path_index),
           site_numbers_(site_numbers),
+          access_numbers_(access_numbers),
           name_(std::move(name)),
           file_(std::move(file)),
           span_(span) {}
@@ -147,6 +149,7 @@ public:
             read_meta_record(place.image, load<std::uint16_t>(place.record), place.record,
                              load<std::uint32_t>(place.record + 4));
         sites_.settle(site_numbers_);
+        settle_accesses();
         if (left_out_records_ == 0) return;
         trace_.left_out_records += left_out_records_;
         trace_.damage.push_back(name_ + ": " + std::to_string(left_out_records_) +
@@ -185,6 +188,11 @@ public:
             state = &parent->second;
         }
         return 0;
+    }
+
+    /// Index into Trace::accesses of what an image calls `file`; 0 when it is no access.
+    [[nodiscard]] std::uint32_t access_of(const Stream& stream, std::uint32_t file) const {
+        return accesses_.number(stream.image, file);
     }
 
     /// Index into Trace::sites of what an image calls `site`.
@@ -502,6 +510,7 @@ private:
         images_[record.image] = ImageState{static_cast<std::uint32_t>(trace_.processes.size()), {}};
         start_ticks_[record.image] = record.start_tick;
         sites_.add_image(record.image, record.parent_image);
+        accesses_.add_image(record.image, record.parent_image);
         trace_.processes.push_back(std::move(process));
     }
 
@@ -512,8 +521,7 @@ private:
         if (kind == FileRecord::record_kind && size >= sizeof(FileRecord)) {
             const std::uint32_t file = load<FileRecord>(data).file;
             auto& paths = found->second.paths;
-            // Ids are dense: one that lies far beyond the records there are is damage.
-            if (file > file_->size() / sizeof(FileRecord)) return;
+            if (!is_dense(file)) return;
             if (paths.size() <= file) paths.resize(file + 1, 0);
             paths[file] = path_number(text_of<FileRecord>(data, size));
         } else if (kind == RankRecord::record_kind && size >= sizeof(RankRecord)) {
@@ -537,6 +545,12 @@ private:
             sites_.add_module(image, data, size, site_numbers_);
         } else if (kind == SiteRecord::record_kind && size >= sizeof(SiteRecord)) {
             sites_.add_site(image, data, size);
+        } else if (kind == TypeRecord::record_kind && size >= sizeof(TypeRecord)) {
+            accesses_.add_type(image, data, size);
+        } else if (kind == ViewRecord::record_kind && size >= sizeof(ViewRecord)) {
+            accesses_.add_view(image, data, size);
+        } else if (kind == AccessRecord::record_kind && size >= sizeof(AccessRecord)) {
+            if (is_dense(load<AccessRecord>(data).access)) accesses_.add_access(image, data, size);
         } else if (kind == NoteRecord::record_kind && size >= sizeof(NoteRecord)) {
             const auto record = load<NoteRecord>(data);
             if (!in_time(record.tick) || !can_be(record.value)) return;
@@ -551,6 +565,24 @@ private:
             trace_.verdicts.push_back({found->second.process, record.outcome, record.calls, record.bytes, record.offset,
                                        std::move(path), std::move(text)});
         }
+    }
+
+    /// File ids are dense: one that lies far beyond the records there are is damage.
+    [[nodiscard]] bool is_dense(std::uint32_t file) const { return file <= file_->size() / sizeof(FileRecord); }
+
+    /// An access has its file's path.
+    void settle_accesses() {
+        accesses_.settle(access_numbers_, [this](const AccessRecords::Found& found) {
+            Access access;
+            const auto image = images_.find(found.image);
+            if (image == images_.end()) return access;
+            access.process = image->second.process;
+            access.path = path_of(image->second, found.file);
+            auto& paths = image->second.paths;
+            if (paths.size() <= found.access) paths.resize(found.access + 1, 0);
+            paths[found.access] = access.path;
+            return access;
+        });
     }
 
     /// False, and counted, for a moment that was not in the run.
@@ -599,12 +631,14 @@ private:
     Trace& trace_;
     std::unordered_map<std::string, std::uint32_t>& path_index_;
     SiteNumbers& site_numbers_;
+    AccessNumbers& access_numbers_;
     std::string name_;
     std::shared_ptr<MappedFile> file_;
     FileHeader header_{};
     std::uint32_t host_ = 0;
     NodeClock clock_;
     CallSites sites_;
+    AccessRecords accesses_;
     std::vector<ChunkView> chunks_;
     std::unordered_map<std::uint64_t, ImageState> images_;
     std::unordered_map<std::uint64_t, std::uint64_t> start_ticks_;
@@ -662,6 +696,7 @@ bool ThreadCursor::next(Event& event) {
             if (fields.file != last_file_) {
                 last_file_ = fields.file;
                 last_path_ = file_->path_of(*file_->image_of(file_->stream(stream_)), fields.file);
+                last_access_ = file_->access_of(file_->stream(stream_), fields.file);
             }
             if (fields.site != last_site_) {
                 last_site_ = fields.site;
@@ -681,6 +716,7 @@ bool ThreadCursor::next(Event& event) {
             event.failed = fields.failed;
             event.missing = fields.failed ? 0 : fields.missing;
             event.site = last_site_number_;
+            event.access = last_access_;
             return true;
         }
         if (!next_segment()) return false;
@@ -719,10 +755,11 @@ Result<TraceFiles> TraceFiles::index(std::vector<Source> sources, const RunSpan&
     trace.paths.emplace_back();
     std::unordered_map<std::string, std::uint32_t> path_index;
     SiteNumbers site_numbers(trace);
+    AccessNumbers access_numbers(trace);
     std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
     for (Source& source : sources) {
-        result.files_.push_back(std::make_unique<NodeFile>(trace, path_index, site_numbers, std::move(source.name),
-                                                           std::move(source.file), span));
+        result.files_.push_back(std::make_unique<NodeFile>(trace, path_index, site_numbers, access_numbers,
+                                                           std::move(source.name), std::move(source.file), span));
         if (auto opened = result.files_.back()->open(); !opened) return opened.error();
         earliest = std::min(earliest, result.files_.back()->earliest_ns());
     }
@@ -778,6 +815,7 @@ void Events::reserve(std::size_t count) {
     bytes.reserve(count);
     error.reserve(count);
     site.reserve(count);
+    access.reserve(count);
 }
 
 void Events::push_back(const Event& event, std::uint32_t of_process) {
@@ -795,6 +833,7 @@ void Events::push_back(const Event& event, std::uint32_t of_process) {
     bytes.push_back(event.bytes);
     error.push_back(event.error);
     site.push_back(event.site);
+    access.push_back(event.access);
 }
 
 Result<Trace> read_trace(const std::vector<std::string>& files) {

@@ -77,6 +77,40 @@ struct SiteFrame {
     friend bool operator==(const SiteFrame&, const SiteFrame&) = default;
 };
 
+/// An MPI datatype that a call or a view used.
+struct Datatype {
+    std::uint32_t constructor = static_cast<std::uint32_t>(Constructor::other);  ///< `other`: too little is known of it
+    std::int64_t size = -1;                                                      ///< bytes of data; -1: unknown
+    std::int64_t lower = 0;
+    std::int64_t extent = 0;
+    std::vector<std::int64_t> values;  ///< see TypeRecord
+    std::vector<std::uint32_t> types;  ///< that it was made from: indexes into Trace::datatypes, before its own
+    std::string name;                  ///< of a named one
+    friend bool operator==(const Datatype&, const Datatype&) = default;
+};
+
+/// A file view.
+struct View {
+    std::int64_t displacement = 0;
+    std::uint32_t etype = 0;     ///< index into Trace::datatypes
+    std::uint32_t filetype = 0;  ///< the same
+    std::string representation;  ///< "": native
+    bool set = false;            ///< false: the file's bytes, as after MPI_File_open
+    friend bool operator==(const View&, const View&) = default;
+};
+
+/// How MPI-IO calls of one process use a file.
+struct Access {
+    std::uint32_t process = 0;  ///< index into Trace::processes
+    std::uint32_t path = 0;     ///< index into Trace::paths
+    std::uint32_t handle = 0;   ///< number of the open file in its process
+    std::uint32_t view = 0;     ///< index into Trace::views
+    bool has_view = false;      ///< false: the view is not known
+    std::uint32_t memory = 0;   ///< index into Trace::datatypes; 0: not known
+    std::uint32_t ranks = 0;    ///< of the communicator that opened the file
+    std::int64_t pointer = 0;   ///< where the individual file pointer was then, bytes; -1: unknown
+};
+
 /// One call as it was recorded. Times are nanoseconds after `epoch_ns`.
 struct Event {
     std::uint32_t thread = 0;
@@ -90,6 +124,7 @@ struct Event {
     std::uint64_t missing = 0;  ///< of a short call: bytes that it was asked for and did not move
     std::int32_t error = 0;     ///< errno or MPI error class of a failed call
     std::uint32_t site = 0;     ///< index into Trace::sites
+    std::uint32_t access = 0;   ///< index into Trace::accesses; 0: none
     std::uint16_t function = 0;
     std::uint8_t origin = 0;
     bool failed = false;
@@ -115,6 +150,7 @@ struct Events {
     std::vector<std::int64_t> bytes;
     std::vector<std::int32_t> error;
     std::vector<std::uint32_t> site;
+    std::vector<std::uint32_t> access;
 
     void reserve(std::size_t count);
     void push_back(const Event& event, std::uint32_t of_process);
@@ -132,6 +168,9 @@ struct Trace {
     std::vector<Verdict> verdicts;
     std::vector<Module> modules;
     std::vector<std::vector<SiteFrame>> sites;  ///< innermost call first; sites[0] is empty: not recorded
+    std::vector<Datatype> datatypes;            ///< datatypes[0] is unknown
+    std::vector<View> views;                    ///< views[0]: the file's bytes
+    std::vector<Access> accesses;               ///< accesses[0]: none
     std::uint64_t dropped = 0;                  ///< events that were lost for want of space
     std::uint64_t disabled_processes = 0;       ///< processes that ran out of space
     std::vector<std::string> damage;            ///< what could not be read, and where
@@ -173,6 +212,7 @@ private:
     bool checks_ = false;          ///< not all events of the segment are plausible
     std::uint32_t last_file_ = 0;  ///< file ids repeat: the last one's path
     std::uint32_t last_path_ = 0;
+    std::uint32_t last_access_ = 0;
     std::uint32_t last_site_ = 0;  ///< so do call sites
     std::uint32_t last_site_number_ = 0;
     std::unique_ptr<codec::State> codec_;  ///< 4 KB; only while there are events left
@@ -202,7 +242,7 @@ public:
     [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
     [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
     [[nodiscard]] ThreadCursor cursor(std::uint32_t thread) const;
-    /// All events, thread by thread. Takes 60 bytes an event.
+    /// All events, thread by thread. Takes 64 bytes an event.
     [[nodiscard]] Events read_events() const;
 
 private:

@@ -45,6 +45,21 @@ private:
     int fd_;
 };
 
+void check_accesses(const Trace& about) {
+    require(!about.datatypes.empty() && about.datatypes[0].size == -1, "datatype 0 is unknown");
+    require(!about.views.empty() && !about.views[0].set, "view 0 is the file's bytes");
+    require(!about.accesses.empty() && about.accesses[0].handle == 0, "access 0 is none");
+    for (std::size_t i = 0; i < about.datatypes.size(); ++i)
+        for (const std::uint32_t old : about.datatypes[i].types) require(old < i, "a type that another is made from");
+    for (const View& view : about.views)
+        require(view.etype < about.datatypes.size() && view.filetype < about.datatypes.size(), "a view's types");
+    for (const Access& access : about.accesses)
+        require(access.view < about.views.size() && access.memory < about.datatypes.size() &&
+                    access.path < about.paths.size() &&
+                    (access.process == 0 || access.process < about.processes.size()),
+                "what an access names");
+}
+
 void check(const TraceFiles& files) {
     const Trace& about = files.about();
     require(!about.paths.empty() && about.paths[0].empty(), "path 0 is the unknown one");
@@ -56,6 +71,7 @@ void check(const TraceFiles& files) {
         for (const SiteFrame& frame : site)
             require(frame.module >= -1 && frame.module < static_cast<std::int64_t>(about.modules.size()),
                     "a call's module");
+    check_accesses(about);
     std::uint64_t count = 0;
     for (std::uint32_t number = 0; number < files.threads().size(); ++number) {
         const Thread& thread = files.threads()[number];
@@ -69,6 +85,7 @@ void check(const TraceFiles& files) {
             require(event.function != 0 && event.function < function_count, "an event's function");
             require(event.path < about.paths.size(), "an event's path");
             require(event.site < about.sites.size(), "an event's call site");
+            require(event.access < about.accesses.size(), "an event's access");
         }
         require(of_thread == thread.events, "a thread's number of events");
         count += of_thread;

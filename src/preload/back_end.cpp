@@ -33,6 +33,7 @@ void fill_from(Calls& calls, const char* prefix, void* (*find)(const char*)) {
 int on_finalize(MPI_Comm, int, void*, void*) {
     shut_down_engine();
     shut_down_hdf5();
+    tracer::disarm();
     if (services.tracer->active) services.tracer->finalize();
     return MPI_SUCCESS;
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "layout/mpi/piece_cursor.hpp"
+#include "layout/core/piece_cursor.hpp"
 #include "mpi_cases/naive_type.hpp"
 
 namespace ioweir::layout {

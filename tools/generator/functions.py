@@ -43,17 +43,22 @@ def outputs(spec: Spec) -> dict[str, str]:
 
 
 def function_ids(spec: Spec) -> str:
+    positions = {f.event.id: "given" if f.position == "explicit" else f.position or "none" for f in spec.mpi}
     out = [HEADER + "#pragma once", "", "#include <cstdint>", "", "namespace ioweir::format {", "",
            "/// Event ids.", "enum class Function : std::uint16_t {", "    none = 0,"]
     out += [f"    {enumerator(e.name)} = {e.id}," for e in spec.events]
     out += ["};", "", f"inline constexpr std::uint16_t function_count = {len(spec.events) + 1};", "",
+            "/// Where in the file, or in its view, an MPI-IO call moves data: at the offset that it is given, at its handle's own",
+            "/// pointer, or at the one that all ranks share.",
+            "enum class Position : std::uint8_t { none, given, individual, shared };", "",
             "/// What a report needs to know of a function.", "struct FunctionInfo {", "    const char* name;",
             "    const char* layer;", "    const char* op;", "    bool collective;",
             "    bool completes;  ///< ends an operation that another call began: time, but neither a call nor bytes",
             "    bool late;       ///< all that is known is that the operation had ended by then",
+            "    Position position;",
             "    const char* symbols;  ///< exported symbols, separated by spaces", "};",
-            "inline constexpr FunctionInfo functions[function_count] = {", '    {"", "", "", false, false, false, ""},']
-    out += [f'    {{"{e.name}", "{e.layer}", "{e.op}", {str(e.collective).lower()}, {str(e.completes).lower()}, {str(e.late).lower()}, "{" ".join(e.symbols)}"}},'
+            "inline constexpr FunctionInfo functions[function_count] = {", '    {"", "", "", false, false, false, Position::none, ""},']
+    out += [f'    {{"{e.name}", "{e.layer}", "{e.op}", {str(e.collective).lower()}, {str(e.completes).lower()}, {str(e.late).lower()}, Position::{positions.get(e.id, "none")}, "{" ".join(e.symbols)}"}},'
             for e in spec.events]
     out += ["};", "", "}  // namespace ioweir::format", ""]
     return "\n".join(out)
@@ -106,7 +111,7 @@ def mpi_wrapper(function: MpiFunction, short: str, parameters: tuple[Parameter, 
     status = any(p.name == "status" for p in parameters)
     call_arguments = arguments.replace("status", "status_used") if status else arguments
     lambda_parameters = "MPI_Status* status_used" if status else ""
-    call = f"[&]({lambda_parameters}) {{ return next_{prefix.lower()}.{short}({call_arguments}); }}, {described}"
+    call = f"[&]({lambda_parameters}) {{ return next_{prefix.lower()}.{short}({call_arguments}); }}, {described.format(next=f'next_{prefix.lower()}')}"
     name = f"{prefix}_{short}"
     # Data moves have a second form, for the plain call: mpi_hooks.cpp.
     plain = (
@@ -129,7 +134,7 @@ def mpi_body(function: MpiFunction) -> tuple[str, str]:
     given = {p.name for p in function.parameters}
     offset = "offset" if function.position == "explicit" else "-1"
     if function.event.op == "open":
-        return "traced_open", "filename, amode, fh"
+        return "traced_open", "{next}.File_get_position, comm, filename, amode, fh"
     if function.event.op == "close":
         return "traced_close", "fh"
     if function.name == "MPI_File_delete":
@@ -140,6 +145,10 @@ def mpi_body(function: MpiFunction) -> tuple[str, str]:
         return "traced_begin", f"fh, {offset}, count, datatype"
     if function.name.endswith("_end"):
         return "traced_end", "fh, status"
+    if function.name == "MPI_File_set_view":
+        return "traced_set_view", "fh, disp, etype, filetype, datarep"
+    if function.name == "MPI_File_seek":
+        return "traced_seek", "{next}.File_get_position, fh, offset, whence"
     if "status" in given:
         return "traced_transfer", f"fh, {offset}, count, datatype, status"
     values = [p.name for p in function.parameters if p.type == "MPI_Offset"]

@@ -55,7 +55,7 @@ def outputs(spec: Spec) -> dict[str, str]:
                 + ", ".join(f'"{v["name"]}"' for v in enum["values"]) + "};", ""]
     for struct in all_structs(spec):
         rows, size = layout(struct["fields"])
-        out += [f"/// {struct['doc']}", f"struct {struct['name']} {{"]
+        out += ["/// " + struct["doc"].strip().replace("\n", "\n/// "), f"struct {struct['name']} {{"]
         if "kind" in struct:
             out.append(f"    static constexpr std::uint16_t record_kind = {struct['kind']:#x};")
         for _, _, field in rows:
@@ -77,7 +77,7 @@ def pages(spec: Spec) -> dict[str, str]:
            f"{records['version']}; chunks at multiples of {records['alignment']} bytes; little-endian.", ""]
     for struct in all_structs(spec):
         kind = f" (kind {struct['kind']:#x})" if "kind" in struct else ""
-        out += [f"## {struct['name']}{kind}", "", struct["doc"], "", "| byte | size | field | meaning |", "|---|---|---|---|"]
+        out += [f"## {struct['name']}{kind}", "", struct["doc"].strip(), "", "| byte | size | field | meaning |", "|---|---|---|---|"]
         rows, size = layout(struct["fields"])
         out += [f"| {offset} | {width} | {f['name']} | {f['doc']} |" for offset, width, f in rows]
         out += ["", f"{size} bytes" + (", then the text, padded with zeros to a multiple of 16." if kind else "."), ""]

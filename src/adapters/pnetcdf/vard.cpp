@@ -4,8 +4,8 @@
 
 #include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/element_types.hpp"
+#include "layout/core/piece_cursor.hpp"
 #include "layout/mpi/flatten.hpp"
-#include "layout/mpi/piece_cursor.hpp"
 
 namespace ioweir::pnetcdf {
 

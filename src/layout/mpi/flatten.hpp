@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/result.hpp"
-#include "layout/mpi/flat_type.hpp"
+#include "layout/core/flat_type.hpp"
 #include "mpi/mpi.hpp"
 
 namespace ioweir::layout {

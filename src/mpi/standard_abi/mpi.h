@@ -73,6 +73,7 @@ typedef int(MPI_Type_delete_attr_function)(MPI_Datatype, int, void*, void*);
 #define MPI_BOTTOM ((void*)0)
 #define MPI_IN_PLACE ((void*)1)
 #define MPI_MAX_LIBRARY_VERSION_STRING 8192
+#define MPI_MAX_OBJECT_NAME 128
 #define MPI_STATUSES_IGNORE ((MPI_Status*)0)
 #define MPI_STATUS_IGNORE ((MPI_Status*)0)
 #define MPI_TYPE_NULL_COPY_FN ((MPI_Type_copy_attr_function*)0x0)
@@ -210,6 +211,7 @@ int PMPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_ad
 int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses,
                              MPI_Count* num_large_counts, MPI_Count* num_datatypes, int* combiner);
 int PMPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent);
+int PMPI_Type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen);
 int PMPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent);
 int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val);
 int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size);

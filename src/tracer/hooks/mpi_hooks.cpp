@@ -1,12 +1,13 @@
 // Bodies of the MPI-IO wrappers: guard, real call, record. Compiled once per MPI library.
 #include "tracer/hooks/mpi_hooks.hpp"
 
-#include <atomic>
 #include <cstring>
 #include <string_view>
 
 #include "ioweir_generated/mpi_slots.hpp"
 #include "mpi/mpi.hpp"
+#include "tracer/hooks/accesses.hpp"
+#include "tracer/hooks/datatypes.hpp"
 #include "tracer/hooks/handle_table.hpp"
 #include "tracer/hooks/request_hooks.hpp"
 
@@ -21,7 +22,6 @@ mpi::FileCalls below_mpi;
 mpi::FileCalls below_pmpi;
 mpi::FileCalls next_mpi;
 mpi::FileCalls next_pmpi;
-HandleTable<std::uint32_t> handle_files;
 HandleTable<std::int64_t> split_bytes;  // asked for by a split collective that has begun; plus 1, since 0 means none
 
 /// What a wrapper knows of its call before it begins.
@@ -64,50 +64,6 @@ struct Readers {
 constexpr Readers readers;
 constexpr bool is_read(Function function) { return readers.of[static_cast<std::uint16_t>(function)]; }
 
-/// Sizes of the types that MPI itself defines, looked up instead of asked for. Nobody can free those, so that what is
-/// known of a handle stays true. Entries are written once.
-class TypeSizes {
-public:
-    /// Bytes of one; 0 when they cannot be told.
-    [[gnu::always_inline]] std::int64_t of(MPI_Datatype type) {
-        std::uint64_t handle = 0;  // a number (MPICH) or an address (Open MPI)
-        static_assert(sizeof type <= sizeof handle);
-        std::memcpy(&handle, &type, sizeof type);
-        Entry& entry = entries_[(handle * 0x9E37'79B9'7F4A'7C15ULL) >> 58];
-        const std::uint64_t known = entry.handle.load(std::memory_order_acquire);
-        if (known == handle) [[likely]]
-            return entry.bytes.load(std::memory_order_relaxed);
-        return ask(type, handle, entry);
-    }
-
-private:
-    static constexpr std::size_t capacity = 64;
-    struct Entry {
-        std::atomic<std::uint64_t> handle;  // 0: nobody's yet, or that of a type which can be freed
-        std::atomic<std::int64_t> bytes;    // 0: free
-    };
-
-    [[gnu::noinline]] std::int64_t ask(MPI_Datatype type, std::uint64_t handle, Entry& entry) {
-        MPI_Count size = 0;
-        if (type == MPI_DATATYPE_NULL) return 0;  // the call returns an error, asking would end the program
-        if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size <= 0) return 0;
-        std::int64_t unused = 0;
-        if (entry.bytes.load(std::memory_order_relaxed) != unused) return size;
-        int integers = 0;
-        int addresses = 0;
-        int types = 0;
-        int combiner = MPI_COMBINER_NAMED;
-        if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return size;
-        const bool lasting = combiner == MPI_COMBINER_NAMED;
-        if (entry.bytes.compare_exchange_strong(unused, size) && lasting)
-            entry.handle.store(handle, std::memory_order_release);
-        return size;
-    }
-
-    Entry entries_[capacity];
-};
-TypeSizes type_sizes;
-
 /// One recorded call. `call` makes it; `finish` says what to record: file, offset, bytes.
 struct Outcome {
     std::uint32_t file;
@@ -149,11 +105,22 @@ template <typename Call, typename Finish>
     return code;
 }
 
-template <typename Call>
-int traced_open(Function function, const Around& around, Call&& call, const char* filename, int amode, MPI_File* fh) {
+/// Where a file's own pointer is once it is open. `position` asks what opened it.
+template <typename Position>
+std::int64_t first_pointer(MPI_File handle, int amode, Position position) {
+    MPI_Offset offset = 0;
+    return (amode & MPI_MODE_APPEND) != 0 && position(handle, &offset) == MPI_SUCCESS ? offset : 0;
+}
+
+template <typename Call, typename Position>
+int traced_open(Function function, const Around& around, Call&& call, Position position, MPI_Comm comm,
+                const char* filename, int amode, MPI_File* fh) {
     return traced_call(function, around, call, [&](ThreadStream& stream, int code) {
         const std::uint32_t file = tracer->register_file(stream, filename != nullptr ? filename : "");
-        if (code == MPI_SUCCESS && file != 0 && !handle_files.insert(key_of(*fh), file))
+        if (code != MPI_SUCCESS || file == 0) return Outcome{file, amode, 0};
+        int ranks = 0;
+        PMPI_Comm_size(comm, &ranks);
+        if (!accesses.open(*fh, file, ranks, first_pointer(*fh, amode, position)))
             tracer->note(static_cast<std::uint32_t>(format::NoteCode::untraced), filename, 1,
                          "more MPI files are open than the handle table holds; their events carry no path");
         return Outcome{file, amode, 0};
@@ -162,12 +129,16 @@ int traced_open(Function function, const Around& around, Call&& call, const char
 
 template <typename Call>
 int traced_close(Function function, const Around& around, Call&& call, MPI_File* fh) {
-    const std::uintptr_t key = fh != nullptr ? key_of(*fh) : 0;
-    const std::uint32_t file = handle_files.find(key);
     // Before the real call: afterwards another thread's new file may already have the handle.
-    if (file != 0) handle_files.erase(key);
-    const int code = traced_call(function, around, call, [&](ThreadStream&, int) { return Outcome{file, -1, 0}; });
-    if (code != MPI_SUCCESS && file != 0) handle_files.insert(key, file);
+    const Accesses::Taken taken = fh != nullptr ? accesses.take(*fh) : Accesses::Taken{};
+    const MPI_File handle = fh != nullptr ? *fh : MPI_FILE_NULL;
+    const int code = traced_call(function, around, call, [&](ThreadStream&, int) {
+        return Outcome{static_cast<std::uint32_t>(taken.number), -1, 0};
+    });
+    if (code == MPI_SUCCESS)
+        accesses.close(taken);
+    else if (fh != nullptr)
+        accesses.give_back(handle, taken);
     return code;
 }
 
@@ -175,7 +146,29 @@ int traced_close(Function function, const Around& around, Call&& call, MPI_File*
 template <typename Call>
 int traced_other(Function function, const Around& around, Call&& call, MPI_File fh, MPI_Offset value) {
     return traced_call(function, around, call,
-                       [&](ThreadStream&, int) { return Outcome{handle_files.find(key_of(fh)), value, 0}; });
+                       [&](ThreadStream&, int) { return Outcome{accesses.find(fh), value, 0}; });
+}
+
+/// The event has the view before the call: it tells readers that the file's pointers are at the view's begin.
+template <typename Call>
+int traced_set_view(Function function, const Around& around, Call&& call, MPI_File fh, MPI_Offset displacement,
+                    MPI_Datatype etype, MPI_Datatype filetype, const char* representation) {
+    return traced_call(function, around, call, [&](ThreadStream&, int code) {
+        const Outcome outcome{accesses.find(fh), displacement, 0};
+        if (code == MPI_SUCCESS) accesses.set_view(fh, displacement, etype, filetype, representation);
+        return outcome;
+    });
+}
+
+/// Records where the pointer is afterwards. `position` asks what moved it.
+template <typename Call, typename Position>
+int traced_seek(Function function, const Around& around, Call&& call, Position position, MPI_File fh, MPI_Offset offset,
+                int whence) {
+    return traced_call(function, around, call, [&](ThreadStream&, int code) {
+        MPI_Offset place = offset;
+        if (code == MPI_SUCCESS && whence != MPI_SEEK_SET && position(fh, &place) != MPI_SUCCESS) place = -1;
+        return Outcome{accesses.find_pointer(fh), place, 0};
+    });
 }
 
 template <typename Call>
@@ -187,8 +180,8 @@ int traced_delete(Function function, const Around& around, Call&& call, const ch
 
 /// Bytes of `count` instances of a datatype; 0 when they cannot be told.
 template <typename Count>
-[[gnu::always_inline]] inline std::int64_t bytes_of(Count count, MPI_Datatype datatype) {
-    return count > 0 ? static_cast<std::int64_t>(count) * type_sizes.of(datatype) : 0;
+[[gnu::always_inline]] inline std::int64_t bytes_of(Count count, KnownType type) {
+    return count > 0 ? static_cast<std::int64_t>(count) * type.bytes : 0;
 }
 
 /// For the layers above, which do not know what an MPI_Datatype is. A null one must not reach the library: it would end
@@ -211,16 +204,18 @@ int traced_start(Function function, const Around& around, Call&& call, MPI_File 
         return call();
     };
     return traced_call(function, around, begin, [&](ThreadStream&, int code) {
-        const std::uint32_t file = handle_files.find(key_of(fh));
+        const KnownType memory = datatypes.find(datatype);
+        const std::uint32_t file = accesses.find(fh, memory);
         if (code == MPI_SUCCESS) begin_request(*request, {file, sequence, !is_read(function)});
-        return Outcome{file, offset, code == MPI_SUCCESS ? bytes_of(count, datatype) : 0};
+        return Outcome{file, offset, code == MPI_SUCCESS ? bytes_of(count, memory) : 0};
     });
 }
 
 /// `call` takes the status to use: the program's, or ours when it ignores it, because the bytes moved are in it.
 /// A read that moved fewer than asked has met the end of the file; of one that has not, the calls beneath are short.
-template <typename Call>
-[[gnu::always_inline]] inline int with_status(Function function, const Around& around, Call&& call, MPI_File fh,
+/// `access`: what the event names.
+template <typename Call, typename Access>
+[[gnu::always_inline]] inline int with_status(Function function, const Around& around, Call&& call, Access&& access,
                                               MPI_Offset offset, std::int64_t asked, MPI_Status* status) {
     MPI_Status own;
     if (status == MPI_STATUS_IGNORE && around.recorded()) {
@@ -230,7 +225,7 @@ template <typename Call>
     return traced_call(
         function, around, [&] { return call(status); },
         [&](ThreadStream&, int code) {
-            Outcome outcome{handle_files.find(key_of(fh)), offset, code == MPI_SUCCESS ? asked : 0};
+            Outcome outcome{access(), offset, code == MPI_SUCCESS ? asked : 0};
             MPI_Count moved = 0;
             if (outcome.bytes > 0 && PMPI_Get_elements_x(status, MPI_BYTE, &moved) == MPI_SUCCESS && moved >= 0 &&
                 moved < outcome.bytes) [[unlikely]] {
@@ -245,8 +240,9 @@ template <typename Call, typename Count>
 [[gnu::always_inline]] inline int traced_transfer(Function function, const Around& around, Call&& call, MPI_File fh,
                                                   MPI_Offset offset, Count count, MPI_Datatype datatype,
                                                   MPI_Status* status) {
-    const std::int64_t asked = around.recorded() ? bytes_of(count, datatype) : 0;
-    return with_status(function, around, call, fh, offset, asked, status);
+    const KnownType memory = around.recorded() ? datatypes.find(datatype) : KnownType{};
+    return with_status(
+        function, around, call, [&] { return accesses.find(fh, memory); }, offset, bytes_of(count, memory), status);
 }
 
 /// A split collective: its bytes are counted at its end, of which a handle has at most one to come (MPI 4.0, section 14.4.5).
@@ -254,8 +250,9 @@ template <typename Call, typename Count>
 int traced_begin(Function function, const Around& around, Call&& call, MPI_File fh, MPI_Offset offset, Count count,
                  MPI_Datatype datatype) {
     return traced_call(function, around, call, [&](ThreadStream&, int code) {
-        if (code == MPI_SUCCESS) split_bytes.insert(key_of(fh), bytes_of(count, datatype) + 1);
-        return Outcome{handle_files.find(key_of(fh)), offset, 0};
+        const KnownType memory = datatypes.find(datatype);
+        if (code == MPI_SUCCESS) split_bytes.insert(key_of(fh), bytes_of(count, memory) + 1);
+        return Outcome{accesses.find(fh, memory), offset, 0};
     });
 }
 
@@ -263,16 +260,21 @@ template <typename Call>
 int traced_end(Function function, const Around& around, Call&& call, MPI_File fh, MPI_Status* status) {
     const std::int64_t asked = split_bytes.find(key_of(fh));
     split_bytes.erase(key_of(fh));
-    return with_status(function, around, call, fh, -1, asked > 0 ? asked - 1 : 0, status);
+    return with_status(
+        function, around, call, [&] { return accesses.find(fh); }, -1, asked > 0 ? asked - 1 : 0, status);
 }
 
 #include "ioweir_generated/mpi_wrappers.inc"
 
 }  // namespace
 
+void disarm() { datatypes.release(); }
+
 void arm(const MpiTables& tables, Tracer& process_tracer, void** slots) {
     tracer = &process_tracer;
     tracer->mpi_type_bytes = type_bytes;
+    datatypes.arm(process_tracer);
+    accesses.arm(process_tracer);
     library_calls = tables.library;
     below_mpi = tables.below_mpi;
     below_pmpi = tables.below_pmpi;

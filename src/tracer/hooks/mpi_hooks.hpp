@@ -18,4 +18,7 @@ struct MpiTables {
 /// Points the jump table's slots at the wrappers. `tracer` outlives the program's MPI calls.
 void arm(const MpiTables& tables, Tracer& tracer, void** slots);
 
+/// Before MPI is finalised: gives back what the wrappers have of the library.
+void disarm();
+
 }  // namespace ioweir::tracer

@@ -463,6 +463,8 @@ void thread_ended(void* argument) {
 
 // -- paths ------------------------------------------------------------------------------------------------------------
 
+std::uint32_t new_file_number() { return process.next_file.fetch_add(1, std::memory_order_relaxed) + 1; }
+
 std::uint32_t register_path(ThreadStream& of_thread, const char* name) {
     const Scratch scratch;
     char* const path = scratch.text();
@@ -482,7 +484,7 @@ std::uint32_t register_path(ThreadStream& of_thread, const char* name) {
     if (length >= path_capacity) length = path_capacity - 1;
     length = shown_path(path, length, path_capacity);
     // Without room the file keeps a number and no name: its calls go on being counted, as dropped or without a path.
-    const std::uint32_t file = process.next_file.fetch_add(1, std::memory_order_relaxed) + 1;
+    const std::uint32_t file = new_file_number();
     const Writing writing(process_tracer, of_thread);
     if (writing.stream() == nullptr) return file;
     ThreadStream& stream = *writing.stream();
@@ -492,6 +494,24 @@ std::uint32_t register_path(ThreadStream& of_thread, const char* name) {
     std::memcpy(text_of(record), path, length);
     commit(stream, record);
     return file;
+}
+
+bool write_any_record(ThreadStream& of_thread, std::uint16_t kind, const void* fields, std::size_t bytes,
+                      const void* more, std::size_t more_bytes) {
+    const Writing writing(process_tracer, of_thread);
+    if (writing.stream() == nullptr) return false;
+    ThreadStream& stream = *writing.stream();
+    auto* const record =
+        begin_meta<format::FinalizeRecord>(stream, bytes + more_bytes - sizeof(format::FinalizeRecord));
+    if (record == nullptr) return false;
+    constexpr std::size_t prefix = offsetof(format::FinalizeRecord, tick);  // kind and size, which all records have
+    auto* const at = reinterpret_cast<std::byte*>(record);
+    std::memcpy(at + prefix, static_cast<const std::byte*>(fields) + prefix, bytes - prefix);
+    if (more_bytes != 0) std::memcpy(at + bytes, more, more_bytes);
+    const std::uint32_t size = record->size_bytes;
+    __atomic_store_n(&record->kind, kind, __ATOMIC_RELEASE);
+    stream.cursor += size;
+    return true;
 }
 
 const char* shown_note_path(const char* path, char* out) {
@@ -672,6 +692,8 @@ void start(const Settings& settings) {
     process.have_key = ::pthread_key_create(&process.key, thread_ended) == 0;
     process_tracer.refill = refill_stream;
     process_tracer.register_file = register_path;
+    process_tracer.new_file_number = new_file_number;
+    process_tracer.write_record = write_any_record;
     process_tracer.note = write_note;
     process_tracer.verdict = write_verdict;
     process_tracer.rank = write_rank;

@@ -109,6 +109,12 @@ struct alignas(64) Tracer {
     std::byte* (*refill)(ThreadStream& stream, std::size_t size) = nullptr;
     /// Names a new file id (never 0 unless the path is one that is not traced).
     std::uint32_t (*register_file)(ThreadStream& stream, const char* path) = nullptr;
+    /// A number of the file ids' that nothing has yet.
+    std::uint32_t (*new_file_number)() = nullptr;
+    /// Writes a meta record: its fields, of which `kind` and `size_bytes` are filled in here, and what stands in the place of text.
+    /// False when there is no room (counted as dropped).
+    bool (*write_record)(ThreadStream& stream, std::uint16_t kind, const void* fields, std::size_t bytes,
+                         const void* more, std::size_t more_bytes) = nullptr;
     void (*verdict)(const Verdict& verdict) = nullptr;
     void (*note)(std::uint32_t code, const char* path, std::int64_t value, const char* text) = nullptr;
     void (*rank)(int rank, int ranks, const char* mpi_version) = nullptr;

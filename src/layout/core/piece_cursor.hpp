@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "layout/mpi/flat_type.hpp"
+#include "layout/core/flat_type.hpp"
 
 namespace ioweir::layout {
 

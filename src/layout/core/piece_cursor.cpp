@@ -1,4 +1,4 @@
-#include "layout/mpi/piece_cursor.hpp"
+#include "layout/core/piece_cursor.hpp"
 
 #include <algorithm>
 

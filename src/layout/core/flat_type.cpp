@@ -1,7 +1,9 @@
-#include "layout/mpi/flat_type.hpp"
+#include "layout/core/flat_type.hpp"
 
 #include <algorithm>
 #include <utility>
+
+#include "base/checked.hpp"
 
 namespace ioweir::layout {
 namespace {
@@ -31,17 +33,37 @@ Reach reach_of(Extent first, const Loop* loops, std::size_t count) {
 
 FlatTypeBuilder FlatTypeBuilder::run(std::int64_t offset, std::int64_t length) {
     FlatTypeBuilder builder;
-    if (length > 0) builder.drafts_.push_back({{offset, length}, {}});
+    if (length <= 0) return builder;
+    builder.drafts_.push_back({{offset, length}, {}});
+    builder.low_ = offset;
+    builder.high_ = offset + length;
+    builder.bytes_ = length;
     return builder;
 }
 
-void FlatTypeBuilder::shift(std::int64_t distance) {
+bool FlatTypeBuilder::reach(std::int64_t low, std::int64_t high, std::int64_t bytes) {
+    if (low < -farthest || high > farthest || bytes > farthest) return false;
+    low_ = low;
+    high_ = high;
+    bytes_ = bytes;
+    return true;
+}
+
+bool FlatTypeBuilder::shift(std::int64_t distance) {
+    if (drafts_.empty()) return true;
+    const auto low = checked_add(low_, distance), high = checked_add(high_, distance);
+    if (!low || !high || !reach(*low, *high, bytes_)) return false;
     for (Draft& draft : drafts_) draft.first.offset += distance;
+    return true;
 }
 
 bool FlatTypeBuilder::repeat(std::int64_t count, std::int64_t stride) {
-    if (count <= 0) drafts_.clear();
+    if (count <= 0) *this = FlatTypeBuilder(most_blocks_);
     if (count <= 1 || drafts_.empty()) return true;
+    const auto span = checked_multiply(count - 1, stride);
+    const auto bytes = checked_multiply(bytes_, count);
+    if (!span || !bytes || *span > 2 * farthest || *span < -2 * farthest) return false;
+    if (!reach(low_ + std::min<std::int64_t>(*span, 0), high_ + std::max<std::int64_t>(*span, 0), *bytes)) return false;
     if (drafts_.size() == 1) {
         Draft& draft = drafts_.front();
         if (draft.loops.empty() && stride == draft.first.length) {
@@ -57,7 +79,7 @@ bool FlatTypeBuilder::repeat(std::int64_t count, std::int64_t stride) {
             return true;
         }
     }
-    if (static_cast<std::int64_t>(max_blocks / drafts_.size()) < count) return false;
+    if (static_cast<std::int64_t>(most_blocks_ / drafts_.size()) < count) return false;
     const std::vector<Draft> once = drafts_;
     drafts_.reserve(once.size() * static_cast<std::size_t>(count));
     for (std::int64_t i = 1; i < count; ++i) {
@@ -70,10 +92,19 @@ bool FlatTypeBuilder::repeat(std::int64_t count, std::int64_t stride) {
 }
 
 bool FlatTypeBuilder::append(const FlatTypeBuilder& other) {
+    if (other.drafts_.empty()) return true;
+    const bool first = drafts_.empty();
+    if (!reach(first ? other.low_ : std::min(low_, other.low_), first ? other.high_ : std::max(high_, other.high_),
+               bytes_ + other.bytes_))
+        return false;
     return std::all_of(other.drafts_.begin(), other.drafts_.end(), [&](const Draft& draft) { return append(draft); });
 }
 
-bool FlatTypeBuilder::append(Extent run) { return run.empty() || append(Draft{run, {}}); }
+bool FlatTypeBuilder::append(Extent run) {
+    if (run.empty()) return true;
+    if (run.offset < -farthest || run.offset > farthest || run.length > farthest) return false;
+    return append(FlatTypeBuilder::run(run.offset, run.length));
+}
 
 bool FlatTypeBuilder::append(Draft draft) {
     if (!drafts_.empty() && draft.loops.empty()) {
@@ -94,7 +125,7 @@ bool FlatTypeBuilder::append(Draft draft) {
             }
         }
     }
-    if (drafts_.size() >= max_blocks) return false;
+    if (drafts_.size() >= most_blocks_) return false;
     drafts_.push_back(std::move(draft));
     return true;
 }

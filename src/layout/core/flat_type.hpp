@@ -1,5 +1,6 @@
 // FlatType: an MPI datatype as runs of bytes, in the order in which its data are laid out in a message or a file.
-// What does not live here: asking MPI about a datatype (flatten.hpp), walking over many instances (piece_cursor.hpp).
+// What does not live here: what constructors mean (type_values.hpp), asking MPI about a datatype (layout/mpi/flatten.hpp), walking
+// over many instances (piece_cursor.hpp).
 //
 // The runs are kept as blocks, each a first run and a nest of loops over it: a 4-D subarray is one block with three
 // loops, a vector one with one loop; only irregular types cost memory in proportion to their runs.
@@ -8,7 +9,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/result.hpp"
 #include "layout/core/extent.hpp"
 
 namespace ioweir::layout {
@@ -45,26 +45,32 @@ struct FlatType {
     bool ascending_once = false;  ///< the same of one instance by itself
 };
 
-/// Collects runs in data order and makes a FlatType of them. Used by flatten() and, being free of MPI, by tests.
+/// Collects runs in data order and makes a FlatType of them. Everything it holds lies within `farthest` bytes of offset 0, also
+/// when it is told numbers that cannot be.
 class FlatTypeBuilder {
 public:
-    /// One run. Runs of no bytes are dropped.
+    /// Irregular types with more blocks than this are refused (a block takes 40 bytes while it is built).
+    static constexpr std::size_t max_blocks = std::size_t{1} << 22;
+    static constexpr std::int64_t farthest = std::int64_t{1} << 60;
+
+    explicit FlatTypeBuilder(std::size_t most_blocks = max_blocks) : most_blocks_(most_blocks) {}
+    /// One run, within `farthest`. Runs of no bytes are dropped.
     static FlatTypeBuilder run(std::int64_t offset, std::int64_t length);
 
-    void shift(std::int64_t distance);
-    /// The whole of it `count` times, `stride` bytes apart. False when that needs more memory than a type may take.
+    /// These are false, and what was built is of no use any more, when it has more blocks than it may have, or goes too far.
+    [[nodiscard]] bool shift(std::int64_t distance);
+    /// The whole of it `count` times, `stride` bytes apart.
     [[nodiscard]] bool repeat(std::int64_t count, std::int64_t stride);
-    /// Appends another one behind it. False as above.
+    /// Appends another one behind it.
     [[nodiscard]] bool append(const FlatTypeBuilder& other);
     [[nodiscard]] bool append(Extent run);
+
+    void limit_blocks(std::size_t most_blocks) { most_blocks_ = most_blocks; }
 
     /// Is it one gapless run of `length` bytes at offset 0 (or nothing, for length 0)?
     [[nodiscard]] bool is_run_of(std::int64_t length) const;
 
     [[nodiscard]] FlatType build(std::int64_t lower_bound, std::int64_t extent) const;
-
-    /// Irregular types with more blocks than this are refused (a block takes 40 bytes while it is built).
-    static constexpr std::size_t max_blocks = std::size_t{1} << 22;
 
 private:
     struct Draft {
@@ -72,7 +78,13 @@ private:
         std::vector<Loop> loops;  // outermost first
     };
     bool append(Draft draft);
+    bool reach(std::int64_t low, std::int64_t high, std::int64_t bytes);
+
     std::vector<Draft> drafts_;
+    std::size_t most_blocks_;
+    std::int64_t low_ = 0;   // of its first byte, where there is one
+    std::int64_t high_ = 0;  // behind its last
+    std::int64_t bytes_ = 0;
 };
 
 }  // namespace ioweir::layout

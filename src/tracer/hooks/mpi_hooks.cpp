@@ -6,6 +6,7 @@
 
 #include "ioweir_generated/mpi_slots.hpp"
 #include "mpi/mpi.hpp"
+#include "mpi/status_bytes.hpp"
 #include "tracer/hooks/accesses.hpp"
 #include "tracer/hooks/datatypes.hpp"
 #include "tracer/hooks/handle_table.hpp"
@@ -22,6 +23,7 @@ mpi::FileCalls below_mpi;
 mpi::FileCalls below_pmpi;
 mpi::FileCalls next_mpi;
 mpi::FileCalls next_pmpi;
+mpi::StatusBytes status_bytes;
 HandleTable<std::int64_t> split_bytes;  // asked for by a split collective that has begun; plus 1, since 0 means none
 
 /// What a wrapper knows of its call before it begins.
@@ -226,9 +228,8 @@ template <typename Call, typename Access>
         function, around, [&] { return call(status); },
         [&](ThreadStream&, int code) {
             Outcome outcome{access(), offset, code == MPI_SUCCESS ? asked : 0};
-            MPI_Count moved = 0;
-            if (outcome.bytes > 0 && PMPI_Get_elements_x(status, MPI_BYTE, &moved) == MPI_SUCCESS && moved >= 0 &&
-                moved < outcome.bytes) [[unlikely]] {
+            const std::int64_t moved = outcome.bytes > 0 ? status_bytes(*status) : -1;
+            if (moved >= 0 && moved < outcome.bytes) [[unlikely]] {
                 if (!is_read(function)) outcome.missing = static_cast<std::uint64_t>(outcome.bytes - moved);
                 outcome.bytes = moved;
             }
@@ -273,6 +274,7 @@ void disarm() { datatypes.release(); }
 void arm(const MpiTables& tables, Tracer& process_tracer, void** slots) {
     tracer = &process_tracer;
     tracer->mpi_type_bytes = type_bytes;
+    status_bytes.arm();
     datatypes.arm(process_tracer);
     accesses.arm(process_tracer);
     library_calls = tables.library;

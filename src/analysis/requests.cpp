@@ -67,8 +67,7 @@ Requests::Requests(const format::TraceFiles& files)
     std::vector<std::vector<std::uint32_t>> threads(trace_.processes.size());
     for (std::uint32_t thread = 0; thread < files.threads().size(); ++thread)
         threads[files.threads()[thread].process].push_back(thread);
-    for (std::uint32_t process = 0; process < threads.size(); ++process)
-        read_process(files, process, threads[process]);
+    for (std::uint32_t process = 0; process < threads.size(); ++process) read_process(files, process, threads[process]);
 }
 
 /// Calls of a handle go by when they began: what several threads do at once with one pointer is in no order anyway.
@@ -145,8 +144,7 @@ void Requests::take(const Event& event, std::uint32_t process, Pointers& pointer
 
 std::optional<layout::PieceCursor> Requests::extents(const Request& request) const {
     const Access& access = trace_.accesses[request.access];
-    if (request.first_byte < 0 || request.bytes < 0 || !access.has_view ||
-        moved(request.first_byte, request.bytes) < 0)
+    if (request.first_byte < 0 || request.bytes < 0 || !access.has_view || moved(request.first_byte, request.bytes) < 0)
         return std::nullopt;
     const format::View& view = trace_.views[access.view];
     if (!view.set) return layout::PieceCursor(bytes_, 0, request.first_byte, request.bytes);

@@ -46,7 +46,8 @@ public:
 
 private:
     struct Pointers;
-    void read_process(const format::TraceFiles& files, std::uint32_t process, const std::vector<std::uint32_t>& threads);
+    void read_process(const format::TraceFiles& files, std::uint32_t process,
+                      const std::vector<std::uint32_t>& threads);
     void take(const format::Event& event, std::uint32_t process, Pointers& pointers);
     [[nodiscard]] std::int64_t etype_bytes(const format::Access& access) const;
 

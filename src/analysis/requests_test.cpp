@@ -112,7 +112,8 @@ TEST(Requests, PointersGoOnThroughAView) {
     const format::TraceFiles files = writer.read();
     const Requests requests(files);
     EXPECT_EQ(extents(requests),
-              (std::vector<Pieces>{{{0, 10}}, {{10, 5}}, {{100, 8}, {132, 16}}, {{172, 8}}, {{132, 8}}, {{132, 8}}, {{140, 8}}}));
+              (std::vector<Pieces>{
+                  {{0, 10}}, {{10, 5}}, {{100, 8}, {132, 16}}, {{172, 8}}, {{132, 8}}, {{132, 8}}, {{140, 8}}}));
 }
 
 TEST(Requests, SplitCollectivesCountWhereTheyEnd) {
@@ -145,8 +146,8 @@ TEST(Requests, WhatIsNotKnownOfATypeIsNotKnownOfItsRequests) {
     Writer writer;
     writer.type(1, Constructor::named, 8, 8, {}, {}, "MPI_DOUBLE");
     writer.type(2, Constructor::other, 16, 40, {}, {});
-    writer.type(3, Constructor::vector, 24, 40, {1}, {2, 1, 4});                // of 16 bytes in truth
-    writer.type(4, Constructor::vector, 16, 40, {5}, {2, 1, 4});                // made from one that comes later
+    writer.type(3, Constructor::vector, 24, 40, {1}, {2, 1, 4});                  // of 16 bytes in truth
+    writer.type(4, Constructor::vector, 16, 40, {5}, {2, 1, 4});                  // made from one that comes later
     writer.type(5, Constructor::contiguous, std::int64_t{1} << 61, 8, {1}, {2});  // no type has such a size
     for (std::uint32_t view = 1; view <= 4; ++view) writer.view(view, 1, view + 1, 0);
     for (std::uint32_t view = 1; view <= 5; ++view) {  // the last one is not there

@@ -14,9 +14,12 @@ using layout::FlatTypeBuilder;
 constexpr std::size_t most_blocks = std::size_t{1} << 20;
 constexpr std::size_t most_blocks_in_all = 4 * most_blocks;
 
-static_assert(static_cast<std::uint8_t>(format::Constructor::resized) == static_cast<std::uint8_t>(TypeConstructor::resized));
-static_assert(static_cast<std::uint8_t>(format::Constructor::darray) == static_cast<std::uint8_t>(TypeConstructor::darray));
-static_assert(static_cast<std::uint8_t>(format::Constructor::vector) == static_cast<std::uint8_t>(TypeConstructor::vector));
+static_assert(static_cast<std::uint8_t>(format::Constructor::resized) ==
+              static_cast<std::uint8_t>(TypeConstructor::resized));
+static_assert(static_cast<std::uint8_t>(format::Constructor::darray) ==
+              static_cast<std::uint8_t>(TypeConstructor::darray));
+static_assert(static_cast<std::uint8_t>(format::Constructor::vector) ==
+              static_cast<std::uint8_t>(TypeConstructor::vector));
 
 /// MPI's own types are without holes, but for one of those that MPI_MINLOC and MPI_MAXLOC take.
 std::optional<FlatTypeBuilder> named(const Datatype& type) {

@@ -132,27 +132,60 @@ nb::list accesses(const PyTrace& self) {
 }  // namespace
 
 void bind_requests(nb::module_& m, nb::class_<PyTrace>& trace) {
-    nb::class_<PyRequests>(m, "Requests",
-                           "What the MPI-IO calls of a trace asked for: a column of each property, one entry a call that "
-                           "moved data, in the order of each process's calls.")
+    nb::class_<PyRequests>(
+        m, "Requests",
+        "What the MPI-IO calls of a trace asked for: a column of each property, one entry a call that "
+        "moved data, in the order of each process's calls.")
         .def("__len__", &PyRequests::count)
-        .def_prop_ro("process", [](const PyRequests& self) { return self.column<std::uint32_t>([](const Request& r) { return r.process; }); })
-        .def_prop_ro("thread", [](const PyRequests& self) { return self.column<std::uint32_t>([](const Request& r) { return r.thread; }); })
-        .def_prop_ro("seq", [](const PyRequests& self) { return self.column<std::uint32_t>([](const Request& r) { return r.sequence; }); })
-        .def_prop_ro("access", [](const PyRequests& self) { return self.column<std::uint32_t>([](const Request& r) { return r.access; }); })
-        .def_prop_ro("path", [](const PyRequests& self) { return self.column<std::uint32_t>([](const Request& r) { return r.path; }); })
-        .def_prop_ro("function", [](const PyRequests& self) { return self.column<std::uint16_t>([](const Request& r) { return r.function; }); })
-        .def_prop_ro("write", [](const PyRequests& self) { return self.column<std::uint8_t>([](const Request& r) { return r.write; }); })
-        .def_prop_ro("collective", [](const PyRequests& self) { return self.column<std::uint8_t>([](const Request& r) { return r.collective; }); })
-        .def_prop_ro("start_ns", [](const PyRequests& self) { return self.column<std::int64_t>([](const Request& r) { return r.start_ns; }); })
-        .def_prop_ro("duration_ns", [](const PyRequests& self) { return self.column<std::int64_t>([](const Request& r) { return r.duration_ns; }); })
-        .def_prop_ro("bytes", [](const PyRequests& self) { return self.column<std::int64_t>([](const Request& r) { return r.bytes; }); })
+        .def_prop_ro("process",
+                     [](const PyRequests& self) {
+                         return self.column<std::uint32_t>([](const Request& r) { return r.process; });
+                     })
+        .def_prop_ro("thread",
+                     [](const PyRequests& self) {
+                         return self.column<std::uint32_t>([](const Request& r) { return r.thread; });
+                     })
+        .def_prop_ro("seq",
+                     [](const PyRequests& self) {
+                         return self.column<std::uint32_t>([](const Request& r) { return r.sequence; });
+                     })
+        .def_prop_ro("access",
+                     [](const PyRequests& self) {
+                         return self.column<std::uint32_t>([](const Request& r) { return r.access; });
+                     })
+        .def_prop_ro(
+            "path",
+            [](const PyRequests& self) { return self.column<std::uint32_t>([](const Request& r) { return r.path; }); })
+        .def_prop_ro("function",
+                     [](const PyRequests& self) {
+                         return self.column<std::uint16_t>([](const Request& r) { return r.function; });
+                     })
+        .def_prop_ro(
+            "write",
+            [](const PyRequests& self) { return self.column<std::uint8_t>([](const Request& r) { return r.write; }); })
+        .def_prop_ro("collective",
+                     [](const PyRequests& self) {
+                         return self.column<std::uint8_t>([](const Request& r) { return r.collective; });
+                     })
+        .def_prop_ro("start_ns",
+                     [](const PyRequests& self) {
+                         return self.column<std::int64_t>([](const Request& r) { return r.start_ns; });
+                     })
+        .def_prop_ro("duration_ns",
+                     [](const PyRequests& self) {
+                         return self.column<std::int64_t>([](const Request& r) { return r.duration_ns; });
+                     })
+        .def_prop_ro(
+            "bytes",
+            [](const PyRequests& self) { return self.column<std::int64_t>([](const Request& r) { return r.bytes; }); })
         .def("extents", &PyRequests::extents, nb::arg("number"), nb::arg("most") = std::size_t{1} << 20,
              nb::arg("in_memory") = false,
-             "Offsets and lengths, in bytes, of at most `most` extents of one request in the order of its data, in the file "
+             "Offsets and lengths, in bytes, of at most `most` extents of one request in the order of its data, in the "
+             "file "
              "or, relative to the buffer, in memory; None when they are not known.")
         .def("spans", &PyRequests::spans,
-             "Three arrays: each request's number of extents, first byte, and byte behind its last one; -1 where not known.");
+             "Three arrays: each request's number of extents, first byte, and byte behind its last one; -1 where not "
+             "known.");
     trace.def_prop_ro("datatypes", datatypes)
         .def_prop_ro("views", views)
         .def_prop_ro("accesses", accesses)

@@ -11,13 +11,15 @@
 
 #include <cstdint>
 
+#include "exchange/step.hpp"
 #include "ioweir_generated/mpi_file_calls.hpp"
 #include "ioweir_generated/records.hpp"
-#include "layout/core/extent.hpp"
 #include "policy/plan_file.hpp"
 #include "storage/backend.hpp"
 
 namespace ioweir::engine {
+
+using namespace exchange;  // what is moved, between whom, through which buffers
 
 /// What verification found of this process's writes to a file through one handle, at its close; one for each outcome and reason.
 struct VerifyFinding {
@@ -29,17 +31,10 @@ struct VerifyFinding {
     const char* text = "";  ///< why
 };
 
-/// What an exchange does, as a Plan says it: a storage operation of a writer, or the bytes that a rank hands over to it or takes from it.
-struct Step {
-    std::int64_t writer = 0, round = 0;
-    bool operation = false;  ///< else of a rank; its extent then is of so many bytes, at no place
-    layout::Extent extent;
-};
-
 /// Services of whoever hosts the engine; any may be null.
 struct Host {
     /// For tests: every step of this rank in an exchange.
-    void (*step)(const Step& step) = nullptr;
+    void (*step)(const exchange::Step& step) = nullptr;
     /// Bracket the engine's own file operations, on the thread that does them.
     void (*enter_storage)() = nullptr;
     void (*leave_storage)() = nullptr;

@@ -15,9 +15,9 @@
 
 #include "base/checksum.hpp"
 #include "base/testing.hpp"
-#include "engine/descriptors.hpp"
-#include "engine/direct.hpp"
-#include "engine/write_log.hpp"
+#include "engine/files/descriptors.hpp"
+#include "engine/verify/write_log.hpp"
+#include "exchange/direct.hpp"
 #include "storage/fault.hpp"
 #include "storage/posix.hpp"
 

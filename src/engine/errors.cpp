@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "engine/mapped.hpp"
+#include "engine/files/mapped.hpp"
 #include "engine/parts.hpp"
 
 namespace ioweir::engine {

@@ -2,8 +2,8 @@
 #include <memory>
 #include <utility>
 
-#include "engine/hints.hpp"
-#include "engine/mapped.hpp"
+#include "engine/files/hints.hpp"
+#include "engine/files/mapped.hpp"
 #include "engine/parts.hpp"
 #include "layout/mpi/flatten.hpp"
 

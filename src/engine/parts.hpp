@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/function_ref.hpp"
-#include "engine/direct.hpp"
 #include "engine/state.hpp"
+#include "exchange/direct.hpp"
 
 namespace ioweir::engine {
 

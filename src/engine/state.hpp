@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "container/container.hpp"
-#include "engine/descriptors.hpp"
+#include "engine/calls/together.hpp"
 #include "engine/engine.hpp"
-#include "engine/left_out.hpp"
-#include "engine/process_groups.hpp"
-#include "engine/together.hpp"
-#include "engine/write_log.hpp"
+#include "engine/files/descriptors.hpp"
+#include "engine/files/process_groups.hpp"
+#include "engine/verify/left_out.hpp"
+#include "engine/verify/write_log.hpp"
 #include "layout/core/piece_cursor.hpp"
 #include "storage/posix.hpp"
 

@@ -48,7 +48,8 @@ std::uint32_t AccessNumbers::datatype(Datatype datatype) {
     append(key, datatype.extent);
     append(key, datatype.types);
     append(key, datatype.values);
-    const auto [place, fresh] = datatypes_.try_emplace(std::move(key), static_cast<std::uint32_t>(trace_.datatypes.size()));
+    const auto [place, fresh] =
+        datatypes_.try_emplace(std::move(key), static_cast<std::uint32_t>(trace_.datatypes.size()));
     if (fresh) trace_.datatypes.push_back(std::move(datatype));
     return place->second;
 }

@@ -52,19 +52,32 @@ bool is_predefined_combiner(int combiner) {
 
 TypeConstructor constructor_of(int combiner) {
     switch (combiner) {
-        case MPI_COMBINER_DUP: return TypeConstructor::dup;
-        case MPI_COMBINER_CONTIGUOUS: return TypeConstructor::contiguous;
-        case MPI_COMBINER_VECTOR: return TypeConstructor::vector;
-        case MPI_COMBINER_HVECTOR: return TypeConstructor::hvector;
-        case MPI_COMBINER_INDEXED: return TypeConstructor::indexed;
-        case MPI_COMBINER_HINDEXED: return TypeConstructor::hindexed;
-        case MPI_COMBINER_INDEXED_BLOCK: return TypeConstructor::indexed_block;
-        case MPI_COMBINER_HINDEXED_BLOCK: return TypeConstructor::hindexed_block;
-        case MPI_COMBINER_STRUCT: return TypeConstructor::structure;
-        case MPI_COMBINER_SUBARRAY: return TypeConstructor::subarray;
-        case MPI_COMBINER_DARRAY: return TypeConstructor::darray;
-        case MPI_COMBINER_RESIZED: return TypeConstructor::resized;
-        default: return is_predefined_combiner(combiner) ? TypeConstructor::named : TypeConstructor::other;
+        case MPI_COMBINER_DUP:
+            return TypeConstructor::dup;
+        case MPI_COMBINER_CONTIGUOUS:
+            return TypeConstructor::contiguous;
+        case MPI_COMBINER_VECTOR:
+            return TypeConstructor::vector;
+        case MPI_COMBINER_HVECTOR:
+            return TypeConstructor::hvector;
+        case MPI_COMBINER_INDEXED:
+            return TypeConstructor::indexed;
+        case MPI_COMBINER_HINDEXED:
+            return TypeConstructor::hindexed;
+        case MPI_COMBINER_INDEXED_BLOCK:
+            return TypeConstructor::indexed_block;
+        case MPI_COMBINER_HINDEXED_BLOCK:
+            return TypeConstructor::hindexed_block;
+        case MPI_COMBINER_STRUCT:
+            return TypeConstructor::structure;
+        case MPI_COMBINER_SUBARRAY:
+            return TypeConstructor::subarray;
+        case MPI_COMBINER_DARRAY:
+            return TypeConstructor::darray;
+        case MPI_COMBINER_RESIZED:
+            return TypeConstructor::resized;
+        default:
+            return is_predefined_combiner(combiner) ? TypeConstructor::named : TypeConstructor::other;
     }
 }
 
@@ -123,7 +136,8 @@ DatatypeContents::DatatypeContents(MPI_Datatype datatype) {
     auto* const addresses = reinterpret_cast<MPI_Aint*>(all + values_count);
     auto* const counts = reinterpret_cast<MPI_Count*>(addresses + addresses_count + 1);
     auto* const handles = reinterpret_cast<MPI_Datatype*>(counts + counts_count + 1);
-    auto* const integers = reinterpret_cast<int*>(reinterpret_cast<std::int64_t*>(counts + counts_count + 1) + types_count + 1);
+    auto* const integers =
+        reinterpret_cast<int*>(reinterpret_cast<std::int64_t*>(counts + counts_count + 1) + types_count + 1);
     static_assert(sizeof(MPI_Aint) == 8 && sizeof(MPI_Count) == 8 && sizeof(MPI_Datatype) <= 8);
 #if MPI_VERSION >= 4
     if (envelope.large_forms) {

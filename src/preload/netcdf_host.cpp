@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "adapters/pnetcdf/adapter.hpp"
-#include "engine/netcdf_places.hpp"
+#include "engine/files/netcdf_places.hpp"
 #include "policy/plan_file.hpp"
 #include "preload/adapter_host.hpp"
 #include "preload/engine_host.hpp"

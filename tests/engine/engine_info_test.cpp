@@ -1,5 +1,5 @@
 // Hints under real MPI processes: what a program asks for and MPI_File_get_info answers, for files that the engine moves and for
-// others. What hints mean: src/engine/hints_test.cpp.
+// others. What hints mean: src/engine/files/hints_test.cpp.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

@@ -110,7 +110,7 @@ planner::Topology played_topology() {
     return topology;
 }
 
-/// Do ranks share processors? As the engine finds out (engine/group.cpp), on one machine.
+/// Do ranks share processors? As the engine finds out (exchange/group.cpp), on one machine.
 bool is_crowded(const planner::Topology& topology) {
     std::map<int, int> ranks;
     for (const int node : topology.node_of) ++ranks[node];

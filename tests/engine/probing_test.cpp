@@ -1,6 +1,6 @@
 // Files that are divided over the storage targets that are worth it (mapping = subfiles:auto), under real MPI processes: who probes what,
 // probes that fail, where the bytes go, and what happens where there is nothing to choose from. Targets are token buckets.
-#include "engine/probing.hpp"
+#include "engine/files/probing.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -20,7 +20,7 @@
 
 #include "base/standard_error.hpp"
 #include "container/subfiles.hpp"
-#include "engine/rebalance.hpp"
+#include "engine/files/rebalance.hpp"
 #include "engine_world.hpp"
 #include "mapped_world.hpp"
 
@@ -532,7 +532,7 @@ TEST_F(RebalanceTest, WhileAnotherHandleWritesNothingMoves) {
     expect_left([&] { return write_beside_another_handle(lab); });
 }
 
-/// Which of `targets` a rank's log is on (engine/mapped.cpp), of as many aggregators as targets each on its own.
+/// Which of `targets` a rank's log is on (engine/files/mapped.cpp), of as many aggregators as targets each on its own.
 std::int64_t target_of_log(int rank, std::int64_t targets) {
     return (rank * targets + world->ranks - 1) / world->ranks % targets;
 }

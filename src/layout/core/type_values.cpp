@@ -28,20 +28,30 @@ bool is_complete(TypeConstructor constructor, Values values, std::size_t types) 
         return std::ssize(values) == first + each * count;
     };
     switch (constructor) {
-        case TypeConstructor::dup: return types == 1 && values.empty();
-        case TypeConstructor::contiguous: return types == 1 && values.size() == 1;
-        case TypeConstructor::resized: return types == 1 && values.size() == 2;
+        case TypeConstructor::dup:
+            return types == 1 && values.empty();
+        case TypeConstructor::contiguous:
+            return types == 1 && values.size() == 1;
+        case TypeConstructor::resized:
+            return types == 1 && values.size() == 2;
         case TypeConstructor::vector:
-        case TypeConstructor::hvector: return types == 1 && values.size() == 3;
+        case TypeConstructor::hvector:
+            return types == 1 && values.size() == 3;
         case TypeConstructor::indexed:
-        case TypeConstructor::hindexed: return types == 1 && has(1, 2, 0);
+        case TypeConstructor::hindexed:
+            return types == 1 && has(1, 2, 0);
         case TypeConstructor::indexed_block:
-        case TypeConstructor::hindexed_block: return types == 1 && has(2, 1, 0);
-        case TypeConstructor::structure: return has(1, 2, 0) && std::in_range<std::size_t>(values[0]) && std::cmp_equal(types, values[0]);
-        case TypeConstructor::subarray: return types == 1 && has(2, 3, 0);
-        case TypeConstructor::darray: return types == 1 && has(4, 4, 2);
+        case TypeConstructor::hindexed_block:
+            return types == 1 && has(2, 1, 0);
+        case TypeConstructor::structure:
+            return has(1, 2, 0) && std::in_range<std::size_t>(values[0]) && std::cmp_equal(types, values[0]);
+        case TypeConstructor::subarray:
+            return types == 1 && has(2, 3, 0);
+        case TypeConstructor::darray:
+            return types == 1 && has(4, 4, 2);
         case TypeConstructor::named:
-        case TypeConstructor::other: break;
+        case TypeConstructor::other:
+            break;
     }
     return false;
 }
@@ -58,7 +68,8 @@ public:
         const auto distance = checked_multiply(stride, in_extents ? old.value().extent : 1);
         if (!distance || count < 0 || length < 0) return cannot_be();
         FlatTypeBuilder built = std::move(old.value().runs);
-        if (!built.repeat(length, old.value().extent) || !built.repeat(count, *distance)) return too_irregular(most_blocks_);
+        if (!built.repeat(length, old.value().extent) || !built.repeat(count, *distance))
+            return too_irregular(most_blocks_);
         return built;
     }
 
@@ -164,7 +175,8 @@ private:
         if (d.kind == type_value::distribute_none) {
             block = d.size;
         } else if (block == type_value::default_argument) {
-            block = d.kind == type_value::distribute_block ? ceil_divide(std::max<std::int64_t>(d.size, 0), d.processes) : 1;
+            block = d.kind == type_value::distribute_block ? ceil_divide(std::max<std::int64_t>(d.size, 0), d.processes)
+                                                           : 1;
         }
         // Blocks of `block` indices are dealt round; for BLOCK and NONE each process gets at most one.
         const auto cycle = checked_multiply(block, d.processes);
@@ -202,17 +214,28 @@ Result<FlatTypeBuilder> construct(TypeConstructor constructor, Values values, st
     Construction construction(values, old, most_blocks);
     const auto blocks = static_cast<std::size_t>(values.empty() ? 0 : std::max<std::int64_t>(values[0], 0));
     switch (constructor) {
-        case TypeConstructor::contiguous: return construction.vector(1, values[0], 0, false);
-        case TypeConstructor::vector: return construction.vector(values[0], values[1], values[2], true);
-        case TypeConstructor::hvector: return construction.vector(values[0], values[1], values[2], false);
-        case TypeConstructor::indexed: return construction.indexed(1, 1 + blocks, true, true);
-        case TypeConstructor::hindexed: return construction.indexed(1, 1 + blocks, true, false);
-        case TypeConstructor::indexed_block: return construction.indexed(1, 2, false, true);
-        case TypeConstructor::hindexed_block: return construction.indexed(1, 2, false, false);
-        case TypeConstructor::structure: return construction.structure();
-        case TypeConstructor::subarray: return construction.subarray();
-        case TypeConstructor::darray: return construction.darray();
-        default: break;
+        case TypeConstructor::contiguous:
+            return construction.vector(1, values[0], 0, false);
+        case TypeConstructor::vector:
+            return construction.vector(values[0], values[1], values[2], true);
+        case TypeConstructor::hvector:
+            return construction.vector(values[0], values[1], values[2], false);
+        case TypeConstructor::indexed:
+            return construction.indexed(1, 1 + blocks, true, true);
+        case TypeConstructor::hindexed:
+            return construction.indexed(1, 1 + blocks, true, false);
+        case TypeConstructor::indexed_block:
+            return construction.indexed(1, 2, false, true);
+        case TypeConstructor::hindexed_block:
+            return construction.indexed(1, 2, false, false);
+        case TypeConstructor::structure:
+            return construction.structure();
+        case TypeConstructor::subarray:
+            return construction.subarray();
+        case TypeConstructor::darray:
+            return construction.darray();
+        default:
+            break;
     }
     // A copy of the type, or the type with other bounds.
     Result<OldType> same = old(0);

@@ -40,11 +40,11 @@ TEST(TypeValues, WrongNumbersOfValuesAreErrors) {
         const auto constructor = static_cast<TypeConstructor>(i);
         for (std::size_t count = 0; count < 8; ++count) {
             const std::vector<std::int64_t> many(count, 1000);
-            const bool is_right = (constructor == TypeConstructor::dup && count == 0) ||
-                                   (constructor == TypeConstructor::contiguous && count == 1) ||
-                                   (constructor == TypeConstructor::resized && count == 2) ||
-                                   ((constructor == TypeConstructor::vector || constructor == TypeConstructor::hvector) &&
-                                    count == 3);
+            const bool is_right =
+                (constructor == TypeConstructor::dup && count == 0) ||
+                (constructor == TypeConstructor::contiguous && count == 1) ||
+                (constructor == TypeConstructor::resized && count == 2) ||
+                ((constructor == TypeConstructor::vector || constructor == TypeConstructor::hvector) && count == 3);
             EXPECT_EQ(of_bytes(constructor, many).ok(), is_right) << int{i} << " with " << count;
             EXPECT_FALSE(of_bytes(constructor, many, 2).ok()) << int{i} << " with " << count;
         }
@@ -52,7 +52,8 @@ TEST(TypeValues, WrongNumbersOfValuesAreErrors) {
 }
 
 TEST(TypeValues, NothingGoesFurtherThanNumbersDo) {
-    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(),
+                           least = std::numeric_limits<std::int64_t>::min();
     EXPECT_FALSE(of_bytes(TypeConstructor::contiguous, {most}).ok());
     EXPECT_FALSE(of_bytes(TypeConstructor::contiguous, {-1}).ok());
     EXPECT_FALSE(of_bytes(TypeConstructor::hvector, {2, 1, most}).ok());
@@ -69,10 +70,14 @@ TEST(TypeValues, RandomValuesAreATypeOrAnError) {
     std::mt19937_64 random(7);
     const auto any = [&]() -> std::int64_t {
         switch (random() % 4) {
-            case 0: return static_cast<std::int64_t>(random());
-            case 1: return static_cast<std::int64_t>(random() % 7) - 2;
-            case 2: return static_cast<std::int64_t>(random() >> (random() % 60 + 1));
-            default: return static_cast<std::int64_t>(random() % 3);
+            case 0:
+                return static_cast<std::int64_t>(random());
+            case 1:
+                return static_cast<std::int64_t>(random() % 7) - 2;
+            case 2:
+                return static_cast<std::int64_t>(random() >> (random() % 60 + 1));
+            default:
+                return static_cast<std::int64_t>(random() % 3);
         }
     };
     int types = 0;

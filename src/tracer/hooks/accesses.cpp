@@ -77,10 +77,11 @@ std::uint32_t Accesses::find_pointer(MPI_File handle) {
 /// The number of an access; a new one is recorded. The caller holds `busy_`.
 std::uint32_t Accesses::number_of(Opened& opened, std::uint32_t memory) {
     const std::uint64_t mixed =
-        ((std::uint64_t{opened.handle} << 32 | opened.view) * 0x9E37'79B9'7F4A'7C15ULL ^ memory) * 0x9E37'79B9'7F4A'7C15ULL;
+        ((std::uint64_t{opened.handle} << 32 | opened.view) * 0x9E37'79B9'7F4A'7C15ULL ^ memory) *
+        0x9E37'79B9'7F4A'7C15ULL;
     Access& access = accesses_[(mixed >> 40) % kept];
-    const bool known = access.number != 0 && access.handle == opened.handle && access.view == opened.view &&
-                       access.memory == memory;
+    const bool known =
+        access.number != 0 && access.handle == opened.handle && access.view == opened.view && access.memory == memory;
     if (known) return access.number;
     format::AccessRecord record{};
     record.access = tracer_->new_file_number();

@@ -48,7 +48,8 @@ public:
     void close(Taken taken);
 
 private:
-    static constexpr std::uint64_t no_memory = std::uint64_t{0xffff'ffff} << 32;  ///< nothing was accessed since open or set_view
+    static constexpr std::uint64_t no_memory = std::uint64_t{0xffff'ffff}
+                                               << 32;  ///< nothing was accessed since open or set_view
     static constexpr std::size_t kept = 2048;  ///< accesses, and a part of it views, whose numbers are remembered
 
     struct Opened {
@@ -74,7 +75,7 @@ private:
     const Tracer* tracer_ = nullptr;
     /// By handle: what events name, and above it the number of the type of memory for which that holds.
     HandleTable<std::uint64_t> numbers_;
-    HandleTable<std::uint32_t> slots_;  ///< by handle, plus 1
+    HandleTable<std::uint32_t> slots_;          ///< by handle, plus 1
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;  ///< of what follows
     Opened opened_[HandleTable<std::uint32_t>::capacity];
     std::uint32_t free_[HandleTable<std::uint32_t>::capacity];  ///< slots that were in use

@@ -29,16 +29,18 @@ namespace {
 
 using format::Constructor;
 
-constexpr int deepest = 32;                                  ///< types made from types; what is deeper is `other`
-constexpr std::size_t most_values = std::size_t{1} << 17;    ///< of one type that is recorded
-constexpr std::size_t most_types = 1024;                     ///< that one is made from
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 24; ///< of all types' values of a process
+constexpr int deepest = 32;                                   ///< types made from types; what is deeper is `other`
+constexpr std::size_t most_values = std::size_t{1} << 17;     ///< of one type that is recorded
+constexpr std::size_t most_types = 1024;                      ///< that one is made from
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 24;  ///< of all types' values of a process
 constexpr std::size_t longest_varint = 10;
-constexpr std::size_t part_bytes = std::size_t{1} << 14;  ///< a record's payload; more than the types' numbers or a name take
+constexpr std::size_t part_bytes = std::size_t{1}
+                                   << 14;  ///< a record's payload; more than the types' numbers or a name take
 static_assert(part_bytes > most_types * sizeof(std::uint32_t) + longest_varint && part_bytes > MPI_MAX_OBJECT_NAME);
 
 static_assert(static_cast<std::uint8_t>(Constructor::other) == static_cast<std::uint8_t>(TypeConstructor::other));
-static_assert(static_cast<std::uint8_t>(Constructor::structure) == static_cast<std::uint8_t>(TypeConstructor::structure));
+static_assert(static_cast<std::uint8_t>(Constructor::structure) ==
+              static_cast<std::uint8_t>(TypeConstructor::structure));
 
 class Freed {
 public:

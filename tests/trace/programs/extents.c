@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(call)                                                   \
-    do {                                                              \
-        if ((call) != MPI_SUCCESS) {                                  \
+#define CHECK(call)                                                     \
+    do {                                                                \
+        if ((call) != MPI_SUCCESS) {                                    \
             fprintf(stderr, "%s failed in line %d\n", #call, __LINE__); \
-            MPI_Abort(MPI_COMM_WORLD, 1);                             \
-        }                                                             \
+            MPI_Abort(MPI_COMM_WORLD, 1);                               \
+        }                                                               \
     } while (0)
 
 static int rank, ranks;
@@ -35,12 +35,20 @@ static MPI_Datatype committed(MPI_Datatype type) {
 static MPI_Datatype element(void) {
     MPI_Datatype type;
     switch (upto(5)) {
-        case 0: return MPI_BYTE;
-        case 1: return MPI_INT;
-        case 2: return MPI_DOUBLE;
-        case 3: return MPI_SHORT;
-        case 4: CHECK(MPI_Type_contiguous(1 + upto(3), MPI_INT, &type)); return committed(type);
-        default: CHECK(MPI_Type_dup(MPI_FLOAT, &type)); return type;
+        case 0:
+            return MPI_BYTE;
+        case 1:
+            return MPI_INT;
+        case 2:
+            return MPI_DOUBLE;
+        case 3:
+            return MPI_SHORT;
+        case 4:
+            CHECK(MPI_Type_contiguous(1 + upto(3), MPI_INT, &type));
+            return committed(type);
+        default:
+            CHECK(MPI_Type_dup(MPI_FLOAT, &type));
+            return type;
     }
 }
 
@@ -73,23 +81,46 @@ static MPI_Datatype spread(MPI_Datatype old, int depth, int first) {
         arguments[d] = upto(1) || kinds[d] != MPI_DISTRIBUTE_CYCLIC ? MPI_DISTRIBUTE_DFLT_DARG : 1 + upto(1);
     }
     switch (what) {
-        case 0: CHECK(MPI_Type_vector(1 + upto(3), 1 + upto(1), 2 + upto(2), inner, &type)); break;
-        case 1: CHECK(MPI_Type_create_hvector(1 + upto(3), 1 + upto(1), (2 + upto(2)) * extent, inner, &type)); break;
-        case 2: CHECK(MPI_Type_indexed(blocks, lengths, places, inner, &type)); break;
-        case 3: CHECK(MPI_Type_create_hindexed(blocks, lengths, bytes, inner, &type)); break;
-        case 4: CHECK(MPI_Type_create_indexed_block(blocks, 1 + upto(1), places, inner, &type)); break;
-        case 5: CHECK(MPI_Type_create_hindexed_block(blocks, 1 + upto(1), bytes, inner, &type)); break;
-        case 6: CHECK(MPI_Type_create_struct(blocks, lengths, bytes, many, &type)); break;
-        case 7: CHECK(MPI_Type_create_subarray(dimensions, sizes, subsizes, starts, c_order, inner, &type)); break;
+        case 0:
+            CHECK(MPI_Type_vector(1 + upto(3), 1 + upto(1), 2 + upto(2), inner, &type));
+            break;
+        case 1:
+            CHECK(MPI_Type_create_hvector(1 + upto(3), 1 + upto(1), (2 + upto(2)) * extent, inner, &type));
+            break;
+        case 2:
+            CHECK(MPI_Type_indexed(blocks, lengths, places, inner, &type));
+            break;
+        case 3:
+            CHECK(MPI_Type_create_hindexed(blocks, lengths, bytes, inner, &type));
+            break;
+        case 4:
+            CHECK(MPI_Type_create_indexed_block(blocks, 1 + upto(1), places, inner, &type));
+            break;
+        case 5:
+            CHECK(MPI_Type_create_hindexed_block(blocks, 1 + upto(1), bytes, inner, &type));
+            break;
+        case 6:
+            CHECK(MPI_Type_create_struct(blocks, lengths, bytes, many, &type));
+            break;
+        case 7:
+            CHECK(MPI_Type_create_subarray(dimensions, sizes, subsizes, starts, c_order, inner, &type));
+            break;
         case 8: {
             int all = 1;
             for (int d = 0; d < dimensions; ++d) all *= processes[d];
-            CHECK(MPI_Type_create_darray(all, 0, dimensions, sizes, kinds, arguments, processes, c_order, inner, &type));
+            CHECK(
+                MPI_Type_create_darray(all, 0, dimensions, sizes, kinds, arguments, processes, c_order, inner, &type));
             break;
         }
-        case 9: CHECK(MPI_Type_create_resized(inner, 0, lower + extent + upto(2) * extent, &type)); break;
-        case 10: CHECK(MPI_Type_dup(inner, &type)); break;
-        default: CHECK(MPI_Type_contiguous(1 + upto(3), inner, &type)); break;
+        case 9:
+            CHECK(MPI_Type_create_resized(inner, 0, lower + extent + upto(2) * extent, &type));
+            break;
+        case 10:
+            CHECK(MPI_Type_dup(inner, &type));
+            break;
+        default:
+            CHECK(MPI_Type_contiguous(1 + upto(3), inner, &type));
+            break;
     }
     if (inner != old) CHECK(MPI_Type_free(&inner));
     return committed(type);
@@ -158,17 +189,54 @@ static void call(void) {
     count *= 1 + upto(2);
     const long offset = upto(20), first = offset * etype_bytes, bytes = (long)count * size;
     switch (upto(9)) {
-        case 0: CHECK(MPI_File_write_at(file, offset, buffer, count, memory, &status)); done("write_at", first, count); break;
-        case 1: CHECK(MPI_File_write(file, buffer, count, memory, &status)); done("write", pointer, count); pointer += bytes; break;
-        case 2: CHECK(MPI_File_iwrite_at(file, offset, buffer, count, memory, &request)); CHECK(MPI_Wait(&request, &status)); done("iwrite_at", first, count); break;
-        case 3: CHECK(MPI_File_iwrite(file, buffer, count, memory, &request)); CHECK(MPI_Wait(&request, &status)); done("iwrite", pointer, count); pointer += bytes; break;
-        case 4: CHECK(MPI_File_seek(file, offset, MPI_SEEK_SET)); pointer = first; break;
-        case 5: CHECK(MPI_File_seek(file, offset, MPI_SEEK_CUR)); pointer += first; break;
-        case 6: CHECK(MPI_File_write_at(file, offset, buffer, 0, memory, MPI_STATUS_IGNORE)); done("write_at", first, 0); break;
-        case 7: CHECK(MPI_File_write_at(file, offset, buffer, count, memory, &status)); done("write_at", first, count);
-                CHECK(MPI_File_read_at(file, offset, buffer, count, memory, &status)); done("read_at", first, count); break;
-        case 8: { MPI_Offset before; CHECK(MPI_File_get_position(file, &before)); break; }
-        default: CHECK(MPI_File_write(file, buffer, count, memory, MPI_STATUS_IGNORE)); done("write", pointer, count); pointer += bytes; break;
+        case 0:
+            CHECK(MPI_File_write_at(file, offset, buffer, count, memory, &status));
+            done("write_at", first, count);
+            break;
+        case 1:
+            CHECK(MPI_File_write(file, buffer, count, memory, &status));
+            done("write", pointer, count);
+            pointer += bytes;
+            break;
+        case 2:
+            CHECK(MPI_File_iwrite_at(file, offset, buffer, count, memory, &request));
+            CHECK(MPI_Wait(&request, &status));
+            done("iwrite_at", first, count);
+            break;
+        case 3:
+            CHECK(MPI_File_iwrite(file, buffer, count, memory, &request));
+            CHECK(MPI_Wait(&request, &status));
+            done("iwrite", pointer, count);
+            pointer += bytes;
+            break;
+        case 4:
+            CHECK(MPI_File_seek(file, offset, MPI_SEEK_SET));
+            pointer = first;
+            break;
+        case 5:
+            CHECK(MPI_File_seek(file, offset, MPI_SEEK_CUR));
+            pointer += first;
+            break;
+        case 6:
+            CHECK(MPI_File_write_at(file, offset, buffer, 0, memory, MPI_STATUS_IGNORE));
+            done("write_at", first, 0);
+            break;
+        case 7:
+            CHECK(MPI_File_write_at(file, offset, buffer, count, memory, &status));
+            done("write_at", first, count);
+            CHECK(MPI_File_read_at(file, offset, buffer, count, memory, &status));
+            done("read_at", first, count);
+            break;
+        case 8: {
+            MPI_Offset before;
+            CHECK(MPI_File_get_position(file, &before));
+            break;
+        }
+        default:
+            CHECK(MPI_File_write(file, buffer, count, memory, MPI_STATUS_IGNORE));
+            done("write", pointer, count);
+            pointer += bytes;
+            break;
     }
 }
 
@@ -180,10 +248,26 @@ static void call_together(int kind) {
     while ((long)count * size % etype_bytes != 0) ++count;
     const long offset = upto(9), first = offset * etype_bytes, bytes = (long)count * size;
     switch (kind) {
-        case 0: CHECK(MPI_File_write_at_all(file, offset, buffer, count, memory, MPI_STATUS_IGNORE)); done("write_at_all", first, count); break;
-        case 1: CHECK(MPI_File_write_all(file, buffer, count, memory, MPI_STATUS_IGNORE)); done("write_all", pointer, count); pointer += bytes; break;
-        case 2: CHECK(MPI_File_write_at_all_begin(file, offset, buffer, count, memory)); CHECK(MPI_File_write_at_all_end(file, buffer, MPI_STATUS_IGNORE)); done("write_at_all_end", first, count); break;
-        default: CHECK(MPI_File_write_all_begin(file, buffer, count, memory)); CHECK(MPI_File_write_all_end(file, buffer, MPI_STATUS_IGNORE)); done("write_all_end", pointer, count); pointer += bytes; break;
+        case 0:
+            CHECK(MPI_File_write_at_all(file, offset, buffer, count, memory, MPI_STATUS_IGNORE));
+            done("write_at_all", first, count);
+            break;
+        case 1:
+            CHECK(MPI_File_write_all(file, buffer, count, memory, MPI_STATUS_IGNORE));
+            done("write_all", pointer, count);
+            pointer += bytes;
+            break;
+        case 2:
+            CHECK(MPI_File_write_at_all_begin(file, offset, buffer, count, memory));
+            CHECK(MPI_File_write_at_all_end(file, buffer, MPI_STATUS_IGNORE));
+            done("write_at_all_end", first, count);
+            break;
+        default:
+            CHECK(MPI_File_write_all_begin(file, buffer, count, memory));
+            CHECK(MPI_File_write_all_end(file, buffer, MPI_STATUS_IGNORE));
+            done("write_all_end", pointer, count);
+            pointer += bytes;
+            break;
     }
 }
 
@@ -236,7 +320,10 @@ int main(int argc, char** argv) {
     }
     CHECK(MPI_File_close(&file));
     /* Where MPI_MODE_APPEND begins. */
-    CHECK(MPI_File_open(MPI_COMM_SELF, strcat(strcpy(line, argv[1]), rank == 0 ? ".a" : rank == 1 ? ".b" : ".c"),
+    CHECK(MPI_File_open(MPI_COMM_SELF,
+                        strcat(strcpy(line, argv[1]), rank == 0   ? ".a"
+                                                      : rank == 1 ? ".b"
+                                                                  : ".c"),
                         MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_APPEND, MPI_INFO_NULL, &file));
     filetype = MPI_BYTE;
     memory = MPI_INT;

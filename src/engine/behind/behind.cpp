@@ -1,0 +1,202 @@
+// Write-behind: which handles hand their bytes over, when that must be drained, and what the program learns of errors.
+// What does not live here: the memory and the threads (behind_desk.cpp).
+//
+// MPI lets the bytes of a write reach the file as late as the next MPI_File_sync or MPI_File_close, for all but the rank that wrote
+// them (MPI 4.0, section 14.6.1). Many programs read after a bare barrier all the same: so a file that is open for reading too is
+// written behind only where the plan says that nobody reads before a sync (visibility = "sync").
+//
+// Promises:
+// - In these processes nothing sees the file without what the node's ranks have handed over before: MPI reads, sizes, other opens, calls
+//   of the MPI library, and POSIX calls that name it. Descriptors that the program has opened itself before are not watched.
+// - After MPI_File_sync and MPI_File_close it is all in the file, on every node.
+// - A failure is returned by the rank's next call that moves data, or else by its sync or close.
+#include "engine/behind/behind.hpp"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "base/raw_syscall.hpp"
+#include "engine/behind/behind_desk.hpp"
+#include "engine/parts.hpp"
+#include "planner/strategy.hpp"
+
+namespace ioweir::engine {
+namespace {
+
+/// What a rank may have waiting where the plan does not say.
+constexpr std::int64_t usual_bytes = 32 << 20;
+
+std::shared_ptr<BehindDesk> desk_for(Engine& engine, Team& team, const planner::Strategy& strategy, std::string& why) {
+    const std::int64_t bytes = strategy.buffer_bytes > 0 ? strategy.buffer_bytes : usual_bytes;
+    // Found on one rank, found on all: they have closed the same files.
+    const auto idle = std::find_if(team.idle_desks.begin(), team.idle_desks.end(),
+                                   [&](const auto& desk) { return desk->serves(strategy.writers.count, bytes); });
+    if (idle != team.idle_desks.end()) {
+        std::shared_ptr<BehindDesk> desk = *idle;
+        team.idle_desks.erase(idle);
+        return desk;
+    }
+    const BehindDesk::Services services{&engine.backend, &engine.descriptors, &engine.host};
+    std::shared_ptr<BehindDesk> desk = BehindDesk::make(*team.group, strategy.writers.count, bytes, services, why);
+    if (desk) engine.desks.add(desk);
+    return desk;
+}
+
+/// For the next file of the team.
+void leave_desk(const Engine& engine, Team& team, std::shared_ptr<BehindDesk> desk) {
+    {
+        const StorageScope scope(engine);
+        desk->end();
+    }
+    team.idle_desks.push_back(std::move(desk));
+}
+
+/// A process that ends without MPI_Finalize: its threads are still there.
+void at_exit() {
+    if (engine() != nullptr) drain_everything(*engine());
+}
+
+}  // namespace
+
+void BehindDesks::add(const std::shared_ptr<BehindDesk>& desk) {
+    const std::lock_guard guard(lock_);
+    if (!std::exchange(waits_for_exit_, true)) std::atexit(at_exit);
+    std::erase_if(desks_, [](const auto& known) { return known.expired(); });
+    desks_.push_back(desk);
+}
+
+std::vector<std::shared_ptr<BehindDesk>> BehindDesks::all() const {
+    const std::lock_guard guard(lock_);
+    std::vector<std::shared_ptr<BehindDesk>> all;
+    for (const std::weak_ptr<BehindDesk>& known : desks_) {
+        if (std::shared_ptr<BehindDesk> desk = known.lock()) all.push_back(std::move(desk));
+    }
+    return all;
+}
+
+void begin_behind(Engine& engine, Handle& handle, MPI_Comm comm, bool visible_at_sync) {
+    if (!handle.writable) return;
+    std::string why;
+    if (handle.readable && !visible_at_sync) {
+        why =
+            "the file is open for reading too; where nobody reads before a sync, say visibility = \"sync\" in the plan";
+    } else {
+        std::shared_ptr<ProcessGroup> ranks = engine.process_groups.take(comm);
+        if (std::shared_ptr<Team> team = ProcessGroups::team_of(*ranks, why)) {
+            std::shared_ptr<BehindDesk> desk = desk_for(engine, *team, handle.strategy, why);
+            const bool begun = desk && desk->begin(*team->group, handle.path, handle.file->identity, why);
+            if (begun) {
+                FileState& file = *handle.file;
+                const std::lock_guard guard(file.behind_lock);
+                file.desks.push_back(desk);
+                ++file.behind_handles;
+                if (++engine.behind_handles == 1 && engine.host.watch_paths != nullptr) engine.host.watch_paths(true);
+                handle.behind = std::make_shared<Behind>(Behind{std::move(ranks), std::move(team), std::move(desk)});
+                return;
+            }
+            if (desk) leave_desk(engine, *team, std::move(desk));
+        }
+        engine.process_groups.give_back(ranks);
+    }
+    handle.strategy.writers = {};
+    if (handle.rank == 0) {
+        if (why.empty()) why = "not possible on another rank";
+        note(engine, format::NoteCode::message, handle.path, 0, "not used: write-behind: " + why);
+    }
+}
+
+void count_behind(Handle& handle) {
+    if (!handle.behind) return;
+    const BehindFigures figures = handle.behind->desk->figures();
+    handle.totals.handed_bytes += figures.bytes;
+    handle.totals.hand_ns += figures.hand_ns;
+    handle.totals.room_waits += figures.waits;
+    handle.totals.room_wait_ns += figures.wait_ns;
+    handle.totals.writer_ns += figures.writer_ns;
+    handle.totals.operations += figures.operations;
+}
+
+void end_behind(Engine& engine, Handle& handle) {
+    if (!handle.behind) return;
+    count_behind(handle);
+    const std::shared_ptr<Behind> behind = std::exchange(handle.behind, nullptr);
+    {
+        FileState& file = *handle.file;
+        const std::lock_guard guard(file.behind_lock);
+        std::erase(file.desks, behind->desk);
+        --file.behind_handles;
+        if (--engine.behind_handles == 0 && engine.host.watch_paths != nullptr) engine.host.watch_paths(false);
+    }
+    leave_desk(engine, *behind->team, std::move(behind->desk));
+    behind->team = nullptr;
+    engine.process_groups.give_back(behind->ranks);
+}
+
+bool hands_over(Handle& handle, std::int64_t bytes) {
+    if (!handle.behind) return false;
+    // A call that does not fit would wait for one thread, and be copied for nothing: all ranks at once are faster.
+    if (bytes <= handle.behind->desk->capacity()) return true;
+    handle.behind->desk->drain_own();
+    ++handle.totals.too_large;
+    return false;
+}
+
+Outcome hand_over(Handle& handle, const Memory& memory, const FileRange& range) {
+    handle.behind->desk->put(memory, range);
+    return {memory.bytes, 0, 0};
+}
+
+void drain_behind(FileState& file) {
+    if (file.behind_handles == 0) return;
+    std::vector<std::shared_ptr<BehindDesk>> desks;
+    {
+        const std::lock_guard guard(file.behind_lock);
+        desks = file.desks;
+    }
+    for (const std::shared_ptr<BehindDesk>& desk : desks) desk->drain_node();
+}
+
+int take_behind_error(Handle& handle) {
+    const int failure = handle.behind ? error_class(handle.behind->desk->take_error()) : MPI_SUCCESS;
+    if (failure != MPI_SUCCESS) handle.failed_behind = true;
+    return failure;
+}
+
+void drain_own(Handle& handle) {
+    if (!handle.behind) return;
+    handle.behind->desk->drain_own();
+    if (const int failure = take_behind_error(handle); failure != MPI_SUCCESS) owe_error(handle, failure);
+}
+
+void drain_path(Engine& engine, int directory, const char* path) {
+    if (engine.behind_handles == 0 || path == nullptr) return;
+    // Not through libc: it is nobody's question.
+    struct stat info{};
+    if (raw::call(SYS_newfstatat, directory, raw::word(path), raw::word(&info), 0) != 0) return;
+    const FileIdentity identity{static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino)};
+    for (const std::shared_ptr<FileState>& file : engine.files()) {
+        if (file->identity == identity) drain_behind(*file);
+    }
+}
+
+void before_path(int directory, const char* path) {
+    if (engine() != nullptr) drain_path(*engine(), directory, path);
+}
+
+void drain_everything(Engine& engine) {
+    for (const std::shared_ptr<BehindDesk>& desk : engine.desks.all()) {
+        desk->drain_own();
+        desk->retire();
+    }
+}
+
+void retire_behind(Engine& engine) {
+    for (const std::shared_ptr<BehindDesk>& desk : engine.desks.all()) desk->retire();
+}
+
+}  // namespace ioweir::engine

@@ -1,0 +1,18 @@
+// What a handle needs for write-behind. What it does: behind.cpp.
+#pragma once
+
+#include <memory>
+
+#include "engine/behind/behind_desk.hpp"
+#include "engine/calls/together.hpp"
+#include "engine/files/process_groups.hpp"
+
+namespace ioweir::engine {
+
+struct Behind {
+    std::shared_ptr<ProcessGroup> ranks;
+    std::shared_ptr<Team> team;  ///< theirs
+    std::shared_ptr<BehindDesk> desk;
+};
+
+}  // namespace ioweir::engine

@@ -1,0 +1,315 @@
+#include "engine/behind/behind_desk.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <new>
+
+#include "base/raw_syscall.hpp"
+
+namespace ioweir::engine {
+namespace {
+
+/// How long a waiting rank sleeps before it looks whether its writer is still there.
+constexpr std::int64_t patience_us = 20'000;
+/// An idle thread is woken by who has work for it; this is only in case that one dies in between.
+constexpr std::int64_t idle_us = 10'000'000;
+/// The thread needs little: an iovec at most.
+constexpr std::size_t stack_bytes = 256 << 10;
+
+using Clock = std::chrono::steady_clock;
+std::int64_t ns_since(Clock::time_point start) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+}
+
+bool lock_is_mine(int result, pthread_mutex_t& lock) {
+    if (result == EOWNERDEAD) pthread_mutex_consistent(&lock);
+    return result == 0 || result == EOWNERDEAD;
+}
+
+}  // namespace
+
+/// One writer thread and the ranks that it serves. In shared memory.
+struct BehindDesk::Station {
+    alignas(64) pthread_mutex_t consumer;  // held by the thread as long as it lives
+    alignas(64) SharedWord bell;           // changes when there is work
+    SharedWord sleeping;                   // the thread waits for the bell
+    SharedWord gone;                       // there is no thread any more: ranks write for themselves
+    std::atomic<std::int64_t> busy_ns;
+    std::uint32_t first, end;  // its rings
+
+    void ring() {
+        bell.fetch_add(1, std::memory_order_seq_cst);
+        if (sleeping.load(std::memory_order_seq_cst) != 0) wake_all(bell);
+    }
+};
+
+BehindDesk::Station& BehindDesk::station_of(std::size_t ring) const {
+    return stations_[ring * writers_ / rings_.size()];
+}
+
+BehindDesk::BehindDesk(Group& group, std::int64_t writers, std::int64_t capacity, const Services& services)
+    : services_(services),
+      writers_asked_(writers),
+      capacity_asked_(capacity),
+      capacity_((std::max(capacity, BehindRing::least_bytes) + 63) / 64 * 64),
+      owner_(raw::process_id()),
+      writers_(static_cast<std::size_t>(std::clamp<std::int64_t>(writers, 1, group.locals()))),
+      own_(static_cast<std::size_t>(group.rank() - group.first_local())) {}
+
+std::size_t BehindDesk::bytes() const {
+    return writers_ * sizeof(Station) + rings_.capacity() * (sizeof(BehindWords) + static_cast<std::size_t>(capacity_));
+}
+
+std::shared_ptr<BehindDesk> BehindDesk::make(Group& group, std::int64_t writers, std::int64_t capacity,
+                                             const Services& services, std::string& why) {
+    const auto locals = static_cast<std::size_t>(group.locals());
+    std::shared_ptr<BehindDesk> desk;
+    try {
+        desk.reset(new BehindDesk(group, writers, capacity, services));
+        desk->rings_.reserve(locals);
+    } catch (const std::bad_alloc&) {
+        desk = nullptr;
+    }
+    if (!group.all(desk && desk->rings_.capacity() == locals)) {
+        why = "no memory for write-behind";
+        return nullptr;
+    }
+    int error = group.share(desk->memory_, desk->bytes());
+    if (error == 0) {
+        std::byte* const base = desk->memory_.data();
+        desk->stations_ = std::launder(reinterpret_cast<Station*>(base));
+        auto* const words = std::launder(reinterpret_cast<BehindWords*>(base + desk->writers_ * sizeof(Station)));
+        auto* const data = reinterpret_cast<std::byte*>(words + locals);
+        try {
+            for (std::size_t i = 0; i < locals; ++i)
+                desk->rings_.emplace_back(words[i], data + i * static_cast<std::size_t>(desk->capacity_),
+                                          desk->capacity_);
+            error = desk->start_thread();
+        } catch (const std::bad_alloc&) {
+            error = ENOMEM;
+        }
+    }
+    const bool all = group.all(error == 0);
+    desk->memory_.seal();
+    if (all) return desk;
+    why = std::string("no shared memory or thread for write-behind: ") +
+          (error != 0 ? std::strerror(error) : "on another rank");
+    return nullptr;
+}
+
+/// Where this rank is a station's first. Returns an errno value.
+int BehindDesk::start_thread() {
+    const std::size_t ranks = rings_.size();
+    my_station_ = own_ * writers_ / ranks;
+    if (own_ > 0 && (own_ - 1) * writers_ / ranks == my_station_) return 0;
+    Station& station = stations_[my_station_];
+    station.first = static_cast<std::uint32_t>(own_);
+    station.end = station.first;
+    while (station.end < ranks && station.end * writers_ / ranks == my_station_) ++station.end;
+    pthread_mutexattr_t shared;
+    pthread_mutexattr_init(&shared);
+    pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
+    int error = pthread_mutex_init(&station.consumer, &shared);
+    pthread_mutexattr_destroy(&shared);
+    if (error != 0) return error;
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, stack_bytes);
+    sigset_t every, before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);  // the thread inherits it: handlers are the program's business
+    error = pthread_create(&thread_, &small, thread_main, this);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&small);
+    has_thread_ = error == 0;
+    return error;
+}
+
+BehindDesk::~BehindDesk() { retire(); }
+
+bool BehindDesk::is_owner() const { return raw::process_id() == owner_; }
+
+// ------------------------------------------------------------------------------------------------------------ the file
+
+/// -1, and why, when it cannot be had.
+int BehindDesk::usable_descriptor(int& error) {
+    const std::lock_guard guard(file_lock_);
+    error = 0;
+    if (descriptor_.number >= 0 && Descriptors::is_intact(descriptor_)) return descriptor_.number;
+    const Descriptors::Opened opened = services_.descriptors->open(path_, false, true);
+    error = opened.error;
+    if (error == 0 && opened.descriptor.identity != identity_) {
+        services_.descriptors->release(opened.descriptor);
+        error = ESTALE;  // the file has another name by now
+    }
+    if (error != 0) return -1;
+    descriptor_ = opened.descriptor;
+    return descriptor_.number;
+}
+
+bool BehindDesk::begin(Group& group, const std::string& path, const FileIdentity& identity, std::string& why) {
+    {
+        const std::lock_guard guard(file_lock_);
+        path_ = path;
+        identity_ = identity;
+    }
+    figures_ = {};
+    operations_before_ = rings_[own_].operations();
+    if (has_thread_) stations_[my_station_].busy_ns = 0;
+    int error = 0;
+    if (has_thread_) {
+        // The engine's own, or else it would seem to be the program's, and never be closed.
+        const Host& host = *services_.host;
+        if (host.enter_storage != nullptr) host.enter_storage();
+        (void)usable_descriptor(error);
+        if (host.leave_storage != nullptr) host.leave_storage();
+    }
+    const bool all = group.all(error == 0);
+    if (!all)
+        why = std::string("a writer cannot open the file: ") + (error != 0 ? std::strerror(error) : "another rank's");
+    return all;
+}
+
+void BehindDesk::end() {
+    const std::lock_guard guard(file_lock_);
+    services_.descriptors->release(std::exchange(descriptor_, {}));
+}
+
+// --------------------------------------------------------------------------------------------------- the consumer's side
+
+void* BehindDesk::thread_main(void* desk) {
+    auto* const self = static_cast<BehindDesk*>(desk);
+    pthread_setname_np(pthread_self(), "ioweir behind");
+    const auto serve = [](void* argument) { static_cast<BehindDesk*>(argument)->serve(); };
+    if (self->services_.host->run_storage_thread != nullptr) {
+        self->services_.host->run_storage_thread(serve, self);
+    } else {
+        serve(self);
+    }
+    return nullptr;
+}
+
+/// One record of a ring, by whoever holds the station's lock.
+void BehindDesk::consume(Station& station, std::size_t ring) {
+    const Clock::time_point started = Clock::now();
+    int error = 0;
+    const int descriptor = usable_descriptor(error);
+    rings_[ring].write_one(*services_.backend, descriptor, error);
+    station.busy_ns.fetch_add(ns_since(started), std::memory_order_relaxed);
+}
+
+/// Takes one record of each ring, so that no rank waits for all of another's. False when there was none.
+bool BehindDesk::serve_once(Station& station) {
+    bool any = false;
+    for (std::size_t ring = station.first; ring < station.end; ++ring) {
+        if (rings_[ring].empty()) continue;
+        consume(station, ring);
+        any = true;
+    }
+    return any;
+}
+
+void BehindDesk::serve() {
+    Station& station = stations_[my_station_];
+    if (!lock_is_mine(pthread_mutex_lock(&station.consumer), station.consumer)) return;
+    while (!stopping_.load(std::memory_order_seq_cst)) {
+        if (serve_once(station)) continue;
+        const std::uint32_t seen = station.bell.load(std::memory_order_seq_cst);
+        station.sleeping.store(1, std::memory_order_seq_cst);
+        bool work = stopping_.load(std::memory_order_seq_cst);
+        for (std::size_t ring = station.first; ring < station.end; ++ring) work = work || !rings_[ring].empty();
+        if (!work) wait_while(station.bell, seen, idle_us);
+        station.sleeping.store(0, std::memory_order_seq_cst);
+    }
+    leave(station);
+}
+
+/// Writes what is there. A rank that puts something in after that sees `gone`, and does it itself.
+void BehindDesk::leave(Station& station) {
+    station.gone.store(1, std::memory_order_seq_cst);
+    for (std::size_t ring = station.first; ring < station.end; ++ring) {
+        const std::uint64_t end = rings_[ring].end();
+        while (!rings_[ring].reached(end)) consume(station, ring);
+    }
+    pthread_mutex_unlock(&station.consumer);
+}
+
+void BehindDesk::retire() {
+    if (!has_thread_ || !is_owner()) return;
+    stopping_.store(true, std::memory_order_seq_cst);
+    stations_[my_station_].ring();
+    pthread_join(thread_, nullptr);
+    has_thread_ = false;
+}
+
+/// Does the writer's work where there is no writer. False when there is one, or another rank is at it.
+bool BehindDesk::step_in(Station& station) {
+    const int result = pthread_mutex_trylock(&station.consumer);
+    if (!lock_is_mine(result, station.consumer)) return false;
+    if (result == EOWNERDEAD) station.gone.store(1, std::memory_order_seq_cst);
+    const Host& host = *services_.host;
+    if (host.enter_storage != nullptr) host.enter_storage();
+    while (serve_once(station)) {
+    }
+    if (host.leave_storage != nullptr) host.leave_storage();
+    pthread_mutex_unlock(&station.consumer);
+    return true;
+}
+
+// ------------------------------------------------------------------------------------------------------- the rank's side
+
+void BehindDesk::put(const Memory& memory, const FileRange& range) {
+    const std::lock_guard guard(put_lock_);
+    const Clock::time_point started = Clock::now();
+    BehindRing& ring = rings_[own_];
+    Station& station = station_of(own_);
+    BehindRing::Parcel parcel(memory, range, ++calls_);
+    const auto has_room = [&] { return ring.has_room(parcel); };
+    while (!parcel.done()) {
+        if (!has_room()) {
+            const Clock::time_point waiting = Clock::now();
+            ++figures_.waits;
+            while (!has_room()) {
+                ring.rest_until(has_room, patience_us);
+                if (!has_room()) step_in(station);
+            }
+            figures_.wait_ns += ns_since(waiting);
+        }
+        ring.put(parcel);
+        station.ring();
+    }
+    if (station.gone.load(std::memory_order_seq_cst) != 0) step_in(station);
+    figures_.bytes += memory.bytes;
+    figures_.hand_ns += ns_since(started);
+}
+
+void BehindDesk::wait_for(std::size_t ring, std::uint64_t position) {
+    const auto there = [&] { return rings_[ring].reached(position); };
+    while (!there()) {
+        rings_[ring].rest_until(there, patience_us);
+        if (!there()) step_in(station_of(ring));
+    }
+}
+
+void BehindDesk::drain_own() {
+    if (is_owner()) wait_for(own_, rings_[own_].end());
+}
+
+void BehindDesk::drain_node() {
+    if (!is_owner()) return;
+    for (std::size_t ring = 0; ring < rings_.size(); ++ring) wait_for(ring, rings_[ring].end());
+}
+
+BehindFigures BehindDesk::figures() const {
+    BehindFigures all = figures_;
+    all.operations = rings_[own_].operations() - operations_before_;
+    if (has_thread_) all.writer_ns = stations_[my_station_].busy_ns;
+    return all;
+}
+
+}  // namespace ioweir::engine

@@ -1,0 +1,346 @@
+// MPI_File_open and MPI_File_close: is a file the engine's? Agreed by all ranks once, at open.
+// What does not live here: views (view.cpp), moving data (direct.cpp).
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/checksum.hpp"
+#include "engine/files/hints.hpp"
+#include "engine/files/mapped.hpp"
+#include "engine/parts.hpp"
+#include "layout/mpi/flatten.hpp"
+#include "planner/plan.hpp"
+#include "planner/strategy.hpp"
+#include "storage/coherent.hpp"
+
+namespace ioweir::engine {
+namespace {
+
+/// ROMIO's file system prefixes (MPI 4.0, section 14.2.1 leaves names to the implementation). Those that only choose a driver
+/// for a file reachable by POSIX are stripped.
+constexpr std::string_view posix_prefixes[] = {"ufs:", "lustre:", "gpfs:", "xfs:", "panfs:", "UFS:"};
+
+std::string_view without_prefix(std::string_view filename) {
+    for (const std::string_view prefix : posix_prefixes) {
+        if (filename.starts_with(prefix)) return filename.substr(prefix.size());
+    }
+    return filename;
+}
+
+/// What this rank thinks before the file is open.
+struct Candidate {
+    const policy::FileRule* rule = nullptr;
+    std::string path;
+    std::string refusal;
+    Chosen chosen;
+};
+
+std::string refuse_strategy(const planner::Strategy& strategy) {
+    if (const auto error = planner::why_not_executable(strategy)) return error->message();
+    return {};
+}
+
+/// The rule's strategy with the program's hints; hints that ask for what is not executed are not used.
+Chosen choose_executable(const policy::FileRule& rule, MPI_Info info) {
+    Chosen chosen = choose(rule, [&](const char* hint) { return info_value(info, hint); });
+    const std::string refusal = refuse_strategy(chosen.strategy);
+    if (refusal.empty() || !refuse_strategy(rule.strategy).empty()) return chosen;
+    chosen.unused.push_back("the program's hints: " + refusal);
+    chosen.strategy = rule.strategy;
+    chosen.effects = {};
+    return chosen;
+}
+
+Candidate judge(const Engine& engine, const char* filename, int amode, MPI_Info info) {
+    Candidate candidate;
+    candidate.path = without_prefix(filename);
+    candidate.rule = engine.plan.match(candidate.path);
+    if (candidate.rule == nullptr) return candidate;
+    candidate.chosen = choose_executable(*candidate.rule, info);
+    candidate.refusal = refuse_strategy(candidate.chosen.strategy);
+    struct stat there{};
+    if ((amode & MPI_MODE_SEQUENTIAL) != 0) candidate.refusal = "MPI_MODE_SEQUENTIAL";
+    if (candidate.path != filename && ::stat(filename, &there) == 0) {
+        candidate.refusal = "a file exists whose name is the prefix and the path";
+    }
+    return candidate;
+}
+
+/// The engine's descriptor, or why there is none.
+std::string open_descriptor(Engine& engine, Handle& handle) {
+    const StorageScope scope(engine);
+    // Reading back needs a readable descriptor; a program may have opened the file for writing only because it must not read it.
+    const bool wants_read = handle.readable || engine.verify;
+    Descriptors::Opened opened = engine.descriptors.open(handle.path, wants_read, handle.writable);
+    if (opened.error == EACCES && wants_read && !handle.readable) {
+        opened = engine.descriptors.open(handle.path, false, handle.writable);
+    }
+    if (opened.error != 0)
+        return std::string("the file cannot be opened a second time: ") + std::strerror(opened.error);
+    handle.descriptor = opened.descriptor;
+    struct stat info{};
+    if (::fstat(opened.descriptor.number, &info) != 0 || !S_ISREG(info.st_mode)) return "not a regular file";
+    return storage::why_not_coherent(opened.descriptor.number);
+}
+
+struct Agreement {
+    bool engaged = false;
+    bool same_hints = false;
+    bool again = false;  ///< somebody has put another file there meanwhile: all have opened it, and not all the same
+};
+
+/// Do all ranks want the engine, by the same rule, for the same file, and in the same way? Every rank that has a plan gets here on
+/// every open, whatever it thinks, so that none waits for another.
+/// `opened`: by the MPI library. `stale`: what it has opened is not what rank 0 has found.
+Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line, bool opened, bool stale,
+                bool is_stub) {
+    const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
+    const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
+    const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
+    std::array<std::int64_t, 9> mine{wants ? 1 : 0, inode, ~inode,         rule_line,    ~rule_line,
+                                     way,           ~way,  opened ? 1 : 0, stale ? 0 : 1};  // min(~x) == ~max(x)
+    std::array<std::int64_t, 9> least{};
+    if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
+        MPI_SUCCESS) {
+        return {};
+    }
+    const bool same_file = least[1] == ~least[2];
+    const bool again = least[7] == 1 && (least[8] == 0 || (is_stub && !same_file));
+    return {least[0] == 1 && same_file && least[3] == ~least[4] && !again, least[5] == ~least[6], again};
+}
+
+/// Those who exchange bytes with each other: all ranks of the file, or where groups have a file each those of one group.
+std::string make_team(Engine& engine, Handle& handle, MPI_Comm comm) {
+    std::string why;
+    if (handle.container && handle.strategy.mapping.kind == planner::MappingKind::grouped) {
+        const int groups = static_cast<int>(handle.strategy.mapping.count);
+        MPI_Comm group = MPI_COMM_NULL;
+        PMPI_Comm_split(comm, planner::group_of_rank(handle.rank, groups, handle.size), handle.rank, &group);
+        handle.exchanging = engine.process_groups.take(group);
+        PMPI_Comm_free(&group);
+    } else {
+        handle.exchanging = engine.process_groups.take(comm);
+    }
+    handle.team = ProcessGroups::team_of(*handle.exchanging, why);
+    if (!handle.team) engine.process_groups.give_back(handle.exchanging);
+    return why;
+}
+
+/// All ranks have agreed that they want it. An MPI error class on every rank when the file cannot be opened after all.
+int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found, const policy::FileRule* rule) {
+    handle.storage = &engine.backend;
+    if (found.kind == Found::Kind::stub || handle.strategy.mapping.kind != planner::MappingKind::shared) {
+        const int failure = attach_container(engine, handle, comm, amode, found, rule);
+        if (failure != MPI_SUCCESS) return failure;
+    }
+    if (handle.size > 1) {
+        if (may_aggregate(handle.strategy)) {
+            const std::string why = make_team(engine, handle, comm);
+            if (!handle.team && !handle.container) {
+                handle.refusal = why;
+                return MPI_SUCCESS;
+            }
+            // A container is nothing that the MPI library could move: each rank moves its own bytes then.
+            if (!handle.team) handle.passed.count("no exchange, each rank alone: " + why);
+        }
+        handle.ranks = engine.process_groups.take(comm);
+        handle.comm = handle.ranks->comm;
+    }
+    handle.engaged = true;
+    handle.file = engine.file(handle.descriptor.identity);
+    handle.view = {0, 1, layout::flatten(MPI_BYTE).value()};
+    const planner::Stripe& stripe = handle.strategy.stripe;
+    const bool asks = may_aggregate(handle.strategy) || stripe.size_bytes > 0 || stripe.count > 0;
+    if (asks && handle.strategy.mapping.kind != planner::MappingKind::subfiles)  // whose stripes are its own
+        adopt_striping(engine, handle);
+    if (handle.strategy.writers.kind == planner::WritersKind::behind)
+        begin_behind(engine, handle, comm, rule != nullptr && rule->visibility == policy::Visibility::sync);
+    if (handle.rank == 0) {
+        const std::string by =
+            rule != nullptr ? "rule \"" + rule->match + "\": " : "no rule, but a container is there: ";
+        note(engine, format::NoteCode::plan_applied, handle.path, rule != nullptr ? rule->line : 0,
+             by + planner::to_text(handle.strategy));
+    }
+    return MPI_SUCCESS;
+}
+
+/// A file that the program cannot have: everything that was opened is closed again.
+int give_up(Engine& engine, Handle& handle, MPI_File* fh, int error_class) {
+    {
+        const StorageScope scope(engine);
+        engine.descriptors.release(std::exchange(handle.descriptor, {}));
+    }
+    // A new handle has the error handler of MPI_FILE_NULL, to which errors of MPI_File_open belong (MPI 4.0, section 14.7); Open MPI
+    // cannot be asked to call that one.
+    raise(*fh, error_class);
+    engine.below.File_close(fh);
+    *fh = MPI_FILE_NULL;
+    return error_class;
+}
+
+/// The same, to try once more.
+int leave_open(Engine& engine, Handle& handle, MPI_File* fh) {
+    {
+        const StorageScope scope(engine);
+        engine.descriptors.release(std::exchange(handle.descriptor, {}));
+    }
+    engine.below.File_close(fh);
+    return open_again;
+}
+
+/// Is there one at the path now? Nobody is told of a damaged one yet.
+bool finds_stub(Engine& engine, const std::string& path) {
+    const StorageScope scope(engine);
+    const auto stub = container::read_stub(path);
+    return stub.ok() && stub.value().has_value();
+}
+
+/// Collective over `comm`. open_again, on every rank: nothing is open, and all have to try once more; only where `may_repeat`.
+int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh,
+             bool may_repeat) {
+    const Candidate candidate = judge(engine, filename, amode, info);
+    const bool wanted = candidate.rule != nullptr && candidate.refusal.empty();
+    for (const std::shared_ptr<FileState>& file : engine.files()) settle_length(engine, *file);
+    drain_path(engine, AT_FDCWD, candidate.path.c_str());
+    const auto real_open = [&] {
+        if (!wanted) return engine.below.File_open(comm, filename, amode, info, fh);
+        const LibraryInfo told(info, candidate.chosen.strategy.stripe);
+        return engine.below.File_open(comm, filename, amode, told.get(), fh);
+    };
+    const bool was_stub = finds_stub(engine, candidate.path);
+    const int result = real_open();
+    int error_class = MPI_SUCCESS;
+    if (result != MPI_SUCCESS) PMPI_Error_class(result, &error_class);
+    if (error_class == MPI_ERR_COMM) return result;  // nothing to agree over
+
+    const Found found = look(engine, comm, candidate.path, result == MPI_SUCCESS);
+    const bool is_stub = found.kind == Found::Kind::stub;
+    auto handle = std::make_shared<Handle>();
+    handle->id = engine.next_id();
+    handle->path = candidate.path;
+    handle->readable = (amode & (MPI_MODE_RDONLY | MPI_MODE_RDWR)) != 0;
+    handle->writable = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
+    handle->refusal = candidate.refusal;
+    handle->strategy = candidate.chosen.strategy;
+    handle->effects = candidate.chosen.effects;
+    // Bytes that wait are written to one file.
+    if (is_stub && handle->strategy.writers.kind == planner::WritersKind::behind) handle->strategy.writers = {};
+    handle->sequential = (amode & MPI_MODE_SEQUENTIAL) != 0;
+    if (is_stub && !wanted) {  // a container needs no rule to be read
+        handle->refusal.clear();
+        handle->strategy = {};
+        handle->effects = {};
+    }
+    PMPI_Comm_rank(comm, &handle->rank);
+    PMPI_Comm_size(comm, &handle->size);
+    if (found.kind == Found::Kind::damaged) handle->refusal = "its stub is damaged";
+    const bool tries = (wanted || is_stub) && result == MPI_SUCCESS && handle->refusal.empty();
+    if (tries) handle->refusal = open_descriptor(engine, *handle);
+
+    const bool wants = tries && handle->refusal.empty();
+    const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
+    const bool stale = was_stub && found.kind == Found::Kind::ordinary;
+    const Agreement agreement = agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_stub);
+    if (agreement.again && may_repeat) return leave_open(engine, *handle, fh);
+    if (agreement.engaged) {
+        std::vector<std::string> unused = candidate.chosen.unused;
+        if (!agreement.same_hints && candidate.rule != nullptr) {
+            handle->strategy = candidate.rule->strategy;
+            handle->effects = {};
+            unused.push_back("the program's hints: they differ between ranks");
+        }
+        if (handle->rank == 0) {
+            for (const std::string& why : unused)
+                note(engine, format::NoteCode::message, handle->path, 0, "not used: " + why);
+        }
+        handle->defers_set_size = candidate.rule != nullptr && candidate.rule->defers_set_size;
+        const int failure = engage(engine, *handle, comm, amode, found, candidate.rule);
+        if (failure == open_again && may_repeat) return leave_open(engine, *handle, fh);
+        if (failure != MPI_SUCCESS) return give_up(engine, *handle, fh, failure == open_again ? MPI_ERR_IO : failure);
+        // With MPI_MODE_APPEND the library's pointer stands at the end of the stub.
+        if (handle->container && !handle->sequential && (amode & MPI_MODE_APPEND) != 0)
+            PMPI_File_seek(*fh, handle->begin, MPI_SEEK_SET);
+    } else if (handle->refusal.empty()) {
+        handle->refusal = "not possible on another rank";
+    }
+    if (found.kind != Found::Kind::ordinary && !handle->engaged && result == MPI_SUCCESS) {
+        note(engine, format::NoteCode::message, handle->path, 0,
+             "a container that cannot be opened: " + handle->refusal);
+        return give_up(engine, *handle, fh, is_stub ? MPI_ERR_UNSUPPORTED_OPERATION : MPI_ERR_IO);
+    }
+    if (!handle->engaged) {
+        const StorageScope scope(engine);
+        engine.descriptors.release(std::exchange(handle->descriptor, {}));
+    }
+    // A rule that matched is said, whatever became of the file.
+    if (candidate.rule != nullptr && !handle->engaged) {
+        if (result == MPI_SUCCESS)
+            handle->passed.mention(handle->refusal);
+        else if (handle->rank == 0)
+            note(engine, format::NoteCode::passed_through, handle->path, 0, "MPI_File_open failed");
+    }
+    if (result == MPI_SUCCESS && (candidate.rule != nullptr || is_stub)) engine.add(*fh, std::move(handle));
+    return result;
+}
+
+}  // namespace
+
+int open_file(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
+    if (comm == MPI_COMM_NULL || filename == nullptr) return engine.below.File_open(comm, filename, amode, info, fh);
+    // Each time somebody else has made an ordinary file of a container, or the reverse. A file that is to be a new one is no such.
+    constexpr int most_tries = 10;
+    const bool repeats = (amode & (MPI_MODE_EXCL | MPI_MODE_DELETE_ON_CLOSE)) == 0;
+    for (int tries = 1;; ++tries) {
+        const int result = try_open(engine, comm, filename, amode, info, fh, repeats && tries < most_tries);
+        if (result != open_again) return result;
+    }
+}
+
+int close_file(Engine& engine, MPI_File* fh) {
+    const std::shared_ptr<Handle> handle = fh != nullptr ? engine.find(*fh) : nullptr;
+    if (!handle) return engine.below.File_close(fh);
+    engine.remove(*fh);  // before the real close: another thread may be given the same handle right after
+    int others = MPI_SUCCESS;
+    if (handle->engaged) {
+        if (handle->split.kind != SplitCollective::Kind::none) owe_error(*handle, handle->split.result);  // never ended
+        leave_container(engine, *handle);
+        others = raise(*fh, agree_on_errors(engine, *handle));
+        const int ended = raise(*fh, end_container(engine, *handle));
+        if (others == MPI_SUCCESS) others = ended;
+    }
+    int result = engine.below.File_close(fh);
+    if (result == MPI_SUCCESS) result = others;
+    if (engine.verify) handle->engaged ? verify_written(engine, *handle) : say_unverified(engine, *handle);
+    end_behind(engine, *handle);
+    close_container(engine, *handle);
+    note_end(engine, *handle);
+    {
+        const StorageScope scope(engine);
+        engine.descriptors.release(handle->descriptor);
+    }
+    for (const Subgroup& subgroup : handle->subgroup) {
+        if (subgroup.part) subgroup.part->exchange->release();  // the next file may divide its ranks in another way
+    }
+    handle->team = nullptr;
+    engine.process_groups.give_back(handle->exchanging);
+    engine.process_groups.give_back(handle->ranks);
+    return result;
+}
+
+int delete_file(Engine& engine, const char* filename, MPI_Info info) {
+    if (filename == nullptr) return engine.below.File_delete(filename, info);
+    const std::string path(without_prefix(filename));
+    Deletion deletion = begin_deletion(engine, path);
+    const int result = engine.below.File_delete(filename, info);
+    end_deletion(engine, path, std::move(deletion), result == MPI_SUCCESS);
+    return result;
+}
+
+}  // namespace ioweir::engine

@@ -1,0 +1,114 @@
+// prepare(): plans, shared buffers, everything that can fail before the first byte moves.
+#include "exchange/exchange.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+namespace ioweir::exchange {
+namespace {
+
+/// A checkpoint loop repeats a handful of calls.
+constexpr std::size_t most_plans = 8;
+constexpr std::size_t line = 64;
+
+std::size_t lines(std::int64_t bytes) { return (static_cast<std::size_t>(bytes) + line - 1) / line * line; }
+
+}  // namespace
+
+std::size_t Exchange::slot_stride(const planner::CompiledPlan& compiled) { return lines(compiled.slot_bytes); }
+std::size_t Exchange::map_stride(const planner::CompiledPlan& compiled) { return lines(compiled.map_bytes()); }
+
+/// The same on all ranks, so that they agree without asking: what the node with the most writers needs.
+Exchange::Room Exchange::room_for(const planner::CompiledPlan& compiled) const {
+    std::int64_t most = 0;
+    std::int64_t here = 0;
+    int node = -1;
+    // Ranks are numbered node by node, and writers by rank.
+    for (std::int64_t writer = 0; writer < compiled.writers(); ++writer) {
+        const int its = group_.node_of(compiled.writer_ranks[static_cast<std::size_t>(writer)]);
+        here = its == node ? here + 1 : 1;
+        node = its;
+        most = std::max(most, here);
+    }
+    const auto slots = 2 * static_cast<std::size_t>(most);
+    return {most, slots * map_stride(compiled), slots * slot_stride(compiled)};
+}
+
+bool Exchange::fits(const planner::CompiledPlan& compiled) const {
+    const Room wanted = room_for(compiled);
+    return wanted.stations <= room_.stations && wanted.map_bytes <= room_.map_bytes &&
+           wanted.slot_bytes <= room_.slot_bytes;
+}
+
+/// A larger piece of shared memory for the node. Returns an errno value.
+int Exchange::grow(const planner::CompiledPlan& compiled) {
+    const Room wanted = room_for(compiled);
+    const Room room{std::max(wanted.stations, room_.stations), std::max(wanted.map_bytes, room_.map_bytes),
+                    std::max(wanted.slot_bytes, room_.slot_bytes)};
+    const std::size_t bytes =
+        static_cast<std::size_t>(room.stations) * sizeof(Station) + room.map_bytes + room.slot_bytes;
+    room_ = {};
+    memory_ = {};  // the old one, before the new one takes as much again
+    const int error = group_.share(memory_, bytes);
+    const bool all = group_.all(error == 0);
+    memory_.seal();
+    if (all) {
+        room_ = room;
+        base_.assign(static_cast<std::size_t>(room.stations), 0);
+    } else {
+        memory_ = {};
+    }
+    return all ? 0 : error != 0 ? error : ENOMEM;
+}
+
+void Exchange::release() {
+    room_ = {};
+    memory_ = {};
+}
+
+const planner::CompiledPlan* Exchange::prepare(const planner::Strategy& strategy,
+                                               const planner::RequestSummary& request, std::string& why) {
+    for (const auto& known : plans_) {
+        // Found on one rank, found on all: they have seen the same calls.
+        if (known->serves(strategy, group_.topology(), request) && fits(*known)) return known.get();
+    }
+    // Everything below is done by every rank, whatever fails on it.
+    std::erase_if(plans_, [&](const auto& known) { return known->serves(strategy, group_.topology(), request); });
+    std::unique_ptr<planner::CompiledPlan> compiled;
+    try {
+        compiled = planner::CompiledPlan::make(strategy, group_.topology(), request, why);
+        if (compiled) {
+            const auto writers = static_cast<std::size_t>(compiled->writers());
+            plans_.reserve(most_plans + 1);
+            windows_.reserve(compiled->most_windows);
+            my_windows_.reserve(compiled->most_windows);
+            in_flight_.reserve(compiled->most_windows);
+            if (last_round_.size() < writers) last_round_.resize(writers);
+            if (local_index_.size() < writers) local_index_.resize(writers);
+            if (last_turn_.size() < writers) last_turn_.resize(writers);
+            owes_.resize(static_cast<std::size_t>(group_.size()));
+            base_.reserve(writers);  // at least as many as stations
+            if (group_.nodes() > 1) mailbox_.open(group_.comm());
+        }
+    } catch (const std::bad_alloc&) {
+        compiled = nullptr;
+        why = "no memory for a plan";
+    }
+    if (!group_.all(compiled != nullptr)) {
+        if (why.empty()) why = "no plan on another rank";
+        return nullptr;
+    }
+    if (!fits(*compiled)) {
+        if (const int error = grow(*compiled); error != 0) {
+            why = std::string("no shared memory for buffers: ") + std::strerror(error);
+            return nullptr;
+        }
+    }
+    if (plans_.size() == most_plans) plans_.erase(plans_.begin());
+    plans_.push_back(std::move(compiled));
+    return plans_.back().get();
+}
+
+}  // namespace ioweir::exchange

@@ -3,7 +3,7 @@
 
 Figures 8 to 11 of Wang et al. 2014 (IBCS), scaled: on token buckets, or with --devices on the loop devices
 of a lab. Lives here: what is varied, and the page. Not here: the strategies (src/planner), the targets
-(src/storage/throttle.hpp, python/ioweir/lab.py), one run (launch.py), statistics (pairs.py).
+(src/storage/throttle.hpp, python/ioweir/targets/lab.py), one run (launch.py), statistics (pairs.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import launch
 import pairs
 import planned_rounds
 import run
-from ioweir import lab, lab_loop
+from ioweir.targets import lab, lab_loop
 
 SEQUENTIAL = "even"
 FREE = "contention-free"

@@ -23,7 +23,7 @@ import hdf5_page
 import hdf5_runs
 import launch
 import run
-from ioweir import lab
+from ioweir.targets import lab
 
 TARGETS = 4
 RATE = 24_000_000

@@ -20,7 +20,7 @@ import launch
 import partition_page
 import partition_runs
 import run
-from ioweir import lab, lab_loop
+from ioweir.targets import lab, lab_loop
 from partition_runs import MIB, Results, Storage
 
 RATE = 12_000_000

@@ -21,7 +21,7 @@ import launch
 import pairs
 import planned_rounds
 import run
-from ioweir.units import size
+from ioweir.base.units import size
 
 COLLECTED, ALONE = "collected", "alone"
 PIECES = {

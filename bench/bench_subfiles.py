@@ -21,8 +21,8 @@ import launch
 import run
 import subfiles_runs
 import targets_runs
-from ioweir import lab, lab_loop
-from ioweir.units import rate
+from ioweir.base.units import rate
+from ioweir.targets import lab, lab_loop
 from subfiles_runs import EVERYWHERE, SELECTED, SHARED, TITLES, Clocks, Result, Runs, deviation
 from targets_runs import Way
 

@@ -2,7 +2,7 @@
 """Storage targets: does probing choose the right ones, and what does it cost? `make bench-targets`, or --help.
 
 Lives here: labs of random rates, the cost beside a write, and the page of results. Not here: probing (src/probe,
-python/ioweir/probe.py), labs (python/ioweir/lab.py).
+python/ioweir/targets/probe.py), labs (python/ioweir/targets/lab.py).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ import targets_page
 import targets_reads
 import targets_runs
 import targets_timeline
-from ioweir import lab, lab_loop, probe, probe_picture
-from ioweir.units import percent, rate, seconds, size
+from ioweir.base.units import percent, rate, seconds, size
+from ioweir.targets import lab, lab_loop, probe, probe_picture
 
 SEED = 20161001
 MB = 1_000_000

@@ -1,7 +1,7 @@
 """BTIO on targets, through logs and into one file, and when its ranks write (Wright et al. 2013, figure 9).
 
 Lives here: the runs, and the picture of one call. Not here: BTIO in memory against the MPI libraries (hdf5_runs.py),
-the lab (python/ioweir/lab.py), the page's bars (hdf5_page.py).
+the lab (python/ioweir/targets/lab.py), the page's bars (hdf5_page.py).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import hdf5_runs
 import pairs
 import run
 from hdf5_runs import Figures, Ladder, Requests, Runs
-from ioweir.units import rate
+from ioweir.base.units import rate
 
 SHARE = 0.9
 NEVER_SLOWER = 0.97

@@ -1,7 +1,7 @@
 """Kernels over parallel HDF5: what each optimisation of Howison et al. 2010 does to requests and to speed.
 
 Lives here: the applications, the steps of their ladders, and the runs. Not here: tables, pictures and bars
-(hdf5_page.py), labs (python/ioweir/lab.py), what the kernels write (kernels/).
+(hdf5_page.py), labs (python/ioweir/targets/lab.py), what the kernels write (kernels/).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import ioweir.trace
 import launch
 import numpy as np
-from ioweir import lab
+from ioweir.targets import lab
 
 Way = TypeVar("Way")
 

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 import pairs
-from ioweir.units import size
+from ioweir.base.units import size
 from partition_runs import HAND, LOOP_MS, LOOP_STEPS, OF_RANK, OWN, SHARED, TOTAL, Handed, Results, Storage, Way
 
 PERCEIVED_BAR, LOOP_BAR, SYNC_BAR, HAND_BAR = 0.8, 1.02, 0.95, 0.9

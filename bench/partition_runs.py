@@ -1,7 +1,7 @@
 """Checkpoints of a PHASTA-like solver, in several ways, on memory and on a slow device: for `make bench-partition`.
 
 Lives here: what is varied and run (bench/partition_sets.cpp), and what came of it. Not here: the page and its pictures
-(partition_page.py), labs (python/ioweir/lab.py).
+(partition_page.py), labs (python/ioweir/targets/lab.py).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import launch
-from ioweir import timeline, timeline_picture
-from ioweir.compiled import compiled
+from ioweir.base.compiled import compiled
+from ioweir.report import timeline, timeline_picture
 from ioweir.trace import load
 
 PROGRAM = "partition_sets"

@@ -1,7 +1,7 @@
 """netCDF files on storage targets: one shared file, subfiles on all targets, subfiles on selected ones.
 
 Lives here: the runs of the kernels over PnetCDF. Not here: tables, pictures and bars (bench_subfiles.py), labs
-(python/ioweir/lab.py), what the kernels write (kernels/).
+(python/ioweir/targets/lab.py), what the kernels write (kernels/).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import launch
 import targets_runs
-from ioweir import lab
+from ioweir.targets import lab
 from targets_runs import KIND, MIB, RANKS, SLOW_SHARE, Way
 
 SHARED, EVERYWHERE, SELECTED = "shared", "all", "selected"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 
-from ioweir.units import rate
+from ioweir.base.units import rate
 from targets_runs import (
     CHOSEN,
     FREE,

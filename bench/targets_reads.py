@@ -1,7 +1,7 @@
 """Cold reads: one shared file against subfiles on all targets (Son et al. 2016, figure 13), for `make bench-targets`.
 
 Lives here: a lab of its own, first with a file system on each device, then with one that stripes over all of them, what
-is read on each, and the table and picture. Not here: writing (targets_runs.py), labs (python/ioweir/lab.py).
+is read on each, and the table and picture. Not here: writing (targets_runs.py), labs (python/ioweir/targets/lab.py).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 
 import bars
 import launch
-from ioweir import lab, lab_loop
-from ioweir.units import rate
+from ioweir.base.units import rate
+from ioweir.targets import lab, lab_loop
 
 MIB = 1 << 20
 KIND = "openmpi"

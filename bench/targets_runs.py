@@ -1,7 +1,7 @@
 """Programs on storage targets, one of them slow: what choosing them at creation is worth. Part of `make bench-targets`.
 
 Lives here: runs of the kernels on labs. Not here: their tables (targets_page.py), whether probing chooses the right
-targets and what it costs (bench_targets.py), labs (python/ioweir/lab.py), what is run (kernels/runner).
+targets and what it costs (bench_targets.py), labs (python/ioweir/targets/lab.py), what is run (kernels/runner).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import launch
-from ioweir import lab
-from ioweir.compiled import compiled
+from ioweir.base.compiled import compiled
+from ioweir.targets import lab
 
 MIB = 1 << 20
 KIND = "openmpi"

@@ -1,7 +1,7 @@
 """When each target was written: coll_perf on a lab with a slow target, as `ioweir timeline` draws it.
 
 Part of `make bench-targets`, after Son et al. 2016, figures 10 and 12. Not here: speeds (targets_runs.py), the drawing
-(python/ioweir/timeline.py).
+(python/ioweir/report/timeline.py).
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from pathlib import Path
 
 import launch
 import targets_runs
-from ioweir import lab, timeline, timeline_picture
+from ioweir.base.units import seconds
+from ioweir.report import timeline, timeline_picture
+from ioweir.targets import lab
 from ioweir.trace import load
-from ioweir.units import seconds
 
 WAYS = {
     "chosen": targets_runs.FREE[targets_runs.CHOSEN],

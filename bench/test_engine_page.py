@@ -12,7 +12,7 @@ import engine_page
 import pytest
 import run
 from engine_cases import AGGREGATED, AUTO, CASES, DIRECT, GROUPED, LIBRARY, ROMIO, STRATEGIES, Measured
-from ioweir.compiled import compiled
+from ioweir.base.compiled import compiled
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 8])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the command line opens, writes and removes files through ioweir.guarded_files only.
+"""Checks that the command line opens, writes and removes files through ioweir.base.guarded_files only.
 
 Lives here: which calls touch files by a path, and which of them stay, each with its reason. Not here: the same for the
 compiled part.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-GUARD: Final = "guarded_files.py"
+GUARD: Final = "base/guarded_files.py"
 
 FUNCTIONS: Final = frozenset(
     {"open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "np.load", "np.fromfile", "np.memmap"}
@@ -45,37 +45,49 @@ _KERNEL: Final = "of the kernel, under /proc, /sys or a mount of cgroups: nobody
 _EMPTY: Final = "makes an empty folder, and believes nothing of one that is there"
 
 ALLOWED: Final[dict[tuple[str, str], str]] = {
-    ("lab_limits.py", "read_text"): _KERNEL,
-    ("lab_limits.py", "write_text"): _KERNEL,
-    ("lab_limits.py", "mkdir"): _KERNEL,
-    ("lab_limits.py", "rmdir"): _KERNEL,
-    ("lab_loop.py", "read_text"): _KERNEL,
-    ("lab_loop.py", "iterdir"): _KERNEL,
-    ("lab_loop.py", "glob"): _KERNEL,
-    ("lab_ceph.py", "read_bytes"): _KERNEL,
-    ("clock.py", "read_text"): _KERNEL,
-    ("clock.py", "os.open"): "/dev/null",
-    ("stuck.py", "read_text"): _KERNEL,
-    ("stuck.py", "glob"): _KERNEL,
-    ("guardian.py", "read_text"): _KERNEL,
-    ("guardian.py", "iterdir"): _KERNEL,
-    ("guardian.py", "glob"): _KERNEL,
-    ("doctor.py", "read_text"): _KERNEL,
-    ("doctor.py", "rglob"): "lists the modules of a Python package that the interpreter has named; none is opened",
-    ("lab.py", "os.open"): "the lock in the registry, beneath its descriptor, a file of the user's own",
-    ("lab.py", "mkdir"): "a lab's folder; whose it is, and who else may write there, is checked right after",
-    ("lab.py", "rmdir"): "a lab's folder, if it is empty",
-    ("lab_bucket.py", "mkdir"): "in a lab's folder, which is the user's alone",
-    ("lab_loop.py", "mkdir"): "in a lab's folder, or of a random name in memory; an error where it is there",
-    ("lab_loop.py", "chmod"): "the root of a file system that was made and mounted in a lab's folder just before",
-    ("lab_ceph.py", "mkdir"): "in a lab's folder, which is the user's alone",
-    ("lab_ceph.py", "chmod"): "the root of a file system that was made and mounted in a lab's folder just before",
-    ("options.py", "read_text"): "a table of the package's own, beside its code",
-    ("probe.py", "mkdir"): _EMPTY,
-    ("run.py", "mkdir"): "a trace's folder; whose it is, and who else may write there, is checked right after",
-    ("run.py", "rmdir"): "a trace's folder that was made just before, if it is empty",
-    ("shim.py", "mkdir"): "in a trace's folder, which is the user's alone",
-    ("partitioned_convert.py", "h5py.File"): "beneath the descriptor of a new folder that is the user's alone",
+    ("targets/lab_limits.py", "read_text"): _KERNEL,
+    ("targets/lab_limits.py", "write_text"): _KERNEL,
+    ("targets/lab_limits.py", "mkdir"): _KERNEL,
+    ("targets/lab_limits.py", "rmdir"): _KERNEL,
+    ("targets/lab_loop.py", "read_text"): _KERNEL,
+    ("targets/lab_loop.py", "iterdir"): _KERNEL,
+    ("targets/lab_loop.py", "glob"): _KERNEL,
+    ("targets/lab_ceph.py", "read_bytes"): _KERNEL,
+    ("launch/clock.py", "read_text"): _KERNEL,
+    ("launch/clock.py", "os.open"): "/dev/null",
+    ("launch/stuck.py", "read_text"): _KERNEL,
+    ("launch/stuck.py", "glob"): _KERNEL,
+    ("launch/guardian.py", "read_text"): _KERNEL,
+    ("launch/guardian.py", "iterdir"): _KERNEL,
+    ("launch/guardian.py", "glob"): _KERNEL,
+    ("launch/doctor.py", "read_text"): _KERNEL,
+    (
+        "launch/doctor.py",
+        "rglob",
+    ): "lists the modules of a Python package that the interpreter has named; none is opened",
+    ("targets/lab.py", "os.open"): "the lock in the registry, beneath its descriptor, a file of the user's own",
+    ("targets/lab.py", "mkdir"): "a lab's folder; whose it is, and who else may write there, is checked right after",
+    ("targets/lab.py", "rmdir"): "a lab's folder, if it is empty",
+    ("targets/lab_bucket.py", "mkdir"): "in a lab's folder, which is the user's alone",
+    ("targets/lab_loop.py", "mkdir"): "in a lab's folder, or of a random name in memory; an error where it is there",
+    (
+        "targets/lab_loop.py",
+        "chmod",
+    ): "the root of a file system that was made and mounted in a lab's folder just before",
+    ("targets/lab_ceph.py", "mkdir"): "in a lab's folder, which is the user's alone",
+    (
+        "targets/lab_ceph.py",
+        "chmod",
+    ): "the root of a file system that was made and mounted in a lab's folder just before",
+    ("launch/options.py", "read_text"): "a table of the package's own, beside its code",
+    ("targets/probe.py", "mkdir"): _EMPTY,
+    ("launch/run.py", "mkdir"): "a trace's folder; whose it is, and who else may write there, is checked right after",
+    ("launch/run.py", "rmdir"): "a trace's folder that was made just before, if it is empty",
+    ("launch/shim.py", "mkdir"): "in a trace's folder, which is the user's alone",
+    (
+        "containers/partitioned_convert.py",
+        "h5py.File",
+    ): "beneath the descriptor of a new folder that is the user's alone",
 }
 """By module and call: why it may stay."""
 
@@ -137,17 +149,16 @@ def check(folder: Path, allowed: dict[tuple[str, str], str] = ALLOWED) -> tuple[
     """What is not allowed, and what is allowed without being there."""
     offences: list[Offence] = []
     used: set[tuple[str, str]] = set()
-    for path in sorted(folder.glob("*.py")):
-        if path.name == GUARD:
+    for path in sorted(folder.rglob("*.py")):
+        module = path.relative_to(folder).as_posix()
+        if module == GUARD:
             continue
         for line, call in calls_of(ast.parse(path.read_text(encoding="utf-8"), str(path))):
-            if (path.name, call) in allowed:
-                used.add((path.name, call))
+            if (module, call) in allowed:
+                used.add((module, call))
             else:
                 offences.append(Offence(path, line, call))
-    return offences, [
-        f"{module}: {call} is allowed and not there" for module, call in allowed if (module, call) not in used
-    ]
+    return offences, [f"{name}: {call} is allowed and not there" for name, call in allowed if (name, call) not in used]
 
 
 def main() -> int:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ioweir import linking, locate
+from ioweir.base import locate
 from ioweir.errors import IoweirError
+from ioweir.programs import linking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

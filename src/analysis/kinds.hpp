@@ -1,5 +1,5 @@
 // What each function counts as, by number: its layer and its operation.
-// What does not live here: the names of layers and operations (python/ioweir/trace.py states them, spec/functions.toml uses them).
+// What does not live here: the names of layers and operations (python/ioweir/trace/reader.py states them, spec/functions.toml uses them).
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The sums of a trace in one pass over its events by time: per layer and operation, of the run, of each file, of each unit (a
 // rank; without MPI a process), of each call site. Memory grows with the files and ranks that there are, not with the events.
 // What does not live here: which process belongs to which unit, which paths are one file, what a bandwidth is, wording
-// (python/ioweir/attribute.py, report.py).
+// (python/ioweir/trace/attribute.py, report/figures.py).
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // Well-formed UTF-8, and characters that a terminal obeys or that hide others. Without memory of its own, for signal handlers.
-// python/ioweir/plain_text.py has the same for what the command line prints.
+// python/ioweir/base/plain_text.py has the same for what the command line prints.
 #pragma once
 
 #include <cstddef>

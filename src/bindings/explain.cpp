@@ -1,6 +1,6 @@
 // Python bindings of planning and explaining: a rule of a plan file and an access pattern (a kernel's call, or lists of extents) to
 // text and to the steps of every writer.
-// What does not live here: options, traces, pictures (python/ioweir/explain.py).
+// What does not live here: options, traces, pictures (python/ioweir/plan/explain.py).
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

@@ -1,6 +1,6 @@
 // Call sites of one trace file: collects ModuleRecords and SiteRecords, gives every site a number in the whole trace.
 // The same calls in the same modules are one site, whatever process they were made in.
-// What does not live here: functions and source lines (python/ioweir/callsites.py), recording (tracer/ring/call_site.cpp).
+// What does not live here: functions and source lines (python/ioweir/trace/callsites.py), recording (tracer/ring/call_site.cpp).
 #pragma once
 
 #include <cstddef>

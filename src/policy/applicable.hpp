@@ -1,5 +1,5 @@
 // Can the rules of a plan be carried out beneath a program at all? What a command asks before it starts one.
-// What does not live here: reading plan files (plan_file.hpp), whether target directories are there (python/ioweir/plan_check.py), what
+// What does not live here: reading plan files (plan_file.hpp), whether target directories are there (python/ioweir/plan/plan_check.py), what
 // only an open file tells (engine/open.cpp).
 #pragma once
 

@@ -1,5 +1,5 @@
 // What a probe has found, kept for whoever asks again soon: a small text file of the user's own.
-// What does not live here: probing (measure.hpp), choosing (selection.hpp), the command line's cache (python/ioweir/probe.py).
+// What does not live here: probing (measure.hpp), choosing (selection.hpp), the command line's cache (python/ioweir/targets/probe.py).
 //
 // Where: $XDG_CACHE_HOME/ioweir, else $HOME/.cache/ioweir; one file for these targets, probed in this way from this machine.
 // What is believed: a regular file that belongs to this user and that nobody else may write, whose check is right, and which is neither

@@ -68,7 +68,7 @@ class Job:
         self.mark = mark
         self.output = output
         self.stuck = False
-        """Open MPI's launcher had not ended after all ranks had, and was ended (ioweir/stuck.py does that, too)."""
+        """Open MPI's launcher had not ended after all ranks had, and was ended (ioweir.launch.stuck does that, too)."""
         self.began = time.monotonic()
         with output.open("wb") as stream:
             self.process = subprocess.Popen(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import tracing
 from cases import STEPS, Case, Kind, Victim
-from ioweir import unfinished
+from ioweir.containers import unfinished
 from oracle import Notes, content, is_one_of, violations
 from processes import LIMIT_S, HangError, Job
 from sets import built, left_over

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import ioweir.trace
 import numpy as np
 import pytest
-from ioweir import kernel
+from ioweir.launch import kernel
 from kernel_runs import ENVIRONMENT, IOWEIR, chombo_values, content, run_kernel
 
 if TYPE_CHECKING:

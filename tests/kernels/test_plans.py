@@ -12,7 +12,7 @@ from typing import Any
 import engine_cases
 import pytest
 from engine_cases import STRATEGIES
-from ioweir import kernel
+from ioweir.launch import kernel
 
 IOWEIR = (sys.executable, "-m", "ioweir")
 ENVIRONMENT = {

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ioweir import kernel
+from ioweir.launch import kernel
 from kernel_runs import ENVIRONMENT, IOWEIR, chombo_values, content, run_kernel
 
 MPIS = ("openmpi", "mpich")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import phasta_files
 import tracing
-from ioweir import linking
+from ioweir.programs import linking
 from phasta_files import Block, PhastaFile
 from tracing import Finished, Mpi
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from ioweir import unfinished
+from ioweir.containers import unfinished
 from sets import DAMAGED, IO, NO_SPACE, NOT_FOUND, Program, left_over
 
 if TYPE_CHECKING:

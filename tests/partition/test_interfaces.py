@@ -11,7 +11,7 @@ from typing import Final
 import phasta_files
 import pytest
 import tracing
-from ioweir import linking
+from ioweir.programs import linking
 from sets import ARGUMENT, NOT_FOUND, left_over, paths
 from test_languages import python_with
 from tracing import MPIS, OPEN_MPI, Mpi

@@ -22,7 +22,7 @@ from typing import Final
 import hostile
 import ioweir
 import typer
-from ioweir import cli
+from ioweir.cli import app
 from ioweir.errors import EXIT_DIFFERENT, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_NOT_STARTED, EXIT_USAGE
 
 EVERY: Final = bool(os.environ.get("IOWEIR_TEST_ALL"))
@@ -38,7 +38,7 @@ def command(*words: str | Path) -> Callable[[], object]:
 
     def work() -> None:
         sys.argv = ["ioweir", *map(str, words)]
-        cli.main()
+        app.main()
 
     return work
 
@@ -46,9 +46,9 @@ def command(*words: str | Path) -> Callable[[], object]:
 @functools.cache
 def warm_up() -> None:
     """What every command loads and makes, before there are children: nine tenths of a short one's time."""
-    for module in pkgutil.iter_modules(ioweir.__path__):
-        if module.name not in ("__main__", "shim"):
-            importlib.import_module(f"ioweir.{module.name}")
+    for module in pkgutil.walk_packages(ioweir.__path__, "ioweir."):
+        if module.name not in ("ioweir.__main__", "ioweir.launch.shim"):
+            importlib.import_module(module.name)
     typer.main.get_command = functools.cache(typer.main.get_command)
     words = sys.argv
     nothing = io.StringIO()

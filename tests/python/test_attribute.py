@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioweir import report
-from ioweir.attribute import Role, attribute_processes
+from ioweir.trace.attribute import Role, attribute_processes
 from traces import Builder, Call
 
 

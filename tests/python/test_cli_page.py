@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import typer.main
-from ioweir.cli import app
+from ioweir.cli.app import app
 from ioweir.errors import EXIT_CODES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md"

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
-from ioweir import compare, report_text
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
-from ioweir.report import Report, build
+from ioweir.report import Report, build, compare, report_text
 from ioweir.trace import Note
 from test_report_oracle import builders
 from traces import Builder, Call

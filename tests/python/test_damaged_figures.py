@@ -24,7 +24,8 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from ioweir import cli, trace
+from ioweir import trace
+from ioweir.cli import app
 from traces import EPOCH_NS, NS, Builder, Call
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def run(*words: str | Path) -> tuple[int, str, str]:
     sys.argv = ["ioweir", *map(str, words)]
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            cli.main()
+            app.main()
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)

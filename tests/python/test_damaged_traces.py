@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from ioweir import merge, report, report_text, trace
+from ioweir import report, trace
 from ioweir.errors import IoweirError
-from ioweir.trace import NODE_FILES
+from ioweir.report import report_text
+from ioweir.trace import NODE_FILES, merge
 from traces import Builder, Call
 
 ALIGNMENT = 65536

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ioweir import doctor, elf, io_functions, launchers, locate
-from ioweir.compiled import compiled
+from ioweir.base import locate
+from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, IoweirError
+from ioweir.launch import doctor, launchers
+from ioweir.programs import elf, io_functions
 
 
 class FakeCore:

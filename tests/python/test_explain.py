@@ -12,9 +12,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from ioweir import schedule_picture
 from ioweir.errors import IoweirError
-from ioweir.explain import Options, explain, to_text
+from ioweir.plan import schedule_picture
+from ioweir.plan.explain import Options, explain, to_text
 
 MIB = 1 << 20
 IOWEIR = (sys.executable, "-m", "ioweir")

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from ioweir import compare, error_names, report, report_text, timeline, trace
+from ioweir import report, trace
+from ioweir.report import compare, error_names, report_text, timeline
 from traces import Builder, Call
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from ioweir import guarded_files
+from ioweir.base import guarded_files
+from ioweir.base.guarded_files import Folder, UnsafeFileError
 from ioweir.errors import IoweirError
-from ioweir.guarded_files import Folder, UnsafeFileError
 
 STRANGER = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -300,7 +300,7 @@ def test_a_pipe_is_read_and_one_that_nobody_writes_into_is_given_up(
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["sh", "-c", f"echo plan > {tmp_path}/pipe"]):
         assert guarded_files.read_named(tmp_path / "pipe") == b"plan\n"
-    code = "import sys; from pathlib import Path; from ioweir.guarded_files import read_named; " \
+    code = "import sys; from pathlib import Path; from ioweir.base.guarded_files import read_named; " \
            "print(read_named(Path(sys.argv[1])))"  # fmt: skip
     said = subprocess.run(
         ["bash", "-c", f'"$0" -c "{code}" <(sleep 0.5; echo of a shell)', sys.executable],
@@ -332,7 +332,7 @@ def test_output_that_the_user_names_takes_a_links_place(outside: Path, tmp_path:
     with pytest.raises(UnsafeFileError, match="a folder"):
         guarded_files.write_named(outside, "x")
     said = subprocess.run(
-        [sys.executable, "-c", "from pathlib import Path; from ioweir.guarded_files import write_named; "
+        [sys.executable, "-c", "from pathlib import Path; from ioweir.base.guarded_files import write_named; "
          "write_named(Path('/dev/stdout'), 'seen')"], capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert said.stdout == "seen"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from ioweir import guardian
+from ioweir.launch import guardian
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from ioweir import hdf5_file
+from ioweir.containers import hdf5_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,8 @@ from typing import Final
 import hostile
 import pytest
 from hostile_cases import EVERY, Words, command, try_all
-from ioweir import lab
-from ioweir.guarded_files import own_folder
+from ioweir.base.guarded_files import own_folder
+from ioweir.targets import lab
 from netcdf_subfiling import launch
 from tracing import MPIS, OPEN_MPI, Mpi, build, ioweir_run
 

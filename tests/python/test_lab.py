@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ioweir import lab_limits, lab_loop
-from ioweir.lab import registry
+from ioweir.targets import lab_limits, lab_loop
+from ioweir.targets.lab import registry
 
 IOWEIR = Path(sys.executable).with_name("ioweir")
 KINDS = ("bucket", "loop")

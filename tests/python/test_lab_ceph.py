@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ioweir import lab_ceph, lab_ceph_files, lab_loop
-from ioweir.lab import Lab
+from ioweir.targets import lab_ceph, lab_ceph_files, lab_loop
+from ioweir.targets.lab import Lab
 
 IOWEIR = Path(sys.executable).with_name("ioweir")
 NAME = f"test-{os.getpid()}-ceph"

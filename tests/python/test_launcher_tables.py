@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ioweir import launchers, options, wrappers
+from ioweir.launch import launchers, options, wrappers
 from wheels import WHEELS
 
 if TYPE_CHECKING:

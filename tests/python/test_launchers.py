@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ioweir.errors import IoweirError
-from ioweir.launchers import (
+from ioweir.launch.launchers import (
     HYDRA,
     INTEL_MPI,
     OPEN_MPI_4,

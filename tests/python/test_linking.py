@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ioweir import linking
+from ioweir.programs import linking
 
 ARCHIVE = str(linking.directory_of(linking.NONE) / linking.ARCHIVE)
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from ioweir import cli, merge, trace
+from ioweir import trace
+from ioweir.cli import app
 from ioweir.errors import IoweirError
+from ioweir.trace import merge
 from pyarrow import parquet
 from traces import EPOCH_NS, NS, Builder, Call
 
@@ -159,7 +161,7 @@ def test_the_command_says_what_it_wrote(
     builder.write(tmp_path)
     monkeypatch.setattr("sys.argv", ["ioweir", "merge-trace", str(tmp_path), "--json"])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        app.main()
     assert ended.value.code == 0
     said = json.loads(capsys.readouterr().out)
     assert said["events"] == len(builder.calls)
@@ -170,5 +172,5 @@ def test_the_command_says_what_it_wrote(
     node.write_bytes(node.read_bytes()[:-65536])
     monkeypatch.setattr("sys.argv", ["ioweir", "merge-trace", str(tmp_path)])
     with pytest.raises(SystemExit):
-        cli.main()
+        app.main()
     assert "events by time" in capsys.readouterr().out

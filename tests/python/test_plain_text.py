@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ioweir import plain_text, schedule_picture
+from ioweir.base import plain_text
+from ioweir.plan import schedule_picture
 from traces import Builder, Call
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from ioweir.compiled import compiled
+from ioweir.base.compiled import compiled
 
 
 def test_rules_come_in_order_with_defaults_filled_in() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from ioweir.units import duration
+from ioweir.base.units import duration
 
 IOWEIR = Path(sys.executable).with_name("ioweir")
 MB = 1_000_000

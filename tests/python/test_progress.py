@@ -6,7 +6,7 @@ import io
 import time
 
 import pytest
-from ioweir.progress import watched
+from ioweir.base.progress import watched
 
 
 class Terminal(io.StringIO):

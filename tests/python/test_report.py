@@ -8,7 +8,8 @@ import signal
 from typing import Any
 
 import pytest
-from ioweir import report, report_text
+from ioweir import report
+from ioweir.report import report_text
 from ioweir.trace import LAYERS, OPS, Note
 from rich.console import Console
 from traces import FUNCTIONS, Builder, Call

@@ -14,7 +14,7 @@ def test_a_report_loads_no_heavy_library(tmp_path: Path) -> None:
     builder.add(Call(builder.rank(0, 1), "pwrite", 0, 1, "f", 1))
     builder.write(tmp_path)
     program = (
-        "import sys; from ioweir.cli import main; sys.argv = ['ioweir', 'report', sys.argv[1]]\n"
+        "import sys; from ioweir.cli.app import main; sys.argv = ['ioweir', 'report', sys.argv[1]]\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         "heavy = {'numpy', 'pyarrow', 'elftools'} & set(sys.modules)\n"

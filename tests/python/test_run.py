@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ioweir import run as run_module
 from ioweir.errors import EXIT_VERIFY, IoweirError
+from ioweir.launch import run as run_module
+from ioweir.launch.run import Ended, Options, prepare, program_behind
 from ioweir.report import build
-from ioweir.run import Ended, Options, prepare, program_behind
 
 from traces import Builder  # isort: skip
 
@@ -128,7 +128,7 @@ def test_signals_are_handed_on(place: Place) -> None:
 
 def test_nothing_that_starts_threads_is_loaded_before_the_program_runs() -> None:
     """A thread that does not block SIGCHLD may swallow it, and the wait for the program would never end."""
-    code = "import sys, ioweir.cli, ioweir.run; sys.exit('numpy' in sys.modules)"
+    code = "import sys, ioweir.cli.app, ioweir.launch.run; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

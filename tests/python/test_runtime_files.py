@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ioweir import report
-from ioweir.runtime_files import is_runtime_file
+from ioweir.trace.runtime_files import is_runtime_file
 from traces import Builder, Call
 
 

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from ioweir.stuck import Watch
+from ioweir.launch.stuck import Watch
 
 if TYPE_CHECKING:
     from pathlib import Path

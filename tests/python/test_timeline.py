@@ -14,8 +14,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from ioweir import timeline, timeline_picture
 from ioweir.errors import IoweirError
+from ioweir.report import timeline, timeline_picture
 from traces import Builder, Call
 
 ID = "0123456789abcdef" * 2

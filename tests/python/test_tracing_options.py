@@ -7,9 +7,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ioweir.compiled import compiled
+from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.tracing_options import LAYERS, Tracing, make, parse_bytes, parse_layers
+from ioweir.launch.tracing_options import LAYERS, Tracing, make, parse_bytes, parse_layers
 
 
 @pytest.mark.parametrize(

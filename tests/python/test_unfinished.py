@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 import tracing
-from ioweir import unfinished
+from ioweir.containers import unfinished
 
 ID: Final = "0123456789abcdef"
 LATER: Final = unfinished.QUIET_S + 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from ioweir.wrappers import program_name, script_of, unwrap
+from ioweir.launch.wrappers import program_name, script_of, unwrap
 
 
 @pytest.mark.parametrize(

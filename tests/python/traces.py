@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ioweir.compiled import compiled
-from ioweir.trace import NODE_FILES, Note, Process, Trace, from_core, function_table
+from ioweir.base.compiled import compiled
+from ioweir.trace.reader import NODE_FILES, Note, Process, Trace, from_core, function_table
 
 NS = 1_000_000_000
 EPOCH_NS = 1_700_000_000 * NS

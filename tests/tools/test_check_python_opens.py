@@ -51,10 +51,14 @@ def test_what_does_not_is_left(code: str) -> None:
 
 
 def test_an_allowance_is_of_a_module_and_a_call_and_has_to_be_used(tmp_path: Path) -> None:
+    for folder in ("base", "launch"):
+        (tmp_path / folder).mkdir()
     (tmp_path / "one.py").write_text("open(a)\npath.read_text()\n")
-    (tmp_path / "guarded_files.py").write_text("open(a)\n")
+    (tmp_path / "base/guarded_files.py").write_text("open(a)\n")
+    (tmp_path / "launch/one.py").write_text("open(a)\n")
     offences, stale = lint.check(tmp_path, {("one.py", "open"): "why", ("two.py", "open"): "why"})
-    assert [(offence.path.name, offence.line, offence.call) for offence in offences] == [("one.py", 2, "read_text")]
+    places = [(offence.path.relative_to(tmp_path).as_posix(), offence.line, offence.call) for offence in offences]
+    assert places == [("launch/one.py", 1, "open"), ("one.py", 2, "read_text")]
     assert stale == ["two.py: open is allowed and not there"]
 
 

@@ -10,10 +10,10 @@ import shutil
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from ioweir import symbols
-from ioweir.callsites import Resolver, shown
-from ioweir.compiled import compiled
+from ioweir.base.compiled import compiled
+from ioweir.programs import symbols
 from ioweir.trace import load
+from ioweir.trace.callsites import Resolver, shown
 from tracing import PROGRAMS, Mpi, build, ioweir_run, preloaded
 
 if TYPE_CHECKING:

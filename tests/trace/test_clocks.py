@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from ioweir.clock import SEPARATOR, ClockServer
+from ioweir.launch.clock import SEPARATOR, ClockServer
 from ioweir.trace import load
 from tracing import Mpi, Recorded, Traced, build, ioweir_run, preloaded, run
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 import strategies
-from ioweir import linking
+from ioweir.programs import linking
 from netcdf_subfiling import library
 from tracing import MPIS, TIMEOUT_S, Mpi, build, ioweir_run, run
 

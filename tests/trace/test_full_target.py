@@ -9,7 +9,7 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from ioweir import container
+from ioweir.containers import container
 from tracing import MPIS, Mpi, build, ioweir_run, mount_tmpfs
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import sets
 import strategies
-from ioweir import container
+from ioweir.containers import container
 from netcdf_subfiling import FILE, library, netcdf_plan, parts
 from test_library_programs import hdf5_program
 from tracing import IOWEIR, MPIS, OPEN_MPI, PROGRAMS, Mpi, Traced, build, ioweir_run, run

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pytest
-from ioweir import kernel
+from ioweir.launch import kernel
 from kernel_runs import ENVIRONMENT, content
 from netcdf_header import read_header
 from netcdf_subfiling import BY_MPICH, files, library, mpich_folder, netcdf_plan

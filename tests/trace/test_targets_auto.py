@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from ioweir.compiled import compiled
+from ioweir.base.compiled import compiled
 from tracing import MPIS, Mpi, build, ioweir_run
 
 if TYPE_CHECKING:

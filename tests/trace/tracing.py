@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from ioweir import locate
-from ioweir.compiled import compiled
+from ioweir.base import locate
+from ioweir.base.compiled import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -239,7 +239,7 @@ def ioweir_run(
     if code is not None:
         if finished.code != code and STUCK in finished.err:
             pytest.skip(
-                "Open MPI's launcher did not end after its ranks had, and its exit code is lost (ioweir/stuck.py)"
+                "Open MPI's launcher did not end after its ranks had, and its exit code is lost (ioweir.launch.stuck)"
             )
         finished.expect(code)
     return Traced(finished.code, finished.out, finished.err, directory)

@@ -1,7 +1,7 @@
 // The clock of this node against the clock of the whole run: a few packets to whoever started the run, of which the
 // fastest counts.
 //
-// The run's clock is a UDP server in `ioweir run` (python/ioweir/clock.py); IOWEIR_CLOCK says where. MPI is not used for
+// The run's clock is a UDP server in `ioweir run` (python/ioweir/launch/clock.py); IOWEIR_CLOCK says where. MPI is not used for
 // this: a collective or a message would hang or be received by the program where a rank is not traced
 // (docs/explanation/tracing.md). Nothing waits for longer than a quarter of a second, and once only.
 #pragma once

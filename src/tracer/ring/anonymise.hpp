@@ -1,8 +1,9 @@
 // Paths without names: every component becomes a keyed hash of itself, so that the same path has the same name throughout a
 // run and nothing can be read from it. A file's extension stays, since it says what kind of file it is.
 //
-// What the MPI runtime makes for itself keeps the beginning of its name (python/ioweir/runtime_files.py tells it by that).
-// What does not live here: the choice (IOWEIR_ANONYMISE, preload.cpp), run.json (python/ioweir/run.py).
+// What the MPI runtime makes for itself keeps the beginning of its name, by which python/ioweir/trace/runtime_files.py
+// tells it.
+// What does not live here: the choice (IOWEIR_ANONYMISE, preload.cpp), run.json (python/ioweir/launch/run.py).
 #pragma once
 
 #include <cstddef>

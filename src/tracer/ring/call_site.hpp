@@ -3,7 +3,7 @@
 // The return addresses from the hook outward are found by the unwinder (libgcc's, linked statically: code without frame
 // pointers is followed by its unwind tables, code without tables ends the walk), hashed, and looked up in a table of the
 // process; a site that is new writes a SiteRecord. After that, a call takes no memory and no lock.
-// What does not live here: what the addresses mean (python/ioweir/callsites.py).
+// What does not live here: what the addresses mean (python/ioweir/trace/callsites.py).
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,35 @@
+"""Names of files: the preloaded libraries of this installation, and what a trace directory holds. Loads nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import Final
+
+RUN_FILE: Final = "run.json"
+NODE_FILES: Final = "node-*.iowt"
+"""What a traced node leaves, one file each."""
+PRELOAD_LIBRARY: Final = "libioweir_preload.so"
+LIBRARY_DIRECTORY_VARIABLE: Final = "IOWEIR_LIBDIR"
+
+
+def candidate_directories() -> list[Path]:
+    """Where the libraries may be: named by the user, beside the compiled module, in this package."""
+    named = os.environ.get(LIBRARY_DIRECTORY_VARIABLE)
+    if named:
+        return [Path(named).resolve()]
+    directories: list[Path] = []
+    compiled = importlib.util.find_spec("ioweir._core")
+    if compiled is not None and compiled.origin:
+        directories.append(Path(compiled.origin).absolute().parent / "lib")
+    directories.append(Path(__file__).resolve().parents[1] / "lib")
+    return list(dict.fromkeys(directories))
+
+
+def preload_library() -> Path | None:
+    """The library to preload, None when it is not installed."""
+    for directory in candidate_directories():
+        if (directory / PRELOAD_LIBRARY).is_file():
+            return directory / PRELOAD_LIBRARY
+    return None

@@ -1,0 +1,217 @@
+"""Commands of ioweir.launch and ioweir.programs: programs are started, or made ready to be, with ioweir underneath."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ioweir.base import plain_text
+from ioweir.cli.arguments import Command, JsonOption, print_json
+from ioweir.errors import EXIT_USAGE, IoweirError
+
+PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Apply this plan.")]
+VerifyOption = Annotated[
+    bool, typer.Option("--verify", help="Compare files with what the program passed in; exit 74 unless all is equal.")
+]
+
+
+class OnKill(str, Enum):
+    """What becomes of a program whose `ioweir run` is killed."""
+
+    END = "end"
+    LEAVE = "leave"
+
+
+OnKillOption = Annotated[
+    OnKill, typer.Option("--on-kill", help="End the program when ioweir run is killed, or leave it running.")
+]
+LayersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--layers",
+        metavar="LIST",
+        help="Trace these layers only: posix, stdio, mpiio, hdf5, pnetcdf, netcdf, separated by commas. [complete]",
+    ),
+]
+CallSitesOption = Annotated[
+    bool, typer.Option("--callsites", help="Record which calls of the program led to each event; slower.")
+]
+BufferOption = Annotated[
+    str | None, typer.Option("--buffer", metavar="SIZE", help="Memory for tracing in each rank at once. [8 MiB]")
+]
+QuotaOption = Annotated[
+    str | None,
+    typer.Option("--quota", metavar="SIZE", help="Trace at most this much on each node, then only count. [no limit]"),
+]
+AnonymiseOption = Annotated[
+    bool, typer.Option("--anonymise", help="Replace the names in paths by hashes; extensions stay.")
+]
+MpiOption = Annotated[
+    str | None, typer.Option("--mpi", metavar="openmpi|mpich|none", help="MPI library of the program. [the compiler's]")
+]
+StaticOption = Annotated[
+    bool, typer.Option("--static", help="MPI comes from an archive, though the C library is shared.")
+]
+
+
+def run(
+    command: Command,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Trace directory. [./ioweir-<program>-<date>-<time>]"),
+    ] = None,
+    plan: PlanOption = None,
+    verify: VerifyOption = False,
+    layers: LayersOption = None,
+    callsites: CallSitesOption = False,
+    buffer: BufferOption = None,
+    quota: QuotaOption = None,
+    anonymise: AnonymiseOption = False,
+    on_kill: OnKillOption = OnKill.END,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report after the run.")] = False,
+) -> None:
+    """Run a program and trace its I/O; prints the first report to stderr and returns the program's exit code."""
+    from ioweir.launch.run import Options  # noqa: PLC0415
+    from ioweir.launch.run import run as run_program  # noqa: PLC0415
+    from ioweir.launch.tracing_options import make  # noqa: PLC0415
+
+    tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
+    sys.exit(run_program(command, Options(output, plan, verify, quiet, on_kill is OnKill.END, tracing)))
+
+
+def env(
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Trace directory, new or empty.")
+    ] = None,
+    plan: PlanOption = None,
+    verify: VerifyOption = False,
+    layers: LayersOption = None,
+    callsites: CallSitesOption = False,
+    buffer: BufferOption = None,
+    quota: QuotaOption = None,
+    anonymise: AnonymiseOption = False,
+    rank: Annotated[
+        bool, typer.Option("--rank", help="For a shell that starts one rank, instead of the batch script.")
+    ] = False,
+    shell: Annotated[str, typer.Option("--shell", metavar="sh|csh", help="Whose syntax to print.")] = "sh",
+    as_json: JsonOption = False,
+    link: Annotated[bool, typer.Option("--link", help="Print linker flags instead, which put ioweir in.")] = False,
+    mpi: MpiOption = None,
+    static: StaticOption = False,
+    libraries: Annotated[
+        bool, typer.Option("--libraries", help="With --link: the program's HDF5, PnetCDF and netCDF calls too.")
+    ] = False,
+    partition: Annotated[
+        bool, typer.Option("--partition", help="Print compiler flags instead, for programs that call ioweir.h.")
+    ] = False,
+) -> None:
+    """Print what a batch script needs to trace the ranks it starts (eval "$(ioweir env -o DIR)"), or linker flags."""
+    if partition:
+        from ioweir.programs import linking  # noqa: PLC0415
+
+        print(" ".join(linking.partition_flags(mpi or linking.kind_of_environment())))
+        return
+    if link:
+        from ioweir.programs import linking  # noqa: PLC0415
+
+        print(" ".join(linking.flags(mpi or linking.kind_of_environment(), static, libraries)))
+        return
+    if output is None:
+        raise IoweirError("env needs a trace directory (-o DIR), or --link for linker flags", EXIT_USAGE)
+    from ioweir.launch import batch  # noqa: PLC0415
+    from ioweir.launch.tracing_options import make  # noqa: PLC0415
+
+    tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
+    variables = batch.prepare(output, plan, verify, tracing, os.environ)
+    if as_json:
+        print_json(variables.described())
+    else:
+        # Not for reading: a shell gets every name as it is.
+        print(batch.script(variables.ranks if rank else variables.script, shell), file=plain_text.raw(sys.stdout))
+
+
+def link(command: Command, mpi: MpiOption = None, static: StaticOption = False) -> None:
+    """Run a compiler; where it links a program, ioweir is linked in. `ioweir-mpicc` is `ioweir link -- mpicc`."""
+    from ioweir.programs import linking  # noqa: PLC0415
+
+    linking.execute(command, mpi, static)
+
+
+def doctor(command: Command, as_json: JsonOption = False) -> None:
+    """Say what ioweir will see of a program, without running it."""
+    from ioweir.launch import doctor as examination  # noqa: PLC0415
+
+    result = examination.examine(command)
+    if as_json:
+        print_json(result)
+    else:
+        examination.write(result, sys.stdout)
+    sys.exit(examination.exit_code(result))
+
+
+def kernel(
+    name: Annotated[str | None, typer.Argument(metavar="KERNEL", help="One of --list.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=VALUE...", help="Parameters of the kernel, see --list.")
+    ] = None,
+    ranks: Annotated[int, typer.Option("--ranks", metavar="N", help="Ranks.")] = 4,
+    mpi: MpiOption = None,
+    directory: Annotated[
+        Path, typer.Option("--directory", metavar="DIR", help="Where the kernel's file is written.")
+    ] = Path(),
+    api: Annotated[
+        str,
+        typer.Option(
+            "--api",
+            metavar="LIST",
+            help="mpiio (collective), independent (MPI-IO too), posix, exchange (by hand), fpp (file per process), "
+            "uniform (that with equal parts), netcdf (its arrays through PnetCDF), hdf5 (the same through parallel "
+            "HDF5); several, separated by commas, take turns.",
+        ),
+    ] = "mpiio",
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="How often.")] = 1,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Also compare the closed file, byte by byte, with what each rank wrote.")
+    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the file, DIR/KERNEL.data.")] = False,
+    hint: Annotated[
+        list[str] | None, typer.Option("--hint", metavar="NAME=VALUE", help="A hint to MPI-IO; as often as needed.")
+    ] = None,
+    hdf5: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hdf5",
+            metavar="NAME=VALUE",
+            help="How --api hdf5 makes its file: transfer, alignment, threshold, layout, index, evictions, metadata, "
+            "meta_block, fill, memory or format.",
+        ),
+    ] = None,
+    dummy: Annotated[
+        float, typer.Option("--dummy", metavar="SHARE", help="Take this share of the available memory away: 0.75.")
+    ] = 0.0,
+    pause: Annotated[float, typer.Option("--pause", metavar="SECONDS", help="Wait between repetitions.")] = 0.0,
+    list_them: Annotated[bool, typer.Option("--list", help="Say which kernels there are, and what they take.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run an application's I/O kernel, check what it wrote and read, and say how fast that was."""
+    from ioweir.launch import kernel as kernels  # noqa: PLC0415
+
+    if list_them:
+        if as_json:
+            print_json(kernels.known())
+        else:
+            plain_text.print_lines(kernels.describe())
+        return
+    if name is None:
+        raise IoweirError(
+            "no kernel is named: ioweir kernel KERNEL [NAME=VALUE...]; --list says which there are", EXIT_USAGE
+        )
+    options = kernels.Options(
+        ranks, directory, mpi, api, repeats, verify, keep, tuple(hint or ()), tuple(hdf5 or ()), dummy, pause
+    )
+    sys.exit(kernels.run(name, settings or [], options, as_json))

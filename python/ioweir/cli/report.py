@@ -1,0 +1,102 @@
+"""Commands of ioweir.report and ioweir.trace: what a trace comes to."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ioweir.base import plain_text
+from ioweir.cli.arguments import JsonOption, print_json
+from ioweir.errors import EXIT_FAILED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Say where the time of a traced run went."""
+    from ioweir.report import figures  # noqa: PLC0415
+    from ioweir.trace.reader import load  # noqa: PLC0415
+
+    result = figures.build(load(directory), sys.stderr)
+    if as_json:
+        from ioweir.base.json_text import lines  # noqa: PLC0415
+
+        plain_text.print_lines(lines(result))
+    else:
+        from ioweir.report import report_text  # noqa: PLC0415
+
+        report_text.write(result, sys.stdout)
+    _fail_if(result["unreadable"])
+
+
+def timeline(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
+    op: Annotated[str, typer.Option("--op", metavar="write|read", help="What is shown.")] = "write",
+    by: Annotated[str, typer.Option("--by", metavar="file|target|rank", help="What a row is.")] = "file",
+    bins: Annotated[int, typer.Option("--bins", metavar="N", help="Into so many parts the time is divided.")] = 200,
+    picture: Annotated[Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw it.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show when each file, storage target or rank was written or read in a traced run."""
+    from ioweir.report import timeline as over_time  # noqa: PLC0415
+
+    result = over_time.timeline(directory, over_time.Options(op, by, bins, picture))
+    if as_json:
+        print_json(result)
+    else:
+        plain_text.print_lines(over_time.to_text(result))
+    _fail_if(result["unreadable"])
+
+
+def merge_trace(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The master log: .parquet, .arrow, .csv, .csv.gz or .csv.zst. [DIR/master.parquet]",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write one time-sorted log of all ranks and nodes, and the table of its files."""
+    from ioweir.trace import merge  # noqa: PLC0415
+
+    merged = merge.merge(directory, output, sys.stderr)
+    if as_json:
+        print_json(merge.to_json(merged))
+    else:
+        plain_text.print_lines(merge.to_text(merged))
+    _fail_if(merged.unreadable)
+
+
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="A", help="Trace directory of the first run.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="Trace directory of the second run.")],
+    as_json: JsonOption = False,
+    force: Annotated[bool, typer.Option("--force", help="Compare runs of different programs.")] = False,
+) -> None:
+    """Say what changed from one run to another."""
+    from ioweir.report import compare as comparison  # noqa: PLC0415
+
+    result = comparison.compare_directories(before, after, force=force)
+    if as_json:
+        print_json(result)
+    else:
+        comparison.write(result, sys.stdout)
+
+
+def _fail_if(unreadable: Sequence[str]) -> None:
+    """A trace that lacks whole nodes: what there is was printed, and a script learns that it is not all."""
+    if unreadable:
+        print(plain_text.line(f"ioweir: nodes are missing in this: {'; '.join(unreadable)}"), file=sys.stderr)
+        sys.exit(EXIT_FAILED)

@@ -1,0 +1,455 @@
+"""`ioweir run`: starts a program with the preload on its ranks only, waits for it, and says what the trace shows.
+
+The command is prepared by a function of the words and the environment (`prepare`), so that it can be tested without
+starting anything; how launchers are told apart and rewritten is launchers.py's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fnmatch
+import itertools
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir.base import json_text, locate, plain_text
+from ioweir.base.guarded_files import Folder
+from ioweir.base.locate import NODE_FILES, RUN_FILE
+from ioweir.errors import (
+    EXIT_NOT_EXECUTABLE,
+    EXIT_NOT_FOUND,
+    EXIT_NOT_STARTED,
+    EXIT_SIGNAL_BASE,
+    EXIT_USAGE,
+    EXIT_VERIFY,
+    IoweirError,
+)
+from ioweir.launch import clock, guardian, launchers, pnetcdf, shim, stuck, wrappers
+from ioweir.launch.tracing_options import VARIABLES, Tracing
+from ioweir.plan.plan_check import check_plan
+from ioweir.programs import sanitizers
+from ioweir.report import verification
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ioweir.report.figures import Report
+
+PLAN_FILE: Final = "plan.toml"
+REPORT_FILE: Final = "report.json"
+SHIM_DIRECTORY: Final = "shims"
+# Set by ioweir run itself; a value from an outer ioweir run must not reach the program.
+_OWN_VARIABLES: Final = ("IOWEIR_DIR", "IOWEIR_PLAN", "IOWEIR_VERIFY", clock.VARIABLE, *VARIABLES)
+# Should a thread swallow the child's end all the same, it is noticed after this time.
+_LOOK_AGAIN_S: Final = 1.0
+_LOOK_AT_LAUNCHER_S: Final = 5.0
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What will be executed."""
+
+    path: str
+    words: tuple[str, ...]
+    environment: dict[str, str]
+    program: str
+    launcher: str | None = None
+    """Path of the launcher whose command was rewritten."""
+    kind: launchers.Kind | None = None
+    shims: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the command ended."""
+
+    wall_s: float
+    exit_code: int | None = None
+    signal: int | None = None
+
+    @property
+    def shell_code(self) -> int:
+        """The exit code as a shell would give it."""
+        return EXIT_SIGNAL_BASE + self.signal if self.signal else self.exit_code or 0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked of `ioweir run`."""
+
+    output: Path | None = None
+    plan: Path | None = None
+    verify: bool = False
+    quiet: bool = False
+    guarded: bool = True
+    """What is left of the command ends with it, also when this process is killed (guardian.py)."""
+    tracing: Tracing = field(default_factory=Tracing)
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+def require_preload() -> Path:
+    """The library to preload, or an error that says where it was looked for."""
+    library = locate.preload_library()
+    if library is None:
+        looked = ", ".join(str(directory) for directory in locate.candidate_directories())
+        raise IoweirError(
+            f"{locate.PRELOAD_LIBRARY} is not in {looked}: reinstall ioweir, or name its directory in "
+            f"{locate.LIBRARY_DIRECTORY_VARIABLE}",
+            EXIT_NOT_STARTED,
+        )
+    if any(character in str(library) for character in " :"):
+        raise IoweirError(
+            f"{library}: LD_PRELOAD cannot hold a path with a blank or a colon. Install ioweir elsewhere",
+            EXIT_NOT_STARTED,
+        )
+    return library
+
+
+def ioweir_version() -> str:
+    """The installed version, "unknown" in a bare checkout."""
+    try:
+        return metadata.version("ioweir")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+# ------------------------------------------------------------------------------------------------------ preparation
+
+
+def rank_variables(
+    library: Path,
+    directory: Path,
+    plan: Path | None,
+    verify: bool,
+    tracing: Tracing,
+    environment: Mapping[str, str],
+) -> dict[str, str]:
+    """What the preload on a rank reads, and with a plan what makes PnetCDF call MPI-IO."""
+    variables = {launchers.PRELOAD: str(library), "IOWEIR_DIR": str(directory)}
+    if plan is not None:
+        variables["IOWEIR_PLAN"] = str(plan)
+        variables |= pnetcdf.variables(environment)
+    if verify:
+        variables["IOWEIR_VERIFY"] = "1"
+    return variables | tracing.variables()
+
+
+def program_behind(words: Sequence[str]) -> tuple[str, ...]:
+    """The words that start the program itself, behind wrappers and a launcher."""
+    at = wrappers.unwrap(words)
+    if launchers.find_launcher(words, at):
+        path = shutil.which(words[at])
+        known = (launchers.identify(path) if path else None) or launchers.OPEN_MPI_4
+        context = launchers.parse(known, words[at:])[0]
+        if context.program is None or launchers.programs_stand_in_a_file(context):
+            return ()
+        first, end = at + context.program, at + context.end
+        return tuple(words[wrappers.unwrap(words[:end], first) : end])
+    return tuple(words[at:])
+
+
+def prepare(
+    words: Sequence[str], variables: Mapping[str, str], environment: Mapping[str, str], shims: Path | None = None
+) -> Prepared:
+    """The command and environment with which the ranks, and no launcher, get `variables`.
+
+    `shims` is where to put stand-ins for launchers that the command may call; None makes none.
+    """
+    base = {name: value for name, value in environment.items() if name not in _OWN_VARIABLES}
+    path = find_command(words[0], base)
+    behind = program_behind(words)
+    program = wrappers.program_name(behind or words)
+    # What the user set for the preload by hand goes to the ranks as well.
+    passed = dict(variables) | {n: v for n, v in base.items() if n.startswith(shim.VARIABLE_PREFIX)}
+    needed, notes = sanitizers.variables_for(words, base)
+    passed |= needed
+    at = wrappers.unwrap(words)
+    launcher = shutil.which(words[at], path=base.get("PATH")) if launchers.find_launcher(words, at) else None
+    if launcher is not None:
+        known = launchers.identify(launcher)
+        inner = words[at:]
+        rewritten = (
+            launchers.inherit(inner, passed, base) if known is None else launchers.rewrite(known, inner, passed, base)
+        )
+        return Prepared(
+            path,
+            (*words[:at], *rewritten.words),
+            base | rewritten.environment,
+            program,
+            launcher,
+            known.kind if known else None,
+            warnings=(*rewritten.warnings, *notes),
+        )
+    library = variables[launchers.PRELOAD]
+    direct = base | passed | {launchers.PRELOAD: launchers.join_preload(library, base.get(launchers.PRELOAD))}
+    names: list[str] = []
+    if shims is not None:
+        search = base.get("PATH", os.defpath)
+        names = shim.write_shims(shims, Path(library), search)
+        if names:
+            direct["PATH"] = f"{shims}{os.pathsep}{search}"
+    return Prepared(path, tuple(words), direct, program, shims=tuple(names), warnings=notes)
+
+
+def find_command(name: str, environment: Mapping[str, str]) -> str:
+    """Where a command lies, or the error a shell would give."""
+    found = shutil.which(name, path=environment.get("PATH", os.defpath))
+    if found is not None:
+        return found
+    if "/" in name and Path(name).exists():
+        what = "is a directory" if Path(name).is_dir() else "is not executable (chmod +x makes it so)"
+        raise IoweirError(f"{name}: {what}", EXIT_NOT_EXECUTABLE)
+    where = "no such file" if "/" in name else "not found in PATH"
+    raise IoweirError(f"{name}: {where}. Check the command after `--`", EXIT_NOT_FOUND)
+
+
+def make_directory(output: Path | None, program: str, now: float) -> Path:
+    """The trace directory: the one asked for, which must be empty, or a new one named by program and time.
+
+    It is the user's alone: what the ranks read there says which files they write.
+    """
+    try:
+        directory = _new_directory(program, now) if output is None else _asked_directory(output)
+    except OSError as error:
+        raise IoweirError(
+            f"trace directory {error.filename}: cannot be made: {error.strerror}. Name a writable place with -o",
+            EXIT_NOT_STARTED,
+        ) from error
+    return directory.resolve()
+
+
+def _new_directory(program: str, now: float) -> Path:
+    stem = f"ioweir-{program}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}"
+    for number in itertools.count(1):
+        directory = Path(stem if number == 1 else f"{stem}-{number}")
+        with contextlib.suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
+            return directory
+    raise AssertionError
+
+
+def _asked_directory(output: Path) -> Path:
+    with contextlib.suppress(FileExistsError):
+        try:
+            output.mkdir(mode=0o700)
+        except FileNotFoundError:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            output.mkdir(mode=0o700)
+    if not output.is_dir():
+        raise IoweirError(f"-o {output}: is no directory; name a directory that is new or empty", EXIT_NOT_STARTED)
+    with Folder.open(output) as folder:
+        if folder.take_from_others():
+            _say(f"-o {output}: others could write into it, and cannot any more (chmod go-w)")
+        if why := folder.why_not_own():
+            raise IoweirError(f"-o {output}: {why}; name a directory that is new or your own", EXIT_NOT_STARTED)
+        if folder.names():
+            raise IoweirError(
+                f"-o {output}: is not empty, and traces are never mixed; name another or remove it", EXIT_NOT_STARTED
+            )
+    return output
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a file of a trace so that a reader sees the old or the new one, never a part."""
+    with Folder.open(path.parent, own=True) as folder:
+        folder.write(path.name, "\n".join(json_text.lines(content)) + "\n")
+
+
+# -------------------------------------------------------------------------------------------------------- execution
+
+
+def execute(prepared: Prepared, server: clock.ClockServer | None = None, *, guarded: bool = True) -> Ended:
+    """Start the command, hand signals on to it, wait for it.
+
+    A signal goes to any thread that does not block it. numpy's libraries start threads when they are imported, so that
+    this must be done before that, or they would swallow what is waited for here.
+    """
+    watched = guardian.FORWARDED | {signal.SIGCHLD}
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    try:
+        begun = time.monotonic()
+        child = _start(prepared, previous, guarded)  # before there are threads: it may fork
+        if server is not None:
+            # Started here, it blocks what is waited for below.
+            threading.Thread(target=server.serve, daemon=True).start()
+        watch, looked = stuck.Watch(child.process), begun
+        while True:
+            caught = signal.sigtimedwait(watched, _LOOK_AGAIN_S)
+            if time.monotonic() - looked >= _LOOK_AT_LAUNCHER_S:
+                looked = time.monotonic()
+                for line in watch.end_stuck():
+                    _say(line)
+            if caught is None or caught.si_signo == signal.SIGCHLD:
+                status = child.ended()
+                if status is not None:
+                    wall_s = time.monotonic() - begun
+                    if os.WIFSIGNALED(status):
+                        return Ended(wall_s, signal=os.WTERMSIG(status))
+                    return Ended(wall_s, exit_code=os.WEXITSTATUS(status))
+            elif caught.si_code != guardian.SI_KERNEL:
+                # A terminal sends to the child as well: a second one would make launchers kill at once.
+                child.hand_on(caught.si_signo)
+    finally:
+        if server is not None:
+            server.stop()
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+
+
+def _start(prepared: Prepared, mask: Iterable[int], guarded: bool) -> guardian.Started:
+    def start(path: str, words: tuple[str, ...]) -> guardian.Started:
+        return guardian.start(path, words, prepared.environment, mask, guarded=guarded)
+
+    try:
+        return start(prepared.path, prepared.words)
+    except OSError as error:
+        if error.errno == errno.ENOEXEC:
+            # A script without #!: what every shell does with it.
+            return start("/bin/sh", ("/bin/sh", prepared.path, *prepared.words[1:]))
+        raise IoweirError(
+            f"{prepared.words[0]}: cannot be started: {error.strerror}",
+            EXIT_NOT_FOUND if error.errno == errno.ENOENT else EXIT_NOT_EXECUTABLE,
+        ) from error
+
+
+def run(words: Sequence[str], options: Options) -> int:
+    """The whole of `ioweir run`; returns the exit code."""
+    if not words:
+        raise IoweirError("no command given: ioweir run [OPTIONS] -- CMD ...", EXIT_USAGE)
+    if options.verify and options.plan is None:
+        raise IoweirError(
+            "--verify checks what ioweir's engine wrote, and without --plan it writes nothing: add --plan PLAN.toml",
+            EXIT_USAGE,
+        )
+    find_command(words[0], options.environment)
+    library = require_preload()
+    plan_text = check_plan(options.plan, Path.cwd()) if options.plan is not None else None
+    program = wrappers.program_name(program_behind(words) or words)
+    started = time.time()
+    existed = options.output is not None and os.access(options.output, os.F_OK)
+    anonymous = options.tracing.anonymise_key is not None
+    directory = make_directory(options.output, "run" if anonymous else program, started)
+    plan_copy = copy_plan(plan_text, directory)
+    variables = rank_variables(library, directory, plan_copy, options.verify, options.tracing, options.environment)
+    server = clock.start()
+    if server is not None:
+        variables[clock.VARIABLE] = server.variable()
+    shims = directory / SHIM_DIRECTORY
+    try:
+        prepared = prepare(words, variables, options.environment, shims)
+        for warning in prepared.warnings:
+            _say(warning)
+        content = _run_content(words, options, prepared, started)
+        write_json(directory / RUN_FILE, content)
+        ended = execute(prepared, server, guarded=options.guarded)
+    except IoweirError:
+        with Folder.open(directory, own=True) as folder:
+            for name in folder.names():
+                folder.remove_tree(name)
+        if not existed:
+            directory.rmdir()
+        raise
+    with Folder.open(directory, own=True) as folder:
+        folder.remove_tree(SHIM_DIRECTORY)
+        nodes = sorted(name for name in folder.names() if fnmatch.fnmatch(name, NODE_FILES))
+        if anonymous and plan_copy is not None:
+            folder.remove(PLAN_FILE)  # its patterns are names of files
+    content |= {
+        "state": "ended",
+        "ended": time.time(),
+        "wall_s": ended.wall_s,
+        "exit_code": ended.exit_code,
+        "signal": ended.signal,
+        "nodes": nodes,
+    }
+    write_json(directory / RUN_FILE, content)
+    return _conclude(directory, ended, options)
+
+
+def copy_plan(text: str | None, directory: Path) -> Path | None:
+    """The trace keeps its own copy of the plan, and the ranks read that: an edit during the run changes nothing."""
+    if text is None:
+        return None
+    with Folder.open(directory, own=True) as folder:
+        folder.write(PLAN_FILE, text)
+    return directory / PLAN_FILE
+
+
+def _run_content(words: Sequence[str], options: Options, prepared: Prepared, started: float) -> dict[str, Any]:
+    names = {
+        "command": list(words),
+        "cwd": str(Path.cwd()),
+        "program": prepared.program,
+        "launcher": {"path": prepared.launcher, "kind": prepared.kind.value if prepared.kind else None},
+        "executed": list(prepared.words),
+        "shims": list(prepared.shims),
+        "plan": str(options.plan) if options.plan else None,
+    }
+    if options.tracing.anonymise_key is not None:
+        names = anonymous_names(names)
+    return names | {
+        "state": "running",
+        "host": socket.gethostname(),
+        "verify": options.verify,
+        "tracing": options.tracing.described(),
+        "ioweir_version": ioweir_version(),
+        "started": started,
+    }
+
+
+def anonymous_names(names: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of run.json that names files, without the names."""
+    launcher = names.get("launcher") or {}
+    return {
+        "command": [],
+        "cwd": "",
+        "program": "anonymous",
+        "launcher": {"path": None, "kind": launcher.get("kind")},
+        "executed": [],
+        "shims": [],
+        "plan": "anonymous" if names.get("plan") else None,
+    }
+
+
+def _conclude(directory: Path, ended: Ended, options: Options) -> int:
+    """Report, and judge a verification. The program's own exit code stays, unless it is 0 and not all was equal."""
+    report = _first_report(directory, options.quiet, options.tracing.anonymise_key is not None)
+    if not options.quiet:
+        _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")
+    if not options.verify:
+        return ended.shell_code
+    verify = report["plan"]["verify"] if report is not None else None
+    problem = "verification: nothing is known of it" if verify is None else verification.complaint(verify)
+    if problem is not None:
+        _say(problem)
+    return EXIT_VERIFY if problem is not None and ended.shell_code == 0 else ended.shell_code
+
+
+def _first_report(directory: Path, quiet: bool, anonymous: bool = False) -> Report | None:
+    from ioweir.report import figures, report_text  # noqa: PLC0415 (numpy starts threads: see execute)
+    from ioweir.trace.reader import load  # noqa: PLC0415 (the same)
+
+    try:
+        result = figures.build(load(directory), sys.stderr)
+        # Where the directory lies now is a name like any other.
+        write_json(directory / REPORT_FILE, {**result, "trace": directory.name} if anonymous else result)
+    except (IoweirError, OSError) as error:
+        _say(f"the trace cannot be reported: {error}")
+        return None
+    if not quiet:
+        report_text.write(result, sys.stderr)
+    return result
+
+
+def _say(text: str) -> None:
+    print(plain_text.line(f"ioweir: {text}"), file=sys.stderr, flush=True)

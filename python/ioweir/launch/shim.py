@@ -1,0 +1,112 @@
+"""Stands in for a launcher inside of a traced script: hands the variables to the ranks and becomes the real launcher.
+
+`ioweir run -- ./job.sh` puts a directory of these in front of PATH, so that a launcher called in the script is not
+preloaded itself. Started by a few lines of sh that `write_shims` makes; imports little, for it delays every launch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ioweir.base import plain_text
+from ioweir.base.guarded_files import Folder
+from ioweir.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, IoweirError
+from ioweir.launch import clock, launchers, pnetcdf
+from ioweir.programs import sanitizers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VARIABLE_PREFIX: Final = "IOWEIR_"
+PLAN_VARIABLE: Final = "IOWEIR_PLAN"
+
+_SCRIPT = """#!/bin/sh
+# Written by `ioweir run`: passes its variables to the ranks of the real {name}, and not to the launcher itself.
+preload=$LD_PRELOAD
+unset LD_PRELOAD
+exec {python} -I -c {code} {library} "$preload" "$0" "$@"
+"""
+_CODE = "import sys; sys.path.insert(0, {package!r}); from ioweir.launch.shim import main; main(sys.argv[1:])"
+
+
+def write_shims(directory: Path, library: Path, search_path: str) -> list[str]:
+    """Make a shim for every launcher that `search_path` holds; returns their names."""
+    names = [name for name in launchers.LAUNCHER_NAMES if shutil.which(name, path=search_path)]
+    if not names:
+        return names
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700)
+    code = _CODE.format(package=str(Path(__file__).resolve().parents[2]))
+    with Folder.open(directory, own=True) as folder:
+        for name in names:
+            text = _SCRIPT.format(
+                name=name,
+                python=shlex.quote(sys.executable),
+                code=shlex.quote(code),
+                library=shlex.quote(str(library)),
+            )
+            folder.write(name, text, 0o700)
+    return names
+
+
+def real_command(
+    library: str, preload: str, shim: str, arguments: list[str], environment: Mapping[str, str]
+) -> tuple[str, launchers.Rewritten, dict[str, str]]:
+    """The launcher to become, its command, and the environment for it."""
+    folder = os.path.realpath(Path(shim).parent)
+    clean = dict(environment)
+    entries = clean.get("PATH", os.defpath).split(os.pathsep)
+    clean["PATH"] = os.pathsep.join(entry for entry in entries if os.path.realpath(entry) != folder)
+    clean.pop(launchers.PRELOAD, None)
+    theirs = launchers.without_preload(library, preload)
+    if theirs:
+        clean[launchers.PRELOAD] = theirs
+    name = Path(shim).name
+    real = shutil.which(name, path=clean["PATH"])
+    if real is None:
+        raise IoweirError(f"{name}: not found in PATH", EXIT_NOT_FOUND)
+    variables = {launchers.PRELOAD: library}
+    variables |= {key: value for key, value in clean.items() if key.startswith(VARIABLE_PREFIX)}
+    if PLAN_VARIABLE in clean:
+        variables |= pnetcdf.variables(clean)
+    known = launchers.identify(real)
+    words = [name, *arguments]
+    needed, notes = sanitizers.variables_for(arguments, clean)
+    variables |= needed
+    if known is None:
+        rewritten = launchers.inherit(words, variables, clean)
+    else:
+        rewritten = launchers.rewrite(known, words, variables, clean)
+    rewritten = dataclasses.replace(rewritten, warnings=(*rewritten.warnings, *notes))
+    return real, rewritten, clean | rewritten.environment
+
+
+def main(arguments: list[str]) -> None:
+    """Become the real launcher. `arguments`: our library, the preload list as it was, the shim, the launcher's own."""
+    library, preload, shim, *rest = arguments
+    plain_text.guard_standard_streams()
+    try:
+        variables = dict(os.environ)
+        if "IOWEIR_DIR" in variables and clock.VARIABLE not in variables:
+            # A script with the variables of `ioweir env`: no `ioweir run` keeps the time.
+            server = clock.start()
+            if server is not None:
+                variables[clock.VARIABLE] = server.variable()
+                server.serve_beside_launcher()
+        real, rewritten, environment = real_command(library, preload, shim, rest, variables)
+        for warning in rewritten.warnings:
+            print(plain_text.line(f"ioweir: {warning}"), file=sys.stderr)
+        sys.stderr.flush()
+        os.execve(real, rewritten.words, environment)
+    except IoweirError as error:
+        print(plain_text.line(f"ioweir: {error}"), file=sys.stderr)
+        sys.exit(error.exit_code)
+    except OSError as error:
+        print(plain_text.line(f"ioweir: {Path(shim).name}: cannot be started: {error.strerror}"), file=sys.stderr)
+        sys.exit(EXIT_NOT_EXECUTABLE)

@@ -1,0 +1,231 @@
+"""What a trace says beside its figures: why it may lack something, what a plan did, what the user should know.
+
+Figures are figures.py's; wording and layout of the text report are report_text.py's.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir.base.locate import RUN_FILE
+from ioweir.base.units import number_list
+from ioweir.report import first_lines, verification
+from ioweir.trace.paths import clean_path
+from ioweir.trace.reader import LAYERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ioweir.trace.attribute import Attribution
+    from ioweir.trace.reader import Trace
+
+
+def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
+    """Why the trace is not the whole story; empty when it is."""
+    reasons: list[str] = []
+    if trace.dropped:
+        reasons.append(f"{trace.dropped} events were dropped")
+    if trace.disabled_processes:
+        reasons.append(f"{trace.disabled_processes} processes stopped tracing for want of space")
+    reasons.extend(f"damaged: {line}" for line in trace.damage)
+    if not trace.processes and not trace.damage and not _had_nothing_to_record(trace):
+        reasons.append(
+            "no process left a trace: none could be watched (`ioweir doctor -- COMMAND` says why), or ioweir said on "
+            "stderr what stood in the way"
+        )
+    ranks = {i: p for i, p in enumerate(trace.processes) if p.rank >= 0}
+    # A pid that went on as another program after exec has no end of its own.
+    went_on = {(p.host, p.pid): p.start_ns for p in sorted(trace.processes, key=lambda p: p.start_ns)}
+    unfinished = {p.rank for p in ranks.values() if p.mpi_finalize_ns < 0}
+    not_ended = {
+        p.rank
+        for p in ranks.values()
+        if p.rank not in unfinished and p.end_ns < 0 and went_on[p.host, p.pid] <= p.start_ns
+    }
+    if unfinished:
+        reasons.append(f"never reached MPI_Finalize: {number_list(unfinished)}")
+    if not_ended:
+        reasons.append(f"did not end normally after MPI_Finalize: {number_list(not_ended)}")
+    missing = set(range(who.unit_count)) - {p.rank for p in ranks.values()} if who.has_ranks else set()
+    if missing:
+        reasons.append(f"left no trace: {number_list(missing)} of {who.unit_count}")
+    reasons.extend(dict.fromkeys(f"{n.code}: {n.text or n.path}" for n in trace.notes if n.code in _PARTIAL_NOTES))
+    reasons.extend(_run_reasons(trace))
+    return reasons
+
+
+def _had_nothing_to_record(trace: Trace) -> bool:
+    """Whether what was started was watched and made no call that is traced: such processes leave a header only.
+
+    Of a launcher's ranks that does not tell anything: it and its helpers are watched as well.
+    """
+    launcher = trace.run.get("launcher") or {}
+    return bool(trace.hosts) and not trace.processes and not launcher.get("path") and not launcher.get("kind")
+
+
+_PARTIAL_NOTES: Final = ("disabled", "untraced")
+# What a shell or a launcher returns when a program it started was ended by such a signal.
+_DEADLY: Final = {
+    128 + number
+    for number in (
+        signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE,
+        signal.SIGKILL, signal.SIGSEGV, signal.SIGPIPE, signal.SIGTERM, signal.SIGXCPU, signal.SIGXFSZ,
+    )
+}  # fmt: skip
+
+
+def _run_reasons(trace: Trace) -> list[str]:
+    run = trace.run
+    if run.get("signal"):
+        return [f"the command was ended by signal {run['signal']} ({_signal_name(int(run['signal']))})"]
+    if run.get("state") == "running":
+        return [f"{RUN_FILE} says that the run has not ended: it is still going on, or ioweir itself was killed"]
+    code = run.get("exit_code")
+    if isinstance(code, int) and code in _DEADLY:
+        return [f"the command returned {code}: something it started was ended by {_signal_name(code - 128)}"]
+    return []
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def recorded_layers(trace: Trace) -> list[str]:
+    """The layers whose calls were recorded: those of --layers; all where that is not known."""
+    chosen = (trace.run.get("tracing") or {}).get("layers")
+    return [layer for layer in LAYERS if layer in chosen] if isinstance(chosen, list) else list(LAYERS)
+
+
+def was_verified(trace: Trace) -> bool:
+    """Whether the engine read back what it had written, by what the run was asked for or the trace says."""
+    return bool(trace.run.get("verify") or trace.verdicts) or any(note.code in _VERIFY_NOTES for note in trace.notes)
+
+
+_VERIFY_NOTES: Final = ("verify_ok", "verify_mismatch")
+
+# What an engine summary counts, each with its unit as the report has it. Ranks add up, with the exceptions below.
+_ENGINE_FIGURES: Final = {
+    "calls": ("calls", 1),
+    "storage operations": ("operations", 1),
+    "each rank alone by choice": ("alone_by_choice", 1),
+    "exchanges": ("exchanges", 1),
+    "rounds": ("rounds", 1),
+    "exchange": ("exchange_s", 1e-9),
+    "exchange processor": ("exchange_processor_s", 1e-9),
+    "storage": ("storage_s", 1e-9),
+    "messages": ("messages", 1),
+    "sent": ("sent_bytes", 1),
+    "in subgroups": ("in_subgroups", 1),
+    "handed over": ("handed_bytes", 1),
+    "handing over": ("hand_s", 1e-9),
+    "waits for room": ("room_waits", 1),
+    "waited": ("room_wait_s", 1e-9),
+    "writer": ("writer_s", 1e-9),
+}
+_SLOWEST: Final = {"writer_s"}  # that of the slowest rank, not the sum
+_SUMMED: Final = [name for name, _ in _ENGINE_FIGURES.values()]
+
+
+def _engine_figures(text: str) -> dict[str, float]:
+    """The figures of one rank's summary, which reads "calls 3, ...; exchanges 2, rounds 8, exchange 12345 ns, ..."."""
+    found = re.findall(r"([a-z ]+?) (\d+)(?: ns| bytes)?(?=[,;]|$)", text)
+    figures = ((_ENGINE_FIGURES.get(name.strip()), int(value)) for name, value in found)
+    return {known[0]: value * known[1] for known, value in figures if known is not None}
+
+
+def plan_notes(trace: Trace, written: Mapping[str, int], lacking: Sequence[str]) -> dict[str, Any]:
+    """What the engine did and did not do, from the notes. Counts of all ranks are added.
+
+    `written`: bytes that MPI-IO calls wrote, by path; `lacking`: lost_reasons().
+    """
+    directory = str(trace.run.get("cwd", ""))
+    sums: dict[str, dict[tuple[str, str], int]] = {}
+    engine: dict[str, dict[str, Any]] = {}
+    for note in trace.notes:
+        path = clean_path(note.path, directory)
+        if note.code == "engine_summary":
+            fresh = {"path": path, "ranks": 0, "bytes": 0, "texts": [], **dict.fromkeys(_SUMMED, 0)}
+            row = engine.setdefault(path, fresh)
+            row["ranks"] += 1
+            row["bytes"] += note.value
+            row["texts"].append(note.text)
+            for name, value in _engine_figures(note.text).items():
+                row[name] = max(row[name], value) if name in _SLOWEST else row[name] + value
+            continue
+        texts = sums.setdefault(note.code, {})
+        texts[path, note.text] = texts.get((path, note.text), 0) + note.value
+
+    def rows(code: str, value: str) -> list[dict[str, Any]]:
+        return [{"path": p, "text": t, value: v} for (p, t), v in sums.get(code, {}).items()]
+
+    passed = rows("passed_through", "calls")
+    applied = [{"path": p, "text": t} for p, t in sums.get("plan_applied", {})]
+    matched = {row["path"] for row in (*applied, *passed)}
+    plan: dict[str, Any] = {
+        "file": trace.run.get("plan"),
+        "applied": applied,
+        "passed_through": passed,
+        "engine": list(engine.values()),
+        "verify": verification.judge(
+            trace, rows("verify_ok", "bytes"), rows("verify_mismatch", "bytes"),
+            {path: count for path, count in written.items() if path in matched}, lacking,
+        ),
+    }  # fmt: skip
+    adapted = dict.fromkeys(
+        clean_path(note.path, directory)
+        for note in trace.notes
+        if note.code == "message" and note.text.startswith("hdf5: applied: ")
+    )
+    return plan | {"carried_out": first_lines.plan_state(plan, list(adapted))}
+
+
+def lost_reasons(trace: Trace, who: Attribution) -> list[str]:
+    """Why the trace may lack what a rank has said; empty when nothing is missing."""
+    reasons = partial_reasons(trace, who)
+    return [] if not reasons else [f"the trace is partial: {reason}" for reason in reasons if not _is_note(reason)]
+
+
+def _is_note(reason: str) -> bool:
+    return reason.startswith(tuple(f"{code}: " for code in _PARTIAL_NOTES))
+
+
+def messages(trace: Trace, who: Attribution) -> list[str]:
+    """What the user should know besides."""
+    lines = [f"{note.path}: {note.text}" if note.path else note.text for note in trace.notes if note.code == "message"]
+    if _had_nothing_to_record(trace) and not trace.dropped:
+        lines.append(
+            "nothing was recorded: the processes that ioweir watched made no call that is traced (a statically linked "
+            "program is watched only if ioweir is linked in)"
+        )
+    ranks = [process.rank for process in trace.processes if process.rank >= 0]
+    if len(ranks) > len(set(ranks)):
+        lines.append(
+            f"{len(ranks)} processes hold {len(who.unit_names)} rank numbers: several MPI programs ran one after the "
+            "other or spawned each other, and their figures are added"
+        )
+    lines += _clock_lines(trace, who)
+    return list(dict.fromkeys(lines))
+
+
+def counted_hosts(trace: Trace, who: Attribution) -> set[str]:
+    """The nodes on which something ran that is in the figures: not that of a launcher."""
+    return {trace.processes[at].host for at, role in enumerate(who.roles) if role.counted}
+
+
+def _clock_lines(trace: Trace, who: Attribution) -> list[str]:
+    """Whether times of different nodes can be compared."""
+    counted = counted_hosts(trace, who)
+    clocks = zip(trace.hosts, trace.clocks, strict=False)
+    own = [host for host, clock in clocks if host in counted and not clock.aligned]
+    if len(counted) < 2 or not own:
+        return []
+    which = "their own clocks" if len(own) == len(counted) else f"the own clocks of {', '.join(own)}"
+    return [
+        f"the nodes' times are compared by {which} (CLOCK_REALTIME): an order of events across nodes means little. "
+        "The clock of the run was not asked (no MPI, a rank's first process was killed) or did not answer"
+    ]

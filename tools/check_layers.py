@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Checks that every #include stays within the rooms that tools/layers.toml allows.
+"""Checks that every #include and every Python import stays within what tools/layers.toml allows.
 
-Lives here: reading the table, finding the includes, judging them. Not here: the table itself, and link dependencies
-(CMake's ioweir_room states those, and the linker enforces them).
+Lives here: reading the table, finding includes and imports, judging them. Not here: the table itself, and link
+dependencies (CMake's ioweir_room states those, and the linker enforces them).
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -25,15 +26,19 @@ SOURCE_SUFFIXES = frozenset({".hpp", ".h", ".hh", ".cpp", ".cc", ".c", ".inc", "
 INCLUDE = re.compile(r'^\s*#\s*include(?:_next)?\s*(?:"(?P<quoted>[^"]+)"|<(?P<angled>[^>]+)>)')
 MPI_HEADERS = frozenset({"mpi.h", "mpio.h", "mpi-ext.h"})
 GENERATED_PREFIX = "ioweir_generated/"
+PYTHON = PurePosixPath("python")
+"""Where the names of Python's modules begin."""
+NAMED_MODULES = frozenset({"import_module", "__import__", "find_spec"})
+"""Functions whose first argument is a module's name."""
 
 
 class TableError(Exception):
-    """The table of rooms contradicts itself or the checkout."""
+    """The table contradicts itself or the checkout."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """One room: where it lies and which rooms it may include."""
+    """One room, or one package of Python's: where it lies, and which others it may include or import."""
 
     name: str
     path: PurePosixPath
@@ -43,15 +48,24 @@ class Room:
 
 @dataclass(frozen=True)
 class Table:
-    """All rooms, and the room that each generated header counts to."""
+    """All rooms, the room that each generated header counts to, and all packages."""
 
     rooms: dict[str, Room]
     generated: dict[str, str]
+    packages: dict[str, Room]
 
     def room_of(self, path: PurePosixPath) -> Room | None:
         """The innermost room that holds `path` (relative to the checkout)."""
-        holding = [room for room in self.rooms.values() if path.is_relative_to(room.path)]
-        return max(holding, key=lambda room: len(room.path.parts), default=None)
+        return _innermost(self.rooms, path)
+
+    def package_of(self, path: PurePosixPath) -> Room | None:
+        """The innermost package that holds `path` (relative to the checkout)."""
+        return _innermost(self.packages, path)
+
+
+def _innermost(rooms: dict[str, Room], path: PurePosixPath) -> Room | None:
+    holding = [room for room in rooms.values() if path.is_relative_to(room.path)]
+    return max(holding, key=lambda room: len(room.path.parts), default=None)
 
 
 @dataclass(frozen=True)
@@ -69,20 +83,27 @@ class Offence:
 
 def parse_table(document: dict[str, Any]) -> Table:
     """Builds the table, refusing unknown rooms and cycles: a cycle would make two rooms one."""
-    rooms = {
-        name: Room(name, PurePosixPath(entry["path"]), frozenset(entry["uses"]), bool(entry.get("mpi", False)))
-        for name, entry in document["rooms"].items()
-    }
-    for room in rooms.values():
-        unknown = room.uses - rooms.keys()
-        if unknown:
-            raise TableError(f"room '{room.name}' uses unknown rooms: {', '.join(sorted(unknown))}")
+    rooms = _parse_rooms(document["rooms"], "rooms")
     generated = dict(document.get("generated", {}))
     for header, name in generated.items():
         if name not in rooms:
             raise TableError(f"generated header '{header}' belongs to unknown room '{name}'")
-    _refuse_cycles(rooms)
-    return Table(rooms, generated)
+    return Table(rooms, generated, _parse_rooms(document.get("packages", {}), "packages"))
+
+
+def _parse_rooms(entries: dict[str, Any], kind: str) -> dict[str, Room]:
+    rooms = {
+        name: Room(name, PurePosixPath(entry["path"]), frozenset(entry["uses"]), bool(entry.get("mpi", False)))
+        for name, entry in entries.items()
+    }
+    for room in rooms.values():
+        unknown = room.uses - rooms.keys()
+        if unknown:
+            raise TableError(
+                f"{kind.removesuffix('s')} '{room.name}' uses unknown {kind}: {', '.join(sorted(unknown))}"
+            )
+    _refuse_cycles(rooms, kind)
+    return rooms
 
 
 def load_table(path: Path) -> Table:
@@ -90,12 +111,12 @@ def load_table(path: Path) -> Table:
     return parse_table(tomllib.loads(path.read_text(encoding="utf-8")))
 
 
-def _refuse_cycles(rooms: dict[str, Room]) -> None:
+def _refuse_cycles(rooms: dict[str, Room], kind: str) -> None:
     finished: set[str] = set()
 
     def visit(name: str, trail: tuple[str, ...]) -> None:
         if name in trail:
-            raise TableError("rooms use each other in a circle: " + " -> ".join((*trail[trail.index(name) :], name)))
+            raise TableError(f"{kind} use each other in a circle: " + " -> ".join((*trail[trail.index(name) :], name)))
         if name in finished:
             return
         for used in sorted(rooms[name].uses):
@@ -177,6 +198,72 @@ def _resolve(root: Path, path: PurePosixPath, name: str) -> PurePosixPath | None
     return None
 
 
+def imports(text: str, path: PurePosixPath) -> Iterator[tuple[int, str, str]]:
+    """Line number, module and imported name ("": the module itself) of every import, wherever in the file it stands."""
+    for node in ast.walk(ast.parse(text, str(path))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, ""
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:
+                folder = path.relative_to(PYTHON).parts[: -node.level]
+                module = ".".join([*folder, *filter(None, [node.module])])
+            for alias in node.names:
+                yield node.lineno, module, alias.name
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in NAMED_MODULES and isinstance(node.args[0].value, str):
+                yield node.lineno, node.args[0].value, ""
+
+
+def check_module(table: Table, root: Path, path: PurePosixPath) -> Iterator[Offence]:
+    """The offences of one Python file."""
+    text = (root / path).read_text(encoding="utf-8")
+    package = table.package_of(path)
+    if package is None:
+        yield Offence(path, 1, str(path), "lies in no package: name its package in tools/layers.toml")
+        return
+    lines = text.splitlines()
+    for line, module, name in sorted(set(imports(text, path))):
+        if not (root / PYTHON / module.partition(".")[0]).is_dir():
+            continue  # the standard library's, or a library's
+        rule = _judge_import(table, root, package, module, name)
+        if rule:
+            yield Offence(path, line, lines[line - 1].strip(), rule)
+
+
+def _judge_import(table: Table, root: Path, package: Room, module: str, name: str) -> str | None:
+    target = _module_file(table, root, module)
+    if target is None:
+        return f"there is no module {module}"
+    # `from package import module` names a module where there is one, and else what the package itself has.
+    target = (name and _module_file(table, root, f"{module}.{name}")) or target
+    other = table.package_of(target)
+    if other is None:
+        return f"{target} lies in no package: name its package in tools/layers.toml"
+    if other.name == package.name or other.name in package.uses:
+        return None
+    allowed = ", ".join(sorted(package.uses)) or "no other package"
+    return f"{package.name} -> {other.name} is not allowed: package '{package.name}' may import {allowed}"
+
+
+def _module_file(table: Table, root: Path, module: str) -> PurePosixPath | None:
+    """The file of a module relative to the checkout. A compiled one has none: it is where the table says."""
+    place = PYTHON.joinpath(*module.split("."))
+    for candidate in (place / "__init__.py", place.with_suffix(".py")):
+        if (root / candidate).is_file():
+            return candidate
+    return place if any(package.path == place for package in table.packages.values()) else None
+
+
+def modules(table: Table, root: Path) -> Iterator[PurePosixPath]:
+    """Every Python file below python/, if the table has packages."""
+    if table.packages:
+        for file in sorted((root / PYTHON).rglob("*.py")):
+            yield PurePosixPath(file.relative_to(root).as_posix())
+
+
 def sources(table: Table, root: Path) -> Iterator[PurePosixPath]:
     """Every C and C++ file below src/ (also where the table knows no room) and below the rooms elsewhere."""
     tops = sorted({room.path.parts[0] for room in table.rooms.values()} | {"src"})
@@ -202,11 +289,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{table_path}: {error}", file=sys.stderr)
         return 2
     files = list(sources(table, options.root))
+    python = list(modules(table, options.root))
     offences = [offence for path in files for offence in check_file(table, options.root, path)]
+    offences += [offence for path in python for offence in check_module(table, options.root, path)]
     for offence in offences:
         print(offence, file=sys.stderr)
-    print(f"layers: {len(files)} files in {len(table.rooms)} rooms, {len(offences)} offences")
-    return 1 if offences or not files else 0
+    places = f"{len(files)} files in {len(table.rooms)} rooms, {len(python)} modules in {len(table.packages)} packages"
+    print(f"layers: {places}, {len(offences)} offences")
+    return 1 if offences or not files or (table.packages and not python) else 0
 
 
 if __name__ == "__main__":

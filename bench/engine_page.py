@@ -29,7 +29,7 @@ from engine_cases import (
 )
 
 TITLES = {ROMIO: "romio321", "posix": "pwrite", "exchange": "Alltoallv + pwrite", "fpp": "file per process"}
-# The least that `writers = "auto"` has to reach (docs/explanation/design.md, section 6).
+# The least that `writers = "auto"` has to reach (docs/internal/design-notes.md, section 6).
 BARS = {"posix": 0.9, "best library": 1.0, "exchange": 1.0}
 
 

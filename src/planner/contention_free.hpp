@@ -1,7 +1,7 @@
 // The contention-free order, exactly: in which round each writer serves which target, so that no contention domain is ever
 // served by more writers than saturate it, in the fewest rounds that any schedule can reach (Wang et al. 2014, IBCS, section III;
 // exactness: Koenig's edge colouring of bipartite multigraphs, with capacities de Werra 1971, on trees of domains Baum and Trotter
-// 1977; docs/explanation/design.md, section 1).
+// 1977; docs/explanation/strategies.md).
 // What does not live here: where items come from (strategies/), who executes them.
 #pragma once
 

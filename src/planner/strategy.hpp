@@ -1,4 +1,4 @@
-// Strategy: one point in the space of four independent choices (docs/explanation/design.md, section 1), and its text form as
+// Strategy: one point in the space of four independent choices (docs/explanation/strategies.md), and its text form as
 // plan files, hints and reports use it.
 // What does not live here: plan files (plan_file.hpp), what a strategy does (strategies/), which are executable (plan.hpp).
 #pragma once

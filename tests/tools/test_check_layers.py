@@ -211,7 +211,7 @@ def test_exit_code_tells_of_imports(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_this_checkout_names_the_rules_of_the_design() -> None:
-    """The rules that docs/explanation/design.md numbers 1, 2 and 5, read back from the table in use."""
+    """What architecture.md promises of MPI, of tracer and engine, and of public headers, read back from the table in use."""
     tools = Path(check_layers.__file__).parent
     table = check_layers.load_table(tools / "layers.toml")
     for room in ("base", "format", "layout/core", "planner", "storage"):

@@ -211,7 +211,7 @@ def test_exit_code_tells_of_imports(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_this_checkout_names_the_rules_of_the_design() -> None:
-    """What architecture.md promises of MPI, of tracer and engine, and of public headers, read back from the table in use."""
+    """Rules 1 and 2 of docs/explanation/architecture.md, read back from the table in use."""
     tools = Path(check_layers.__file__).parent
     table = check_layers.load_table(tools / "layers.toml")
     for room in ("base", "format", "layout/core", "planner", "storage"):
@@ -224,7 +224,7 @@ def test_this_checkout_names_the_rules_of_the_design() -> None:
 
 
 def test_this_checkout_names_the_packages_of_the_design() -> None:
-    """Rule 6 of the same page: what reads traces knows of no report, and nothing but the command line of everything."""
+    """Each package imports those before it; what reads traces knows of no report, only the command line knows all."""
     tools = Path(check_layers.__file__).parent
     packages = check_layers.load_table(tools / "layers.toml").packages
     assert [name for name, package in packages.items() if "_core" in package.uses] == ["base"]

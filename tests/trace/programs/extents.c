@@ -184,6 +184,7 @@ static void call(void) {
     int size, count = 1;
     MPI_Status status;
     MPI_Request request;
+    MPI_Offset there;
     CHECK(MPI_Type_size(memory, &size));
     while ((long)count * size % etype_bytes != 0) ++count;
     count *= 1 + upto(2);
@@ -215,7 +216,12 @@ static void call(void) {
             break;
         case 5:
             CHECK(MPI_File_seek(file, offset, MPI_SEEK_CUR));
+            CHECK(MPI_File_get_position(file, &there));
             pointer += first;
+            if (there * etype_bytes == pointer) break;
+            /* ROMIO does not know where it is in views of indexed types of types with holes. */
+            CHECK(MPI_File_seek(file, 0, MPI_SEEK_SET));
+            pointer = 0;
             break;
         case 6:
             CHECK(MPI_File_write_at(file, offset, buffer, 0, memory, MPI_STATUS_IGNORE));
@@ -288,11 +294,12 @@ int main(int argc, char** argv) {
     sprintf(line, "%s.said.%d", argv[1], rank);
     said = fopen(line, "w");
     state = strtoull(argv[2], NULL, 10) * 1000003ULL + (unsigned)rank;
-    /* ROMIO's data sieving writes beyond its buffers with some of these types. */
+    /* ROMIO's data sieving does not understand some of these types, and writes beyond its buffers. */
     MPI_Info info;
     CHECK(MPI_Info_create(&info));
     CHECK(MPI_Info_set(info, "romio_ds_write", "disable"));
     CHECK(MPI_Info_set(info, "romio_ds_read", "disable"));
+    CHECK(MPI_Info_set(info, "romio_cb_write", "disable")); /* nor do its aggregators */
     CHECK(MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
     filetype = MPI_BYTE;
     etype_bytes = 1;

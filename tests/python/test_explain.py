@@ -15,6 +15,7 @@ import pytest
 from ioweir.errors import IoweirError
 from ioweir.plan import schedule_picture
 from ioweir.plan.explain import Options, explain, to_text
+from traces import Builder, Call
 
 MIB = 1 << 20
 IOWEIR = (sys.executable, "-m", "ioweir")
@@ -158,21 +159,33 @@ def test_a_trace_gives_the_extents_of_the_default_view(tmp_path: Path) -> None:
         explain(Options(plan, trace=trace, call=7))
 
 
-def test_a_trace_of_the_direct_path_gives_the_extents_behind_a_view(tmp_path: Path) -> None:
+@pytest.mark.parametrize("applied", [None, '[[file]]\nmatch = "*.data"\n'], ids=["library", "everyone"])
+def test_a_trace_gives_the_extents_behind_a_view(tmp_path: Path, applied: str | None) -> None:
     words = ("local=2,4,4,32",)
-    trace = run_traced(tmp_path, "lattice", *words, "--ranks", "4", plan='[[file]]\nmatch = "*.data"\n')
+    trace = run_traced(tmp_path, "lattice", *words, "--ranks", "4", plan=applied)
     plan = plan_file(tmp_path)
-    seen = explain(Options(plan, trace=trace, stripe="16 KiB", targets=3))
-    computed = explain(Options(plan, "lattice", words, 4, stripe="16 KiB", targets=3))
-    assert seen["steps"] == computed["steps"]
+    for call in (1, 2):
+        seen = explain(Options(plan, trace=trace, call=call, stripe="16 KiB", targets=3))
+        computed = explain(Options(plan, "lattice", words, 4, stripe="16 KiB", targets=3, reads=call == 2))
+        assert seen["steps"] == computed["steps"]
+        assert not seen["left_out"]
 
 
 def test_a_trace_that_does_not_know_says_so(tmp_path: Path) -> None:
-    trace = run_traced(tmp_path, "lattice", "local=2,2,2,2", "--ranks", "2")
-    with pytest.raises(
-        IoweirError, match=r"the trace knows the extents of no collective call \(4 calls through a file view"
-    ):
-        explain(Options(plan_file(tmp_path), trace=trace))
+    builder = Builder()
+    for rank in range(2):
+        builder.rank(rank, 2)
+        builder.add(Call(rank, "MPI_File_write_ordered", 1, 2, "/d/lattice.data", 40))
+        builder.add(Call(rank, "MPI_File_write_all", 3, 4, "/d/lattice.data", 40))
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    builder.write(folder)
+    expected = (
+        r"the trace knows the extents of no collective call \(2 calls at the pointer that ranks share; "
+        r"2 calls through a view or a pointer that the trace does not know\)"
+    )
+    with pytest.raises(IoweirError, match=expected):
+        explain(Options(plan_file(tmp_path), trace=folder))
 
 
 def strided(plan: Path, piece: str, ranks: int = 5, **more: Any) -> dict[str, Any]:

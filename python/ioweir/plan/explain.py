@@ -213,8 +213,7 @@ def _of_trace(text: str, options: Options) -> dict[str, Any]:
         reasons = "; ".join(f"{count} calls {reason}" for reason, count in sorted(chosen.unknown.items()))
         raise IoweirError(
             f"{chosen.path}: the trace knows the extents of no collective call ({reasons or 'there is none'}). "
-            "Take the program's access pattern from a kernel (--kernel), or trace a run with a plan of "
-            'writers = "everyone", whose operations show the extents'
+            "Take the program's access pattern from a kernel (--kernel)"
         )
     if not 1 <= options.call <= len(chosen.calls):
         raise IoweirError(
@@ -225,7 +224,12 @@ def _of_trace(text: str, options: Options) -> dict[str, Any]:
     reads = options.reads or "read" in call.function
     nodes = len({process.host for process in loaded.processes if process.rank >= 0})
     striping = _striping(rules[index], options)
-    extents = [call.extents.get(rank, []) for rank in range(pattern.ranks_of(loaded))]
+    extents = [call.extents(rank) for rank in range(pattern.ranks_of(loaded))]
+    if None in extents:
+        raise IoweirError(
+            f"--call {options.call}: rank {extents.index(None)} asks for more than {pattern.MOST_EXTENTS} pieces, "
+            "which are more than are explained. Take a smaller run of the program"
+        )
     result = _planned(
         compiled().explain_extents, text, str(options.plan), index, extents,
         _machine(striping, options, max(1, nodes)), not reads, options.everything,

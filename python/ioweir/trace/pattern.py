@@ -1,9 +1,6 @@
-"""The access patterns of the collective MPI-IO calls in a trace, as far as the trace knows their extents.
+"""The access patterns of the collective MPI-IO calls in a trace: which bytes each rank asked for, call by call.
 
-A trace holds a call's own offset (in etypes of its view) and the bytes it moved, not the view. So extents are known
-- of calls with an explicit offset on a file whose default view was never changed, and
-- of calls that ioweir's direct path moved (writers = "everyone"): from the engine's own operations inside them.
-What does not live here: what a plan makes of a pattern (explain.py).
+What does not live here: what a plan makes of a pattern (plan/explain.py), extents of single calls (Trace.requests).
 """
 
 from __future__ import annotations
@@ -12,16 +9,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ioweir.trace.reader import DATA_OPS, FLAG_FAILED, MPI_IO, POSIX
-
 if TYPE_CHECKING:
-    from ioweir.trace.reader import Events, Trace
-
-APPLICATION: Final = 0
-ENGINE: Final = 2
-DIRECT: Final = "writers everyone"
+    from ioweir.trace.reader import Requests, Trace
 
 Extents = list[tuple[int, int]]
+
+FIRST_WITH_ACCESSES: Final = 3
+"""The format version that came with views and datatypes."""
+MOST_EXTENTS: Final = 1 << 20
+"""Of one rank's call."""
 
 
 @dataclass
@@ -30,8 +26,18 @@ class Collective:
 
     op: str
     function: str
-    extents: dict[int, Extents] = field(default_factory=dict)
-    """Of each rank."""
+    requests: Requests = field(repr=False)
+    numbers: dict[int, int] = field(default_factory=dict)
+    """Of each rank the number of its request."""
+
+    def extents(self, rank: int) -> Extents | None:
+        """What a rank asked for, in the order of its data; None where that is more than 2^20 pieces."""
+        if rank not in self.numbers:
+            return []
+        found = self.requests.extents(self.numbers[rank], MOST_EXTENTS + 1)
+        if found is None or found[0].size > MOST_EXTENTS:
+            return None
+        return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
 
 
 @dataclass
@@ -51,93 +57,49 @@ def ranks_of(trace: Trace) -> int:
 
 def patterns(trace: Trace) -> dict[str, FilePattern]:
     """The patterns of every file on which there are MPI-IO data calls, by path."""
-    direct = {note.path for note in trace.notes if note.code == "plan_applied" and DIRECT in note.text}
-    rank_of = {index: process.rank for index, process in enumerate(trace.processes) if process.rank >= 0}
+    requests = trace.requests()
+    ranks = [process.rank for process in trace.processes]
+    by_rank: dict[str, dict[int, list[int]]] = {}
     files: dict[str, FilePattern] = {}
-    for path, ranks in _calls_by_rank(trace.events, trace, rank_of).items():
-        files[path] = _together(path, ranks, any(path.endswith(name) for name in direct))
+    columns = zip(requests.process.tolist(), requests.path.tolist(), requests.collective.tolist(), strict=True)
+    for number, (process, path, collective) in enumerate(columns):
+        if ranks[process] < 0:
+            continue
+        name = trace.paths[path]
+        pattern = files.setdefault(name, FilePattern(name))
+        if collective:
+            by_rank.setdefault(name, {}).setdefault(ranks[process], []).append(number)
+        else:
+            pattern.unknown["independent: each rank moves its bytes by itself, nothing is planned together"] += 1
+    for name, numbers in by_rank.items():
+        _put_together(files[name], numbers, requests, trace)
     return files
 
 
-@dataclass
-class _Call:
-    op: str
-    function: str
-    collective: bool
-    offset: int
-    bytes: int
-    viewed: bool
-    moved: Extents
-    """By the engine, inside the call."""
-
-
-def _calls_by_rank(events: Events, trace: Trace, rank_of: dict[int, int]) -> dict[str, dict[int, list[_Call]]]:
-    """The data calls of each rank on each path, by time."""
-    mpi = {function.id: function for function in trace.functions if function.layer == MPI_IO}
-    posix = {function.id for function in trace.functions if function.layer == POSIX and function.op in DATA_OPS}
-    viewed: set[tuple[int, int]] = set()
-    calls: dict[str, dict[int, list[_Call]]] = {}
-    inside: dict[tuple[int, int], Extents] = {}
-    for at in events.start_ns.argsort(kind="stable").tolist():
-        rank = rank_of.get(int(events.process[at]))
-        if rank is None or int(events.flags[at]) & FLAG_FAILED:
-            continue
-        number, origin = int(events.function[at]), int(events.origin[at])
-        if number in posix and origin == ENGINE and int(events.parent[at]):
-            parent = (int(events.thread[at]), int(events.parent[at]))
-            if parent in inside:
-                inside[parent].append((int(events.offset[at]), int(events.bytes[at])))
-            continue
-        function = mpi.get(number)
-        if function is None or origin != APPLICATION:
-            continue
-        file = int(events.path[at])
-        if function.op == "view":
-            viewed.add((rank, file))
-        elif function.op in DATA_OPS and not function.completes:
-            moved: Extents = []
-            inside[int(events.thread[at]), int(events.seq[at])] = moved
-            calls.setdefault(trace.paths[file], {}).setdefault(rank, []).append(
-                _Call(
-                    function.op, function.name, function.collective, int(events.offset[at]), int(events.bytes[at]),
-                    (rank, file) in viewed, moved,
-                )
-            )  # fmt: skip
-    return calls
-
-
-def _extents(call: _Call, direct: bool) -> Extents | str:
-    """Where the call's bytes lie, or why that is not known."""
-    if call.bytes == 0:
-        return []
-    if direct and call.moved and sum(length for _, length in call.moved) == call.bytes:
-        return call.moved
-    if call.viewed:
-        return "through a file view, which a trace does not hold"
-    if call.offset < 0:
-        return "at an individual or shared file pointer"
-    return [(call.offset, call.bytes)]
-
-
-def _together(path: str, ranks: dict[int, list[_Call]], direct: bool) -> FilePattern:
+def _put_together(pattern: FilePattern, numbers: dict[int, list[int]], requests: Requests, trace: Trace) -> None:
     """The n-th collective call of every rank is one call."""
-    pattern = FilePattern(path)
-    collective = {rank: [call for call in calls if call.collective] for rank, calls in ranks.items()}
-    alone = sum(len(calls) for calls in ranks.values()) - sum(len(calls) for calls in collective.values())
-    if alone:
-        pattern.unknown["independent: each rank moves its bytes by itself, nothing is planned together"] += alone
-    for number in range(max((len(calls) for calls in collective.values()), default=0)):
-        members = {rank: calls[number] for rank, calls in collective.items() if number < len(calls)}
+    names = {function.id: function.name for function in trace.functions}
+    for at in range(max(map(len, numbers.values()))):
+        members = {rank: calls[at] for rank, calls in numbers.items() if at < len(calls)}
         first = next(iter(members.values()))
-        known = Collective(first.op, first.function)
-        for rank, call in members.items():
-            extents = _extents(call, direct)
-            if isinstance(extents, str):
-                pattern.unknown[extents] += 1
-            elif call.op != first.op:
+        op = "write" if requests.write[first] else "read"
+        known: dict[int, int] = {}
+        for rank, number in members.items():
+            function = names[int(requests.function[number])]
+            if bool(requests.write[number]) != bool(requests.write[first]):
                 pattern.unknown["the ranks do different things at the same time"] += 1
+            elif requests.bytes[number] != 0 and requests.extents(number, 0) is None:
+                pattern.unknown[_why(function, trace)] += 1
             else:
-                known.extents[rank] = extents
-        if len(known.extents) == len(members):
-            pattern.calls.append(known)
-    return pattern
+                known[rank] = number
+        if len(known) == len(members):
+            function = names[int(requests.function[first])].removesuffix("_end")
+            pattern.calls.append(Collective(op, function, requests, known))
+
+
+def _why(function: str, trace: Trace) -> str:
+    if trace.version < FIRST_WITH_ACCESSES:
+        return "in a trace of before format version 3, which does not hold views and datatypes"
+    if "ordered" in function or "shared" in function:
+        return "at the pointer that ranks share"
+    return "through a view or a pointer that the trace does not know"

@@ -311,6 +311,11 @@ class Trace:
         return int(self.core.event_count)
 
     @property
+    def version(self) -> int:
+        """The newest format version of its files."""
+        return int(self.core.version)
+
+    @property
     def epoch_ns(self) -> int:
         """Time 0 of the trace: nanoseconds since 1970."""
         return int(self.core.epoch_ns)

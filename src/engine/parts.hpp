@@ -90,6 +90,9 @@ void end_behind(Engine& engine, Handle& handle);
 [[nodiscard]] Outcome hand_over(Handle& handle, const Memory& memory, const FileRange& range);
 /// Waits until all bytes that ranks of this node have handed over for the file are written or have failed. Needs no other rank.
 void drain_behind(FileState& file);
+/// Before a write of this process through one handle: what it has handed over for the file through others is written. PnetCDF
+/// writes one number of its header through two handles, and expects the later one to stay.
+void drain_other_handles(Handle& handle);
 /// The same for this rank's bytes of one handle; a failure is owed to the program.
 void drain_own(Handle& handle);
 /// MPI's class of a failure of this rank's bytes of which nobody knows yet.

@@ -230,6 +230,25 @@ TEST_F(EngineTest, OverlappingWritesOfARankKeepTheirOrder) {
     remove(path);
 }
 
+/// As PnetCDF writes the number of records: through the handle of its communicator, or through one of each rank's own.
+TEST_F(EngineTest, WritesOfARankThroughTwoHandlesKeepTheirOrder) {
+    constexpr int places = 400;
+    const std::string path = path_for("one");
+    MPI_File files[] = {open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY),
+                        open(world->engine, path, MPI_MODE_WRONLY)};
+    for (int i = 0; i < places; ++i) {
+        for (const int turn : {0, 1}) {
+            const auto value = static_cast<unsigned char>(1 + turn);
+            EXPECT_EQ(world->hooks.File_write_at(files[(i + turn) % 2], MPI_Offset{places} * world->rank + i, &value, 1,
+                                                 MPI_BYTE, MPI_STATUS_IGNORE),
+                      MPI_SUCCESS);
+        }
+    }
+    for (MPI_File& file : files) EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
+    EXPECT_TRUE(contents(path) == std::vector<unsigned char>(static_cast<std::size_t>(places) * world->ranks, 2));
+    remove(path);
+}
+
 /// What a rank itself can see of its bytes right after it has handed them over.
 TEST_F(EngineTest, NothingOnTheNodeSeesTheFileWithoutThem) {
     constexpr int bytes = 3000;

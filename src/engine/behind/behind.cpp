@@ -161,6 +161,19 @@ void drain_behind(FileState& file) {
     for (const std::shared_ptr<BehindDesk>& desk : desks) desk->drain_node();
 }
 
+void drain_other_handles(Handle& handle) {
+    FileState& file = *handle.file;
+    if (file.behind_handles <= (handle.behind ? 1 : 0)) return;
+    std::vector<std::shared_ptr<BehindDesk>> desks;
+    {
+        const std::lock_guard guard(file.behind_lock);
+        desks = file.desks;
+    }
+    for (const std::shared_ptr<BehindDesk>& desk : desks) {
+        if (!handle.behind || desk != handle.behind->desk) desk->drain_own();
+    }
+}
+
 int take_behind_error(Handle& handle) {
     const int failure = handle.behind ? error_class(handle.behind->desk->take_error()) : MPI_SUCCESS;
     if (failure != MPI_SUCCESS) handle.failed_behind = true;

@@ -98,7 +98,10 @@ Outcome move_bytes(Engine& engine, Handle& handle, Direction direction, const Me
     DirectTuning tuning;
     if (!handle.effects.reads_holes) tuning.longest_hole_bytes = 0;
     Outcome outcome;
-    if (direction == Direction::read) drain_behind(*handle.file);
+    if (direction == Direction::read)
+        drain_behind(*handle.file);
+    else
+        drain_other_handles(handle);
     const bool logs = engine.verify && direction == Direction::write;
     if (logs) prepare_log(engine, handle, range, memory.bytes);
     if (direction == Direction::write && hands_over(handle, memory.bytes)) {

@@ -6,18 +6,12 @@
 
 #include "base/utf8_text.hpp"
 #include "format/event_codec.hpp"
+#include "format/load.hpp"
 
 namespace ioweir::format {
 namespace {
 
 constexpr std::int64_t farthest = std::int64_t{1} << 60;  ///< no size and no bound of a datatype lies beyond
-
-template <typename T>
-T load(const std::byte* from) {
-    T value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-}
 
 template <typename T>
 void append(std::string& key, const T& value) {

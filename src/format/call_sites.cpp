@@ -4,18 +4,12 @@
 #include <cstring>
 
 #include "base/utf8_text.hpp"
+#include "format/load.hpp"
 
 namespace ioweir::format {
 namespace {
 
 constexpr std::uint32_t unknown_module = 0xffff;
-
-template <typename T>
-T load(const std::byte* from) {
-    T value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-}
 
 std::string hexadecimal(const char* bytes, std::size_t count) {
     static constexpr char digits[] = "0123456789abcdef";

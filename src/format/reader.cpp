@@ -12,6 +12,7 @@
 #include "format/access_records.hpp"
 #include "format/call_sites.hpp"
 #include "format/event_codec.hpp"
+#include "format/load.hpp"
 #include "format/mapped_file.hpp"
 #include "format/node_clock.hpp"
 #include "format/seal.hpp"
@@ -39,13 +40,6 @@ std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
     std::int64_t sum = 0;
     if (!__builtin_add_overflow(a, b, &sum)) return sum;
     return b < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
-}
-
-template <typename T>
-T load(const std::byte* from) {
-    T value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
 }
 
 struct ChunkView {

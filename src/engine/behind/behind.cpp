@@ -57,6 +57,12 @@ void leave_desk(const Engine& engine, Team& team, std::shared_ptr<BehindDesk> de
 }
 
 /// A process that ends without MPI_Finalize: its threads are still there.
+/// Those of this process's handles of a file.
+std::vector<std::shared_ptr<BehindDesk>> desks_of(FileState& file) {
+    const std::lock_guard guard(file.behind_lock);
+    return file.desks;
+}
+
 void at_exit() {
     if (engine() != nullptr) drain_everything(*engine());
 }
@@ -153,23 +159,13 @@ Outcome hand_over(Handle& handle, const Memory& memory, const FileRange& range) 
 
 void drain_behind(FileState& file) {
     if (file.behind_handles == 0) return;
-    std::vector<std::shared_ptr<BehindDesk>> desks;
-    {
-        const std::lock_guard guard(file.behind_lock);
-        desks = file.desks;
-    }
-    for (const std::shared_ptr<BehindDesk>& desk : desks) desk->drain_node();
+    for (const std::shared_ptr<BehindDesk>& desk : desks_of(file)) desk->drain_node();
 }
 
 void drain_other_handles(Handle& handle) {
     FileState& file = *handle.file;
     if (file.behind_handles <= (handle.behind ? 1 : 0)) return;
-    std::vector<std::shared_ptr<BehindDesk>> desks;
-    {
-        const std::lock_guard guard(file.behind_lock);
-        desks = file.desks;
-    }
-    for (const std::shared_ptr<BehindDesk>& desk : desks) {
+    for (const std::shared_ptr<BehindDesk>& desk : desks_of(file)) {
         if (!handle.behind || desk != handle.behind->desk) desk->drain_own();
     }
 }

@@ -114,7 +114,7 @@ KnownType Datatypes::ask(MPI_Datatype type, std::uint64_t handle) {
         entry.bytes.store(size, std::memory_order_relaxed);
         entry.number.store(number, std::memory_order_relaxed);
         entry.handle.store(handle, std::memory_order_release);
-    } else if (watch(type)) {
+    } else if (is_watched(type)) {
         Made& made = made_[place_of(handle)];
         made.turn.fetch_add(1, std::memory_order_acquire);
         std::atomic_thread_fence(std::memory_order_release);
@@ -127,8 +127,8 @@ KnownType Datatypes::ask(MPI_Datatype type, std::uint64_t handle) {
     return known;
 }
 
-/// Gives the type the attribute that tells when it goes. The type has it with its number, once that is known.
-bool Datatypes::watch(MPI_Datatype type) {
+/// Whether the type has the attribute that tells when it goes: record() gives it one, with its number.
+bool Datatypes::is_watched(MPI_Datatype type) {
     void* value = nullptr;
     int found = 0;
     return key_ != MPI_KEYVAL_INVALID && PMPI_Type_get_attr(type, key_, &value, &found) == MPI_SUCCESS && found != 0;

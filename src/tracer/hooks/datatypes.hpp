@@ -31,7 +31,7 @@ public:
         return find_made(type, handle);
     }
 
-    /// A type that the program made goes.
+    /// A type that the program made is freed: handles of such types may stand for others from now on.
     void forget() { age_.fetch_add(1, std::memory_order_release); }
 
     /// Lets MPI free the attribute key. Before MPI is finalised.
@@ -72,7 +72,7 @@ private:
     KnownType find_made(MPI_Datatype type, std::uint64_t handle);
     KnownType ask(MPI_Datatype type, std::uint64_t handle);
     std::uint32_t record(MPI_Datatype type, std::int64_t size, int depth, bool& lasts);
-    bool watch(MPI_Datatype type);
+    bool is_watched(MPI_Datatype type);
 
     const Tracer* tracer_ = nullptr;
     Entry lasting_[capacity];

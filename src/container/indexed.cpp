@@ -68,6 +68,7 @@ void lay_over(std::map<std::int64_t, Segment>& map, Segment later) {
 
 IndexedContainer::IndexedContainer(storage::Backend& below, Clock& clock, Directory directory)
     : Container(below, clock, std::move(directory)),
+      identity_(directory_.identity()),
       sent_(below_),
       longest_ns_(shortest_batch_ns),
       room_(first_room),
@@ -285,8 +286,7 @@ int IndexedContainer::append(const std::vector<Sealed>& batches, bool durable) {
     }
     std::string bytes;
     for (const Sealed& batch : batches)
-        bytes +=
-            encode({{batch.stamp, writer.generation, writer.rank}, own_source_, batch.entries}, directory_.identity());
+        bytes += encode({{batch.stamp, writer.generation, writer.rank}, own_source_, batch.entries}, identity_);
     // At a known place: what a failed attempt has left is written over by the next one.
     const storage::Transfer done = below_.write_at(index_, bytes.data(), std::ssize(bytes), index_bytes_);
     if (done.error != 0) {
@@ -408,9 +408,11 @@ std::int64_t IndexedContainer::attempt_write_scattered(int, const iovec* pieces,
     std::shared_ptr<DataFile> data;
     std::int64_t place = parts[0].offset;
     const std::int64_t wanted = storage::total_bytes(pieces, count);
+    bool on_target = false;
     {
         const std::lock_guard guard(lock_);
         if (writers_.empty()) return -EBADF;
+        on_target = on_target_;
         for (std::int64_t i = 0; i < part_count; ++i) {
             if (parts[i].offset > INT64_MAX - directory_.data_begin() - parts[i].length) return -EFBIG;
         }
@@ -421,9 +423,10 @@ std::int64_t IndexedContainer::attempt_write_scattered(int, const iovec* pieces,
             log_end_ += wanted;
         }
     }
-    const auto begin = std::chrono::steady_clock::now();
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point begin = on_target ? Clock::now() : Clock::time_point();
     const std::int64_t moved = below_.attempt_write(data->descriptor(), pieces, count, directory_.data_begin() + place);
-    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+    const std::chrono::nanoseconds took = on_target ? Clock::now() - begin : std::chrono::nanoseconds(0);
     std::unique_lock guard(lock_);
     // What was not written leaves no hole, unless another thread has gone on meanwhile.
     if (directory_.is_log() && moved < wanted && log_end_ == place + wanted)

@@ -11,6 +11,7 @@
 
 #include "container/container.hpp"
 #include "container/data_files.hpp"
+#include "container/index.hpp"
 #include "container/map.hpp"
 #include "container/runs.hpp"
 #include "container/sent_pieces.hpp"
@@ -97,6 +98,7 @@ private:
     bool on_target_ = false;          ///< log: it does not lie in the container's directory
     std::string place_;               ///< ... but there
     std::int64_t sent_end_ = 0;       ///< ... and what is on its way to storage
+    const Identity identity_;
     SentPieces sent_;
     std::vector<std::shared_ptr<DataFile>> left_logs_;  ///< that it went on from, since the last durable flush
     int index_ = -1;

@@ -1,11 +1,15 @@
 #include "container/locked_file.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <utility>
+
+#include "storage/coherent.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -57,7 +61,8 @@ LockedFile::Held::Held(LockedFile& file, Kind kind) : file_(&file), others_(file
     if (error_ == 0) error_ = set_lock(file.descriptor_, kind == Kind::exclusive ? F_WRLCK : F_RDLCK);
     if (error_ != 0) return;
     const storage::Transfer done = file.below_.read_at(file.descriptor_, &numbers_, sizeof numbers_, 0);
-    if (done.error == 0 && (done.bytes == 0 || done.bytes == sizeof numbers_)) return;
+    new_ = done.bytes == 0;
+    if (done.error == 0 && (new_ || done.bytes == sizeof numbers_)) return;
     error_ = done.error != 0 ? done.error : EIO;
     numbers_ = {};
     (void)set_lock(file.descriptor_, F_UNLCK);
@@ -67,6 +72,7 @@ LockedFile::Held::Held(Held&& other) noexcept
     : file_(std::exchange(other.file_, nullptr)),
       others_(std::move(other.others_)),
       error_(other.error_),
+      new_(other.new_),
       numbers_(other.numbers_) {}
 
 LockedFile::Held::~Held() {
@@ -76,6 +82,22 @@ LockedFile::Held::~Held() {
 int LockedFile::Held::put(Numbers numbers) {
     numbers_ = numbers;
     return file_->below_.write_at(file_->descriptor_, &numbers_, sizeof numbers_, 0).error;
+}
+
+int LockedFile::Held::put_second(std::int64_t number) {
+    numbers_.second = number;
+    return file_->below_
+        .write_at(file_->descriptor_, &numbers_.second, sizeof numbers_.second, offsetof(Numbers, second))
+        .error;
+}
+
+void* LockedFile::Held::map() const {
+    struct stat info{};
+    if (error_ != 0 || ::fstat(file_->descriptor_, &info) != 0 || info.st_uid != ::geteuid()) return nullptr;
+    if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 || info.st_size < std::int64_t{sizeof(Numbers)}) return nullptr;
+    if (!storage::is_one_kernels(file_->descriptor_)) return nullptr;
+    void* mapped = ::mmap(nullptr, sizeof(Numbers), PROT_READ | PROT_WRITE, MAP_SHARED, file_->descriptor_, 0);
+    return mapped == MAP_FAILED ? nullptr : mapped;
 }
 
 }  // namespace ioweir::container

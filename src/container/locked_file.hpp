@@ -47,6 +47,13 @@ public:
         [[nodiscard]] Numbers numbers() const { return numbers_; }
         /// Exclusive only. An errno value.
         int put(Numbers numbers);
+        /// The second one alone. Exclusive only. An errno value.
+        int put_second(std::int64_t number);
+        /// Nobody has put numbers there yet.
+        [[nodiscard]] bool is_new() const { return new_; }
+        /// The two numbers in memory that all processes share, in place of read and write; who gets it unmaps it. Null where memory is not the same for all
+        /// (is_one_kernels()), and where somebody else could shorten the file, of which a process that has it mapped would die.
+        [[nodiscard]] void* map() const;
 
     private:
         friend class LockedFile;
@@ -55,6 +62,7 @@ public:
         LockedFile* file_;                     ///< null: given away
         std::unique_lock<std::mutex> others_;  ///< threads of this process
         int error_ = 0;
+        bool new_ = false;
         Numbers numbers_;
     };
     /// Waits for other processes, and for other threads whatever they do with it. A thread has it once at a time.

@@ -17,10 +17,11 @@ struct FileSystem {
     std::uint64_t magic;
     const char* name;
 };
+constexpr std::uint64_t ext_magic = 0xEF53, tmpfs_magic = 0x01021994, xfs_magic = 0x58465342;
 constexpr FileSystem coherent_file_systems[] = {
-    {0xEF53, "ext4"},       {0x01021994, "tmpfs"}, {0x858458f6, "ramfs"},  {0x58465342, "xfs"},
-    {0x9123683E, "btrfs"},  {0xF2F52010, "f2fs"},  {0x2FC12FC1, "zfs"},    {0x794C7630, "overlayfs"},
-    {0x0BD00BD0, "lustre"}, {0x47504653, "gpfs"},  {0x00C36400, "cephfs"}, {0x19830326, "beegfs"},
+    {ext_magic, "ext4"},    {tmpfs_magic, "tmpfs"}, {0x858458f6, "ramfs"},  {xfs_magic, "xfs"},
+    {0x9123683E, "btrfs"},  {0xF2F52010, "f2fs"},   {0x2FC12FC1, "zfs"},    {0x794C7630, "overlayfs"},
+    {0x0BD00BD0, "lustre"}, {0x47504653, "gpfs"},   {0x00C36400, "cephfs"}, {0x19830326, "beegfs"},
 };
 
 /// ceph-fuse: FUSE to statfs(2), but its files tell their layout, and it is as coherent as the kernel's client.
@@ -41,6 +42,13 @@ std::string why_not_coherent(int descriptor) {
     char text[80];
     std::snprintf(text, sizeof text, "file system 0x%llx is not on the list", static_cast<unsigned long long>(magic));
     return text;
+}
+
+bool is_one_kernels(int descriptor) {
+    struct statfs system{};
+    if (::fstatfs(descriptor, &system) != 0) return false;
+    const auto magic = static_cast<std::uint64_t>(static_cast<unsigned int>(system.f_type));
+    return magic == ext_magic || magic == tmpfs_magic || magic == xfs_magic;
 }
 
 }  // namespace ioweir::storage

@@ -23,20 +23,27 @@ int cannot_lock(Engine& engine, Handle& handle, int error) {
     return error;
 }
 
-/// With the lock held: what others have written under it will be seen, and what is written next comes later.
-void catch_up(Handle& handle, const LockedFile::Held& held) {
-    const std::int64_t stamp = held.numbers().first;
-    if (stamp <= handle.atomic->seen) return;
-    handle.container->adopt(stamp);
-    handle.atomic->seen = stamp;
+/// What others have shown will be seen, and what is written next comes later.
+void catch_up(Handle& handle, std::int64_t shown) {
+    if (handle.atomic->seen == shown) return;
+    handle.container->adopt(shown);
+    handle.atomic->seen = shown;
+}
+
+/// This process has shown what it had written.
+void note_shown(Handle& handle, const container::ShownNumber::Shown& shown) {
+    if (shown.error != 0) return;
+    if (shown.by_others) handle.container->adopt(shown.number);
+    handle.atomic->seen = shown.number;
 }
 
 /// With the lock held: others will see what this process has written. An errno value.
 int publish(Handle& handle, LockedFile::Held& held) {
     if (!handle.container->directory().has_index()) return 0;  // all see everything at once
     if (const int error = handle.container->flush(false); error != 0) return error;
-    handle.atomic->seen = handle.container->last_stamp();
-    return held.put({handle.atomic->seen, 0});
+    const auto shown = handle.atomic->shown.raise(held, handle.container->last_stamp(), handle.atomic->seen);
+    note_shown(handle, shown);
+    return shown.error;
 }
 
 }  // namespace
@@ -69,16 +76,18 @@ Outcome move_atomically(Engine& engine, Handle& handle, Direction direction, Fun
     if (!handle.writable) return move();
     const auto kind = direction == Direction::write ? LockedFile::Kind::exclusive : LockedFile::Kind::shared;
     std::optional<LockedFile::Held> held;
+    int error = 0;
     {
         const StorageScope scope(engine);
-        held.emplace(handle.atomic->lock.take(kind));
-        if (held->error() == 0) catch_up(handle, *held);
+        error = handle.atomic->shown.begin();
+        if (error == 0) error = held.emplace(handle.atomic->lock.take(kind)).error();
+        if (error == 0) catch_up(handle, handle.atomic->shown.look(*held).number);
     }
-    if (held->error() != 0) return {0, cannot_lock(engine, handle, held->error()), 0};
+    if (error != 0) return {0, cannot_lock(engine, handle, error), 0};
     Outcome outcome = move();
     const StorageScope scope(engine);
     if (direction == Direction::write) {
-        const int error = publish(handle, *held);
+        error = publish(handle, *held);
         if (outcome.error == 0) outcome.error = error;
     }
     held.reset();
@@ -88,42 +97,40 @@ Outcome move_atomically(Engine& engine, Handle& handle, Direction direction, Fun
 int look_atomically(Engine& engine, Handle& handle) {
     if (!handle.atomic || (!handle.atomic->on && !handle.atomic->each_call)) return 0;
     if (!handle.writable || !handle.container->directory().has_index()) return 0;
-    std::optional<StorageScope> scope(std::in_place, engine);
-    const LockedFile::Held held = handle.atomic->lock.take(LockedFile::Kind::shared);
-    if (held.error() == 0) catch_up(handle, held);
-    scope.reset();
-    return held.error() == 0 ? 0 : cannot_lock(engine, handle, held.error());
+    container::ShownNumber::Shown shown;
+    {
+        const StorageScope scope(engine);
+        shown = handle.atomic->shown.look();
+        if (shown.error == 0) catch_up(handle, shown.number);
+    }
+    return shown.error == 0 ? 0 : cannot_lock(engine, handle, shown.error);
 }
 
 std::int64_t shown_number(Engine& engine, Handle& handle, int& error) {
     error = 0;
     if (!handle.atomic || !handle.atomic->each_call) return 0;
-    std::int64_t number = 0;
+    container::ShownNumber::Shown shown;
     {
         const StorageScope scope(engine);
-        const LockedFile::Held held = handle.atomic->lock.take(LockedFile::Kind::shared);
-        error = held.error();
-        if (error == 0) number = held.numbers().first;
+        shown = handle.atomic->shown.look();
     }
+    error = shown.error;
     if (error != 0) (void)cannot_lock(engine, handle, error);
-    return number;
+    return shown.number;
 }
 
 int show_written(Engine& engine, Handle& handle) {
     if (!handle.atomic || handle.atomic->on || !handle.atomic->each_call || !handle.writable) return 0;
     if (!handle.container->directory().has_index()) return 0;
-    std::optional<StorageScope> scope(std::in_place, engine);
-    if (const int error = handle.container->show(); error != 0) return error;
-    LockedFile::Held held = handle.atomic->lock.take(LockedFile::Kind::exclusive);
-    if (held.error() == 0) {
-        catch_up(handle, held);
-        // Others may have published since this was written, with a larger stamp: the number must grow for all to look again.
-        const std::int64_t now = std::max(held.numbers().first, handle.container->last_stamp()) + 1;
-        if (const int error = held.put({now, 0}); error != 0) return error;
-        handle.atomic->seen = now;
+    container::ShownNumber::Shown shown;
+    {
+        const StorageScope scope(engine);
+        if (const int error = handle.container->show(); error != 0) return error;
+        // Others may have published since this was written, with a larger stamp: the number grows all the same, for all to look again.
+        shown = handle.atomic->shown.raise(handle.container->last_stamp(), handle.atomic->seen);
+        note_shown(handle, shown);
     }
-    scope.reset();
-    return held.error() == 0 ? 0 : cannot_lock(engine, handle, held.error());
+    return shown.error == 0 ? 0 : cannot_lock(engine, handle, shown.error);
 }
 
 }  // namespace ioweir::engine

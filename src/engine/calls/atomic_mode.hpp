@@ -11,19 +11,22 @@
 
 #include "base/function_ref.hpp"
 #include "container/locked_file.hpp"
+#include "container/shown_number.hpp"
 #include "engine/parts.hpp"
 
 namespace ioweir::engine {
 
-/// Of one handle. The lock is one file in the container's directory, for all who have it open; its first number is the largest stamp that
-/// was written under it, so that an index is read again only after somebody has written.
+/// Of one handle. The lock is one file in the container's directory, for all who have it open; its number grows with whatever is shown, so
+/// that an index is read again only after somebody has written.
 struct AtomicMode {
-    AtomicMode(storage::Backend& below, const container::Directory& directory) : lock(below, directory, "atomic") {}
+    AtomicMode(storage::Backend& below, const container::Directory& directory)
+        : lock(below, directory, "atomic"), shown(lock) {}
 
     container::LockedFile lock;
+    container::ShownNumber shown;
     bool on = false;                    ///< the same on all ranks
     bool each_call = false;             ///< the plan's visibility = "call"
-    std::int64_t seen = 0;              ///< the stamp up to which all is known; with `lock` held
+    std::atomic<std::int64_t> seen{0};  ///< the number as it was when all that was shown became known
     std::atomic<bool> said_why{false};  ///< the user knows why it cannot be locked
 };
 

@@ -52,9 +52,7 @@ def run(
             for direction, values in speeds[line["file"].removesuffix(".data")].items():
                 values.append(line[f"{direction}_mib_per_s"])
         moved = launch.report(trace)["plan"]["engine"]
-        exchanged &= {
-            Path(row["path"]).stem for row in moved if any("exchanges " in text for text in row["texts"])
-        }  # fmt: skip
+        exchanged &= {Path(row["path"]).stem for row in moved if row["exchanges"]}
         done += some
     shutil.rmtree(trace, ignore_errors=True)
     return speeds, exchanged

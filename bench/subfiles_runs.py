@@ -172,7 +172,7 @@ def write(
     """The program's files in these ways, in turn. Counts the files for which the choice was wrong."""
     parts, reports = [], []
     for kernel in kernels:
-        lines, report = targets_runs.run_ways(
+        lines, report, _ = targets_runs.run_ways(
             made.root, scratch, [f"{way}.nc" for way in ways], repeats, salt, kernel, "netcdf"
         )
         parts.append(lines)

@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import ioweir.trace
 import launch
 from ioweir.base.compiled import compiled
 from ioweir.targets import lab
+from ioweir.trace import EngineWork
 
 MIB = 1 << 20
 KIND = "openmpi"
@@ -118,12 +120,6 @@ class Runs:
     log_right: bool = False
 
 
-def figure(text: str, name: str, unit: str) -> int:
-    """Of a rank's summary of one file that it wrote or read: `name 123 unit`; 0 if it has none."""
-    found = re.search(rf"\b{name} (\d+) {unit}", text)
-    return int(found[1]) if found else 0
-
-
 @dataclass
 class Spent:
     """Time in collective calls."""
@@ -133,9 +129,10 @@ class Spent:
     storage_s: float = 0.0
 
     @classmethod
-    def of(cls, text: str) -> Spent:
-        """As a rank's summary says."""
-        return cls(*(figure(text, name, "ns") / 1e9 for name in ("exchange", "exchange processor", "storage")))
+    def of(cls, work: EngineWork) -> Spent:
+        """As a rank's record of a file says."""
+        names = ("exchange_ns", "exchange_processor_ns", "storage_ns")
+        return cls(*(work.figures[name] / 1e9 for name in names))
 
     def add(self, other: Spent) -> None:
         """Another rank's, or another file's."""
@@ -173,8 +170,8 @@ def plan_text(directories: list[Path]) -> str:
 def run_ways(
     place: Path, scratch: Path, ways: Sequence[str], repeats: int, salt: int, kernel: Sequence[str] = KERNEL,
     mode: str = "mpiio",
-) -> tuple[list[Any], Any]:  # fmt: skip
-    """Files of these ways in turn, each to fsync: the runner's lines and the report."""
+) -> tuple[list[Any], Any, tuple[EngineWork, ...]]:  # fmt: skip
+    """Files of these ways in turn, each to fsync: the runner's lines, the report, what the engine did for each rank."""
     trace = scratch / f"trace-{salt}"
     modes = ",".join(f"{mode}:{way}" for way in ways)
     words = [*kernel, "--directory", str(place), "--mode", modes, "--repeats", str(repeats), "--sync", "1",
@@ -183,11 +180,12 @@ def run_ways(
         launch.KERNEL_RUNNER, KIND, RANKS, words, launch.Traced(trace, scratch / "plan.toml", "mpiio")
     )
     report = launch.report(trace)
+    work = ioweir.trace.read(trace).engine_work
     shutil.rmtree(trace)
     wrong = [line for line in lines if not line["read_correct"]]
     if wrong:
         raise launch.BenchmarkError(f"what was read is not what was written: {wrong}")
-    return lines, report
+    return lines, report, work
 
 
 def add_lines(ways: dict[str, Way], lines: list[Any]) -> None:
@@ -214,7 +212,7 @@ def fixed_lab(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:
     slow = runs.targets // 2
     for i in range(runs.targets):
         lab.slow(made.name, made.root, i, SLOW_SHARE if i == slow else "full")
-    lines, report = run_ways(made.root, scratch, [CHOSEN, SUBFILED, STRIPED], repeats, 1)
+    lines, report, _ = run_ways(made.root, scratch, [CHOSEN, SUBFILED, STRIPED], repeats, 1)
     add_lines(runs.fixed, lines)
     runs.ideal_mib_per_s = runs.target_rate * (runs.targets - 1) / MIB
     for took, _, left_out in chosen_lines(report):
@@ -225,16 +223,15 @@ def fixed_lab(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:
 
 def free_runs(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:
     """The same lab in contention-free order, where writing a stripe lasts until it is on the device."""
-    lines, report = run_ways(made.root, scratch, list(FREE.values()), repeats, 2)
+    lines, _, work = run_ways(made.root, scratch, list(FREE.values()), repeats, 2)
     add_lines(runs.fixed, lines)
-    for row in report["plan"]["engine"]:
-        name = Path(row["path"]).name
-        if name not in FREE.values():
-            continue
+    for name in FREE.values():
         writing, reading = Spent(), Spent()
-        for text in row["texts"]:
-            rank = Spent.of(text)
-            if figure(text, "wrote", "bytes") == 0:
+        for one in work:
+            if Path(one.path).name != name:
+                continue
+            rank = Spent.of(one)
+            if one.figures["written_bytes"] == 0:
                 reading.add(rank)
                 continue
             writing.add(rank)
@@ -253,7 +250,7 @@ def varied_labs(made: lab.Lab, scratch: Path, runs: Runs, repeats: int) -> None:
         for target in range(runs.targets):
             value = f"{int(runs.target_rate / factor)} B" if target == slow else "full"
             lab.slow(made.name, made.root, target, value)
-        lines, report = run_ways(made.root, scratch, [CHOSEN, SUBFILED], 1, 10 + i)
+        lines, report, _ = run_ways(made.root, scratch, [CHOSEN, SUBFILED], 1, 10 + i)
         add_lines(runs.varied, lines)
         runs.wrong += sum(left_out != {f"t{slow}"} for _, _, left_out in chosen_lines(report))
 

@@ -59,8 +59,8 @@ def test_a_strategy_counts_only_if_the_trace_says_it_ran() -> None:
     }
     even = {"path": "/x/even.data", "text": 'rule "even.data": mapping shared, writers aggregators:2, domains even'}
     moved = [
-        {"path": "/x/direct.data", "bytes": 5, "texts": ["calls 1"]},
-        {"path": "/x/even.data", "bytes": 5, "texts": ["calls 1", "calls 1; exchanges 1, rounds 2"]},
+        {"path": "/x/direct.data", "bytes": 5, "exchanges": 0},
+        {"path": "/x/even.data", "bytes": 5, "exchanges": 1},
     ]
     ways = (DIRECT, "even")
     assert engine_cases.departures(report(applied=[direct, even], engine=moved), ways) == {}
@@ -74,7 +74,7 @@ def test_a_strategy_counts_only_if_the_trace_says_it_ran() -> None:
     assert engine_cases.departures(report(applied=[direct], engine=moved), ways) == {
         "even": "the trace does not say that the rule was applied"
     }
-    alone = [moved[0], {**moved[1], "texts": ["calls 1"]}]
+    alone = [moved[0], {**moved[1], "exchanges": 0}]
     assert engine_cases.departures(report(applied=[direct, even], engine=alone), ways) == {
         "even": "no exchange took place"
     }

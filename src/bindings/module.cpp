@@ -76,6 +76,29 @@ nb::list verdicts(const PyTrace& self) {
     return out;
 }
 
+nb::list engine_work(const PyTrace& self) {
+    nb::list out;
+    for (const format::EngineWork& one : self.about().engine_work) {
+        nb::dict figures;
+        const auto put = [&](const char* name, bool, std::int64_t figure) { figures[name] = figure; };
+        format::EngineFigures<std::int64_t>::for_each(one.figures, put);
+        nb::dict row;
+        row["process"] = one.process;
+        row["path"] = one.path;
+        row["figures"] = figures;
+        out.append(row);
+    }
+    return out;
+}
+
+/// Each figure's name, and whether the largest counts and not the sum.
+nb::dict engine_figures() {
+    nb::dict out;
+    const auto put = [&](const char* name, bool largest, std::int64_t) { out[name] = largest; };
+    format::EngineFigures<std::int64_t>::for_each(format::EngineFigures<std::int64_t>{}, put);
+    return out;
+}
+
 nb::list clocks(const PyTrace& self) {
     nb::list out;
     for (const format::ClockAlignment& clock : self.about().clocks) {
@@ -162,6 +185,7 @@ NB_MODULE(_core, m) {
     type.def_prop_ro("processes", processes)
         .def_prop_ro("notes", notes)
         .def_prop_ro("verdicts", verdicts)
+        .def_prop_ro("engine_work", engine_work)
         .def_prop_ro("modules", modules)
         .def_prop_ro("clocks", clocks)
         .def_prop_ro("sites", sites)
@@ -188,6 +212,7 @@ NB_MODULE(_core, m) {
     m.def("read_trace", [](const std::string& file) { return read_trace({file}); }, nb::arg("file"), "One trace file.");
     m.def("functions", &functions,
           "Every function that is intercepted: id, name, layer, op, collective, completes, symbols.");
+    m.attr("engine_figures") = engine_figures();
     m.attr("origin_names") = nb::make_tuple("application", "mpi_library", "engine");
     bind_analysis(m);
     bind_requests(m, type);

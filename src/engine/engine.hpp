@@ -9,6 +9,7 @@
 // - The engine's own descriptors are never closed while the program has the file open: that would drop the program's locks.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "exchange/step.hpp"
@@ -31,6 +32,9 @@ struct VerifyFinding {
     const char* text = "";  ///< why
 };
 
+/// Of one handle; its threads count together.
+using Totals = format::EngineFigures<std::atomic<std::int64_t>>;
+
 /// Services of whoever hosts the engine; any may be null.
 struct Host {
     /// For tests: every step of this rank in an exchange.
@@ -42,6 +46,8 @@ struct Host {
     void (*run_storage_thread)(void (*body)(void*), void* argument) = nullptr;
     /// Something a report must say.
     void (*note)(format::NoteCode code, const char* path, std::int64_t value, const char* text) = nullptr;
+    /// What it did with a file through one handle, which is being closed.
+    void (*did)(const char* path, const Totals& totals) = nullptr;
     /// With Options::verify.
     void (*verified)(const VerifyFinding& finding) = nullptr;
     /// From now on before_path() must be called, or need not be any more. Without it only MPI calls drain what is written behind.

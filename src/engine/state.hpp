@@ -83,16 +83,6 @@ private:
     bool waits_for_exit_ = false;
 };
 
-struct Totals {
-    std::atomic<std::int64_t> calls{0}, bytes_read{0}, bytes_written{0}, operations{0}, elapsed_ns{0};
-    // Of the calls that went through an exchange:
-    std::atomic<std::int64_t> each_alone{0}, exchanges{0}, in_subgroups{0}, rounds{0}, exchange_ns{0},
-        exchange_processor_ns{0}, storage_ns{0}, messages{0}, sent_bytes{0};
-    std::atomic<std::int64_t> sizes_deferred{0}, sizes_grown{0};
-    // Of write-behind, as BehindFigures has them:
-    std::atomic<std::int64_t> handed_bytes{0}, hand_ns{0}, room_waits{0}, room_wait_ns{0}, writer_ns{0}, too_large{0};
-};
-
 /// A split collective between its begin and its end. A handle has one at a time (MPI 4.0, section 14.4.5).
 struct SplitCollective {
     enum class Kind { none, read_all, write_all, read_at_all, write_at_all, read_ordered, write_ordered };

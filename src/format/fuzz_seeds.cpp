@@ -76,6 +76,11 @@ void ranks(NodeWriter& writer) {
     writer.record(thread, RankRecord{{}, {}, {}, 2, 4, 1100}, "an MPI library, version 1");
     writer.record(thread, NoteRecord{{}, {}, {}, 1, 0, 7, 1200}, std::string("/data/a\0words", 13));
     writer.record(thread, VerdictRecord{{}, {}, {}, 2, 0, 3, 4096, -1, 1300}, std::string("/data/a\0why", 11));
+    EngineRecord engine{};
+    engine.figures.calls = 3;
+    engine.figures.exchange_processor_ns = -2;
+    engine.tick = 1350;
+    writer.record(thread, engine, std::string("/data/a\0", 8));
     file(writer, thread, 1, "/data/a");
     ModuleRecord module{{}, {}, {}, 1, 4, {}};
     for (int i = 0; i < 4; ++i) module.build_id[i] = static_cast<char>(0x11 * i);

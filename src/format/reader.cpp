@@ -558,6 +558,16 @@ private:
             auto [path, text] = words_of<VerdictRecord>(data, size);
             trace_.verdicts.push_back({found->second.process, record.outcome, record.calls, record.bytes, record.offset,
                                        std::move(path), std::move(text)});
+        } else if (kind == EngineRecord::record_kind && size >= sizeof(EngineRecord)) {
+            const auto record = load<EngineRecord>(data);
+            bool holds = in_time(record.tick);
+            EngineFigures<std::int64_t>::for_each(record.figures, [&](const char*, bool, std::int64_t figure) {
+                // Differences of two clocks may be below zero.
+                holds = holds && can_be(figure < -1 ? -(figure + 1) : figure);
+            });
+            if (!holds) return;
+            auto [path, text] = words_of<EngineRecord>(data, size);
+            trace_.engine_work.push_back({found->second.process, std::move(path), record.figures});
         }
     }
 

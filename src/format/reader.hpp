@@ -55,6 +55,13 @@ struct Verdict {
     std::string text;
 };
 
+/// What the engine did with a file through one handle of a process.
+struct EngineWork {
+    std::uint32_t process = 0;  ///< index into Trace::processes
+    std::string path;
+    EngineFigures<std::int64_t> figures;
+};
+
 /// How a node's clock relates to the run's.
 struct ClockAlignment {
     bool aligned = false;              ///< false: times are by the node's own CLOCK_REALTIME
@@ -166,6 +173,7 @@ struct Trace {
     std::vector<std::string> paths;      ///< paths[0] is "": unknown
     std::vector<Note> notes;
     std::vector<Verdict> verdicts;
+    std::vector<EngineWork> engine_work;
     std::vector<Module> modules;
     std::vector<std::vector<SiteFrame>> sites;  ///< innermost call first; sites[0] is empty: not recorded
     std::vector<Datatype> datatypes;            ///< datatypes[0] is unknown

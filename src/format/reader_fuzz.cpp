@@ -65,6 +65,8 @@ void check(const TraceFiles& files) {
     require(!about.paths.empty() && about.paths[0].empty(), "path 0 is the unknown one");
     require(!about.sites.empty() && about.sites[0].empty(), "site 0 is none");
     for (const Process& process : about.processes) require(process.host < about.hosts.size(), "a process's host");
+    for (const EngineWork& one : about.engine_work)
+        require(one.process < about.processes.size(), "an engine's process");
     for (const Verdict& one : about.verdicts) require(one.process < about.processes.size(), "a verdict's process");
     for (const Note& note : about.notes) require(note.process < about.processes.size(), "a note's process");
     for (const auto& site : about.sites)

@@ -73,6 +73,10 @@ void note(format::NoteCode code, const char* path, std::int64_t value, const cha
     if (process_tracer->active) process_tracer->note(static_cast<std::uint32_t>(code), path, value, text);
 }
 
+void did(const char* path, const engine::Totals& totals) {
+    if (process_tracer->active) process_tracer->did(path, format::EngineFigures<std::int64_t>::of(totals));
+}
+
 void verified(const engine::VerifyFinding& finding) {
     if (process_tracer->active)
         process_tracer->verdict({static_cast<std::uint32_t>(finding.outcome), finding.calls, finding.bytes,
@@ -200,6 +204,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     host.leave_storage = leave_storage;
     host.run_storage_thread = run_storage_thread;
     host.note = note;
+    host.did = did;
     host.verified = verified;
     host.watch_paths = watch_paths;
     host.program_has_open = program_has_open;

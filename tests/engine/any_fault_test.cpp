@@ -375,7 +375,8 @@ TEST_F(AnyFault, InSilenceIsSeenByComparingAndByVerify) {
         ASSERT_GE(chosen.victim, 0) << way;
         SCOPED_TRACE(words(i, way, chosen.victim, chosen.fault));
         open_file(std::string("silent.") + way, false, is_divided(way));
-        world->notes.clear();  // of a file whose beginning the engine has written, too
+        world->notes.clear();
+        world->work.clear();  // of a file whose beginning the engine has written, too
         arm(world->rank == chosen.victim ? chosen.fault : Fault{});
         for (const Answer& answer : write_all_calls()) EXPECT_EQ(answer.error_class, MPI_SUCCESS);
         EXPECT_EQ(world->hooks.File_close(&file_), MPI_SUCCESS);

@@ -68,15 +68,7 @@ int class_of(int code) {
     return error_class;
 }
 
-/// What this rank's notes say was handed over.
-std::int64_t handed_bytes() {
-    std::int64_t bytes = 0;
-    for (const Note& note : world->notes) {
-        const std::size_t at = note.text.find("; handed over ");
-        if (at != std::string::npos) bytes += std::stoll(note.text.substr(at + 14));
-    }
-    return bytes;
-}
+std::int64_t handed_bytes() { return world->did(&Did::handed_bytes); }
 
 int ranks_of_first_node() {
     const char* const each = std::getenv("IOWEIR_TEST_RANKS_PER_NODE");
@@ -178,7 +170,7 @@ TEST_F(EngineTest, CallsLargerThanTheRingAreWrittenByTheirRankInTheirTurn) {
         std::fill_n(expected.begin() + (rank + 1) * large - small, small, static_cast<unsigned char>(2));
     EXPECT_TRUE(contents(path) == expected);
     EXPECT_EQ(handed_bytes(), 21 * small);
-    EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, ", calls too large 20"));
+    EXPECT_EQ(world->did(&Did::too_large), 20);
     remove(path);
 }
 

@@ -412,7 +412,7 @@ TEST_F(CallsTest, LargeCountFormsAreHandled) {
     EXPECT_EQ(bytes_of(status), 8);
     EXPECT_EQ(back, memory);
     world->engine.close(&file);
-    EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, "calls 2"));
+    EXPECT_EQ(world->did(&Did::calls), 2);
     remove(path);
 }
 #endif

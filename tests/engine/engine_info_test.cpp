@@ -102,8 +102,8 @@ TEST_F(InfoTest, HintsChooseTheWriters) {
     }
     write_and_close(file, path);
     if (world->ranks > 1) {
-        EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, "calls 2, "));
-        EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, "exchanges 1, ")) << "the write, and not the read";
+        EXPECT_EQ(world->did(&Did::calls), 2);
+        EXPECT_EQ(world->did(&Did::exchanges), 1) << "the write, and not the read";
     }
 }
 

@@ -54,7 +54,7 @@ TEST_F(EngineTest, LeavesTheSameBytesAsTheMpiLibrary) {
     }
     EXPECT_GT(bytes, 500) << "cases that move nothing prove nothing";
     EXPECT_EQ(world->count(format::NoteCode::passed_through), 0) << "all of these are the engine's";
-    EXPECT_GT(world->count(format::NoteCode::engine_summary), 0);
+    EXPECT_GT(world->did(&Did::calls), 0);
     EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), 0) << "verification cried wolf";
     if (world->rank == 0) {
         EXPECT_GT(world->count(format::NoteCode::verify_ok), 0);
@@ -84,6 +84,7 @@ void expect_fault_is_noticed(FaultKind kind) {
         const std::int64_t writes = world->backend.take_writes();
         if (world->rank == 0 && writes > 0) world->backend.arm({kind, writes, 0});
         world->notes.clear();
+        world->work.clear();
         const CaseResult result =
             cases::run_case(world->engine, Level::wild, 3, i, MPI_COMM_WORLD, world->path("case.engine"));
         struck += world->rank == 0 ? world->backend.struck() : 0;
@@ -270,7 +271,7 @@ TEST_F(EngineTest, AViewThatOnlyOneRankCannotFollowIsLeftToTheLibraryByAll) {
     MPI_Type_free(&odd);
     io.close(&file);
     EXPECT_TRUE(world->noted(format::NoteCode::passed_through, world->rank == 0 ? "filetype" : "another rank's view"));
-    EXPECT_EQ(world->count(format::NoteCode::engine_summary), 0);
+    EXPECT_TRUE(world->work.empty());
     remove(path);
 }
 
@@ -300,7 +301,9 @@ TEST_F(EngineTest, OfTilesThatReachIntoEachOtherTheFirstIsFollowed) {
     MPI_Type_free(&apart);
     io.close(&file);
     EXPECT_TRUE(world->noted(format::NoteCode::passed_through, "tiles do not ascend"));
-    EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, "calls 2, read 12 bytes, wrote 12 bytes"));
+    EXPECT_EQ(world->did(&Did::calls), 2);
+    EXPECT_EQ(world->did(&Did::read_bytes), 12);
+    EXPECT_EQ(world->did(&Did::written_bytes), 12);
     // Turns of all ranks: the first tile's are 0, 2 and 4, the second's 1, 3 and 5.
     std::vector<int> expected;
     for (const int at : {0, 3, 1, 4, 2, 5})
@@ -350,6 +353,7 @@ TEST_F(EngineTest, AFiletypeWithDataBelowItsLowerBoundIsWrittenRight) {
 TEST_F(EngineTest, PassesThroughWhatItDoesNotHandleAndSaysWhy) {
     const auto write_one = [&](const std::string& path, int amode, const std::function<void(MPI_File)>& prepare) {
         world->notes.clear();
+        world->work.clear();
         MPI_File file = open(world->engine, path, amode);
         prepare(file);
         const auto value = static_cast<unsigned char>('a' + world->rank);
@@ -370,7 +374,7 @@ TEST_F(EngineTest, PassesThroughWhatItDoesNotHandleAndSaysWhy) {
     write_one(world->path("usual.engine"), usual, [](MPI_File) {});
     EXPECT_EQ(world->count(format::NoteCode::passed_through), 0);
     EXPECT_EQ(world->count(format::NoteCode::plan_applied), world->rank == 0 ? 1 : 0);
-    EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, "calls 1"));
+    EXPECT_EQ(world->did(&Did::calls), 1);
 }
 
 TEST_F(EngineTest, SequentialModePassesThrough) {
@@ -519,7 +523,7 @@ TEST_F(EngineTest, PrefixesAreStripped) {
     EXPECT_EQ(world->engine.write_at_all(file, world->rank, &value, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
     world->engine.close(&file);
     EXPECT_EQ(static_cast<int>(contents(world->path("prefix.engine")).size()), world->ranks);
-    EXPECT_EQ(world->count(format::NoteCode::engine_summary), 1);
+    EXPECT_EQ(world->work.size(), 1U);
     remove(world->path("prefix.engine"));
 }
 #endif
@@ -536,7 +540,7 @@ TEST_F(EngineTest, LargeCountFormsAreHandled) {
               MPI_SUCCESS);
     EXPECT_EQ(back, data);
     world->engine.close(&file);
-    EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, "calls 2"));
+    EXPECT_EQ(world->did(&Did::calls), 2);
     remove(path);
 }
 #endif

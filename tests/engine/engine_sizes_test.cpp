@@ -81,7 +81,7 @@ protected:
 
 TEST_F(SizesTest, WaitsUntilClose) {
     close_and_expect(waiting(), 1000);
-    EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, "set_size deferred 1"));
+    EXPECT_EQ(world->did(&Did::sizes_deferred), 1);
 }
 
 TEST_F(SizesTest, WritesThatMakeTheFileAsLongSpareIt) {
@@ -90,7 +90,8 @@ TEST_F(SizesTest, WritesThatMakeTheFileAsLongSpareIt) {
     EXPECT_EQ(length(), 0);
     write_ten_each(file, 0);
     close_and_expect(file, 10 * world->ranks);
-    EXPECT_TRUE(world->noted(format::NoteCode::engine_summary, "set_size deferred 1, file grown 0"));
+    EXPECT_EQ(world->did(&Did::sizes_deferred), 1);
+    EXPECT_EQ(world->did(&Did::sizes_grown), 0);
 }
 
 TEST_F(SizesTest, NeverCutsWhatWasWrittenBeyond) {
@@ -123,7 +124,7 @@ TEST_F(SizesTest, AShrinkingOneNeverWaits) {
     EXPECT_EQ(calls_.File_set_size(file, 50), MPI_SUCCESS) << "nor does one that changes nothing";
     EXPECT_EQ(answered(file), 50);
     close_and_expect(file, 50);
-    EXPECT_FALSE(world->noted(format::NoteCode::engine_summary, "deferred"));
+    EXPECT_EQ(world->did(&Did::sizes_deferred), 0);
 }
 
 TEST_F(SizesTest, AShrinkingOneAfterAWaitingOneIsTheOneThatCounts) {

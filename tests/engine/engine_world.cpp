@@ -19,6 +19,12 @@ std::int64_t World::count(format::NoteCode code) const {
     return std::count_if(notes.begin(), notes.end(), [&](const Note& note) { return note.code == code; });
 }
 
+std::int64_t World::did(std::int64_t Did::* figure) const {
+    std::int64_t sum = 0;
+    for (const Did& one : work) sum += one.*figure;
+    return sum;
+}
+
 bool World::noted(format::NoteCode code, const std::string& part) const {
     return std::any_of(notes.begin(), notes.end(), [&](const Note& note) {
         return note.code == code && note.text.find(part) != std::string::npos;
@@ -70,6 +76,7 @@ public:
         host.step = [](const engine::Step& step) {
             if (world->on_step != nullptr) world->on_step(step);
         };
+        host.did = [](const char*, const engine::Totals& totals) { world->work.push_back(Did::of(totals)); };
         host.verified = [](const engine::VerifyFinding& finding) {
             world->findings.push_back(
                 {finding.outcome, finding.calls, finding.bytes, finding.offset, finding.path, finding.text});
@@ -98,6 +105,7 @@ testing::Environment* add_world(const std::string& plan_text, bool verify) {
 
 void EngineTest::SetUp() {
     world->notes.clear();
+    world->work.clear();
     world->findings.clear();
     world->backend.arm({});
     PMPI_Barrier(MPI_COMM_WORLD);

@@ -155,6 +155,8 @@ struct Finding {
     std::string path, text;
 };
 
+using Did = format::EngineFigures<std::int64_t>;
+
 /// Never destroyed: the engine refers to it until the process ends.
 struct World {
     int rank = 0, ranks = 1;
@@ -163,6 +165,7 @@ struct World {
     SwitchedBackend backend;
     std::vector<Note> notes;
     std::vector<Finding> findings;
+    std::vector<Did> work;  ///< of each handle that was closed
     void (*on_step)(const engine::Step& step) = nullptr;
     mpi::FileCalls below, hooks;
     cases::IoCalls library{}, engine{};
@@ -171,6 +174,8 @@ struct World {
     [[nodiscard]] std::int64_t count(format::NoteCode code) const;
     /// This rank's bytes of one outcome, whose reason has this in it.
     [[nodiscard]] std::int64_t found(format::VerifyOutcome outcome, const std::string& part = "") const;
+    /// A figure of all handles that this rank has closed.
+    [[nodiscard]] std::int64_t did(std::int64_t Did::* figure) const;
     [[nodiscard]] bool noted(format::NoteCode code, const std::string& part) const;
 };
 extern World* world;

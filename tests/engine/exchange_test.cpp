@@ -116,7 +116,7 @@ TEST_F(EngineTest, LeavesTheSameBytesAsTheMpiLibrary) {
     }
     EXPECT_GT(bytes, 500) << "cases that move nothing prove nothing";
     EXPECT_EQ(world->count(format::NoteCode::passed_through), 0) << "all of these are the engine's";
-    EXPECT_EQ(world->noted(format::NoteCode::engine_summary, "; exchanges "), world->ranks > 1);
+    EXPECT_EQ(world->did(&Did::exchanges) > 0, world->ranks > 1);
     EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), 0) << "verification cried wolf";
 }
 
@@ -335,17 +335,6 @@ TEST_F(EngineTest, SparseReadsLeaveOutWhatNobodyWants) {
     remove(path);
 }
 
-/// A figure of this rank's summaries.
-std::int64_t summed(const std::string& name) {
-    std::int64_t sum = 0;
-    for (const Note& note : world->notes) {
-        const std::size_t at = note.text.find(name);
-        if (note.code == format::NoteCode::engine_summary && at != std::string::npos)
-            sum += std::atoll(note.text.c_str() + at + name.size());
-    }
-    return sum;
-}
-
 TEST_F(EngineTest, AutoGoesByWhatTheRanksAskForInEachCall) {
     const std::string path = path_for("auto");
     const IoCalls& io = world->engine;
@@ -374,8 +363,9 @@ TEST_F(EngineTest, AutoGoesByWhatTheRanksAskForInEachCall) {
     const char* const each = std::getenv("IOWEIR_TEST_RANKS_PER_NODE");
     const auto of_a_node = std::min<std::int64_t>(ranks, each != nullptr ? std::atoi(each) : ranks);
     const int reads = of_a_node <= static_cast<std::int64_t>(std::thread::hardware_concurrency()) ? 1 : 0;
-    EXPECT_EQ(summed("; exchanges "), ranks > 1 ? 5 + reads : 0) << "three calls to write, and to read two or three";
-    EXPECT_EQ(summed("; each rank alone by choice "), ranks > 1 ? 7 - reads : 0);
+    EXPECT_EQ(world->did(&Did::exchanges), ranks > 1 ? 5 + reads : 0)
+        << "three calls to write, and to read two or three";
+    EXPECT_EQ(world->did(&Did::alone_by_choice), ranks > 1 ? 7 - reads : 0);
     EXPECT_EQ(world->count(format::NoteCode::passed_through), 0);
     remove(path);
 }
@@ -398,7 +388,7 @@ TEST_F(EngineTest, LittleMoreCrossesBetweenNodesThanMust) {
     MPI_Type_free(&pieces);
     io.close(&file);
     remove(path);
-    std::int64_t sent = summed(", sent ");
+    std::int64_t sent = world->did(&Did::sent_bytes);
     PMPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     // Two writers with half of the region each, interleaved: half of what each rank has goes to either, and comes back. Where there are
     // several nodes, the writers are on two of them, evenly spaced, whatever their sizes.
@@ -490,6 +480,7 @@ void expect_fault_is_noticed(FaultKind kind) {
         const std::int64_t writes = world->backend.take_writes();
         if (world->rank == 0 && writes > 0) world->backend.arm({kind, writes, 0});
         world->notes.clear();
+        world->work.clear();
         const CaseResult result = cases::run_case(world->engine, level, seed, i, MPI_COMM_WORLD, path);
         struck += world->rank == 0 ? world->backend.struck() : 0;
         int bad = result.problems.empty() ? 0 : 1;

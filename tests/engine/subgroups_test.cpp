@@ -53,16 +53,6 @@ std::vector<unsigned char> block_of(int rank, int call) {
     return data;
 }
 
-std::int64_t summed(const std::string& name) {
-    std::int64_t sum = 0;
-    for (const Note& note : world->notes) {
-        const std::size_t at = note.text.find(name);
-        if (note.code == format::NoteCode::engine_summary && at != std::string::npos)
-            sum += std::atoll(note.text.c_str() + at + name.size());
-    }
-    return sum;
-}
-
 /// Are there two groups of ranks with a writer each when two aggregators serve blocks?
 bool halves() { return world->ranks % 2 == 0; }
 
@@ -90,6 +80,7 @@ TEST_F(Subgroups, AreFormedForBlocksAndNotForCyclicDomains) {
         const std::string path = world->path("blocks.") + one.strategy;
         const IoCalls& io = world->engine;
         world->notes.clear();
+        world->work.clear();
         MPI_File file = open(io, path);
         for (int call = 0; call < calls; ++call) {
             const std::vector<unsigned char> data = block_of(world->rank, call);
@@ -108,13 +99,13 @@ TEST_F(Subgroups, AreFormedForBlocksAndNotForCyclicDomains) {
         if (world->ranks == 1) continue;
         // A group of one rank has nobody to exchange with.
         const bool single = std::string(one.strategy) == "all";
-        EXPECT_EQ(summed("; exchanges "), single ? 2 : 2 * calls);
-        EXPECT_EQ(summed("; each rank alone by choice "), single ? 2 * (calls - 1) : 0);
+        EXPECT_EQ(world->did(&Did::exchanges), single ? 2 : 2 * calls);
+        EXPECT_EQ(world->did(&Did::alone_by_choice), single ? 2 * (calls - 1) : 0);
         if (single) continue;
         // Writing, all ranks meet in the first call, in the second, which makes the groups, and 32 calls later; reading, in the first
         // and 32 calls later. The groups of "aligned" are those of "even".
         const bool known = std::string(one.strategy) == "aligned";
-        EXPECT_EQ(summed(", in subgroups "), one.formed ? 2 * (calls - 2) - (known ? 0 : 1) : 0);
+        EXPECT_EQ(world->did(&Did::in_subgroups), one.formed ? 2 * (calls - 2) - (known ? 0 : 1) : 0);
         EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), 0);
     }
 }

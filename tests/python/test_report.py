@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from ioweir import report
+from ioweir.base.compiled import compiled
 from ioweir.report import report_text
-from ioweir.trace import LAYERS, OPS, Note
+from ioweir.trace import LAYERS, OPS, EngineWork, Note
 from rich.console import Console
 from traces import FUNCTIONS, Builder, Call
 
@@ -415,35 +416,50 @@ def test_what_verification_reads_back_is_no_io_of_the_program() -> None:
     assert result["origins"]["engine"]["read"]["calls"] == 1
 
 
-def test_the_engines_summaries_are_added_by_file() -> None:
+def work(process: int, **figures: int) -> EngineWork:
+    return EngineWork(process, "dump", {**dict.fromkeys(compiled().engine_figures, 0), **figures})
+
+
+def test_what_the_engine_did_is_added_by_file() -> None:
     builder = two_writers()
-    text = "calls {}, read 0 bytes, wrote 10 bytes, storage operations 2, elapsed 9 ns"
-    exchanged = "; each rank alone by choice 7"
-    exchanged += "; exchanges 3, rounds 6, exchange 500000000 ns, storage 250000000 ns, messages 4, sent 99 bytes"
-    exchanged += ", in subgroups 2, exchange processor 125000000 ns"
-    texts = [text.format(p) + (exchanged if p == 1 else "") for p in (0, 1)]
-    builder.notes += [Note(p, "engine_summary", "dump", 10 + p, texts[p]) for p in (0, 1)]
+    builder.engine_work += [
+        work(0, written_bytes=10, operations=2, elapsed_ns=9),
+        work(
+            1, calls=1, written_bytes=6, read_bytes=5, operations=2, elapsed_ns=9, alone_by_choice=7, exchanges=3,
+            rounds=6, exchange_ns=500_000_000, storage_ns=250_000_000, messages=4, sent_bytes=99, in_subgroups=2,
+            exchange_processor_ns=125_000_000,
+        ),
+        work(1, calls=2),
+    ]  # fmt: skip
     result = report.build(builder.trace())
     (row,) = result["plan"]["engine"]
     assert row == {
-        "path": "/scratch/dump", "ranks": 2, "bytes": 21, "texts": texts, "calls": 1, "operations": 4,
-        "alone_by_choice": 7, "exchanges": 3,
+        "path": "/scratch/dump", "ranks": 2, "bytes": 21, "read_bytes": 5, "written_bytes": 16, "calls": 3,
+        "operations": 4, "elapsed_s": pytest.approx(18e-9), "alone_by_choice": 7, "exchanges": 3,
         "rounds": 6, "exchange_s": pytest.approx(0.5), "storage_s": pytest.approx(0.25), "messages": 4,
-        "exchange_processor_s": pytest.approx(0.125),
+        "exchange_processor_s": pytest.approx(0.125), "sizes_deferred": 0, "sizes_grown": 0, "too_large": 0,
         "sent_bytes": 99, "in_subgroups": 2, "handed_bytes": 0, "hand_s": 0, "room_waits": 0, "room_wait_s": 0,
         "writer_s": 0,
     }  # fmt: skip
     assert report_text.plan_lines(result["plan"])[0] == "engine: moved 21 B (/scratch/dump)"
 
 
+def test_words_of_earlier_traces_are_shown_as_they_are() -> None:
+    builder = two_writers()
+    builder.notes += [Note(p, "engine_summary", "dump", 10, "calls 3") for p in (0, 1)]
+    result = report.build(builder.trace())
+    (row,) = result["plan"]["engine"]
+    assert (row["path"], row["ranks"], row["bytes"]) == ("/scratch/dump", 2, 20)
+    assert "dump: the engine: calls 3" in result["messages"]
+
+
 def test_write_behind_has_rbios_two_bandwidths() -> None:
     builder = two_writers()
-    text = (
-        "calls 1, read 0 bytes, wrote 10 bytes, storage operations 2, elapsed 9 ns; handed over 4194304 bytes, handing "
-        "over {} ns, waits for room {}, waited 1000000 ns, writer {} ns"
-    )
-    texts = [text.format(10**9, 1, 4 * 10**9), text.format(3 * 10**9, 0, 2 * 10**9)]
-    builder.notes += [Note(p, "engine_summary", "dump", 10, texts[p]) for p in (0, 1)]
+    behind = {"calls": 1, "written_bytes": 10, "handed_bytes": 4 << 20, "room_wait_ns": 1_000_000}
+    builder.engine_work += [
+        work(0, **behind, hand_ns=10**9, room_waits=1, writer_ns=4 * 10**9),
+        work(1, **behind, hand_ns=3 * 10**9, writer_ns=2 * 10**9),
+    ]
     result = report.build(builder.trace())
     (row,) = result["plan"]["engine"]
     assert row["handed_bytes"] == 8 << 20

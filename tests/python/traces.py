@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from ioweir.base.compiled import compiled
-from ioweir.trace.reader import NODE_FILES, Note, Process, Trace, from_core, function_table
+from ioweir.trace.reader import NODE_FILES, EngineWork, Note, Process, Trace, from_core, function_table
 
 NS = 1_000_000_000
 EPOCH_NS = 1_700_000_000 * NS
@@ -57,6 +57,7 @@ class Builder:
     processes: list[Process] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    engine_work: list[EngineWork] = field(default_factory=list)
 
     def process(self, pid: int = 0, start_s: float = 0.0, end_s: float | None = 100.0, **more: Any) -> int:
         """Add a process image; returns its index."""
@@ -101,7 +102,8 @@ class Builder:
             "program": "solver",
             "cwd": "/scratch",
         }
-        return replace(loaded, notes=tuple(self.notes), run=run | more.pop("run", {}), directory="trace", **more)
+        loaded = replace(loaded, notes=tuple(self.notes), engine_work=tuple(self.engine_work))
+        return replace(loaded, run=run | more.pop("run", {}), directory="trace", **more)
 
     def write(self, folder: Path, shuffle: int | None = None) -> None:
         """The trace's files, one a host."""

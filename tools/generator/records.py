@@ -17,17 +17,21 @@ META_PREFIX = [
 ]
 
 
-def layout(fields: list[dict[str, Any]]) -> tuple[list[tuple[int, int, dict[str, Any]]], int]:
-    """(offset, size, field) of each field and the total; refuses implicit padding."""
+def layout(fields: list[dict[str, Any]], figures: dict[str, int]) -> tuple[list[tuple[int, int, dict[str, Any]]], int]:
+    """(offset, size, field) of each field and the total; refuses implicit padding. `figures`: sizes of groups of figures."""
     rows, offset = [], 0
     for field in fields:
         array = re.fullmatch(r"char\[(\d+)\]", field["type"])
-        size = int(array[1]) if array else SIZES[field["type"]]
-        if not array and offset % size:
+        size = int(array[1]) if array else SIZES.get(field["type"]) or figures[field["type"]]
+        if not array and offset % min(size, 8):
             raise ValueError(f"spec/records.toml: field {field['name']!r} at {offset} is not aligned; add padding")
         rows.append((offset, size, field))
         offset += size
     return rows, offset
+
+
+def sizes_of_figures(spec: Spec) -> dict[str, int]:
+    return {group["name"]: 8 * len(group["fields"]) for group in spec.records["figures"]}
 
 
 def all_structs(spec: Spec) -> list[dict[str, Any]]:
@@ -53,18 +57,35 @@ def outputs(spec: Spec) -> dict[str, str]:
         out += ["};",
                 f"inline constexpr const char* {enum['name'].lower()}_names[] = {{"
                 + ", ".join(f'"{v["name"]}"' for v in enum["values"]) + "};", ""]
+    for group in records["figures"]:
+        out += figures_struct(group)
     for struct in all_structs(spec):
-        rows, size = layout(struct["fields"])
+        rows, size = layout(struct["fields"], sizes_of_figures(spec))
         out += ["/// " + struct["doc"].strip().replace("\n", "\n/// "), f"struct {struct['name']} {{"]
         if "kind" in struct:
             out.append(f"    static constexpr std::uint16_t record_kind = {struct['kind']:#x};")
         for _, _, field in rows:
             array = re.fullmatch(r"char\[(\d+)\]", field["type"])
-            declaration = f"char {field['name']}[{array[1]}]" if array else f"{CPP[field['type']]} {field['name']}"
+            declaration = f"char {field['name']}[{array[1]}]" if array else (
+                f"{CPP[field['type']]} {field['name']}" if field["type"] in CPP else f"{field['type']}<std::int64_t> {field['name']}")
             out.append(f"    {declaration};  ///< {field['doc']}")
         out += ["};", f"static_assert(sizeof({struct['name']}) == {size});", ""]
     out += ["}  // namespace ioweir::format", ""]
     return {"ioweir_generated/records.hpp": "\n".join(out)}
+
+
+def figures_struct(group: dict[str, Any]) -> list[str]:
+    """A struct of numbers of any type, and a visitor: for counting, for a record, for tables."""
+    out = [f"/// {group['doc']}", "template <typename Number>", f"struct {group['name']} {{"]
+    out += [f"    Number {field['name']}{{0}};  ///< {field['doc']}" for field in group["fields"]]
+    out += ["", "    /// The same figures of another type.", "    template <typename Other>",
+            f"    static {group['name']} of(const Other& other) {{",
+            f"        return {{{', '.join('other.' + field['name'] for field in group['fields'])}}};", "    }"]
+    out += ["    /// visit(name, whether the largest counts and not the sum, figure) for each.",
+            "    template <typename Self, typename Visit>", "    static void for_each(Self&& self, Visit visit) {"]
+    out += [f"        visit(\"{field['name']}\", {str(field.get('combine') == 'max').lower()}, self.{field['name']});"
+            for field in group["fields"]]
+    return [*out, "    }", "};", ""]
 
 
 def magic(text: str) -> str:
@@ -78,9 +99,12 @@ def pages(spec: Spec) -> dict[str, str]:
     for struct in all_structs(spec):
         kind = f" (kind {struct['kind']:#x})" if "kind" in struct else ""
         out += [f"## {struct['name']}{kind}", "", struct["doc"].strip(), "", "| byte | size | field | meaning |", "|---|---|---|---|"]
-        rows, size = layout(struct["fields"])
+        rows, size = layout(struct["fields"], sizes_of_figures(spec))
         out += [f"| {offset} | {width} | {f['name']} | {f['doc']} |" for offset, width, f in rows]
         out += ["", f"{size} bytes" + (", then the text, padded with zeros to a multiple of 16." if kind else "."), ""]
+    for group in records["figures"]:
+        out += [f"## {group['name']}", "", f"{group['doc']} Each is an i64.", "", "| byte | figure |", "|---|---|"]
+        out += [f"| {8 * i} | {f['name']}: {f['doc']} |" for i, f in enumerate(group["fields"])] + [""]
     out += ["## Event", "", records["event"]["doc"].strip(), "", "| field | form | meaning |", "|---|---|---|"]
     out += [f"| {f['name']} | {f['type']} | {f['doc']} |" for f in records["event"]["fields"]] + [""]
     for enum in records["enum"]:

@@ -5,13 +5,12 @@ Figures are figures.py's; wording and layout of the text report are report_text.
 
 from __future__ import annotations
 
-import re
 import signal
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.locate import RUN_FILE
 from ioweir.base.units import number_list
-from ioweir.report import first_lines, verification
+from ioweir.report import engine_work, first_lines, verification
 from ioweir.trace.paths import clean_path
 from ioweir.trace.reader import LAYERS
 
@@ -108,35 +107,6 @@ def was_verified(trace: Trace) -> bool:
 
 _VERIFY_NOTES: Final = ("verify_ok", "verify_mismatch")
 
-# What an engine summary counts, each with its unit as the report has it. Ranks add up, with the exceptions below.
-_ENGINE_FIGURES: Final = {
-    "calls": ("calls", 1),
-    "storage operations": ("operations", 1),
-    "each rank alone by choice": ("alone_by_choice", 1),
-    "exchanges": ("exchanges", 1),
-    "rounds": ("rounds", 1),
-    "exchange": ("exchange_s", 1e-9),
-    "exchange processor": ("exchange_processor_s", 1e-9),
-    "storage": ("storage_s", 1e-9),
-    "messages": ("messages", 1),
-    "sent": ("sent_bytes", 1),
-    "in subgroups": ("in_subgroups", 1),
-    "handed over": ("handed_bytes", 1),
-    "handing over": ("hand_s", 1e-9),
-    "waits for room": ("room_waits", 1),
-    "waited": ("room_wait_s", 1e-9),
-    "writer": ("writer_s", 1e-9),
-}
-_SLOWEST: Final = {"writer_s"}  # that of the slowest rank, not the sum
-_SUMMED: Final = [name for name, _ in _ENGINE_FIGURES.values()]
-
-
-def _engine_figures(text: str) -> dict[str, float]:
-    """The figures of one rank's summary, which reads "calls 3, ...; exchanges 2, rounds 8, exchange 12345 ns, ..."."""
-    found = re.findall(r"([a-z ]+?) (\d+)(?: ns| bytes)?(?=[,;]|$)", text)
-    figures = ((_ENGINE_FIGURES.get(name.strip()), int(value)) for name, value in found)
-    return {known[0]: value * known[1] for known, value in figures if known is not None}
-
 
 def plan_notes(trace: Trace, written: Mapping[str, int], lacking: Sequence[str]) -> dict[str, Any]:
     """What the engine did and did not do, from the notes. Counts of all ranks are added.
@@ -145,18 +115,8 @@ def plan_notes(trace: Trace, written: Mapping[str, int], lacking: Sequence[str])
     """
     directory = str(trace.run.get("cwd", ""))
     sums: dict[str, dict[tuple[str, str], int]] = {}
-    engine: dict[str, dict[str, Any]] = {}
     for note in trace.notes:
         path = clean_path(note.path, directory)
-        if note.code == "engine_summary":
-            fresh = {"path": path, "ranks": 0, "bytes": 0, "texts": [], **dict.fromkeys(_SUMMED, 0)}
-            row = engine.setdefault(path, fresh)
-            row["ranks"] += 1
-            row["bytes"] += note.value
-            row["texts"].append(note.text)
-            for name, value in _engine_figures(note.text).items():
-                row[name] = max(row[name], value) if name in _SLOWEST else row[name] + value
-            continue
         texts = sums.setdefault(note.code, {})
         texts[path, note.text] = texts.get((path, note.text), 0) + note.value
 
@@ -170,7 +130,7 @@ def plan_notes(trace: Trace, written: Mapping[str, int], lacking: Sequence[str])
         "file": trace.run.get("plan"),
         "applied": applied,
         "passed_through": passed,
-        "engine": list(engine.values()),
+        "engine": engine_work.rows(trace),
         "verify": verification.judge(
             trace, rows("verify_ok", "bytes"), rows("verify_mismatch", "bytes"),
             {path: count for path, count in written.items() if path in matched}, lacking,
@@ -197,6 +157,7 @@ def _is_note(reason: str) -> bool:
 def messages(trace: Trace, who: Attribution) -> list[str]:
     """What the user should know besides."""
     lines = [f"{note.path}: {note.text}" if note.path else note.text for note in trace.notes if note.code == "message"]
+    lines += engine_work.words_of_before(trace)
     if _had_nothing_to_record(trace) and not trace.dropped:
         lines.append(
             "nothing was recorded: the processes that ioweir watched made no call that is traced (a statically linked "

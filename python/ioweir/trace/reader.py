@@ -173,6 +173,15 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class EngineWork:
+    """What the engine did with one file through one handle of a process: see EngineFigures in spec/records.toml."""
+
+    process: int
+    path: str
+    figures: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Thread:
     """A thread of a process image."""
 
@@ -286,6 +295,7 @@ class Trace:
     functions: tuple[Function, ...]
     notes: tuple[Note, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+    engine_work: tuple[EngineWork, ...] = ()
     modules: tuple[Module, ...] = ()
     sites: tuple[tuple[Frame, ...], ...] = ((),)
     """The calls that led to an event, innermost first: index into `modules` (-1: unknown) and address in its file."""
@@ -393,6 +403,7 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
         functions=functions,
         notes=tuple(_note(row) for row in core.notes),
         verdicts=tuple(Verdict(**row) for row in core.verdicts),
+        engine_work=tuple(EngineWork(**row) for row in core.engine_work),
         modules=tuple(Module(row["path"], row["build_id"]) for row in core.modules),
         sites=tuple(core.sites),
         dropped=int(core.dropped),

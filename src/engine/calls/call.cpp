@@ -163,7 +163,7 @@ void count(Handle& handle, Direction direction, const Outcome& outcome, std::chr
     const auto elapsed = std::chrono::steady_clock::now() - started;
     Totals& totals = handle.totals;
     ++totals.calls;
-    (direction == Direction::write ? totals.bytes_written : totals.bytes_read) += outcome.bytes;
+    (direction == Direction::write ? totals.written_bytes : totals.read_bytes) += outcome.bytes;
     totals.operations += outcome.operations;
     totals.elapsed_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();
 }
@@ -192,7 +192,7 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
                           handle.subgroup[writes ? 1 : 0], io.watched ? &parts : nullptr);
     const std::int64_t worked_ns = thread_processor_ns() - processor_ns;
     if (together.each_alone) {
-        ++handle.totals.each_alone;
+        ++handle.totals.alone_by_choice;
         return std::nullopt;
     }
     if (!together.done) {
@@ -250,7 +250,7 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     if (together && !planner::may_collect(handle.strategy, handle.view_piece_bytes, writes,
                                           handle.team->group->topology().crowded)) {
         together = false;
-        ++handle.totals.each_alone;
+        ++handle.totals.alone_by_choice;
     }
     if (decision.by != By::library && call.collective && writes && handle.rebalance) rebalance(engine, handle);
     if (handle.container) call.collective ? handle.container->begin_batch() : handle.container->begin_call();

@@ -583,6 +583,10 @@ void write_verdict(const Verdict& verdict) {
     });
 }
 
+void write_engine(const char* path, const format::EngineFigures<std::int64_t>& figures) {
+    write_words<format::EngineRecord>(path, "", [&](format::EngineRecord& record) { record.figures = figures; });
+}
+
 void write_rank(int rank, int ranks, const char* mpi_version) {
     if (!process_tracer.active) return;
     const Writing writing(process_tracer, thread_stream);
@@ -696,6 +700,7 @@ void start(const Settings& settings) {
     process_tracer.write_record = write_any_record;
     process_tracer.note = write_note;
     process_tracer.verdict = write_verdict;
+    process_tracer.did = write_engine;
     process_tracer.rank = write_rank;
     process_tracer.finalize = write_finalize;
     process_tracer.deputy = deputy_of;

@@ -9,6 +9,8 @@
 #include <new>
 #include <numeric>
 
+#include "mpi/node_leaders.hpp"
+
 namespace ioweir::exchange {
 namespace {
 
@@ -71,10 +73,7 @@ void Group::settle(MPI_Comm comm, int node_number) {
     } else {
         PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, old_rank, MPI_INFO_NULL, &node_);
     }
-    int leader = old_rank;
-    PMPI_Bcast(&leader, 1, MPI_INT, 0, node_);
-    std::vector<int> leader_of(static_cast<std::size_t>(ranks));
-    PMPI_Allgather(&leader, 1, MPI_INT, leader_of.data(), 1, MPI_INT, comm);
+    const std::vector<int> leader_of = mpi::node_leaders(comm, node_);
     int crowded = share_processors(node_) ? 1 : 0;
     PMPI_Allreduce(MPI_IN_PLACE, &crowded, 1, MPI_INT, MPI_MAX, comm);
     topology_.crowded = crowded != 0;

@@ -1,38 +1,26 @@
 #include "ncsub/partition.hpp"
 
-#include "base/checked.hpp"
+#include "base/even_split.hpp"
 
 namespace ioweir::ncsub {
 namespace {
-
-/// ceil(index * length / parts) without the product, which may not fit.
-std::int64_t begin_of(std::int64_t length, std::int64_t parts, std::int64_t index) {
-    return index * (length / parts) + ceil_divide(index * (length % parts), parts);
-}
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
 }  // namespace
 
 Part part_of(std::int64_t length, std::int64_t parts, std::int64_t index) {
-    const std::int64_t begin = begin_of(length, parts, index);
-    return {begin, begin_of(length, parts, index + 1) - begin};
+    const EvenSplit split{length, parts};
+    return {split.first(index), split.size(index)};
 }
 
 std::int64_t part_holding(std::int64_t length, std::int64_t parts, std::int64_t at) {
-    // Parts may be empty, where there are more of them than indices: the last that begins at or before `at` is not.
-    std::int64_t low = 0;
-    std::int64_t high = parts;
-    while (high - low > 1) {
-        const std::int64_t middle = low + (high - low) / 2;
-        (begin_of(length, parts, middle) <= at ? low : high) = middle;
-    }
-    return low;
+    return at < length ? EvenSplit{length, parts}.part_of(at) : parts - 1;
 }
 
 std::vector<std::int64_t> boundaries_of(std::int64_t length, std::int64_t parts) {
     std::vector<std::int64_t> boundaries;
-    for (std::int64_t index = 0; index <= parts; ++index) boundaries.push_back(begin_of(length, parts, index));
+    for (std::int64_t index = 0; index <= parts; ++index) boundaries.push_back(EvenSplit{length, parts}.first(index));
     return boundaries;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/checked.hpp"
 #include "ioweir/ioweir.h"
+#include "mpi/node_leaders.hpp"
 #include "partition/delegate.hpp"
 
 namespace ioweir::partition {
@@ -26,21 +27,6 @@ void stand_back(bool anywhere) {
     std::array<unsigned char, most_processors / 8> all{};
     all.fill(0xff);  // the system leaves out those that are not ours
     (void)::sched_setaffinity(0, all.size(), reinterpret_cast<const cpu_set_t*>(all.data()));
-}
-
-/// Collective: of each rank the lowest one on its node.
-std::vector<int> nodes_of(MPI_Comm comm) {
-    int rank = 0, ranks = 1;
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &ranks);
-    MPI_Comm node = MPI_COMM_NULL;
-    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-    int lowest = rank;
-    MPI_Bcast(&lowest, 1, MPI_INT, 0, node);
-    MPI_Comm_free(&node);
-    std::vector<int> all(static_cast<std::size_t>(ranks));
-    MPI_Allgather(&lowest, 1, MPI_INT, all.data(), 1, MPI_INT, comm);
-    return all;
 }
 
 std::optional<Failure> why_no_threads() {
@@ -79,7 +65,7 @@ std::optional<Failure> Service::split(MPI_Comm comm, std::int64_t delegates, MPI
     ServiceOptions options;
     int ranks = 1;
     MPI_Comm_size(comm, &ranks);
-    const std::vector<int> nodes = nodes_of(comm);
+    const std::vector<int> nodes = mpi::node_leaders(comm);
     std::optional<Failure> failure = read_options(info, options);
     const int most = options.threads ? ranks : ranks / 2;
     if (delegates == 0) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
+#include "base/even_split.hpp"
 
 namespace ioweir::planner {
 
@@ -13,7 +14,7 @@ std::vector<int> place_writers(const Topology& topology, std::int64_t writers) {
     // Evenly spaced first; those for whom a node has no rank then go where the fewest are.
     std::int64_t left = 0;
     for (std::int64_t writer = 0; writer < writers; ++writer) {
-        const auto node = static_cast<std::size_t>(writer * nodes / writers);
+        const auto node = static_cast<std::size_t>(EvenSplit{writers, nodes}.part_of(writer));
         share[node] < ranks[node] ? ++share[node] : ++left;
     }
     for (; left > 0; --left) {
@@ -28,7 +29,7 @@ std::vector<int> place_writers(const Topology& topology, std::int64_t writers) {
     std::int64_t first = 0;
     for (std::size_t node = 0; node < ranks.size(); ++node) {
         for (std::int64_t i = 0; i < share[node]; ++i)
-            placed.push_back(static_cast<int>(first + i * ranks[node] / share[node]));
+            placed.push_back(static_cast<int>(first + EvenSplit{share[node], ranks[node]}.part_of(i)));
         first += ranks[node];
     }
     return placed;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/even_split.hpp"
 #include "planner/topology.hpp"
 
 namespace ioweir::planner {
@@ -18,5 +19,8 @@ namespace ioweir::planner {
 /// each of them has one of its own, whose neighbours below it go there, too. More targets than ranks: some, spread evenly.
 /// Examples: 8 targets, 9 ranks of one node: ranks 0 to 7 have targets 0 to 7; 4 targets, ranks 0, 2, 4 and 6 write: they have 0 to 3.
 [[nodiscard]] std::int64_t target_of_log(const Topology& topology, int rank, std::int64_t targets);
+
+/// writers = "behind:N": the ranks of a node over the threads that write behind. Each thread runs on the first of its ranks.
+using WriteBehindRanks = EvenSplit;
 
 }  // namespace ioweir::planner

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/raw_syscall.hpp"
+#include "mpi/node_leaders.hpp"
 #include "ncsub/files.hpp"
 
 namespace ioweir::pnetcdf {
@@ -90,12 +91,8 @@ private:
 }  // namespace
 
 void open_early(File& file) {
-    MPI_Comm node{};
-    int rank = 0;
-    if (PMPI_Comm_split_type(file.group, MPI_COMM_TYPE_SHARED, file.rank, MPI_INFO_NULL, &node) != MPI_SUCCESS) return;
-    PMPI_Comm_rank(node, &rank);
-    PMPI_Comm_free(&node);
-    if (rank != 0) return;
+    const std::vector<int> leaders = mpi::node_leaders(file.group);
+    if (leaders[static_cast<std::size_t>(file.rank)] != file.rank) return;
     for (Subfile& subfile : file.subfiles) {
         if (subfile.ncid < 0 || subfile.descriptor >= 0) continue;
         const std::string path = ncsub::subfile_path(file.logical, file.path, subfile.number);

@@ -48,7 +48,7 @@ struct BehindDesk::Station {
 };
 
 BehindDesk::Station& BehindDesk::station_of(std::size_t ring) const {
-    return stations_[ring * writers_ / rings_.size()];
+    return stations_[static_cast<std::size_t>(ranks_of_writers().part_of(static_cast<std::int64_t>(ring)))];
 }
 
 BehindDesk::BehindDesk(Group& group, std::int64_t writers, std::int64_t capacity, const Services& services)
@@ -103,13 +103,13 @@ std::shared_ptr<BehindDesk> BehindDesk::make(Group& group, std::int64_t writers,
 
 /// Where this rank is a station's first. Returns an errno value.
 int BehindDesk::start_thread() {
-    const std::size_t ranks = rings_.size();
-    my_station_ = own_ * writers_ / ranks;
-    if (own_ > 0 && (own_ - 1) * writers_ / ranks == my_station_) return 0;
+    const planner::WriteBehindRanks ranks = ranks_of_writers();
+    const std::int64_t writer = ranks.part_of(static_cast<std::int64_t>(own_));
+    my_station_ = static_cast<std::size_t>(writer);
+    if (ranks.first(writer) != static_cast<std::int64_t>(own_)) return 0;
     Station& station = stations_[my_station_];
     station.first = static_cast<std::uint32_t>(own_);
-    station.end = station.first;
-    while (station.end < ranks && station.end * writers_ / ranks == my_station_) ++station.end;
+    station.end = static_cast<std::uint32_t>(ranks.first(writer + 1));
     pthread_mutexattr_t shared;
     pthread_mutexattr_init(&shared);
     pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);

@@ -23,6 +23,7 @@
 #include "engine/engine.hpp"
 #include "engine/files/descriptors.hpp"
 #include "exchange/group.hpp"
+#include "planner/placement.hpp"
 #include "storage/backend.hpp"
 
 namespace ioweir::engine {
@@ -92,6 +93,10 @@ private:
     [[nodiscard]] bool is_owner() const;
     [[nodiscard]] Station& station_of(std::size_t ring) const;
     [[nodiscard]] int usable_descriptor(int& error);
+
+    [[nodiscard]] planner::WriteBehindRanks ranks_of_writers() const {
+        return {std::ssize(rings_), static_cast<std::int64_t>(writers_)};
+    }
 
     const Services services_;
     const std::int64_t writers_asked_, capacity_asked_;

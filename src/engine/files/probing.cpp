@@ -6,15 +6,18 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <map>
 #include <numeric>
 #include <system_error>
 #include <thread>
 
 #include "base/raw_syscall.hpp"
 #include "mpi/mpi.hpp"
+#include "mpi/node_leaders.hpp"
 
 namespace ioweir::engine {
 namespace {
@@ -54,20 +57,21 @@ Measured measured_of(const Row& row) {
 }
 
 /// All ranks, those first that are the first of their nodes, then the second ones, and so on: so that few probers are on many nodes.
-std::vector<int> level_over_nodes(MPI_Comm comm, int rank, int size) {
+std::vector<int> level_over_nodes(MPI_Comm comm, int size) {
     std::vector<int> order(static_cast<std::size_t>(size));
     std::iota(order.begin(), order.end(), 0);
     if (size == 1) return order;
-    MPI_Comm node{};
-    PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-    std::array<int, 2> mine{0, rank};  // place within the node, the node's first rank
-    PMPI_Comm_rank(node, mine.data());
-    PMPI_Bcast(&mine[1], 1, MPI_INT, 0, node);
-    PMPI_Comm_free(&node);
-    std::vector<std::array<int, 2>> all(order.size());
-    PMPI_Allgather(mine.data(), 2, MPI_INT, all.data(), 2, MPI_INT, comm);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return all[static_cast<std::size_t>(a)] < all[static_cast<std::size_t>(b)]; });
+    const std::vector<int> leaders = mpi::node_leaders(comm);
+    struct Place {
+        int on_node = 0, leader = 0;
+        auto operator<=>(const Place&) const = default;
+    };
+    std::vector<Place> places;
+    std::map<int, int> met;  // ranks of each node
+    for (const int leader : leaders) places.push_back({met[leader]++, leader});
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+        return places[static_cast<std::size_t>(a)] < places[static_cast<std::size_t>(b)];
+    });
     return order;
 }
 
@@ -145,7 +149,7 @@ public:
         : host_(host), comm_(comm), at_once_(at_once), one_(one) {
         PMPI_Comm_rank(comm, &rank_);
         PMPI_Comm_size(comm, &size_);
-        order_ = level_over_nodes(comm, rank_, size_);
+        order_ = level_over_nodes(comm, size_);
     }
 
     /// Figures of the wanted targets, by their order. In the next turn another rank probes each.

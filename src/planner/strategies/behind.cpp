@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <string>
 
+#include "planner/placement.hpp"
 #include "planner/strategies/strategies.hpp"
 
 namespace ioweir::planner {
@@ -20,13 +21,11 @@ using layout::ExtentVisitor;
 
 class BehindSchedule final : public Schedule {
 public:
-    BehindSchedule(int ranks, std::int64_t writers) : ranks_(ranks), writers_(writers) {}
+    BehindSchedule(int ranks, std::int64_t writers) : ranks_{ranks, writers} {}
 
-    [[nodiscard]] std::int64_t writers() const override { return writers_; }
+    [[nodiscard]] std::int64_t writers() const override { return ranks_.parts; }
     [[nodiscard]] int writer_rank(std::int64_t writer) const override { return first_rank(writer); }
-    [[nodiscard]] std::int64_t rounds(std::int64_t writer) const override {
-        return first_rank(writer + 1) - first_rank(writer);
-    }
+    [[nodiscard]] std::int64_t rounds(std::int64_t writer) const override { return ranks_.size(writer); }
 
     void visit_operations(const AccessPattern& pattern, std::int64_t writer, std::int64_t round,
                           ExtentVisitor visitor) const override {
@@ -43,21 +42,17 @@ public:
 
     void visit_sends(const AccessPattern& pattern, int rank, std::int64_t round,
                      MessageVisitor visitor) const override {
-        const std::int64_t writer = static_cast<std::int64_t>(rank) * writers_ / ranks_;
+        const std::int64_t writer = ranks_.part_of(rank);
         if (rank_in(writer, round) == rank) visit_messages(pattern, writer, round, visitor);
     }
 
 private:
-    /// The engine's rule too (behind_desk.cpp): rank r is served by writer r x writers / ranks, rounded down.
-    [[nodiscard]] int first_rank(std::int64_t writer) const {
-        return static_cast<int>((writer * ranks_ + writers_ - 1) / writers_);
-    }
+    [[nodiscard]] int first_rank(std::int64_t writer) const { return static_cast<int>(ranks_.first(writer)); }
     [[nodiscard]] int rank_in(std::int64_t writer, std::int64_t round) const {
         return first_rank(writer) + static_cast<int>(round);
     }
 
-    int ranks_;
-    std::int64_t writers_;
+    WriteBehindRanks ranks_;  ///< over the writers
 };
 
 bool serves(const Strategy& strategy) {

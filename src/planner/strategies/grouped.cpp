@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/even_split.hpp"
 #include "planner/strategies/strategies.hpp"
 
 namespace ioweir::planner {
@@ -166,10 +167,12 @@ Strategy within_group(const Strategy& strategy) {
 }
 
 int first_rank_of_group(std::int64_t group, std::int64_t groups, int ranks) {
-    return static_cast<int>((group * ranks + groups - 1) / groups);
+    return static_cast<int>(EvenSplit{ranks, groups}.first(group));
 }
 
-int group_of_rank(int rank, std::int64_t groups, int ranks) { return static_cast<int>(rank * groups / ranks); }
+int group_of_rank(int rank, std::int64_t groups, int ranks) {
+    return static_cast<int>(EvenSplit{ranks, groups}.part_of(rank));
+}
 
 constinit const StrategyEntry grouped_strategy{
     "mapping grouped with everyone, aggregators or auto in each group",

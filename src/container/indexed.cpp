@@ -423,10 +423,10 @@ std::int64_t IndexedContainer::attempt_write_scattered(int, const iovec* pieces,
             log_end_ += wanted;
         }
     }
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point begin = on_target ? Clock::now() : Clock::time_point();
+    using Steady = std::chrono::steady_clock;
+    const Steady::time_point begin = on_target ? Steady::now() : Steady::time_point();
     const std::int64_t moved = below_.attempt_write(data->descriptor(), pieces, count, directory_.data_begin() + place);
-    const std::chrono::nanoseconds took = on_target ? Clock::now() - begin : std::chrono::nanoseconds(0);
+    const std::chrono::nanoseconds took = on_target ? Steady::now() - begin : std::chrono::nanoseconds(0);
     std::unique_lock guard(lock_);
     // What was not written leaves no hole, unless another thread has gone on meanwhile.
     if (directory_.is_log() && moved < wanted && log_end_ == place + wanted)

@@ -24,22 +24,22 @@ struct Name {
     CountForm count = CountForm::none;
 };
 
-constexpr std::array<Name<MappingKind>, 4> mapping_names{{
+constexpr auto mapping_names = std::to_array<Name<MappingKind>>({
     {MappingKind::shared, "shared", CountForm::none},
     {MappingKind::grouped, "grouped", CountForm::number},
     {MappingKind::subfiles, "subfiles", CountForm::number_or_auto},
     {MappingKind::log, "log", CountForm::none},
-}};
+});
 
-constexpr std::array<Name<WritersKind>, 5> writers_names{{
+constexpr auto writers_names = std::to_array<Name<WritersKind>>({
     {WritersKind::everyone, "everyone", CountForm::none},
     {WritersKind::aggregators, "aggregators", CountForm::number_or_auto},
     {WritersKind::delegates, "delegates", CountForm::one_in},
     {WritersKind::behind, "behind", CountForm::number},
     {WritersKind::automatic, "auto", CountForm::none},
-}};
+});
 
-constexpr std::array<Name<Domains>, 7> domains_names{{
+constexpr auto domains_names = std::to_array<Name<Domains>>({
     {Domains::even, "even"},
     {Domains::aligned, "aligned"},
     {Domains::cyclic, "cyclic"},
@@ -47,13 +47,13 @@ constexpr std::array<Name<Domains>, 7> domains_names{{
     {Domains::cooperative, "cooperative"},
     {Domains::dimension, "dimension"},
     {Domains::group, "group"},
-}};
+});
 
-constexpr std::array<Name<Order>, 3> order_names{{
+constexpr auto order_names = std::to_array<Name<Order>>({
     {Order::sequential, "sequential"},
     {Order::contention_free, "contention-free"},
     {Order::arrival, "arrival"},
-}};
+});
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 

@@ -25,11 +25,8 @@ RC_GTEST_PROP(StrategyText, ReadsBackWhatItPrints, ()) {
 TEST(StrategyText, NamesAreThoseOfTheDesign) {
     EXPECT_EQ(to_text(Writers{WritersKind::delegates, 16}), "delegates:1/16");
     EXPECT_EQ(to_text(Mapping{MappingKind::subfiles, 0}), "subfiles:auto");
-    for (const char* name : {"even", "aligned", "cyclic", "group-cyclic", "cooperative", "dimension", "group"}) {
-        EXPECT_EQ(to_text(parse_domains(name).value()), name);
-    }
-    for (const char* name : {"sequential", "contention-free", "arrival"})
-        EXPECT_EQ(to_text(parse_order(name).value()), name);
+    for (const std::string& name : choice_forms().domains) EXPECT_EQ(to_text(parse_domains(name).value()), name);
+    for (const std::string& name : choice_forms().order) EXPECT_EQ(to_text(parse_order(name).value()), name);
 }
 
 TEST(StrategyText, WholeStrategyInOneLine) {
@@ -74,8 +71,9 @@ TEST(StrategyText, FormsListEveryValue) {
     EXPECT_EQ(forms.mapping, (std::vector<std::string>{"shared", "grouped:N", "subfiles:N or subfiles:auto", "log"}));
     EXPECT_EQ(forms.writers, (std::vector<std::string>{"everyone", "aggregators:N or aggregators:auto", "delegates:1/N",
                                                        "behind:N", "auto"}));
-    EXPECT_EQ(forms.domains.size(), 7U);
-    EXPECT_EQ(forms.order.size(), 3U);
+    EXPECT_EQ(forms.domains, (std::vector<std::string>{"even", "aligned", "cyclic", "group-cyclic", "cooperative",
+                                                       "dimension", "group"}));
+    EXPECT_EQ(forms.order, (std::vector<std::string>{"sequential", "contention-free", "arrival"}));
 }
 
 }  // namespace

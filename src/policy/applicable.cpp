@@ -56,12 +56,11 @@ std::optional<Error> judge_order(const PlanFile& plan, const FileRule& rule) {
     const std::string value = value_in(plan, rule, "order", to_text(strategy.order));
     if (strategy.order == Order::arrival && strategy.mapping.kind != MappingKind::log)
         return Error{"an order that only logs have", value, "write mapping = \"log\" beside it, or leave order out"};
-    if (strategy.order != Order::contention_free) {
-        if (!strategy.threshold) return std::nullopt;
+    if (strategy.threshold && strategy.order != Order::contention_free)
         return Error{"a threshold without the contention-free order",
                      value_in(plan, rule, "threshold", share_text(*strategy.threshold)),
                      "write order = \"contention-free\" too, or leave it out"};
-    }
+    if (strategy.order == Order::sequential || strategy.order == Order::arrival) return std::nullopt;
     if (strategy.mapping.kind == MappingKind::log)
         return Error{"an order without meaning for logs", value,
                      "a log is appended to, by one writer: write sequential or arrival, or leave order out"};

@@ -91,13 +91,12 @@ TEST(Applicable, IsAtLeastAsStrictAsTheEngine) {
     const std::string mappings[] = {"shared", "grouped:2", "subfiles:2", "subfiles:auto", "log"};
     const std::string writers[] = {"everyone",      "aggregators:2", "aggregators:auto",
                                    "delegates:1/2", "behind:1",      "auto"};
-    const std::string domains[] = {"even", "aligned", "cyclic", "group-cyclic", "cooperative", "dimension", "group"};
-    const std::string orders[] = {"sequential", "contention-free", "arrival"};
+    const ChoiceForms forms = choice_forms();
     int ahead = 0;
     for (const auto& mapping : mappings)
         for (const auto& writer : writers)
-            for (const auto& domain : domains)
-                for (const auto& order : orders) {
+            for (const auto& domain : forms.domains)
+                for (const auto& order : forms.order) {
                     const std::string text = "[[file]]\nmatch = \"*\"\nmapping = \"" + mapping + "\"\nwriters = \"" +
                                              writer + "\"\ndomains = \"" + domain + "\"\norder = \"" + order + "\"\n";
                     const auto plan = parse_plan_file(text, "p");

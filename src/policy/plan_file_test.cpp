@@ -208,10 +208,10 @@ rc::Gen<Strategy> any_strategy() {
     const auto size = rc::gen::inRange<std::int64_t>(0, INT64_MAX);
     return rc::gen::build<Strategy>(
         rc::gen::set(&Strategy::mapping, mapping), rc::gen::set(&Strategy::writers, writers),
-        rc::gen::set(&Strategy::domains,
-                     rc::gen::map(rc::gen::inRange(0, 7), [](int i) { return static_cast<Domains>(i); })),
-        rc::gen::set(&Strategy::order,
-                     rc::gen::map(rc::gen::inRange(0, 3), [](int i) { return static_cast<Order>(i); })),
+        rc::gen::set(&Strategy::domains, rc::gen::map(rc::gen::elementOf(choice_forms().domains),
+                                                      [](const auto& name) { return parse_domains(name).value(); })),
+        rc::gen::set(&Strategy::order, rc::gen::map(rc::gen::elementOf(choice_forms().order),
+                                                    [](const auto& name) { return parse_order(name).value(); })),
         rc::gen::set(&Strategy::buffer_bytes, size),
         rc::gen::set(&Strategy::stripe, rc::gen::build<Stripe>(rc::gen::set(&Stripe::size_bytes, size),
                                                                rc::gen::set(&Stripe::count, count(0)),

@@ -64,13 +64,7 @@ int CephTargets::place(int descriptor, const layout::StripeLayout& placement) {
 
 Opened CephTargets::create(const std::string& path, const layout::StripeLayout& placement, int flags, mode_t mode) {
     if (const int error = check(placement); error != 0) return {-1, error};
-    const int descriptor = ::open(path.c_str(), flags | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (descriptor < 0) return {-1, errno};
-    const int error = place(descriptor, placement);
-    if (error == 0) return {descriptor, 0};
-    ::unlink(path.c_str());
-    ::close(descriptor);
-    return {-1, error};
+    return create_placed(path, flags, mode, [&](int descriptor) { return place(descriptor, placement); });
 }
 
 Opened CephTargets::create_unnamed(std::int32_t target, int flags) {

@@ -59,6 +59,16 @@ int Targets::check(const layout::StripeLayout& placement) const {
     return placement.stripe_count() > 1 && !abilities().stripes ? ENOTSUP : 0;
 }
 
+Opened Targets::create_placed(const std::string& path, int flags, mode_t mode, FunctionRef<int(int)> place) {
+    const int descriptor = ::open(path.c_str(), flags | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (descriptor < 0) return {-1, errno};
+    const int error = place(descriptor);
+    if (error == 0) return {descriptor, 0};
+    ::unlink(path.c_str());
+    ::close(descriptor);
+    return {-1, error};
+}
+
 Result<std::unique_ptr<Targets>> find_targets(const std::string& path) {
     auto found = find_manifest(path);
     if (!found) return found.error();

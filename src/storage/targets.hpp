@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.hpp"
 #include "base/result.hpp"
 #include "layout/core/stripe_layout.hpp"
 #include "storage/backend.hpp"
@@ -67,6 +68,9 @@ public:
 protected:
     /// Whether a placement names usable targets, and no more of them than the driver can stripe over: 0, EINVAL or ENOTSUP.
     [[nodiscard]] int check(const layout::StripeLayout& placement) const;
+    /// Makes a new file and has `place` tell the storage where its bytes lie: 0 or an errno value, after which no file is left.
+    [[nodiscard]] static Opened create_placed(const std::string& path, int flags, mode_t mode,
+                                              FunctionRef<int(int descriptor)> place);
 };
 
 /// The targets in effect at a path, there or not: those of the nearest manifest at or above it (manifest.hpp), else those of the Lustre

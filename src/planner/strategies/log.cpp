@@ -45,7 +45,8 @@ private:
 };
 
 bool serves(const Strategy& strategy) {
-    return strategy.mapping.kind == MappingKind::log && strategy.order != Order::contention_free &&
+    return strategy.mapping.kind == MappingKind::log &&
+           (strategy.order == Order::sequential || strategy.order == Order::arrival) &&
            entry_within(strategy) != nullptr;
 }
 

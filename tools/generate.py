@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from generator import functions, hints, records, tests
+from generator import functions, hints, plan_keys, records, tests
 from generator.spec import load
 
 
@@ -26,7 +26,9 @@ def main() -> int:
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     spec = load(Path(__file__).resolve().parent.parent / "spec")
-    outputs = {**functions.outputs(spec), **records.outputs(spec), **tests.outputs(spec), **hints.outputs(spec)}
+    outputs: dict[str, str] = {}
+    for generator in (functions, records, tests, hints, plan_keys):
+        outputs |= generator.outputs(spec)
     if arguments.list:
         print("\n".join(sorted(outputs)))
     if arguments.out:

@@ -6,7 +6,6 @@ The schema and the reference page: plan_key_pages.py.
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -69,7 +68,9 @@ def check(spec: Spec) -> None:
         for row in table.get("combination", []):
             others = [name for condition in (row.get("if", {}), *row["needs"]) for name in condition]
             if unknown := {*row["keys"], *others} - set(keys):
-                raise ValueError(f"spec/plan_keys.toml: {table['name']}: a combination of unknown keys {sorted(unknown)}")
+                    raise ValueError(f"spec/plan_keys.toml: {table['name']}: a combination of unknown keys {sorted(unknown)}")
+            if any(len(condition) != 1 for condition in row["needs"]):
+                raise ValueError(f"spec/plan_keys.toml: {table['name']}: one key in each of `needs`")
         made.add(table["name"])
 
 
@@ -211,8 +212,3 @@ def planner_header(spec: Spec) -> str:
 def outputs(spec: Spec) -> dict[str, str]:
     check(spec)
     return {"ioweir_generated/plan_keys.hpp": policy_header(spec), "ioweir_generated/strategy_names.hpp": planner_header(spec)}
-
-
-def plain(text: str) -> str:
-    """Without the links of a page."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)

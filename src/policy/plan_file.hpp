@@ -90,6 +90,15 @@ struct PlanFile {
 /// Unknown keys, wrong types and values out of range are errors that name the line and, where one is near, the name meant.
 [[nodiscard]] Result<PlanFile> parse_plan_file(std::string_view toml_text, std::string_view name);
 
+/// A key of a rule as a plan has it: order, "contention-free" in quotes.
+struct WrittenKey {
+    std::string_view name;
+    std::string value;
+};
+
+/// The keys that differ from their defaults, and the choices, in the order of spec/plan_keys.toml.
+[[nodiscard]] std::vector<WrittenKey> written_keys(const FileRule& rule);
+
 /// The plan file that parses to the same rules (comments are not kept).
 [[nodiscard]] std::string to_toml(const PlanFile& plan);
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/size_text.hpp"
@@ -16,13 +17,18 @@ namespace {
 /// What each_key() calls: one function for each type of key.
 class KeyWriter {
 public:
-    explicit KeyWriter(std::string_view separator) : separator_(separator) {}
-
     template <typename T>
-    static std::string write(const T& values, std::string_view separator) {
-        KeyWriter writer(separator);
+    static std::vector<WrittenKey> write(const T& values) {
+        KeyWriter writer;
         each_key(values, T{}, writer);
-        return writer.text_;
+        return std::move(writer.keys_);
+    }
+
+    static std::string joined(const std::vector<WrittenKey>& keys, std::string_view separator) {
+        std::string text;
+        for (const WrittenKey& key : keys)
+            text += (text.empty() ? "" : std::string(separator)) + std::string(key.name) + " = " + key.value;
+        return text;
     }
 
     void text(const Key& key, const std::string& value, const std::string& usual) {
@@ -69,7 +75,7 @@ public:
 
     template <typename T>
     void table(const Key& key, const T& values, const T& /*usual*/) {
-        if (const std::string inner = write(values, ", "); !inner.empty()) put(key, "{ " + inner + " }");
+        if (const auto inner = write(values); !inner.empty()) put(key, "{ " + joined(inner, ", ") + " }");
     }
 
     void chunks(const Key& key, const std::vector<Hdf5Chunks>& values, const std::vector<Hdf5Chunks>& usual,
@@ -88,10 +94,7 @@ private:
     static std::int64_t number_of(std::int64_t value) { return value; }
     static std::int64_t number_of(const std::optional<std::int64_t>& value) { return value.value_or(0); }
 
-    void put(const Key& key, const std::string& value) {
-        if (!text_.empty()) text_ += separator_;
-        text_ += std::string(key.name) + " = " + value;
-    }
+    void put(const Key& key, std::string value) { keys_.push_back({key.name, std::move(value)}); }
 
     bool beside(const Key& key, const bool* besides) {
         const bool there = besides != nullptr && *besides;
@@ -99,8 +102,7 @@ private:
         return there;
     }
 
-    std::string_view separator_;
-    std::string text_;
+    std::vector<WrittenKey> keys_;
 };
 
 }  // namespace
@@ -124,10 +126,12 @@ std::string toml_string(std::string_view text) {
     return out + "\"";
 }
 
+std::vector<WrittenKey> written_keys(const FileRule& rule) { return KeyWriter::write(rule); }
+
 std::string to_toml(const PlanFile& plan) {
     std::string text;
     for (const FileRule& rule : plan.files)
-        text += (text.empty() ? "[[file]]\n" : "\n[[file]]\n") + KeyWriter::write(rule, "\n") + "\n";
+        text += (text.empty() ? "[[file]]\n" : "\n[[file]]\n") + KeyWriter::joined(written_keys(rule), "\n") + "\n";
     return text;
 }
 

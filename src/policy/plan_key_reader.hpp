@@ -153,7 +153,7 @@ protected:
         table_ = &table;
         each_key(values, T{}, *this);
         table_ = outer;
-        for (const Combination& one : keys_of(values).combinations) {
+        for (const Combination& one : keys_of(values).to_read) {
             const toml::node* node = table.get(one.key);
             if (node == nullptr || !ok()) continue;
             bool asked = true;

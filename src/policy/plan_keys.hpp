@@ -51,8 +51,9 @@ struct KeyTable {
     std::string_view name;
     std::span<const Key> keys;
     std::span<const std::string_view> names;
-    std::span<const Combination> combinations;
-    bool shows_values;  ///< messages repeat what was written
+    std::span<const Combination> to_read;  ///< what is checked when a plan is read, and
+    std::span<const Combination> to_run;   ///< before a program runs
+    bool shows_values;                     ///< messages repeat what was written
 };
 
 }  // namespace ioweir::policy

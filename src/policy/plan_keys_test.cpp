@@ -122,9 +122,9 @@ std::string rule_with(const std::string& keys) { return "[[file]]\n" + keys + "\
 
 /// The key of a rule without which a combination would not have been refused; empty: the refusal is none of a combination.
 std::string_view key_at_fault(const std::string& what) {
-    for (const Combination& one : rule_table.combinations)
+    for (const Combination& one : rule_table.to_read)
         if (one.what == what) return one.key;
-    for (const Combination& one : hdf5_table.combinations)
+    for (const Combination& one : hdf5_table.to_read)
         if (one.what == what) return "hdf5";
     return what == "a page buffer smaller than a page" ? "hdf5" : "";
 }

@@ -102,7 +102,7 @@ def table_schema(table: Table, help_text: str) -> Schema:
     if required := [key["name"] for key in table["key"] if key.get("required")]:
         schema["required"] = required
     together = []
-    for row in table.get("combination", []):
+    for row in (row for row in table.get("combination", []) if "checked" not in row):
         needs = [condition_schema(table, name, value) for one in row["needs"] for name, value in one.items()]
         for name in row["keys"]:
             asked = [{"required": [name]}] + [condition_schema(table, *item) for item in row.get("if", {}).items()]
@@ -131,7 +131,7 @@ def code(text: Any) -> str:
     return f"`{json.dumps(text, ensure_ascii=False)}`"
 
 
-def value_cell(table: Table, key: Key) -> str:
+def value_cell(key: Key) -> str:
     kind = key["type"]
     words = {
         "text": "a text",
@@ -161,7 +161,7 @@ def default_cell(key: Key) -> str:
 
 
 def needs_cell(table: Table, key: Key) -> str:
-    mine = [row for row in table.get("combination", []) if key["name"] in row["keys"]]
+    mine = [row for row in table.get("combination", []) if key["name"] in row["keys"] and row["needs"]]
     parts = [
         (f"with {condition_text([row['if']])} also " if "if" in row else "") + condition_text(row["needs"])
         for row in sorted(mine, key=lambda row: "if" in row)
@@ -191,7 +191,7 @@ def key_rows(spec: Spec, table: Table) -> list[str]:
     for key in table["key"]:
         hints = ", ".join(f"`{hint['name']}`" for hint in spec.hints if hint["sets"] == prefix + key["name"])
         lines.append(
-            [f"`{key['name']}`", value_cell(table, key), key["help"], default_cell(key), needs_cell(table, key), hints]
+            [f"`{key['name']}`", value_cell(key), key["help"], default_cell(key), needs_cell(table, key), hints]
         )
     return rows(["key", "value", "meaning", "default", "only with", "hints"], lines)
 

@@ -22,6 +22,7 @@ KEY_ATTRIBUTES = {
     "remedy_too_large", "least", "most", "unit", "besides", "besides_field", "words", "enum", "struct", "values",
 }  # fmt: skip
 BOUNDED = ("size", "number")
+CHECKED = ("read", "run")
 
 
 def bound(value: int | str) -> int:
@@ -123,21 +124,22 @@ def conditions(table: Table, all_of: dict[str, Any]) -> list[str]:
 
 
 def combination_lines(table: Table) -> list[str]:
-    """The conditions, and the table that points at them; a row for each key."""
-    lines, rows = [], []
+    """Two tables, of what is checked when a plan is read and before a program runs, and the conditions that they point at."""
+    lines = []
+    rows: dict[str, list[str]] = {name: [] for name in CHECKED}
     for number, row in enumerate(table.get("combination", [])):
-        name = f"{table['name']}_{number}"
-        needs = [text for one in row["needs"] for text in conditions(table, one)]
-        lines.append(f"inline constexpr Condition {name}_needs[] = {{{', '.join(needs)}}};")
-        when = "{}"
-        if "if" in row:
-            when = f"{name}_when"
-            lines.append(f"inline constexpr Condition {when}[] = {{{', '.join(conditions(table, row['if']))}}};")
+        spans = []
+        for part, all_of in (("when", [row["if"]] if "if" in row else []), ("needs", row["needs"])):
+            texts = [text for one in all_of for text in conditions(table, one)]
+            spans.append(f"{table['name']}_{part}_{number}" if texts else "{}")
+            if texts:
+                lines.append(f"inline constexpr Condition {spans[-1]}[] = {{{', '.join(texts)}}};")
         for key in row["keys"]:
-            what = row["what"].replace("{key}", key)
-            rows.append(f"    {{{quoted(key)}, {when}, {name}_needs, {quoted(what)}, {quoted(row['remedy'])}}},")
-    if rows:
-        lines += [f"inline constexpr Combination {table['name']}_combinations[] = {{", *rows, "};"]
+            texts = [*spans, quoted(row["what"].replace("{key}", key)), quoted(row["remedy"])]
+            rows[row.get("checked", "read")].append(f"    {{{quoted(key)}, {', '.join(texts)}}},")
+    for name, found in rows.items():
+        if found:
+            lines += [f"inline constexpr Combination {table['name']}_to_{name}[] = {{", *found, "};"]
     return lines
 
 
@@ -165,7 +167,8 @@ def table_lines(table: Table) -> list[str]:
             out.append(f"inline constexpr std::string_view {name}_{key['name']}_words[] = {{{words}}};")
     out += [f"inline constexpr Key {name}_keys[] = {{", *(key_entry(table, key) for key in table["key"]), "};"]
     out += combination_lines(table)
-    combinations = f"{name}_combinations" if "combination" in table else "{}"
+    checked = {row.get("checked", "read") for row in table.get("combination", [])}
+    combinations = ", ".join(f"{name}_to_{when}" if when in checked else "{}" for when in CHECKED)
     shows = str(table.get("shows_values", False)).lower()
     return [
         *out, f"inline constexpr KeyTable {name}_table{{{quoted(name)}, {name}_keys, {name}_names, {combinations}, {shows}}};", "",

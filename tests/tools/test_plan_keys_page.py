@@ -38,7 +38,7 @@ def test_cells_are_short() -> None:
         ({"type": "colour"}, "unknown type 'colour'"),
         ({"tpye": "text"}, "unknown \\['tpye'\\]"),
         ({"besides": "auto"}, "besides and besides_field belong together"),
-        ({"type": "table"}, "its table must stand before"),
+        ({"type": "table"}, "there is no table of that name"),
     ],
 )
 def test_mistakes_in_the_declaration_are_named(change: dict[str, Any], complaint: str) -> None:

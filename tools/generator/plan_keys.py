@@ -19,7 +19,7 @@ TYPES = ("text", "choice", "word", "size", "number", "share", "truth", "list", "
 COUNTS = ("none", "number", "number_or_auto", "one_in")
 KEY_ATTRIBUTES = {
     "name", "type", "field", "help", "default", "default_is", "required", "written", "missing", "wrong", "remedy", "too_large",
-    "remedy_too_large", "least", "most", "unit", "besides", "besides_field", "words", "enum", "struct", "values",
+    "remedy_too_large", "least", "most", "unit", "besides", "besides_field", "words", "enum", "values",
 }  # fmt: skip
 BOUNDED = ("size", "number")
 CHECKED = ("read", "run")
@@ -63,7 +63,7 @@ def check(spec: Spec) -> None:
             if key["type"] not in TYPES:
                 raise ValueError(f"{where}: unknown type {key['type']!r}; known: {', '.join(TYPES)}")
             if key["type"] == "table" and key["name"] not in made:
-                raise ValueError(f"{where}: its table must stand before this one")
+                raise ValueError(f"{where}: there is no table of that name")
             if ("besides" in key) != ("besides_field" in key):
                 raise ValueError(f"{where}: besides and besides_field belong together")
         for row in table.get("combination", []):

@@ -38,10 +38,14 @@ def test_cells_are_short() -> None:
         ({"type": "colour"}, "unknown type 'colour'"),
         ({"tpye": "text"}, "unknown \\['tpye'\\]"),
         ({"besides": "auto"}, "besides and besides_field belong together"),
+        ({"type": "number", "least": 1, "wrong": None}, "no wrong"),
+        ({"type": "size", "most": "1 MiB", "wrong": None}, "no wrong, for sizes out of bounds"),
+        ({"type": "truth", "default": None}, "no default"),
         ({"type": "table"}, "there is no table of that name"),
     ],
 )
 def test_mistakes_in_the_declaration_are_named(change: dict[str, Any], complaint: str) -> None:
-    key = {"name": "new", "type": "text", "field": "new", "help": "", **change}
+    whole = {"name": "new", "type": "text", "field": "new", "help": "", "default": "", "wrong": "", "remedy": ""}
+    key = {name: value for name, value in (whole | change).items() if value is not None}
     with pytest.raises(ValueError, match=f"plan_keys.toml: rule.new: {complaint}"):
         plan_keys.check(Spec((), (), (), plan_tables=({"name": "rule", "key": [key]},)))

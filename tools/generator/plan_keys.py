@@ -22,6 +22,10 @@ KEY_ATTRIBUTES = {
     "remedy_too_large", "least", "most", "unit", "besides", "besides_field", "words", "enum", "values",
 }  # fmt: skip
 BOUNDED = ("size", "number")
+NEEDED = {
+    "text": {"wrong", "remedy"}, "choice": {"enum", "values"}, "word": {"words"}, "number": {"wrong", "least"}, "share": {"wrong"},
+    "list": {"wrong", "remedy"}, "table": {"remedy"},
+}  # fmt: skip
 CHECKED = ("read", "run")
 
 
@@ -62,6 +66,13 @@ def check(spec: Spec) -> None:
                 raise ValueError(f"{where}: unknown {sorted(unknown)}")
             if key["type"] not in TYPES:
                 raise ValueError(f"{where}: unknown type {key['type']!r}; known: {', '.join(TYPES)}")
+            if missing := (NEEDED.get(key["type"], set()) | {"field", "help"}) - set(key):
+                raise ValueError(f"{where}: no {', '.join(sorted(missing))}")
+            if not any(name in key for name in ("default", "default_is", "required")):
+                raise ValueError(f"{where}: no default")
+            bounded = most_of(table, key) is not None or "least" in key
+            if key["type"] == "size" and bounded and not key.get("wrong", table.get("out_of_range")):
+                raise ValueError(f"{where}: no wrong, for sizes out of bounds")
             if key["type"] == "table" and key["name"] not in made:
                 raise ValueError(f"{where}: there is no table of that name")
             if ("besides" in key) != ("besides_field" in key):
@@ -69,7 +80,7 @@ def check(spec: Spec) -> None:
         for row in table.get("combination", []):
             others = [name for condition in (row.get("if", {}), *row["needs"]) for name in condition]
             if unknown := {*row["keys"], *others} - set(keys):
-                    raise ValueError(f"spec/plan_keys.toml: {table['name']}: a combination of unknown keys {sorted(unknown)}")
+                raise ValueError(f"spec/plan_keys.toml: {table['name']}: a combination of unknown keys {sorted(unknown)}")
             if any(len(condition) != 1 for condition in row["needs"]):
                 raise ValueError(f"spec/plan_keys.toml: {table['name']}: one key in each of `needs`")
         made.add(table["name"])

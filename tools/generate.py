@@ -3,7 +3,7 @@
 
 generate.py --out DIR     writes every file (only those whose text changed, so that builds stay incremental)
 generate.py --list        prints the names, relative to DIR
-generate.py --docs DIR    writes the reference pages
+generate.py --docs DIR    writes the reference pages, or their generated parts
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from generator import functions, hints, records, tests
+from generator import functions, hints, plan_key_pages, plan_keys, records, tests
 from generator.spec import load
 
 
@@ -25,14 +25,18 @@ def main() -> int:
     parser.add_argument("--docs", type=Path)
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
-    spec = load(Path(__file__).resolve().parent.parent / "spec")
-    outputs = {**functions.outputs(spec), **records.outputs(spec), **tests.outputs(spec), **hints.outputs(spec)}
+    root = Path(__file__).resolve().parent.parent
+    spec = load(root / "spec")
+    outputs: dict[str, str] = {}
+    for generator in (functions, records, tests, hints, plan_keys):
+        outputs |= generator.outputs(spec)
     if arguments.list:
         print("\n".join(sorted(outputs)))
     if arguments.out:
         write_all(arguments.out, outputs)
     if arguments.docs:
-        write_all(arguments.docs, {**functions.pages(spec), **records.pages(spec), **hints.pages(spec)})
+        made = {**functions.pages(spec), **records.pages(spec), **hints.pages(spec)}
+        write_all(arguments.docs, {**made, **plan_key_pages.pages(spec, root / "docs" / "reference" / "plan-file.md")})
     return 0
 
 

@@ -9,51 +9,11 @@
 
 #include "base/nearest_name.hpp"
 #include "base/size_text.hpp"
+#include "ioweir_generated/strategy_names.hpp"
 
 namespace ioweir::planner {
 
 namespace {
-
-/// How the number of a value such as "aggregators:8" is written.
-enum class CountForm : std::uint8_t { none, number, number_or_auto, one_in };
-
-template <typename Kind>
-struct Name {
-    Kind kind;
-    std::string_view text;
-    CountForm count = CountForm::none;
-};
-
-constexpr auto mapping_names = std::to_array<Name<MappingKind>>({
-    {MappingKind::shared, "shared", CountForm::none},
-    {MappingKind::grouped, "grouped", CountForm::number},
-    {MappingKind::subfiles, "subfiles", CountForm::number_or_auto},
-    {MappingKind::log, "log", CountForm::none},
-});
-
-constexpr auto writers_names = std::to_array<Name<WritersKind>>({
-    {WritersKind::everyone, "everyone", CountForm::none},
-    {WritersKind::aggregators, "aggregators", CountForm::number_or_auto},
-    {WritersKind::delegates, "delegates", CountForm::one_in},
-    {WritersKind::behind, "behind", CountForm::number},
-    {WritersKind::automatic, "auto", CountForm::none},
-});
-
-constexpr auto domains_names = std::to_array<Name<Domains>>({
-    {Domains::even, "even"},
-    {Domains::aligned, "aligned"},
-    {Domains::cyclic, "cyclic"},
-    {Domains::group_cyclic, "group-cyclic"},
-    {Domains::cooperative, "cooperative"},
-    {Domains::dimension, "dimension"},
-    {Domains::group, "group"},
-});
-
-constexpr auto order_names = std::to_array<Name<Order>>({
-    {Order::sequential, "sequential"},
-    {Order::contention_free, "contention-free"},
-    {Order::arrival, "arrival"},
-});
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 

@@ -1,7 +1,10 @@
 #include "policy/applicable.hpp"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
+#include "ioweir_generated/plan_keys.hpp"
 #include "planner/plan.hpp"
 
 namespace ioweir::policy {
@@ -10,76 +13,61 @@ using namespace planner;
 namespace {
 
 /// "writers = "delegates:1/4" (plan.toml:1, the rule for "*.chk")".
-std::string value_in(const PlanFile& plan, const FileRule& rule, const char* key, const std::string& value) {
-    return std::string(key) + " = " + toml_string(value) + " (" + plan.name + ":" + std::to_string(rule.line) +
-           ", the rule for " + toml_string(rule.match) + ")";
+std::string value_in(const PlanFile& plan, const FileRule& rule, std::string_view key, const std::string& value) {
+    return std::string(key) + " = " + value + " (" + plan.name + ":" + std::to_string(rule.line) + ", the rule for " +
+           toml_string(rule.match) + ")";
 }
 
-std::optional<Error> judge_writers(const PlanFile& plan, const FileRule& rule) {
-    const Strategy& strategy = rule.strategy;
-    const std::string value = value_in(plan, rule, "writers", to_text(strategy.writers));
-    if (strategy.writers.kind == WritersKind::delegates)
-        return Error{"writers that no plan can give a program", value,
-                     "a program that gives up ranks for writing says so itself, by the library for partitioned files "
-                     "(ioweir_split in docs/reference/partitioned-files.md). Under a program as it is, threads write "
-                     "while it computes on: writers = \"behind:N\""};
-    if (strategy.writers.kind == WritersKind::behind && strategy.mapping.kind != MappingKind::shared)
-        return Error{"write-behind into several files", value,
-                     "bytes that wait are written to one file: write mapping = \"shared\", or other writers than "
-                     "behind:N with mapping = " +
-                         toml_string(to_text(strategy.mapping))};
+bool holds(const std::vector<WrittenKey>& keys, const Condition& condition) {
+    for (const WrittenKey& key : keys) {
+        if (key.name != condition.key) continue;
+        const std::string_view value = std::string_view(key.value).substr(1);  // behind the quote
+        return condition.value.empty() || value.substr(0, value.find_first_of(":\"")) == condition.value;
+    }
+    return condition.by_default;
+}
+
+/// What the declaration refuses to run.
+std::optional<Error> judge_combinations(const PlanFile& plan, const FileRule& rule) {
+    const std::vector<WrittenKey> keys = written_keys(rule);
+    const auto good = [&](const Condition& condition) { return holds(keys, condition); };
+    for (const Combination& one : rule_table.to_run) {
+        for (const WrittenKey& key : keys) {
+            if (key.name != one.key || !std::all_of(one.when.begin(), one.when.end(), good) ||
+                std::any_of(one.needs.begin(), one.needs.end(), good))
+                continue;
+            std::string remedy(one.remedy);
+            for (const WrittenKey& other : keys) {
+                const std::string name = "{" + std::string(other.name) + "}";
+                if (const auto at = remedy.find(name); at != std::string::npos)
+                    remedy.replace(at, name.size(), other.value);
+            }
+            return Error{std::string(one.what), value_in(plan, rule, key.name, key.value), remedy};
+        }
+    }
     return std::nullopt;
 }
 
+/// The declaration does not know that the program's hints may ask for aggregators, where the rule leaves the writers open.
 std::optional<Error> judge_domains(const PlanFile& plan, const FileRule& rule) {
     const Strategy& strategy = rule.strategy;
-    const std::string value = value_in(plan, rule, "domains", to_text(strategy.domains));
-    if (strategy.domains == Domains::dimension)
-        return Error{"domains that nobody carries out", value,
-                     "arrays of netCDF files are divided along a dimension by netcdf = { subfiles = N, par_dim = "
-                     "\"NAME\" }; otherwise write even, aligned, cyclic, group-cyclic or cooperative"};
-    if (strategy.domains == Domains::group)
-        return Error{"domains that nobody carries out", value,
-                     "groups of ranks have files of their own with mapping = \"grouped:N\"; otherwise write even, "
-                     "aligned, cyclic, group-cyclic or cooperative"};
-    // Where the rule leaves the writers open, the program's hints may ask for aggregators.
-    if (rule.given.writers && !may_aggregate(strategy) && strategy.domains != Domains::even)
-        return Error{"domains without meaning for their writers", value,
-                     "with writers = " + toml_string(to_text(strategy.writers)) +
-                         " each rank's bytes are moved as they are: leave domains out, or write writers = "
-                         "\"aggregators:N\" or \"auto\""};
-    return std::nullopt;
-}
-
-std::optional<Error> judge_order(const PlanFile& plan, const FileRule& rule) {
-    const Strategy& strategy = rule.strategy;
-    const std::string value = value_in(plan, rule, "order", to_text(strategy.order));
-    if (strategy.order == Order::arrival && strategy.mapping.kind != MappingKind::log)
-        return Error{"an order that only logs have", value, "write mapping = \"log\" beside it, or leave order out"};
-    if (strategy.threshold && strategy.order != Order::contention_free)
-        return Error{"a threshold without the contention-free order",
-                     value_in(plan, rule, "threshold", share_text(*strategy.threshold)),
-                     "write order = \"contention-free\" too, or leave it out"};
-    if (strategy.order == Order::sequential || strategy.order == Order::arrival) return std::nullopt;
-    if (strategy.mapping.kind == MappingKind::log)
-        return Error{"an order without meaning for logs", value,
-                     "a log is appended to, by one writer: write sequential or arrival, or leave order out"};
-    if (strategy.writers.kind != WritersKind::aggregators)
-        return Error{"an order without meaning for its writers", value,
-                     "with writers = " + toml_string(to_text(strategy.writers)) +
-                         " ranks that move their own bytes wait for nobody's turn: leave order out, or write writers = "
-                         "\"aggregators:N\""};
-    return std::nullopt;
+    if (!rule.given.writers || may_aggregate(strategy) || strategy.domains == Domains::even) return std::nullopt;
+    return Error{"domains without meaning for their writers",
+                 value_in(plan, rule, "domains", toml_string(to_text(strategy.domains))),
+                 "with writers = " + toml_string(to_text(strategy.writers)) +
+                     " each rank's bytes are moved as they are: leave domains out, or write writers = "
+                     "\"aggregators:N\" or \"auto\""};
 }
 
 }  // namespace
 
 std::optional<Error> why_not_applied(const PlanFile& plan) {
     for (const FileRule& rule : plan.files) {
-        for (const auto judge : {judge_writers, judge_domains, judge_order})
+        for (const auto judge : {judge_combinations, judge_domains})
             if (auto error = judge(plan, rule)) return error;
         if (auto error = why_not_executable(rule.strategy)) {
-            error->value = value_in(plan, rule, "mapping", to_text(rule.strategy.mapping)) + ": " + error->value;
+            error->value =
+                value_in(plan, rule, "mapping", toml_string(to_text(rule.strategy.mapping))) + ": " + error->value;
             return error;
         }
     }

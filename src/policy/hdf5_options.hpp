@@ -1,6 +1,6 @@
 // Hdf5Options: what a rule of a plan wishes for files that a program opens through HDF5 (reference: docs/reference/plan-file.md, reasons:
 // docs/explanation/hdf5.md; Howison et al. 2010, section III-A).
-// What does not live here: carrying it out (adapters/hdf5), reading and writing it (plan_file_hdf5.hpp).
+// What does not live here: carrying it out (adapters/hdf5), reading and writing it (spec/plan_keys.toml).
 #pragma once
 
 #include <cstdint>

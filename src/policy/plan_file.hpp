@@ -21,6 +21,7 @@ namespace ioweir::policy {
 struct GivenKeys {
     bool mapping = false, writers = false, domains = false, order = false, buffer = false;
     bool stripe_size = false, stripe_count = false, stripe_start = false;
+    friend bool operator==(const GivenKeys&, const GivenKeys&) = default;
 };
 
 /// How the storage targets of a new file are probed; what is left out is as in probe::Options.
@@ -51,7 +52,7 @@ enum class Visibility : std::uint8_t {
     sync,    ///< after MPI_File_sync or MPI_File_close and no earlier, as MPI has it: write-behind needs it
 };
 
-/// One [[file]] table.
+/// One [[file]] table. The keys that it may have, and which of them fill which member: spec/plan_keys.toml.
 struct FileRule {
     std::string match;  ///< an fnmatch pattern, see PlanFile::match
     planner::Strategy strategy;
@@ -69,6 +70,7 @@ struct FileRule {
     Hdf5Options hdf5 = {};      ///< beneath programs that open the file through HDF5
     bool rebalance = false;  ///< mapping subfiles, or log with targets: a target that turns slow gets no further bytes
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
+    friend bool operator==(const FileRule&, const FileRule&) = default;
 };
 
 struct PlanFile {
@@ -87,6 +89,15 @@ struct PlanFile {
 
 /// Unknown keys, wrong types and values out of range are errors that name the line and, where one is near, the name meant.
 [[nodiscard]] Result<PlanFile> parse_plan_file(std::string_view toml_text, std::string_view name);
+
+/// A key of a rule as a plan has it: order, "contention-free" in quotes.
+struct WrittenKey {
+    std::string_view name;
+    std::string value;
+};
+
+/// The keys that differ from their defaults, and the choices, in the order of spec/plan_keys.toml.
+[[nodiscard]] std::vector<WrittenKey> written_keys(const FileRule& rule);
 
 /// The plan file that parses to the same rules (comments are not kept).
 [[nodiscard]] std::string to_toml(const PlanFile& plan);

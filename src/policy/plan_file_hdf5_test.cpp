@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ioweir_generated/plan_keys.hpp"
 #include "policy/plan_file.hpp"
 
 namespace ioweir::policy {
@@ -79,12 +80,12 @@ TEST(PlanFileHdf5, MayBeATableOfItsOwnBelowTheRule) {
 }
 
 TEST(PlanFileHdf5, MistakesAreNamed) {
-    const std::pair<const char*, const char*> refused[] = {
+    std::string all_keys;
+    for (const std::string_view name : hdf5_table.names) all_keys += (all_keys.empty() ? "" : ", ") + std::string(name);
+    const std::pair<const char*, std::string> refused[] = {
         {"hdf5 = 8", "not a table: hdf5 = 8 (plan.toml:3); write hdf5 = { alignment = \"1 MiB\" }"},
         {"hdf5 = { alignement = 8 }",
-         "unknown key: 'alignement' (plan.toml:3); did you mean 'alignment'? known: alignment, threshold, "
-         "hold_metadata, metadata_block, small_data_block, sieve_buffer, collective_metadata, fill, chunks, istore_k, "
-         "libver, page, page_buffer, transfer, memory_shape"},
+         "unknown key: 'alignement' (plan.toml:3); did you mean 'alignment'? known: " + all_keys},
         {"hdf5 = { threshold = 8 }",
          "threshold without alignment: threshold = 8 (plan.toml:3); write alignment = \"1 MiB\" or \"auto\" beside it, "
          "or "

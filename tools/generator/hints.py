@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from generator import plan_keys
+
 if TYPE_CHECKING:
     from generator.spec import Spec
 
@@ -15,7 +17,7 @@ VALUES = {
     "truth": "`true` or `false`",
     "text": "as in a plan file",
 }
-CHOICES = ("mapping", "writers", "domains", "order", "buffer", "stripe.size", "stripe.count", "stripe.start", "read.holes", "read.together", "")
+EFFECTS = ("read.holes", "read.together", "")  # no keys of a plan
 
 
 def member(value: str) -> str:
@@ -25,10 +27,11 @@ def member(value: str) -> str:
 
 def outputs(spec: Spec) -> dict[str, str]:
     """The table, in the order of the file."""
+    known = (*plan_keys.paths(spec), *EFFECTS)
     for hint in spec.hints:
-        if hint["value"] not in VALUES or hint["sets"] not in CHOICES:
+        if hint["value"] not in VALUES or hint["sets"] not in known:
             raise ValueError(f"spec/hints.toml: {hint['name']!r}: unknown value or sets")
-    names = [choice.replace(".", "_") or "nothing" for choice in CHOICES]
+    names = dict.fromkeys(hint["sets"].replace(".", "_") or "nothing" for hint in spec.hints)
     out = [
         "// Generated from spec/hints.toml: the MPI hints that the engine understands. See docs/reference/hints.md.",
         "#pragma once", "", "namespace ioweir::engine {", "",

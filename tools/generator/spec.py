@@ -121,6 +121,7 @@ class Spec:
     libraries: tuple[LibraryFunction, ...] = ()
     library_events: tuple[Event, ...] = ()
     hints: tuple[dict[str, str], ...] = ()
+    plan_tables: tuple[dict[str, Any], ...] = ()
 
     @property
     def events(self) -> list[Event]:
@@ -229,6 +230,9 @@ def load(directory: Path) -> Spec:
             raise ValueError(f"spec/functions*.toml: symbol {symbol!r} is declared twice")
         seen.add(symbol)
     hints = tomllib.loads((directory / "hints.toml").read_text())["hint"]
+    plan_tables = [t for path in sorted(directory.glob("plan_keys*.toml")) for t in tomllib.loads(path.read_text())["table"]]
+    plan_tables.sort(key=lambda table: str(table["name"]) == "rule")  # behind the tables that it refers to
     return Spec(
-        tuple(libc), tuple(mpi), tuple(requests), records, tuple(library_functions), tuple(library_events), tuple(hints)
-    )
+        tuple(libc), tuple(mpi), tuple(requests), records, tuple(library_functions), tuple(library_events), tuple(hints),
+        tuple(plan_tables),
+    )  # fmt: skip

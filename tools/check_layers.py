@@ -2,7 +2,7 @@
 """Checks that every #include and every Python import stays within what tools/layers.toml allows.
 
 Lives here: reading the table, finding includes and imports, judging them. Not here: the table itself, and link
-dependencies (CMake's ioweir_room states those, and the linker enforces them).
+dependencies (CMake's ioweir_module states those, and the linker enforces them).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class TableError(Exception):
 
 
 @dataclass(frozen=True)
-class Room:
-    """One room, or one package of Python's: where it lies, and which others it may include or import."""
+class Module:
+    """One module, or one package of Python's: where it lies, and which others it may include or import."""
 
     name: str
     path: PurePosixPath
@@ -48,24 +48,24 @@ class Room:
 
 @dataclass(frozen=True)
 class Table:
-    """All rooms, the room that each generated header counts to, and all packages."""
+    """All modules, the module that each generated header counts to, and all packages."""
 
-    rooms: dict[str, Room]
+    modules: dict[str, Module]
     generated: dict[str, str]
-    packages: dict[str, Room]
+    packages: dict[str, Module]
 
-    def room_of(self, path: PurePosixPath) -> Room | None:
-        """The innermost room that holds `path` (relative to the checkout)."""
-        return _innermost(self.rooms, path)
+    def module_of(self, path: PurePosixPath) -> Module | None:
+        """The innermost module that holds `path` (relative to the checkout)."""
+        return _innermost(self.modules, path)
 
-    def package_of(self, path: PurePosixPath) -> Room | None:
+    def package_of(self, path: PurePosixPath) -> Module | None:
         """The innermost package that holds `path` (relative to the checkout)."""
         return _innermost(self.packages, path)
 
 
-def _innermost(rooms: dict[str, Room], path: PurePosixPath) -> Room | None:
-    holding = [room for room in rooms.values() if path.is_relative_to(room.path)]
-    return max(holding, key=lambda room: len(room.path.parts), default=None)
+def _innermost(modules: dict[str, Module], path: PurePosixPath) -> Module | None:
+    holding = [module for module in modules.values() if path.is_relative_to(module.path)]
+    return max(holding, key=lambda module: len(module.path.parts), default=None)
 
 
 @dataclass(frozen=True)
@@ -82,28 +82,28 @@ class Offence:
 
 
 def parse_table(document: dict[str, Any]) -> Table:
-    """Builds the table, refusing unknown rooms and cycles: a cycle would make two rooms one."""
-    rooms = _parse_rooms(document["rooms"], "rooms")
+    """Builds the table, refusing unknown modules and cycles: a cycle would make two modules one."""
+    modules = _parse_modules(document["modules"], "modules")
     generated = dict(document.get("generated", {}))
     for header, name in generated.items():
-        if name not in rooms:
-            raise TableError(f"generated header '{header}' belongs to unknown room '{name}'")
-    return Table(rooms, generated, _parse_rooms(document.get("packages", {}), "packages"))
+        if name not in modules:
+            raise TableError(f"generated header '{header}' belongs to unknown module '{name}'")
+    return Table(modules, generated, _parse_modules(document.get("packages", {}), "packages"))
 
 
-def _parse_rooms(entries: dict[str, Any], kind: str) -> dict[str, Room]:
-    rooms = {
-        name: Room(name, PurePosixPath(entry["path"]), frozenset(entry["uses"]), bool(entry.get("mpi", False)))
+def _parse_modules(entries: dict[str, Any], kind: str) -> dict[str, Module]:
+    modules = {
+        name: Module(name, PurePosixPath(entry["path"]), frozenset(entry["uses"]), bool(entry.get("mpi", False)))
         for name, entry in entries.items()
     }
-    for room in rooms.values():
-        unknown = room.uses - rooms.keys()
+    for module in modules.values():
+        unknown = module.uses - modules.keys()
         if unknown:
             raise TableError(
-                f"{kind.removesuffix('s')} '{room.name}' uses unknown {kind}: {', '.join(sorted(unknown))}"
+                f"{kind.removesuffix('s')} '{module.name}' uses unknown {kind}: {', '.join(sorted(unknown))}"
             )
-    _refuse_cycles(rooms, kind)
-    return rooms
+    _refuse_cycles(modules, kind)
+    return modules
 
 
 def load_table(path: Path) -> Table:
@@ -111,7 +111,7 @@ def load_table(path: Path) -> Table:
     return parse_table(tomllib.loads(path.read_text(encoding="utf-8")))
 
 
-def _refuse_cycles(rooms: dict[str, Room], kind: str) -> None:
+def _refuse_cycles(modules: dict[str, Module], kind: str) -> None:
     finished: set[str] = set()
 
     def visit(name: str, trail: tuple[str, ...]) -> None:
@@ -119,11 +119,11 @@ def _refuse_cycles(rooms: dict[str, Room], kind: str) -> None:
             raise TableError(f"{kind} use each other in a circle: " + " -> ".join((*trail[trail.index(name) :], name)))
         if name in finished:
             return
-        for used in sorted(rooms[name].uses):
+        for used in sorted(modules[name].uses):
             visit(used, (*trail, name))
         finished.add(name)
 
-    for name in rooms:
+    for name in modules:
         visit(name, ())
 
 
@@ -150,8 +150,8 @@ def includes(text: str) -> Iterator[tuple[int, str, str, bool]]:
 def check_file(table: Table, root: Path, path: PurePosixPath) -> Iterator[Offence]:
     """The offences of one source file."""
     text = (root / path).read_text(encoding="utf-8", errors="replace")
-    if table.room_of(path) is None:
-        yield Offence(path, 1, str(path), "lies in no room: name its room in tools/layers.toml")
+    if table.module_of(path) is None:
+        yield Offence(path, 1, str(path), "lies in no module: name its module in tools/layers.toml")
         return
     for line, code, name, quoted in includes(text):
         rule = _judge(table, root, path, name, quoted)
@@ -160,33 +160,37 @@ def check_file(table: Table, root: Path, path: PurePosixPath) -> Iterator[Offenc
 
 
 def _judge(table: Table, root: Path, path: PurePosixPath, name: str, quoted: bool) -> str | None:
-    room = table.room_of(path)
-    assert room is not None, "check_file looked"
+    module = table.module_of(path)
+    assert module is not None, "check_file looked"
     if name in MPI_HEADERS:
-        return None if room.mpi else f"room '{room.name}' must not include {name} (use \"mpi/mpi.hpp\" where allowed)"
+        return (
+            None
+            if module.mpi
+            else f"module '{module.name}' must not include {name} (use \"mpi/mpi.hpp\" where allowed)"
+        )
     if name.startswith(GENERATED_PREFIX):
         header = name.removeprefix(GENERATED_PREFIX)
         if header not in table.generated:
-            return f"generated header '{header}' has no room: name it under [generated] in tools/layers.toml"
-        return _judge_pair(room, table.rooms[table.generated[header]])
+            return f"generated header '{header}' has no module: name it under [generated] in tools/layers.toml"
+        return _judge_pair(module, table.modules[table.generated[header]])
     target = _resolve(root, path, name)
     if target is None:
-        # Not in the checkout: the system's or a library's header. A quoted one must not be a misspelt room.
+        # Not in the checkout: the system's or a library's header. A quoted one must not be a misspelt module.
         first = PurePosixPath(name).parts[0]
-        if quoted and any(other.path == PurePosixPath("src") / first for other in table.rooms.values()):
-            return f"\"{name}\" does not exist in room '{first}'"
+        if quoted and any(other.path == PurePosixPath("src") / first for other in table.modules.values()):
+            return f"\"{name}\" does not exist in module '{first}'"
         return None
-    other = table.room_of(target)
+    other = table.module_of(target)
     if other is None:
-        return f"{target} lies in no room: name its room in tools/layers.toml"
-    return _judge_pair(room, other)
+        return f"{target} lies in no module: name its module in tools/layers.toml"
+    return _judge_pair(module, other)
 
 
-def _judge_pair(room: Room, other: Room) -> str | None:
-    if other.name == room.name or other.name in room.uses:
+def _judge_pair(module: Module, other: Module) -> str | None:
+    if other.name == module.name or other.name in module.uses:
         return None
-    allowed = ", ".join(sorted(room.uses)) or "no other room"
-    return f"{room.name} -> {other.name} is not allowed: room '{room.name}' may include {allowed}"
+    allowed = ", ".join(sorted(module.uses)) or "no other module"
+    return f"{module.name} -> {other.name} is not allowed: module '{module.name}' may include {allowed}"
 
 
 def _resolve(root: Path, path: PurePosixPath, name: str) -> PurePosixPath | None:
@@ -233,7 +237,7 @@ def check_module(table: Table, root: Path, path: PurePosixPath) -> Iterator[Offe
             yield Offence(path, line, lines[line - 1].strip(), rule)
 
 
-def _judge_import(table: Table, root: Path, package: Room, module: str, name: str) -> str | None:
+def _judge_import(table: Table, root: Path, package: Module, module: str, name: str) -> str | None:
     target = _module_file(table, root, module)
     if target is None:
         return f"there is no module {module}"
@@ -265,8 +269,8 @@ def modules(table: Table, root: Path) -> Iterator[PurePosixPath]:
 
 
 def sources(table: Table, root: Path) -> Iterator[PurePosixPath]:
-    """Every C and C++ file below src/ (also where the table knows no room) and below the rooms elsewhere."""
-    tops = sorted({room.path.parts[0] for room in table.rooms.values()} | {"src"})
+    """Every C and C++ file below src/ (also where the table knows no module) and below the modules elsewhere."""
+    tops = sorted({module.path.parts[0] for module in table.modules.values()} | {"src"})
     for top in tops:
         for file in sorted((root / top).rglob("*")):
             if file.suffix in SOURCE_SUFFIXES and file.is_file():
@@ -294,7 +298,9 @@ def main(arguments: list[str] | None = None) -> int:
     offences += [offence for path in python for offence in check_module(table, options.root, path)]
     for offence in offences:
         print(offence, file=sys.stderr)
-    places = f"{len(files)} files in {len(table.rooms)} rooms, {len(python)} modules in {len(table.packages)} packages"
+    places = (
+        f"{len(files)} files in {len(table.modules)} modules, {len(python)} modules in {len(table.packages)} packages"
+    )
     print(f"layers: {places}, {len(offences)} offences")
     return 1 if offences or not files or (table.packages and not python) else 0
 

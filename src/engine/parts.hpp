@@ -80,7 +80,7 @@ int sync_file(Engine& engine, MPI_File fh);
 // behind.cpp: write-behind, and whatever could observe that bytes wait.
 /// Collective over `comm`, once the file is the engine's. Without success each rank writes its bytes itself; rank 0 says why.
 void begin_behind(Engine& engine, Handle& handle, MPI_Comm comm, bool visible_at_sync);
-/// Adds what the desk counted to the handle's totals; once.
+/// Adds what the queue counted to the handle's totals; once.
 void count_behind(Handle& handle);
 /// After the real close, when all ranks have drained.
 void end_behind(Engine& engine, Handle& handle);

@@ -28,7 +28,7 @@ namespace ioweir::engine {
 struct Handle;
 struct Rebalance;
 struct AtomicMode;
-class BehindDesk;
+class WriteBehindQueue;
 class SharedPointer;
 struct Behind;
 
@@ -49,7 +49,7 @@ struct FileState {
 
     std::atomic<int> behind_handles{0};  ///< how many of this process write behind; for what follows: behind.cpp
     std::mutex behind_lock;
-    std::vector<std::shared_ptr<BehindDesk>> desks;  ///< where their bytes may wait
+    std::vector<std::shared_ptr<WriteBehindQueue>> queues;  ///< where their bytes may wait
 };
 
 /// Calls that went to the MPI library, by reason.
@@ -71,15 +71,15 @@ private:
     std::vector<Entry> entries_;
 };
 
-/// All desks that there are, for the end of the process.
-class BehindDesks {
+/// All queues that there are, for the end of the process.
+class WriteBehindQueues {
 public:
-    void add(const std::shared_ptr<BehindDesk>& desk);
-    [[nodiscard]] std::vector<std::shared_ptr<BehindDesk>> all() const;
+    void add(const std::shared_ptr<WriteBehindQueue>& queue);
+    [[nodiscard]] std::vector<std::shared_ptr<WriteBehindQueue>> all() const;
 
 private:
     mutable std::mutex lock_;
-    std::vector<std::weak_ptr<BehindDesk>> desks_;
+    std::vector<std::weak_ptr<WriteBehindQueue>> queues_;
     bool waits_for_exit_ = false;
 };
 
@@ -194,7 +194,7 @@ public:
 
     container::Clock clock;  ///< of all containers
     ProcessGroups process_groups;
-    BehindDesks desks;
+    WriteBehindQueues queues;
     std::atomic<int> behind_handles{0};  ///< open ones whose bytes are handed over
 
 private:

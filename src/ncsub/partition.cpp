@@ -24,30 +24,30 @@ std::vector<std::int64_t> boundaries_of(std::int64_t length, std::int64_t parts)
     return boundaries;
 }
 
-Choice choose_dimension(const Shape& shape, const Wishes& wishes) {
+Choice choose_dimension(const Shape& shape, const DimensionOptions& options) {
     const auto dimensions = static_cast<std::int64_t>(shape.lengths.size());
     const int first = shape.record ? 1 : 0;
-    if (dimensions <= wishes.min_ndims)
+    if (dimensions <= options.min_ndims)
         return {-1, "it has " + text(dimensions) + " dimensions, and arrays are divided that have more than " +
-                        text(wishes.min_ndims)};
+                        text(options.min_ndims)};
     if (dimensions <= first) return {-1, shape.record ? "it has no dimension but the unlimited one" : "it is a scalar"};
     Choice choice{first, ""};
-    if (wishes.par_dim_id) {
-        int wished = -1;
-        for (std::size_t i = 0; i < shape.dimension_ids.size() && wished < 0; ++i)
-            if (shape.dimension_ids[i] == *wishes.par_dim_id) wished = static_cast<int>(i);
-        const std::string instead = "par_dim_id is " + text(*wishes.par_dim_id) + ", ";
-        if (wished < 0)
+    if (options.par_dim_id) {
+        int asked = -1;
+        for (std::size_t i = 0; i < shape.dimension_ids.size() && asked < 0; ++i)
+            if (shape.dimension_ids[i] == *options.par_dim_id) asked = static_cast<int>(i);
+        const std::string instead = "par_dim_id is " + text(*options.par_dim_id) + ", ";
+        if (asked < 0)
             choice.why = instead + "which is none of its dimensions: it is divided along its most significant one";
-        else if (wished < first)
+        else if (asked < first)
             choice.why = instead + "which is unlimited: it is divided along its second one";
         else
-            choice.dimension = wished;
+            choice.dimension = asked;
     }
     const std::int64_t length = shape.lengths[static_cast<std::size_t>(choice.dimension)];
-    if (length < wishes.subfiles)
+    if (length < options.subfiles)
         return {-1, "its dimension " + text(choice.dimension) + " is " + text(length) + " long, and there are " +
-                        text(wishes.subfiles) + " subfiles"};
+                        text(options.subfiles) + " subfiles"};
     return choice;
 }
 

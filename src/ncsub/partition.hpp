@@ -36,7 +36,7 @@ struct Shape {
     bool record = false;  ///< the first dimension is the unlimited one
 };
 
-struct Wishes {
+struct DimensionOptions {
     std::int64_t subfiles = 1;
     std::int64_t min_ndims = 0;          ///< arrays of so many dimensions or fewer stay whole
     std::optional<int> par_dim_id = {};  ///< the dimension along which the array is to be divided, by its id
@@ -44,12 +44,12 @@ struct Wishes {
 
 struct Choice {
     int dimension = -1;  ///< index into the shape; -1: the array stays whole
-    std::string why;     ///< it stays whole, or another dimension than the wished one was taken; else empty
+    std::string why;     ///< it stays whole, or another dimension than the asked one was taken; else empty
 };
 
-/// The dimension along which an array is divided: the wished one where the array has it and it has a length, else the most significant one
+/// The dimension along which an array is divided: the asked one where the array has it and it has a length, else the most significant one
 /// that has. The array stays whole where that is shorter than the number of subfiles.
-[[nodiscard]] Choice choose_dimension(const Shape& shape, const Wishes& wishes);
+[[nodiscard]] Choice choose_dimension(const Shape& shape, const DimensionOptions& options);
 
 /// Which ranks keep which subfiles. Every subfile has at least one rank, which all hold it open; a rank keeps one subfile, or several where
 /// there are more subfiles than ranks.

@@ -7,7 +7,7 @@ import check_layers
 import pytest
 
 TABLE: dict[str, Any] = {
-    "rooms": {
+    "modules": {
         "base": {"path": "src/base", "uses": []},
         "mpi": {"path": "src/mpi", "uses": ["base"], "mpi": True},
         "layout/core": {"path": "src/layout/core", "uses": ["base"]},
@@ -82,8 +82,8 @@ def test_allowed_includes_pass(tmp_path: Path) -> None:
         ("src/base/b.cpp", '#include "ioweir_generated/mpi_file_calls.hpp"', "base -> mpi"),
         ("src/layout/core/y.cpp", "#include <mpi.h>", "must not include mpi.h"),
         ("src/engine/e.cpp", "#include <mpi.h>", "must not include mpi.h"),
-        ("src/engine/e.cpp", '#include "base/mispelt.hpp"', "does not exist in room 'base'"),
-        ("src/base/b.cpp", '#include "ioweir_generated/other.hpp"', "has no room"),
+        ("src/engine/e.cpp", '#include "base/mispelt.hpp"', "does not exist in module 'base'"),
+        ("src/base/b.cpp", '#include "ioweir_generated/other.hpp"', "has no module"),
     ],
 )
 def test_each_breach_is_reported_with_file_and_line(tmp_path: Path, name: str, line: str, pair: str) -> None:
@@ -104,7 +104,7 @@ def test_comments_are_not_includes(tmp_path: Path) -> None:
     assert offences(tmp_path, {"src/tracer/t.cpp": text, "src/engine/e.hpp": ""}) == []
 
 
-def test_a_directory_without_a_room_is_reported(tmp_path: Path) -> None:
+def test_a_directory_without_a_module_is_reported(tmp_path: Path) -> None:
     found = offences(tmp_path, {"src/attic/a.cpp": "int x;\n"})
     assert [(path, line) for path, line, _ in found] == [("src/attic/a.cpp", 1)]
 
@@ -170,23 +170,23 @@ def test_a_module_without_a_package_is_reported(tmp_path: Path) -> None:
     assert all("lies in no package" in rule for _, _, rule in found)
 
 
-def test_table_refuses_cycles_and_unknown_rooms() -> None:
-    circle = {"rooms": {"a": {"path": "src/a", "uses": ["b"]}, "b": {"path": "src/b", "uses": ["a"]}}}
+def test_table_refuses_cycles_and_unknown_modules() -> None:
+    circle = {"modules": {"a": {"path": "src/a", "uses": ["b"]}, "b": {"path": "src/b", "uses": ["a"]}}}
     with pytest.raises(check_layers.TableError, match="a -> b -> a"):
         check_layers.parse_table(circle)
-    with pytest.raises(check_layers.TableError, match="unknown rooms: nowhere"):
-        check_layers.parse_table({"rooms": {"a": {"path": "src/a", "uses": ["nowhere"]}}})
+    with pytest.raises(check_layers.TableError, match="unknown modules: nowhere"):
+        check_layers.parse_table({"modules": {"a": {"path": "src/a", "uses": ["nowhere"]}}})
     with pytest.raises(check_layers.TableError, match="packages use each other in a circle: a -> b -> a"):
-        check_layers.parse_table({"rooms": {}, "packages": circle["rooms"]})
+        check_layers.parse_table({"modules": {}, "packages": circle["modules"]})
     with pytest.raises(check_layers.TableError, match="package 'a' uses unknown packages: nowhere"):
-        check_layers.parse_table({"rooms": {}, "packages": {"a": {"path": "python/a", "uses": ["nowhere"]}}})
+        check_layers.parse_table({"modules": {}, "packages": {"a": {"path": "python/a", "uses": ["nowhere"]}}})
 
 
 def test_exit_code_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make(
         tmp_path,
         {
-            "tools/layers.toml": '[rooms.a]\npath = "src/a"\nuses = []\n[rooms.b]\npath = "src/b"\nuses = ["a"]\n',
+            "tools/layers.toml": '[modules.a]\npath = "src/a"\nuses = []\n[modules.b]\npath = "src/b"\nuses = ["a"]\n',
             "src/a/a.hpp": "",
             "src/b/b.cpp": '#include "a/a.hpp"\n',
         },
@@ -199,7 +199,7 @@ def test_exit_code_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_exit_code_tells_of_imports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = '[rooms.a]\npath = "src/a"\nuses = []\n[packages.a]\npath = "python/tool/a"\nuses = []\n'
+    table = '[modules.a]\npath = "src/a"\nuses = []\n[packages.a]\npath = "python/tool/a"\nuses = []\n'
     table += '[packages.b]\npath = "python/tool/b"\nuses = ["a"]\n'
     make(tmp_path, {"tools/layers.toml": table, "src/a/a.hpp": ""})
     assert check_layers.main(["--root", str(tmp_path)]) == 1, "packages without a module"
@@ -214,13 +214,13 @@ def test_this_checkout_names_the_rules_of_the_design() -> None:
     """Rules 1 and 2 of docs/explanation/architecture.md, read back from the table in use."""
     tools = Path(check_layers.__file__).parent
     table = check_layers.load_table(tools / "layers.toml")
-    for room in ("base", "format", "layout/core", "planner", "storage"):
-        assert "mpi" not in table.rooms[room].uses
-        assert not table.rooms[room].mpi
-    assert "engine" not in table.rooms["tracer"].uses
-    assert "tracer" not in table.rooms["engine"].uses
-    assert table.rooms["include"].uses == frozenset()
-    assert table.room_of(PurePosixPath("src/layout/core/extent.hpp")) == table.rooms["layout/core"]
+    for module in ("base", "format", "layout/core", "planner", "storage"):
+        assert "mpi" not in table.modules[module].uses
+        assert not table.modules[module].mpi
+    assert "engine" not in table.modules["tracer"].uses
+    assert "tracer" not in table.modules["engine"].uses
+    assert table.modules["include"].uses == frozenset()
+    assert table.module_of(PurePosixPath("src/layout/core/extent.hpp")) == table.modules["layout/core"]
 
 
 def test_this_checkout_names_the_packages_of_the_design() -> None:

@@ -31,7 +31,7 @@ struct Host {
     void* (*find)(const void* function, const char* name) = nullptr;
     /// Something a report must say about a file; may be null.
     void (*note)(const char* path, const char* text) = nullptr;
-    /// Finds places for the subfiles of a new file, as a rule of the plan wishes; collective. Null: there are none.
+    /// Finds places for the subfiles of a new file, as a rule of the plan says; collective. Null: there are none.
     Places (*find_places)(const std::string& path, MPI_Comm comm, const policy::FileRule& rule) = nullptr;
 };
 

@@ -33,8 +33,8 @@ private:
     int error_ = no_error;
 };
 
-/// The dimension that the program wishes for a variable: by an attribute of the paper's name or PnetCDF's, else for all.
-std::optional<int> wished_dimension(const File& file, const Header& header, int variable) {
+/// The dimension that the program asks for: by an attribute of the paper's name or PnetCDF's, else for all.
+std::optional<int> asked_dimension(const File& file, const Header& header, int variable) {
     for (const char* name : {"par_dim_id", "_PnetCDF_SubFiling.par_dim_id"}) {
         int type = 0, value = 0;
         Offset length = 0;
@@ -42,9 +42,9 @@ std::optional<int> wished_dimension(const File& file, const Header& header, int 
             type != type_text && file.library->get_att_int(file.ncid, variable, name, &value) == no_error)
             return value;
     }
-    for (std::size_t i = 0; i < header.dimensions.size() && !file.wish.par_dim.empty(); ++i)
-        if (header.dimensions[i].name == file.wish.par_dim) return static_cast<int>(i);
-    return file.wish.par_dim_id;
+    for (std::size_t i = 0; i < header.dimensions.size() && !file.options.par_dim.empty(); ++i)
+        if (header.dimensions[i].name == file.options.par_dim) return static_cast<int>(i);
+    return file.options.par_dim_id;
 }
 
 /// How variables from the `first` on are divided. Those before stay as they are.
@@ -60,21 +60,21 @@ void divide(File& file, ncsub::Logical& logical, std::size_t first) {
             shape.lengths.push_back(header.dimensions[static_cast<std::size_t>(id)].length);
             shape.dimension_ids.push_back(static_cast<int>(id));
         }
-        ncsub::Wishes wishes{file.wish.subfiles, file.wish.min_ndims, std::nullopt};
-        wishes.par_dim_id = wished_dimension(file, header, static_cast<int>(v));
-        const ncsub::Choice choice = ncsub::choose_dimension(shape, wishes);
+        ncsub::DimensionOptions options{file.options.subfiles, file.options.min_ndims, std::nullopt};
+        options.par_dim_id = asked_dimension(file, header, static_cast<int>(v));
+        const ncsub::Choice choice = ncsub::choose_dimension(shape, options);
         std::optional<ncsub::Division> division;
         if (choice.dimension >= 0) {
             const std::int64_t length = shape.lengths[static_cast<std::size_t>(choice.dimension)];
             division = ncsub::Division{choice.dimension, variable.dimensions,
-                                       ncsub::boundaries_of(length, file.wish.subfiles)};
+                                       ncsub::boundaries_of(length, file.options.subfiles)};
             any = true;
         }
         if (!choice.why.empty() && !variable.dimensions.empty())
             note(file, "variable " + variable.name + (division ? ": " : " lies in the master: ") + choice.why);
         logical.divisions.push_back(std::move(division));
     }
-    if (any) logical.subfiles = file.wish.subfiles;
+    if (any) logical.subfiles = file.options.subfiles;
 }
 
 /// Have all ranks defined the same? Without PNETCDF_SAFE_MODE the library does not look, and takes what rank 0 has

@@ -16,8 +16,8 @@
 
 namespace ioweir::pnetcdf {
 
-/// What was wished of a new file, by plan, environment or hints.
-struct Wish {
+/// What was asked for a new file, by plan, environment or hints.
+struct SubfileOptions {
     std::int64_t subfiles = 0;
     std::int64_t min_ndims = 0;
     std::optional<int> par_dim_id = {};      ///< for variables that have no attribute of that name
@@ -76,7 +76,7 @@ struct File {
     bool has_info = false;
     int rank = 0;
     int ranks = 1;
-    Wish wish;
+    SubfileOptions options;
     enum class State : std::uint8_t { define, data, independent };
     State state = State::define;
     bool ended = false;                                                 ///< ncmpi_enddef was called before

@@ -11,7 +11,7 @@
 #include "adapters/pnetcdf/arguments.hpp"
 #include "adapters/pnetcdf/early.hpp"
 #include "adapters/pnetcdf/file.hpp"
-#include "adapters/pnetcdf/wish.hpp"
+#include "adapters/pnetcdf/subfile_options.hpp"
 #include "base/raw_syscall.hpp"
 #include "base/standard_error.hpp"
 #include "ncsub/access.hpp"
@@ -111,8 +111,8 @@ std::string place_subfiles(File& file) {
     std::string lies_there = file.rank == 0 ? ncsub::clear_mark(file.path) : "";
     broadcast(file, lies_there);
     if (!lies_there.empty()) return lies_there;
-    if (file.wish.rule == nullptr || file.host.find_places == nullptr) return "";
-    Places places = file.host.find_places(ncsub::without_prefix(file.path), file.comm, *file.wish.rule);
+    if (file.options.rule == nullptr || file.host.find_places == nullptr) return "";
+    Places places = file.host.find_places(ncsub::without_prefix(file.path), file.comm, *file.options.rule);
     file.make_subfile = std::move(places.make);
     int has_places = file.make_subfile ? 1 : 0;
     PMPI_Bcast(&has_places, 1, MPI_INT, 0, file.comm);
@@ -120,7 +120,7 @@ std::string place_subfiles(File& file) {
     PMPI_Bcast(&places.count, 1, MPI_INT64_T, 0, file.comm);
     broadcast(file, places.why_not);
     if (file.rank == 0 && !places.said.empty()) note(file, "subfiles: " + places.said);
-    file.wish.subfiles = places.count;
+    file.options.subfiles = places.count;
     if (places.count > 0) return "";
     return places.why_not.empty() ? "no storage targets are known at its path" : places.why_not;
 }
@@ -222,8 +222,8 @@ std::optional<int> create_file(const Library& library, const Host& host, const p
     const auto info = argument<MPI_Info>(call, 3);
     auto* ncid = argument<int*>(call, 4);
     if (path == nullptr || ncid == nullptr || (mode & mode_netcdf4) != 0) return std::nullopt;
-    const Wished wished = find_wish(plan, path, comm, info);
-    if (!wished.wish && wished.problem.empty()) return std::nullopt;
+    const FoundOptions found = find_subfile_options(plan, path, comm, info);
+    if (!found.options && found.problem.empty()) return std::nullopt;
 
     auto file = std::make_unique<File>();
     file->library = &library;
@@ -232,13 +232,13 @@ std::optional<int> create_file(const Library& library, const Host& host, const p
     file->mode = mode;
     file->writable = true;
     take_communicators(*file, comm);
-    if (!wished.wish) {
-        const std::string said = "its arrays are not divided over subfiles: " + wished.problem;
-        wished.is_only_noted ? note(*file, said) : complain(*file, said);
+    if (!found.options) {
+        const std::string said = "its arrays are not divided over subfiles: " + found.problem;
+        found.is_only_noted ? note(*file, said) : complain(*file, said);
         release(*file);
         return std::nullopt;
     }
-    file->wish = *wished.wish;
+    file->options = *found.options;
     if (const std::string why_not = place_subfiles(*file); !why_not.empty()) {
         complain(*file, "its arrays are not divided over subfiles: " + why_not);
         release(*file);
@@ -307,7 +307,7 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
         auto logical = ncsub::logical_of(header.value().header, file->path);
         if (logical) {
             file->logical = logical.take();
-            file->wish.subfiles = file->logical.subfiles;  // for variables that are added
+            file->options.subfiles = file->logical.subfiles;  // for variables that are added
             // Nobody opens a file that others know to be the wrong one.
             code = check_subfiles(*file);
             if (code == no_error) code = agree(*file, open_logical_header(*file));

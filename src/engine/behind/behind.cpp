@@ -1,5 +1,5 @@
 // Write-behind: which handles hand their bytes over, when that must be drained, and what the program learns of errors.
-// What does not live here: the memory and the threads (behind_desk.cpp).
+// What does not live here: the memory and the threads (write_behind_queue.cpp).
 //
 // MPI lets the bytes of a write reach the file as late as the next MPI_File_sync or MPI_File_close, for all but the rank that wrote
 // them (MPI 4.0, section 14.6.1). Many programs read after a bare barrier all the same: so a file that is open for reading too is
@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "base/raw_syscall.hpp"
-#include "engine/behind/behind_desk.hpp"
+#include "engine/behind/write_behind_queue.hpp"
 #include "engine/parts.hpp"
 #include "planner/strategy.hpp"
 
@@ -31,36 +31,38 @@ namespace {
 /// What a rank may have waiting where the plan does not say.
 constexpr std::int64_t usual_bytes = 32 << 20;
 
-std::shared_ptr<BehindDesk> desk_for(Engine& engine, Team& team, const planner::Strategy& strategy, std::string& why) {
+std::shared_ptr<WriteBehindQueue> queue_for(Engine& engine, Team& team, const planner::Strategy& strategy,
+                                            std::string& why) {
     const std::int64_t bytes = strategy.buffer_bytes > 0 ? strategy.buffer_bytes : usual_bytes;
     // Found on one rank, found on all: they have closed the same files.
-    const auto idle = std::find_if(team.idle_desks.begin(), team.idle_desks.end(),
-                                   [&](const auto& desk) { return desk->serves(strategy.writers.count, bytes); });
-    if (idle != team.idle_desks.end()) {
-        std::shared_ptr<BehindDesk> desk = *idle;
-        team.idle_desks.erase(idle);
-        return desk;
+    const auto idle = std::find_if(team.idle_queues.begin(), team.idle_queues.end(),
+                                   [&](const auto& queue) { return queue->serves(strategy.writers.count, bytes); });
+    if (idle != team.idle_queues.end()) {
+        std::shared_ptr<WriteBehindQueue> queue = *idle;
+        team.idle_queues.erase(idle);
+        return queue;
     }
-    const BehindDesk::Services services{&engine.backend, &engine.descriptors, &engine.host};
-    std::shared_ptr<BehindDesk> desk = BehindDesk::make(*team.group, strategy.writers.count, bytes, services, why);
-    if (desk) engine.desks.add(desk);
-    return desk;
+    const WriteBehindQueue::Services services{&engine.backend, &engine.descriptors, &engine.host};
+    std::shared_ptr<WriteBehindQueue> queue =
+        WriteBehindQueue::make(*team.group, strategy.writers.count, bytes, services, why);
+    if (queue) engine.queues.add(queue);
+    return queue;
 }
 
 /// For the next file of the team.
-void leave_desk(const Engine& engine, Team& team, std::shared_ptr<BehindDesk> desk) {
+void leave_queue(const Engine& engine, Team& team, std::shared_ptr<WriteBehindQueue> queue) {
     {
         const StorageScope scope(engine);
-        desk->end();
+        queue->end();
     }
-    team.idle_desks.push_back(std::move(desk));
+    team.idle_queues.push_back(std::move(queue));
 }
 
 /// A process that ends without MPI_Finalize: its threads are still there.
 /// Those of this process's handles of a file.
-std::vector<std::shared_ptr<BehindDesk>> desks_of(FileState& file) {
+std::vector<std::shared_ptr<WriteBehindQueue>> queues_of(FileState& file) {
     const std::lock_guard guard(file.behind_lock);
-    return file.desks;
+    return file.queues;
 }
 
 void at_exit() {
@@ -69,18 +71,18 @@ void at_exit() {
 
 }  // namespace
 
-void BehindDesks::add(const std::shared_ptr<BehindDesk>& desk) {
+void WriteBehindQueues::add(const std::shared_ptr<WriteBehindQueue>& queue) {
     const std::lock_guard guard(lock_);
     if (!std::exchange(waits_for_exit_, true)) std::atexit(at_exit);
-    std::erase_if(desks_, [](const auto& known) { return known.expired(); });
-    desks_.push_back(desk);
+    std::erase_if(queues_, [](const auto& known) { return known.expired(); });
+    queues_.push_back(queue);
 }
 
-std::vector<std::shared_ptr<BehindDesk>> BehindDesks::all() const {
+std::vector<std::shared_ptr<WriteBehindQueue>> WriteBehindQueues::all() const {
     const std::lock_guard guard(lock_);
-    std::vector<std::shared_ptr<BehindDesk>> all;
-    for (const std::weak_ptr<BehindDesk>& known : desks_) {
-        if (std::shared_ptr<BehindDesk> desk = known.lock()) all.push_back(std::move(desk));
+    std::vector<std::shared_ptr<WriteBehindQueue>> all;
+    for (const std::weak_ptr<WriteBehindQueue>& known : queues_) {
+        if (std::shared_ptr<WriteBehindQueue> queue = known.lock()) all.push_back(std::move(queue));
     }
     return all;
 }
@@ -94,18 +96,18 @@ void begin_behind(Engine& engine, Handle& handle, MPI_Comm comm, bool visible_at
     } else {
         std::shared_ptr<ProcessGroup> ranks = engine.process_groups.take(comm);
         if (std::shared_ptr<Team> team = ProcessGroups::team_of(*ranks, why)) {
-            std::shared_ptr<BehindDesk> desk = desk_for(engine, *team, handle.strategy, why);
-            const bool begun = desk && desk->begin(*team->group, handle.path, handle.file->identity, why);
+            std::shared_ptr<WriteBehindQueue> queue = queue_for(engine, *team, handle.strategy, why);
+            const bool begun = queue && queue->begin(*team->group, handle.path, handle.file->identity, why);
             if (begun) {
                 FileState& file = *handle.file;
                 const std::lock_guard guard(file.behind_lock);
-                file.desks.push_back(desk);
+                file.queues.push_back(queue);
                 ++file.behind_handles;
                 if (++engine.behind_handles == 1 && engine.host.watch_paths != nullptr) engine.host.watch_paths(true);
-                handle.behind = std::make_shared<Behind>(Behind{std::move(ranks), std::move(team), std::move(desk)});
+                handle.behind = std::make_shared<Behind>(Behind{std::move(ranks), std::move(team), std::move(queue)});
                 return;
             }
-            if (desk) leave_desk(engine, *team, std::move(desk));
+            if (queue) leave_queue(engine, *team, std::move(queue));
         }
         engine.process_groups.give_back(ranks);
     }
@@ -118,7 +120,7 @@ void begin_behind(Engine& engine, Handle& handle, MPI_Comm comm, bool visible_at
 
 void count_behind(Handle& handle) {
     if (!handle.behind) return;
-    const BehindFigures figures = handle.behind->desk->figures();
+    const BehindFigures figures = handle.behind->queue->figures();
     handle.totals.handed_bytes += figures.bytes;
     handle.totals.hand_ns += figures.hand_ns;
     handle.totals.room_waits += figures.waits;
@@ -134,11 +136,11 @@ void end_behind(Engine& engine, Handle& handle) {
     {
         FileState& file = *handle.file;
         const std::lock_guard guard(file.behind_lock);
-        std::erase(file.desks, behind->desk);
+        std::erase(file.queues, behind->queue);
         --file.behind_handles;
         if (--engine.behind_handles == 0 && engine.host.watch_paths != nullptr) engine.host.watch_paths(false);
     }
-    leave_desk(engine, *behind->team, std::move(behind->desk));
+    leave_queue(engine, *behind->team, std::move(behind->queue));
     behind->team = nullptr;
     engine.process_groups.give_back(behind->ranks);
 }
@@ -146,39 +148,39 @@ void end_behind(Engine& engine, Handle& handle) {
 bool hands_over(Handle& handle, std::int64_t bytes) {
     if (!handle.behind) return false;
     // A call that does not fit would wait for one thread, and be copied for nothing: all ranks at once are faster.
-    if (bytes <= handle.behind->desk->capacity()) return true;
-    handle.behind->desk->drain_own();
+    if (bytes <= handle.behind->queue->capacity()) return true;
+    handle.behind->queue->drain_own();
     ++handle.totals.too_large;
     return false;
 }
 
 Outcome hand_over(Handle& handle, const Memory& memory, const FileRange& range) {
-    handle.behind->desk->put(memory, range);
+    handle.behind->queue->put(memory, range);
     return {memory.bytes, 0, 0};
 }
 
 void drain_behind(FileState& file) {
     if (file.behind_handles == 0) return;
-    for (const std::shared_ptr<BehindDesk>& desk : desks_of(file)) desk->drain_node();
+    for (const std::shared_ptr<WriteBehindQueue>& queue : queues_of(file)) queue->drain_node();
 }
 
 void drain_other_handles(Handle& handle) {
     FileState& file = *handle.file;
     if (file.behind_handles <= (handle.behind ? 1 : 0)) return;
-    for (const std::shared_ptr<BehindDesk>& desk : desks_of(file)) {
-        if (!handle.behind || desk != handle.behind->desk) desk->drain_own();
+    for (const std::shared_ptr<WriteBehindQueue>& queue : queues_of(file)) {
+        if (!handle.behind || queue != handle.behind->queue) queue->drain_own();
     }
 }
 
 int take_behind_error(Handle& handle) {
-    const int failure = handle.behind ? error_class(handle.behind->desk->take_error()) : MPI_SUCCESS;
+    const int failure = handle.behind ? error_class(handle.behind->queue->take_error()) : MPI_SUCCESS;
     if (failure != MPI_SUCCESS) handle.failed_behind = true;
     return failure;
 }
 
 void drain_own(Handle& handle) {
     if (!handle.behind) return;
-    handle.behind->desk->drain_own();
+    handle.behind->queue->drain_own();
     if (const int failure = take_behind_error(handle); failure != MPI_SUCCESS) owe_error(handle, failure);
 }
 
@@ -198,14 +200,14 @@ void before_path(int directory, const char* path) {
 }
 
 void drain_everything(Engine& engine) {
-    for (const std::shared_ptr<BehindDesk>& desk : engine.desks.all()) {
-        desk->drain_own();
-        desk->retire();
+    for (const std::shared_ptr<WriteBehindQueue>& queue : engine.queues.all()) {
+        queue->drain_own();
+        queue->retire();
     }
 }
 
 void retire_behind(Engine& engine) {
-    for (const std::shared_ptr<BehindDesk>& desk : engine.desks.all()) desk->retire();
+    for (const std::shared_ptr<WriteBehindQueue>& queue : engine.queues.all()) queue->retire();
 }
 
 }  // namespace ioweir::engine

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "engine/behind/behind_desk.hpp"
+#include "engine/behind/write_behind_queue.hpp"
 #include "engine/calls/together.hpp"
 #include "engine/files/process_groups.hpp"
 
@@ -12,7 +12,7 @@ namespace ioweir::engine {
 struct Behind {
     std::shared_ptr<ProcessGroup> ranks;
     std::shared_ptr<Team> team;  ///< theirs
-    std::shared_ptr<BehindDesk> desk;
+    std::shared_ptr<WriteBehindQueue> queue;
 };
 
 }  // namespace ioweir::engine

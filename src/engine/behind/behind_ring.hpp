@@ -1,6 +1,6 @@
 // BehindRing: bytes on their way from one rank to whoever writes them behind it, in memory that both share. The rank puts records in,
 // one consumer at a time takes them out, in the same order.
-// What does not live here: who consumes when (behind_desk.hpp), which files and calls (behind.cpp), MPI.
+// What does not live here: who consumes when (write_behind_queue.hpp), which files and calls (behind.cpp), MPI.
 //
 // A record is a header, packed data, and the places in the file where the data go, as runs: `count` pieces of `length` bytes, `stride`
 // bytes apart. Pieces that are neighbours in the file are one piece, whatever they were in memory. A record stays in the ring

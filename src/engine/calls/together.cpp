@@ -107,7 +107,7 @@ void Team::take_said(const Team& whole, const planner::Division& division, int g
 }
 
 void Team::free() {
-    idle_desks.clear();  // their threads end
+    idle_queues.clear();  // their threads end
     for (Parted& one : parted) {
         if (one.part) one.part->free();
     }

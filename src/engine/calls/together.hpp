@@ -17,14 +17,14 @@ namespace ioweir::engine {
 
 using namespace exchange;
 
-class BehindDesk;
+class WriteBehindQueue;
 
 /// The ranks of a communicator and what they exchange through: one for all files that they open (process_groups.hpp).
 struct Team {
     std::unique_ptr<Group> group;
     std::unique_ptr<Exchange> exchange;
-    std::vector<planner::RankSummary> said;               ///< by rank, in the call under way
-    std::vector<std::shared_ptr<BehindDesk>> idle_desks;  ///< of files that are closed, for the next ones
+    std::vector<planner::RankSummary> said;                      ///< by rank, in the call under way
+    std::vector<std::shared_ptr<WriteBehindQueue>> idle_queues;  ///< of files that are closed, for the next ones
 
     /// A way to divide the ranks that calls have asked for, and this rank's part of the team if it has been made.
     struct Parted {

@@ -28,7 +28,7 @@ namespace {
 
 using planner::MappingKind;
 
-void tell(MPI_Comm comm, Told& told) { PMPI_Bcast(&told, sizeof told, MPI_BYTE, 0, comm); }
+void tell(MPI_Comm comm, OpenBroadcast& told) { PMPI_Bcast(&told, sizeof told, MPI_BYTE, 0, comm); }
 
 planner::Mapping mapping_of(const container::Shape& shape) {
     if (shape.kind == container::Shape::Kind::log) return {MappingKind::log, 0};
@@ -126,7 +126,7 @@ int first_failed(MPI_Comm comm, int rank, int size, bool good) {
 Found look(Engine& engine, MPI_Comm comm, const std::string& path, bool opened) {
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
-    Told told;
+    OpenBroadcast told;
     if (rank == 0 && opened) {
         const StorageScope scope(engine);
         const auto stub = container::read_stub(path);
@@ -155,7 +155,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
         }
         placing = find_places(engine, handle, comm, *rule, may_make);
     }
-    Told told;
+    OpenBroadcast told;
     Held held;  // until all ranks have theirs
     if (handle.rank == 0) {
         told = prepare(engine, handle, found, rule, placing, held);
@@ -163,7 +163,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     }
     tell(comm, told);
     if (told.kind < 0) return static_cast<int>(-told.kind);
-    if (told.kind == Told::changed) return open_again;
+    if (told.kind == OpenBroadcast::changed) return open_again;
     if (told.kind == static_cast<std::int64_t>(Found::Kind::ordinary)) {
         handle.strategy.mapping = {MappingKind::shared, 0};
         return MPI_SUCCESS;

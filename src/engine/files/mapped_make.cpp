@@ -50,7 +50,7 @@ Result<container::Subfiles> make_subfiles(const container::Directory& directory,
 }
 
 /// Rank 0: a generation for these ranks.
-std::optional<Error> begin(const container::Directory& directory, bool is_new, Told& told, Held& held) {
+std::optional<Error> begin(const container::Directory& directory, bool is_new, OpenBroadcast& told, Held& held) {
     auto generation = container::begin_generation(directory, is_new);
     if (!generation) return generation.error();
     told.generation = generation.value().number;
@@ -62,7 +62,7 @@ std::optional<Error> begin(const container::Directory& directory, bool is_new, T
 
 /// Rank 0: the directory with a generation in it, then the stub, so that nobody finds a container that no one uses.
 Result<container::Stub> make_container(Engine& engine, const Handle& handle, const policy::FileRule* rule,
-                                       const Placing& placing, Told& told, Held& held, int& error) {
+                                       const Placing& placing, OpenBroadcast& told, Held& held, int& error) {
     error = EIO;
     const StorageScope scope(engine);
     auto stub = container::new_stub(shape_of(handle.strategy, placing));
@@ -108,9 +108,9 @@ void note_places(const Engine& engine, const Handle& handle, const Placing& plac
 }
 
 /// The container that is there, or a new one, or why the file is shared: rank 0.
-Told find_or_make(Engine& engine, Handle& handle, const Found& found, const policy::FileRule* rule,
-                  const Placing& placing, Held& held) {
-    Told told;
+OpenBroadcast find_or_make(Engine& engine, Handle& handle, const Found& found, const policy::FileRule* rule,
+                           const Placing& placing, Held& held) {
+    OpenBroadcast told;
     if (found.kind == Found::Kind::stub) {
         put(told, found.stub);
         return told;
@@ -174,7 +174,7 @@ std::string why_shared(const Handle& handle, const policy::FileRule* rule) {
     return {};
 }
 
-void put(Told& told, const container::Stub& stub) {
+void put(OpenBroadcast& told, const container::Stub& stub) {
     told.kind = static_cast<std::int64_t>(Found::Kind::stub);
     told.shape_kind = static_cast<std::int64_t>(stub.shape.kind);
     told.count = stub.shape.count;
@@ -184,16 +184,16 @@ void put(Told& told, const container::Stub& stub) {
     std::copy(stub.id.begin(), stub.id.end(), told.id.begin());
 }
 
-container::Stub stub_of(const Told& told) {
+container::Stub stub_of(const OpenBroadcast& told) {
     return {std::string(told.id.begin(), told.id.end()),
             {told.count, static_cast<container::Shape::Kind>(told.shape_kind), told.stripe_bytes},
             static_cast<int>(told.version),
             told.owner < 0 ? std::nullopt : std::optional(static_cast<uid_t>(told.owner))};
 }
 
-Told prepare(Engine& engine, Handle& handle, const Found& found, const policy::FileRule* rule, const Placing& placing,
-             Held& held) {
-    Told told = find_or_make(engine, handle, found, rule, placing, held);
+OpenBroadcast prepare(Engine& engine, Handle& handle, const Found& found, const policy::FileRule* rule,
+                      const Placing& placing, Held& held) {
+    OpenBroadcast told = find_or_make(engine, handle, found, rule, placing, held);
     if (told.kind != static_cast<std::int64_t>(Found::Kind::stub) || told.generation > 0) return told;
     const StorageScope scope(engine);
     // Whoever makes an ordinary file of it has done so, or finds afterwards that a generation writes it, or that it is in use.
@@ -205,7 +205,7 @@ Told prepare(Engine& engine, Handle& handle, const Found& found, const policy::F
         return told;
     }
     if (!lock || lock.value().stub() != stub || !lock.value().is_of(handle.descriptor.number)) {
-        told.kind = Told::changed;
+        told.kind = OpenBroadcast::changed;
         return told;
     }
     const container::Directory directory = container::directory_of(handle.path, stub);

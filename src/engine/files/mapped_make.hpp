@@ -15,7 +15,7 @@
 namespace ioweir::engine {
 
 /// What rank 0 tells the others.
-struct Told {
+struct OpenBroadcast {
     std::int64_t kind = 0;  ///< Found::Kind, `changed`, or an MPI error class, negative
     std::int64_t shape_kind = 0;
     std::int64_t count = 0;
@@ -31,8 +31,8 @@ struct Told {
     static constexpr std::int64_t changed = 3;  ///< the stub is not there any more
 };
 
-void put(Told& told, const container::Stub& stub);
-[[nodiscard]] container::Stub stub_of(const Told& told);
+void put(OpenBroadcast& told, const container::Stub& stub);
+[[nodiscard]] container::Stub stub_of(const OpenBroadcast& told);
 
 /// Why a file that asks for several is shared; empty: it is not.
 [[nodiscard]] std::string why_shared(const Handle& handle, const policy::FileRule* rule);
@@ -46,7 +46,7 @@ struct Held {
 /// Rank 0's part of attach_container(): the container that is there, or a new one, or why the file is shared; where it is written, with
 /// a generation of its own. `placing`: where subfiles go, if anybody has asked for targets (asks_for_targets()).
 /// What is there when it returns stays for all ranks, as long as rank 0 has `held`.
-[[nodiscard]] Told prepare(Engine& engine, Handle& handle, const Found& found, const policy::FileRule* rule,
-                           const Placing& placing, Held& held);
+[[nodiscard]] OpenBroadcast prepare(Engine& engine, Handle& handle, const Found& found, const policy::FileRule* rule,
+                                    const Placing& placing, Held& held);
 
 }  // namespace ioweir::engine

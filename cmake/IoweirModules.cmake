@@ -1,9 +1,9 @@
-# ioweir_room(NAME SOURCES ... [DEPENDS ...]): a static library for one room; headers are included from src/ as
-# "room/file.hpp". It is compiled where something that is built needs it: the package needs fewer rooms by themselves than the tests.
+# ioweir_module(NAME SOURCES ... [DEPENDS ...]): a static library for one module; headers are included from src/ as
+# "module/file.hpp". It is compiled where something that is built needs it: the package needs fewer modules by themselves than the tests.
 # ioweir_unit_test(NAME SOURCES ... [DEPENDS ...]): a GoogleTest program that lies beside the code it tests.
 include_guard()
 
-function(ioweir_room name)
+function(ioweir_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   if(ARG_SOURCES)
     add_library(${name} STATIC EXCLUDE_FROM_ALL ${ARG_SOURCES})

@@ -1,4 +1,4 @@
-// BehindDesk: where the ranks of a node hand over bytes of one file, and the threads that write them: write-behind, the idea of rbIO
+// WriteBehindQueue: where the ranks of a node hand over bytes of one file, and the threads that write them: write-behind, the idea of rbIO
 // (Liu et al., section III: workers hand their data to writers and compute on) without ranks of its own.
 // What does not live here: when something must be drained, what a program is told (behind.cpp); the memory's form (behind_ring.hpp).
 //
@@ -38,7 +38,7 @@ struct BehindFigures {
     std::int64_t operations = 0;  ///< storage operations for this rank's bytes
 };
 
-class BehindDesk {
+class WriteBehindQueue {
 public:
     struct Services {
         storage::Backend* backend;
@@ -48,11 +48,12 @@ public:
 
     /// Collective over the group. `writers` threads a node (at most one a rank), `capacity` bytes of shared memory a rank. Null on every
     /// rank, and why on those that know, when it cannot be had.
-    [[nodiscard]] static std::shared_ptr<BehindDesk> make(Group& group, std::int64_t writers, std::int64_t capacity,
-                                                          const Services& services, std::string& why);
-    ~BehindDesk();
-    BehindDesk(const BehindDesk&) = delete;
-    BehindDesk& operator=(const BehindDesk&) = delete;
+    [[nodiscard]] static std::shared_ptr<WriteBehindQueue> make(Group& group, std::int64_t writers,
+                                                                std::int64_t capacity, const Services& services,
+                                                                std::string& why);
+    ~WriteBehindQueue();
+    WriteBehindQueue(const WriteBehindQueue&) = delete;
+    WriteBehindQueue& operator=(const WriteBehindQueue&) = delete;
 
     [[nodiscard]] bool serves(std::int64_t writers, std::int64_t capacity) const {
         return writers == writers_asked_ && capacity == capacity_asked_;
@@ -80,10 +81,10 @@ public:
 private:
     struct Station;
 
-    BehindDesk(Group& group, std::int64_t writers, std::int64_t capacity, const Services& services);
+    WriteBehindQueue(Group& group, std::int64_t writers, std::int64_t capacity, const Services& services);
     [[nodiscard]] std::size_t bytes() const;
     int start_thread();
-    static void* thread_main(void* desk);
+    static void* thread_main(void* queue);
     void serve();
     bool serve_once(Station& station);
     void leave(Station& station);

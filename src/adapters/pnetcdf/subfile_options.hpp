@@ -7,18 +7,19 @@
 
 namespace ioweir::pnetcdf {
 
-struct Wished {
-    std::optional<Wish> wish;
-    std::string problem;  ///< a wish that cannot be followed; the same on all ranks
+struct FoundOptions {
+    std::optional<SubfileOptions> options;
+    std::string problem;  ///< options that cannot be followed; the same on all ranks
     /// By PnetCDF's own hint, which a library built without subfiling leaves out without a word: so do we, but for the trace.
     bool is_only_noted = false;
 };
 
 /// Collective over `comm` where neither a rule of the plan nor the environment says anything: then ranks compare their hints, and those that
 /// differ are a problem.
-[[nodiscard]] Wished find_wish(const policy::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info);
+[[nodiscard]] FoundOptions find_subfile_options(const policy::PlanFile& plan, const char* path, MPI_Comm comm,
+                                                MPI_Info info);
 
 /// What a list of hints "key=value;key=value" says, as PnetCDF reads it. Pure.
-[[nodiscard]] Wished wish_in(std::string_view hints);
+[[nodiscard]] FoundOptions subfile_options_in(std::string_view hints);
 
 }  // namespace ioweir::pnetcdf

@@ -1,4 +1,4 @@
-#include "adapters/pnetcdf/wish.hpp"
+#include "adapters/pnetcdf/subfile_options.hpp"
 
 #include <array>
 #include <charconv>
@@ -23,21 +23,21 @@ public:
             enabled_ = enabled_ || wants;
             by_papers_name_ = by_papers_name_ || (wants && key != "pnetcdf_subfiling");
         } else if (key == "nc_num_subfiles")
-            number(key, value, 1, wish_.subfiles);
+            number(key, value, 1, options_.subfiles);
         else if (key == "min_ndims")
-            number(key, value, 0, wish_.min_ndims);
+            number(key, value, 0, options_.min_ndims);
         else if (key == "par_dim_id") {
             std::int64_t id = 0;
-            if (number(key, value, 0, id)) wish_.par_dim_id = static_cast<int>(id);
+            if (number(key, value, 0, id)) options_.par_dim_id = static_cast<int>(id);
         }
     }
-    Wished wished() {
+    FoundOptions found() {
         if (!enabled_) return {};
         if (!problem_.empty()) return {std::nullopt, problem_};
-        if (wish_.subfiles == 0)
+        if (options_.subfiles == 0)
             return {std::nullopt, "nothing says how many subfiles there shall be: give the hint nc_num_subfiles",
                     !by_papers_name_};
-        return {wish_, ""};
+        return {options_, ""};
     }
 
 private:
@@ -53,7 +53,7 @@ private:
         return false;
     }
 
-    Wish wish_;
+    SubfileOptions options_;
     bool enabled_ = false;
     bool by_papers_name_ = false;
     std::string problem_;
@@ -65,7 +65,7 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-Wished wish_of(MPI_Info info) {
+FoundOptions subfile_options_of(MPI_Info info) {
     Reader reader;
     for (const char* name : hint_names) {
         std::array<char, 64> value{};
@@ -75,12 +75,12 @@ Wished wish_of(MPI_Info info) {
             found != 0)
             reader.hint(name, value.data());
     }
-    return reader.wished();
+    return reader.found();
 }
 
 }  // namespace
 
-Wished wish_in(std::string_view hints) {
+FoundOptions subfile_options_in(std::string_view hints) {
     Reader reader;
     while (!hints.empty()) {
         const std::size_t end = hints.find(';');
@@ -90,31 +90,30 @@ Wished wish_in(std::string_view hints) {
             reader.hint(trimmed(hint.substr(0, equals)), trimmed(hint.substr(equals + 1)));
         hints.remove_prefix(end == std::string_view::npos ? hints.size() : end + 1);
     }
-    return reader.wished();
+    return reader.found();
 }
 
-Wished find_wish(const policy::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info) {
+FoundOptions find_subfile_options(const policy::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info) {
     const policy::FileRule* rule = plan.match(path);
     if (rule != nullptr && (rule->netcdf.subfiles > 0 || rule->netcdf.automatic))
-        return {Wish{rule->netcdf.subfiles, rule->netcdf.min_ndims, {}, rule->netcdf.par_dim, rule}, ""};
+        return {SubfileOptions{rule->netcdf.subfiles, rule->netcdf.min_ndims, {}, rule->netcdf.par_dim, rule}, ""};
     if (const char* hints = std::getenv("PNETCDF_HINTS")) {
-        Wished wished = wish_in(hints);
-        if (wished.wish || !wished.problem.empty()) return wished;
+        FoundOptions found = subfile_options_in(hints);
+        if (found.options || !found.problem.empty()) return found;
     }
-    Wished wished = wish_of(info);
-    const Wish wish = wished.wish.value_or(Wish{});
-    const std::int64_t id = wish.par_dim_id.value_or(-1);
-    const std::int64_t bad = wished.problem.empty() ? 0 : 1;
+    FoundOptions found = subfile_options_of(info);
+    const SubfileOptions own = found.options.value_or(SubfileOptions{});
+    const std::int64_t id = own.par_dim_id.value_or(-1);
+    const std::int64_t bad = found.problem.empty() ? 0 : 1;
     // The largest, and the least as the largest of their negatives.
-    std::array<std::int64_t, 8> hints{wish.subfiles,  wish.min_ndims,  id,  bad,
-                                      -wish.subfiles, -wish.min_ndims, -id, -bad};
+    std::array<std::int64_t, 8> hints{own.subfiles, own.min_ndims, id, bad, -own.subfiles, -own.min_ndims, -id, -bad};
     PMPI_Allreduce(MPI_IN_PLACE, hints.data(), static_cast<int>(hints.size()), MPI_INT64_T, MPI_MAX, comm);
     if (hints[3] != 0 && bad == 0) return {std::nullopt, "a hint on another rank cannot be read"};
-    if (hints[3] != 0) return wished;
+    if (hints[3] != 0) return found;
     for (std::size_t i = 0; i < 4; ++i)
         if (hints[i] != -hints[i + 4])
             return {std::nullopt, "the hints about subfiles differ between ranks: give all of them the same"};
-    return wished;
+    return found;
 }
 
 }  // namespace ioweir::pnetcdf

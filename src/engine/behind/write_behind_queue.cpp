@@ -1,4 +1,4 @@
-#include "engine/behind/behind_desk.hpp"
+#include "engine/behind/write_behind_queue.hpp"
 
 #include <signal.h>
 
@@ -33,7 +33,7 @@ bool lock_is_mine(int result, pthread_mutex_t& lock) {
 }  // namespace
 
 /// One writer thread and the ranks that it serves. In shared memory.
-struct BehindDesk::Station {
+struct WriteBehindQueue::Station {
     alignas(64) pthread_mutex_t consumer;  // held by the thread as long as it lives
     alignas(64) SharedWord bell;           // changes when there is work
     SharedWord sleeping;                   // the thread waits for the bell
@@ -47,11 +47,11 @@ struct BehindDesk::Station {
     }
 };
 
-BehindDesk::Station& BehindDesk::station_of(std::size_t ring) const {
+WriteBehindQueue::Station& WriteBehindQueue::station_of(std::size_t ring) const {
     return stations_[static_cast<std::size_t>(ranks_of_writers().part_of(static_cast<std::int64_t>(ring)))];
 }
 
-BehindDesk::BehindDesk(Group& group, std::int64_t writers, std::int64_t capacity, const Services& services)
+WriteBehindQueue::WriteBehindQueue(Group& group, std::int64_t writers, std::int64_t capacity, const Services& services)
     : services_(services),
       writers_asked_(writers),
       capacity_asked_(capacity),
@@ -60,49 +60,49 @@ BehindDesk::BehindDesk(Group& group, std::int64_t writers, std::int64_t capacity
       writers_(static_cast<std::size_t>(std::clamp<std::int64_t>(writers, 1, group.locals()))),
       own_(static_cast<std::size_t>(group.rank() - group.first_local())) {}
 
-std::size_t BehindDesk::bytes() const {
+std::size_t WriteBehindQueue::bytes() const {
     return writers_ * sizeof(Station) + rings_.capacity() * (sizeof(BehindWords) + static_cast<std::size_t>(capacity_));
 }
 
-std::shared_ptr<BehindDesk> BehindDesk::make(Group& group, std::int64_t writers, std::int64_t capacity,
-                                             const Services& services, std::string& why) {
+std::shared_ptr<WriteBehindQueue> WriteBehindQueue::make(Group& group, std::int64_t writers, std::int64_t capacity,
+                                                         const Services& services, std::string& why) {
     const auto locals = static_cast<std::size_t>(group.locals());
-    std::shared_ptr<BehindDesk> desk;
+    std::shared_ptr<WriteBehindQueue> queue;
     try {
-        desk.reset(new BehindDesk(group, writers, capacity, services));
-        desk->rings_.reserve(locals);
+        queue.reset(new WriteBehindQueue(group, writers, capacity, services));
+        queue->rings_.reserve(locals);
     } catch (const std::bad_alloc&) {
-        desk = nullptr;
+        queue = nullptr;
     }
-    if (!group.all(desk && desk->rings_.capacity() == locals)) {
+    if (!group.all(queue && queue->rings_.capacity() == locals)) {
         why = "no memory for write-behind";
         return nullptr;
     }
-    int error = group.share(desk->memory_, desk->bytes());
+    int error = group.share(queue->memory_, queue->bytes());
     if (error == 0) {
-        std::byte* const base = desk->memory_.data();
-        desk->stations_ = std::launder(reinterpret_cast<Station*>(base));
-        auto* const words = std::launder(reinterpret_cast<BehindWords*>(base + desk->writers_ * sizeof(Station)));
+        std::byte* const base = queue->memory_.data();
+        queue->stations_ = std::launder(reinterpret_cast<Station*>(base));
+        auto* const words = std::launder(reinterpret_cast<BehindWords*>(base + queue->writers_ * sizeof(Station)));
         auto* const data = reinterpret_cast<std::byte*>(words + locals);
         try {
             for (std::size_t i = 0; i < locals; ++i)
-                desk->rings_.emplace_back(words[i], data + i * static_cast<std::size_t>(desk->capacity_),
-                                          desk->capacity_);
-            error = desk->start_thread();
+                queue->rings_.emplace_back(words[i], data + i * static_cast<std::size_t>(queue->capacity_),
+                                           queue->capacity_);
+            error = queue->start_thread();
         } catch (const std::bad_alloc&) {
             error = ENOMEM;
         }
     }
     const bool all = group.all(error == 0);
-    desk->memory_.seal();
-    if (all) return desk;
+    queue->memory_.seal();
+    if (all) return queue;
     why = std::string("no shared memory or thread for write-behind: ") +
           (error != 0 ? std::strerror(error) : "on another rank");
     return nullptr;
 }
 
 /// Where this rank is a station's first. Returns an errno value.
-int BehindDesk::start_thread() {
+int WriteBehindQueue::start_thread() {
     const planner::WriteBehindRanks ranks = ranks_of_writers();
     const std::int64_t writer = ranks.part_of(static_cast<std::int64_t>(own_));
     my_station_ = static_cast<std::size_t>(writer);
@@ -130,14 +130,14 @@ int BehindDesk::start_thread() {
     return error;
 }
 
-BehindDesk::~BehindDesk() { retire(); }
+WriteBehindQueue::~WriteBehindQueue() { retire(); }
 
-bool BehindDesk::is_owner() const { return raw::process_id() == owner_; }
+bool WriteBehindQueue::is_owner() const { return raw::process_id() == owner_; }
 
 // ------------------------------------------------------------------------------------------------------------ the file
 
 /// -1, and why, when it cannot be had.
-int BehindDesk::usable_descriptor(int& error) {
+int WriteBehindQueue::usable_descriptor(int& error) {
     const std::lock_guard guard(file_lock_);
     error = 0;
     if (descriptor_.number >= 0 && Descriptors::is_intact(descriptor_)) return descriptor_.number;
@@ -152,7 +152,7 @@ int BehindDesk::usable_descriptor(int& error) {
     return descriptor_.number;
 }
 
-bool BehindDesk::begin(Group& group, const std::string& path, const FileIdentity& identity, std::string& why) {
+bool WriteBehindQueue::begin(Group& group, const std::string& path, const FileIdentity& identity, std::string& why) {
     {
         const std::lock_guard guard(file_lock_);
         path_ = path;
@@ -175,17 +175,17 @@ bool BehindDesk::begin(Group& group, const std::string& path, const FileIdentity
     return all;
 }
 
-void BehindDesk::end() {
+void WriteBehindQueue::end() {
     const std::lock_guard guard(file_lock_);
     services_.descriptors->release(std::exchange(descriptor_, {}));
 }
 
 // --------------------------------------------------------------------------------------------------- the consumer's side
 
-void* BehindDesk::thread_main(void* desk) {
-    auto* const self = static_cast<BehindDesk*>(desk);
+void* WriteBehindQueue::thread_main(void* queue) {
+    auto* const self = static_cast<WriteBehindQueue*>(queue);
     pthread_setname_np(pthread_self(), "ioweir behind");
-    const auto serve = [](void* argument) { static_cast<BehindDesk*>(argument)->serve(); };
+    const auto serve = [](void* argument) { static_cast<WriteBehindQueue*>(argument)->serve(); };
     if (self->services_.host->run_storage_thread != nullptr) {
         self->services_.host->run_storage_thread(serve, self);
     } else {
@@ -195,7 +195,7 @@ void* BehindDesk::thread_main(void* desk) {
 }
 
 /// One record of a ring, by whoever holds the station's lock.
-void BehindDesk::consume(Station& station, std::size_t ring) {
+void WriteBehindQueue::consume(Station& station, std::size_t ring) {
     const Clock::time_point started = Clock::now();
     int error = 0;
     const int descriptor = usable_descriptor(error);
@@ -204,7 +204,7 @@ void BehindDesk::consume(Station& station, std::size_t ring) {
 }
 
 /// Takes one record of each ring, so that no rank waits for all of another's. False when there was none.
-bool BehindDesk::serve_once(Station& station) {
+bool WriteBehindQueue::serve_once(Station& station) {
     bool any = false;
     for (std::size_t ring = station.first; ring < station.end; ++ring) {
         if (rings_[ring].empty()) continue;
@@ -214,7 +214,7 @@ bool BehindDesk::serve_once(Station& station) {
     return any;
 }
 
-void BehindDesk::serve() {
+void WriteBehindQueue::serve() {
     Station& station = stations_[my_station_];
     if (!lock_is_mine(pthread_mutex_lock(&station.consumer), station.consumer)) return;
     while (!stopping_.load(std::memory_order_seq_cst)) {
@@ -230,7 +230,7 @@ void BehindDesk::serve() {
 }
 
 /// Writes what is there. A rank that puts something in after that sees `gone`, and does it itself.
-void BehindDesk::leave(Station& station) {
+void WriteBehindQueue::leave(Station& station) {
     station.gone.store(1, std::memory_order_seq_cst);
     for (std::size_t ring = station.first; ring < station.end; ++ring) {
         const std::uint64_t end = rings_[ring].end();
@@ -239,7 +239,7 @@ void BehindDesk::leave(Station& station) {
     pthread_mutex_unlock(&station.consumer);
 }
 
-void BehindDesk::retire() {
+void WriteBehindQueue::retire() {
     if (!has_thread_ || !is_owner()) return;
     stopping_.store(true, std::memory_order_seq_cst);
     stations_[my_station_].ring();
@@ -248,7 +248,7 @@ void BehindDesk::retire() {
 }
 
 /// Does the writer's work where there is no writer. False when there is one, or another rank is at it.
-bool BehindDesk::step_in(Station& station) {
+bool WriteBehindQueue::step_in(Station& station) {
     const int result = pthread_mutex_trylock(&station.consumer);
     if (!lock_is_mine(result, station.consumer)) return false;
     if (result == EOWNERDEAD) station.gone.store(1, std::memory_order_seq_cst);
@@ -263,7 +263,7 @@ bool BehindDesk::step_in(Station& station) {
 
 // ------------------------------------------------------------------------------------------------------- the rank's side
 
-void BehindDesk::put(const Memory& memory, const FileRange& range) {
+void WriteBehindQueue::put(const Memory& memory, const FileRange& range) {
     const std::lock_guard guard(put_lock_);
     const Clock::time_point started = Clock::now();
     BehindRing& ring = rings_[own_];
@@ -288,7 +288,7 @@ void BehindDesk::put(const Memory& memory, const FileRange& range) {
     figures_.hand_ns += ns_since(started);
 }
 
-void BehindDesk::wait_for(std::size_t ring, std::uint64_t position) {
+void WriteBehindQueue::wait_for(std::size_t ring, std::uint64_t position) {
     const auto there = [&] { return rings_[ring].reached(position); };
     while (!there()) {
         rings_[ring].rest_until(there, patience_us);
@@ -296,16 +296,16 @@ void BehindDesk::wait_for(std::size_t ring, std::uint64_t position) {
     }
 }
 
-void BehindDesk::drain_own() {
+void WriteBehindQueue::drain_own() {
     if (is_owner()) wait_for(own_, rings_[own_].end());
 }
 
-void BehindDesk::drain_node() {
+void WriteBehindQueue::drain_node() {
     if (!is_owner()) return;
     for (std::size_t ring = 0; ring < rings_.size(); ++ring) wait_for(ring, rings_[ring].end());
 }
 
-BehindFigures BehindDesk::figures() const {
+BehindFigures WriteBehindQueue::figures() const {
     BehindFigures all = figures_;
     all.operations = rings_[own_].operations() - operations_before_;
     if (has_thread_) all.writer_ns = stations_[my_station_].busy_ns;

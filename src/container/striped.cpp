@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "container/pieces.hpp"
@@ -154,7 +153,7 @@ std::optional<Error> StripedContainer::redivide(const std::vector<std::int64_t>&
     const std::int64_t first = (bytes.value() + subfiles->stripe_bytes - 1) / subfiles->stripe_bytes;
     // A directory is a target by itself; elsewhere the storage has to be told.
     const auto targets = storage::find_targets(directory_.path);
-    const bool told = targets && std::string_view(targets.value()->kind()) != "directories";
+    const bool told = targets && !targets.value()->abilities().directories;
     auto next = container::redivide(directory_, *subfiles, first, files,
                                     told ? make_beside(*subfiles, files, *targets.value()) : SubfileMaker());
     if (!next) return next.error();

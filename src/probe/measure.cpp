@@ -217,7 +217,7 @@ Measured measure(storage::Targets& targets, std::int32_t target, const Options& 
     result.problem = where.unusable;
     if (result.problem.empty()) {
         // Where all targets are one directory (Lustre, CephFS), its lock would put them one behind the other.
-        const bool own = targets.list().size() == 1 || std::string_view(targets.kind()) == "directories";
+        const bool own = targets.list().size() == 1 || targets.abilities().directories;
         const std::int64_t most_ns =
             own ? patience * (options.discard_ns + options.window_ns) * options.repetitions : 0;
         const auto lock = own ? std::make_unique<Lock>(where.directory, most_ns, clock) : nullptr;

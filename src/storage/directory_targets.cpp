@@ -54,7 +54,7 @@ Result<std::unique_ptr<Targets>> DirectoryTargets::open(const std::string& base,
 }
 
 Abilities DirectoryTargets::abilities() const {
-    return {false, false, true, "a file lies in one directory: to use several, divide it into subfiles"};
+    return {false, false, true, "a file lies in one directory: to use several, divide it into subfiles", true};
 }
 
 std::string DirectoryTargets::path_on(const std::string& path, const layout::StripeLayout& placement) const {

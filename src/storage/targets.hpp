@@ -32,6 +32,8 @@ struct Abilities {
     bool sets_size = false;  ///< of stripes (or of a CephFS's objects)
     bool reads_back = true;  ///< placement_of() tells all targets of a file
     std::string limits;      ///< what it cannot do and what to do instead, in a sentence; empty: nothing is missing
+    bool directories =
+        false;  ///< each target is a directory: what is made in it lies on it, and the storage need not be told
 };
 
 /// Thread safe, except that nothing may be called while it is destroyed.

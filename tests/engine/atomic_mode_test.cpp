@@ -218,24 +218,38 @@ TEST_F(AtomicModeTest, RanksMustWantTheSame) {
 
 TEST_F(AtomicModeTest, AFailedWriteIsToldAndTheLockIsFreeAgain) {
     const std::string path = path_of("log");
-    MPI_File file = open_atomic(path);
-    for (const std::int64_t nth : {1, 2, 3}) {  // bytes, index, the lock's stamp
-        if (world->rank == 0) {
-            world->backend.arm({storage::FaultKind::error, nth, ENOSPC});
-            EXPECT_EQ(calls_.File_write_at(file, 0, "bad", 3, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_NO_SPACE);
-            world->backend.arm({});
+    // Where others may write the lock's file it is not mapped, and the number that says that something was shown is written as well.
+    for (const bool others_may_write : {false, true}) {
+        SCOPED_TRACE(others_may_write);
+        MPI_File file = open_atomic(path);
+        if (others_may_write && world->rank == 0) {
+            const auto stub = container::read_stub(path).take();
+            const std::string lock = container::directory_of(path, *stub).path_of("atomic");
+            std::filesystem::permissions(lock, std::filesystem::perms(0666));
         }
         PMPI_Barrier(MPI_COMM_WORLD);
-        const MPI_Offset at = 4 * world->rank;
-        EXPECT_EQ(calls_.File_write_at(file, at, "good", 4, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
-        PMPI_Barrier(MPI_COMM_WORLD);
-        std::string expected;
-        for (int rank = 0; rank < world->ranks; ++rank) expected += "good";
-        EXPECT_EQ(read_all(file), expected);
-        PMPI_Barrier(MPI_COMM_WORLD);
+        const auto all_write = [&] {
+            const MPI_Offset at = 4 * world->rank;
+            EXPECT_EQ(calls_.File_write_at(file, at, "good", 4, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+            PMPI_Barrier(MPI_COMM_WORLD);
+        };
+        all_write();
+        for (std::int64_t nth = 1; nth <= (others_may_write ? 3 : 2); ++nth) {  // bytes, index, number
+            if (world->rank == 0) {
+                world->backend.arm({storage::FaultKind::error, nth, ENOSPC});
+                EXPECT_EQ(calls_.File_write_at(file, 0, "bad", 3, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_NO_SPACE);
+                world->backend.arm({});
+            }
+            PMPI_Barrier(MPI_COMM_WORLD);
+            all_write();
+            std::string expected;
+            for (int rank = 0; rank < world->ranks; ++rank) expected += "good";
+            EXPECT_EQ(read_all(file), expected);
+            PMPI_Barrier(MPI_COMM_WORLD);
+        }
+        (void)calls_.File_close(&file);
+        remove_container(path);
     }
-    (void)calls_.File_close(&file);
-    remove_container(path);
 }
 
 /// One that cannot write does not need a lock, nor a directory in which it could make one.

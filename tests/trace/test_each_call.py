@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,3 +36,31 @@ def test_reads_after_writes_of_ones_own_do_not_read_all_indexes_anew(tmp_path: P
     read, written = (sum(event.bytes for event in indexes if event.op == op) for op in ("read", "write"))
     assert written > 0
     assert read <= written
+
+
+def one_kernels(folder: Path) -> bool:
+    """Whether nobody but this machine can have the file system mounted, as far as ioweir knows."""
+    kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=True).stdout.strip()
+    return kind in {"ext2/ext3", "tmpfs", "xfs"}
+
+
+@pytest.mark.parametrize("mapping", ["log", "grouped:2"])
+def test_small_writes_take_no_lock_on_a_file_system_of_one_machine(tmp_path: Path, mapping: str) -> None:
+    """What says that something was written is in shared memory: beside the data there is one write, to the index."""
+    if not one_kernels(tmp_path):
+        pytest.skip("the number is in shared memory on ext2 to ext4, XFS and tmpfs only")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "*.data"\nmapping = "{mapping}"\nvisibility = "call"\n')
+    calls = 100
+    command = OPEN_MPI.launch(1, PYTHON, PROGRAMS / "write_read.py", tmp_path / "1.data", str(calls))
+    before = os.umask(0o022)  # others must not write the file
+    try:
+        traced = ioweir_run(tmp_path / "trace", command, options=["--plan", plan])
+    finally:
+        os.umask(before)
+    engines = [event for event in traced.trace.events if event.layer == "POSIX" and "/.ioweir-" in event.path]
+    number = [event for event in engines if event.path.endswith("/atomic")]
+    assert sum(event.op == "write" for event in number) == 1
+    assert sum(event.op == "lock" for event in number) <= 2
+    index = [event for event in engines if "/index." in event.path and event.op == "write"]
+    assert len(index) <= calls

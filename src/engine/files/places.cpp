@@ -186,12 +186,13 @@ Placing choose_places(std::unique_ptr<Targets> targets, const std::vector<Measur
     placing.said =
         how + ", " + std::to_string(placing.chosen.size()) + " chosen: " + list_of(*targets, all, placing.chosen);
     if (!others.empty()) placing.said += "; left out: " + list_of(*targets, all, others);
-    if (logs && std::strcmp(targets->kind(), "directories") != 0) {
+    const bool directories = targets->abilities().directories;
+    if (logs && !directories) {
         placing.why_not = std::string("logs can be placed on targets that are directories, and not on ") +
                           targets->kind() + "; give directories of theirs as targets";
         return placing;
     }
-    if (std::strcmp(targets->kind(), "directories") == 0) {
+    if (directories) {
         for (const std::int32_t target : placing.chosen)
             placing.directories.push_back(targets->list()[static_cast<std::size_t>(target)].directory);
     } else {

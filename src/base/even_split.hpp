@@ -1,6 +1,7 @@
 // EvenSplit: things in a row dealt over parts, neighbours together, as evenly as can be. Ranks over groups and nodes, writers over nodes, indices
-// of an array over subfiles, parts of a set over files. Thing i is in part floor(i x parts / count).
-// What does not live here: parts of a file's bytes, whose boundaries go by stripes (planner/strategies/domains.hpp).
+// of an array over subfiles. Thing i is in part floor(i x parts / count).
+// What does not live here: parts of a file's bytes, whose boundaries go by stripes (planner/strategies/domains.hpp), parts of a set over files,
+// of which the first ones have one more (partition/core/shape.hpp).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What spec/plan_keys.toml declares of a key, as the generated tables (ioweir_generated/plan_keys.hpp) hold it.
-// What does not live here: reading and writing values (plan_reader.hpp, plan_file_text.cpp).
+// What does not live here: reading and writing values (plan_key_reader.hpp, plan_file_text.cpp).
 #pragma once
 
 #include <cstdint>

@@ -54,6 +54,9 @@ struct Host {
     void (*watch_paths)(bool watch) = nullptr;
     /// Has the program itself (or its MPI library) this file open? Without it the engine takes the answer to be no.
     bool (*program_has_open)(std::uint64_t device, std::uint64_t inode) = nullptr;
+    /// Changes when a descriptor that the engine has opened is closed, or may stand for something else. Without it the kernel is asked in
+    /// each call.
+    const std::uint32_t* descriptors_gone = nullptr;
 };
 
 struct Options {

@@ -55,8 +55,8 @@ struct Hook<same, alone> {
         const auto real = [&](auto member) {
             return (the_engine->below.*member)(fh, offset, buffer, count, datatype, status);
         };
-        const std::shared_ptr<Handle> handle = the_engine->find(fh);
-        if (!handle) return real(same);
+        Handle* const handle = the_engine->find_open(fh);
+        if (handle == nullptr) return real(same);
         const Call call{fh,
                         std::is_const_v<Buffer> ? Direction::write : Direction::read,
                         true,
@@ -77,8 +77,8 @@ template <typename Buffer, typename Count, int (*FileCalls::*same)(MPI_File, Buf
 struct Hook<same, alone> {
     static int call(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, MPI_Status* status) {
         const auto real = [&](auto member) { return (the_engine->below.*member)(fh, buffer, count, datatype, status); };
-        const std::shared_ptr<Handle> handle = the_engine->find(fh);
-        if (!handle) return real(same);
+        Handle* const handle = the_engine->find_open(fh);
+        if (handle == nullptr) return real(same);
         const Call call{fh,
                         std::is_const_v<Buffer> ? Direction::write : Direction::read,
                         false,
@@ -106,6 +106,9 @@ Engine* engine() { return the_engine; }
 
 void install(const FileCalls& below, FileCalls& hooks, Options options, Host host) {
     if (the_engine == nullptr) the_engine = new Engine(below, std::move(options), host);
+    the_engine->status_bytes.arm();
+    int level = MPI_THREAD_MULTIPLE;
+    the_engine->threaded = PMPI_Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
     if (below.File_open == nullptr || below.File_close == nullptr || below.File_set_view == nullptr) return;
     hooks.File_open = hook_open;
     hooks.File_close = hook_close;

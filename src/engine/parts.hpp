@@ -1,6 +1,7 @@
 // The parts of the engine as they call each other. Every function here is entered from a hook (hooks.cpp) or from shut_down().
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,12 @@ int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()
 /// How many etypes of the view the call would move, whatever its offset; -1: transfer() will not have the engine move it. Needs no other
 /// rank.
 [[nodiscard]] std::int64_t etypes_wanted(Engine& engine, Handle& handle, Call call);
+
+// one_piece.cpp: a call that this rank carries out by itself, and whose bytes lie together in memory and in the file.
+/// To be called whenever something changes that `Handle::lean` depends on.
+void judge_lean(const Engine& engine, Handle& handle);
+/// The call's result; nothing where it is not such a call, or not a lean handle: then nothing has been done.
+[[nodiscard]] std::optional<int> move_one_piece(Engine& engine, Handle& handle, const Call& call);
 
 // split.cpp and nonblocking.cpp: put their calls into `hooks`, where the real library has them.
 void hook_split_collectives(const mpi::FileCalls& below, mpi::FileCalls& hooks);
@@ -109,6 +116,22 @@ void hook_sizes(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 // position.cpp: where this rank's individual pointer stands, in etypes of the view. MPI error codes; no error handler is called.
 [[nodiscard]] int position_of(const Handle& handle, MPI_File fh, MPI_Offset& etypes);
 int set_position(Handle& handle, MPI_File fh, MPI_Offset etypes);
+/// From now on the engine has the pointer, which stands where the library's does, or the library has it.
+void take_pointer(Handle& handle, MPI_File fh);
+void give_pointer_back(Handle& handle, MPI_File fh);
+/// Around a call of the library that moves its pointer: there it stands where the handle's does, and the handle's moves along.
+class LentPointer {
+public:
+    LentPointer(Handle& handle, MPI_File fh, bool lends);
+    ~LentPointer();
+    LentPointer(const LentPointer&) = delete;
+    LentPointer& operator=(const LentPointer&) = delete;
+
+private:
+    Handle& handle_;
+    MPI_File fh_;
+    bool lends_;
+};
 void hook_positions(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 /// Writes what waits for write-behind, then gives the file the length that a handle has said. True if there was one. Needs no other
 /// rank.

@@ -42,11 +42,13 @@ std::shared_ptr<Handle> Engine::find(MPI_File fh) const {
 
 void Engine::add(MPI_File fh, std::shared_ptr<Handle> handle) {
     const std::unique_lock guard(lock_);
+    if (!open_.insert(reinterpret_cast<std::uintptr_t>(fh), handle.get())) overflowed_ = true;
     handles_[fh] = std::move(handle);
 }
 
 void Engine::remove(MPI_File fh) {
     const std::unique_lock guard(lock_);
+    open_.erase(reinterpret_cast<std::uintptr_t>(fh));
     handles_.erase(fh);
 }
 
@@ -55,6 +57,7 @@ std::vector<std::shared_ptr<Handle>> Engine::take_all() {
     std::vector<std::shared_ptr<Handle>> all;
     for (auto& [fh, handle] : handles_) all.push_back(std::move(handle));
     handles_.clear();
+    open_.clear();
     return all;
 }
 

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/handle_table.hpp"
 #include "container/container.hpp"
 #include "engine/calls/together.hpp"
 #include "engine/engine.hpp"
@@ -21,6 +22,7 @@
 #include "engine/verify/left_out.hpp"
 #include "engine/verify/write_log.hpp"
 #include "layout/core/piece_cursor.hpp"
+#include "mpi/status_bytes.hpp"
 #include "storage/posix.hpp"
 
 namespace ioweir::engine {
@@ -148,9 +150,13 @@ struct Handle {
     Subgroup subgroup[2];  ///< for reading, for writing
     HintEffects effects;
 
+    bool lean = false;                        ///< calls of one piece need none of what other calls need: one_piece.cpp
+    std::atomic<bool> library_atomic{false};  ///< atomic mode of a file that is no container
+    std::atomic<std::uint32_t> descriptors_gone{0};  ///< Host::descriptors_gone when the descriptor was last looked at
+
     layout::FileView view;
     std::int64_t view_piece_bytes = INT64_MAX;  ///< least of all ranks: mean size of what lies together in the view
-    std::atomic<std::int64_t> own_pointer{-1};  ///< in etypes, in a view in which the library's is wrong; else -1
+    std::atomic<std::int64_t> own_pointer{-1};  ///< in etypes; -1: the library's counts (position.cpp)
     bool library_sieves = false;                ///< agreed by all ranks, for the present view: see view.cpp
     std::int64_t view_bytes =
         INT64_MAX;             ///< of the view's data that can be followed; behind them tiles lie in each other
@@ -183,6 +189,11 @@ public:
     Descriptors descriptors;
 
     [[nodiscard]] std::shared_ptr<Handle> find(MPI_File fh) const;
+    /// The same for a call on an open file, which by MPI's rules nobody closes meanwhile. Takes no lock.
+    [[nodiscard]] Handle* find_open(MPI_File fh) const {
+        Handle* const known = open_.find(reinterpret_cast<std::uintptr_t>(fh));
+        return known != nullptr || !overflowed_ ? known : find(fh).get();
+    }
     void add(MPI_File fh, std::shared_ptr<Handle> handle);
     void remove(MPI_File fh);
     /// All that are left, and forgets them.
@@ -191,6 +202,11 @@ public:
     [[nodiscard]] std::shared_ptr<FileState> file(const FileIdentity& identity);
     [[nodiscard]] std::vector<std::shared_ptr<FileState>> files() const;  ///< all that a handle is open for
     [[nodiscard]] std::uint32_t next_id() { return ++last_id_; }
+
+    /// How many bytes a status says. Armed by install().
+    mpi::StatusBytes status_bytes;
+    /// MPI_THREAD_MULTIPLE: other threads of the program may be in calls on the same handle.
+    bool threaded = true;
 
     container::Clock clock;  ///< of all containers
     ProcessGroups process_groups;
@@ -201,6 +217,8 @@ private:
     storage::PosixBackend posix_;
     mutable std::shared_mutex lock_;
     std::unordered_map<MPI_File, std::shared_ptr<Handle>> handles_;
+    HandleTable<Handle*, 4096> open_;      ///< those in handles_
+    std::atomic<bool> overflowed_{false};  ///< some are not in open_
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::weak_ptr<FileState>> files_;
     std::atomic<std::uint32_t> last_id_{0};
 };

@@ -208,6 +208,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     host.verified = verified;
     host.watch_paths = watch_paths;
     host.program_has_open = program_has_open;
+    host.descriptors_gone = process_tracer->engine_descriptors_gone;
     mpi::FileCalls hooks = tables.below_mpi;
     engine::install(tables.below_mpi, hooks, std::move(options), host);
     // What comes in as PMPI_X goes to the same engine, which passes on to what lies below MPI_X.

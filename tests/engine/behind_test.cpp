@@ -264,7 +264,7 @@ TEST_F(EngineTest, NothingOnTheNodeSeesTheFileWithoutThem) {
                 break;
             case 2:
                 io.File_seek(file, 0, MPI_SEEK_END);
-                MPI_File_get_position(file, &size);
+                io.File_get_position(file, &size);
                 EXPECT_EQ(size, at + bytes);
                 break;
             case 3: {

@@ -183,7 +183,7 @@ TEST_F(EngineTest, CountsToTheEndOfTheFile) {
     native_view(io, file, 0, MPI_BYTE, every_other);
     EXPECT_EQ(read_all(200), 53) << "13 pieces of 4 bytes and one of 1";
     MPI_Offset position = 0;
-    MPI_File_get_position(file, &position);
+    world->hooks.File_get_position(file, &position);
     EXPECT_EQ(position, 200) << "the pointer moves by what was asked for";
     EXPECT_EQ(std::count(memory.begin(), memory.end(), 7), 200 - 100)
         << "the first call's zeros, and nothing behind the end";
@@ -365,7 +365,7 @@ TEST_F(EngineTest, PassesThroughWhatItDoesNotHandleAndSaysWhy) {
         remove(path);
     };
     const int usual = MPI_MODE_CREATE | MPI_MODE_RDWR;
-    write_one(world->path("atomic.engine"), usual, [](MPI_File file) { MPI_File_set_atomicity(file, 1); });
+    write_one(world->path("atomic.engine"), usual, [](MPI_File file) { world->hooks.File_set_atomicity(file, 1); });
     EXPECT_TRUE(world->noted(format::NoteCode::passed_through, "atomic mode"));
     write_one(world->path("some.delegated"), usual, [](MPI_File) {});
     EXPECT_TRUE(world->noted(format::NoteCode::passed_through, "delegates:1/4"));

@@ -172,7 +172,7 @@ TEST_F(SizesTest, TheEndIsWhereTheProgramPutIt) {
     MPI_File file = waiting();
     EXPECT_EQ(calls_.File_seek(file, -1, MPI_SEEK_END), MPI_SUCCESS);
     MPI_Offset position = -1;
-    MPI_File_get_position(file, &position);
+    calls_.File_get_position(file, &position);
     EXPECT_EQ(position, 999);
     close_and_expect(file, 1000);
     file = waiting();

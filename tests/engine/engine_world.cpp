@@ -39,9 +39,10 @@ std::int64_t World::found(format::VerifyOutcome outcome, const std::string& part
 }
 
 cases::IoCalls calls_of(const mpi::FileCalls& table) {
-    return {table.File_open,         table.File_close, table.File_set_view,  table.File_read_at,
-            table.File_read_at_all,  table.File_read,  table.File_read_all,  table.File_write_at,
-            table.File_write_at_all, table.File_write, table.File_write_all, table.File_sync};
+    return {table.File_open,         table.File_close,       table.File_set_view,  table.File_read_at,
+            table.File_read_at_all,  table.File_read,        table.File_read_all,  table.File_write_at,
+            table.File_write_at_all, table.File_write,       table.File_write_all, table.File_sync,
+            table.File_seek,         table.File_get_position};
 }
 
 namespace {

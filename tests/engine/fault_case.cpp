@@ -132,7 +132,7 @@ std::vector<FaultTest::Answer> FaultTest::write_all_calls() {
             case 0:
                 return io.File_write_at_all(file_, 0, part, bytes_a_call, MPI_BYTE, status);
             case 1:
-                MPI_File_seek(file_, bytes_a_call, MPI_SEEK_SET);
+                io.File_seek(file_, bytes_a_call, MPI_SEEK_SET);
                 return io.File_write_all(file_, part, bytes_a_call, MPI_BYTE, status);
             case 2:
                 begun = io.File_iwrite_all(file_, part, bytes_a_call, MPI_BYTE, &request);
@@ -158,7 +158,7 @@ std::vector<FaultTest::Answer> FaultTest::read_all_calls(std::string& back) {
             case 0:
                 return io.File_read_at_all(file_, 0, part, bytes_a_call, MPI_BYTE, status);
             case 1:
-                MPI_File_seek(file_, bytes_a_call, MPI_SEEK_SET);
+                io.File_seek(file_, bytes_a_call, MPI_SEEK_SET);
                 return io.File_read_all(file_, part, bytes_a_call, MPI_BYTE, status);
             case 2:
                 begun = io.File_iread_all(file_, part, bytes_a_call, MPI_BYTE, &request);

@@ -312,7 +312,7 @@ TEST_F(SharedPointerTest, WithAppendBothPointersBeginAtTheEnd) {
         make(path);
         MPI_File file = open(world->engine, path, MPI_MODE_WRONLY | MPI_MODE_APPEND);
         MPI_Offset individual = -1;
-        EXPECT_EQ(PMPI_File_get_position(file, &individual), MPI_SUCCESS);
+        EXPECT_EQ(calls_.File_get_position(file, &individual), MPI_SUCCESS);
         EXPECT_EQ(individual, 10 * world->ranks);
         EXPECT_EQ(position(calls_, file), 10 * world->ranks);
         PMPI_Barrier(MPI_COMM_WORLD);

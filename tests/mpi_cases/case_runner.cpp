@@ -12,9 +12,10 @@
 
 namespace cases {
 
-const IoCalls mpi_calls{MPI_File_open,         MPI_File_close, MPI_File_set_view,  MPI_File_read_at,
-                        MPI_File_read_at_all,  MPI_File_read,  MPI_File_read_all,  MPI_File_write_at,
-                        MPI_File_write_at_all, MPI_File_write, MPI_File_write_all, MPI_File_sync};
+const IoCalls mpi_calls{MPI_File_open,         MPI_File_close,       MPI_File_set_view,  MPI_File_read_at,
+                        MPI_File_read_at_all,  MPI_File_read,        MPI_File_read_all,  MPI_File_write_at,
+                        MPI_File_write_at_all, MPI_File_write,       MPI_File_write_all, MPI_File_sync,
+                        MPI_File_seek,         MPI_File_get_position};
 
 namespace {
 
@@ -140,7 +141,7 @@ private:
         if (step.function == Function::pointer || step.function == Function::pointer_all) {
             if (pointer_ < view.first_etype || pointer_ >= last || own_.one_in(3)) {
                 pointer_ = own_.between(view.first_etype, last - 1);
-                must(MPI_File_seek(file_, pointer_, MPI_SEEK_SET), "seek");
+                must(io_.seek(file_, pointer_, MPI_SEEK_SET), "seek");
             }
             step.offset = pointer_;
         } else {
@@ -194,7 +195,7 @@ private:
         if (step.function != Function::pointer && step.function != Function::pointer_all) return;
         pointer_ += step.bytes / view.etype.size();
         MPI_Offset position = -1;
-        must(MPI_File_get_position(file_, &position), "get_position");
+        must(io_.get_position(file_, &position), "get_position");
         if (position != pointer_) {
             problem(std::string(what) + ": the file pointer is at " + std::to_string(position) + " instead of " +
                     std::to_string(pointer_));

@@ -24,6 +24,8 @@ struct IoCalls {
     int (*write)(MPI_File, const void*, int, MPI_Datatype, MPI_Status*);
     int (*write_all)(MPI_File, const void*, int, MPI_Datatype, MPI_Status*);
     int (*sync)(MPI_File);
+    int (*seek)(MPI_File, MPI_Offset, int);
+    int (*get_position)(MPI_File, MPI_Offset*);
 };
 /// The program's own view of MPI.
 extern const IoCalls mpi_calls;

@@ -55,11 +55,7 @@ std::string look_at_memory(const Handle& handle, const Call& call, Decision& dec
 Decision decide(Engine& engine, Handle& handle, const Call& call) {
     if (!handle.engaged) return {By::library, handle.refusal, nullptr, 0, 0, 0};
     if (!handle.view_refusal.empty()) return {By::library, handle.view_refusal, nullptr, 0, 0, 0};
-    if (!handle.container) {  // which has its own
-        int atomic = 0;
-        PMPI_File_get_atomicity(call.fh, &atomic);
-        if (atomic != 0) return {By::library, "atomic mode", nullptr, 0, 0, 0};
-    }
+    if (handle.library_atomic) return {By::library, "atomic mode", nullptr, 0, 0, 0};
 
     // From here on other ranks may see it differently. Faulty arguments are the library's to complain about.
     if (call.count < 0 || call.datatype == MPI_DATATYPE_NULL || (call.explicit_offset && call.offset < 0)) {
@@ -88,7 +84,6 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
     if (decision.bytes % handle.view.etype_bytes != 0 && !may_be_a_part) return alone("a part of an etype");
     if (decision.bytes > 0 && decision.first_byte > handle.view_bytes - decision.bytes)
         return alone(handle.view_bytes == 0 ? "an empty filetype" : "a filetype whose tiles do not ascend");
-    const StorageScope scope(engine);
     if (!descriptor_is_usable(engine, handle)) return alone("the engine's descriptor was closed by the program");
     return decision;
 }
@@ -149,23 +144,18 @@ int finish(Handle& handle, const Call& call, const Decision& decision, const Out
         // By the amount asked for, also at the end of the file (MPI 4.0, section 14.4.3).
         set_position(handle, call.fh, decision.position_etypes + decision.bytes / handle.view.etype_bytes);
     }
-    if (call.status != MPI_STATUS_IGNORE) {
-        PMPI_Status_set_elements_x(call.status, MPI_BYTE, outcome.bytes);
-        PMPI_Status_set_cancelled(call.status, 0);
-    }
+    if (call.status != MPI_STATUS_IGNORE) engine()->status_bytes.set(*call.status, outcome.bytes);
     int result = error_class(outcome.error);
     if (result == MPI_SUCCESS) result = take_behind_error(handle);  // of an earlier call
     if (result != MPI_SUCCESS) remember_error(handle, result);
     return call.raises ? raise(call.fh, result) : result;
 }
 
-void count(Handle& handle, Direction direction, const Outcome& outcome, std::chrono::steady_clock::time_point started) {
-    const auto elapsed = std::chrono::steady_clock::now() - started;
+void count(Handle& handle, Direction direction, const Outcome& outcome) {
     Totals& totals = handle.totals;
     ++totals.calls;
     (direction == Direction::write ? totals.written_bytes : totals.read_bytes) += outcome.bytes;
     totals.operations += outcome.operations;
-    totals.elapsed_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count();
 }
 
 /// What every rank of a collective call through an exchange does with its own bytes. A rank that works alone takes part without any.
@@ -206,9 +196,10 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     totals.storage_ns += together.figures.storage_ns;
     totals.messages += together.figures.messages;
     totals.sent_bytes += together.figures.sent_bytes;
-    const auto elapsed = std::chrono::steady_clock::now() - started;
-    totals.exchange_ns +=
-        std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count() - together.figures.storage_ns;
+    const std::int64_t elapsed_ns =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - started).count();
+    totals.elapsed_ns += elapsed_ns;
+    totals.exchange_ns += elapsed_ns - together.figures.storage_ns;
     totals.exchange_processor_ns += worked_ns - together.figures.storage_processor_ns;
     if (logs && together.outcome.bytes > 0) {
         const std::lock_guard guard(handle.file->log_lock);
@@ -226,16 +217,12 @@ int refuse_container(Engine& engine, Handle& handle, const Call& call, const Dec
     if (engine.verify && call.direction == Direction::write) count_failed(handle, call, text);
     // Programs seldom print an error's string, and many wait for one another for ever after an error that not all of them have.
     if (decision.by == By::library_alone || handle.rank == 0) say_refusal(engine, handle, text);
-    if (call.status != MPI_STATUS_IGNORE) {
-        PMPI_Status_set_elements_x(call.status, MPI_BYTE, 0);
-        PMPI_Status_set_cancelled(call.status, 0);
-    }
+    if (call.status != MPI_STATUS_IGNORE) engine.status_bytes.set(*call.status, 0);
     return call.raises ? raise(call.fh, MPI_ERR_UNSUPPORTED_OPERATION) : MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
 int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
                       FunctionRef<int()> independent) {
-    const auto started = std::chrono::steady_clock::now();
     Decision decision;
     try {
         decision = decide(engine, handle, call);
@@ -267,6 +254,7 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
         if (handle.file && call.direction == Direction::write) ++handle.file->passed_writes;
         if (handle.file) settle_size(engine, *handle.file);
         const FunctionRef<int()> real = decision.by == By::library ? same : independent;
+        const LentPointer lent(handle, call.fh, !call.explicit_offset);
         return engine.verify && writes ? pass_write(handle, call, decision.reason, real) : real();
     }
     if (!outcome) {
@@ -278,7 +266,7 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     if (outcome->error == 0) outcome->error = cannot_look != 0 ? cannot_look : cannot_show;
     if (engine.verify && writes && outcome->bytes < decision.bytes) log_failed(handle, decision, *outcome);
     if (outcome->error == EIO) say_container_problem(engine, handle);
-    count(handle, call.direction, *outcome, started);
+    count(handle, call.direction, *outcome);
     return finish(handle, call, decision, *outcome);
 }
 
@@ -305,13 +293,18 @@ std::int64_t bytes_asked(const Call& call) {
 }
 
 bool descriptor_is_usable(Engine& engine, Handle& handle) {
+    const std::uint32_t* const counted = engine.host.descriptors_gone;
+    const std::uint32_t gone = counted != nullptr ? __atomic_load_n(counted, __ATOMIC_ACQUIRE) : 0;
+    if (counted != nullptr && handle.descriptors_gone.load(std::memory_order_relaxed) == gone) return true;
     const std::lock_guard guard(handle.descriptor_lock);
+    const StorageScope scope(engine);
+    handle.descriptors_gone = gone;
     if (Descriptors::is_intact(handle.descriptor)) return true;
     const Descriptors::Opened opened =
         engine.descriptors.open(handle.path, handle.descriptor.readable, handle.descriptor.writable);
-    if (opened.error != 0) return false;
-    if (opened.descriptor.identity != handle.descriptor.identity) {
-        engine.descriptors.release(opened.descriptor);
+    if (opened.error != 0 || opened.descriptor.identity != handle.descriptor.identity) {
+        if (opened.error == 0) engine.descriptors.release(opened.descriptor);
+        handle.descriptors_gone = gone - 1;  // asked again in the next call
         return false;
     }
     handle.descriptor = opened.descriptor;
@@ -320,12 +313,14 @@ bool descriptor_is_usable(Engine& engine, Handle& handle) {
 
 int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
              FunctionRef<int()> independent) {
+    if (const std::optional<int> done = move_one_piece(engine, handle, call)) return *done;
     try {
         return transfer_or_throw(engine, handle, call, same, independent);
     } catch (const std::bad_alloc&) {
         // No exception may reach a C or Fortran program. This rank does without the engine; its pointer has not moved yet.
         if (engine.verify && call.direction == Direction::write) handle.left_out.add_without_memory(bytes_asked(call));
         if (handle.container) return call.raises ? raise(call.fh, MPI_ERR_NO_MEM) : MPI_ERR_NO_MEM;
+        const LentPointer lent(handle, call.fh, !call.explicit_offset);
         return independent();
     }
 }

@@ -45,8 +45,8 @@ struct Hook<same, alone> {
         const auto real = [&](auto member) {
             return (engine()->below.*member)(fh, offset, buffer, count, datatype, request);
         };
-        const std::shared_ptr<Handle> handle = engine()->find(fh);
-        if (!handle || request == nullptr) return real(same);
+        Handle* const handle = engine()->find_open(fh);
+        if (handle == nullptr || request == nullptr) return real(same);
         const auto direction = std::is_const_v<Buffer> ? Direction::write : Direction::read;
         void* memory = const_cast<void*>(static_cast<const void*>(buffer));
         const auto all = [&] { return real(same); };
@@ -62,8 +62,8 @@ template <typename Buffer, typename Count,
 struct Hook<same, alone> {
     static int call(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, MPI_Request* request) {
         const auto real = [&](auto member) { return (engine()->below.*member)(fh, buffer, count, datatype, request); };
-        const std::shared_ptr<Handle> handle = engine()->find(fh);
-        if (!handle || request == nullptr) return real(same);
+        Handle* const handle = engine()->find_open(fh);
+        if (handle == nullptr || request == nullptr) return real(same);
         const auto direction = std::is_const_v<Buffer> ? Direction::write : Direction::read;
         void* memory = const_cast<void*>(static_cast<const void*>(buffer));
         const auto all = [&] { return real(same); };

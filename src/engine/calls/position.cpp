@@ -1,13 +1,13 @@
-// Individual file pointers. Mostly they are the MPI library's, and only moved on. In a view in which its pointer is wrong (ROMIO's,
-// where a filetype has data below its lower bound) a container's handle has one of its own, for no call of it can be left to the library.
+// Individual file pointers. The engine has them for the views that it follows: ROMIO finds its own by walking over all tiles of the view before
+// it, in each call, and has it wrong where a filetype has data below its lower bound. A call that is the library's borrows it.
 #include "engine/parts.hpp"
 
 namespace ioweir::engine {
 namespace {
 
 int hook_get_position(MPI_File fh, MPI_Offset* offset) {
-    const std::shared_ptr<Handle> handle = engine()->find(fh);
-    const std::int64_t own = handle ? handle->own_pointer.load() : -1;
+    const Handle* const handle = engine()->find_open(fh);
+    const std::int64_t own = handle != nullptr ? handle->own_pointer.load() : -1;
     if (own < 0 || offset == nullptr) return engine()->below.File_get_position(fh, offset);
     *offset = own;
     return MPI_SUCCESS;
@@ -27,6 +27,25 @@ int set_position(Handle& handle, MPI_File fh, MPI_Offset etypes) {
     if (etypes < 0) return MPI_ERR_ARG;
     handle.own_pointer = etypes;
     return MPI_SUCCESS;
+}
+
+void take_pointer(Handle& handle, MPI_File fh) {
+    MPI_Offset etypes = -1;
+    if (PMPI_File_get_position(fh, &etypes) == MPI_SUCCESS && etypes >= 0) handle.own_pointer = etypes;
+}
+
+void give_pointer_back(Handle& handle, MPI_File fh) {
+    const std::int64_t own = handle.own_pointer.exchange(-1);
+    if (own >= 0) PMPI_File_seek(fh, own, MPI_SEEK_SET);
+}
+
+LentPointer::LentPointer(Handle& handle, MPI_File fh, bool lends)
+    : handle_(handle), fh_(fh), lends_(lends && handle.own_pointer >= 0) {
+    if (lends_) PMPI_File_seek(fh, handle.own_pointer, MPI_SEEK_SET);
+}
+
+LentPointer::~LentPointer() {
+    if (lends_) take_pointer(handle_, fh_);
 }
 
 void hook_positions(const mpi::FileCalls& below, mpi::FileCalls& hooks) {

@@ -45,17 +45,16 @@ void put(FileState& file, Said said) {
 
 /// -1 if it cannot be told.
 std::int64_t length(Engine& engine, Handle& handle) {
+    if (!descriptor_is_usable(engine, handle)) return -1;
     const StorageScope scope(engine);
     struct stat info{};
-    if (!descriptor_is_usable(engine, handle) || ::fstat(handle.descriptor.number, &info) != 0) return -1;
+    if (::fstat(handle.descriptor.number, &info) != 0) return -1;
     return static_cast<std::int64_t>(info.st_size);
 }
 
-bool may_wait(Engine& engine, MPI_File fh, Handle& handle, MPI_Offset size) {
+bool may_wait(Engine& engine, Handle& handle, MPI_Offset size) {
     if (!handle.writable || !handle.defers_set_size) return false;
-    int atomic = 0;
-    PMPI_File_get_atomicity(fh, &atomic);
-    if (atomic != 0) return false;
+    if (handle.library_atomic) return false;
     const std::int64_t now = length(engine, handle);
     FileState& file = *handle.file;
     const std::lock_guard guard(file.size_lock);
@@ -90,7 +89,7 @@ int hook_set_size(MPI_File fh, MPI_Offset size) {
         }
         return raise(fh, result);
     }
-    if (all_may_wait(*handle, may_wait(the_engine, fh, *handle, size), size)) {
+    if (all_may_wait(*handle, may_wait(the_engine, *handle, size), size)) {
         ++handle->totals.sizes_deferred;
         put(*handle->file, {size, handle});
         return MPI_SUCCESS;
@@ -133,13 +132,17 @@ int hook_seek(MPI_File fh, MPI_Offset offset, int whence) {
         if (mapped->own_pointer >= 0) return raise(fh, set_position(*mapped, fh, end));
         return engine()->below.File_seek(fh, end, MPI_SEEK_SET);
     }
-    if (const std::shared_ptr<Handle> handle = engine()->find(fh); handle && handle->own_pointer >= 0) {
-        if (whence != MPI_SEEK_SET && whence != MPI_SEEK_CUR) return raise(fh, MPI_ERR_ARG);
-        const MPI_Offset from = whence == MPI_SEEK_CUR ? handle->own_pointer.load() : 0;
-        return raise(fh, set_position(*handle, fh, from + offset));
+    Handle* const handle = engine()->find_open(fh);
+    const bool owns = handle != nullptr && handle->own_pointer >= 0;
+    if (owns && (whence == MPI_SEEK_SET || whence == MPI_SEEK_CUR)) {
+        MPI_Offset place = whence == MPI_SEEK_CUR ? handle->own_pointer.load() : 0;
+        if (__builtin_add_overflow(place, offset, &place)) place = -1;
+        return raise(fh, set_position(*handle, fh, place));
     }
     if (whence == MPI_SEEK_END) settle(fh);
-    return engine()->below.File_seek(fh, offset, whence);
+    const int result = engine()->below.File_seek(fh, offset, whence);
+    if (owns && result == MPI_SUCCESS) take_pointer(*handle, fh);
+    return result;
 }
 
 int hook_preallocate(MPI_File fh, MPI_Offset size) {
@@ -153,7 +156,15 @@ int hook_set_atomicity(MPI_File fh, int flag) {
     if (const std::shared_ptr<Handle> mapped = engine()->find(fh); mapped && mapped->container)
         return set_container_atomicity(*engine(), *mapped, fh, flag);
     if (flag != 0) settle(fh);
-    return engine()->below.File_set_atomicity(fh, flag);
+    const int result = engine()->below.File_set_atomicity(fh, flag);
+    if (Handle* const handle = engine()->find_open(fh); result == MPI_SUCCESS && handle != nullptr) {
+        // Then all calls are the library's.
+        const bool was = handle->library_atomic.exchange(flag != 0);
+        if (flag != 0) give_pointer_back(*handle, fh);
+        if (flag == 0 && was && handle->engaged && handle->view_refusal.empty()) take_pointer(*handle, fh);
+        judge_lean(*engine(), *handle);
+    }
+    return result;
 }
 
 }  // namespace

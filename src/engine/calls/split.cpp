@@ -28,8 +28,8 @@ struct Begin<kind, first, single> {
         const auto alone = [&](MPI_Status* status) {
             return (below.*single)(fh, offset, buffer, count, datatype, status);
         };
-        const std::shared_ptr<Handle> handle = engine()->find(fh);
-        if (!handle) return real();
+        Handle* const handle = engine()->find_open(fh);
+        if (handle == nullptr) return real();
         const auto direction = std::is_const_v<Buffer> ? Direction::write : Direction::read;
         void* memory = const_cast<void*>(static_cast<const void*>(buffer));
         return begin_split(*handle, kind, {fh, direction, true, offset, memory, count, datatype}, real, alone);
@@ -43,8 +43,8 @@ struct Begin<kind, first, single> {
         const FileCalls& below = engine()->below;
         const auto real = [&] { return (below.*first)(fh, buffer, count, datatype); };
         const auto alone = [&](MPI_Status* status) { return (below.*single)(fh, buffer, count, datatype, status); };
-        const std::shared_ptr<Handle> handle = engine()->find(fh);
-        if (!handle) return real();
+        Handle* const handle = engine()->find_open(fh);
+        if (handle == nullptr) return real();
         const auto direction = std::is_const_v<Buffer> ? Direction::write : Direction::read;
         void* memory = const_cast<void*>(static_cast<const void*>(buffer));
         return begin_split(*handle, kind, {fh, direction, false, 0, memory, count, datatype}, real, alone);
@@ -58,8 +58,8 @@ template <Kind kind, typename Buffer, int (*FileCalls::*last)(MPI_File, Buffer*,
 struct End<kind, last> {
     static int call(MPI_File fh, Buffer* buffer, MPI_Status* status) {
         const auto real = [&] { return (engine()->below.*last)(fh, buffer, status); };
-        const std::shared_ptr<Handle> handle = engine()->find(fh);
-        return handle ? end_split(*handle, kind, fh, status, real) : real();
+        Handle* const handle = engine()->find_open(fh);
+        return handle != nullptr ? end_split(*handle, kind, fh, status, real) : real();
     }
 };
 
@@ -109,7 +109,10 @@ int end_split(Handle& handle, SplitCollective::Kind kind, MPI_File fh, MPI_Statu
     const bool unknown = handle.split.kind == Kind::none && !handle.engaged;
     if (handle.split.by_library || unknown) {
         handle.split = {};
-        return real();
+        const int result = real();
+        // OMPIO's pointer may have moved only now.
+        if (handle.own_pointer >= 0) take_pointer(handle, fh);
+        return result;
     }
     if (handle.split.kind != kind) return raise(fh, MPI_ERR_REQUEST);
     const SplitCollective done = std::exchange(handle.split, {});

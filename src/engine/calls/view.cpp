@@ -134,7 +134,9 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
     if (handle->container) handle->container->begin_batch();
     const bool from_here = handle->sequential && handle->shared_pointer && displacement == MPI_DISPLACEMENT_CURRENT;
     const MPI_Offset begin = from_here ? current_displacement(engine, *handle) : displacement;
+    const std::int64_t pointer = handle->own_pointer;
     const int result = info == MPI_INFO_NULL && !handle->library_sieves ? real(info) : real_with(Sieving::off);
+    if (result != MPI_SUCCESS && pointer >= 0) PMPI_File_seek(fh, pointer, MPI_SEEK_SET);  // all is the library's now
     handle->library_sieves = false;
     Followed followed;
     std::string refusal = result == MPI_SUCCESS ? follow(*handle, {begin, etype, filetype, datarep}, followed)
@@ -162,9 +164,11 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
         handle->external32 = followed.external32;
         handle->view_piece_bytes = piece_bytes;
     }
-    handle->own_pointer = right || !handle->container || !refusal.empty() ? -1 : 0;
+    // A view that is left to the library has the library's pointer, and so has a file in atomic mode or MPI_MODE_SEQUENTIAL.
+    handle->own_pointer = !refusal.empty() || handle->library_atomic || handle->sequential ? -1 : 0;
     for (Subgroup& subgroup : handle->subgroup) subgroup.calls_left = 0;  // all ranks look at their requests again
     handle->view_refusal = refusal;
+    judge_lean(engine, *handle);
     if (handle->shared_pointer) handle->shared_pointer->begin_view();
     return result;
 }

@@ -267,6 +267,8 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
         // With MPI_MODE_APPEND the library's pointer stands at the end of the stub.
         if (handle->container && !handle->sequential && (amode & MPI_MODE_APPEND) != 0)
             PMPI_File_seek(*fh, handle->begin, MPI_SEEK_SET);
+        if (handle->engaged && !handle->sequential) take_pointer(*handle, *fh);
+        judge_lean(engine, *handle);
     } else if (handle->refusal.empty()) {
         handle->refusal = "not possible on another rank";
     }

@@ -1,11 +1,15 @@
 // The walk over a datatype's constructors. The result is checked against what MPI itself says about its size.
 #include "layout/mpi/flatten.hpp"
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <mutex>
 #include <string>
 #include <utility>
 
+#include "base/handle_table.hpp"
 #include "layout/core/type_values.hpp"
 #include "mpi/datatype_contents.hpp"
 
@@ -66,10 +70,72 @@ using CachedType = std::shared_ptr<const FlatType>;
 std::mutex cache_lock;
 int cache_key = MPI_KEYVAL_INVALID;
 
+/// A number (MPICH) or an address (Open MPI).
+std::uintptr_t key_of(MPI_Datatype datatype) {
+    std::uintptr_t key = 0;
+    static_assert(sizeof datatype <= sizeof key);
+    std::memcpy(&key, &datatype, sizeof datatype);
+    return key;
+}
+
+/// Types that MPI itself defines: nobody can free them, so that they need no attribute. Never destroyed.
+HandleTable<const CachedType*, 256>& lasting() {
+    static auto* const only = new HandleTable<const CachedType*, 256>{};
+    return *only;
+}
+
+/// Types of one run that the program has made, until any type is freed that is known: then handles may stand for others.
+class MadeRuns {
+public:
+    [[nodiscard]] std::int64_t find(std::uintptr_t key) const {
+        const Entry& entry = entries_[place_of(key)];
+        const std::uint32_t turn = entry.turn.load(std::memory_order_acquire);
+        const bool fits = turn % 2 == 0 && entry.key.load(std::memory_order_relaxed) == key &&
+                          entry.age.load(std::memory_order_relaxed) == age_.load(std::memory_order_acquire);
+        const std::int64_t bytes = entry.bytes.load(std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return fits && entry.turn.load(std::memory_order_relaxed) == turn ? bytes : -1;
+    }
+    /// One thread at a time: with cache_lock.
+    void keep(std::uintptr_t key, std::int64_t bytes, std::uint32_t age) {
+        Entry& entry = entries_[place_of(key)];
+        entry.turn.fetch_add(1, std::memory_order_acquire);
+        std::atomic_thread_fence(std::memory_order_release);
+        entry.key.store(key, std::memory_order_relaxed);
+        entry.age.store(age, std::memory_order_relaxed);
+        entry.bytes.store(bytes, std::memory_order_relaxed);
+        entry.turn.fetch_add(1, std::memory_order_release);
+    }
+    [[nodiscard]] std::uint32_t age() const { return age_.load(std::memory_order_acquire); }
+    void forget() { age_.fetch_add(1, std::memory_order_release); }
+
+private:
+    /// Whoever changes it makes `turn` odd meanwhile.
+    struct Entry {
+        std::atomic<std::uint32_t> turn, age;
+        std::atomic<std::uintptr_t> key;
+        std::atomic<std::int64_t> bytes;
+    };
+    static std::size_t place_of(std::uintptr_t key) { return (key * 0x9E37'79B9'7F4A'7C15ULL) >> 58; }
+    Entry entries_[64]{};
+    std::atomic<std::uint32_t> age_{1};
+};
+MadeRuns made_runs;
+
+bool is_one_run(const FlatType& type) {
+    return type.contiguous && type.blocks.size() == 1 && type.blocks[0].first.offset == 0;
+}
+
+/// What is known of a type that has been flattened. With cache_lock.
+void remember_run(MPI_Datatype datatype, const FlatType& type, std::uint32_t age) {
+    if (is_one_run(type)) made_runs.keep(key_of(datatype), type.size, age);
+}
+
 }  // namespace
 
 extern "C" {
 static int ioweir_drop_flat_type(MPI_Datatype, int, void* value, void*) {
+    made_runs.forget();
     delete static_cast<CachedType*>(value);
     return MPI_SUCCESS;
 }
@@ -81,10 +147,8 @@ static int ioweir_copy_no_flat_type(MPI_Datatype, int, void*, void*, void*, int*
 }
 
 Result<std::shared_ptr<const FlatType>> flatten(MPI_Datatype datatype) {
-    if (datatype == MPI_BYTE) {  // the most frequent one; a predefined handle never becomes another type
-        static const CachedType bytes = std::make_shared<const FlatType>(FlatTypeBuilder::run(0, 1).build(0, 1));
-        return bytes;
-    }
+    if (const CachedType* const lasts = lasting().find(key_of(datatype))) return *lasts;
+    const std::uint32_t age = made_runs.age();
     {
         const std::lock_guard guard(cache_lock);
         if (cache_key == MPI_KEYVAL_INVALID) {
@@ -93,14 +157,30 @@ Result<std::shared_ptr<const FlatType>> flatten(MPI_Datatype datatype) {
         void* value = nullptr;
         int found = 0;
         PMPI_Type_get_attr(datatype, cache_key, &value, &found);
-        if (found != 0) return *static_cast<CachedType*>(value);
+        if (found != 0) {
+            const CachedType& known = *static_cast<CachedType*>(value);
+            remember_run(datatype, *known, age);
+            return known;
+        }
     }
     Result<CachedType> type = flatten_anew(datatype);
-    if (!type.ok() || mpi::is_predefined(datatype)) return type;
+    if (!type.ok()) return type;
     const std::lock_guard guard(cache_lock);
     auto* entry = new CachedType(type.value());
-    if (PMPI_Type_set_attr(datatype, cache_key, entry) != MPI_SUCCESS) delete entry;
+    if (mpi::is_predefined(datatype)) {
+        if (lasting().find(key_of(datatype)) != nullptr || !lasting().insert(key_of(datatype), entry)) delete entry;
+    } else if (PMPI_Type_set_attr(datatype, cache_key, entry) == MPI_SUCCESS) {
+        remember_run(datatype, *type.value(), age);
+    } else {
+        delete entry;
+    }
     return type;
+}
+
+std::int64_t known_run_bytes(MPI_Datatype datatype) {
+    const std::uintptr_t key = key_of(datatype);
+    if (const CachedType* const lasts = lasting().find(key)) return is_one_run(**lasts) ? (*lasts)->size : -1;
+    return made_runs.find(key);
 }
 
 void release_flatten_cache() {

@@ -4,6 +4,7 @@
 // goes with its type. Copies of a type do not inherit it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "base/result.hpp"
@@ -15,6 +16,10 @@ namespace ioweir::layout {
 /// An Error when a combiner is not handled ("combiner X is not handled") or the type is too irregular to be kept. The
 /// type need not be committed. Thread safe.
 [[nodiscard]] Result<std::shared_ptr<const FlatType>> flatten(MPI_Datatype datatype);
+
+/// Bytes of one instance, where any number of instances is one run that begins at the buffer's address; -1 where that is not so, or not known
+/// yet: then flatten() finds out. Takes no lock and asks MPI nothing.
+[[nodiscard]] std::int64_t known_run_bytes(MPI_Datatype datatype);
 
 /// Lets MPI free the attribute key. Types flattened before stay valid. Call it before MPI is finalised.
 void release_flatten_cache();

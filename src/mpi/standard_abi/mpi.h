@@ -161,7 +161,6 @@ int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, 
 int PMPI_Error_class(int errorcode, int* errorclass);
 int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
 int PMPI_File_call_errhandler(MPI_File fh, int errorcode);
-int PMPI_File_get_atomicity(MPI_File fh, int* flag);
 int PMPI_File_get_position(MPI_File fh, MPI_Offset* offset);
 int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence);
 int PMPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count);
@@ -191,6 +190,7 @@ int PMPI_Pack_external(const char datarep[], const void* inbuf, int incount, MPI
 int PMPI_Query_thread(int* provided);
 int PMPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status);
 int PMPI_Status_set_cancelled(MPI_Status* status, int flag);
+int PMPI_Test_cancelled(const MPI_Status* status, int* flag);
 int PMPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MPI_Count count);
 int PMPI_Test(MPI_Request* request, int* flag, MPI_Status* status);
 int PMPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]);

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/handle_table.hpp"
 #include "mpi/mpi.hpp"
 #include "tracer/hooks/datatypes.hpp"
-#include "tracer/hooks/handle_table.hpp"
 #include "tracer/ring/stream.hpp"
 
 namespace ioweir::tracer {

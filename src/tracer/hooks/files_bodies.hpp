@@ -337,11 +337,14 @@ int traced_close_range(Function function, Call&& call, unsigned first, unsigned 
     constexpr int unshare = 2;
     // With CLOSE_RANGE_CLOEXEC nothing is closed, and unknown flags fail. After CLOSE_RANGE_UNSHARE the table may be other
     // threads' still, which is the program's wish as far as this thread is concerned.
-    if ((flags & ~unshare) != 0 || first > last || !posix_is_traced()) return call();
+    if ((flags & ~unshare) != 0 || first > last) return call();
+    const EngineDescriptorsClose engines(first, last);
+    if (!posix_is_traced()) return call();
     return close_many(function, call, first, last);
 }
 template <typename Call>
 void traced_closefrom(Function function, Call&& call, int first) {
+    const EngineDescriptorsClose engines(first > 0 ? static_cast<unsigned>(first) : 0, ~0U);
     if (!posix_is_traced()) return call();
     close_many(
         function,

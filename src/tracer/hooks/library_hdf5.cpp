@@ -5,7 +5,7 @@
 // of the right kind, where they cannot fail.
 #include <atomic>
 
-#include "tracer/hooks/handle_table.hpp"
+#include "base/handle_table.hpp"
 #include "tracer/hooks/library.hpp"
 
 namespace ioweir::tracer::library {

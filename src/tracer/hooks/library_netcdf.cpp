@@ -3,7 +3,7 @@
 // variables at once and buffers described by MPI datatypes on top.
 #include <cstring>
 
-#include "tracer/hooks/handle_table.hpp"
+#include "base/handle_table.hpp"
 #include "tracer/hooks/library.hpp"
 
 namespace ioweir::tracer::library {

@@ -4,12 +4,12 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/handle_table.hpp"
 #include "ioweir_generated/mpi_slots.hpp"
 #include "mpi/mpi.hpp"
 #include "mpi/status_bytes.hpp"
 #include "tracer/hooks/accesses.hpp"
 #include "tracer/hooks/datatypes.hpp"
-#include "tracer/hooks/handle_table.hpp"
 #include "tracer/hooks/request_hooks.hpp"
 
 namespace ioweir::tracer {

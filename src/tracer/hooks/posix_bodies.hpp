@@ -205,11 +205,11 @@ int traced_creat(Function function, Call&& call, const char* path, mode_t) {
 template <typename Call>
 int traced_close(Function function, Call&& call, int fd) {
     const std::uint32_t file = file_of(fd);
-    if (file == 0) {
-        if (is_engine_descriptor(fd)) mark_engine_descriptor(fd, false);
-        return call();
+    if (is_engine_descriptor(fd)) [[unlikely]] {
+        const EngineDescriptorsClose engines(static_cast<unsigned>(fd), static_cast<unsigned>(fd));
+        return traced_close(function, call, fd);
     }
-    mark_engine_descriptor(fd, false);
+    if (file == 0) return call();
     forget_descriptor(fd);  // before the real call: afterwards another thread may already have the number again
     const int result = traced_call(function, call, file, -1, 0);
     sample_clock(thread_stream);
@@ -228,8 +228,12 @@ int traced_dup(Function function, Call&& call, int fd) {
 template <typename Call, typename... Rest>
 int traced_dup2(Function function, Call&& call, int fd, int wanted, Rest...) {
     const std::uint32_t file = file_of(fd);
-    if (file == 0 && file_of(wanted) == 0) return call();
     if (fd == wanted) return call();
+    if (is_engine_descriptor(wanted)) [[unlikely]] {
+        const EngineDescriptorsClose engines(static_cast<unsigned>(wanted), static_cast<unsigned>(wanted));
+        return traced_dup2(function, call, fd, wanted);
+    }
+    if (file == 0 && file_of(wanted) == 0) return call();
     const int copy = file != 0 ? traced_call(function, call, file, -1, 0) : call();
     if (copy >= 0 && file != 0) copy_descriptor(fd, copy);
     if (copy >= 0 && file == 0) forget_descriptor(copy);

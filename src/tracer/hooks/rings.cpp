@@ -97,6 +97,7 @@ void record_submissions(Ring& ring, const RingView& view, unsigned head, unsigne
         const io_uring_sqe& entry = view.entries[place << view.wide_entries];
         const bool fixed = (entry.flags & IOSQE_FIXED_FILE) != 0;
         const auto index = static_cast<unsigned>(entry.fd);
+        if (entry.opcode == IORING_OP_CLOSE && !fixed) mark_engine_descriptor(entry.fd, false);
         if (entry.opcode == IORING_OP_CLOSE && !fixed && file_of(entry.fd) != 0) {
             record_call(Function::close_, file_of(entry.fd), start, start, -1, 0, 0);
             forget_descriptor(entry.fd);

@@ -12,6 +12,7 @@ namespace ioweir::tracer {
 std::uint64_t descriptors[descriptor_capacity];
 Position positions[position_capacity];
 std::uint64_t engine_descriptors[descriptor_capacity / 64];
+std::uint32_t engine_descriptors_gone;
 
 namespace {
 
@@ -156,5 +157,20 @@ void share_positions(bool inherited_only) {
 }
 
 int highest_descriptor() { return highest.load(std::memory_order_relaxed); }
+
+EngineDescriptorsClose::EngineDescriptorsClose(unsigned first, unsigned last) {
+    if (last >= static_cast<unsigned>(descriptor_capacity)) last = descriptor_capacity - 1;
+    for (unsigned fd = first; fd <= last;) {
+        if (fd % 64 == 0 && __atomic_load_n(&engine_descriptors[fd / 64], __ATOMIC_RELAXED) == 0) {
+            fd += 64;
+            continue;
+        }
+        if (is_engine_descriptor(static_cast<int>(fd))) {
+            mark_engine_descriptor(static_cast<int>(fd), false);
+            any_ = true;
+        }
+        ++fd;
+    }
+}
 
 }  // namespace ioweir::tracer

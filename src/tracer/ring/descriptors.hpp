@@ -145,6 +145,8 @@ void forget_descriptors(unsigned first, unsigned last, Each&& each) {
 
 /// The engine's own descriptors: they are nobody else's reason to keep a file open. Kept also when nothing is traced.
 extern std::uint64_t engine_descriptors[descriptor_capacity / 64];
+/// How many of them have been closed, or stand for something else now, so that the engine need not ask the kernel in each call.
+extern std::uint32_t engine_descriptors_gone;
 
 inline bool is_engine_descriptor(int fd) {
     return static_cast<unsigned>(fd) < static_cast<unsigned>(descriptor_capacity) &&
@@ -155,8 +157,23 @@ inline void mark_engine_descriptor(int fd, bool engines) {
     const std::uint64_t bit = std::uint64_t{1} << (fd % 64);
     if (engines)
         __atomic_fetch_or(&engine_descriptors[fd / 64], bit, __ATOMIC_RELAXED);
-    else if (is_engine_descriptor(fd))
+    else if (is_engine_descriptor(fd)) {
         __atomic_fetch_and(&engine_descriptors[fd / 64], ~bit, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&engine_descriptors_gone, 1, __ATOMIC_RELEASE);
+    }
 }
+/// Around whatever closes those among first .. last. Told before and after, for another thread may look in between.
+class EngineDescriptorsClose {
+public:
+    EngineDescriptorsClose(unsigned first, unsigned last);
+    ~EngineDescriptorsClose() {
+        if (any_) __atomic_fetch_add(&engine_descriptors_gone, 1, __ATOMIC_RELEASE);
+    }
+    EngineDescriptorsClose(const EngineDescriptorsClose&) = delete;
+    EngineDescriptorsClose& operator=(const EngineDescriptorsClose&) = delete;
+
+private:
+    bool any_ = false;
+};
 
 }  // namespace ioweir::tracer

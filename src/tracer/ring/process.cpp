@@ -668,6 +668,7 @@ void prepare() {
     process_tracer.thread_offset =
         reinterpret_cast<std::byte*>(&thread_stream) - static_cast<std::byte*>(__builtin_thread_pointer());
     process_tracer.has_open = program_has_open;
+    process_tracer.engine_descriptors_gone = &engine_descriptors_gone;
 }
 
 void start(const Settings& settings) {

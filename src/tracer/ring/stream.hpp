@@ -121,6 +121,7 @@ struct alignas(64) Tracer {
     void (*rank)(int rank, int ranks, const char* mpi_version) = nullptr;
     void (*finalize)() = nullptr;
     bool (*has_open)(std::uint64_t device, std::uint64_t inode) = nullptr;
+    const std::uint32_t* engine_descriptors_gone = nullptr;  ///< see tracer/ring/descriptors.hpp
     /// Called before a file of this name is opened, asked about or changed; null as long as nobody has to know. Atomic.
     void (*before_path)(int directory, const char* path) = nullptr;
     /// A stream that can be written to while `stream` is being written; null when there is none (counted as dropped).

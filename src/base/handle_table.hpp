@@ -1,4 +1,4 @@
-// MPI_File handle -> what the tracer knows of it. Reads take no lock; insertions and removals are serialised.
+// Handle of another library -> what is known of it. Reads take no lock; insertions and removals are serialised.
 #pragma once
 
 #include <atomic>
@@ -6,14 +6,16 @@
 
 #include "base/spin_guard.hpp"
 
-namespace ioweir::tracer {
+namespace ioweir {
 
-template <typename Value>
+/// `most`: a power of two, 65536 at most. A handle is neither 0 nor 1.
+template <typename Value, std::uint32_t most = 1U << 16>
+    requires(most <= 1U << 16 && (most & (most - 1)) == 0)
 class HandleTable {
 public:
-    static constexpr std::uint32_t capacity = 1U << 16;
+    static constexpr std::uint32_t capacity = most;
 
-    /// 0 when the handle is unknown.
+    /// 0, or null, when the handle is unknown.
     [[nodiscard, gnu::always_inline]] Value find(std::uintptr_t handle) const {
         const Entry& first = entries_[home(handle)];
         if (first.handle.load(std::memory_order_acquire) == handle) [[likely]]
@@ -73,4 +75,4 @@ private:
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };
 
-}  // namespace ioweir::tracer
+}  // namespace ioweir

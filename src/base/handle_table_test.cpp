@@ -1,5 +1,5 @@
 // The handle table against std::map under random opens and closes.
-#include "tracer/hooks/handle_table.hpp"
+#include "base/handle_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <memory>
 #include <random>
 
-namespace ioweir::tracer {
+namespace ioweir {
 namespace {
 
 TEST(HandleTable, BehavesLikeAMap) {
@@ -45,4 +45,4 @@ TEST(HandleTable, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace ioweir::tracer
+}  // namespace ioweir

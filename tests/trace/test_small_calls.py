@@ -1,0 +1,96 @@
+"""Calls of one piece, carried out by the engine with nothing but a system call: as the MPI library does."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tracing import MPIS, Mpi, build, ioweir_run, run
+
+PLANS = ("everyone", "auto")
+HOWS = ("close", "close_range", "syscall", "dup2", "dup3", "instruction")
+
+
+def plan_for(folder: Path, writers: str) -> list[str]:
+    plan = folder / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "*.data"\nwriters = "{writers}"\n')
+    return ["--plan", str(plan)]
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("writers", PLANS)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_pointers_stand_where_the_librarys_would(mpi: Mpi, writers: str, ranks: int, tmp_path: Path) -> None:
+    """Random sequences with views, atomic mode, and types that are freed: each position, count and byte."""
+    program = build("small_calls.c", mpi.cc)
+    for seed in range(1, 7):
+        said, files = [], []
+        for way in ("library", "engine"):
+            data = tmp_path / f"{way}.{seed}.data"
+            command = mpi.launch(ranks, program, "pointers", data, str(seed))
+            if way == "engine":
+                traced = ioweir_run(tmp_path / f"trace.{seed}", command, options=plan_for(tmp_path, writers))
+                assert sum(row["calls"] for row in traced.report["plan"]["engine"]) > 0
+                out = traced.out
+            else:
+                out = run(command).expect().out
+            said.append(sorted(line for line in out.splitlines() if re.match(r"\d+ \d+: ", line)))
+            files.append(data.read_bytes())
+        assert len(said[0]) > 50
+        assert said[0] == said[1]
+        assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("layers", ["complete", "mpiio"])
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_no_byte_goes_to_a_file_that_took_a_descriptors_number(mpi: Mpi, layers: str, how: str, tmp_path: Path) -> None:
+    program = build("small_calls.c", mpi.cc)
+    data = tmp_path / "one.data"
+    command = mpi.launch(2, program, "descriptor", data, how)
+    ioweir_run(tmp_path / "trace", command, options=["--layers", layers, *plan_for(tmp_path, "everyone")])
+    assert data.read_bytes() == b"".join(letter * 64 for letter in (b"a", b"b", b"a", b"b"))
+    others = list(tmp_path.glob("one.data.other.*"))
+    assert len(others) == 2
+    assert all(other.stat().st_size == 0 for other in others)
+
+
+@pytest.mark.parametrize("writers", PLANS)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_a_small_call_makes_no_system_call_that_the_library_does_not_make(
+    mpi: Mpi, writers: str, tmp_path: Path
+) -> None:
+    program = build("small_calls.c", mpi.cc)
+    if shutil.which("strace") is None or run(["strace", "-o", tmp_path / "probe", "true"]).code != 0:
+        pytest.skip("processes cannot be traced by strace here")
+    calls = 50
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        plain = ioweir_run(tmp_path / "plain", traced_by_strace(mpi, program, Path(folder), tmp_path / "before", calls))
+        planned = ioweir_run(
+            tmp_path / "planned",
+            traced_by_strace(mpi, program, Path(folder), tmp_path / "after", calls),
+            options=plan_for(tmp_path, writers),
+        )
+    assert plain.code == planned.code == 0
+    before, after = between_marks(tmp_path / "before"), between_marks(tmp_path / "after")
+    assert before["pwrite64"] >= 2 * calls
+    assert after["pwrite64"] == 2 * calls
+    assert after["pread64"] == 2 * calls
+    assert not after - before
+
+
+def traced_by_strace(mpi: Mpi, program: Path, folder: Path, output: Path, calls: int) -> list[str]:
+    command = ["strace", "-o", str(output), str(program), "steady", str(folder / "one.data"), str(calls)]
+    return mpi.launch(1, *command)
+
+
+def between_marks(output: Path) -> Counter[str]:
+    """System calls of the one process between its two calls of getppid."""
+    names = [match[1] for line in output.read_text().splitlines() if (match := re.match(r"(?:\d+ +)?(\w+)\(", line))]
+    marks = [place for place, name in enumerate(names) if name == "getppid"]
+    assert len(marks) >= 2
+    return Counter(names[marks[-2] + 1 : marks[-1]])

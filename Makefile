@@ -13,6 +13,8 @@
 #   make bench-engine   the engine against the MPI libraries and hand-written I/O, by kernel, MPI library and storage (an hour or two
 #                   on 2 processors, which must be quiet); RECORD=1 writes docs/results/engine.md, QUICK=1 takes five minutes at
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
+#   make bench-calls   what a call of 100 B to 64 KiB costs under a plan, by kind of call, MPI library and plan (a quarter of an hour); RECORD=1
+#                   writes docs/results/calls.md, ARGS="--mpi mpich --plan auto --bytes 512" a part
 #   make bench-pieces  from which size of pieces on aggregators lose (five minutes, a quiet machine); RECORD=1 writes docs/results/pieces.md
 #   make bench-contention  contention-free against sequential order on throttled targets, as in IBCS's figures 8 to 11 (twenty minutes);
 #                   RECORD=1 writes docs/results/contention.md, QUICK=1 takes two minutes; DEVICES=1 on loop devices (root)
@@ -38,7 +40,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-hdf5 bench-hdf5-keys bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-calls bench-hdf5 bench-hdf5-keys bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -109,6 +111,9 @@ bench-tracer: package build-bench
 
 bench-engine: package build-bench
 	@$(PY) bench/bench_engine.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/engine.md) $(ARGS)
+
+bench-calls: package build-bench
+	@$(PY) bench/bench_calls.py $(if $(RECORD),--record docs/results/calls.md) $(ARGS)
 
 bench-pieces: package build-bench
 	@$(PY) bench/bench_pieces.py $(if $(RECORD),--record docs/results/pieces.md) $(ARGS)

@@ -44,7 +44,8 @@ struct Loop {
     MPI_File plain = MPI_FILE_NULL;    ///< without a view
     MPI_File viewed = MPI_FILE_NULL;   ///< every n-th piece, one a call
     MPI_File lattice = MPI_FILE_NULL;  ///< the same, several a call
-    int descriptor = -1;
+    int descriptor = -1;               ///< of a file of the rank's own, that is there in full
+    int appended = -1;                 ///< of another, that grows
 
     [[nodiscard]] MPI_Offset offset(std::int64_t call) const { return (call * ranks + rank) * bytes; }
 };
@@ -68,6 +69,12 @@ const Kind kinds[] = {
          if (::pwrite(loop.descriptor, loop.buffer.data(), loop.buffer.size(), loop.offset(call)) != loop.bytes)
              turns::fail("pwrite");
      }},
+    {"append",  // by hand, to a file of the rank's own: what a log does
+     [](Loop& loop, std::int64_t call) {
+         if (call == 0 && ::ftruncate(loop.appended, 0) != 0) turns::fail("ftruncate");
+         if (::pwrite(loop.appended, loop.buffer.data(), loop.buffer.size(), call * loop.bytes) != loop.bytes)
+             turns::fail("pwrite");
+     }},
     {"pread",
      [](Loop& loop, std::int64_t call) {
          if (::pread(loop.descriptor, loop.buffer.data(), loop.buffer.size(), loop.offset(call)) != loop.bytes)
@@ -88,9 +95,9 @@ const Kind kinds[] = {
     {"write_at of doubles",
      [](Loop& loop, std::int64_t call) {
          MPI_Status status;
-         check(MPI_File_write_at(loop.plain, loop.offset(call), loop.buffer.data(), loop.bytes / 8, MPI_DOUBLE,
-                                 &status),
-               "MPI_File_write_at");
+         check(
+             MPI_File_write_at(loop.plain, loop.offset(call), loop.buffer.data(), loop.bytes / 8, MPI_DOUBLE, &status),
+             "MPI_File_write_at");
      }},
     {"write",
      [](Loop& loop, std::int64_t call) {
@@ -259,8 +266,12 @@ int main(int argc, char** argv) {
     const int calls = std::atoi(argv[4]);
     const std::string own = std::string(path) + ".pieces." + std::to_string(loop.rank);
     loop.descriptor = ::open(own.c_str(), O_CREAT | O_RDWR, 0600);
+    const std::string grows = std::string(path) + ".appended." + std::to_string(loop.rank);
+    loop.appended = ::open(grows.c_str(), O_CREAT | O_RDWR, 0600);
+    ::unlink(grows.c_str());
     const std::vector<char> block(static_cast<std::size_t>(file_bytes), 'x');
-    if (loop.descriptor < 0 || ::pwrite(loop.descriptor, block.data(), block.size(), 0) != file_bytes)
+    if (loop.descriptor < 0 || loop.appended < 0 ||
+        ::pwrite(loop.descriptor, block.data(), block.size(), 0) != file_bytes)
         turns::fail(own.c_str());
     std::vector<const Kind*> wanted;
     for (const std::string& name : list_of(argv[3])) {
@@ -297,6 +308,7 @@ int main(int argc, char** argv) {
         MPI_File_close(&one.plain);
     }
     ::close(loop.descriptor);
+    ::close(loop.appended);
     ::unlink(own.c_str());
     MPI_Finalize();
     return 0;

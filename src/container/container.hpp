@@ -37,6 +37,7 @@ struct Role {
     std::string place = {};        ///< log: a directory for the bytes that it writes; empty: the container's own
     bool after_dead =
         false;  ///< an unfinished one before it has died: what this one writes over is to be known (replaced.hpp)
+    bool waits = false;  ///< log: small writes may wait in memory until flush(), which tells of their errors
 };
 
 class Container : public storage::Backend {
@@ -52,7 +53,7 @@ public:
     virtual int leave(const Role& role, Left* left) = 0;
     int leave(const Role& role) { return leave(role, nullptr); }
 
-    /// Puts what has been written so far, through whichever handle, into the index, for good if `durable`. The next read looks at all
+    /// Puts what has been written so far, through whichever handle, into its file and the index, for good if `durable`. The next read looks at all
     /// indexes anew. An errno value.
     virtual int flush(bool durable) = 0;
     /// The same for others alone, not durable: what this process knows of what others have written stays as it is.

@@ -474,12 +474,68 @@ TEST(Container, AFailedWriteIsAnErrorAndLeavesTheRest) {
     }
 }
 
+Role of_waiting_writer(std::uint32_t generation) {
+    Role role{true, true, 0, 0, generation};
+    role.waits = true;
+    return role;
+}
+
+TEST(Container, SmallWritesThatMayWaitGoIntoALogTogether) {
+    Place place(Shape{0, Shape::Kind::log});
+    const auto generation = place.begin();
+    auto writer = place.open(of_waiting_writer(generation));
+    const std::string log = place.directory.data(log_source(generation, 0));
+    const auto empty = fs::file_size(log);
+    std::string model;
+    const auto write = [&](std::size_t bytes, char letter) {
+        const std::string data(bytes, letter);
+        ASSERT_EQ(writer->write_at(-1, data.data(), std::ssize(data), std::ssize(model)).error, 0);
+        model += data;
+    };
+    for (int i = 0; i < 100; ++i) write(100, static_cast<char>('a' + i % 26));
+    EXPECT_EQ(fs::file_size(log), empty);
+    EXPECT_EQ(writer->length(), 10'000);
+    EXPECT_EQ(read_all(*writer, 20'000), model) << "its own bytes are read at once";
+    EXPECT_EQ(fs::file_size(log), empty + 10'000);
+    write(1000, 'x');
+    write(100'000, 'y');  // too large to wait
+    write(1000, 'z');
+    EXPECT_EQ(read_all(*writer, 200'000), model);
+    for (int i = 0; i < 600; ++i) write(1000, 'w');  // more than may wait
+    EXPECT_GE(fs::file_size(log), empty + 300'000);
+    EXPECT_EQ(writer->flush(true), 0);
+    EXPECT_EQ(fs::file_size(log), empty + model.size());
+    writer.reset();
+    ASSERT_EQ(place.end(generation), 0);
+    EXPECT_EQ(merge(place.backend, place.path, place.path).value(), std::ssize(model));
+    EXPECT_EQ(slurp(place.path), model);
+}
+
+TEST(Container, AFlushTellsOfTheErrorOfWhatHasWaitedAndTheNextOneHasIt) {
+    for (const bool reads_between : {false, true}) {
+        Place place(Shape{0, Shape::Kind::log});
+        // The first write of all is the log's header.
+        storage::FaultBackend faulty(place.backend, {storage::FaultKind::error, 2, ENOSPC});
+        const auto generation = place.begin();
+        auto writer = Container::open(faulty, place.clock, place.directory, of_waiting_writer(generation)).take();
+        EXPECT_EQ(writer->write_at(-1, "one", 3, 0).error, 0);
+        EXPECT_EQ(writer->write_at(-1, "two", 3, 3).error, 0);
+        char byte = 0;
+        EXPECT_EQ(reads_between ? writer->read_at(-1, &byte, 1, 0).error : writer->flush(false), ENOSPC);
+        EXPECT_EQ(writer->write_at(-1, "three", 5, 6).error, 0);
+        EXPECT_EQ(writer->flush(false), 0);
+        EXPECT_EQ(read_all(*writer, 20), "onetwothree");
+    }
+}
+
 /// Several parts of a file in one operation, against the same bytes in memory; storage that moves half of what it is given.
 RC_GTEST_PROP(Container, ALogTakesPartsOfAFileTogether, ()) {
     Place place(Shape{0, Shape::Kind::log});
     storage::FaultBackend below(place.backend, {storage::FaultKind::shorten, *rc::gen::inRange(3, 9), 0});
     const auto generation = place.begin();
-    auto writer = Container::open(below, place.clock, place.directory, {true, true, 0, 0, generation}).take();
+    Role role = of_waiting_writer(generation);
+    role.waits = *rc::gen::arbitrary<bool>();
+    auto writer = Container::open(below, place.clock, place.directory, role).take();
     RC_ASSERT(writer->takes_scattered());
     std::string model;
     const int calls = *rc::gen::inRange(1, 5);

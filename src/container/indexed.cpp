@@ -23,6 +23,9 @@ using layout::Extent;
 constexpr std::size_t first_room = 4096;
 /// Appended to a log on a target of its own, before it is sent on to storage.
 constexpr std::int64_t worth_sending_bytes = 1 << 20;
+/// What waits for a flush at most, and the largest write that does: copying it costs less than the system call that it saves.
+constexpr std::size_t most_waiting_bytes = 256 << 10;
+constexpr std::int64_t largest_waiting_bytes = 16 << 10;
 /// Runs of 48 bytes that are kept in memory at most: 24 MiB. And pieces of a process that reads, too: twice as much.
 constexpr std::size_t most_room = std::size_t{1} << 19;
 
@@ -120,7 +123,9 @@ int IndexedContainer::leave(const Role& role, Left* left) {
     }
     writers_.erase(writer);
     if (writers_.empty()) {  // after an error, which is told: nobody could put it into an index any more
+        waiting_bytes_.clear();
         fresh_.clear();
+        fresh_since_ = no_batch;
         sealed_.clear();
         sealed_runs_ = 0;
     }
@@ -177,6 +182,7 @@ std::optional<Error> IndexedContainer::open_own(const Role& role) {
             return cannot(where + ": " + std::strerror(done.error));
         }
         sent_end_ = log_end_ = data_header_bytes;
+        waits_ = role.waits && !on_target_;
     } else if (readable) {
         if (const std::string why = why_not_data(directory_, descriptor, own_source_); !why.empty())
             return cannot(where + ": " + why);
@@ -193,7 +199,7 @@ int IndexedContainer::load() {
             problem_ = "its index cannot be written: " + std::string(std::strerror(error));
             return error;
         }
-        own_.clear();
+        forget_own();
         fresh_end_ = 0;
         shown_ = false;
     }
@@ -218,6 +224,7 @@ void IndexedContainer::seal() {
     sealed_.push_back({fresh_stamp_, compacted(fresh_.runs())});
     sealed_runs_ += sealed_.back().entries.size();
     fresh_.clear();
+    fresh_since_ = no_batch;
 }
 
 void IndexedContainer::begin_batch() {
@@ -226,12 +233,14 @@ void IndexedContainer::begin_batch() {
 }
 
 void IndexedContainer::begin_call() {
-    const std::lock_guard guard(lock_);
-    if (fresh_.empty()) return;
+    const std::int64_t since = fresh_since_.load(std::memory_order_relaxed);
+    if (since == no_batch) return;
     const std::int64_t now = clock_.time_ns();
-    if (now >= fresh_since_ && now - fresh_since_ <= longest_ns_) return;
+    if (now >= since && now - since <= longest_ns_.load(std::memory_order_relaxed)) return;
+    const std::lock_guard guard(lock_);
+    if (fresh_.empty() || fresh_since_ != since) return;
     seal();
-    if (++timed_out_ % batches_of_a_length == 0) longest_ns_ *= 2;
+    if (++timed_out_ % batches_of_a_length == 0) longest_ns_ = 2 * longest_ns_;
 }
 
 void IndexedContainer::record(Extent written, std::int64_t place) {
@@ -241,11 +250,57 @@ void IndexedContainer::record(Extent written, std::int64_t place) {
     }
     fresh_.add(written, place);
     fresh_end_ = std::max(fresh_end_, written.end());
-    if (reads_) lay_over(own_, {written, place, own_source_});
+    if (!reads_) return;
+    unread_.add(written, place);
+    ++unread_pieces_;
+}
+
+void IndexedContainer::forget_own() {
+    own_.clear();
+    unread_.clear();
+    unread_pieces_ = 0;
+}
+
+void IndexedContainer::lay_unread_over() {
+    if (unread_pieces_ == 0) return;
+    for (const Run& run : unread_.runs())
+        for (std::int64_t i = 0; i < run.count; ++i) lay_over(own_, run.piece(i, own_source_));
+    unread_.clear();
+    unread_pieces_ = 0;
+}
+
+std::int64_t IndexedContainer::keep_waiting(const iovec* pieces, int count, const Extent* parts, std::int64_t bytes) {
+    const auto more = static_cast<std::size_t>(bytes);
+    const bool fits = waiting_bytes_.size() + more <= most_waiting_bytes;
+    if (!fits || waiting_place_ + std::ssize(waiting_bytes_) != log_end_) {
+        if (const int error = write_waiting(); error != 0) return -error;
+        waiting_place_ = log_end_;
+    }
+    if (waiting_bytes_.capacity() == 0) waiting_bytes_.reserve(most_waiting_bytes);
+    for (int i = 0; i < count; ++i) {
+        const auto* const from = static_cast<const std::byte*>(pieces[i].iov_base);
+        waiting_bytes_.insert(waiting_bytes_.end(), from, from + pieces[i].iov_len);
+    }
+    for (std::int64_t recorded = 0; recorded < bytes; ++parts) {
+        record(*parts, log_end_ + recorded);
+        recorded += parts->length;
+    }
+    log_end_ += bytes;
+    return bytes;
+}
+
+int IndexedContainer::write_waiting() {
+    if (waiting_bytes_.empty()) return 0;
+    const storage::Transfer done =
+        below_.write_at(data_->descriptor(), waiting_bytes_.data(), std::ssize(waiting_bytes_),
+                        directory_.data_begin() + waiting_place_);
+    if (done.error != 0) return done.error;
+    waiting_bytes_.clear();
+    return 0;
 }
 
 int IndexedContainer::make_room() {
-    if (own_.size() < most_room) {
+    if (own_.size() + unread_pieces_ < most_room) {
         if (waiting() < room_) return 0;
         fresh_.assign(compacted(fresh_.runs()));
         if (waiting() <= most_room / 2) {
@@ -256,7 +311,7 @@ int IndexedContainer::make_room() {
     const int error = append_all(false);
     if (error == 0) {
         // Read from now on like others' bytes.
-        own_.clear();
+        forget_own();
         loaded_ = false;
     }
     return error;
@@ -274,6 +329,7 @@ int IndexedContainer::append_all(bool durable) {
 
 int IndexedContainer::append(const std::vector<Sealed>& batches, bool durable) {
     if (writers_.empty()) return EBADF;
+    if (const int error = write_waiting(); error != 0) return error;
     const Writer& writer = writers_.front();
     if (index_ < 0) {
         const auto folder = directory_.opened();
@@ -313,12 +369,13 @@ int IndexedContainer::show() {
 int IndexedContainer::flush_now(bool durable) {
     loaded_ = false;
     if (!data_) return 0;
+    if (const int error = write_waiting(); error != 0) return error;
     if (durable) {
         if (const int error = sync_data(); error != 0) return error;
     }
     if (const int error = append_all(durable); error != 0) return error;
     fresh_end_ = 0;
-    own_.clear();
+    forget_own();
     return 0;
 }
 
@@ -417,6 +474,7 @@ std::int64_t IndexedContainer::attempt_write_scattered(int, const iovec* pieces,
             if (parts[i].offset > INT64_MAX - directory_.data_begin() - parts[i].length) return -EFBIG;
         }
         if (const int error = make_room(); error != 0) return -error;
+        if (waits_ && wanted <= largest_waiting_bytes) return keep_waiting(pieces, count, parts, wanted);
         data = data_;
         if (directory_.is_log()) {
             place = log_end_;
@@ -458,7 +516,12 @@ std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count,
         if (!loaded_) {
             if (const int error = load(); error != 0) return -error;
         }
+        lay_unread_over();
         segment = locate(offset);
+        if (segment.source == own_source_ && !waiting_bytes_.empty() &&
+            segment.place + segment.logical.length > waiting_place_) {
+            if (const int error = write_waiting(); error != 0) return -error;
+        }
         if (segment.source < 0) {
             end = length_now();
         } else {
@@ -506,6 +569,7 @@ int IndexedContainer::attempt_flush(int, std::int64_t bytes, std::int64_t offset
     std::int64_t log_end = 0;
     {
         const std::lock_guard guard(lock_);
+        if (const int error = write_waiting(); error != 0) return -error;
         data = data_;
         log_end = log_end_;
     }

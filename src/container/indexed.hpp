@@ -1,6 +1,7 @@
 // A container with an index (index.hpp): groups with a file each, and logs.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -72,6 +73,12 @@ private:
     /// Before a byte is believed: what is wrong with the groups' files, one for all ranks.
     [[nodiscard]] std::optional<Error> check_groups(const Role& role) const;
     void record(layout::Extent written, std::int64_t place);
+    void forget_own();
+    /// A write that may wait, of parts one behind the other in memory: bytes, or a negative errno value.
+    std::int64_t keep_waiting(const iovec* pieces, int count, const layout::Extent* parts, std::int64_t bytes);
+    /// What waits goes into its file. An errno value; then it waits still.
+    int write_waiting();
+    void lay_unread_over();
     /// Memory for what is not in the index is bounded: joins it, and if that does not help, appends it. An errno value.
     int make_room();
     int load();
@@ -101,20 +108,28 @@ private:
     const Identity identity_;
     SentPieces sent_;
     std::vector<std::shared_ptr<DataFile>> left_logs_;  ///< that it went on from, since the last durable flush
+    // Small writes to a log that may wait for the next flush: what has been written to it and is not in its file. They are no more in the index,
+    // so that nobody else misses them.
+    bool waits_ = false;
+    std::vector<std::byte> waiting_bytes_;
+    std::int64_t waiting_place_ = 0;  ///< of the first, in the log
     int index_ = -1;
     std::int64_t index_bytes_ = 0;
     // Written and not in the index, in order:
     std::vector<Sealed> sealed_;
     std::size_t sealed_runs_ = 0;
     RunBuilder fresh_;
-    Stamp fresh_stamp_ = 0;         ///< of fresh_, if there is any
-    std::int64_t fresh_since_ = 0;  ///< by the time of day
-    std::int64_t longest_ns_;       ///< that one batch goes on
-    std::uint32_t timed_out_ = 0;   ///< batches that have gone on as long
-    std::size_t room_;              ///< how many runs there may be before make_room()
-    std::int64_t fresh_end_ = 0;    ///< of the furthest
+    Stamp fresh_stamp_ = 0;  ///< of fresh_, if there is any
+    static constexpr std::int64_t no_batch = INT64_MIN;
+    std::atomic<std::int64_t> fresh_since_{no_batch};  ///< by the time of day; read without lock_, too
+    std::atomic<std::int64_t> longest_ns_;             ///< that one batch goes on; the same
+    std::uint32_t timed_out_ = 0;                      ///< batches that have gone on as long
+    std::size_t room_;                                 ///< how many runs there may be before make_room()
+    std::int64_t fresh_end_ = 0;                       ///< of the furthest
     std::map<std::int64_t, Segment>
         own_;  ///< for reading: all that was written and is not in the index, or was shown; hides what is known
+    RunBuilder unread_;  ///< written since this process last read; later than own_, where it goes at the next read
+    std::size_t unread_pieces_ = 0;
     bool shown_ = false;  ///< own_ has what is in the index, too: later than what is known
     bool loaded_ = false;
     LogicalMap known_;  ///< as the indexes had it when last loaded

@@ -66,14 +66,15 @@ std::optional<Error> IndexedContainer::go_on_in(const std::string& place) {
     const int descriptor = file.value().descriptor();
     auto data = take_over(below_, file.take());
     const std::string header = data_header(directory_, source);
-    int error = below_.write_at(descriptor, header.data(), std::ssize(header), 0).error;
+    int error = write_waiting();
+    if (error == 0) error = below_.write_at(descriptor, header.data(), std::ssize(header), 0).error;
     // What is in the old one is put into the index as such: a batch is of one log.
     if (error == 0) error = append_all(false);
     if (error != 0) {
         (void)remove_log(directory_, source);
         return cannot(placed_log(directory_, place, source), std::strerror(error));
     }
-    own_.clear();
+    forget_own();
     loaded_ = false;
     if (log_end_ > sent_end_) below_.begin_flush(data_->descriptor(), log_end_ - sent_end_, sent_end_);
     left_logs_.push_back(std::exchange(data_, std::move(data)));

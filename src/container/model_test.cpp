@@ -50,6 +50,7 @@ public:
             const auto groups = std::max<std::int64_t>(1, place_.stub.shape.count);
             handle.roles.push_back({reads, true, static_cast<std::int32_t>(rank % static_cast<std::size_t>(groups)),
                                     static_cast<std::uint32_t>(rank), generation.number});
+            handle.roles.back().waits = *rc::gen::arbitrary<bool>();
             if (process.container)
                 RC_ASSERT(!process.container->join(handle.roles.back()).has_value());
             else

@@ -53,6 +53,9 @@ int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()
 // one_piece.cpp: a call that this rank carries out by itself, and whose bytes lie together in memory and in the file.
 /// To be called whenever something changes that `Handle::lean` depends on.
 void judge_lean(const Engine& engine, Handle& handle);
+/// A collective call in which, as all ranks of the handle's team know, each moves its own bytes; and one that was made so.
+[[nodiscard]] bool chooses_alone(const Handle& handle, bool writes);
+void count_alone(Handle& handle, bool writes);
 /// The call's result; nothing where it is not such a call, or not a lean handle: then nothing has been done.
 [[nodiscard]] std::optional<int> move_one_piece(Engine& engine, Handle& handle, const Call& call);
 

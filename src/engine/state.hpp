@@ -135,6 +135,7 @@ struct Handle {
         log_places;  ///< directories on targets among which the ranks' logs are dealt; agreed by all ranks
     std::int64_t shared_stamp = 0;         ///< of what all ranks have told each other before a collective read
     bool deletes_on_close = false;         ///< the container too
+    bool visible_at_sync = false;          ///< the plan's visibility = "sync": nobody reads others' bytes before
     std::shared_ptr<Rebalance> rebalance;  ///< slow targets are watched for; agreed by all ranks
     bool clean = true;                     ///< no rank had an error at the last agreement
 

@@ -82,6 +82,20 @@ TEST(Automatic, OnlySmallPiecesNeedAMeeting) {
     }
 }
 
+TEST(Automatic, CallsWithoutAMeetingBecomeMoreUpToABound) {
+    std::int64_t before = 0, sum = 0;
+    for (std::int64_t meetings = 1; meetings < 100; ++meetings) {
+        const std::int64_t calls = calls_without_meeting(meetings);
+        EXPECT_GE(calls, before);
+        EXPECT_LE(calls, 1023);
+        EXPECT_TRUE(meetings > 5 || calls == 2 * before + 1 + (meetings == 1 ? 6 : 0)) << meetings;
+        before = calls;
+        sum += calls + 1;
+    }
+    EXPECT_GT(sum, 99 * 900) << "a meeting in 1,024 calls, before long";
+    EXPECT_EQ(calls_without_meeting(INT64_MAX), 1023);
+}
+
 TEST(Automatic, AggregatorsAreHalfOfTheRanksOrOneATarget) {
     const std::pair<int, std::int64_t> counts[] = {{2, 2}, {3, 2}, {4, 2}, {9, 4}, {32, 16}, {1000, 16}};
     for (const auto& [ranks, wanted] : counts) {

@@ -114,6 +114,10 @@ struct Plan {
 /// tell the others what they want.
 [[nodiscard]] bool may_collect(const Strategy& strategy, std::int64_t piece_bytes, bool writes, bool crowded = false);
 
+/// How many calls follow in which nobody tells the others what they want, after `meetings` in a row that have chosen everyone: a pattern that
+/// has changed in the same view is noticed, and meanwhile only costs time.
+[[nodiscard]] std::int64_t calls_without_meeting(std::int64_t meetings);
+
 /// With mapping = grouped: the first rank of a group (of `groups` after the last), and the group of a rank. Groups are neighbours, as
 /// equal as can be; with more groups than ranks some have none.
 [[nodiscard]] int first_rank_of_group(std::int64_t group, std::int64_t groups, int ranks);

@@ -50,6 +50,8 @@ int publish(Handle& handle, LockedFile::Held& held) {
 
 bool is_atomic(const Handle& handle) { return handle.atomic && handle.atomic->on; }
 
+bool is_seen_without_telling(const Handle& handle) { return handle.atomic && handle.atomic->each_call; }
+
 int set_container_atomicity(Engine& engine, Handle& handle, MPI_File fh, int flag) {
     flush_container(engine, handle, false);
     int error = 0;
@@ -69,6 +71,7 @@ int set_container_atomicity(Engine& engine, Handle& handle, MPI_File fh, int fla
     if (largest[3] != 0) return raise(fh, MPI_ERR_UNSUPPORTED_OPERATION);
     const int result = engine.below.File_set_atomicity(fh, flag);
     if (result == MPI_SUCCESS) handle.atomic->on = flag != 0;
+    judge_lean(engine, handle);
     return result;
 }
 

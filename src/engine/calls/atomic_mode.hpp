@@ -32,6 +32,8 @@ struct AtomicMode {
 
 /// Is the handle's file a container in atomic mode?
 [[nodiscard]] bool is_atomic(const Handle& handle);
+/// By the plan's `visibility` nobody has to tell others that something was written.
+[[nodiscard]] bool is_seen_without_telling(const Handle& handle);
 
 /// MPI_File_set_atomicity of a container: collective over the handle's group, `flag` the same on all ranks. MPI's class of an error, of
 /// which the file's error handler was told, on every rank: MPI_ERR_ARG where they differ, MPI_ERR_UNSUPPORTED_OPERATION where the file

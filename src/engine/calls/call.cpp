@@ -234,16 +234,17 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     // Aggregators would mix what overlaps.
     const bool atomic = is_atomic(handle);
     bool together = call.collective && handle.team && !atomic && (writes || handle.effects.reads_together);
-    if (together && !planner::may_collect(handle.strategy, handle.view_piece_bytes, writes,
-                                          handle.team->group->topology().crowded)) {
+    if (together && decision.by != By::library && chooses_alone(handle, writes)) {
         together = false;
-        ++handle.totals.alone_by_choice;
+        count_alone(handle, writes);
     }
     if (decision.by != By::library && call.collective && writes && handle.rebalance) rebalance(engine, handle);
     if (handle.container) call.collective ? handle.container->begin_batch() : handle.container->begin_call();
-    if (decision.by != By::library && call.collective && !writes && !atomic) share_container(engine, handle);
+    // Who reads for others must know of what these have written; else each rank looks by itself where writes are shown at once.
+    const bool shares = call.collective && !writes && !atomic && (together || !is_seen_without_telling(handle));
+    if (decision.by != By::library && shares) share_container(engine, handle);
     // In turn with what others have done: their calls come before this one. Where ranks read together, they have just told each other.
-    const bool told = call.collective && !writes && handle.size > 1;
+    const bool told = shares && handle.size > 1;
     const bool looks = decision.by == By::engine && handle.container && !atomic && !told;
     const int cannot_look = looks ? look_atomically(engine, handle) : 0;
     if (decision.by != By::library && together) outcome = move_together(engine, handle, call, decision);

@@ -222,8 +222,11 @@ TogetherOutcome transfer_together(Team& team, const planner::Strategy& asked, bo
     const planner::Strategy strategy = choose(asked, first, writes);
     if (strategy.writers.kind == planner::WritersKind::everyone) {
         result.each_alone = true;
+        // Parts of the team choose for themselves.
+        if (!alone) subgroup.alone_left = planner::calls_without_meeting(++subgroup.alone_meetings);
         return result;
     }
+    subgroup.alone_meetings = 0;
     if (!alone) {
         regroup(team, strategy, writes, subgroup, std::exchange(subgroup.part, nullptr));
     }

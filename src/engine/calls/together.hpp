@@ -67,6 +67,12 @@ struct Subgroup {
     std::int64_t writers = 0;      ///< of the part
     std::int64_t all_writers = 0;  ///< of all ranks together; 0: not known yet
     std::int64_t calls_left = 0;   ///< that need no meeting of all ranks
+    // Where the planner has each rank move its own bytes, as `auto` does with few pieces:
+    std::int64_t alone_left = 0;      ///< calls that do so without any meeting
+    std::int64_t alone_meetings = 0;  ///< that have chosen so, one after the other
+
+    /// After the view was set: all ranks look at their requests again.
+    void begin_view() { calls_left = alone_left = alone_meetings = 0; }
 };
 
 /// A collective write in parts, one behind the other in the file: in between something may change. Every rank alike.

@@ -186,6 +186,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     handle.role.rank = static_cast<std::uint32_t>(handle.rank);
     handle.role.generation = static_cast<std::uint32_t>(told.generation);
     handle.role.after_dead = told.after_dead != 0;
+    handle.role.waits = handle.visible_at_sync;
     handle.generation_lock = std::move(held.generation);
     engine.clock.adopt(told.stamp);
     const std::string problem = join_container(engine, handle, directory);
@@ -226,7 +227,10 @@ void flush_container(Engine& engine, Handle& handle, bool durable) {
 void share_container(Engine& engine, Handle& handle) {
     if (!handle.container || !handle.readable || !handle.writable || handle.size == 1) return;
     if (!handle.container->directory().has_index()) return;  // all see everything at once
-    flush_container(engine, handle, false);
+    {
+        const StorageScope scope(engine);
+        if (const int error = handle.container->show(); error != 0) owe_error(handle, error_class(error));
+    }
     std::int64_t mine = handle.container->last_stamp();
     if (handle.rank == 0) {  // other handles have shown theirs
         int error = 0;

@@ -136,6 +136,7 @@ std::string make_team(Engine& engine, Handle& handle, MPI_Comm comm) {
 /// All ranks have agreed that they want it. An MPI error class on every rank when the file cannot be opened after all.
 int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found, const policy::FileRule* rule) {
     handle.storage = &engine.backend;
+    handle.visible_at_sync = rule != nullptr && rule->visibility == policy::Visibility::sync;
     if (found.kind == Found::Kind::stub || handle.strategy.mapping.kind != planner::MappingKind::shared) {
         const int failure = attach_container(engine, handle, comm, amode, found, rule);
         if (failure != MPI_SUCCESS) return failure;
@@ -161,7 +162,7 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
     if (asks && handle.strategy.mapping.kind != planner::MappingKind::subfiles)  // whose stripes are its own
         adopt_striping(engine, handle);
     if (handle.strategy.writers.kind == planner::WritersKind::behind)
-        begin_behind(engine, handle, comm, rule != nullptr && rule->visibility == policy::Visibility::sync);
+        begin_behind(engine, handle, comm, handle.visible_at_sync);
     if (handle.rank == 0) {
         const std::string by =
             rule != nullptr ? "rule \"" + rule->match + "\": " : "no rule, but a container is there: ";

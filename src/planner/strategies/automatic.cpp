@@ -98,6 +98,11 @@ bool may_collect(const Strategy& strategy, std::int64_t piece_bytes, bool writes
     return strategy.writers.kind != WritersKind::automatic || is_small(piece_bytes, writes, crowded);
 }
 
+std::int64_t calls_without_meeting(std::int64_t meetings) {
+    constexpr std::int64_t first = 8, most = 1024, doublings = 7;
+    return std::min(most, first << std::clamp<std::int64_t>(meetings - 1, 0, doublings)) - 1;
+}
+
 constinit const StrategyEntry automatic_strategy{
     "auto: everyone, or aggregators as above",
     "small pieces that fill their region go through aggregators, all else does not", serves, make};

@@ -17,12 +17,12 @@
 
 static int rank, ranks;
 
-#define MUST(call)                                                       \
-    do {                                                                 \
-        if (!(call)) {                                                   \
+#define MUST(call)                                                                    \
+    do {                                                                              \
+        if (!(call)) {                                                                \
             fprintf(stderr, "rank %d: %s failed (line %d)\n", rank, #call, __LINE__); \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                \
-        }                                                                \
+            MPI_Abort(MPI_COMM_WORLD, 1);                                             \
+        }                                                                             \
     } while (0)
 #define MPI(call) MUST((call) == MPI_SUCCESS)
 

@@ -14,7 +14,6 @@
 #include "container/index.hpp"
 #include "container/map.hpp"
 #include "container/runs.hpp"
-#include "container/sent_pieces.hpp"
 
 namespace ioweir::container {
 
@@ -99,7 +98,10 @@ private:
     std::string place_;               ///< ... but there
     std::int64_t sent_end_ = 0;       ///< ... and what is on its way to storage
     const Identity identity_;
-    SentPieces sent_;
+    /// Where somebody watches how fast its target is, which writes from one thread then: a writer gets only so far ahead of the target.
+    bool watches_ = false;
+    storage::Flushes flushes_;
+    Work work_;
     std::vector<std::shared_ptr<DataFile>> left_logs_;  ///< that it went on from, since the last durable flush
     int index_ = -1;
     std::int64_t index_bytes_ = 0;

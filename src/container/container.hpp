@@ -24,6 +24,7 @@
 #include "container/generations.hpp"
 #include "container/locks.hpp"
 #include "storage/backend.hpp"
+#include "storage/pacing.hpp"
 
 namespace ioweir::container {
 

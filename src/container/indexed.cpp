@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -72,7 +71,6 @@ void lay_over(std::map<std::int64_t, Segment>& map, Segment later) {
 IndexedContainer::IndexedContainer(storage::Backend& below, Clock& clock, Directory directory)
     : Container(below, clock, std::move(directory)),
       identity_(directory_.identity()),
-      sent_(below_),
       longest_ns_(shortest_batch_ns),
       room_(first_room),
       files_(below_, [this](std::int64_t source) { return open_data(directory_, source); }) {}
@@ -481,10 +479,9 @@ std::int64_t IndexedContainer::attempt_write_scattered(int, const iovec* pieces,
             log_end_ += wanted;
         }
     }
-    using Steady = std::chrono::steady_clock;
-    const Steady::time_point begin = on_target ? Steady::now() : Steady::time_point();
+    const storage::Moment begin = on_target ? storage::now() : storage::Moment();
     const std::int64_t moved = below_.attempt_write(data->descriptor(), pieces, count, directory_.data_begin() + place);
-    const std::chrono::nanoseconds took = on_target ? Steady::now() - begin : std::chrono::nanoseconds(0);
+    const std::int64_t took_ns = on_target ? storage::ns_between(begin, storage::now()) : 0;
     std::unique_lock guard(lock_);
     // What was not written leaves no hole, unless another thread has gone on meanwhile.
     if (directory_.is_log() && moved < wanted && log_end_ == place + wanted)
@@ -498,13 +495,22 @@ std::int64_t IndexedContainer::attempt_write_scattered(int, const iovec* pieces,
     }
     // A target of the log's own may not stand idle while bytes for it lie in the page cache.
     if (!on_target_) return moved;
-    if (sent_.watches()) sent_.add_write(moved, took.count());
+    if (watches_) {
+        work_.bytes += moved;
+        work_.ns += took_ns;
+    }
     if (place + moved - sent_end_ < worth_sending_bytes) return moved;
     const Extent piece{sent_end_, place + moved - sent_end_};
     sent_end_ = place + moved;
     guard.unlock();
-    const int error = sent_.send(data->descriptor(), piece);
-    return error != 0 ? -error : moved;
+    if (!watches_) {
+        below_.begin_flush(data->descriptor(), piece.length, piece.offset);
+        return moved;
+    }
+    flushes_.begin(below_, data->descriptor(), piece);
+    const storage::Flushes::Waited waited = flushes_.keep_near(below_, data->descriptor());
+    work_.ns += waited.ns;
+    return waited.error != 0 ? -waited.error : moved;
 }
 
 std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count, std::int64_t offset) {

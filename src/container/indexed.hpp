@@ -15,7 +15,6 @@
 #include "container/index.hpp"
 #include "container/map.hpp"
 #include "container/runs.hpp"
-#include "container/sent_pieces.hpp"
 
 namespace ioweir::container {
 
@@ -106,7 +105,10 @@ private:
     std::string place_;               ///< ... but there
     std::int64_t sent_end_ = 0;       ///< ... and what is on its way to storage
     const Identity identity_;
-    SentPieces sent_;
+    /// Where somebody watches how fast its target is, which writes from one thread then: a writer gets only so far ahead of the target.
+    bool watches_ = false;
+    storage::Flushes flushes_;
+    Work work_;
     std::vector<std::shared_ptr<DataFile>> left_logs_;  ///< that it went on from, since the last durable flush
     // Small writes to a log that may wait for the next flush: what has been written to it and is not in its file. They are no more in the index,
     // so that nobody else misses them.

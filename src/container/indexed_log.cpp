@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -13,23 +12,16 @@
 #include "container/placed_log.hpp"
 
 namespace ioweir::container {
-namespace {
-
-std::int64_t ns_since(std::chrono::steady_clock::time_point begin) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
-}
-
-}  // namespace
 
 void IndexedContainer::watch_work() {
     const std::lock_guard guard(lock_);
-    if (on_target_) sent_.watch();
+    if (on_target_) watches_ = true;
 }
 
 std::vector<Container::Work> IndexedContainer::take_work() {
     const std::lock_guard guard(lock_);
-    if (!sent_.watches()) return {};
-    return {sent_.take()};
+    if (!watches_) return {};
+    return {std::exchange(work_, {})};
 }
 
 std::string IndexedContainer::log_place() const {
@@ -42,12 +34,11 @@ int IndexedContainer::sync_data() {
         if (::fdatasync(left->descriptor()) != 0) return errno;
     }
     left_logs_.clear();
-    const auto begin = std::chrono::steady_clock::now();
+    const storage::Moment begin = storage::now();
     if (::fdatasync(data_->descriptor()) != 0) return errno;
-    // Of one that had not to be waited for nobody knows how long it took.
-    constexpr std::int64_t no_wait_ns = 1'000'000;
-    const std::int64_t ns = ns_since(begin);
-    if (sent_.watches()) sent_.add_sync(ns > no_wait_ns ? ns : 0);
+    if (!watches_) return 0;
+    work_.ns += storage::sync_ns(begin, begin, storage::now());
+    flushes_.forget();
     return 0;
 }
 
@@ -81,7 +72,8 @@ std::optional<Error> IndexedContainer::go_on_in(const std::string& place) {
     own_source_ = source;
     place_ = place;
     sent_end_ = log_end_ = data_header_bytes;
-    sent_.leave();
+    flushes_.leave();
+    work_ = {};
     return std::nullopt;
 }
 

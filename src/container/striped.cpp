@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -15,14 +14,10 @@
 namespace ioweir::container {
 namespace {
 
-/// Flushes that were begun and are remembered at most.
+/// Flushes of a subfile that were begun and are remembered at most.
 constexpr std::size_t most_begun = 4096;
 /// A write of so many bytes is worth sending on to storage by itself; a shorter one may have neighbours in its pages.
 constexpr std::int64_t worth_sending_bytes = 64 << 10;
-
-std::int64_t ns_since(std::chrono::steady_clock::time_point begin) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
-}
 
 }  // namespace
 
@@ -176,15 +171,6 @@ void StripedContainer::add_work(std::int64_t number, std::int64_t bytes, std::in
     work.ns += ns;
 }
 
-void StripedContainer::add_flush(const Spot& spot, std::int64_t bytes, Moment started) {
-    const Moment end = std::chrono::steady_clock::now();
-    const std::lock_guard guard(lock_);
-    const auto found = begun_.find({spot.file, spot.place});
-    const Moment begun = found != begun_.end() ? found->second : started;
-    if (found != begun_.end()) begun_.erase(found);
-    work_of(spot.file).ns += times_[spot.file].add(begun, started, end, bytes);
-}
-
 std::vector<Container::Work> StripedContainer::take_work() {
     const std::lock_guard guard(lock_);
     std::vector<Work> work = std::exchange(work_, {});
@@ -209,16 +195,13 @@ int StripedContainer::flush(bool durable) {
     for (const std::int64_t number : dirty) {
         files.push_back(subfile(number));
         // All targets at work, before one is waited for. Where it is not possible the wait below does it.
-        if (files.back().file) (void)::sync_file_range(files.back().file->descriptor(), 0, 0, SYNC_FILE_RANGE_WRITE);
+        if (files.back().file) storage::begin_flush_of_file(files.back().file->descriptor());
     }
-    const auto begin = std::chrono::steady_clock::now();
+    const storage::Moment begin = storage::now();
     for (std::size_t i = 0; i < dirty.size(); ++i) {
-        const auto before = std::chrono::steady_clock::now();
+        const storage::Moment before = storage::now();
         const int error = !files[i].file ? files[i].error : ::fdatasync(files[i].file->descriptor()) != 0 ? errno : 0;
-        const auto after = std::chrono::steady_clock::now();
-        // One that had to be waited for took until now; of the others nobody knows when they were done.
-        if (watches_ && after - before > std::chrono::milliseconds(1))
-            add_work(dirty[i], 0, std::chrono::duration_cast<std::chrono::nanoseconds>(after - begin).count());
+        if (watches_) add_work(dirty[i], 0, storage::sync_ns(begin, before, storage::now()));
         if (error == 0) continue;
         if (first == 0) first = error;
         const std::lock_guard guard(lock_);
@@ -261,7 +244,7 @@ std::int64_t StripedContainer::attempt_write(int, const iovec* pieces, int count
     const Got got = subfile(spot.file);
     if (!got.file) return -got.error;
     const std::int64_t place = subfile_header_bytes + spot.place;
-    const auto begin = watches_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    const storage::Moment begin = watches_ ? storage::now() : storage::Moment();
     std::int64_t moved = 0;
     if (storage::total_bytes(pieces, count) <= spot.bytes) {
         moved = below_.attempt_write(got.file->descriptor(), pieces, count, place);
@@ -269,7 +252,7 @@ std::int64_t StripedContainer::attempt_write(int, const iovec* pieces, int count
         const Beginning part(pieces, count, spot.bytes);
         moved = below_.attempt_write(got.file->descriptor(), part.pieces.data(), part.count, place);
     }
-    if (watches_ && moved > 0) add_work(spot.file, moved, ns_since(begin));
+    if (watches_ && moved > 0) add_work(spot.file, moved, storage::ns_between(begin, storage::now()));
     if (moved > 0 && tracks_) track({offset, moved});
     if (moved > 0) send_on(*got.file, spot, moved);
     return moved;
@@ -304,11 +287,14 @@ int StripedContainer::attempt_flush(int, std::int64_t bytes, std::int64_t offset
         const std::int64_t part = std::min(bytes - done, spot.bytes);
         const Got got = subfile(spot.file);
         if (!got.file) return -got.error;
-        const auto begin = std::chrono::steady_clock::now();
+        const storage::Moment begin = storage::now();
         const int result = below_.attempt_flush(got.file->descriptor(), part, subfile_header_bytes + spot.place);
         if (result != 0) return result;
-        if (watches_) add_flush(spot, part, begin);
         done += part;
+        if (!watches_) continue;
+        const storage::Moment end = storage::now();
+        const std::lock_guard guard(lock_);
+        work_of(spot.file).ns += on_their_way_[spot.file].add_waited({spot.place, part}, begin, end);
     }
     return 0;
 }
@@ -322,8 +308,9 @@ void StripedContainer::begin_flush(int, std::int64_t bytes, std::int64_t offset)
         if (!got.file) continue;  // whoever waits for it is told
         if (watches_) {
             const std::lock_guard guard(lock_);
-            if (begun_.size() >= most_begun) begun_.clear();  // flushes that nobody waits for
-            begun_[{spot.file, spot.place}] = std::chrono::steady_clock::now();
+            storage::Flushes& flushes = on_their_way_[spot.file];
+            if (flushes.count() >= most_begun) flushes.forget();  // nobody waits for them
+            flushes.note({spot.place, part}, storage::now());
         }
         below_.begin_flush(got.file->descriptor(), part, subfile_header_bytes + spot.place);
     }

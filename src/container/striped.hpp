@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,7 +17,6 @@
 #include "container/data_files.hpp"
 #include "container/runs.hpp"
 #include "container/subfiles.hpp"
-#include "container/target_time.hpp"
 
 namespace ioweir::container {
 
@@ -58,8 +56,6 @@ private:
     [[nodiscard]] std::shared_ptr<const Subfiles> now() const;
     [[nodiscard]] Work& work_of(std::int64_t number);  ///< with lock_ held
     void add_work(std::int64_t number, std::int64_t bytes, std::int64_t ns);
-    using Moment = TargetTime::Moment;
-    void add_flush(const Spot& spot, std::int64_t bytes, Moment started);
     void track(layout::Extent written);
     /// With lock_ held. Where it cannot be written nothing is lost: what this process has written over is not known then.
     void leave_written(const Role& role);
@@ -73,8 +69,7 @@ private:
     bool stale_ = false;      ///< it says something else by now
     std::int64_t due_ = 0;    ///< the first subfile in use must have that number at least
     std::vector<Work> work_;
-    std::map<std::pair<std::int64_t, std::int64_t>, Moment> begun_;  ///< of flushes, by subfile and place
-    std::map<std::int64_t, TargetTime> times_;                       ///< by subfile
+    std::map<std::int64_t, storage::Flushes> on_their_way_;  ///< by subfile
     std::size_t flushes_ = 0;
     int writers_ = 0;                  ///< handles
     std::atomic<bool> tracks_{false};  ///< as Role::after_dead

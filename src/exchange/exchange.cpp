@@ -84,7 +84,7 @@ const planner::CompiledPlan* Exchange::prepare(const planner::Strategy& strategy
             plans_.reserve(most_plans + 1);
             windows_.reserve(compiled->most_windows);
             my_windows_.reserve(compiled->most_windows);
-            in_flight_.reserve(compiled->most_windows);
+            flushes_.reserve(2 * compiled->most_windows);  // of a round, and the one before
             if (last_round_.size() < writers) last_round_.resize(writers);
             if (local_index_.size() < writers) local_index_.resize(writers);
             if (last_turn_.size() < writers) last_turn_.resize(writers);

@@ -15,7 +15,6 @@
 #include <time.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,6 +27,7 @@
 #include "exchange/step.hpp"
 #include "planner/compiled_plan.hpp"
 #include "storage/backend.hpp"
+#include "storage/pacing.hpp"
 
 namespace ioweir::exchange {
 
@@ -74,14 +74,11 @@ public:
     /// Collective calls of the ranks' own bytes. `bytes` of the outcome: this rank's, as far as they were moved. A call may be made in
     /// parts, one write() after the other, each with what is asked of that part; `begin_call()` before the first.
     void begin_call() {
-        in_flight_.clear();
+        flushes_.forget();
         has_waited_ = false;
     }
     /// Between parts, when the file's bytes go to other places from here on: nobody waits for what is on its way to those that were left.
-    void leave_in_flight() {
-        in_flight_.clear();
-        usual_ = {};
-    }
+    void leave_in_flight() { flushes_.leave(); }
     Outcome write(const planner::CompiledPlan& compiled, const planner::RequestSummary& request, const IoRequest& io,
                   ExchangeFigures& figures);
     Outcome read(const planner::CompiledPlan& compiled, const planner::RequestSummary& request, const IoRequest& io,
@@ -125,10 +122,8 @@ private:
     // Of the call under way; kept so that it allocates nothing.
     planner::Windows windows_, my_windows_;
     // Contention-free order: what this rank has written, as a writer, and has not waited for.
-    planner::Windows in_flight_;
-    bool has_waited_ = false;                              // in this call
-    std::chrono::steady_clock::time_point begun_, ended_;  // when the last was begun, when one before it had ended
-    std::chrono::nanoseconds usual_{0};                    // what one takes
+    storage::Flushes flushes_;
+    bool has_waited_ = false;                // in this call
     std::vector<std::int64_t> last_round_;   // of each writer: the last in which this rank took part, -1: none
     std::vector<std::int64_t> local_index_;  // of each writer: its station, or -1
     std::vector<char> owes_;                 // of each rank: packets of this round are still to come

@@ -67,14 +67,16 @@ private:
     [[nodiscard]] std::uint32_t after_round(std::int64_t writer, std::int64_t round) const;
     void wait_for(const SharedWord& counter, std::uint32_t wanted) {
         const auto ready = [&] { return reached(counter, wanted); };
-        if (io_.watched && is_late(counter, ready)) on_storage([&] { settle(); });
+        if (io_.watched && is_late(counter, ready)) on_storage([&] { settle(exchange_.flushes_.count()); });
         group_.wait(counter, ready);
     }
     /// Others take longer than this writer's own storage usually does: then it may be idle, and when it was done is worth knowing.
     template <typename Ready>
     [[nodiscard]] bool is_late(const SharedWord& counter, Ready ready) const {
-        if (exchange_.in_flight_.empty() || exchange_.usual_.count() == 0) return false;
-        return !group_.wait_until(counter, ready, exchange_.begun_ + exchange_.usual_ * 5 / 4);
+        const storage::Flushes& flushes = exchange_.flushes_;
+        const std::chrono::nanoseconds usual(flushes.usual_ns());
+        if (flushes.count() == 0 || usual.count() == 0) return false;
+        return !group_.wait_until(counter, ready, flushes.oldest() + usual * 5 / 4);
     }
     /// Calls work() until it returns true, resting a little in between.
     template <typename Work>
@@ -116,7 +118,7 @@ private:
     void collect(std::int64_t round);
     void store(const Slot& slot);
     void store_range(const planner::Window& window, std::int64_t begin, std::int64_t end, const Slot& slot);
-    void settle();
+    void settle(std::size_t flushes);
     [[nodiscard]] bool is_awaited(std::int64_t round);
     void exchange_receipts(Outcome& outcome);
 

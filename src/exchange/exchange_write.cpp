@@ -2,7 +2,6 @@
 // have, and puts them into the file. No cycle of waiting: the ranks in the earliest round wait for nobody but each other's hand-overs of
 // that round, and those only for rounds before it.
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -133,7 +132,7 @@ void ExchangeCall::collect(std::int64_t round) {
     await_turn(round);
     on_storage([&] {
         store(slot);
-        if (is_awaited(round)) settle();
+        if (is_awaited(round)) settle(exchange_.flushes_.count());
     });
     if (maps_) std::memset(static_cast<void*>(slot.map), 0, static_cast<std::size_t>(compiled_.map_bytes()));
     end_turn(round);
@@ -143,7 +142,8 @@ void ExchangeCall::store(const Slot& slot) {
     const std::int64_t granule = compiled_.granule_bytes;
     // In the page cache an order of writes is none.
     const bool sends_on = compiled_.strategy.order == planner::Order::contention_free;
-    const auto begun = std::chrono::steady_clock::now();
+    const storage::Moment begun = storage::now();
+    const std::size_t before = exchange_.flushes_.count();
     for (const planner::Window& window : my_windows_) {
         const std::int64_t end = window.at + window.file.length;
         if (!maps_) {
@@ -157,14 +157,11 @@ void ExchangeCall::store(const Slot& slot) {
                     store_range(window, std::max(window.at, begin * granule), std::min(end, at * granule), slot);
             }
         }
-        if (sends_on && error_ == 0) io_.backend->begin_flush(io_.descriptor, window.file.length, window.file.offset);
+        if (sends_on && error_ == 0) exchange_.flushes_.begin(*io_.backend, io_.descriptor, window.file, begun);
     }
-    if (!sends_on) return;
     // With this round's bytes in its queue the storage is not idle while what comes before them is waited for, nor while the next
     // round's come together.
-    settle();
-    std::swap(exchange_.in_flight_, my_windows_);
-    exchange_.begun_ = begun;
+    settle(before);
 }
 
 /// Is somebody's turn after this one, or nothing in this call waited for otherwise? Without an end to wait for, a program could fill the
@@ -177,24 +174,15 @@ bool ExchangeCall::is_awaited(std::int64_t round) {
     return awaited || (last && (shares_ || !exchange_.has_waited_));
 }
 
-/// Waits for what is on its way to storage.
-void ExchangeCall::settle() {
-    if (exchange_.in_flight_.empty()) return;
-    const auto started = std::chrono::steady_clock::now();
-    for (const planner::Window& window : exchange_.in_flight_) {
-        if (error_ != 0) break;
-        if (const int error = io_.backend->flush_at(io_.descriptor, window.file.length, window.file.offset); error != 0)
-            fail(error);
-    }
-    const auto now = std::chrono::steady_clock::now();
-    // What had not to be waited for may have been there long ago.
-    constexpr std::chrono::microseconds no_wait(100);
-    if (now - started > no_wait || exchange_.usual_.count() == 0) {
-        exchange_.usual_ = now - std::max(exchange_.begun_, exchange_.ended_);
-        exchange_.ended_ = now;
-    }
+/// Waits for the oldest of what is on its way to storage. The first time counts even where nothing had to be waited for: what one takes at
+/// most is known then.
+void ExchangeCall::settle(std::size_t flushes) {
+    if (error_ != 0) return exchange_.flushes_.forget();
+    if (flushes == 0) return;
+    const bool first = exchange_.flushes_.usual_ns() == 0;
+    const auto waited = exchange_.flushes_.wait(*io_.backend, io_.descriptor, flushes, first);
+    if (waited.error != 0) fail(waited.error);
     exchange_.has_waited_ = true;
-    exchange_.in_flight_.clear();
 }
 
 void ExchangeCall::store_range(const planner::Window& window, std::int64_t begin, std::int64_t end, const Slot& slot) {

@@ -84,6 +84,20 @@ struct Slice {
 };
 [[nodiscard]] Slice slice_of(const Piece& piece, int dimension);
 
+/// Calls visit(subfile, piece, slice, first) for what a valid request for at least one element wants of each subfile. The piece's first index
+/// along the divided dimension is `first` in the subfile, whatever the piece itself says.
+template <typename Visit>
+void for_each_piece(const RequestView& request, int dimension, std::span<const std::int64_t> boundaries,
+                    Visit&& visit) {
+    const auto d = static_cast<std::size_t>(dimension);
+    // Most requests of those that are many lie in one subfile.
+    if (const auto only = only_subfile(request, dimension, boundaries))
+        return visit(*only, request, Slice{0, request.count[d]},
+                     request.start[d] - boundaries[static_cast<std::size_t>(*only)]);
+    for (const Piece& piece : split(request_of(request), dimension, boundaries))
+        visit(piece.subfile, RequestView(piece.request), slice_of(piece, dimension), piece.request.start[d]);
+}
+
 /// A request cut into parts of at most `most` bytes, or of one element; their packed elements, one part after the other, are the request's.
 [[nodiscard]] std::vector<Request> cut(const Request& request, std::int64_t element_bytes, std::int64_t most);
 

@@ -4,18 +4,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "exchange/delivery.hpp"
 #include "ioweir/ioweir.h"
 
 namespace ioweir::partition {
-
-std::string text_of_first(MPI_Comm comm, const std::string& text) {
-    long long length = static_cast<long long>(text.size());
-    MPI_Bcast(&length, 1, MPI_LONG_LONG, 0, comm);
-    std::string told = text;
-    told.resize(static_cast<std::size_t>(length));
-    MPI_Bcast(told.data(), static_cast<int>(length), MPI_CHAR, 0, comm);
-    return told;
-}
 
 std::optional<Failure> agree(MPI_Comm comm, const std::optional<Failure>& mine) {
     int rank = 0, size = 1;
@@ -26,31 +18,25 @@ std::optional<Failure> agree(MPI_Comm comm, const std::optional<Failure>& mine) 
     if (size > 1) MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, comm);
     if (first == size) return std::nullopt;
     if (size == 1) return mine;
-    Failure told = rank == first ? *mine : Failure{};
-    long long words[] = {told.code, static_cast<long long>(told.error.what.size()),
-                         static_cast<long long>(told.error.value.size()),
-                         static_cast<long long>(told.error.remedy.size())};
-    MPI_Bcast(words, 4, MPI_LONG_LONG, first, comm);
-    told.code = static_cast<int>(words[0]);
-    std::string* const texts[] = {&told.error.what, &told.error.value, &told.error.remedy};
-    for (int i = 0; i < 3; ++i) {
-        texts[i]->resize(static_cast<std::size_t>(words[i + 1]));
-        MPI_Bcast(texts[i]->data(), static_cast<int>(words[i + 1]), MPI_CHAR, first, comm);
-    }
+    int code = mine ? mine->code : 0;
+    std::string message = mine ? to_message(mine->error) : std::string();
+    MPI_Bcast(&code, 1, MPI_INT, first, comm);
+    (void)exchange::broadcast(comm, message, first);
     if (mine) return mine;  // each rank knows its own best
+    Failure told{code, parse_message(message)};
     told.error.what = "rank " + std::to_string(first) + ": " + told.error.what;
     return told;
 }
 
-std::string to_lines(const Error& error) { return error.what + "\n" + error.value + "\n" + error.remedy + "\n"; }
+std::string to_message(const Error& error) { return error.what + '\0' + error.value + '\0' + error.remedy + '\0'; }
 
-Error parse_lines(const std::string& lines) {
+Error parse_message(const std::string& message) {
     Error error;
     std::size_t at = 0;
     for (std::string* const text : {&error.what, &error.value, &error.remedy}) {
-        const std::size_t end = std::min(lines.find('\n', at), lines.size());
-        *text = lines.substr(at, end - at);
-        at = std::min(end + 1, lines.size());
+        const std::size_t end = std::min(message.find('\0', at), message.size());
+        *text = message.substr(at, end - at);
+        at = std::min(end + 1, message.size());
     }
     return error;
 }

@@ -18,12 +18,9 @@ struct Failure {
 /// Collective over `comm`: nothing if no rank has a failure; else, on every rank, that of the lowest rank that has one, with its number if it is another's.
 [[nodiscard]] std::optional<Failure> agree(MPI_Comm comm, const std::optional<Failure>& mine);
 
-/// Collective over `comm`: the text of rank 0, on all ranks.
-[[nodiscard]] std::string text_of_first(MPI_Comm comm, const std::string& text);
-
-/// A failure's three texts as lines, for a message; and from them.
-[[nodiscard]] std::string to_lines(const Error& error);
-[[nodiscard]] Error parse_lines(const std::string& lines);
+/// A failure's three texts, which may have several lines, as one message; and from it.
+[[nodiscard]] std::string to_message(const Error& error);
+[[nodiscard]] Error parse_message(const std::string& message);
 
 /// With the code for a value that cannot be.
 [[nodiscard]] Failure argument(const Error& error);

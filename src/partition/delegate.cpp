@@ -241,7 +241,7 @@ void Delegate::take_word(std::size_t worker, const Wire& wire, const char* text)
         if (!set.text) set.text = std::move(of_set);
     } else if (wire.kind == Message::end) {
         share.promised = wire.number;
-        if (wire.code != 0 && !share.failure) share.failure = Failure{wire.code, parse_lines(words)};
+        if (wire.code != 0 && !share.failure) share.failure = Failure{wire.code, parse_message(words)};
     }
 }
 
@@ -380,7 +380,7 @@ void Delegate::finish(std::int64_t number) {
 
 void Delegate::tell(std::int64_t number, const std::optional<Failure>& failure) {
     std::string text;
-    if (failure) text = to_lines(failure->error);
+    if (failure) text = to_message(failure->error);
     Wire wire;
     wire.kind = Message::result;
     wire.code = failure ? failure->code : 0;

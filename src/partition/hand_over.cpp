@@ -141,7 +141,7 @@ void HandOverBySending::take_result() {
     Wire wire;
     std::memcpy(&wire, message.data(), sizeof wire);
     ++told_;
-    if (wire.code != 0 && !failure_) failure_ = Failure{wire.code, parse_lines(message.substr(sizeof wire))};
+    if (wire.code != 0 && !failure_) failure_ = Failure{wire.code, parse_message(message.substr(sizeof wire))};
 }
 
 std::optional<Failure> HandOverBySending::results(std::int64_t sets) {

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "exchange/delivery.hpp"
 #include "ioweir/ioweir.h"
 
 namespace ioweir::partition {
@@ -54,8 +55,10 @@ std::optional<Failure> ReadSet::open(MPI_Comm comm, const std::string& base, std
         }
     }
     if ((failure = agree(comm, failure))) return failure;
-    facts = lines_in(text_of_first(comm, joined(facts)));
-    const std::string text = text_of_first(comm, reader ? to_text(reader->manifest()) : "");
+    std::string lines = joined(facts), text = reader ? to_text(reader->manifest()) : "";
+    (void)exchange::broadcast(comm, lines);
+    (void)exchange::broadcast(comm, text);
+    facts = lines_in(lines);
     if (!reader) {
         const SetName name{facts[0], std::stoll(facts[1]), facts[2] == "1"};
         const std::vector<std::string> fields(facts.begin() + 5, facts.end());

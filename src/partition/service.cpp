@@ -242,7 +242,7 @@ std::optional<Failure> HandedSet::end(bool given_up) {
         argument("a set that was abandoned", wanted_.base + ", step " + std::to_string(wanted_.step), "");
     const Failure* const told = failure ? &*failure : given_up ? &abandoned : nullptr;
     std::string text;
-    if (told != nullptr) text = to_lines(told->error);
+    if (told != nullptr) text = to_message(told->error);
     text.resize(std::min<std::size_t>(text.size(), static_cast<std::size_t>(service_.hand_over().most_bytes())));
     Wire wire;
     wire.kind = Message::end;

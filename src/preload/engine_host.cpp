@@ -13,6 +13,7 @@
 #include "base/raw_syscall.hpp"
 #include "base/standard_error.hpp"
 #include "engine/engine.hpp"
+#include "exchange/delivery.hpp"
 #include "ioweir_generated/records.hpp"
 #include "mpi/mpi.hpp"
 #include "policy/plan_file.hpp"
@@ -113,15 +114,12 @@ Result<std::string> plan_text(const char* path, bool world) {
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     Result<std::string> text = rank == 0 ? read_file(path) : Result<std::string>(std::string());
-    std::string payload = text ? text.value() : text.error().message();
-    long long header[2] = {text.ok() ? 1 : 0, static_cast<long long>(payload.size())};
-    if (PMPI_Bcast(header, 2, MPI_LONG_LONG, 0, MPI_COMM_WORLD) != MPI_SUCCESS)
+    // Behind a mark that says which it is.
+    std::string payload = text ? "+" + text.value() : "-" + text.error().message();
+    if (!exchange::broadcast(MPI_COMM_WORLD, payload))
         return Error{"cannot distribute the plan file", path, "the broadcast failed"};
-    payload.resize(static_cast<std::size_t>(header[1]));
-    if (PMPI_Bcast(payload.data(), static_cast<int>(header[1]), MPI_BYTE, 0, MPI_COMM_WORLD) != MPI_SUCCESS)
-        return Error{"cannot distribute the plan file", path, "the broadcast failed"};
-    if (header[0] == 0) return Error{payload, "", ""};
-    return payload;
+    if (payload.front() == '-') return Error{payload.substr(1), "", ""};
+    return payload.substr(1);
 }
 
 /// The token buckets of the targets at a path above `below`.

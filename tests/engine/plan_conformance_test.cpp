@@ -1,7 +1,7 @@
 // What is planned is what runs: every step that the engine takes in a collective call (storage operations of writers, bytes that ranks
 // hand over) against the Plan that planner::plan() makes of the ranks' requests. Random patterns, all strategies of one shared file, and of
 // containers: groups, logs, subfiles. What a rank moves by itself into a container is compared as bytes alone: its storage operations are
-// the container's.
+// the container's. Write-behind is compared on one node, for which its plans are drawn.
 //
 // IOWEIR_TEST_RANKS_PER_NODE plays several nodes.
 #include <sched.h>
@@ -51,6 +51,8 @@ constexpr Case strategies[] = {
     {"large", "writers = \"aggregators:2\"\nbuffer = \"1 MiB\""},
     {"auto", "writers = \"auto\"\nbuffer = 128"},
     {"auto-even", "writers = \"auto\"\ndomains = \"even\"\nbuffer = 64"},
+    {"behind", "writers = \"behind:1\"\nvisibility = \"sync\""},
+    {"behind-two", "writers = \"behind:2\"\nvisibility = \"sync\""},
     {"grouped", "mapping = \"grouped:2\"\nwriters = \"aggregators:1\"\nbuffer = 96\nvisibility = \"sync\""},
     {"grouped-auto", "mapping = \"grouped:2\"\nwriters = \"auto\"\nbuffer = 128\nvisibility = \"sync\""},
     {"each-its-own", "mapping = \"grouped:99\"\nwriters = \"everyone\"\nvisibility = \"sync\""},
@@ -207,7 +209,7 @@ std::string difference(const std::vector<Taken>& planned, const std::vector<Take
 }
 
 struct Seen {
-    std::int64_t exchanged = 0, alone = 0, exchanged_in_containers = 0;
+    std::int64_t exchanged = 0, alone = 0, exchanged_in_containers = 0, behind = 0;
 };
 
 /// Each rank's answer, on all ranks.
@@ -234,17 +236,43 @@ Circle circle_of(int rank, const planner::Strategy& strategy, const planner::Pla
     return circle;
 }
 
+/// Write-behind: what this rank's writer thread has written, if it has one, and what the rank has handed over. Ranks write no byte twice, so
+/// that its place says whose it is. Operations that follow each other in the file are one: where a record of the ring ends, the plan does not
+/// know.
+void take_behind(const planner::Plan& plan, const layout::AccessPattern& pattern, const std::vector<Extent>& operations,
+                 std::int64_t bytes) {
+    const planner::Schedule& schedule = *plan.schedule;
+    std::int64_t writer = 0;  // that serves this rank
+    while (writer + 1 < schedule.writers() && schedule.writer_rank(writer + 1) <= world->rank) ++writer;
+    const int first = schedule.writer_rank(writer);
+    if (bytes > 0) taken.push_back({writer, world->rank - first, 0, 0, bytes, world->rank});
+    EXPECT_TRUE(operations.empty() || first == world->rank) << "a rank without a thread has written";
+    std::map<int, ExtentList> of_ranks;
+    for (const Extent& operation : operations) {
+        int owner = 0;
+        while (owner < pattern.ranks() && layout::collect(pattern, owner, {operation.offset, 1}).empty()) ++owner;
+        of_ranks[owner].push_back(operation);
+    }
+    for (auto& [owner, extents] : of_ranks) {
+        layout::normalize(extents);
+        for (const Extent& extent : extents)
+            taken.push_back({writer, owner - first, 1, extent.offset, extent.length, world->rank});
+    }
+}
+
 /// One collective call each way.
 void compare_case(std::uint64_t number, const planner::Topology& topology, Seen& seen) {
     std::mt19937_64 random(number);
     const Case& strategy = strategies[number % std::size(strategies)];
-    const bool writes = random() % 2 == 0;
+    const auto parsed = policy::parse_plan_file(plan_text(), "test plan");
+    const std::string path = world->path("case.") + strategy.suffix;
+    const planner::Strategy& asked = parsed.value().match(path)->strategy;
+    const bool behind = asked.writers.kind == planner::WritersKind::behind;
+    if (behind && topology.node_of.back() > 0) return;
+    const bool writes = random() % 2 == 0 || behind;
     const auto pattern =
         layout::ListedPattern::make(random_pattern(random, !writes)).take();  // two ranks that write a byte race
     SCOPED_TRACE("case " + std::to_string(number) + ", " + strategy.suffix + (writes ? ", written" : ", read"));
-    const std::string path = world->path("case.") + strategy.suffix;
-    const auto parsed = policy::parse_plan_file(plan_text(), "test plan");
-    const planner::Strategy& asked = parsed.value().match(path)->strategy;
     const std::vector<planner::RankSummary> said = planner::summaries_of(pattern);
     const auto made = planner::plan(planner::RequestSummary::of(said, writes), topology, layout_of(asked), {}, asked);
     ASSERT_TRUE(made.ok()) << made.error().message();
@@ -269,9 +297,14 @@ void compare_case(std::uint64_t number, const planner::Topology& topology, Seen&
     io.set_view(file, 0, MPI_BYTE, type, native, MPI_INFO_NULL);
     taken.clear();
     world->backend.take_operations();
+    if (behind) PMPI_Barrier(MPI_COMM_WORLD);  // from here on, any rank's bytes may be written by a thread of this one
     const auto call = writes ? io.write_at_all(file, 0, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE)
                              : io.read_at_all(file, 0, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE);
     EXPECT_EQ(call, MPI_SUCCESS);
+    if (behind) {
+        io.sync(file);
+        PMPI_Barrier(MPI_COMM_WORLD);  // each has waited for its own bytes, which another's thread writes
+    }
     const std::vector<Extent> direct = world->backend.take_operations();
     const std::vector<int> took = of_all_ranks(!taken.empty());
     const auto has_exchanged = [&](int rank) {
@@ -282,7 +315,10 @@ void compare_case(std::uint64_t number, const planner::Topology& topology, Seen&
     const Circle circle = circle_of(world->rank, asked, made.value());
     for (Taken& one : taken) one.writer += circle.first_writer;
     // Without an exchange each rank moves its own bytes: its operations are those that its storage has seen.
-    if (!exchanged) {
+    if (behind) {
+        ++seen.behind;
+        take_behind(made.value(), pattern, direct, bytes);
+    } else if (!exchanged) {
         const std::int64_t writer = circle.first_writer + world->rank - circle.first;
         for (const Extent& extent : shared ? direct : std::vector<Extent>())
             taken.push_back({writer, 0, 1, extent.offset, extent.length, world->rank});
@@ -319,6 +355,7 @@ TEST_F(EngineTest, TakesTheStepsOfThePlanAndNoOthers) {
     world->on_step = nullptr;
     EXPECT_GT(seen.alone, 0);
     EXPECT_EQ(seen.exchanged > 0, world->ranks > 1) << "nothing was compared but each rank by itself";
+    EXPECT_EQ(seen.behind > 0, topology.node_of.back() == 0);
     if (world->ranks > 2 && world->cases >= 2 * std::size(strategies)) {
         EXPECT_GT(seen.exchanged_in_containers, 0);
     }

@@ -108,10 +108,6 @@ void close_early(File& file) {
     }
 }
 
-void begin_flush(const Subfile& subfile) {
-    if (subfile.descriptor >= 0) (void)::sync_file_range(subfile.descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
-}
-
 void begin_read(const File& file, std::span<Task* const> tasks) {
     if (file.subfiles.size() < 2) return;
     std::int64_t left = most_advised;

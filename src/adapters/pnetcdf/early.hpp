@@ -1,6 +1,6 @@
-// Subfiles' bytes on their way before somebody waits for them. Written ones would stay in the page cache until sync or close otherwise, and
-// targets would stand idle while requests are cut and sent; those of several subfiles that one rank reads would come from one target after
-// the other.
+// Subfiles' bytes on their way before somebody waits for them. Written ones, which are flushed by the descriptors that are opened here, would
+// stay in the page cache until sync or close otherwise, and targets would stand idle while requests are cut and sent; those of several
+// subfiles that one rank reads would come from one target after the other.
 // What does not live here: that bytes are on storage (the library's sync says so), reading and writing them (tasks.cpp).
 #pragma once
 
@@ -11,13 +11,10 @@
 
 namespace ioweir::pnetcdf {
 
-/// Opens the subfiles for the two below, on the first rank of the group on each node. For what cannot be opened they do nothing. Collective
+/// Opens the subfiles for begin_read() and flushes, on the first rank of the group on each node. For what cannot be opened they do nothing. Collective
 /// over the group.
 void open_early(File& file);
 void close_early(File& file);
-
-/// What ranks of this node have written into the subfile starts for its storage. Waits for nothing. No error: that of a write that fails is sync's.
-void begin_flush(const Subfile& subfile);
 
 /// What tasks are about to read starts from storage, where this rank keeps several subfiles. Records are left to the kernel's read-ahead. `tasks`: as
 /// by_subfile() sorts them.

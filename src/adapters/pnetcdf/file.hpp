@@ -29,7 +29,7 @@ struct SubfileOptions {
 struct Subfile {
     std::int64_t number = 0;
     int ncid = -1;
-    int descriptor = -1;  ///< for begin_flush(); -1: none, or another rank of the node has it
+    int descriptor = -1;  ///< for flushes and begin_read(); -1: none, or another rank of the node has it
 };
 
 /// Which variables the program wants filled, as the library says it where define mode ends. The logical file has no data: it is told to fill

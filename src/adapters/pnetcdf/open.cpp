@@ -14,6 +14,7 @@
 #include "adapters/pnetcdf/subfile_options.hpp"
 #include "base/raw_syscall.hpp"
 #include "base/standard_error.hpp"
+#include "exchange/delivery.hpp"
 #include "ncsub/access.hpp"
 #include "ncsub/files.hpp"
 #include "ncsub/writing.hpp"
@@ -28,16 +29,6 @@ void take_communicators(File& file, MPI_Comm comm) {
     PMPI_Comm_set_errhandler(file.comm, MPI_ERRORS_RETURN);
     const char* safe = std::getenv("PNETCDF_SAFE_MODE");
     file.safe = safe != nullptr && *safe != '0';
-}
-
-/// Rank 0's bytes, on all ranks.
-void broadcast(const File& file, std::string& bytes) {
-    std::int64_t size = std::ssize(bytes);
-    PMPI_Bcast(&size, 1, MPI_INT64_T, 0, file.comm);
-    bytes.resize(static_cast<std::size_t>(size));
-    constexpr std::int64_t most = 1 << 30;
-    for (std::int64_t at = 0; at < size; at += most)
-        PMPI_Bcast(bytes.data() + at, static_cast<int>(std::min(most, size - at)), MPI_BYTE, 0, file.comm);
 }
 
 /// The logical header as a file in memory, opened by this rank alone: nothing has to be written where the data are.
@@ -109,7 +100,7 @@ int open_subfiles(File& file) {
 /// Finds places for the subfiles, and makes room for the logical header. What is wrong, in words for all ranks; empty: nothing. Collective.
 std::string place_subfiles(File& file) {
     std::string lies_there = file.rank == 0 ? ncsub::clear_mark(file.path) : "";
-    broadcast(file, lies_there);
+    (void)exchange::broadcast(file.comm, lies_there);
     if (!lies_there.empty()) return lies_there;
     if (file.options.rule == nullptr || file.host.find_places == nullptr) return "";
     Places places = file.host.find_places(ncsub::without_prefix(file.path), file.comm, *file.options.rule);
@@ -118,7 +109,7 @@ std::string place_subfiles(File& file) {
     PMPI_Bcast(&has_places, 1, MPI_INT, 0, file.comm);
     file.subfiles_have_places = has_places != 0;
     PMPI_Bcast(&places.count, 1, MPI_INT64_T, 0, file.comm);
-    broadcast(file, places.why_not);
+    (void)exchange::broadcast(file.comm, places.why_not);
     if (file.rank == 0 && !places.said.empty()) note(file, "subfiles: " + places.said);
     file.options.subfiles = places.count;
     if (places.count > 0) return "";
@@ -300,7 +291,7 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
             complain(*file, header.error().message());
         }
     }
-    broadcast(*file, bytes);
+    (void)exchange::broadcast(file->comm, bytes);
     int code = error_not_netcdf;
     if (!bytes.empty()) {
         const auto header = ncsub::decode(bytes, file->path);

@@ -1,5 +1,5 @@
 // Pieces of requests for one subfile, handed to the library.
-// What does not live here: whose they are and how they came here (exchange.cpp, alone.cpp), which of them are read together (ncsub/reading.hpp).
+// What does not live here: whose they are and how they came here (exchange.cpp), which of them are read together (ncsub/reading.hpp).
 #pragma once
 
 #include <cstddef>
@@ -53,5 +53,8 @@ struct Task {
 /// have are zeros. Collective over `group`, the ranks that have the subfile open.
 void carry_out_tasks(const File& file, const Subfile& subfile, MPI_Comm group, std::span<Task* const> tasks,
                      bool writing);
+
+/// The same for tasks of any subfiles, as by_subfile() sorts them, by this rank alone: it opens what it reaches (alone.cpp).
+void carry_out_tasks_alone(File& file, std::span<Task* const> sorted, bool writing);
 
 }  // namespace ioweir::pnetcdf

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <new>
 
 #include "base/raw_syscall.hpp"
+#include "storage/pacing.hpp"
 
 namespace ioweir::engine {
 namespace {
@@ -19,11 +19,6 @@ constexpr std::int64_t patience_us = 20'000;
 constexpr std::int64_t idle_us = 10'000'000;
 /// The thread needs little: an iovec at most.
 constexpr std::size_t stack_bytes = 256 << 10;
-
-using Clock = std::chrono::steady_clock;
-std::int64_t ns_since(Clock::time_point start) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
-}
 
 bool lock_is_mine(int result, pthread_mutex_t& lock) {
     if (result == EOWNERDEAD) pthread_mutex_consistent(&lock);
@@ -196,11 +191,11 @@ void* WriteBehindQueue::thread_main(void* queue) {
 
 /// One record of a ring, by whoever holds the station's lock.
 void WriteBehindQueue::consume(Station& station, std::size_t ring) {
-    const Clock::time_point started = Clock::now();
+    const storage::Moment started = storage::now();
     int error = 0;
     const int descriptor = usable_descriptor(error);
     rings_[ring].write_one(*services_.backend, descriptor, error);
-    station.busy_ns.fetch_add(ns_since(started), std::memory_order_relaxed);
+    station.busy_ns.fetch_add(storage::ns_between(started, storage::now()), std::memory_order_relaxed);
 }
 
 /// Takes one record of each ring, so that no rank waits for all of another's. False when there was none.
@@ -265,27 +260,27 @@ bool WriteBehindQueue::step_in(Station& station) {
 
 void WriteBehindQueue::put(const Memory& memory, const FileRange& range) {
     const std::lock_guard guard(put_lock_);
-    const Clock::time_point started = Clock::now();
+    const storage::Moment started = storage::now();
     BehindRing& ring = rings_[own_];
     Station& station = station_of(own_);
     BehindRing::Parcel parcel(memory, range, ++calls_);
     const auto has_room = [&] { return ring.has_room(parcel); };
     while (!parcel.done()) {
         if (!has_room()) {
-            const Clock::time_point waiting = Clock::now();
+            const storage::Moment waiting = storage::now();
             ++figures_.waits;
             while (!has_room()) {
                 ring.rest_until(has_room, patience_us);
                 if (!has_room()) step_in(station);
             }
-            figures_.wait_ns += ns_since(waiting);
+            figures_.wait_ns += storage::ns_between(waiting, storage::now());
         }
         ring.put(parcel);
         station.ring();
     }
     if (station.gone.load(std::memory_order_seq_cst) != 0) step_in(station);
     figures_.bytes += memory.bytes;
-    figures_.hand_ns += ns_since(started);
+    figures_.hand_ns += storage::ns_between(started, storage::now());
 }
 
 void WriteBehindQueue::wait_for(std::size_t ring, std::uint64_t position) {

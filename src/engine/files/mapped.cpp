@@ -20,6 +20,7 @@
 #include "engine/files/mapped_make.hpp"
 #include "engine/files/rebalance.hpp"
 #include "engine/parts.hpp"
+#include "exchange/delivery.hpp"
 #include "planner/placement.hpp"
 #include "planner/plan.hpp"
 
@@ -104,10 +105,7 @@ std::vector<std::string> agree_on_log_places(Engine& engine, const Handle& handl
             note(engine, format::NoteCode::message, handle.path, 0,
                  "logs lie beside the file: targets are chosen when it is made, and none of its logs lies on one");
     }
-    std::int64_t bytes = std::ssize(text);
-    if (handle.size > 1) PMPI_Bcast(&bytes, 1, MPI_INT64_T, 0, comm);
-    text.resize(static_cast<std::size_t>(bytes));
-    if (handle.size > 1) PMPI_Bcast(text.data(), static_cast<int>(bytes), MPI_BYTE, 0, comm);
+    if (handle.size > 1) (void)exchange::broadcast(comm, text);
     std::vector<std::string> places;
     for (std::size_t at = 0; at < text.size(); at += places.back().size() + 1) places.emplace_back(text.c_str() + at);
     return places;

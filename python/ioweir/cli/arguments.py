@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
-from ioweir.base import plain_text
+from ioweir.base import json_text
 
 # Everything after the first word that is no option of ours belongs to the command, also without `--`.
 COMMAND = {"allow_interspersed_args": False}
@@ -18,4 +17,4 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 
 def print_json(content: object) -> None:
     """As text that is safe on a terminal."""
-    print(plain_text.json(json.dumps(content, indent=1)))
+    print(json_text.text(content, indent=1))

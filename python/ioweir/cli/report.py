@@ -33,7 +33,7 @@ def report(
         from ioweir.report import report_text  # noqa: PLC0415
 
         report_text.write(result, sys.stdout)
-    _fail_if(result["unreadable"])
+    _fail_if(result.unreadable)
 
 
 def timeline(
@@ -52,7 +52,7 @@ def timeline(
         print_json(result)
     else:
         plain_text.print_lines(over_time.to_text(result))
-    _fail_if(result["unreadable"])
+    _fail_if(result.unreadable)
 
 
 def merge_trace(

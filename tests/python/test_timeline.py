@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from ioweir.base.picture import to_svg
 from ioweir.errors import IoweirError
 from ioweir.report import timeline, timeline_picture
 from traces import Builder, Call
@@ -77,7 +78,7 @@ def test_ranks_without_calls_count_in_the_mean() -> None:
     assert result.deviation_s == pytest.approx(1.915, abs=5e-4)
     assert figures(builder, by="file").mean_time_s == 6
     assert any("mean 1.50 s" in line and "all ranks" in line for line in timeline.to_text(result))
-    assert "rank 0" in timeline_picture.to_svg(result)
+    assert "rank 0" in to_svg(timeline_picture.chart(result))
 
 
 def test_the_mean_is_of_all_files_not_of_those_shown() -> None:
@@ -166,7 +167,7 @@ def test_many_rows_and_none() -> None:
     empty = figures(builder, op="read")
     assert empty.rows == []
     assert timeline.to_text(empty) == ["nothing was read by calls of POSIX or STDIO"]
-    ElementTree.fromstring(timeline_picture.to_svg(empty))
+    ElementTree.fromstring(to_svg(timeline_picture.chart(empty)))
 
 
 def test_text_and_picture() -> None:
@@ -183,11 +184,13 @@ def test_text_and_picture() -> None:
     assert "20 B in 2 calls, 11.00 s, ranks 0-1" in lines[1]
     assert lines[2].startswith("/d/b   |         @|")
     assert timeline.shades([0.0] * 59 + [0.001]).endswith(" .")
-    picture = ElementTree.fromstring(timeline_picture.to_svg(result))
-    texts = [element.text or "" for element in picture.iter() if element.text]
-    assert "/d/<a>: rank 0, 1" in texts
-    fills = [element.get("fill", "") for element in picture.iter() if element.tag.endswith("rect")]
-    assert any(fill.startswith("#ff") and fill != "#ffffff" for fill in fills), "two at a time are red"
+    picture = ElementTree.fromstring(to_svg(timeline_picture.chart(result)))
+    texts = {element.text for element in picture.iter() if element.text}
+    assert {"/d/<a>", "time since the first call, s", "file", "calls at a time, mean", "20 B in 11.00 s"} <= texts
+    marks = {element.get("aria-label"): element.get("fill") for element in picture.iter() if element.get("aria-label")}
+    assert "/d/<a>: rank 0, 1" in marks
+    assert {marks["/d/<a>, 0 s to 4.00 s: 8 B"], marks["/d/b, 9.00 s to 10.00 s: 1 B"]} == {"#08306b"}
+    assert marks["/d/<a>, 4.00 s to 5.00 s: 4 B"] == "#fb8a6a", "two at a time are red"
 
 
 @pytest.mark.parametrize("kind", ["openmpi", "mpich"])
@@ -228,7 +231,7 @@ def test_a_programs_subfiles(kind: str, tmp_path: Path) -> None:
     assert "picture: drawn.svg" in text
     ElementTree.parse(tmp_path / "drawn.svg")
     assert "one of file, target, rank" in ioweir("timeline", "trace", "--by", "node", code=2)
-    assert "pictures are SVG" in ioweir("timeline", "trace", "--picture", "x.png", code=2)
+    assert "pictures are SVG, or web pages" in ioweir("timeline", "trace", "--picture", "x.png", code=2)
 
 
 def test_wrong_options_are_refused(tmp_path: Path) -> None:

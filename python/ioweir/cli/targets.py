@@ -45,15 +45,16 @@ def probe(
     as_json: JsonOption = False,
 ) -> None:
     """Measure how fast the storage targets at a path are, and say which to use."""
+    from ioweir.base import picture  # noqa: PLC0415
     from ioweir.targets import probe as probing  # noqa: PLC0415
 
     options = probing.options_of(window, discard, amount, repeats, at_once, confirm)
+    picture.check_name("--plot", plot)
     result = probing.probe(path, options, threshold, cache)
     if plot is not None:
-        from ioweir.base.guarded_files import write_named  # noqa: PLC0415
         from ioweir.targets import probe_picture  # noqa: PLC0415
 
-        write_named(plot, probe_picture.to_svg(result))
+        picture.save(plot, probe_picture.chart(result))
     if as_json:
         print_json(result)
     else:

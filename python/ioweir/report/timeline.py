@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base.guarded_files import write_named
+from ioweir.base import picture
 from ioweir.base.units import number_list, plural, seconds, size
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.report import completeness, first_lines, timeline_picture
@@ -272,13 +272,12 @@ def timeline(directory: Path, options: Options) -> Timeline:
         raise IoweirError(f"--op {options.op}: one of {', '.join(OPS)}", EXIT_USAGE)
     if not 1 <= options.bins <= 10_000:
         raise IoweirError(f"--bins {options.bins}: 1 to 10000 columns", EXIT_USAGE)
-    if options.picture is not None and options.picture.suffix != ".svg":
-        raise IoweirError(f"--picture {options.picture}: pictures are SVG; name a file that ends in .svg", EXIT_USAGE)
+    picture.check_name("--picture", options.picture)
     trace = load(directory)
     result = of_trace(trace, options)
     result.first_lines = first_lines.lines(build(trace))
     if options.picture is not None:
-        write_named(options.picture, timeline_picture.to_svg(result))
+        picture.save(options.picture, timeline_picture.chart(result))
         result.picture = str(options.picture)
     return result
 

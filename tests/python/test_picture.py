@@ -16,20 +16,26 @@ from ioweir.plan import schedule_picture
 CHART = schedule_picture.chart({(0, 1): {0: 1}}, "title", "subtitle")
 
 
-def draw(before: str) -> str:
-    """What is said where a picture is drawn after these statements."""
-    code = f"import resource, sys\n{before}\nfrom ioweir.base import picture\npicture.to_svg({{}})"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stderr
-
-
-def test_a_library_that_is_not_there_is_named() -> None:
-    assert "pictures need vl-convert" in draw("sys.modules['vl_convert'] = None")
-    assert "pip install vl-convert-python" in draw("sys.modules['vl_convert'] = None")
+def test_a_library_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "vl_convert.py").write_text("raise ModuleNotFoundError('vl_convert')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(IoweirError, match="pictures need vl-convert: pip install vl-convert-python"):
+        picture.to_svg(CHART)
 
 
 def test_limited_address_space_is_an_error_and_no_crash() -> None:
-    """The library would end the process by a signal."""
-    assert "`ulimit -v unlimited`" in draw("resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))")
+    """The library ends its process by a signal."""
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))\n"
+        "from ioweir.base import picture; picture.to_svg(picture.chart('', [], {'mark': 'rect'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "`ulimit -v unlimited`" in done.stderr
+
+
+def test_a_chart_that_cannot_be_drawn_is_an_error() -> None:
+    with pytest.raises(IoweirError, match="the picture cannot be drawn: "):
+        picture.to_svg(picture.chart("", [], {"mark": "nothing"}))
 
 
 def test_the_form_is_that_of_the_name(tmp_path: Path) -> None:

@@ -8,14 +8,16 @@ web page say. Layout is Vega's. docs/explanation/dependencies.md says why this l
 from __future__ import annotations
 
 import resource
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import plain_text
+from ioweir.base import json_text, plain_text
 from ioweir.base.guarded_files import write_named
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 Chart = dict[str, Any]
@@ -47,14 +49,16 @@ def check_name(option: str, path: Path | None) -> None:
 
 def chart(title: str, subtitle: Sequence[str], content: Mapping[str, Any]) -> Chart:
     """A whole picture: a heading with lines below it, and `content`, which is a mark, `layer` or `vconcat`."""
-    return {
+    whole = {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "title": {"text": plain_text.line(title), "subtitle": [plain_text.line(line) for line in subtitle]},
+        "title": {"text": title, "subtitle": list(subtitle)},
         "padding": 12,
         "background": "white",
         "config": _CONFIG,
         **content,
     }
+    result: Chart = _each_text(whole, plain_text.line)  # no characters that XML forbids
+    return result
 
 
 def axis(field: str, kind: str, title: str, **more: Any) -> dict[str, Any]:
@@ -75,14 +79,14 @@ def save(path: Path, picture: Chart) -> None:
 
 def to_svg(picture: Chart) -> str:
     """The picture as SVG that needs nothing else; its heading is its name for screen readers."""
-    svg: str = _library().vegalite_to_svg(_clean(picture), vl_version=_VEGA_LITE)
+    svg = _drawn("vegalite_to_svg", picture)
     name = plain_text.xml(picture["title"]["text"]).replace('"', "&quot;")
     return svg.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1) + "\n"
 
 
 def to_html(picture: Chart) -> str:
     """The picture as a page that works without a network."""
-    html: str = _library().vegalite_to_html(_clean(picture, _LESS), vl_version=_VEGA_LITE, bundle=True)
+    html = _drawn("vegalite_to_html", _each_text(picture, lambda text: text.replace("<", _LESS)), bundle=True)
     return html.replace(_LESS, "\\u003c")
 
 
@@ -90,26 +94,37 @@ _LESS: Final = "\ue000"
 """Stands for `<` until the chart is in the page's script, which a name such as "</script>" would end."""
 
 
-def _clean(picture: Chart, less: str = "<") -> Chart:
-    """Without characters that a terminal obeys or XML forbids."""
-
-    def cleaned(value: Any) -> Any:
-        if isinstance(value, str):
-            return plain_text.line(value).replace("<", less)
-        if isinstance(value, dict):
-            return {key: cleaned(entry) for key, entry in value.items()}
-        return [cleaned(entry) for entry in value] if isinstance(value, list) else value
-
-    result: Chart = cleaned(picture)
-    return result
+def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with every text in it changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _each_text(entry, change) for key, entry in value.items()}
+    return [_each_text(entry, change) for entry in value] if isinstance(value, list) else value
 
 
-def _library() -> Any:
+_DRAW: Final = """
+import sys
+sys.path[:] = filter(None, sys.path)
+import json, vl_convert
+name, chart, options = json.load(sys.stdin)
+sys.stdout.buffer.write(getattr(vl_convert, name)(chart, **options).encode())
+"""
+
+
+def _drawn(name: str, picture: Chart, **options: bool) -> str:
+    """What a function of vl-convert makes of the chart, in a process of its own, which imports nothing that lies about.
+
+    Its JavaScript engine starts threads, which a process that forks later must not have; and where it gets no room for
+    the terabytes of addresses that it reserves, it ends the process.
+    """
+    call = json_text.text([name, picture, {"vl_version": _VEGA_LITE, **options}])
+    done = subprocess.run([sys.executable, "-c", _DRAW], input=call.encode(), capture_output=True, check=False)
+    if done.returncode == 0:
+        return done.stdout.decode()
+    said = done.stderr.decode(errors="replace").strip()
+    if "ModuleNotFoundError" in said:
+        raise IoweirError("pictures need vl-convert: pip install vl-convert-python")
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        # Its JavaScript engine reserves addresses by the terabyte, and ends the process where it gets none.
         raise IoweirError("pictures cannot be drawn where address space is limited: `ulimit -v unlimited` lifts that")
-    try:
-        import vl_convert  # noqa: PLC0415 (large, and only pictures need it)
-    except ImportError as error:
-        raise IoweirError(f"pictures need vl-convert ({error}): pip install vl-convert-python") from error
-    return vl_convert
+    raise IoweirError(f"the picture cannot be drawn: {said[-300:] or f'vl-convert ended with {done.returncode}'}")

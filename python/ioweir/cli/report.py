@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import JsonOption, print_json
+from ioweir.cli.arguments import JsonOption, print_json, print_result
 from ioweir.errors import EXIT_FAILED
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ def timeline(
     from ioweir.report import timeline as over_time  # noqa: PLC0415
 
     result = over_time.timeline(directory, over_time.Options(op, by, bins, picture))
-    if as_json:
-        print_json(result)
-    else:
-        plain_text.print_lines(over_time.to_text(result))
+    print_result(as_json, result, lambda: over_time.to_text(result))
     _fail_if(result.unreadable)
 
 
@@ -72,10 +69,7 @@ def merge_trace(
     from ioweir.trace import merge  # noqa: PLC0415
 
     merged = merge.merge(directory, output, sys.stderr)
-    if as_json:
-        print_json(merge.to_json(merged))
-    else:
-        plain_text.print_lines(merge.to_text(merged))
+    print_result(as_json, merge.to_json(merged), lambda: merge.to_text(merged))
     _fail_if(merged.unreadable)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import COMMAND, Command, JsonOption, print_json
+from ioweir.cli.arguments import COMMAND, Command, JsonOption, print_result
 from ioweir.errors import EXIT_FAILED
 
 
@@ -55,10 +55,7 @@ def probe(
         from ioweir.targets import probe_picture  # noqa: PLC0415
 
         picture.save(plot, probe_picture.chart(result))
-    if as_json:
-        print_json(result)
-    else:
-        plain_text.print_lines(probing.to_text(result))
+    print_result(as_json, result, lambda: probing.to_text(result))
 
 
 lab_app = typer.Typer(help="Storage targets to try things on.", no_args_is_help=True, rich_markup_mode=None)
@@ -95,10 +92,7 @@ def lab_up(
 
     made, remarks = lab.up(lab.Wanted(name, "ceph" if ceph else kind, targets, rate, size, directory, memory))
     found = lab.status(name, made.root)
-    if as_json:
-        print_json({**found, "remarks": remarks})
-    else:
-        plain_text.print_lines([*remarks, *lab.to_text(found)])
+    print_result(as_json, {**found, "remarks": remarks}, lambda: [*remarks, *lab.to_text(found)])
 
 
 @lab_app.command("slow")
@@ -120,10 +114,7 @@ def lab_status(name: LabName = "lab", directory: LabDirectory = None, as_json: J
     from ioweir.targets import lab  # noqa: PLC0415
 
     found = lab.status(name, directory)
-    if as_json:
-        print_json(found)
-    else:
-        plain_text.print_lines(lab.to_text(found))
+    print_result(as_json, found, lambda: lab.to_text(found))
     sys.exit(0 if found["complete"] and not any(row["problem"] for row in found["targets"]) else EXIT_FAILED)
 
 

@@ -79,9 +79,9 @@ void give_elsewhere(const Directory& directory, const guarded::Folder& in, Giver
 
 }  // namespace
 
-void begin_access(const Directory& directory, int stub_descriptor) {
+void begin_access(const Directory& directory, int header_file_descriptor) {
     const auto folder = directory.opened();
-    const guarded::FoundAccess found = guarded::access_of(stub_descriptor);
+    const guarded::FoundAccess found = guarded::access_of(header_file_descriptor);
     if (!folder || found.error != 0) return;  // it is closed to all others, and stays so
     (void)guarded::give_access(folder.value()->descriptor(), found.access.of_folder());
     // As a folder that the group may write it is looked at with other eyes.
@@ -89,21 +89,22 @@ void begin_access(const Directory& directory, int stub_descriptor) {
     directory.held->folder = nullptr;
 }
 
-int follow_stub(const Directory& directory, int stub_descriptor, const Following& following) {
+int follow_header_file(const Directory& directory, int header_file_descriptor, const Following& following) {
     const auto opened = directory.opened();
     if (!opened) return opened.error().number == EPERM ? 0 : opened.error().number;
     const guarded::Folder& in = *opened.value();
     struct stat now{};
     if (::fstat(in.descriptor(), &now) != 0) return errno;
-    guarded::FoundAccess stub = guarded::access_of(stub_descriptor);
+    guarded::FoundAccess header_file = guarded::access_of(header_file_descriptor);
     const guarded::FoundAccess there = guarded::access_of(in.descriptor());
-    if (stub.error != 0 || there.error != 0) return stub.error != 0 ? stub.error : there.error;
+    if (header_file.error != 0 || there.error != 0) return header_file.error != 0 ? header_file.error : there.error;
     const uid_t user = ::geteuid();
-    if (now.st_uid != following.owner_before.value_or(stub.access.owner) || (user != now.st_uid && user != 0)) return 0;
-    if (!following.all_parts && there.access == stub.access.of_folder()) return 0;
-    FileAccess wanted = stub.access;
+    if (now.st_uid != following.owner_before.value_or(header_file.access.owner) || (user != now.st_uid && user != 0))
+        return 0;
+    if (!following.all_parts && there.access == header_file.access.of_folder()) return 0;
+    FileAccess wanted = header_file.access;
     struct stat named{};
-    if (::fstat(stub_descriptor, &named) == 0 && other_stub(directory, named))
+    if (::fstat(header_file_descriptor, &named) == 0 && other_header_file(directory, named))
         wanted = wanted.narrowed_by(there.access);
     Giver giver(wanted, now.st_uid);
     // Should this end in between, whoever comes later sees by the directory that not all was done; but what becomes closed is so at once.
@@ -129,15 +130,15 @@ int follow_stub(const Directory& directory, int stub_descriptor, const Following
     return giver.first();
 }
 
-int follow_stub_at(const std::string& path, const Following& following) {
-    const auto read = read_stub(path);
+int follow_header_file_at(const std::string& path, const Following& following) {
+    const auto read = read_header_file(path);
     if (!read || !read.value()) return 0;
-    Stub stub = *read.value();
-    if (following.owner_before) stub.owner = following.owner_before;
+    HeaderFile header_file = *read.value();
+    if (following.owner_before) header_file.owner = following.owner_before;
     // Another may be there by now: then the directory is not its own.
     const auto file = guarded::find_path(path);
     if (!file) return file.error().number == ELOOP ? 0 : file.error().number;
-    return follow_stub(directory_of(path, stub), file.value().descriptor(), following);
+    return follow_header_file(directory_of(path, header_file), file.value().descriptor(), following);
 }
 
 int begin_part(const Directory& directory, int descriptor) {

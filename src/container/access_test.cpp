@@ -54,13 +54,13 @@ struct Shared {
     TemporaryFolder folder, target;
     storage::PosixBackend backend;
     std::string path = folder.file("file");
-    Stub stub;
+    HeaderFile header_file;
     Directory directory;
     bool targets;
 
     Shared(const std::string& kind, mode_t mode, gid_t group = ::getegid())
-        : stub(new_stub(shape_of(kind)).take()),
-          directory(directory_of(path, stub)),
+        : header_file(new_header_file(shape_of(kind)).take()),
+          directory(directory_of(path, header_file)),
           targets(kind.ends_with("on targets")) {
         ::chmod(folder.path().c_str(), 0755);
         ::chmod(target.path().c_str(), 0777);
@@ -68,12 +68,12 @@ struct Shared {
         const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
         EXPECT_EQ(::fchown(file, static_cast<uid_t>(-1), group), 0);
         EXPECT_EQ(::fchmod(file, mode), 0);
-        EXPECT_EQ(make(directory, path, stub, file), 0);
+        EXPECT_EQ(make(directory, path, header_file, file), 0);
         if (!directory.has_index()) {
             const std::vector<std::string> places{target.path()};
             EXPECT_TRUE(make_subfiles(directory, targets ? places : std::vector<std::string>{}).ok());
         }
-        spill(path, to_text(stub));
+        spill(path, to_text(header_file));
         ::close(file);
         EXPECT_EQ(write("0123456789", 0), 0);
     }
@@ -84,11 +84,11 @@ struct Shared {
     }
     /// A job of one rank. 0, or where it went wrong.
     int write(const std::string& text, std::int64_t offset) {
-        const Directory mine = directory_of(path, stub);
+        const Directory mine = directory_of(path, header_file);
         Clock clock;
         const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
         if (file < 0) return 1;
-        (void)follow_stub(mine, file);
+        (void)follow_header_file(mine, file);
         ::close(file);
         auto begun = begin_generation(mine);
         if (!begun) return 2;
@@ -107,7 +107,7 @@ struct Shared {
         return end_generation(mine, role.generation, clock.last(), left) != 0 ? 7 : 0;
     }
     int read(const std::string& wanted) {
-        const Directory mine = directory_of(path, stub);
+        const Directory mine = directory_of(path, header_file);
         Clock clock;
         auto opened = Container::open(backend, clock, mine, {true, false, 0, 0, 0});
         if (!opened) return 11;
@@ -119,7 +119,7 @@ struct Shared {
     /// By what changes the file and knows of nothing else; then an open for writing.
     void chmod(mode_t mode) const {
         EXPECT_EQ(::chmod(path.c_str(), mode), 0);
-        EXPECT_EQ(follow_stub_at(path), 0);
+        EXPECT_EQ(follow_header_file_at(path), 0);
     }
     /// Each file and folder that has something of it.
     [[nodiscard]] std::map<std::string, mode_t> modes() const {
@@ -224,7 +224,7 @@ TEST_P(Access, OfAnAclIsThatOfTheParts) {
         ::close(file);
         if (!has_acl) GTEST_SKIP() << "the file system has no ACLs";
     }
-    EXPECT_EQ(follow_stub_at(shared.path), 0);
+    EXPECT_EQ(follow_header_file_at(shared.path), 0);
     EXPECT_EQ(as_user(nobody, nobody, [&] { return shared.read("0123456789"); }), 0);
     EXPECT_EQ(as_user(somebody, team, [&] { return shared.read("0123456789"); }), 11);
     EXPECT_EQ(shared.write("abc", 2), 0);
@@ -246,7 +246,7 @@ TEST_P(Access, OfWhatIsMergedIsTheFiles) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
     Shared shared(GetParam(), 0660, team);
     ASSERT_EQ(::chown(shared.path.c_str(), nobody, team), 0);
-    ASSERT_EQ(follow_stub_at(shared.path, {0, false}), 0);
+    ASSERT_EQ(follow_header_file_at(shared.path, {0, false}), 0);
     ASSERT_EQ(as_user(nobody, team, [&] { return shared.write("abc", 2); }), 0);
     ASSERT_TRUE(merge(shared.backend, shared.path, shared.path).ok());
     struct stat status{};
@@ -261,9 +261,9 @@ TEST_P(Access, IsGivenAwayWithTheFile) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
     Shared shared(GetParam(), 0600);
     ASSERT_EQ(::chown(shared.path.c_str(), nobody, team), 0);
-    EXPECT_EQ(follow_stub_at(shared.path), 0);
+    EXPECT_EQ(follow_header_file_at(shared.path), 0);
     EXPECT_EQ(as_user(nobody, team, [&] { return shared.read("0123456789"); }), 11) << "nobody said who it was before";
-    EXPECT_EQ(follow_stub_at(shared.path, {0, false}), 0);
+    EXPECT_EQ(follow_header_file_at(shared.path, {0, false}), 0);
     EXPECT_EQ(as_user(nobody, team, [&] { return shared.read("0123456789"); }), 0);
     EXPECT_EQ(as_user(nobody, team, [&] { return shared.write("abc", 2); }), 0);
     for (const auto& [name, mode] : shared.modes()) {
@@ -274,7 +274,7 @@ TEST_P(Access, IsGivenAwayWithTheFile) {
     }
 }
 
-/// A stub that anybody has copied opens nothing.
+/// A header file that anybody has copied opens nothing.
 TEST_P(Access, IsNotThatOfAStrangersCopyOfTheFile) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
     Shared shared(GetParam(), 0600);
@@ -282,26 +282,26 @@ TEST_P(Access, IsNotThatOfAStrangersCopyOfTheFile) {
     fs::copy(shared.path, copy);
     ASSERT_EQ(::chmod(copy.c_str(), 0666), 0);
     ASSERT_EQ(::chown(copy.c_str(), nobody, nobody), 0);
-    (void)follow_stub_at(copy, {{}, true});
+    (void)follow_header_file_at(copy, {{}, true});
     (void)describe(copy).ok();
     shared.expect_modes(0600, 0700);
 }
 
-TEST_P(Access, OfTwoStubsIsWhatBothAllow) {
+TEST_P(Access, OfTwoHeaderFilesIsWhatBothAllow) {
     Shared shared(GetParam(), 0600);
     const std::string copy = shared.folder.file("copy");
     fs::copy(shared.path, copy);
     ASSERT_EQ(::chmod(copy.c_str(), 0666), 0);
-    EXPECT_EQ(follow_stub_at(copy), 0);
+    EXPECT_EQ(follow_header_file_at(copy), 0);
     shared.expect_modes(0600, 0700);
 }
 
-/// Root follows a stub of a user's, who has put a file there that is not his.
+/// Root follows a header file of a user's, who has put a file there that is not his.
 TEST_P(Access, IsNotGivenToAFileOfSomebodyElses) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
     Shared shared(GetParam(), 0600);
     ASSERT_EQ(::chown(shared.path.c_str(), nobody, nobody), 0);
-    ASSERT_EQ(follow_stub_at(shared.path, {0, false}), 0);
+    ASSERT_EQ(follow_header_file_at(shared.path, {0, false}), 0);
     const std::string roots = shared.directory.path_of("closed.9"), linked = shared.folder.file("linked");
     spill(roots, "root's");
     ASSERT_EQ(::chmod(roots.c_str(), 0600), 0);
@@ -311,7 +311,7 @@ TEST_P(Access, IsNotGivenToAFileOfSomebodyElses) {
     fs::create_hard_link(linked, shared.directory.path_of("closed.8"));
     fs::create_symlink(roots, shared.directory.path_of("closed.7"));
     ASSERT_EQ(::chmod(shared.path.c_str(), 0666), 0);
-    (void)follow_stub_at(shared.path, {{}, true});
+    (void)follow_header_file_at(shared.path, {{}, true});
     EXPECT_EQ(mode_of(shared.directory.path), 0777U);
     EXPECT_EQ(mode_of(roots), 0600U);
     EXPECT_EQ(mode_of(linked), 0600U);

@@ -84,9 +84,9 @@ std::string absolute(const std::string& path) {
 }
 
 /// An errno value.
-int make_folders(const Directory& directory, const guarded::Folder& folder, const std::string& stub_path,
-                 const Stub& stub) {
-    const About about{to_text(stub), absolute(stub_path), line_of_directory(directory)};
+int make_folders(const Directory& directory, const guarded::Folder& folder, const std::string& header_file_path,
+                 const HeaderFile& header_file) {
+    const About about{to_text(header_file), absolute(header_file_path), line_of_directory(directory)};
     if (const int error = folder.write_new("about", to_text(about)); error != 0) return error;
     if (!directory.has_index() || directory.is_log()) return 0;
     for (std::int64_t group = 0; group < directory.shape.count; ++group) {
@@ -172,11 +172,12 @@ Result<std::shared_ptr<const guarded::Folder>> Directory::opened() const {
     auto found = guarded::Folder::open(path);
     if (!found) return found.error();
     const uid_t owner = found.value().owners().folder;
-    const bool own_stub = !stub_owner || *stub_owner == owner || *stub_owner == 0 || *stub_owner == ::geteuid();
-    if (!own_stub)
-        return Error{"the directory of an ioweir container belongs to somebody else than its stub",
-                     path + ": it belongs to user " + std::to_string(owner) + ", the stub to user " +
-                         std::to_string(*stub_owner),
+    const bool own_header_file = !header_file_owner || *header_file_owner == owner || *header_file_owner == 0 ||
+                                 *header_file_owner == ::geteuid();
+    if (!own_header_file)
+        return Error{"the directory of an ioweir container belongs to somebody else than its header file",
+                     path + ": it belongs to user " + std::to_string(owner) + ", the header file to user " +
+                         std::to_string(*header_file_owner),
                      "if that is right, give the one to the other's owner (chown -R)", EPERM};
     auto folder = std::make_shared<guarded::Folder>(found.take());
     folder->believe(guarded::Owners::of_shared(folder->status()));
@@ -313,18 +314,21 @@ Identity Directory::identity() const {
     return bytes;
 }
 
-Directory directory_of(const std::string& stub_path, const Stub& stub) {
-    return {directory_of(stub_path, stub.id), stub.shape, stub.version, stub.owner};
+Directory directory_of(const std::string& header_file_path, const HeaderFile& header_file) {
+    return {directory_of(header_file_path, header_file.id), header_file.shape, header_file.version, header_file.owner};
 }
 
-int make(const Directory& directory, const std::string& stub_path, const Stub& stub, int stub_descriptor) {
+int make(const Directory& directory, const std::string& header_file_path, const HeaderFile& header_file,
+         int header_file_descriptor) {
     const auto beside = guarded::Folder::follow(guarded::folder_name_of(directory.path));
     if (!beside) return beside.error().number;
     const std::string name = guarded::file_name_of(directory.path);
-    if (const int error = beside.value().make_folder(name, stub_descriptor < 0 ? 0777 : 0700); error != 0) return error;
-    if (stub_descriptor >= 0) begin_access(directory, stub_descriptor);
+    if (const int error = beside.value().make_folder(name, header_file_descriptor < 0 ? 0777 : 0700); error != 0)
+        return error;
+    if (header_file_descriptor >= 0) begin_access(directory, header_file_descriptor);
     const auto folder = directory.opened();
-    const int error = folder ? make_folders(directory, *folder.value(), stub_path, stub) : folder.error().number;
+    const int error =
+        folder ? make_folders(directory, *folder.value(), header_file_path, header_file) : folder.error().number;
     if (error != 0) remove(directory);
     return error;
 }

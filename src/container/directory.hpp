@@ -1,9 +1,9 @@
 // Directory: the files of a container and their names.
 //
-//   .ioweir-ID/about                        for a person, and for whoever looks for orphans: the stub's text and its name
+//   .ioweir-ID/about                        for a person, and for whoever looks for orphans: the header file's text and its name
 //   .ioweir-ID/open.G, closed.G, replaced.G generation G of writing is under way (or its job has died), is complete, or was never completed
 //                                           and is not missed (generations.hpp)
-//   .ioweir-ID/whole                        the ordinary file that is to take the stub's place (merge.hpp)
+//   .ioweir-ID/whole                        the ordinary file that is to take the header file's place (merge.hpp)
 //   .ioweir-ID/atomic, pointer.O            the lock of atomic mode; the shared file pointer of one MPI_File_open (locked_file.hpp)
 //   .ioweir-ID/group.N/data                 grouped: whose they are, and the bytes of group N, in the logical file's order
 //   .ioweir-ID/group.N/index.G.R            who wrote what of it: rank R in generation G (index.hpp)
@@ -27,9 +27,9 @@
 #include "base/function_ref.hpp"
 #include "base/guarded_files.hpp"
 #include "base/result.hpp"
+#include "container/header_file.hpp"
 #include "container/index.hpp"
 #include "container/map.hpp"
-#include "container/stub.hpp"
 
 namespace ioweir::container {
 
@@ -52,13 +52,13 @@ struct OpenedFolder {
 struct Directory {
     std::string path;
     Shape shape;
-    int version = newest_version;  ///< of the stub, and so of everything in it
-    /// Of the stub that names it; nothing: it was found without one, or is new.
-    std::optional<uid_t> stub_owner = {};
+    int version = newest_version;  ///< of the header file, and so of everything in it
+    /// Of the header file that names it; nothing: it was found without one, or is new.
+    std::optional<uid_t> header_file_owner = {};
     std::shared_ptr<OpenedFolder> held = std::make_shared<OpenedFolder>();
 
     /// Its folder, opened the first time. Files in it are named by the functions below that end in _name. An Error: it is not there, is no
-    /// folder, or belongs to somebody else than its stub: a stub that somebody has copied must not lead to another's bytes.
+    /// folder, or belongs to somebody else than its header file: a header file that somebody has copied must not lead to another's bytes.
     [[nodiscard]] Result<std::shared_ptr<const guarded::Folder>> opened() const;
     /// Asks `question` of its folder, which may be done within calls that move data: no system call besides those of the question. For what
     /// makes, changes and removes nothing.
@@ -89,12 +89,12 @@ struct Directory {
     [[nodiscard]] bool has_index() const { return shape.kind != Shape::Kind::subfiles; }
 };
 
-[[nodiscard]] Directory directory_of(const std::string& stub_path, const Stub& stub);
+[[nodiscard]] Directory directory_of(const std::string& header_file_path, const HeaderFile& header_file);
 
-/// Makes the directory, and the folders of groups, all empty, as open as the file that is to be the stub (a descriptor; -1: there is none, and
+/// Makes the directory, and the folders of groups, all empty, as open as the file that is to be the header file (a descriptor; -1: there is none, and
 /// they are as the umask says). Returns an errno value; what it has made is removed again after an error.
-[[nodiscard]] int make(const Directory& directory, const std::string& stub_path, const Stub& stub,
-                       int stub_descriptor = -1);
+[[nodiscard]] int make(const Directory& directory, const std::string& header_file_path, const HeaderFile& header_file,
+                       int header_file_descriptor = -1);
 /// Removes the directory with all that a container has in it, and its parts on storage targets. An errno value; EXDEV: these may be those of
 /// another directory (origin.hpp), and nothing was removed.
 int remove(const Directory& directory);

@@ -98,7 +98,7 @@ Result<int> wait_for_lock(int descriptor, int operation, const std::string& path
     for (useconds_t pause = pause_us;; pause = std::min<useconds_t>(2 * pause, 100 * pause_us)) {
         const int error = lock_file(descriptor, operation | LOCK_NB);
         if (error != EWOULDBLOCK) return error;
-        if (std::chrono::steady_clock::now() - begin > StubLock::patience) {
+        if (std::chrono::steady_clock::now() - begin > HeaderFileLock::patience) {
             if (auto problem = why_not_wait(descriptor, path)) return *problem;
         }
         ::usleep(pause);
@@ -139,50 +139,50 @@ int remove_unless_used(const Directory& directory) {
 
 }  // namespace
 
-// ------------------------------------------------------------------------------------------------------- the stub's
+// ------------------------------------------------------------------------------------------------------- the header file's
 
-StubLock::StubLock(StubLock&& other) noexcept
+HeaderFileLock::HeaderFileLock(HeaderFileLock&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       state_(std::exchange(other.state_, State::none)),
-      stub_(std::exchange(other.stub_, std::nullopt)) {}
+      header_file_(std::exchange(other.header_file_, std::nullopt)) {}
 
-StubLock& StubLock::operator=(StubLock&& other) noexcept {
+HeaderFileLock& HeaderFileLock::operator=(HeaderFileLock&& other) noexcept {
     if (this == &other) return *this;
     release();
     descriptor_ = std::exchange(other.descriptor_, -1);
     state_ = std::exchange(other.state_, State::none);
-    stub_ = std::exchange(other.stub_, std::nullopt);
+    header_file_ = std::exchange(other.header_file_, std::nullopt);
     return *this;
 }
 
-void StubLock::release() {
+void HeaderFileLock::release() {
     if (descriptor_ >= 0) unlock(std::exchange(descriptor_, -1));
     state_ = State::none;
-    stub_.reset();
+    header_file_.reset();
 }
 
-bool StubLock::is_of(int descriptor) const {
+bool HeaderFileLock::is_of(int descriptor) const {
     struct stat mine{}, theirs{};
     return descriptor_ >= 0 && ::fstat(descriptor_, &mine) == 0 && ::fstat(descriptor, &theirs) == 0 &&
            mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
 }
 
-Result<StubLock> StubLock::take(const std::string& path, Kind kind, bool waits) {
+Result<HeaderFileLock> HeaderFileLock::take(const std::string& path, Kind kind, bool waits) {
     const int operation = kind == Kind::exclusive ? LOCK_EX : LOCK_SH;
     for (int tries = 0; tries < most_tries; ++tries) {
         struct stat info{};
-        if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < std::ssize(stub_beginning) ||
-            info.st_size > most_stub_bytes) {
-            // Files that no stub can be, and none that was cut, are not even opened.
-            return StubLock();
+        if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) ||
+            info.st_size < std::ssize(header_file_beginning) || info.st_size > most_header_file_bytes) {
+            // Files that no header file can be, and none that was cut, are not even opened.
+            return HeaderFileLock();
         }
-        StubLock lock;
+        HeaderFileLock lock;
         lock.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        if (lock.descriptor_ < 0) return StubLock();
+        if (lock.descriptor_ < 0) return HeaderFileLock();
         // Files that are none are left alone: their programs may lock them.
-        auto stub = read_stub(lock.descriptor_, path);
-        if (!stub) return stub.error();
-        if (!stub.value()) return StubLock();
+        auto header_file = read_header_file(lock.descriptor_, path);
+        if (!header_file) return header_file.error();
+        if (!header_file.value()) return HeaderFileLock();
         const auto locked = waits ? wait_for_lock(lock.descriptor_, operation, path)
                                   : Result<int>(lock_file(lock.descriptor_, operation | LOCK_NB));
         if (!locked) return locked.error();
@@ -193,23 +193,23 @@ Result<StubLock> StubLock::take(const std::string& path, Kind kind, bool waits) 
         if (::fstat(lock.descriptor_, &mine) != 0 || ::stat(path.c_str(), &there) != 0 || mine.st_dev != there.st_dev ||
             mine.st_ino != there.st_ino)
             continue;
-        stub = read_stub(lock.descriptor_, path);
-        if (!stub) return stub.error();
-        if (!stub.value()) return StubLock();
-        lock.stub_ = stub.take();
+        header_file = read_header_file(lock.descriptor_, path);
+        if (!header_file) return header_file.error();
+        if (!header_file.value()) return HeaderFileLock();
+        lock.header_file_ = header_file.take();
         return lock;
     }
     return Error{"cannot keep others from a file whose bytes lie in several", path,
                  "others put another one there all the time"};
 }
 
-StubLocks take_both(const std::string& path, const std::string& other) {
+HeaderFileLocks take_both(const std::string& path, const std::string& other) {
     const auto take = [](const std::string& one, bool waits) {
-        auto taken = StubLock::take(one, StubLock::Kind::exclusive, waits);
-        return taken ? taken.take() : StubLock();
+        auto taken = HeaderFileLock::take(one, HeaderFileLock::Kind::exclusive, waits);
+        return taken ? taken.take() : HeaderFileLock();
     };
     for (;;) {
-        StubLocks locks{take(path, true), {}};
+        HeaderFileLocks locks{take(path, true), {}};
         if (other.empty() || other == path) return locks;
         locks.other = take(other, false);
         if (!locks.other.busy()) return locks;
@@ -255,7 +255,7 @@ bool is_in_use(const Directory& directory) {
 }
 
 int let_go(const Directory& directory) {
-    if (other_stub(directory)) return 0;
+    if (other_header_file(directory)) return 0;
     const int error = remove_unless_used(directory);
     if (error != EWOULDBLOCK) return error;
     const auto folder = directory.opened();

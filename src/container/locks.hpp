@@ -3,8 +3,8 @@
 // What does not live here: what is done meanwhile (merge.hpp, engine), which generation writes (generations.hpp).
 //
 // Two of them, so that nobody waits for a program:
-// - The stub's (StubLock). Exclusive: whoever puts the container together in its place, and whoever empties, removes or renames the stub.
-//   Shared: whoever begins to use the container and must know that the stub is still there. Held for that only, and never
+// - The header file's (HeaderFileLock). Exclusive: whoever puts the container together in its place, and whoever empties, removes or renames the header file.
+//   Shared: whoever begins to use the container and must know that the header file is still there. Held for that only, and never
 //   while another rank is waited for.
 // - That of `about` in the directory (DirectoryHold). Shared: each process that has the container open through MPI-IO, as long as it has.
 //   Nobody ever waits for it: where the directory ought to go and somebody has it in use, a file `gone` says so, and the
@@ -17,28 +17,28 @@
 
 #include "base/result.hpp"
 #include "container/directory.hpp"
-#include "container/stub.hpp"
+#include "container/header_file.hpp"
 
 namespace ioweir::container {
 
-/// Of the stub at a path.
-class StubLock {
+/// Of the header file at a path.
+class HeaderFileLock {
 public:
     enum class Kind { shared, exclusive };
 
     static constexpr std::chrono::seconds patience{5};
 
     /// No lock.
-    StubLock() = default;
-    ~StubLock() { release(); }
-    StubLock(StubLock&& other) noexcept;
-    StubLock& operator=(StubLock&& other) noexcept;
+    HeaderFileLock() = default;
+    ~HeaderFileLock() { release(); }
+    HeaderFileLock(HeaderFileLock&& other) noexcept;
+    HeaderFileLock& operator=(HeaderFileLock&& other) noexcept;
 
-    /// Of what is at the path when the lock is given, after a wait if `waits`. Without stub() where no container is there. An Error: a
-    /// damaged stub; or (EAGAIN) somebody has had the lock for longer than `patience` who need not have it, and it says which process.
-    [[nodiscard]] static Result<StubLock> take(const std::string& path, Kind kind, bool waits = true);
+    /// Of what is at the path when the lock is given, after a wait if `waits`. Without header file() where no container is there. An Error: a
+    /// damaged header file; or (EAGAIN) somebody has had the lock for longer than `patience` who need not have it, and it says which process.
+    [[nodiscard]] static Result<HeaderFileLock> take(const std::string& path, Kind kind, bool waits = true);
 
-    [[nodiscard]] const std::optional<Stub>& stub() const { return stub_; }
+    [[nodiscard]] const std::optional<HeaderFile>& header_file() const { return header_file_; }
     /// Nobody else changes what is at the path.
     [[nodiscard]] bool held() const { return state_ == State::held; }
     /// It was not waited for, and somebody else has it.
@@ -52,23 +52,23 @@ private:
 
     int descriptor_ = -1;
     State state_ = State::none;
-    std::optional<Stub> stub_;
+    std::optional<HeaderFile> header_file_;
 };
 
-/// Of up to two stubs at a time, exclusive.
-struct StubLocks {
-    StubLock one, other;
+/// Of up to two header files at a time, exclusive.
+struct HeaderFileLocks {
+    HeaderFileLock one, other;
 };
-/// `other` may be empty. Paths without a stub, or with a damaged one, are not locked. Two that want the same ones the other way round do
+/// `other` may be empty. Paths without a header file, or with a damaged one, are not locked. Two that want the same ones the other way round do
 /// not wait for each other for ever.
-[[nodiscard]] StubLocks take_both(const std::string& path, const std::string& other);
+[[nodiscard]] HeaderFileLocks take_both(const std::string& path, const std::string& other);
 
 /// A process uses files of a container by their names.
 class DirectoryHold {
 public:
     DirectoryHold() = default;
     explicit DirectoryHold(const Directory& directory);
-    /// The last one removes the directory if its stub is gone.
+    /// The last one removes the directory if its header file is gone.
     ~DirectoryHold() { end(); }
     DirectoryHold(DirectoryHold&& other) noexcept;
     DirectoryHold& operator=(DirectoryHold&& other) noexcept;
@@ -83,7 +83,7 @@ private:
 /// Has a process, this one included, the directory in use?
 [[nodiscard]] bool is_in_use(const Directory& directory);
 
-/// The stub is gone: removes the directory, or leaves that to the last of those who have it in use. Where another stub beside it names it
+/// The header file is gone: removes the directory, or leaves that to the last of those who have it in use. Where another header file beside it names it
 /// (origin.hpp), it stays. An errno value.
 int let_go(const Directory& directory);
 /// Why a directory is still there, by what let_go() has returned, for a person.

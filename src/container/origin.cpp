@@ -28,14 +28,14 @@ bool has_parts_elsewhere(const Directory& directory) {
 
 namespace {
 
-std::optional<std::string> stub_in(const guarded::Folder& folder, const Directory& directory,
-                                   const std::optional<struct stat>& except) {
-    const std::string text = to_text(Stub{directory.id(), directory.shape, directory.version});
+std::optional<std::string> header_file_in(const guarded::Folder& folder, const Directory& directory,
+                                          const std::optional<struct stat>& except) {
+    const std::string text = to_text(HeaderFile{directory.id(), directory.shape, directory.version});
     struct stat info{};
     for (const std::string& name : folder.names().names) {
         if (folder.status_of(name, info) != 0 || !S_ISREG(info.st_mode) || info.st_size != std::ssize(text)) continue;
         if (except && info.st_dev == except->st_dev && info.st_ino == except->st_ino) continue;
-        const auto there = folder.read(name, most_stub_bytes);
+        const auto there = folder.read(name, most_header_file_bytes);
         if (there && there.value() == text) return folder.path_of(name);
     }
     return std::nullopt;
@@ -43,21 +43,21 @@ std::optional<std::string> stub_in(const guarded::Folder& folder, const Director
 
 }  // namespace
 
-std::optional<std::string> other_stub(const Directory& directory, const std::string& except) {
+std::optional<std::string> other_header_file(const Directory& directory, const std::string& except) {
     const auto folder = guarded::Folder::follow(guarded::folder_name_of(directory.path));
     if (!folder) return std::nullopt;
     struct stat known{};
     const bool has_known = !except.empty() && folder.value().status_of(guarded::file_name_of(except), known) == 0;
-    return stub_in(folder.value(), directory, has_known ? std::optional(known) : std::nullopt);
+    return header_file_in(folder.value(), directory, has_known ? std::optional(known) : std::nullopt);
 }
 
-std::optional<std::string> other_stub(const Directory& directory, const struct stat& except) {
+std::optional<std::string> other_header_file(const Directory& directory, const struct stat& except) {
     const auto folder = guarded::Folder::follow(guarded::folder_name_of(directory.path));
-    return folder ? stub_in(folder.value(), directory, except) : std::nullopt;
+    return folder ? header_file_in(folder.value(), directory, except) : std::nullopt;
 }
 
 std::string to_text(const About& about) {
-    return about.stub + std::string(file_key.substr(1)) + about.file + "\n" +
+    return about.header_file + std::string(file_key.substr(1)) + about.file + "\n" +
            (about.directory.empty() ? "" : about.directory + "\n");
 }
 
@@ -72,7 +72,7 @@ std::optional<About> parse_about(const std::string& text) {
     }
     const std::size_t at = rest.rfind(file_key);
     if (at == std::string::npos) return std::nullopt;
-    about.stub = rest.substr(0, at + 1);
+    about.header_file = rest.substr(0, at + 1);
     about.file = rest.substr(at + file_key.size());
     return about;
 }

@@ -1,4 +1,4 @@
-// Copies of stubs and of whole containers: nobody's bytes go because somebody else's file was merged or removed.
+// Copies of header files and of whole containers: nobody's bytes go because somebody else's file was merged or removed.
 #include "container/origin.hpp"
 
 #include <gtest/gtest.h>
@@ -41,21 +41,21 @@ protected:
     Place place_;
 };
 
-TEST_P(Copies, OfAStubAreMergedAndTheOriginalKeepsItsBytes) {
+TEST_P(Copies, OfAHeaderFileAreMergedAndTheOriginalKeepsItsBytes) {
     const std::string copy = place_.folder + "/copy";
     fs::copy_file(place_.path, copy);
-    EXPECT_EQ(other_stub(place_.directory, copy), place_.path);
-    EXPECT_EQ(other_stub(place_.directory, place_.path), copy);
+    EXPECT_EQ(other_header_file(place_.directory, copy), place_.path);
+    EXPECT_EQ(other_header_file(place_.directory, place_.path), copy);
     ASSERT_TRUE(merges(copy));
     EXPECT_TRUE(has_directory());
     EXPECT_TRUE(describe(place_.path).value().problems.empty());
     EXPECT_EQ(read_all(*place_.open({true, false, 0, 0, 0}), 1000), text);
-    EXPECT_EQ(other_stub(place_.directory, place_.path), std::nullopt);
+    EXPECT_EQ(other_header_file(place_.directory, place_.path), std::nullopt);
     ASSERT_TRUE(merges(place_.path)) << "it is the last one";
     EXPECT_FALSE(has_directory());
 }
 
-TEST_P(Copies, OfAStubKeepTheirBytesWhenTheOriginalIsMerged) {
+TEST_P(Copies, OfAHeaderFileKeepTheirBytesWhenTheOriginalIsMerged) {
     const std::string copy = place_.folder + "/copy";
     fs::copy_file(place_.path, copy);
     ASSERT_TRUE(merges(place_.path));
@@ -64,14 +64,14 @@ TEST_P(Copies, OfAStubKeepTheirBytesWhenTheOriginalIsMerged) {
     EXPECT_FALSE(has_directory());
 }
 
-TEST_P(Copies, AMovedStubTakesItsBytesAlong) {
+TEST_P(Copies, AMovedHeaderFileTakesItsBytesAlong) {
     const std::string moved = place_.folder + "/moved";
     fs::rename(place_.path, moved);
     ASSERT_TRUE(merges(moved));
     EXPECT_FALSE(has_directory());
 }
 
-TEST_P(Copies, LetGoOfWithAnotherStubThereTheDirectoryStays) {
+TEST_P(Copies, LetGoOfWithAnotherHeaderFileThereTheDirectoryStays) {
     const std::string copy = place_.folder + "/copy";
     fs::copy_file(place_.path, copy);
     fs::remove(place_.path);
@@ -82,7 +82,7 @@ TEST_P(Copies, LetGoOfWithAnotherStubThereTheDirectoryStays) {
     EXPECT_FALSE(has_directory());
 }
 
-TEST_P(Copies, OfStubAndDirectoryAreContainersByThemselves) {
+TEST_P(Copies, OfHeaderFileAndDirectoryAreContainersByThemselves) {
     const std::string other = place_.folder + "/other";
     fs::create_directory(other);
     fs::copy_file(place_.path, other + "/file");
@@ -176,17 +176,17 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CopiesOnTargets,
                          });
 
 TEST(About, SaysWhatItWasMadeOf) {
-    const About about{"stub\ncheck 1\n\nwords\n", "/a/name\nwith a line", "directory 12 34.5"};
+    const About about{"header file\ncheck 1\n\nwords\n", "/a/name\nwith a line", "directory 12 34.5"};
     const auto parsed = parse_about(to_text(about));
     ASSERT_TRUE(parsed.has_value());
-    EXPECT_EQ(parsed->stub, about.stub);
+    EXPECT_EQ(parsed->header_file, about.header_file);
     EXPECT_EQ(parsed->file, about.file);
     EXPECT_EQ(parsed->directory, about.directory);
-    const auto earlier = parse_about("stub\n\nwords\nfile /a/b\n");
+    const auto earlier = parse_about("header file\n\nwords\nfile /a/b\n");
     ASSERT_TRUE(earlier.has_value());
     EXPECT_EQ(earlier->file, "/a/b");
     EXPECT_EQ(earlier->directory, "");
-    EXPECT_FALSE(parse_about("stub\n").has_value());
+    EXPECT_FALSE(parse_about("header file\n").has_value());
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 
 #include "base/guarded_files.hpp"
 #include "container/directory.hpp"
+#include "container/header_file.hpp"
 #include "container/locks.hpp"
 #include "container/origin.hpp"
-#include "container/stub.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -30,9 +30,9 @@ bool is_container_name(const std::string& name) {
 /// Deeper than a container's own folders nothing is counted.
 constexpr int most_depth = 2;
 
-/// What a container's `about` says: its stub, and where that was.
+/// What a container's `about` says: its header file, and where that was.
 struct Known {
-    Stub stub;
+    HeaderFile header_file;
     std::string file;
 };
 Result<Known> read_about(const guarded::Folder& folder) {
@@ -43,11 +43,11 @@ Result<Known> read_about(const guarded::Folder& folder) {
         return Error{"not known to be a container of ioweir's",
                      folder.path() + " has no readable \"about\"" + (read ? "" : " (" + read.error().value + ")"),
                      remedy};
-    auto stub = parse_stub(about->stub);
-    if (!stub) return stub.error();
-    if (std::string(prefix) + stub.value().id != guarded::file_name_of(folder.path()))
+    auto header_file = parse_header_file(about->header_file);
+    if (!header_file) return header_file.error();
+    if (std::string(prefix) + header_file.value().id != guarded::file_name_of(folder.path()))
         return Error{"not the directory of the container that its \"about\" names", folder.path(), remedy};
-    return Known{stub.take(), std::move(about->file)};
+    return Known{header_file.take(), std::move(about->file)};
 }
 
 /// A job that died while it made a container, or removed one, leaves a directory with nothing in it, or with the beginning of `about`.
@@ -59,7 +59,7 @@ bool is_torn(const guarded::Folder& folder) {
     const auto read = folder.read("about", most_about_bytes);
     if (!read || parse_about(read.value())) return false;
     const std::string_view text = read.value();
-    return text.starts_with(stub_beginning) || stub_beginning.starts_with(text);
+    return text.starts_with(header_file_beginning) || header_file_beginning.starts_with(text);
 }
 
 /// Why a torn one stays; empty: it need not.
@@ -120,10 +120,11 @@ Result<std::vector<Orphan>> find_orphans(const std::string& path) {
         struct stat status{};
         if (folder.value().status_of(name, status) != 0) continue;
         if (S_ISDIR(status.st_mode) && is_container_name(name)) directories.push_back(name);
-        // A link to a stub names the directory beside the link.
+        // A link to a header file names the directory beside the link.
         if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) continue;
-        if (const auto stub = read_stub(folder.value().path_of(name)); stub.ok() && stub.value())
-            ids.insert(stub.value()->id);
+        if (const auto header_file = read_header_file(folder.value().path_of(name));
+            header_file.ok() && header_file.value())
+            ids.insert(header_file.value()->id);
     }
     std::sort(directories.begin(), directories.end());
     std::vector<Orphan> orphans;
@@ -134,7 +135,7 @@ Result<std::vector<Orphan>> find_orphans(const std::string& path) {
         Orphan orphan{inner.value().path(), "", disk_bytes(inner.value(), 1), "", false};
         if (const auto about = read_about(inner.value())) {
             orphan.file = about.value().file;
-            const Directory known{orphan.directory, about.value().stub.shape, about.value().stub.version};
+            const Directory known{orphan.directory, about.value().header_file.shape, about.value().header_file.version};
             if (is_in_use(known)) {
                 orphan.problem = in_use(orphan.directory).message();
                 orphan.in_use = true;
@@ -158,7 +159,7 @@ Result<bool> remove_orphan(const std::string& path) {
     const auto about = read_about(folder.value());
     if (!about && is_torn(folder.value())) return remove_torn(folder.value());
     if (!about) return about.error();
-    const Directory known{path, about.value().stub.shape, about.value().stub.version};
+    const Directory known{path, about.value().header_file.shape, about.value().header_file.version};
     if (is_in_use(known)) return in_use(path);
     if (const int failure = remove(known); failure != 0)
         return Error{"an orphan is not removed, or not wholly", path + ": " + why_left(failure),

@@ -28,7 +28,7 @@ public:
         lock_ = generation.lock;
         after_dead = generation.after_dead;
         place.clock.adopt(generation.after);
-        const auto groups = std::max<std::int64_t>(1, place.stub.shape.count);
+        const auto groups = std::max<std::int64_t>(1, place.header_file.shape.count);
         for (std::size_t rank = 0; rank < ranks; ++rank) {
             clocks_.push_back(std::make_unique<Clock>());
             clocks_.back()->adopt(generation.after);

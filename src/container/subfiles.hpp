@@ -43,7 +43,7 @@ struct Division {
     friend bool operator==(const Division&, const Division&) = default;
 };
 
-/// The subfiles of a container, by number, and which stripes they have. The first division is that of the stub; later ones are of stripes
+/// The subfiles of a container, by number, and which stripes they have. The first division is that of the header file; later ones are of stripes
 /// that nobody had written when they were made, and their subfiles are new: who does not know of them finds nothing there yet.
 struct Subfiles {
     std::vector<std::string> paths;

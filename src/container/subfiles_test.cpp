@@ -100,8 +100,9 @@ TEST(Subfiles, HoldTheirStripesBehindTheirNames) {
     EXPECT_EQ(slurp(written.subfiles.path(0)).substr(4096), "aaaaddddggggjjjj");
     EXPECT_EQ(slurp(written.subfiles.path(1)).substr(4096), "bbbbeeeehhhh");
     EXPECT_EQ(slurp(written.subfiles.path(2)).substr(4096), "ccccffffiiii");
-    EXPECT_TRUE(slurp(written.subfiles.path(1))
-                    .starts_with("ioweir subfile 1\nid " + written.place.stub.id + "\nnumber 1 of 3\nstripe 4\n"));
+    EXPECT_TRUE(
+        slurp(written.subfiles.path(1))
+            .starts_with("ioweir subfile 1\nid " + written.place.header_file.id + "\nnumber 1 of 3\nstripe 4\n"));
     written.expect_whole();
     const Description described = describe(written.place.path).value();
     EXPECT_EQ(described.bytes, 40);
@@ -114,9 +115,9 @@ constexpr std::int64_t large_stripe = 128 << 10;
 struct Sent {
     explicit Sent(bool on_targets) : place(Shape{1}) {
         shape = {2, Shape::Kind::subfiles, large_stripe};
-        stub = new_stub(shape).take();
-        directory = directory_of(place.folder + "/large", stub);
-        EXPECT_EQ(make(directory, place.folder + "/large", stub), 0);
+        header_file = new_header_file(shape).take();
+        directory = directory_of(place.folder + "/large", header_file);
+        EXPECT_EQ(make(directory, place.folder + "/large", header_file), 0);
         std::vector<std::string> places;
         for (const char* name : {"/a", "/b"}) {
             fs::create_directory(place.folder + name);
@@ -136,7 +137,7 @@ struct Sent {
 
     Place place;  // for its folder
     Shape shape;
-    Stub stub;
+    HeaderFile header_file;
     Directory directory;
     FlushRecorder recorder;
     Clock clock;
@@ -305,7 +306,7 @@ TEST(Subfiles, LieInTheDirectoriesThatTheyAreGiven) {
     fs::create_directory(place.folder + "/b");
     const auto made = make_subfiles(place.directory, {place.folder + "/a", place.folder + "/b/../b"}).take();
     EXPECT_EQ(read_subfiles(place.directory).value().paths, made.paths);
-    const std::string name = "/.ioweir-" + place.stub.id + ".subfile.";
+    const std::string name = "/.ioweir-" + place.header_file.id + ".subfile.";
     EXPECT_EQ(made.path(0), place.folder + "/a" + name + "0");
     EXPECT_EQ(made.path(3), place.folder + "/b" + name + "3");
     const auto generation = place.begin();

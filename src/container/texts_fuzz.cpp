@@ -1,6 +1,6 @@
-// Fuzzes the texts of containers without a file: stubs, shapes, what `about` says, and whatever lines are sealed. What is read can be written, and is
+// Fuzzes the texts of containers without a file: header files, shapes, what `about` says, and whatever lines are sealed. What is read can be written, and is
 // then as it was. As files of whole containers: parts_fuzz.cpp.
-// An input: a byte (0: a stub, 1: a shape, 2: about, 3: sealed lines; 8: the check that a stub or lines need is made), and the text.
+// An input: a byte (0: a header file, 1: a shape, 2: about, 3: sealed lines; 8: the check that a header file or lines need is made), and the text.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -10,40 +10,43 @@
 #include "base/checked_text.hpp"
 #include "base/fuzz_input.hpp"
 #include "base/fuzz_target.hpp"
+#include "container/header_file.hpp"
 #include "container/origin.hpp"
-#include "container/stub.hpp"
 
 namespace ioweir {
 namespace {
 
+using container::HeaderFile;
 using container::Shape;
-using container::Stub;
 
 void check_shape(const Shape& shape) {
     require(shape.kind == Shape::Kind::log || shape.count >= 1, "the number of files");
     require(shape.kind != Shape::Kind::subfiles || shape.stripe_bytes >= 1, "the bytes of a stripe");
 }
 
-void read_stub(const std::string& text) {
-    require(!container::looks_like_stub(text) || text.starts_with(container::stub_beginning), "how a stub begins");
-    const auto parsed = container::parse_stub(text);
+void read_header_file(const std::string& text) {
+    require(!container::looks_like_header_file(text) || text.starts_with(container::header_file_beginning),
+            "how a header file begins");
+    const auto parsed = container::parse_header_file(text);
     if (!parsed) {
         require(!parsed.error().what.empty(), "an error without words");
         require(parsed.error().message().size() < 1000 + 8 * text.size(), "an error much longer than the text");
         return;
     }
-    const Stub& stub = parsed.value();
-    require(container::to_text(stub) == text, "a stub that is written is as it was");
-    require(std::ssize(text) <= container::most_stub_bytes && std::ssize(text) >= container::least_stub_bytes,
-            "the length of a stub");
-    require(stub.id.size() == 32 && stub.id.find('/') == std::string::npos, "an id that is a name");
-    require(stub.version >= container::oldest_version && stub.version <= container::newest_version, "a version");
-    check_shape(stub.shape);
+    const HeaderFile& header_file = parsed.value();
+    require(container::to_text(header_file) == text, "a header file that is written is as it was");
+    require(
+        std::ssize(text) <= container::most_header_file_bytes && std::ssize(text) >= container::least_header_file_bytes,
+        "the length of a header file");
+    require(header_file.id.size() == 32 && header_file.id.find('/') == std::string::npos, "an id that is a name");
+    require(header_file.version >= container::oldest_version && header_file.version <= container::newest_version,
+            "a version");
+    check_shape(header_file.shape);
 }
 
-/// The facts before the check are the input's; the rest is as every stub has it.
+/// The facts before the check are the input's; the rest is as every header file has it.
 std::string completed(const std::string& facts) {
-    std::string text = container::to_text(Stub{std::string(32, '0'), Shape{2}, container::newest_version});
+    std::string text = container::to_text(HeaderFile{std::string(32, '0'), Shape{2}, container::newest_version});
     const std::size_t begin = text.find("\nid ") + 1, end = text.find("check ");
     const std::size_t id = facts.find("id ");
     if (id != std::string::npos && facts.size() >= id + 35) {
@@ -67,7 +70,8 @@ void read_about(const std::string& text) {
     const auto about = container::parse_about(text);
     if (!about) return;
     const auto again = container::parse_about(container::to_text(*about));
-    require(again && again->stub == about->stub && again->file == about->file && again->directory == about->directory,
+    require(again && again->header_file == about->header_file && again->file == about->file &&
+                again->directory == about->directory,
             "what is written is read as it was");
 }
 
@@ -94,10 +98,10 @@ std::vector<std::string> fuzz_seeds() {
         seed(1, container::to_text(shape));
         seed(8, "id " + id + "\nmapping " + container::to_text(shape) + "\n");
         for (const int version : {container::oldest_version, container::newest_version}) {
-            const std::string stub = container::to_text(Stub{id, shape, version});
-            seed(0, stub);
-            seed(2, container::to_text(container::About{stub, "/scratch/a", "directory 12 34.5"}));
-            seed(2, container::to_text(container::About{stub, "/scratch/a", ""}));
+            const std::string header_file = container::to_text(HeaderFile{id, shape, version});
+            seed(0, header_file);
+            seed(2, container::to_text(container::About{header_file, "/scratch/a", "directory 12 34.5"}));
+            seed(2, container::to_text(container::About{header_file, "/scratch/a", ""}));
         }
     }
     seed(3, with_check("one\ntwo\n"));
@@ -115,7 +119,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const bool seals = (what & 8) != 0;
     switch (what % 4) {
         case 0:
-            read_stub(seals ? completed(text) : text);
+            read_header_file(seals ? completed(text) : text);
             break;
         case 1:
             read_shape(text);

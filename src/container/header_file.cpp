@@ -1,4 +1,4 @@
-#include "container/stub.hpp"
+#include "container/header_file.hpp"
 
 #include <fcntl.h>
 #include <sys/random.h>
@@ -23,13 +23,13 @@ bool is_id(std::string_view text) {
 }
 
 Error damaged(const std::string& why) {
-    return {"a damaged ioweir stub", why,
+    return {"a damaged ioweir header file", why,
             "restore the file from a copy; its bytes are in a directory .ioweir-ID beside it"};
 }
 
-static_assert(stub_beginning == container_beginning);
+static_assert(header_file_beginning == container_beginning);
 
-std::string first_line(int version) { return std::string(stub_beginning) + std::to_string(version) + "\n"; }
+std::string first_line(int version) { return std::string(header_file_beginning) + std::to_string(version) + "\n"; }
 
 /// What follows `key` and a blank on a line of its own.
 std::optional<std::string_view> value_of(std::string_view text, std::string_view key) {
@@ -67,89 +67,92 @@ std::optional<Shape> parse_shape(std::string_view text) {
     return shape;
 }
 
-Result<Stub> new_stub(Shape shape) {
+Result<HeaderFile> new_header_file(Shape shape) {
     unsigned char random[id_digits / 2];
     if (::getrandom(random, sizeof random, 0) != static_cast<ssize_t>(sizeof random))
         return Error{"no random numbers for a container's name", std::strerror(errno), "getrandom(2) must work"};
     constexpr char digits[] = "0123456789abcdef";
-    Stub stub;
-    stub.shape = shape;
+    HeaderFile header_file;
+    header_file.shape = shape;
     for (const unsigned char byte : random) {
-        stub.id += digits[byte >> 4];
-        stub.id += digits[byte & 15];
+        header_file.id += digits[byte >> 4];
+        header_file.id += digits[byte & 15];
     }
-    return stub;
+    return header_file;
 }
 
-std::string to_text(const Stub& stub) {
-    const std::string first = first_line(stub.version);
-    const std::string facts = "id " + stub.id + "\nmapping " + to_text(stub.shape) + "\n";
-    return (stub.version >= 3 ? with_check(first + facts) : first + with_check(facts)) +
-           "\nThis file stands for one whose bytes are in the directory .ioweir-" + stub.id +
+std::string to_text(const HeaderFile& header_file) {
+    const std::string first = first_line(header_file.version);
+    const std::string facts = "id " + header_file.id + "\nmapping " + to_text(header_file.shape) + "\n";
+    return (header_file.version >= 3 ? with_check(first + facts) : first + with_check(facts)) +
+           "\nThis file stands for one whose bytes are in the directory .ioweir-" + header_file.id +
            "\nbeside it. Programs under ioweir read it through MPI-IO;\nto make it an ordinary file: ioweir merge "
            "FILE\n";
 }
 
-bool looks_like_stub(std::string_view beginning) { return beginning.starts_with(stub_beginning); }
+bool looks_like_header_file(std::string_view beginning) { return beginning.starts_with(header_file_beginning); }
 
-Result<Stub> parse_stub(std::string_view text) {
-    if (!looks_like_stub(text)) return damaged("its first line is missing");
-    Stub stub;
-    for (stub.version = newest_version; !text.starts_with(first_line(stub.version)); --stub.version) {
-        if (stub.version > oldest_version) continue;
+Result<HeaderFile> parse_header_file(std::string_view text) {
+    if (!looks_like_header_file(text)) return damaged("its first line is missing");
+    HeaderFile header_file;
+    for (header_file.version = newest_version; !text.starts_with(first_line(header_file.version));
+         --header_file.version) {
+        if (header_file.version > oldest_version) continue;
         const std::size_t end = text.find('\n');
         if (end == std::string_view::npos) return damaged("its first line is cut");
-        const std::string version(text.substr(stub_beginning.size(), end - stub_beginning.size()));
+        const std::string version(text.substr(header_file_beginning.size(), end - header_file_beginning.size()));
         return Error{"an ioweir container of another version", version, "this ioweir knows versions 2 and 3"};
     }
     const auto id = value_of(text, "id");
     if (!id || !is_id(*id)) return damaged("no id of 32 hexadecimal digits");
-    stub.id = *id;
+    header_file.id = *id;
     const auto mapping = value_of(text, "mapping");
     const auto shape = mapping ? parse_shape(*mapping) : std::nullopt;
     if (!shape) return damaged("no mapping that this ioweir knows");
-    stub.shape = *shape;
-    if (text != to_text(stub)) return damaged("its text is not as ioweir writes it");
-    return stub;
+    header_file.shape = *shape;
+    if (text != to_text(header_file)) return damaged("its text is not as ioweir writes it");
+    return header_file;
 }
 
-std::string directory_of(const std::string& stub_path, const std::string& id) {
-    const std::size_t slash = stub_path.rfind('/');
-    const std::string beside = slash == std::string::npos ? "" : stub_path.substr(0, slash + 1);
+std::string directory_of(const std::string& header_file_path, const std::string& id) {
+    const std::size_t slash = header_file_path.rfind('/');
+    const std::string beside = slash == std::string::npos ? "" : header_file_path.substr(0, slash + 1);
     return beside + ".ioweir-" + id;
 }
 
-Result<std::optional<Stub>> read_stub(int descriptor, const std::string& path) {
+Result<std::optional<HeaderFile>> read_header_file(int descriptor, const std::string& path) {
     struct stat info{};
     if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0 ||
-        info.st_size > most_stub_bytes) {
-        return std::optional<Stub>();
+        info.st_size > most_header_file_bytes) {
+        return std::optional<HeaderFile>();
     }
-    char text[most_stub_bytes];
+    char text[most_header_file_bytes];
     ssize_t length = 0;
     do {
         length = ::pread(descriptor, text, sizeof text, 0);
     } while (length < 0 && errno == EINTR);
     if (length < 0) return Error{"cannot read", path, std::strerror(errno)};
     const std::string_view all(text, static_cast<std::size_t>(length));
-    if (!looks_like_stub(all)) return std::optional<Stub>();
-    auto stub = parse_stub(all);
-    if (!stub) return Error{stub.error().what, path + ": " + stub.error().value, stub.error().remedy};
-    stub.value().owner = info.st_uid;
-    return std::optional<Stub>(stub.take());
+    if (!looks_like_header_file(all)) return std::optional<HeaderFile>();
+    auto header_file = parse_header_file(all);
+    if (!header_file)
+        return Error{header_file.error().what, path + ": " + header_file.error().value, header_file.error().remedy};
+    header_file.value().owner = info.st_uid;
+    return std::optional<HeaderFile>(header_file.take());
 }
 
-Result<std::optional<Stub>> read_stub(const std::string& path) {
+Result<std::optional<HeaderFile>> read_header_file(const std::string& path) {
     struct stat info{};
     if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0 ||
-        info.st_size > most_stub_bytes) {
-        return std::optional<Stub>();
+        info.st_size > most_header_file_bytes) {
+        return std::optional<HeaderFile>();
     }
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // it may be a pipe by now
-    if (descriptor < 0) return std::optional<Stub>();  // whoever may not read it meets the same error at its own open
-    auto stub = read_stub(descriptor, path);
+    if (descriptor < 0)
+        return std::optional<HeaderFile>();  // whoever may not read it meets the same error at its own open
+    auto header_file = read_header_file(descriptor, path);
     ::close(descriptor);
-    return stub;
+    return header_file;
 }
 
 }  // namespace ioweir::container

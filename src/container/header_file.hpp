@@ -1,4 +1,4 @@
-// Stub: the small text file at a program's path that stands for a logical file whose bytes lie in a directory beside it.
+// Header file: the small text file at a program's path that stands for a logical file whose bytes lie in a directory beside it.
 // What does not live here: what is in the directory (directory.hpp, index.hpp), moving bytes (container.hpp).
 #pragma once
 
@@ -26,7 +26,7 @@ struct Shape {
     friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-/// As a plan file and a stub have it: "grouped:4", "log"; "subfiles:8 stripe 1048576" in a stub.
+/// As a plan file and a header file have it: "grouped:4", "log"; "subfiles:8 stripe 1048576" in a header file.
 [[nodiscard]] std::string to_text(const Shape& shape);
 [[nodiscard]] std::optional<Shape> parse_shape(std::string_view text);
 
@@ -34,39 +34,39 @@ struct Shape {
 inline constexpr int newest_version = 3;
 inline constexpr int oldest_version = 2;
 
-struct Stub {
+struct HeaderFile {
     std::string id;  ///< 32 hexadecimal digits, drawn at random
     Shape shape;
     int version = newest_version;
     std::optional<uid_t> owner = {};  ///< of the file that it was read from; no part of what it says
-    friend bool operator==(const Stub& a, const Stub& b) {
+    friend bool operator==(const HeaderFile& a, const HeaderFile& b) {
         return a.id == b.id && a.shape == b.shape && a.version == b.version;
     }
 };
 
-/// No stub is longer. Short on purpose: a program without ioweir meets the end of the file instead of zeros.
-inline constexpr std::int64_t most_stub_bytes = 512;
+/// No header file is longer. Short on purpose: a program without ioweir meets the end of the file instead of zeros.
+inline constexpr std::int64_t most_header_file_bytes = 512;
 
 /// None is shorter: what can be told without reading it.
-inline constexpr std::int64_t least_stub_bytes = 256;
+inline constexpr std::int64_t least_header_file_bytes = 256;
 /// How every version's begins.
-inline constexpr std::string_view stub_beginning = "ioweir container ";
+inline constexpr std::string_view header_file_beginning = "ioweir container ";
 
 /// The id comes from getrandom(2).
-[[nodiscard]] Result<Stub> new_stub(Shape shape);
-[[nodiscard]] std::string to_text(const Stub& stub);
+[[nodiscard]] Result<HeaderFile> new_header_file(Shape shape);
+[[nodiscard]] std::string to_text(const HeaderFile& header_file);
 
-/// Does a file that begins like this claim to be a stub?
-[[nodiscard]] bool looks_like_stub(std::string_view beginning);
-/// Of a stub's whole text.
-[[nodiscard]] Result<Stub> parse_stub(std::string_view text);
+/// Does a file that begins like this claim to be a header file?
+[[nodiscard]] bool looks_like_header_file(std::string_view beginning);
+/// Of a header file's whole text.
+[[nodiscard]] Result<HeaderFile> parse_header_file(std::string_view text);
 
-/// The directory of a stub's bytes: in the directory of the stub, named by its id, so that renaming the stub loses nothing.
-[[nodiscard]] std::string directory_of(const std::string& stub_path, const std::string& id);
+/// The directory of a header file's bytes: in the directory of the header file, named by its id, so that renaming the header file loses nothing.
+[[nodiscard]] std::string directory_of(const std::string& header_file_path, const std::string& id);
 
-/// The stub at a path; nothing when an ordinary file (or none) is there. An Error: a damaged one, or one that cannot be read.
-[[nodiscard]] Result<std::optional<Stub>> read_stub(const std::string& path);
+/// The header file at a path; nothing when an ordinary file (or none) is there. An Error: a damaged one, or one that cannot be read.
+[[nodiscard]] Result<std::optional<HeaderFile>> read_header_file(const std::string& path);
 /// The same of an open file; `path` is for the Error.
-[[nodiscard]] Result<std::optional<Stub>> read_stub(int descriptor, const std::string& path);
+[[nodiscard]] Result<std::optional<HeaderFile>> read_header_file(int descriptor, const std::string& path);
 
 }  // namespace ioweir::container

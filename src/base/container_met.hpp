@@ -1,4 +1,4 @@
-// What readers of other formats say where they meet the header file of an ioweir container (container/header_file.hpp) in the file's place.
+// What readers of other formats say where they meet the header file of an ioweir container (container/files/header_file.hpp) in the file's place.
 #pragma once
 
 #include <string>

@@ -7,9 +7,9 @@
 
 #include "bindings/planner.hpp"
 #include "bindings/text.hpp"
-#include "container/access.hpp"
+#include "container/files/access.hpp"
 #include "container/merge.hpp"
-#include "container/orphans.hpp"
+#include "container/sharing/orphans.hpp"
 #include "ncsub/access.hpp"
 #include "ncsub/files.hpp"
 #include "ncsub/writing.hpp"

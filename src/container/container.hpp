@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "container/clock.hpp"
-#include "container/directory.hpp"
-#include "container/generations.hpp"
-#include "container/locks.hpp"
+#include "container/files/directory.hpp"
+#include "container/index/clock.hpp"
+#include "container/sharing/generations.hpp"
+#include "container/sharing/locks.hpp"
 #include "storage/backend.hpp"
 
 namespace ioweir::container {

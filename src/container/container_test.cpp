@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "container/data_header.hpp"
+#include "container/files/data_header.hpp"
+#include "container/files/placed_log.hpp"
 #include "container/merge.hpp"
-#include "container/placed_log.hpp"
 #include "container/testing.hpp"
 #include "storage/fault.hpp"
 

@@ -16,9 +16,9 @@
 #include <functional>
 #include <string>
 
-#include "container/locks.hpp"
 #include "container/merge.hpp"
-#include "container/orphans.hpp"
+#include "container/sharing/locks.hpp"
+#include "container/sharing/orphans.hpp"
 #include "container/testing.hpp"
 
 namespace ioweir::container {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/testing.hpp"
+#include "container/files/placed_log.hpp"
 #include "container/merge.hpp"
-#include "container/orphans.hpp"
-#include "container/placed_log.hpp"
+#include "container/sharing/orphans.hpp"
 #include "container/testing.hpp"
 
 namespace ioweir::container {

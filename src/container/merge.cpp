@@ -17,14 +17,14 @@
 
 #include "base/file_access.hpp"
 #include "base/size_text.hpp"
-#include "container/access.hpp"
 #include "container/data_files.hpp"
-#include "container/data_header.hpp"
-#include "container/generations.hpp"
-#include "container/locks.hpp"
-#include "container/map.hpp"
-#include "container/replaced.hpp"
-#include "container/subfiles.hpp"
+#include "container/files/access.hpp"
+#include "container/files/data_header.hpp"
+#include "container/files/subfiles.hpp"
+#include "container/index/map.hpp"
+#include "container/sharing/generations.hpp"
+#include "container/sharing/locks.hpp"
+#include "container/sharing/replaced.hpp"
 
 namespace ioweir::container {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "container/directory.hpp"
+#include "container/files/directory.hpp"
 #include "storage/backend.hpp"
 
 namespace ioweir::container {

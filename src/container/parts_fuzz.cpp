@@ -20,8 +20,8 @@
 #include "base/fuzz_target.hpp"
 #include "base/testing.hpp"
 #include "container/container.hpp"
+#include "container/files/subfiles.hpp"
 #include "container/merge.hpp"
-#include "container/subfiles.hpp"
 #include "storage/posix.hpp"
 
 namespace ioweir {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "container/container.hpp"
-#include "container/generations.hpp"
-#include "container/subfiles.hpp"
+#include "container/files/subfiles.hpp"
+#include "container/sharing/generations.hpp"
 #include "storage/posix.hpp"
 
 namespace ioweir::container {

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/guarded_files.hpp"
-#include "container/access.hpp"
-#include "container/locks.hpp"
+#include "container/files/access.hpp"
+#include "container/files/origin.hpp"
 #include "container/merge.hpp"
-#include "container/origin.hpp"
+#include "container/sharing/locks.hpp"
 #include "ncsub/access.hpp"
 #include "ncsub/files.hpp"
 #include "preload/container_calls.hpp"

@@ -14,7 +14,7 @@
 
 #include "base/raw_syscall.hpp"
 #include "base/standard_error.hpp"
-#include "container/header_file.hpp"
+#include "container/files/header_file.hpp"
 #include "preload/container_calls.hpp"
 #include "preload/real_symbols.hpp"
 #include "tracer/ring/process.hpp"

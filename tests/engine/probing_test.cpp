@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/standard_error.hpp"
-#include "container/subfiles.hpp"
+#include "container/files/subfiles.hpp"
 #include "engine/files/rebalance.hpp"
 #include "engine_world.hpp"
 #include "mapped_world.hpp"

@@ -11,10 +11,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "container/generations.hpp"
-#include "container/locks.hpp"
-#include "container/placed_log.hpp"
-#include "container/subfiles.hpp"
+#include "container/files/placed_log.hpp"
+#include "container/files/subfiles.hpp"
+#include "container/sharing/generations.hpp"
+#include "container/sharing/locks.hpp"
 #include "engine/calls/atomic_mode.hpp"
 #include "engine/calls/shared_pointer.hpp"
 #include "engine/files/mapped_make.hpp"

@@ -10,10 +10,10 @@
 #include <optional>
 
 #include "base/standard_error.hpp"
-#include "container/access.hpp"
-#include "container/generations.hpp"
-#include "container/locks.hpp"
-#include "container/subfiles.hpp"
+#include "container/files/access.hpp"
+#include "container/files/subfiles.hpp"
+#include "container/sharing/generations.hpp"
+#include "container/sharing/locks.hpp"
 #include "engine/files/header_file_lock.hpp"
 #include "engine/parts.hpp"
 #include "planner/plan.hpp"

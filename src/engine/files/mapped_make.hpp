@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "container/generations.hpp"
-#include "container/locks.hpp"
+#include "container/sharing/generations.hpp"
+#include "container/sharing/locks.hpp"
 #include "engine/files/mapped.hpp"
 #include "engine/files/probing.hpp"
 

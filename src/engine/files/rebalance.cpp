@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "container/generations.hpp"
+#include "container/sharing/generations.hpp"
 #include "engine/files/header_file_lock.hpp"
 #include "engine/parts.hpp"
 #include "planner/plan.hpp"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
 from ioweir.report import Report, build, compare, report_text, to_dict
-from ioweir.report.model import ReadBack
+from ioweir.report.model import Moved
 from ioweir.trace import Note
 from test_report_oracle import builders
 from traces import Builder, Call, printed
@@ -164,7 +164,7 @@ def test_a_verified_run_is_compared_with_a_warning() -> None:
     # Without a verification it is what the engine reads for other ends: indexes of containers.
     plain = build(builder.trace(run={"plan": "p.toml"}))
     assert not [w for w in compare.compare(run(1), plain).warnings if "verified" in w]
-    assert plain.verification == ReadBack(calls=0, bytes=0, time_s=0.0)
+    assert plain.verification == Moved(calls=0, bytes=0, time_s=0.0)
     assert plain.layers["POSIX"]["read"].time_s == 2
     text = io.StringIO()
     report_text.write(plain, text)

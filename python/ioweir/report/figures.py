@@ -123,7 +123,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> model.Report:
         messages=completeness.messages(trace, who) + unresolved,
         not_counted=_not_counted(trace, run),
         runtime_files=model.RuntimeFiles(sums.runtime_files, sums.runtime.calls, sums.runtime.bytes),
-        verification=model.ReadBack(sums.verification.calls, sums.verification.bytes, sums.verification.time_ns / 1e9),
+        verification=model.Moved(*_moved(sums.verification)),
         late_ends=model.LateEnds(
             sum(sums.late_ends.values()),
             {run.path(file): calls for file, calls in sorted(sums.late_ends.items())},
@@ -169,6 +169,11 @@ def _data(run: _Run, rows: Rows, row: Row | None, layer: str, op: str) -> model.
     )
 
 
+def _moved(sums: Row | Amount) -> tuple[int, float, int]:
+    """The fields of Moved."""
+    return sums.calls, sums.time_ns / 1e9, sums.bytes
+
+
 def _rate(moved: int, seconds: float) -> float | None:
     return moved / seconds if seconds > 0 else None
 
@@ -207,21 +212,17 @@ def _inside(sums: Sums) -> list[model.Inside]:
     for outer, made in sums.inside.items():
         whole = sums.outermost[outer]
         order = sorted(made.items(), key=lambda item: -item[1].time_ns)
-        parts = [
-            model.Part(*layer_and_op(slot), below.calls, below.bytes, below.time_ns / 1e9) for slot, below in order
-        ]
+        parts = [model.Part(*_moved(below), *layer_and_op(slot)) for slot, below in order]
         other_ns = whole.time_ns - sum(amount.time_ns for amount in made.values())
         other_s = other_ns / 1e9 if other_ns >= 0 else None
-        rows.append(model.Inside(*layer_and_op(outer), whole.calls, whole.time_ns / 1e9, parts, other_s))
+        rows.append(model.Inside(whole.calls, whole.time_ns / 1e9, *layer_and_op(outer), parts, other_s))
     return sorted(rows, key=lambda row: -row.time_s)
 
 
 def _origins(sums: Sums) -> dict[str, dict[str, model.Made]]:
     return {
         origin: {
-            op: model.MadeData(amount.calls, amount.time_ns / 1e9, amount.bytes)
-            if op in DATA_OPS
-            else model.Made(amount.calls, amount.time_ns / 1e9)
+            op: model.Moved(*_moved(amount)) if op in DATA_OPS else model.Made(*_moved(amount)[:2])
             for op, amount in zip(OPS, amounts, strict=True)
         }
         for origin, amounts in zip(ORIGINS, sums.origins, strict=False)
@@ -352,9 +353,7 @@ def _storage(run: _Run, op: str) -> model.Storage:
         ranks=[run.name(unit) for unit in rows],
         slowest=slowest,
         aggregators=[run.name(unit) for unit, moved in sorted(run.sums.collective.items()) if moved[kind].bytes],
-        by_rank=[
-            model.RankStorage(run.name(unit), row.bytes, row.calls, row.time_ns / 1e9) for unit, row in rows.items()
-        ],
+        by_rank=[model.RankStorage(*_moved(row), run.name(unit)) for unit, row in rows.items()],
         stdio_ranks=[
             run.name(unit) for unit, own in sorted(run.sums.by_unit.items()) if stdio in own and own[stdio].bytes
         ],

@@ -41,11 +41,24 @@ Operations = dict[str, Calls]
 
 
 @dataclass
-class Decomposition:
-    """Where the time of MPI-IO calls of one kind went."""
+class Made:
+    """Calls, and the time in them."""
 
     calls: int
     time_s: float
+
+
+@dataclass
+class Moved(Made):
+    """Calls that move bytes."""
+
+    bytes: int
+
+
+@dataclass
+class Decomposition(Made):
+    """Where the time of MPI-IO calls of one kind went."""
+
     parts: dict[str, float] | None
     """Seconds, by PARTS of figures.py. None where POSIX calls were not recorded, or took longer than the calls."""
 
@@ -90,41 +103,21 @@ class Slowest:
 
 
 @dataclass
-class Part:
+class Part(Moved):
     """Calls that other calls made."""
 
     layer: str
     op: str
-    calls: int
-    bytes: int
-    time_s: float
 
 
 @dataclass
-class Inside:
+class Inside(Made):
     """What calls with no call around them were made of, one layer down. `other_s`: time outside of those, if known."""
 
     layer: str
     op: str
-    calls: int
-    time_s: float
     parts: list[Part]
     other_s: float | None
-
-
-@dataclass
-class Made:
-    """POSIX calls of one origin."""
-
-    calls: int
-    time_s: float
-
-
-@dataclass
-class MadeData(Made):
-    """Those that move bytes."""
-
-    bytes: int
 
 
 @dataclass
@@ -138,13 +131,10 @@ class SlowestStorage:
 
 
 @dataclass
-class RankStorage:
+class RankStorage(Moved):
     """What one rank moved to or from the storage."""
 
     rank: int
-    bytes: int
-    calls: int
-    time_s: float
 
 
 @dataclass
@@ -405,15 +395,6 @@ class RuntimeFiles:
 
 
 @dataclass
-class ReadBack:
-    """Reads of verification, which are in no figure."""
-
-    calls: int
-    bytes: int
-    time_s: float
-
-
-@dataclass
 class LateEnds:
     """Completions of io_uring of which only a time is known by which they had come; `files`: calls, by path."""
 
@@ -462,6 +443,7 @@ class Report:
     decomposition: dict[str, Decomposition]
     inside: list[Inside]
     origins: dict[str, dict[str, Made]]
+    """POSIX calls, by origin and operation; those that move bytes are Moved."""
     storage: dict[str, Storage]
     locks: Locks
     call_sites: list[CallSite]
@@ -470,7 +452,8 @@ class Report:
     messages: list[str]
     not_counted: list[NotCounted]
     runtime_files: RuntimeFiles
-    verification: ReadBack
+    verification: Moved
+    """Reads of verification, which are in no figure."""
     late_ends: LateEnds
     files: list[FileRow]
     definitions: dict[str, str]

@@ -17,7 +17,7 @@ from ioweir.base.plain_text import raw
 from ioweir.base.units import bounds, number_list, percent, plural, rate, seconds, size
 from ioweir.report import first_lines, verification
 from ioweir.report.figures import PARTS
-from ioweir.report.model import Data, MadeData, PassedThrough, RankLocks
+from ioweir.report.model import Data, Moved, PassedThrough, RankLocks
 from ioweir.trace.reader import DATA_OPS, LAYERS, MPI_IO, POSIX, STDIO
 
 if TYPE_CHECKING:
@@ -415,7 +415,7 @@ def _print_origins(report: Report, console: Console) -> None:
         if any(row.calls for row in ops.values()):
             cells: list[str] = []
             for row in (ops[op] for op in ("write", "read", "lock")):
-                cells += [size(row.bytes)] if isinstance(row, MadeData) else []
+                cells += [size(row.bytes)] if isinstance(row, Moved) else []
                 cells += [f"{row.calls:,}", seconds(row.time_s)]
             table.add(_ORIGIN_WORDS.get(origin, origin), *cells)
     if table:

@@ -27,6 +27,7 @@ import targets_page
 import targets_reads
 import targets_runs
 import targets_timeline
+from ioweir.base.picture import to_svg
 from ioweir.base.units import percent, rate, seconds, size
 from ioweir.targets import lab, lab_loop, probe, probe_picture
 
@@ -264,9 +265,8 @@ def main() -> int:
                 choices.append(loop_labs(5 if options.quick else 100, made))
                 print("-- cost", flush=True)
                 found = cost(made, 3 if options.quick else 15)
-                picture = probe_picture.to_svg(probe.probe(made.root, probe.Options(), None)).replace(
-                    str(made.root), "the lab"
-                )
+                found_now = {**probe.probe(made.root, probe.Options(), None), "path": "the lab"}
+                picture = to_svg(probe_picture.chart(found_now))
                 if launch.available(launch.KERNEL_RUNNER, targets_runs.KIND):
                     runs = targets_runs.measure(made, scratch, LOOP_RATE, LOOP_TARGETS, options.quick)
                     print("-- timelines", flush=True)

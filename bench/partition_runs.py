@@ -15,6 +15,7 @@ from typing import Any
 
 import launch
 from ioweir.base.compiled import compiled
+from ioweir.base.picture import to_svg
 from ioweir.report import timeline, timeline_picture
 from ioweir.trace import load
 
@@ -247,6 +248,6 @@ def activity(results: Results, storage: Storage, scratch: Path) -> None:
         launch.run_program(PROGRAM, results.kind, ranks, words, launch.Traced(trace))
         op = "read" if name.startswith("read") else "write"
         result = timeline.of_trace(load(trace), timeline.Options(op=op, by="rank"))
-        results.pictures[f"-{name}"] = timeline_picture.to_svg(result)
+        results.pictures[f"-{name}"] = to_svg(timeline_picture.chart(result))
         shutil.rmtree(trace)
         empty(storage.directory)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import launch
 import targets_runs
+from ioweir.base.picture import to_svg
 from ioweir.base.units import seconds
 from ioweir.report import timeline, timeline_picture
 from ioweir.targets import lab
@@ -52,14 +53,14 @@ def measure(made: lab.Lab, scratch: Path) -> Activity:
         result = timeline.of_trace(load(trace), timeline.Options(by="target"))
         shutil.rmtree(trace)
         # Targets only; the directory of the lab has the container's texts.
-        rows = [row for row in result["rows"] if Path(row["name"]).parent == made.root]
-        for row in rows:
-            row["name"] = Path(row["name"]).name
-        result |= {"rows": rows, **timeline.evenness(row["time_s"] for row in rows if row["bytes"])}
-        activity.pictures[picture] = timeline_picture.to_svg(result)
-        activity.mean_s[picture] = result["mean_time_s"] or 0.0
-        activity.deviation_s[picture] = result["deviation_s"] or 0.0
-        activity.targets[picture] = len(rows)
+        result.rows = [row for row in result.rows if Path(row.name).parent == made.root]
+        for row in result.rows:
+            row.name = Path(row.name).name
+        result.mean_time_s, result.deviation_s = timeline.evenness(row.time_s for row in result.rows if row.bytes)
+        activity.pictures[picture] = to_svg(timeline_picture.chart(result))
+        activity.mean_s[picture] = result.mean_time_s or 0.0
+        activity.deviation_s[picture] = result.deviation_s or 0.0
+        activity.targets[picture] = len(result.rows)
     return activity
 
 

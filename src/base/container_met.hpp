@@ -1,4 +1,4 @@
-// What readers of other formats say where they meet the stub of an ioweir container (container/stub.hpp) in the file's place.
+// What readers of other formats say where they meet the header file of an ioweir container (container/files/header_file.hpp) in the file's place.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace ioweir {
 
-/// How a stub begins, of every version.
+/// How a header file begins, of every version.
 inline constexpr std::string_view container_beginning = "ioweir container ";
 
-/// `wanted`: "no PHASTA file"; `path`: of the stub, or FILE where the reader does not know it.
+/// `wanted`: "no PHASTA file"; `path`: of the header file, or FILE where the reader does not know it.
 [[nodiscard]] inline Error container_met(const std::string& wanted, const std::string& path) {
     return {wanted + ", but an ioweir container, whose bytes lie in other files", path,
             "make an ordinary file of it with: ioweir merge " + path};

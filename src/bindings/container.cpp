@@ -7,9 +7,9 @@
 
 #include "bindings/planner.hpp"
 #include "bindings/text.hpp"
-#include "container/access.hpp"
+#include "container/files/access.hpp"
 #include "container/merge.hpp"
-#include "container/orphans.hpp"
+#include "container/sharing/orphans.hpp"
 #include "ncsub/access.hpp"
 #include "ncsub/files.hpp"
 #include "ncsub/writing.hpp"
@@ -25,9 +25,9 @@ nb::dict describe_container(const std::string& path) {
     const ioweir::container::Description& what = described.value();
     nb::dict row;
     row["path"] = path;
-    row["id"] = what.stub.id;
-    row["version"] = what.stub.version;
-    row["mapping"] = to_text(what.stub.shape);
+    row["id"] = what.header_file.id;
+    row["version"] = what.header_file.version;
+    row["mapping"] = to_text(what.header_file.shape);
     row["directory"] = what.directory;
     row["bytes"] = what.bytes;
     row["held_bytes"] = what.held_bytes;
@@ -52,14 +52,15 @@ std::int64_t merge_container(const std::string& path, const std::string& output,
 
 /// For files whose mode or owner was changed by something that knows nothing of their parts.
 void follow_access(const std::string& path) {
-    (void)ioweir::container::follow_stub_at(path, {{}, true});
+    (void)ioweir::container::follow_header_file_at(path, {{}, true});
     (void)ioweir::ncsub::follow_master_at(path);
 }
 
 /// Empty: no container is there.
 std::string container_directory(const std::string& path) {
-    const auto stub = ioweir::container::read_stub(path);
-    return stub && stub.value() ? ioweir::container::directory_of(path, stub.value()->id) : std::string();
+    const auto header_file = ioweir::container::read_header_file(path);
+    return header_file && header_file.value() ? ioweir::container::directory_of(path, header_file.value()->id)
+                                              : std::string();
 }
 
 /// 0: no netCDF file, or one whose arrays lie in it.
@@ -141,9 +142,10 @@ void remove_orphan(const std::string& directory) {
 
 void bind_container(nb::module_& m) {
     m.def("describe_container", &describe_container, nb::arg("path"),
-          "What the container at a stub's path holds. Raises ValueError when it is none, or cannot be read.");
+          "What the container at a header file's path holds. Raises ValueError when it is none, or cannot be read.");
     m.def("merge_container", &merge_container, nb::arg("path"), nb::arg("output"), nb::arg("unfinished") = false,
-          "Writes the logical file to `output` (the stub's own path: in its place) and returns its length in bytes. "
+          "Writes the logical file to `output` (the header file's own path: in its place) and returns its length in "
+          "bytes. "
           "Raises ValueError, and leaves everything as it was, when that cannot be done; also where writing was not "
           "ended, in its place and without `unfinished`.");
     m.def("unfinished_container", &ioweir::container::unfinished_of, nb::arg("path"),
@@ -151,7 +153,7 @@ void bind_container(nb::module_& m) {
     m.def("follow_access", &follow_access, nb::arg("path"),
           "Gives the parts of a file in several the owner, group, mode and ACL of the file, as far as the caller may.");
     m.def("container_directory", &container_directory, nb::arg("path"),
-          "The directory of a container's parts, by its stub; empty: no container is there.");
+          "The directory of a container's parts, by its header file; empty: no container is there.");
     m.def(
         "netcdf_subfiles", &netcdf_subfiles, nb::arg("path"),
         "Over how many subfiles the arrays of a netCDF file are divided; 0: it is no such file. Raises ValueError when "
@@ -166,7 +168,8 @@ void bind_container(nb::module_& m) {
           "What a job that has died left of a divided netCDF file, by its name and what it says; None: it is no such "
           "file.");
     m.def("find_orphans", &find_orphans, nb::arg("folder"),
-          "The directories of containers in a folder whose stub is not there. Raises ValueError where it cannot be "
+          "The directories of containers in a folder whose header file is not there. Raises ValueError where it cannot "
+          "be "
           "read.");
     m.def("remove_orphan", &remove_orphan, nb::arg("directory"),
           "Removes such a directory. Raises ValueError when it is none, or holds what is not a container's.");

@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "container/clock.hpp"
-#include "container/directory.hpp"
-#include "container/generations.hpp"
-#include "container/locks.hpp"
+#include "container/files/directory.hpp"
+#include "container/index/clock.hpp"
+#include "container/sharing/generations.hpp"
+#include "container/sharing/locks.hpp"
 #include "storage/backend.hpp"
 #include "storage/pacing.hpp"
 
@@ -82,7 +82,7 @@ public:
     };
     virtual void watch_work() {}
     [[nodiscard]] virtual std::vector<Work> take_work() { return {}; }
-    /// One rank, with the stub locked: stripes that nobody has written go to those of these subfiles' targets (numbers as in take_work())
+    /// One rank, with the header file locked: stripes that nobody has written go to those of these subfiles' targets (numbers as in take_work())
     /// from now on. All ranks reload() before they write again. An Error: nothing has changed.
     [[nodiscard]] virtual std::optional<Error> redivide(const std::vector<std::int64_t>& files);
     /// Looks again where bytes go; `first` (InUse): as it has to be now, where that is known. An errno value; nothing is written then until a
@@ -120,7 +120,7 @@ protected:
 
 private:
     const DirectoryHold
-        hold_;  ///< its files stay where they are, also when its stub is made an ordinary file or removed
+        hold_;  ///< its files stay where they are, also when its header file is made an ordinary file or removed
 };
 
 }  // namespace ioweir::container

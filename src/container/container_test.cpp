@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "container/data_header.hpp"
+#include "container/files/data_header.hpp"
+#include "container/files/placed_log.hpp"
 #include "container/merge.hpp"
-#include "container/placed_log.hpp"
 #include "container/testing.hpp"
 #include "storage/fault.hpp"
 
@@ -21,60 +21,60 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(Stub, IsShortTextThatReadsBack) {
-    const Stub stub = new_stub({12}).take();
-    const std::string text = to_text(stub);
-    EXPECT_LE(std::ssize(text), most_stub_bytes);
-    EXPECT_TRUE(looks_like_stub(text));
-    EXPECT_EQ(parse_stub(text).value(), stub);
-    EXPECT_NE(new_stub({12}).value().id, stub.id);
+TEST(HeaderFile, IsShortTextThatReadsBack) {
+    const HeaderFile header_file = new_header_file({12}).take();
+    const std::string text = to_text(header_file);
+    EXPECT_LE(std::ssize(text), most_header_file_bytes);
+    EXPECT_TRUE(looks_like_header_file(text));
+    EXPECT_EQ(parse_header_file(text).value(), header_file);
+    EXPECT_NE(new_header_file({12}).value().id, header_file.id);
     EXPECT_NE(text.find("ioweir merge"), std::string::npos);
-    EXPECT_EQ(directory_of("a/b/file", stub.id), "a/b/.ioweir-" + stub.id);
-    EXPECT_EQ(directory_of("file", stub.id), ".ioweir-" + stub.id);
+    EXPECT_EQ(directory_of("a/b/file", header_file.id), "a/b/.ioweir-" + header_file.id);
+    EXPECT_EQ(directory_of("file", header_file.id), ".ioweir-" + header_file.id);
 }
 
-TEST(Stub, EveryDamageIsSeen) {
-    Stub stub = new_stub({3}).take();
-    const std::string text = to_text(stub);
-    stub.version = 2;
-    const std::string earlier = to_text(stub);
+TEST(HeaderFile, EveryDamageIsSeen) {
+    HeaderFile header_file = new_header_file({3}).take();
+    const std::string text = to_text(header_file);
+    header_file.version = 2;
+    const std::string earlier = to_text(header_file);
     EXPECT_TRUE(earlier.starts_with("ioweir container 2\n"));
-    EXPECT_EQ(parse_stub(earlier).value(), stub);
+    EXPECT_EQ(parse_header_file(earlier).value(), header_file);
     for (std::size_t at = 0; at < earlier.size(); ++at) {
         std::string damaged = earlier;
         damaged[at] = static_cast<char>(damaged[at] ^ 1);
-        EXPECT_FALSE(parse_stub(damaged).ok()) << "byte " << at << ": " << damaged;
+        EXPECT_FALSE(parse_header_file(damaged).ok()) << "byte " << at << ": " << damaged;
     }
     for (std::size_t at = 0; at < text.size(); ++at) {
         std::string damaged = text;
         damaged[at] = static_cast<char>(damaged[at] ^ 1);
-        const auto parsed = parse_stub(damaged);
+        const auto parsed = parse_header_file(damaged);
         EXPECT_FALSE(parsed.ok()) << "byte " << at << ": " << damaged;
-        const auto cut = parse_stub(text.substr(0, at));
+        const auto cut = parse_header_file(text.substr(0, at));
         ASSERT_FALSE(cut.ok()) << at;
-        EXPECT_EQ(cut.error().what, "a damaged ioweir stub") << at;
+        EXPECT_EQ(cut.error().what, "a damaged ioweir header file") << at;
     }
     for (const char* const version : {"1", "4", "22"}) {
-        const auto other = parse_stub("ioweir container " + std::string(version) + "\nid 0\n");
+        const auto other = parse_header_file("ioweir container " + std::string(version) + "\nid 0\n");
         ASSERT_FALSE(other.ok());
         EXPECT_EQ(other.error().value, version);
     }
 }
 
-TEST(Stub, OrdinaryFilesAreNone) {
+TEST(HeaderFile, OrdinaryFilesAreNone) {
     const Place place(1);
     for (const std::string& text :
          {std::string(), std::string("data"), std::string(1000, 'x'), std::string("ioweir")}) {
         spill(place.folder + "/other", text);
-        const auto stub = read_stub(place.folder + "/other");
-        ASSERT_TRUE(stub.ok());
-        EXPECT_FALSE(stub.value().has_value());
+        const auto header_file = read_header_file(place.folder + "/other");
+        ASSERT_TRUE(header_file.ok());
+        EXPECT_FALSE(header_file.value().has_value());
     }
-    EXPECT_FALSE(read_stub(place.folder + "/none").value().has_value());
-    EXPECT_FALSE(read_stub(place.folder).value().has_value());
-    EXPECT_EQ(*read_stub(place.path).value(), place.stub);
-    spill(place.path, to_text(place.stub).substr(0, 60));
-    EXPECT_FALSE(read_stub(place.path).ok());
+    EXPECT_FALSE(read_header_file(place.folder + "/none").value().has_value());
+    EXPECT_FALSE(read_header_file(place.folder).value().has_value());
+    EXPECT_EQ(*read_header_file(place.path).value(), place.header_file);
+    spill(place.path, to_text(place.header_file).substr(0, 60));
+    EXPECT_FALSE(read_header_file(place.path).ok());
 }
 
 RC_GTEST_PROP(Segments, LaterWritesHideEarlierOnes, ()) {
@@ -438,7 +438,7 @@ TEST(Container, ATargetThatALogCannotLieOnIsNamed) {
     EXPECT_FALSE(fs::is_symlink(place.directory.data(log_source(generation, 0))));
 }
 
-TEST(Container, TheStubMayBeRenamedAndTheOutputIsNeverOverwritten) {
+TEST(Container, TheHeaderFileMayBeRenamedAndTheOutputIsNeverOverwritten) {
     Place place(1);
     const auto generation = place.begin();
     auto writer = place.open({false, true, 0, 0, generation});

@@ -16,9 +16,9 @@
 #include <functional>
 #include <string>
 
-#include "container/locks.hpp"
 #include "container/merge.hpp"
-#include "container/orphans.hpp"
+#include "container/sharing/locks.hpp"
+#include "container/sharing/orphans.hpp"
 #include "container/testing.hpp"
 
 namespace ioweir::container {
@@ -161,7 +161,7 @@ bool write_job(Place& place, const std::string& text, int* synced) {
     place.clock.adopt(generation.value().after);
     const Role role{false,
                     true,
-                    1 % static_cast<std::int32_t>(std::max<std::int64_t>(1, place.stub.shape.count)),
+                    1 % static_cast<std::int32_t>(std::max<std::int64_t>(1, place.header_file.shape.count)),
                     0,
                     generation.value().number,
                     "",
@@ -263,7 +263,7 @@ TEST_P(Crash, OfAMergeLeavesTheContainerOrTheFileAndNoReaderLosesBytes) {
         if (ended == Ended::not_traced) GTEST_SKIP() << "no process may be traced here";
         ASSERT_NE(ended, Ended::failed);
         EXPECT_EQ(reader.read(after.size()), after);
-        const bool is_container = read_stub(place.path).value().has_value();
+        const bool is_container = read_header_file(place.path).value().has_value();
         ++(is_container ? containers : files);
         if (is_container) {
             EXPECT_EQ(merge(place.backend, place.path, place.path).value(), std::ssize(after));
@@ -340,8 +340,8 @@ TEST_P(Crash, OfWhoMakesADirectoryLeavesOneThatCanBeRemoved) {
         Place place(GetParam());
         ASSERT_EQ(remove(place.directory), 0);
         const auto work = [&] {
-            const Directory made = directory_of(place.path, place.stub);
-            return make(made, place.path, place.stub) == 0 && (made.has_index() || make_subfiles(made, {}).ok());
+            const Directory made = directory_of(place.path, place.header_file);
+            return make(made, place.path, place.header_file) == 0 && (made.has_index() || make_subfiles(made, {}).ok());
         };
         const Ended ended = run_until(nth, work);
         if (ended == Ended::not_traced) GTEST_SKIP() << "no process may be traced here";
@@ -414,16 +414,16 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Crash, testing::ValuesIn(shapes), [](const test
     return std::string(kind == Shape::Kind::grouped ? "grouped" : kind == Shape::Kind::log ? "log" : "subfiles");
 });
 
-TEST(StubLock, IsOfWhatIsThereWhenItIsGiven) {
+TEST(HeaderFileLock, IsOfWhatIsThereWhenItIsGiven) {
     Place place(1);
     int synced = 0;
     ASSERT_TRUE(write_job(place, after, &synced));
-    auto taken = StubLock::take(place.path, StubLock::Kind::exclusive);
+    auto taken = HeaderFileLock::take(place.path, HeaderFileLock::Kind::exclusive);
     ASSERT_TRUE(taken.ok());
-    StubLock lock = taken.take();
+    HeaderFileLock lock = taken.take();
     ASSERT_TRUE(lock.held());
-    EXPECT_EQ(lock.stub(), place.stub);
-    EXPECT_TRUE(StubLock::take(place.path, StubLock::Kind::shared, false).value().busy());
+    EXPECT_EQ(lock.header_file(), place.header_file);
+    EXPECT_TRUE(HeaderFileLock::take(place.path, HeaderFileLock::Kind::shared, false).value().busy());
     const pid_t child = ::fork();
     if (child == 0) {
         // Waits, and then finds an ordinary file.
@@ -434,16 +434,16 @@ TEST(StubLock, IsOfWhatIsThereWhenItIsGiven) {
     ::usleep(50'000);
     spill(place.folder + "/new", "other");
     fs::rename(place.folder + "/new", place.path);
-    lock = StubLock();
+    lock = HeaderFileLock();
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
-    // Files that are no stubs, and none, are not locked.
-    EXPECT_FALSE(StubLock::take(place.path, StubLock::Kind::exclusive).value().held());
-    EXPECT_FALSE(StubLock::take(place.folder + "/none", StubLock::Kind::exclusive).value().held());
+    // Files that are no header files, and none, are not locked.
+    EXPECT_FALSE(HeaderFileLock::take(place.path, HeaderFileLock::Kind::exclusive).value().held());
+    EXPECT_FALSE(HeaderFileLock::take(place.folder + "/none", HeaderFileLock::Kind::exclusive).value().held());
 }
 
-TEST(StubLock, TwoAtATimeInAnyOrder) {
+TEST(HeaderFileLock, TwoAtATimeInAnyOrder) {
     Place one(1), other(1);
     std::array<pid_t, 2> children{};
     for (std::size_t i = 0; i < children.size(); ++i) {
@@ -451,7 +451,7 @@ TEST(StubLock, TwoAtATimeInAnyOrder) {
         if (children[i] != 0) continue;
         bool held = true;
         for (int round = 0; round < 200; ++round) {
-            const StubLocks locks = i == 0 ? take_both(one.path, other.path) : take_both(other.path, one.path);
+            const HeaderFileLocks locks = i == 0 ? take_both(one.path, other.path) : take_both(other.path, one.path);
             held = held && locks.one.held() && locks.other.held();
         }
         ::_exit(held ? 0 : 1);

@@ -1,5 +1,5 @@
 // Every file of a container missing, cut, swapped or changed: whoever reads it, asks about it or puts it together is told which one
-// it is, and gets no wrong byte. What does not live here: a damaged batch or stub by itself (index_test.cpp, container_test.cpp),
+// it is, and gets no wrong byte. What does not live here: a damaged batch or header file by itself (index_test.cpp, container_test.cpp),
 // what a crash leaves (crash_test.cpp).
 #include <gtest/gtest.h>
 
@@ -294,7 +294,7 @@ TEST_P(Damage, ThatPutsOneDirectoryInThePlaceOfAnotherIsSeen) {
     fs::copy(other.directory.path, written.directory.path, fs::copy_options::recursive);
     const auto described = describe(written.path);
     EXPECT_TRUE(!described || !described.value().problems.empty());
-    const Directory anew = directory_of(written.path, written.stub);
+    const Directory anew = directory_of(written.path, written.header_file);
     EXPECT_FALSE(Container::open(written.backend, written.clock, anew, {true, false, 0, 0, 0}).ok());
     EXPECT_FALSE(merge(written.backend, written.path, written.folder + "/merged").ok());
     fs::remove_all(written.directory.path);
@@ -328,7 +328,7 @@ TEST_P(DamageOfGroups, KeepsTheirWritersAway) {
 TEST_P(Damage, VersionTwoIsReadAndWritten) {
     Written earlier(GetParam(), 2, 'k');
     EXPECT_TRUE(slurp(earlier.path).starts_with("ioweir container 2\n"));
-    EXPECT_EQ(read_stub(earlier.path).value()->version, 2);
+    EXPECT_EQ(read_header_file(earlier.path).value()->version, 2);
     if (GetParam().kind == Shape::Kind::grouped) {
         EXPECT_EQ(slurp(earlier.data()[0]).substr(0, piece), earlier.text.substr(0, piece));
     }

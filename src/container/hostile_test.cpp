@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/testing.hpp"
+#include "container/files/placed_log.hpp"
 #include "container/merge.hpp"
-#include "container/orphans.hpp"
-#include "container/placed_log.hpp"
+#include "container/sharing/orphans.hpp"
 #include "container/testing.hpp"
 
 namespace ioweir::container {
@@ -102,7 +102,7 @@ TEST_P(Hostile, APipeInThePlaceOfAnyFileIsNotWaitedFor) {
         EXPECT_EQ(merge(place.backend, place.path, outside.file("merged")).ok(), !needed) << name;
         fs::remove(outside.file("merged"));
         Clock clock;
-        const Directory anew = directory_of(place.path, place.stub);
+        const Directory anew = directory_of(place.path, place.header_file);
         const auto opened = Container::open(place.backend, clock, anew, {true, false, 0, 0, 0});
         if (opened) {
             char byte = 0;
@@ -136,16 +136,16 @@ TEST_P(Hostile, NoOrphanIsFoundBehindALink) {
     fs::create_directory_symlink(kept, place.directory.path);
     EXPECT_TRUE(find_orphans(place.folder).value().empty());
     EXPECT_FALSE(remove_orphan(place.directory.path).ok());
-    EXPECT_FALSE(remove(directory_of(place.path, place.stub)) == 0);
+    EXPECT_FALSE(remove(directory_of(place.path, place.header_file)) == 0);
     EXPECT_TRUE(fs::exists(kept + "/about"));
 }
 
-TEST_P(Hostile, AStubOfSomebodyElsesLeadsNotToOnesOwnBytes) {
+TEST_P(Hostile, AHeaderFileOfSomebodyElsesLeadsNotToOnesOwnBytes) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
     ASSERT_EQ(::chown(place.path.c_str(), nobody, nobody), 0);
     const auto described = describe(place.path);
     ASSERT_FALSE(described.ok());
-    EXPECT_NE(described.error().message().find("belongs to user 0, the stub to user 65534"), std::string::npos)
+    EXPECT_NE(described.error().message().find("belongs to user 0, the header file to user 65534"), std::string::npos)
         << described.error().message();
     EXPECT_FALSE(merge(place.backend, place.path, place.path).ok());
     EXPECT_FALSE(ask(place.path).has_value());

@@ -10,9 +10,9 @@
 #include <iterator>
 #include <utility>
 
-#include "container/data_header.hpp"
+#include "container/files/data_header.hpp"
+#include "container/files/placed_log.hpp"
 #include "container/pieces.hpp"
-#include "container/placed_log.hpp"
 
 namespace ioweir::container {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "container/container.hpp"
 #include "container/data_files.hpp"
-#include "container/index.hpp"
-#include "container/map.hpp"
-#include "container/runs.hpp"
+#include "container/index/index.hpp"
+#include "container/index/map.hpp"
+#include "container/index/runs.hpp"
 
 namespace ioweir::container {
 

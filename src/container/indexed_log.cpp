@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "container/data_header.hpp"
+#include "container/files/data_header.hpp"
+#include "container/files/placed_log.hpp"
 #include "container/indexed.hpp"
-#include "container/placed_log.hpp"
 
 namespace ioweir::container {
 

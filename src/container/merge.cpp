@@ -17,14 +17,14 @@
 
 #include "base/file_access.hpp"
 #include "base/size_text.hpp"
-#include "container/access.hpp"
 #include "container/data_files.hpp"
-#include "container/data_header.hpp"
-#include "container/generations.hpp"
-#include "container/locks.hpp"
-#include "container/map.hpp"
-#include "container/replaced.hpp"
-#include "container/subfiles.hpp"
+#include "container/files/access.hpp"
+#include "container/files/data_header.hpp"
+#include "container/files/subfiles.hpp"
+#include "container/index/map.hpp"
+#include "container/sharing/generations.hpp"
+#include "container/sharing/locks.hpp"
+#include "container/sharing/replaced.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -32,7 +32,7 @@ namespace {
 constexpr std::int64_t copy_bytes = 4 << 20;
 
 struct Whole {
-    Stub stub;
+    HeaderFile header_file;
     Directory directory;
     DirectoryHold hold;  ///< its files stay until they are read
     std::vector<std::uint32_t> open;
@@ -67,9 +67,9 @@ Result<Whole> load_subfiles(Whole whole) {
 }
 
 Result<Whole> load(const std::string& path) {
-    auto stub = read_stub(path);
-    if (!stub) return stub.error();
-    if (!stub.value()) {
+    auto header_file = read_header_file(path);
+    if (!header_file) return header_file.error();
+    if (!header_file.value()) {
         struct stat about{};
         const bool is_file = ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
         return Error{"not an ioweir container", path,
@@ -77,8 +77,8 @@ Result<Whole> load(const std::string& path) {
                              : "name the file that the program wrote, not the directory beside it"};
     }
     Whole whole;
-    whole.stub = *stub.take();
-    whole.directory = directory_of(path, whole.stub);
+    whole.header_file = *header_file.take();
+    whole.directory = directory_of(path, whole.header_file);
     whole.hold = DirectoryHold(whole.directory);
     if (!whole.directory.has_index()) return load_subfiles(std::move(whole));
     auto indexes = read_indexes(whole.directory);
@@ -153,10 +153,10 @@ Error cannot(const std::string& what, const Error& why, int* number) {
     return {"cannot " + what, why.value, "nothing was changed; " + why.remedy, why.number};
 }
 
-/// Where a file that takes the place of its stub is written, in the container's directory.
+/// Where a file that takes the place of its header file is written, in the container's directory.
 constexpr const char* whole_name = "whole";
 
-/// With the stub's lock: what somebody has left who has died is written over, so that the file keeps the inode that programs have been
+/// With the header file's lock: what somebody has left who has died is written over, so that the file keeps the inode that programs have been
 /// told (ask()). Anything but such a file makes room for a new one.
 Result<guarded::File> open_whole(const guarded::Folder& folder) {
     auto file = folder.file(whole_name, O_WRONLY | O_CREAT | O_TRUNC);
@@ -165,7 +165,7 @@ Result<guarded::File> open_whole(const guarded::Folder& folder) {
     return folder.file(whole_name, O_WRONLY | O_CREAT | O_EXCL);
 }
 
-/// Of the stub that `status` is of; ESTALE where another file is there by now.
+/// Of the header file that `status` is of; ESTALE where another file is there by now.
 guarded::FoundAccess access_at(const std::string& path, const struct stat& status) {
     const int descriptor = ::open(path.c_str(), O_PATH | O_CLOEXEC);
     if (descriptor < 0) return {errno};
@@ -293,7 +293,7 @@ namespace {
 /// Whoever comes upon the directory alone, and `ioweir gc`, go by it.
 std::string why_not_about(const Whole& whole) {
     const std::string path = whole.directory.path_of("about");
-    const std::string wanted = to_text(whole.stub);
+    const std::string wanted = to_text(whole.header_file);
     const auto folder = whole.directory.opened();
     if (!folder) return missing(path, folder.error()).value;
     const auto file = folder.value()->file("about");
@@ -309,7 +309,7 @@ Result<Description> describe(const std::string& path) {
     if (!loaded) return loaded.error();
     Whole whole = loaded.take();
     Description description;
-    description.stub = whole.stub;
+    description.header_file = whole.header_file;
     description.directory = whole.directory.path;
     description.bytes = whole.length;
     description.open = whole.open;
@@ -351,9 +351,9 @@ Result<Description> describe(const std::string& path) {
 
 std::vector<std::string> unfinished_of(const std::string& path) {
     std::vector<std::string> texts;
-    const auto stub = read_stub(path);
-    if (!stub || !stub.value()) return texts;
-    const Directory directory = directory_of(path, *stub.value());
+    const auto header_file = read_header_file(path);
+    if (!header_file || !header_file.value()) return texts;
+    const Directory directory = directory_of(path, *header_file.value());
     const auto open = open_generations(directory);
     if (!open || open.value().empty()) return texts;
     const auto bytes = length(directory);
@@ -377,23 +377,23 @@ std::optional<Error> why_unfinished(const Whole& whole, const std::string& path,
         "--unfinished"};
 }
 
-/// merge(); `alone`: with the stub's lock, in its place.
+/// merge(); `alone`: with the header file's lock, in its place.
 Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& path, const std::string& output,
                                bool alone, int* number, bool unfinished = false) {
     auto loaded = load(path);
     if (!loaded) return loaded.error();
     Whole whole = loaded.take();
-    struct stat stub{}, there{};
-    if (::stat(path.c_str(), &stub) != 0) return cannot("read", path, errno, number);
-    guarded::FoundAccess of_stub = access_at(path, stub);
-    if (of_stub.error != 0) return cannot("read", path, of_stub.error, number);
+    struct stat header_file{}, there{};
+    if (::stat(path.c_str(), &header_file) != 0) return cannot("read", path, errno, number);
+    guarded::FoundAccess of_header_file = access_at(path, header_file);
+    if (of_header_file.error != 0) return cannot("read", path, of_header_file.error, number);
     const bool exists = ::stat(output.c_str(), &there) == 0;
-    const bool replaces = exists && there.st_dev == stub.st_dev && there.st_ino == stub.st_ino;
+    const bool replaces = exists && there.st_dev == header_file.st_dev && there.st_ino == header_file.st_ino;
     if (exists && !replaces) return Error{"the output exists", output, "remove it, or name another"};
     if (replaces) {
         if (auto problem = why_unfinished(whole, path, unfinished)) return *problem;
     }
-    if (replaces && stub.st_nlink > 1)
+    if (replaces && header_file.st_nlink > 1)
         return Error{"the container has several names (hard links)", path,
                      "the others would be left without their bytes; name an output"};
     const auto inside = whole.directory.opened();
@@ -403,14 +403,14 @@ Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& pat
     const bool in_place = replaces && alone;
     const guarded::Folder& folder = in_place ? *inside.value() : beside.value();
     const std::string name =
-        in_place ? whole_name : guarded::file_name_of(output) + ".ioweir-" + whole.stub.id.substr(0, 8);
+        in_place ? whole_name : guarded::file_name_of(output) + ".ioweir-" + whole.header_file.id.substr(0, 8);
     NewFile made(backend, folder, name,
                  in_place ? open_whole(folder) : folder.file(name, O_WRONLY | O_CREAT | O_EXCL, 0600));
     if (made.error()) return cannot("make", *made.error(), number);
     // A copy is its maker's. Before a byte is in it. Where it cannot have the group, or the ACL, it is less open than that.
-    if (!replaces) of_stub.access.owner = ::geteuid();
-    (void)follow_stub_at(path);
-    (void)guarded::give_access(made.descriptor(), of_stub.access);
+    if (!replaces) of_header_file.access.owner = ::geteuid();
+    (void)follow_header_file_at(path);
+    (void)guarded::give_access(made.descriptor(), of_header_file.access);
     Copier copier(backend, whole, made);
     const auto copy = [&](const Segment& segment) { copier.add(segment); };
     if (const int error = visit_bytes(whole, copy); error != 0)
@@ -419,12 +419,12 @@ Result<std::int64_t> merge_now(storage::Backend& backend, const std::string& pat
     if (::ftruncate(made.descriptor(), whole.length) != 0) return cannot("write", made.path(), errno, number);
     if (::fsync(made.descriptor()) != 0) return cannot("write", made.path(), errno, number);
     // Programs without ioweir know no locks.
-    if (replaces && (::stat(output.c_str(), &there) != 0 || there.st_ino != stub.st_ino))
+    if (replaces && (::stat(output.c_str(), &there) != 0 || there.st_ino != header_file.st_ino))
         return cannot("replace", output, ENOENT, number);
     if (const int error = made.keep_as(beside.value(), guarded::file_name_of(output)); error != 0)
         return cannot("rename", made.path(), error, number);
     if (replaces) {
-        // The bytes are removed only when nothing can bring the stub back.
+        // The bytes are removed only when nothing can bring the header file back.
         int error = beside.value().make_durable();
         whole.hold = DirectoryHold();
         if (error == 0) error = let_go(whole.directory);
@@ -441,21 +441,21 @@ Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, c
                            bool unfinished) {
     if (number != nullptr) *number = EIO;
     if (!is_same_file(path, output)) return merge_now(backend, path, output, false, number);
-    // What takes the stub's place must not take that of a link to it.
+    // What takes the header file's place must not take that of a link to it.
     struct stat own{};
     if (guarded::status_of_path(path, own) == 0 && S_ISLNK(own.st_mode)) {
         std::array<char, PATH_MAX> real{};
         if (::realpath(path.c_str(), real.data()) == nullptr) return cannot("find", path, errno, number);
         return merge(backend, real.data(), real.data(), number);
     }
-    auto lock = StubLock::take(path, StubLock::Kind::exclusive);
+    auto lock = HeaderFileLock::take(path, HeaderFileLock::Kind::exclusive);
     if (!lock) return lock.error();
     return merge_now(backend, path, output, lock.value().held(), number, unfinished);
 }
 
 namespace {
 
-/// The file that is to take the stub's place: as it is, or made. 0: what is there is none.
+/// The file that is to take the header file's place: as it is, or made. 0: what is there is none.
 std::uint64_t inode_of_whole(const std::string& path, const Directory& directory, int flags) {
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0) return 0;
@@ -470,10 +470,10 @@ std::uint64_t inode_of_whole(const std::string& path, const Directory& directory
 std::optional<Answer> ask(const std::string& path) {
     constexpr int most_tries = 1000;
     for (int tries = 0;; ++tries) {
-        auto taken = StubLock::take(path, StubLock::Kind::shared, false);
-        if (!taken || !taken.value().stub()) return std::nullopt;
-        const StubLock lock = taken.take();
-        const Directory directory = directory_of(path, *lock.stub());
+        auto taken = HeaderFileLock::take(path, HeaderFileLock::Kind::shared, false);
+        if (!taken || !taken.value().header_file()) return std::nullopt;
+        const HeaderFileLock lock = taken.take();
+        const Directory directory = directory_of(path, *lock.header_file());
         const auto bytes = length(directory);
         if (!lock.busy()) {
             if (!bytes) return std::nullopt;
@@ -481,8 +481,8 @@ std::optional<Answer> ask(const std::string& path) {
         }
         // Somebody puts it together, moves it or removes it, and may have done so by now.
         const std::uint64_t inode = inode_of_whole(path, directory, 0);
-        const auto still = read_stub(path);
-        const bool same = still && still.value() == lock.stub();
+        const auto still = read_header_file(path);
+        const bool same = still && still.value() == lock.header_file();
         if (same && bytes && (inode != 0 || tries >= most_tries)) return Answer{bytes.value(), inode};
         if (same && tries >= most_tries) return std::nullopt;
         if (same) ::usleep(1000);
@@ -490,17 +490,17 @@ std::optional<Answer> ask(const std::string& path) {
 }
 
 Refused make_ordinary(storage::Backend& backend, const std::string& path, std::int64_t most_bytes) {
-    auto taken = StubLock::take(path, StubLock::Kind::exclusive);
+    auto taken = HeaderFileLock::take(path, HeaderFileLock::Kind::exclusive);
     if (!taken) return {taken.error().number == EAGAIN ? EAGAIN : EIO, taken.error().message()};
-    const StubLock lock = taken.take();
-    if (!lock.stub()) return {};
+    const HeaderFileLock lock = taken.take();
+    if (!lock.header_file()) return {};
     // Without locks somebody else may have made it one meanwhile.
     const auto refuse = [&](int error, const std::string& why) {
-        const auto stub = read_stub(path);
-        const bool ordinary = !lock.held() && stub.ok() && !stub.value();
+        const auto header_file = read_header_file(path);
+        const bool ordinary = !lock.held() && header_file.ok() && !header_file.value();
         return ordinary ? Refused{} : Refused{error, why};
     };
-    const Directory directory = directory_of(path, *lock.stub());
+    const Directory directory = directory_of(path, *lock.header_file());
     const auto open = open_generations(directory);
     if (!open) return refuse(EIO, open.error().message());
     if (!open.value().empty())

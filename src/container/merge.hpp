@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "container/directory.hpp"
+#include "container/files/directory.hpp"
 #include "storage/backend.hpp"
 
 namespace ioweir::container {
 
 struct Description {
-    Stub stub;
+    HeaderFile header_file;
     std::string directory;
     std::int64_t bytes = 0;                ///< length of the logical file
     std::int64_t held_bytes = 0;           ///< of them, bytes that somebody wrote; the rest are holes
@@ -26,20 +26,20 @@ struct Description {
     std::vector<std::string> problems;     ///< what is wrong with it, for a person; empty: nothing
 };
 
-/// What a container holds. An Error: the path is no stub, or the container cannot be read. `problems` has what can be lived with.
+/// What a container holds. An Error: the path is no header file, or the container cannot be read. `problems` has what can be lived with.
 [[nodiscard]] Result<Description> describe(const std::string& path);
 
 /// What may be missing because writing was begun and not ended, for a person; empty: nothing, or no container is there.
 [[nodiscard]] std::vector<std::string> unfinished_of(const std::string& path);
 
-/// Writes the logical file to `output`, which appears whole or not at all; holes stay holes. `output` may be the stub's own path: then
-/// the directory is removed afterwards, unless another stub beside it names it (origin.hpp), and several processes may ask for it at once. An output that exists and is not that stub is
+/// Writes the logical file to `output`, which appears whole or not at all; holes stay holes. `output` may be the header file's own path: then
+/// the directory is removed afterwards, unless another header file beside it names it (origin.hpp), and several processes may ask for it at once. An output that exists and is not that header file is
 /// refused. So is a container in its place of which a generation was not ended, unless `unfinished` and no job is known to write it.
 /// Returns the file's length. `number`: gets the errno value of an Error, EIO where there is none.
 [[nodiscard]] Result<std::int64_t> merge(storage::Backend& backend, const std::string& path, const std::string& output,
                                          int* number = nullptr, bool unfinished = false);
 
-/// What a program is told that asks about the file at a stub's path.
+/// What a program is told that asks about the file at a header file's path.
 struct Answer {
     std::int64_t bytes = 0;   ///< of the logical file
     std::uint64_t inode = 0;  ///< that merge() in its place will give it; 0: it cannot be told

@@ -47,7 +47,7 @@ public:
         for (std::size_t rank = 0; rank < handle.members.size(); ++rank) {
             Process& process = *processes_[handle.members[rank]];
             process.clock.adopt(generation.after);
-            const auto groups = std::max<std::int64_t>(1, place_.stub.shape.count);
+            const auto groups = std::max<std::int64_t>(1, place_.header_file.shape.count);
             handle.roles.push_back({reads, true, static_cast<std::int32_t>(rank % static_cast<std::size_t>(groups)),
                                     static_cast<std::uint32_t>(rank), generation.number});
             handle.roles.back().waits = *rc::gen::arbitrary<bool>();

@@ -20,8 +20,8 @@
 #include "base/fuzz_target.hpp"
 #include "base/testing.hpp"
 #include "container/container.hpp"
+#include "container/files/subfiles.hpp"
 #include "container/merge.hpp"
-#include "container/subfiles.hpp"
 #include "storage/posix.hpp"
 
 namespace ioweir {
@@ -30,9 +30,9 @@ namespace {
 namespace fs = std::filesystem;
 using container::Container;
 using container::Directory;
+using container::HeaderFile;
 using container::Role;
 using container::Shape;
-using container::Stub;
 
 constexpr std::uint32_t ranks = 2;
 constexpr std::int64_t piece = 16, written_bytes = 4 * piece;
@@ -42,11 +42,11 @@ class Whole {
 public:
     Whole(const std::string& folder, Shape shape, int version) : path_(folder + "/file") {
         fs::create_directory(folder);
-        const Stub stub{"0123456789abcdef0123456789abcdef", shape, version};
-        directory_ = container::directory_of(path_, stub);
-        require(container::make(directory_, path_, stub) == 0, "a container's directory");
+        const HeaderFile header_file{"0123456789abcdef0123456789abcdef", shape, version};
+        directory_ = container::directory_of(path_, header_file);
+        require(container::make(directory_, path_, header_file) == 0, "a container's directory");
         if (!directory_.has_index()) require(container::make_subfiles(directory_, {}).ok(), "a container's subfiles");
-        std::ofstream(path_, std::ios::binary) << container::to_text(stub);
+        std::ofstream(path_, std::ios::binary) << container::to_text(header_file);
         write();
         for (const auto& entry : fs::recursive_directory_iterator(folder)) {
             if (entry.is_regular_file()) add(entry.path().string());

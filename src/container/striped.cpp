@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "container/pieces.hpp"
-#include "container/replaced.hpp"
+#include "container/sharing/replaced.hpp"
 
 namespace ioweir::container {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "container/container.hpp"
 #include "container/data_files.hpp"
-#include "container/runs.hpp"
-#include "container/subfiles.hpp"
+#include "container/files/subfiles.hpp"
+#include "container/index/runs.hpp"
 
 namespace ioweir::container {
 

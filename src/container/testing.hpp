@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "container/container.hpp"
-#include "container/generations.hpp"
-#include "container/subfiles.hpp"
+#include "container/files/subfiles.hpp"
+#include "container/sharing/generations.hpp"
 #include "storage/posix.hpp"
 
 namespace ioweir::container {
@@ -37,14 +37,14 @@ struct Place {
         char name[] = "/tmp/ioweir-container-XXXXXX";
         folder = ::mkdtemp(name);
         path = folder + "/file";
-        stub = new_stub(shape).take();
-        stub.version = version;
-        directory = directory_of(path, stub);
-        EXPECT_EQ(make(directory, path, stub), 0);
+        header_file = new_header_file(shape).take();
+        header_file.version = version;
+        directory = directory_of(path, header_file);
+        EXPECT_EQ(make(directory, path, header_file), 0);
         if (!directory.has_index()) {
             EXPECT_TRUE(make_subfiles(directory, {}).ok());
         }
-        spill(path, to_text(stub));
+        spill(path, to_text(header_file));
     }
     ~Place() { std::filesystem::remove_all(folder); }
     Place(const Place&) = delete;
@@ -77,7 +77,7 @@ struct Place {
     storage::PosixBackend backend;
     Clock clock;
     std::string folder, path;
-    Stub stub;
+    HeaderFile header_file;
     Directory directory;
     std::map<std::uint32_t, std::shared_ptr<const GenerationLock>> locks;  ///< of generations whose jobs live
 };

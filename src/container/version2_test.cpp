@@ -18,7 +18,7 @@ const std::string id = "00112233445566778899aabbccddeeff";
 /// Ranks 0 and 1 have written 4 bytes in turn.
 const std::string text = "abcdefghijklmnopqrstuvwx";
 
-/// A folder with a stub "file" and its directory.
+/// A folder with a header file "file" and its directory.
 class Version2 : public testing::Test {
 protected:
     Version2() {
@@ -34,13 +34,14 @@ protected:
         fs::create_directories(fs::path(directory_ + "/" + name).parent_path());
         spill(directory_ + "/" + name, bytes);
     }
-    void put_stub(const std::string& mapping, const std::string& check) {
-        const std::string stub = "ioweir container 2\nid " + id + "\nmapping " + mapping + "\ncheck " + check +
-                                 "\n\nThis file stands for one whose bytes are in the directory .ioweir-" + id +
-                                 "\nbeside it. Programs under ioweir read it through MPI-IO;\nto make it an ordinary "
-                                 "file: ioweir merge FILE\n";
-        spill(path_, stub);
-        put("about", stub + "file " + path_ + "\n");
+    void put_header_file(const std::string& mapping, const std::string& check) {
+        const std::string header_file =
+            "ioweir container 2\nid " + id + "\nmapping " + mapping + "\ncheck " + check +
+            "\n\nThis file stands for one whose bytes are in the directory .ioweir-" + id +
+            "\nbeside it. Programs under ioweir read it through MPI-IO;\nto make it an ordinary "
+            "file: ioweir merge FILE\n";
+        spill(path_, header_file);
+        put("about", header_file + "file " + path_ + "\n");
     }
     static std::string with_zeros(std::string header) {
         header.resize(4096, '\0');
@@ -66,11 +67,11 @@ protected:
         ASSERT_TRUE(described.ok()) << described.error().message();
         const Description& what = described.value();
         EXPECT_EQ(what.problems, std::vector<std::string>());
-        EXPECT_EQ(what.stub.version, 2);
-        EXPECT_EQ(to_text(what.stub.shape), mapping);
+        EXPECT_EQ(what.header_file.version, 2);
+        EXPECT_EQ(to_text(what.header_file.shape), mapping);
         EXPECT_EQ(what.bytes, std::ssize(text));
         EXPECT_EQ(what.held_bytes, std::ssize(text));
-        const Directory directory = directory_of(path_, what.stub);
+        const Directory directory = directory_of(path_, what.header_file);
         storage::PosixBackend backend;
         Clock clock;
         {
@@ -99,7 +100,7 @@ protected:
 };
 
 TEST_F(Version2, OfGroupsIsReadCheckedAndMerged) {
-    put_stub("grouped:2", "a9c723a2e1c25321");
+    put_header_file("grouped:2", "a9c723a2e1c25321");
     const std::string hole(4, '\0');
     put("group.0/data", "abcd" + hole + "ijkl" + hole + "qrst");
     put("group.1/data", hole + "efgh" + hole + "mnop" + hole + "uvwx");
@@ -110,7 +111,7 @@ TEST_F(Version2, OfGroupsIsReadCheckedAndMerged) {
 }
 
 TEST_F(Version2, OfLogsIsReadCheckedAndMerged) {
-    put_stub("log", "11139f2aa5e3a0d2");
+    put_header_file("log", "11139f2aa5e3a0d2");
     for (int log = 0; log < 64; ++log) fs::create_directory(directory_ + "/logs." + std::to_string(log));
     const std::string head = "ioweir log 1\nid " + id + "\ngeneration 1\nrank ";
     put("logs.0/data.1.0", with_zeros(head + "0\ncheck 9c4e3f8f69596c5b\n") + "abcdijklqrst");
@@ -122,7 +123,7 @@ TEST_F(Version2, OfLogsIsReadCheckedAndMerged) {
 }
 
 TEST_F(Version2, OfSubfilesIsReadCheckedAndMerged) {
-    put_stub("subfiles:3 stripe 4", "cafa83aa77c443eb");
+    put_header_file("subfiles:3 stripe 4", "cafa83aa77c443eb");
     const std::array<const char*, 3> checks{"4da2bba31f45083b", "2110eb4e6b0cd82d", "95ff70ba688e8495"};
     for (std::size_t k = 0; k < checks.size(); ++k) {
         const std::string number = std::to_string(k);

@@ -1,5 +1,5 @@
 // Checksums of a trace file: of its header's constant fields, and of a sealed chunk. See spec/records.toml.
-// What does not live here: when a chunk is sealed (tracer/ring/process.cpp, writer.cpp), what readers leave out (reader.cpp).
+// What does not live here: when a chunk is sealed (tracer/ring/chunks.cpp, writer.cpp), what readers leave out (node_file.cpp).
 #pragma once
 
 #include <cstddef>

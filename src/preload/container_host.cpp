@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/guarded_files.hpp"
-#include "container/access.hpp"
-#include "container/locks.hpp"
+#include "container/files/access.hpp"
+#include "container/files/origin.hpp"
 #include "container/merge.hpp"
-#include "container/origin.hpp"
+#include "container/sharing/locks.hpp"
 #include "ncsub/access.hpp"
 #include "ncsub/files.hpp"
 #include "preload/container_calls.hpp"
@@ -31,7 +31,7 @@ namespace {
 struct Changing {
     std::string path;
     guarded::File file;  ///< of O_PATH: who may not read it may give himself the right to
-    std::optional<container::Stub> stub;
+    std::optional<container::HeaderFile> header_file;
     std::vector<std::string> subfiles;  ///< of a netCDF file
 };
 
@@ -67,12 +67,13 @@ int guarded(Words words, Work&& work) {
     }
 }
 
-/// The stub at a path, if its directory belongs to it alone.
-std::optional<container::Stub> only_stub(const std::string& path) {
+/// The header file at a path, if its directory belongs to it alone.
+std::optional<container::HeaderFile> only_header_file(const std::string& path) {
     struct stat status{};
-    const auto stub = container::read_stub(path);
-    if (!stub || !stub.value() || ::stat(path.c_str(), &status) != 0 || status.st_nlink > 1) return std::nullopt;
-    return stub.value();
+    const auto header_file = container::read_header_file(path);
+    if (!header_file || !header_file.value() || ::stat(path.c_str(), &status) != 0 || status.st_nlink > 1)
+        return std::nullopt;
+    return header_file.value();
 }
 
 bool is_being_written(const container::Directory& directory) {
@@ -99,15 +100,15 @@ bool ask(const char* path, std::int64_t& bytes, std::uint64_t& inode) {
 
 void* hold(const char* path, const char* other) {
     try {
-        return new container::StubLocks(container::take_both(path, other != nullptr ? other : ""));
+        return new container::HeaderFileLocks(container::take_both(path, other != nullptr ? other : ""));
     } catch (const std::exception&) {
         return nullptr;
     }
 }
 
-void release(void* held) { delete static_cast<container::StubLocks*>(held); }
+void release(void* held) { delete static_cast<container::HeaderFileLocks*>(held); }
 
-/// The copy of a stub in its container's directory, which is a text and no more.
+/// The copy of a header file in its container's directory, which is a text and no more.
 bool is_about(const std::string& path) {
     constexpr std::string_view name = "/about";
     if (!path.ends_with(name)) return false;
@@ -127,10 +128,10 @@ int make_ordinary(const char* path, std::int64_t most_bytes, Words words) {
 
 int leave(const char* path, bool busy_is_an_error, void** pending, Words words) {
     return guarded(words, [&] {
-        const auto stub = only_stub(path);
-        if (!stub) return 0;  // damaged, or with another name: nothing to remove
+        const auto header_file = only_header_file(path);
+        if (!header_file) return 0;  // damaged, or with another name: nothing to remove
         auto leaving = std::make_unique<Pending>();
-        leaving->left = container::directory_of(path, *stub);
+        leaving->left = container::directory_of(path, *header_file);
         if (busy_is_an_error && is_being_written(*leaving->left)) {
             say(words, busy(path));
             return EBUSY;
@@ -142,9 +143,9 @@ int leave(const char* path, bool busy_is_an_error, void** pending, Words words) 
 
 int move(const char* path, const char* directory, void** pending, Words words) {
     return guarded(words, [&] {
-        const auto stub = container::read_stub(path);
-        if (!stub || !stub.value()) return 0;
-        const container::Directory bytes = container::directory_of(path, *stub.value());
+        const auto header_file = container::read_header_file(path);
+        if (!header_file || !header_file.value()) return 0;
+        const container::Directory bytes = container::directory_of(path, *header_file.value());
         if (is_being_written(bytes)) {
             say(words, busy(path));
             return EBUSY;
@@ -156,12 +157,12 @@ int move(const char* path, const char* directory, void** pending, Words words) {
                     "can be moved when that is done");
             return EBUSY;
         }
-        if (container::other_stub(bytes, path)) return EMLINK;
+        if (container::other_header_file(bytes, path)) return EMLINK;
         auto moving = std::make_unique<Pending>();
         moving->from = bytes.path;
-        moving->to = container::directory_of(std::string(directory) + "/file", *stub.value()).path;
+        moving->to = container::directory_of(std::string(directory) + "/file", *header_file.value()).path;
         if (const int error = move_directory(moving->from, moving->to); error != 0) {
-            // To another file system the stub cannot be moved either, and without its directory there is nothing to move.
+            // To another file system the header file cannot be moved either, and without its directory there is nothing to move.
             if (error == EXDEV || error == ENOENT) return 0;
             say(words, moving->from + " cannot be moved to " + moving->to + ": " + std::strerror(error));
             return error;
@@ -178,7 +179,8 @@ int change_access(const char* path, void** pending, Words words) {
         auto file = guarded::find_path(path);
         if (!file) return 0;  // gone, or no file
         changing.file = file.take();
-        if (const auto stub = container::read_stub(path); stub && stub.value()) changing.stub = *stub.value();
+        if (const auto header_file = container::read_header_file(path); header_file && header_file.value())
+            changing.header_file = *header_file.value();
         auto waiting = std::make_unique<Pending>();
         waiting->changing = std::move(changing);
         *pending = waiting.release();
@@ -189,16 +191,18 @@ int change_access(const char* path, void** pending, Words words) {
 /// An errno value.
 int follow_access(Changing& changing) {
     const uid_t owner = changing.file.status().st_uid;
-    if (!changing.stub && changing.subfiles.empty()) {  // it may be read only now
-        if (const auto stub = container::read_stub(changing.path); stub && stub.value()) changing.stub = *stub.value();
+    if (!changing.header_file && changing.subfiles.empty()) {  // it may be read only now
+        if (const auto header_file = container::read_header_file(changing.path); header_file && header_file.value())
+            changing.header_file = *header_file.value();
         changing.subfiles = ncsub::subfiles_of(changing.path);
     }
     if (!changing.subfiles.empty())
         return ncsub::follow_master(changing.file.descriptor(), owner, changing.path, changing.subfiles);
-    if (!changing.stub) return 0;
-    container::Stub stub = *changing.stub;
-    stub.owner = owner;
-    return container::follow_stub(container::directory_of(changing.path, stub), changing.file.descriptor(), {owner});
+    if (!changing.header_file) return 0;
+    container::HeaderFile header_file = *changing.header_file;
+    header_file.owner = owner;
+    return container::follow_header_file(container::directory_of(changing.path, header_file),
+                                         changing.file.descriptor(), {owner});
 }
 
 int end(void* pending, bool happened, Words words) {

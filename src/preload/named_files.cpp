@@ -1,4 +1,4 @@
-// Sees which names are stubs, by their size and their first bytes, and calls the library that knows containers.
+// Sees which names are header files, by their size and their first bytes, and calls the library that knows containers.
 // Free of the C++ library, as all of the preload. What happens to containers: container_host.cpp.
 #include "preload/named_files.hpp"
 
@@ -14,7 +14,7 @@
 
 #include "base/raw_syscall.hpp"
 #include "base/standard_error.hpp"
-#include "container/stub.hpp"
+#include "container/files/header_file.hpp"
 #include "preload/container_calls.hpp"
 #include "preload/real_symbols.hpp"
 #include "tracer/ring/process.hpp"
@@ -81,32 +81,33 @@ private:
     char text_[1024] = {};
 };
 
-// ------------------------------------------------------------------------------------------------- is it a stub?
+// ------------------------------------------------------------------------------------------------- is it a header file?
 
-/// Whose call is it? The engine's and, beneath the engine, the MPI library's mean the stub itself.
-bool means_the_stub() {
+/// Whose call is it? The engine's and, beneath the engine, the MPI library's mean the header file itself.
+bool means_the_header_file() {
     if (thread_stream.depth == 0) [[likely]]
         return false;
     const format::Origin origin = tracer::context_of(thread_stream, __builtin_frame_address(0)).origin;
     return origin == format::Origin::engine || (origin == format::Origin::mpi_library && process_tracer.has_engine);
 }
 
-bool may_be_stub(const struct stat& status) {
-    return S_ISREG(status.st_mode) && status.st_size >= container::least_stub_bytes &&
-           status.st_size <= container::most_stub_bytes;
+bool may_be_header_file(const struct stat& status) {
+    return S_ISREG(status.st_mode) && status.st_size >= container::least_header_file_bytes &&
+           status.st_size <= container::most_header_file_bytes;
 }
 
 /// Something has cut it, if it is one. Only opens look at such files: an ordinary one costs them a pread.
-bool may_be_cut_stub(const struct stat& status) {
-    return S_ISREG(status.st_mode) && status.st_size < container::least_stub_bytes &&
-           status.st_size >= static_cast<off_t>(container::stub_beginning.size());
+bool may_be_cut_header_file(const struct stat& status) {
+    return S_ISREG(status.st_mode) && status.st_size < container::least_header_file_bytes &&
+           status.st_size >= static_cast<off_t>(container::header_file_beginning.size());
 }
 
-enum class Beginning { stub, other, unreadable };
+enum class Beginning { header_file, other, unreadable };
 Beginning beginning_of(int fd) {
-    char text[container::stub_beginning.size()];
+    char text[container::header_file_beginning.size()];
     if (raw::pread(fd, text, sizeof text, 0) != static_cast<ssize_t>(sizeof text)) return Beginning::unreadable;
-    return std::memcmp(text, container::stub_beginning.data(), sizeof text) == 0 ? Beginning::stub : Beginning::other;
+    return std::memcmp(text, container::header_file_beginning.data(), sizeof text) == 0 ? Beginning::header_file
+                                                                                        : Beginning::other;
 }
 
 /// By a descriptor that this process has of the file already, other than `except`: -1 when it has none.
@@ -156,12 +157,12 @@ bool status_of(int directory, const char* path, int flags, struct stat& status) 
 }
 
 /// What is at a name whose file is as `status` says. `path` relative to `directory`; `except`: a descriptor of it that cannot be read.
-enum class There { stub, other, changed };
+enum class There { header_file, other, changed };
 There look_at(const struct stat& status, int directory, const char* path, int except) {
-    if (!may_be_stub(status)) return There::other;
+    if (!may_be_header_file(status)) return There::other;
     Beginning beginning = Beginning::unreadable;
     if (open_elsewhere(status, except, beginning) >= 0)
-        return beginning == Beginning::stub ? There::stub : There::other;
+        return beginning == Beginning::header_file ? There::header_file : There::other;
     const int fd = raw::openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return errno == ENOENT ? There::changed : There::other;  // who may not read it finds out by its own call
@@ -170,16 +171,16 @@ There look_at(const struct stat& status, int directory, const char* path, int ex
     const bool same = raw::fstat(fd, &now) == 0 && is_same(now, status);
     raw::close(fd);
     if (!same) return There::changed;
-    return beginning == Beginning::stub ? There::stub : There::other;
+    return beginning == Beginning::header_file ? There::header_file : There::other;
 }
 
-bool stub_at(int directory, const char* path, bool follows) {
+bool header_file_at(int directory, const char* path, bool follows) {
     struct stat status{};
     if (path == nullptr) return false;
     for (int tries = 0; tries < tracer::NamedFiles::most_tries; ++tries) {
         if (!status_of(directory, path, follows ? 0 : AT_SYMLINK_NOFOLLOW, status)) return false;
         const There there = look_at(status, directory, path, -1);
-        if (there != There::changed) return there == There::stub;
+        if (there != There::changed) return there == There::header_file;
     }
     return false;
 }
@@ -254,7 +255,7 @@ bool same_file(int directory, const char* path, int other_directory, const char*
 }
 
 /// What is there is a container, or gets the place of one.
-int before_rename(const NameCall& call, bool from_stub, bool to_stub, Pending& pending) {
+int before_rename(const NameCall& call, bool from_header_file, bool to_header_file, Pending& pending) {
     const ContainerCalls* const calls = library();
     if (calls == nullptr) return EIO;
     const Scratch scratch;
@@ -263,7 +264,7 @@ int before_rename(const NameCall& call, bool from_stub, bool to_stub, Pending& p
     char* const other = path + Scratch::path_bytes;
     if (same_file(call.directory, call.path, call.to_directory, call.to)) return 0;  // nothing happens
     Complaint complaint;
-    if (from_stub && real_path(call.directory, call.path, O_NOFOLLOW, path) &&
+    if (from_header_file && real_path(call.directory, call.path, O_NOFOLLOW, path) &&
         real_directory(call.to_directory, call.to, other) && !lies_in(path, other)) {
         if (call.use == NameUse::exchange) {
             if (const int error = make_ordinary(*calls, path); error != 0) return error;
@@ -272,7 +273,7 @@ int before_rename(const NameCall& call, bool from_stub, bool to_stub, Pending& p
             return error;
         }
     }
-    if (!to_stub || !real_path(call.to_directory, call.to, O_NOFOLLOW, path)) return 0;
+    if (!to_header_file || !real_path(call.to_directory, call.to, O_NOFOLLOW, path)) return 0;
     if (call.use == NameUse::exchange) {
         if (!real_directory(call.directory, call.path, other) || lies_in(path, other)) return 0;
         return make_ordinary(*calls, path);
@@ -303,23 +304,23 @@ int make_ordinary_at(int directory, const char* path) {
     return real_path(directory, path, O_NOFOLLOW, scratch.text()) ? make_ordinary(*calls, scratch.text()) : 0;
 }
 
-int before_of_stub(const NameCall& call, bool from_stub, bool to_stub, Pending& pending) {
+int before_of_header_file(const NameCall& call, bool from_header_file, bool to_header_file, Pending& pending) {
     const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
     if (call.use == NameUse::rename) {
         if (const int error = hold_both(call, pending); error != 0) return error;
-        const int error = before_rename(call, from_stub, to_stub, pending);
+        const int error = before_rename(call, from_header_file, to_header_file, pending);
         if (error != EMLINK) return error;
-        // Its bytes stay for another stub: it takes a copy of them with it.
+        // Its bytes stay for another header file: it takes a copy of them with it.
         if (pending.held != nullptr) library()->release(pending.held);
         pending.held = nullptr;
         if (const int failure = make_ordinary_at(call.directory, call.path); failure != 0) return failure;
-        if (!to_stub) return 0;
+        if (!to_header_file) return 0;
         if (const int failure = hold_both(call, pending); failure != 0) return failure;
-        return before_rename(call, false, to_stub, pending);
+        return before_rename(call, false, to_header_file, pending);
     }
     if (call.use == NameUse::exchange) {
-        // What has to become an ordinary file does so before, and what still is a stub stays one.
-        if (const int error = before_rename(call, from_stub, to_stub, pending); error != 0) return error;
+        // What has to become an ordinary file does so before, and what still is a header file stays one.
+        if (const int error = before_rename(call, from_header_file, to_header_file, pending); error != 0) return error;
         return hold_both(call, pending);
     }
     const ContainerCalls* const calls = library();
@@ -363,16 +364,16 @@ bool may_have_parts(const struct stat& status, int directory, const char* path) 
     if (!S_ISREG(status.st_mode) || status.st_size < static_cast<off_t>(netcdf.size())) return false;
     Beginning beginning = Beginning::unreadable;
     const int known = open_elsewhere(status, -1, beginning);
-    if (beginning == Beginning::stub) return true;
-    // One of a stub's size that is open for writing only may be one that a job writes.
-    if (known >= 0 && beginning == Beginning::unreadable) return may_be_stub(status);
+    if (beginning == Beginning::header_file) return true;
+    // One of a header file's size that is open for writing only may be one that a job writes.
+    if (known >= 0 && beginning == Beginning::unreadable) return may_be_header_file(status);
     const int fd = known >= 0 ? known : raw::openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0) return true;
-    char text[container::stub_beginning.size()] = {};
+    char text[container::header_file_beginning.size()] = {};
     (void)raw::pread(fd, text, sizeof text, 0);
     if (known < 0) raw::close(fd);
     const std::string_view begin(text, sizeof text);
-    return begin.starts_with(netcdf) || begin == container::stub_beginning;
+    return begin.starts_with(netcdf) || begin == container::header_file_beginning;
 }
 
 int before_access(const NameCall& call, void** out) {
@@ -394,15 +395,15 @@ int before_access(const NameCall& call, void** out) {
 }
 
 int before(const NameCall& call, void** out) {
-    if (means_the_stub()) return 0;
+    if (means_the_header_file()) return 0;
     if (call.use == NameUse::access) return before_access(call, out);
     const bool renames = call.use == NameUse::rename || call.use == NameUse::exchange;
-    const bool from_stub = stub_at(call.directory, call.path, !renames && call.use != NameUse::remove);
-    const bool to_stub = renames && stub_at(call.to_directory, call.to, false);
-    if (!from_stub && !to_stub) [[likely]]
+    const bool from_header_file = header_file_at(call.directory, call.path, !renames && call.use != NameUse::remove);
+    const bool to_header_file = renames && header_file_at(call.to_directory, call.to, false);
+    if (!from_header_file && !to_header_file) [[likely]]
         return 0;
     Pending pending;
-    const int error = before_of_stub(call, from_stub, to_stub, pending);
+    const int error = before_of_header_file(call, from_header_file, to_header_file, pending);
     if (pending.held == nullptr && pending.moved == nullptr && pending.replaced == nullptr) return error;
     return keep_pending(pending, error, out);
 }
@@ -413,7 +414,7 @@ void after(void* pending, bool succeeded) {
     std::free(kept);
 }
 
-/// The descriptor becomes one of what is at the path now. 0, an errno value, or again where that is another stub or nothing.
+/// The descriptor becomes one of what is at the path now. 0, an errno value, or again where that is another header file or nothing.
 int reopen(int fd, const char* path, int flags) {
     const long descriptor_flags = raw::fcntl(fd, F_GETFD, nullptr);
     const int close_on_exec = descriptor_flags > 0 && (descriptor_flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0;
@@ -439,19 +440,19 @@ bool is_at(const char* path, const struct stat& status) {
 int opened(int fd) {
     struct stat status{};
     if (raw::fstat(fd, &status) != 0) return 0;
-    const bool cut = may_be_cut_stub(status);
-    if (!cut && !may_be_stub(status)) [[likely]]
+    const bool cut = may_be_cut_header_file(status);
+    if (!cut && !may_be_header_file(status)) [[likely]]
         return 0;
-    if (means_the_stub()) return 0;
+    if (means_the_header_file()) return 0;
     // Who cannot read a cut one gets no wrong bytes.
-    if (cut && beginning_of(fd) != Beginning::stub) [[likely]]
+    if (cut && beginning_of(fd) != Beginning::header_file) [[likely]]
         return 0;
     const int flags = raw::fcntl(fd, F_GETFL, nullptr);
     char link[40];
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    const bool stub = (flags & O_ACCMODE) == O_WRONLY ? look_at(status, AT_FDCWD, link, fd) == There::stub
-                                                      : beginning_of(fd) == Beginning::stub;
-    if (!stub) return 0;
+    const bool header_file = (flags & O_ACCMODE) == O_WRONLY ? look_at(status, AT_FDCWD, link, fd) == There::header_file
+                                                             : beginning_of(fd) == Beginning::header_file;
+    if (!header_file) return 0;
     const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
     const ContainerCalls* const calls = library();
     const Scratch scratch;
@@ -461,7 +462,7 @@ int opened(int fd) {
     if (!name_of(fd, path) || !is_at(path, status)) return tracer::NamedFiles::again;
     Complaint complaint;
     const int error = calls->make_ordinary(path, merge_limit, complaint.words());
-    // The same file still: it has been emptied, or is only a copy of a stub's text.
+    // The same file still: it has been emptied, or is only a copy of a header file's text.
     if (error == 0) return is_at(path, status) ? 0 : reopen(fd, path, flags);
     if (!is_at(path, status)) return tracer::NamedFiles::again;
     complaint.say();
@@ -470,14 +471,14 @@ int opened(int fd) {
 
 bool asked(int directory, const char* path, tracer::NameAnswer& answer) {
     constexpr std::int64_t block_bytes = 512;
-    if (means_the_stub()) return true;
+    if (means_the_header_file()) return true;
     struct stat status{};
     const auto is_current = [&] {
         return status_of(directory, path, 0, status) && status.st_ino == answer.inode && status.st_size == answer.bytes;
     };
     if (!is_current()) return false;
     const There there = look_at(status, directory, path, -1);
-    if (there != There::stub) return there == There::other;
+    if (there != There::header_file) return there == There::other;
     const tracer::Scope scope(thread_stream, tracer::Layer::engine, 0);
     const ContainerCalls* const calls = library();
     const Scratch scratch;
@@ -492,7 +493,7 @@ bool asked(int directory, const char* path, tracer::NameAnswer& answer) {
 }
 
 constexpr tracer::NamedFiles named_files{
-    container::least_stub_bytes, container::most_stub_bytes, before, after, opened, asked};
+    container::least_header_file_bytes, container::most_header_file_bytes, before, after, opened, asked};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Containers for programs that use POSIX calls: whoever opens the stub of one gets an ordinary file, and questions about it are answered
+// Containers for programs that use POSIX calls: whoever opens the header file of one gets an ordinary file, and questions about it are answered
 // for the logical file. docs/reference/containers.md.
 #pragma once
 

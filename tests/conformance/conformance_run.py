@@ -231,8 +231,8 @@ def _merge_containers(directory: Path) -> str:
 
 
 def _is_container(path: Path) -> bool:
-    copy_of_stub = path.name == "about" and path.parent.name.startswith(".ioweir-")
-    return not copy_of_stub and path.read_bytes().startswith(b"ioweir container ")
+    copy_of_header_file = path.name == "about" and path.parent.name.startswith(".ioweir-")
+    return not copy_of_header_file and path.read_bytes().startswith(b"ioweir container ")
 
 
 def _has_subfiles(path: Path) -> bool:

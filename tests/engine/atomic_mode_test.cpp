@@ -223,8 +223,8 @@ TEST_F(AtomicModeTest, AFailedWriteIsToldAndTheLockIsFreeAgain) {
         SCOPED_TRACE(others_may_write);
         MPI_File file = open_atomic(path);
         if (others_may_write && world->rank == 0) {
-            const auto stub = container::read_stub(path).take();
-            const std::string lock = container::directory_of(path, *stub).path_of("atomic");
+            const auto header_file = container::read_header_file(path).take();
+            const std::string lock = container::directory_of(path, *header_file).path_of("atomic");
             std::filesystem::permissions(lock, std::filesystem::perms(0666));
         }
         PMPI_Barrier(MPI_COMM_WORLD);
@@ -259,8 +259,8 @@ TEST_F(AtomicModeTest, ReadersLockNothing) {
     MPI_File file = open(world->engine, path, MPI_MODE_RDONLY);
     set_atomicity(file, 1);
     EXPECT_EQ(read_all(file), ten_each());
-    const auto stub = container::read_stub(path).take();
-    EXPECT_FALSE(std::filesystem::exists(container::directory_of(path, stub->id) + "/atomic"));
+    const auto header_file = container::read_header_file(path).take();
+    EXPECT_FALSE(std::filesystem::exists(container::directory_of(path, header_file->id) + "/atomic"));
     EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
     remove_container(path);
 }

@@ -121,7 +121,7 @@ TEST_F(MappedTest, AnyNumberOfRanksReadsItAndNoRuleIsNeeded) {
     EXPECT_EQ(read_file(other), ten_each());
     // Without ioweir there is the short text that says what to do.
     const auto bytes = contents(other);
-    EXPECT_LE(std::ssize(bytes), container::most_stub_bytes);
+    EXPECT_LE(std::ssize(bytes), container::most_header_file_bytes);
     remove_container(other);
 }
 
@@ -399,8 +399,8 @@ TEST_F(MappedTest, DeletedOnCloseItIsGone) {
 TEST_F(MappedTest, AContainerWithoutItsDirectoryIsAnErrorOnEveryRank) {
     const std::string path = world->path("file.two");
     make(path);
-    const auto stub = container::read_stub(path).take();
-    const std::string directory = container::directory_of(path, stub->id);
+    const auto header_file = container::read_header_file(path).take();
+    const std::string directory = container::directory_of(path, header_file->id);
     PMPI_Barrier(MPI_COMM_WORLD);
     if (world->rank == 0) fs::rename(directory, directory + ".away");
     PMPI_Barrier(MPI_COMM_WORLD);
@@ -413,7 +413,7 @@ TEST_F(MappedTest, AContainerWithoutItsDirectoryIsAnErrorOnEveryRank) {
     if (world->rank == 0) fs::rename(directory + ".away", directory);
     PMPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(read_file(path), ten_each());
-    // A stub that was damaged.
+    // A header file that was damaged.
     if (world->rank == 0) fs::resize_file(path, 100);
     PMPI_Barrier(MPI_COMM_WORLD);
     MPI_File file = MPI_FILE_NULL;

@@ -86,8 +86,8 @@ stripe = { size = 32 }
 )";
 
 inline bool is_container(const std::string& path) {
-    const auto stub = container::read_stub(path);
-    return stub.ok() && stub.value().has_value();
+    const auto header_file = container::read_header_file(path);
+    return header_file.ok() && header_file.value().has_value();
 }
 
 /// Directories of containers, whole or not.

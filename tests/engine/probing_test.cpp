@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/standard_error.hpp"
-#include "container/subfiles.hpp"
+#include "container/files/subfiles.hpp"
 #include "engine/files/rebalance.hpp"
 #include "engine_world.hpp"
 #include "mapped_world.hpp"
@@ -132,9 +132,9 @@ public:
     }
     /// Names of targets that hold a file, once for each, and of the folder where it holds a container's own subfiles.
     [[nodiscard]] std::string used(const std::string& path) const {
-        const auto stub = container::read_stub(path);
-        if (!stub.ok() || !stub.value()) return "no container";
-        const auto subfiles = container::read_subfiles(container::directory_of(path, *stub.value()));
+        const auto header_file = container::read_header_file(path);
+        if (!header_file.ok() || !header_file.value()) return "no container";
+        const auto subfiles = container::read_subfiles(container::directory_of(path, *header_file.value()));
         if (!subfiles) return subfiles.error().message();
         std::string names;
         for (const std::string& subfile : subfiles.value().paths) {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ioweir import report
 from ioweir.trace.attribute import Role, attribute_processes
-from traces import Builder, Call
+from traces import Builder, Call, printed
 
 
 def roles(builder: Builder) -> list[Role]:
@@ -90,7 +89,7 @@ def test_what_does_not_count_is_listed_and_in_no_sum() -> None:
     builder.add(
         Call(shell, "read", 0, 50, "job.sh", 80), Call(rank, "write", 2, 3, "f", 1), Call(child, "write", 3, 5, "g", 2)
     )
-    result = report.build(builder.trace())
+    result = printed(builder.trace())
     assert result["layers"]["POSIX"]["write"]["bytes"] == 3
     assert result["layers"]["POSIX"]["read"]["calls"] == 0
     assert result["io"]["mean_s"] == 3.0

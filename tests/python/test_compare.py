@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import io
-import json
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
-from ioweir.report import Report, build, compare, report_text
+from ioweir.report import Report, build, compare, report_text, to_dict
+from ioweir.report.model import Moved
 from ioweir.trace import Note
 from test_report_oracle import builders
-from traces import Builder, Call
+from traces import Builder, Call, printed
 
 
 def run(write_s: float, moved: int = 100, ranks: int = 2, program: str = "solver", **more: object) -> Report:
@@ -30,7 +30,7 @@ def run(write_s: float, moved: int = 100, ranks: int = 2, program: str = "solver
 
 
 def sentences(result: compare.Comparison) -> dict[str, str]:
-    return {change["what"]: change["sentence"] for change in result["changes"]}
+    return {change.what: change.sentence for change in result.changes}
 
 
 def test_sentences_say_what_changed() -> None:
@@ -45,11 +45,11 @@ def test_sentences_say_what_changed() -> None:
 
 
 def test_ratios_are_exact() -> None:
-    changes = {change["what"]: change for change in compare.compare(run(4), run(1))["changes"]}
-    assert changes["MPI-IO write time"]["ratio"] == 4.0
-    assert changes["MPI-IO write perceived bandwidth"]["ratio"] == pytest.approx(4.0)
-    assert changes["MPI-IO write perceived bandwidth"]["before"] == pytest.approx(2 * 200 / 8)
-    assert changes["POSIX write perceived bandwidth (upper bound)"]["after"] == pytest.approx(2 * 200 / 0.5)
+    changes = {change.what: change for change in compare.compare(run(4), run(1)).changes}
+    assert changes["MPI-IO write time"].ratio == 4.0
+    assert changes["MPI-IO write perceived bandwidth"].ratio == pytest.approx(4.0)
+    assert changes["MPI-IO write perceived bandwidth"].before == pytest.approx(2 * 200 / 8)
+    assert changes["POSIX write perceived bandwidth (upper bound)"].after == pytest.approx(2 * 200 / 0.5)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def test_different_programs_are_refused_unless_forced() -> None:
         compare.compare(run(1), run(1, program="other"))
     assert caught.value.exit_code == EXIT_DIFFERENT
     forced = compare.compare(run(1), run(1, program="other"), force=True)
-    assert "different programs" in forced["warnings"][0]
+    assert "different programs" in forced.warnings[0]
 
 
 def test_what_makes_a_comparison_unfair_is_said() -> None:
-    assert compare.compare(run(1), run(2))["warnings"] == []
-    warnings = "\n".join(compare.compare(run(1), run(1, moved=50, ranks=3, exit_code=1))["warnings"])
+    assert compare.compare(run(1), run(2)).warnings == []
+    warnings = "\n".join(compare.compare(run(1), run(1, moved=50, ranks=3, exit_code=1)).warnings)
     assert "different numbers of ranks: 2 and 3" in warnings
     assert "did not write the same amount: 200 and 150 bytes" in warnings
     assert "the second run returned 1" in warnings
@@ -94,7 +94,7 @@ def test_partial_traces_are_refused_unless_forced() -> None:
     assert "--force" in str(caught.value)
     with pytest.raises(IoweirError, match=r"the first trace .* And the second trace"):
         compare.compare(killed, killed)
-    assert compare.compare(killed, run(1), force=True)["warnings"] == [why.format("first")]
+    assert compare.compare(killed, run(1), force=True).warnings == [why.format("first")]
     out = io.StringIO()
     compare.write(compare.compare(run(1), killed, force=True), out)
     assert f"Warning: {why.format('second')}" in out.getvalue()
@@ -116,28 +116,26 @@ def test_layers_that_only_one_run_recorded_are_left_out() -> None:
     assert not [what for what in said if what.startswith("POSIX") or "storage" in what]
     assert any(
         "the second run recorded no calls of POSIX, HDF5, PnetCDF, netCDF (--layers)" in line
-        for line in result["warnings"]
+        for line in result.warnings
     )
-    assert not [line for line in compare.compare(fewer, fewer)["warnings"] if "same amount" in line]
+    assert not [line for line in compare.compare(fewer, fewer).warnings if "same amount" in line]
 
 
 @settings(max_examples=60, deadline=None)
 @given(first=builders(), second=builders())
 def test_no_lower_bound_is_above_its_upper_bound(first: Builder, second: Builder) -> None:
     for builder in (first, second):
-        result = build(builder.trace())
+        result = printed(builder.trace())
         for layers in (result["layers"], *(row["layers"] for row in result["files"])):
             for op in ("write", "read"):
                 lower, upper = layers["POSIX"][op]["perceived_bytes_per_s"]
                 assert lower is None or upper is None or lower <= upper
-    changes = {c["what"]: c for c in compare.compare(build(first.trace()), build(second.trace()))["changes"]}
+    changes = {c.what: c for c in compare.compare(build(first.trace()), build(second.trace())).changes}
     for what, low in changes.items():
         if "(lower bound)" not in what:
             continue
         high = changes.get(what.replace("lower", "upper"))
-        sides: tuple[Literal["before"], Literal["after"]] = ("before", "after")
-        for side in sides:
-            below, above = low[side], high[side] if high is not None else None
+        for below, above in ((low.before, high.before), (low.after, high.after)) if high is not None else ():
             assert below is None or above is None or below <= above
 
 
@@ -147,7 +145,7 @@ def test_the_lower_bound_of_slow_posix_calls_is_left_out() -> None:
     rank = builder.rank(0, 1)
     outer = Call(rank, "MPI_File_write_at", 1, 2, "/d/f", 100)
     builder.add(outer, outer.inside("pwrite", 1, 2, 100), Call(rank, "pwrite", 3, 13, "/d/g", 10))
-    assert build(builder.trace())["layers"]["POSIX"]["write"]["perceived_bytes_per_s"] == [None, pytest.approx(10)]
+    assert printed(builder.trace())["layers"]["POSIX"]["write"]["perceived_bytes_per_s"] == [None, pytest.approx(10)]
     said = sentences(compare.compare(build(builder.trace()), build(builder.trace())))
     assert [what for what in said if "POSIX write perceived" in what] == [
         "POSIX write perceived bandwidth (upper bound)"
@@ -160,14 +158,14 @@ def test_a_verified_run_is_compared_with_a_warning() -> None:
     close = Call(rank, "MPI_File_close", 1, 5, "/d/f")
     builder.add(close, close.inside("pread", 2, 4, 2048, origin="engine"))
     verified = build(builder.trace(run={"verify": True}))
-    warning = next(w for w in compare.compare(run(1), verified)["warnings"] if "verified" in w)
+    warning = next(w for w in compare.compare(run(1), verified).warnings if "verified" in w)
     assert "the second run verified what it wrote: its close calls read 2.00 KiB back" in warning
     assert "POSIX read time" not in sentences(compare.compare(verified, verified))
     # Without a verification it is what the engine reads for other ends: indexes of containers.
     plain = build(builder.trace(run={"plan": "p.toml"}))
-    assert not [w for w in compare.compare(run(1), plain)["warnings"] if "verified" in w]
-    assert plain["verification"] == {"calls": 0, "bytes": 0, "time_s": 0.0}
-    assert plain["layers"]["POSIX"]["read"]["bytes"] == 2048
+    assert not [w for w in compare.compare(run(1), plain).warnings if "verified" in w]
+    assert plain.verification == Moved(calls=0, bytes=0, time_s=0.0)
+    assert plain.layers["POSIX"]["read"].time_s == 2
     text = io.StringIO()
     report_text.write(plain, text)
     assert "verification" not in text.getvalue()
@@ -179,7 +177,7 @@ def test_a_layer_that_appears_or_goes() -> None:
     builder.add(Call(rank, "pread", 0, 1, "f", 5))
     reading = build(builder.trace())
     nothing = build(Builder().trace())
-    nothing["partial"] = False
+    nothing.partial = False
     assert sentences(compare.compare(nothing, reading))["POSIX read time"] == "POSIX read time 0 s -> 1.00 s: new"
     assert sentences(compare.compare(reading, nothing))["POSIX read bytes"] == "POSIX read bytes 5 B -> 0 B: gone"
 
@@ -200,4 +198,4 @@ def test_the_text_has_both_runs_and_the_caution() -> None:
     assert "  passed through: atomic mode (/d/f, 1 call)" in lines
     assert "  rank 0 wrote to storage" in lines
     assert lines[-1].startswith("One pair of runs is not a statistic")
-    assert json.loads(json.dumps(result))["caution"] == lines[-1]
+    assert to_dict(result)["caution"] == lines[-1]

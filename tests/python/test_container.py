@@ -213,10 +213,10 @@ def test_subfiles(kind: str, tmp_path: Path) -> None:
 @pytest.mark.either_mpi
 def test_readers_of_other_formats_say_what_they_have_met(place: tuple[Path, bytes]) -> None:
     folder, plain = place
-    stub = (folder / "file").read_bytes()
+    header_file = (folder / "file").read_bytes()
     said = "ioweir container, whose bytes lie in other files: {0}; make an ordinary file of it with: ioweir merge {0}"
     for source in ("restart-dat.20.1", "restart.20.1"):
-        (folder / source).write_bytes(stub)
+        (folder / source).write_bytes(header_file)
         for form in ("set", "serial", "hdf5"):
             failed = ioweir("convert", source, "to", "--to", form, cwd=folder, code=1)
             assert said.format(source) in " ".join(failed.stderr.split())

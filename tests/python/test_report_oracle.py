@@ -8,8 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ioweir import report
-from traces import NS, Builder, Call
+from traces import NS, Builder, Call, printed
 
 MPI_CALLS = ("MPI_File_open", "MPI_File_write_at_all", "MPI_File_write_at", "MPI_File_read_at", "MPI_File_set_view")
 POSIX_CALLS = ("open", "pread", "pwrite", "write", "fcntl_lock", "fcntl_unlock", "close")
@@ -94,7 +93,7 @@ def builders(draw: st.DrawFn) -> Builder:
 @settings(max_examples=150, deadline=None)
 @given(builder=builders(), seed=st.integers(0, 99))
 def test_every_figure_matches_the_oracle(builder: Builder, seed: int) -> None:
-    result = report.build(builder.trace(shuffle=seed))
+    result = printed(builder.trace(shuffle=seed))
     ranks = len(builder.processes)
     calls = [call for call in builder.calls if call.recorded]
     top = [call for call in calls if all(layer(other) != layer(call) for other in ancestors(call))]

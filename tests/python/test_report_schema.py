@@ -11,10 +11,11 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from ioweir import report
+from ioweir.report import compare, timeline
 from ioweir.trace import LAYERS, OPS, Note
 from test_report import two_writers
 from test_report_oracle import builders
-from traces import FUNCTIONS, Builder, Call
+from traces import FUNCTIONS, Builder, Call, printed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference"
 SCHEMA = json.loads((DOCS / "report.schema.json").read_text(encoding="utf-8"))
@@ -22,9 +23,9 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
 def check(builder: Builder, **more: Any) -> dict[str, Any]:
-    printed: dict[str, Any] = json.loads(json.dumps(report.build(builder.trace(**more))))
-    VALIDATOR.validate(printed)
-    return printed
+    document = printed(builder.trace(**more))
+    VALIDATOR.validate(document)
+    return document
 
 
 def everything() -> Builder:
@@ -60,11 +61,11 @@ def test_random_reports(builder: Builder) -> None:
 
 
 def test_reports_with_everything_and_with_nothing() -> None:
-    printed = check(everything(), run={"plan": "p.toml", "verify": True, "signal": 9, "exit_code": None}, dropped=2)
+    document = check(everything(), run={"plan": "p.toml", "verify": True, "signal": 9, "exit_code": None}, dropped=2)
     for key in ("call_sites", "not_counted", "damage", "partial_reasons", "messages"):
-        assert printed[key] or key == "damage", key
-    assert printed["locks"]["longest"]
-    assert printed["runtime_files"]["files"] == 1
+        assert document[key] or key == "damage", key
+    assert document["locks"]["longest"]
+    assert document["runtime_files"]["files"] == 1
     assert check(Builder())["events"] == 0
 
 
@@ -74,7 +75,7 @@ def test_the_page_names_every_key(key: str) -> None:
 
 
 def test_the_schema_refuses_what_is_not_described() -> None:
-    printed = check(two_writers())
+    document = check(two_writers())
     changes: tuple[Callable[[Any], object], ...] = (
         lambda r: r.update(news=1),
         lambda r: r["layers"]["POSIX"]["write"].update(news=1),
@@ -83,6 +84,28 @@ def test_the_schema_refuses_what_is_not_described() -> None:
         lambda r: r["layers"]["POSIX"]["write"].update(bytes=-1),
     )
     for change in changes:
-        broken = json.loads(json.dumps(printed))
+        broken = json.loads(json.dumps(document))
         change(broken)
         assert not VALIDATOR.is_valid(broken)
+
+
+def test_comparisons_and_timelines_keep_their_keys() -> None:
+    trace = two_writers().trace()
+    result = report.build(trace)
+    assert {key: result[key] for key in vars(result)} == report.to_dict(result)
+    comparison = report.to_dict(compare.compare(result, result))
+    assert set(comparison) == {"before", "after", "first_lines", "warnings", "changes", "caution"}
+    assert set(comparison["before"]) == {
+        "trace", "program", "command", "ranks", "wall_s", "io_mean_s", "exit_code", "partial", "storage", "plan",
+    }  # fmt: skip
+    assert comparison["before"]["plan"] == printed(trace)["plan"]
+    assert set(comparison["changes"][0]) == {"what", "unit", "before", "after", "ratio", "sentence"}
+    shown = report.to_dict(timeline.of_trace(trace, timeline.Options()))
+    assert set(shown) == {
+        "trace", "op", "by", "ranks_are", "bins", "bin_s", "begin_s", "end_s", "rows", "left_out", "mean_time_s",
+        "deviation_s", "layers_recorded", "dropped", "damage", "unreadable", "first_lines", "picture",
+    }  # fmt: skip
+    assert set(shown["rows"][0]) == {
+        "name", "bytes", "calls", "time_s", "first_s", "last_s", "ranks", "busy", "moved",
+    }  # fmt: skip
+    assert set(shown["left_out"]) == {"rows", "bytes"}

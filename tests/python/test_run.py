@@ -19,6 +19,7 @@ from ioweir.errors import EXIT_VERIFY, IoweirError
 from ioweir.launch import run as run_module
 from ioweir.launch.run import Ended, Options, prepare, program_behind
 from ioweir.report import build
+from ioweir.report.model import Checked
 
 from traces import Builder  # isort: skip
 
@@ -394,7 +395,7 @@ def test_a_failed_verification_is_an_error(
     code: int, result: str, expected: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = build(Builder().trace())
-    report["plan"]["verify"] |= {"result": result, "mismatch": [{"path": "/d/x", "text": "", "bytes": 1}]}
+    report.plan.verify.result, report.plan.verify.mismatch = result, [Checked("/d/x", "", 1)]
     monkeypatch.setattr(run_module, "_first_report", lambda _directory, _quiet, _anonymous: report)
     options = Options(verify=True, plan=Path("p.toml"))
     assert run_module._conclude(Path("t"), Ended(1.0, exit_code=code), options) == expected

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from ioweir import report
 from ioweir.trace.runtime_files import is_runtime_file
-from traces import Builder, Call
+from traces import Builder, Call, printed
 
 
 @pytest.mark.parametrize(
@@ -49,7 +48,7 @@ def test_they_are_counted_apart() -> None:
         Call(rank, "write", 5, 6, "/dev/shm/vader_segment.n.0.1.0", 40),
         Call(rank, "write", 7, 8, "/dev/shm/mine", 2),
     )
-    result = report.build(builder.trace())
+    result = printed(builder.trace())
     assert result["layers"]["POSIX"]["lock"]["calls"] == 0
     assert result["layers"]["POSIX"]["write"]["bytes"] == 2
     assert {row["path"] for row in result["files"]} == {"/d/f", "/dev/shm/mine"}

@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from ioweir.base.picture import to_svg
 from ioweir.errors import IoweirError
 from ioweir.report import timeline, timeline_picture
 from traces import Builder, Call
@@ -22,12 +23,12 @@ ID = "0123456789abcdef" * 2
 IOWEIR = Path(sys.executable).with_name("ioweir")
 
 
-def figures(builder: Builder, **options: Any) -> dict[str, Any]:
+def figures(builder: Builder, **options: Any) -> timeline.Timeline:
     return timeline.of_trace(builder.trace(), timeline.Options(**options))
 
 
-def rows_of(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {row["name"]: row for row in result["rows"]}
+def rows_of(result: timeline.Timeline) -> dict[str, dict[str, Any]]:
+    return {row.name: vars(row) for row in result.rows}
 
 
 def test_calls_lie_where_their_time_is() -> None:
@@ -44,7 +45,7 @@ def test_calls_lie_where_their_time_is() -> None:
         Call(first, "pwrite", 11, 19, "/d/c", 5, origin="tracer", thread=51),
     )
     result = figures(builder, bins=5)
-    assert (result["begin_s"], result["end_s"], result["bin_s"]) == (10, 20, 2)
+    assert (result.begin_s, result.end_s, result.bin_s) == (10, 20, 2)
     rows = rows_of(result)
     assert set(rows) == {"/d/a", "/d/b"}
     assert rows["/d/a"] == {
@@ -54,12 +55,13 @@ def test_calls_lie_where_their_time_is() -> None:
     assert rows["/d/b"]["busy"] == [0, 0.5, 1, 1, 1]
     assert rows["/d/b"]["moved"] == [0, 100, 200, 100, 0]
     assert (rows["/d/b"]["calls"], rows["/d/b"]["time_s"], rows["/d/b"]["bytes"]) == (1, 7, 400)
-    assert (result["mean_time_s"], round(result["deviation_s"], 3)) == (4.5, 3.536)
+    assert result.mean_time_s == 4.5
+    assert result.deviation_s == pytest.approx(3.536, abs=5e-4)
     by_rank = rows_of(figures(builder, bins=5, by="rank"))
     assert {name: row["bytes"] for name, row in by_rank.items()} == {"rank 0": 107, "rank 1": 400}
     assert [name for name in rows_of(figures(builder, op="read"))] == ["/d/b"]  # noqa: C416
-    (target,) = figures(builder, by="target")["rows"]
-    assert (target["name"], target["bytes"], target["ranks"]) == ("/d", 507, [0, 1])
+    (target,) = figures(builder, by="target").rows
+    assert (target.name, target.bytes, target.ranks) == ("/d", 507, [0, 1])
 
 
 def test_ranks_without_calls_count_in_the_mean() -> None:
@@ -67,16 +69,16 @@ def test_ranks_without_calls_count_in_the_mean() -> None:
     ranks = [builder.rank(rank, 4) for rank in range(4)]
     builder.add(Call(ranks[1], "pwrite", 10, 14, "/d/a", 100), Call(ranks[3], "pwrite", 12, 14, "/d/a", 100))
     result = figures(builder, by="rank", bins=4)
-    assert [row["name"] for row in result["rows"]] == ["rank 0", "rank 1", "rank 2", "rank 3"]
-    assert [(row["first_s"], row["last_s"], row["calls"]) for row in result["rows"]] == [
+    assert [row.name for row in result.rows] == ["rank 0", "rank 1", "rank 2", "rank 3"]
+    assert [(row.first_s, row.last_s, row.calls) for row in result.rows] == [
         (None, None, 0), (0, 4, 1), (None, None, 0), (2, 4, 1),
     ]  # fmt: skip
-    assert (result["begin_s"], result["end_s"]) == (10, 14)
-    assert result["mean_time_s"] == 6 / 4
-    assert round(result["deviation_s"], 3) == 1.915
-    assert figures(builder, by="file")["mean_time_s"] == 6
+    assert (result.begin_s, result.end_s) == (10, 14)
+    assert result.mean_time_s == 6 / 4
+    assert result.deviation_s == pytest.approx(1.915, abs=5e-4)
+    assert figures(builder, by="file").mean_time_s == 6
     assert any("mean 1.50 s" in line and "all ranks" in line for line in timeline.to_text(result))
-    assert "rank 0" in timeline_picture.to_svg(result)
+    assert "rank 0" in to_svg(timeline_picture.chart(result))
 
 
 def test_the_mean_is_of_all_files_not_of_those_shown() -> None:
@@ -86,8 +88,8 @@ def test_the_mean_is_of_all_files_not_of_those_shown() -> None:
         time = 2 if number < timeline.MOST_ROWS else 1
         builder.add(Call(rank, "pwrite", number, number + time, f"/d/{number}", 10 * time, thread=100 + number))
     result = figures(builder)
-    assert len(result["rows"]) == timeline.MOST_ROWS
-    assert result["mean_time_s"] == pytest.approx((2 * timeline.MOST_ROWS + 10) / (timeline.MOST_ROWS + 10))
+    assert len(result.rows) == timeline.MOST_ROWS
+    assert result.mean_time_s == pytest.approx((2 * timeline.MOST_ROWS + 10) / (timeline.MOST_ROWS + 10))
 
 
 def test_layers_that_were_not_recorded_are_said() -> None:
@@ -117,7 +119,7 @@ def test_any_calls_are_spread_as_one_by_one() -> None:
     result = figures(builder, bins=bins)
     low, high = min(call.start_s for call in calls), max(call.end_s for call in calls)
     width = (high - low) / bins
-    assert result["bin_s"] == pytest.approx(width)
+    assert result.bin_s == pytest.approx(width)
     busy: dict[tuple[str, int], float] = defaultdict(float)
     moved: dict[tuple[str, int], float] = defaultdict(float)
     for call in calls:
@@ -159,13 +161,13 @@ def test_many_rows_and_none() -> None:
     rank = builder.rank(0, 1)
     builder.add(*(Call(rank, "pwrite", at, at + 1, f"/d/{at}", 100 + at) for at in range(70)))
     result = figures(builder)
-    assert len(result["rows"]) == timeline.MOST_ROWS
-    assert result["left_out"] == {"rows": 6, "bytes": sum(range(100, 106))}
+    assert len(result.rows) == timeline.MOST_ROWS
+    assert result.left_out == timeline.LeftOut(6, sum(range(100, 106)))
     assert "... and 6 more, 615 B" in timeline.to_text(result)
     empty = figures(builder, op="read")
-    assert empty["rows"] == []
+    assert empty.rows == []
     assert timeline.to_text(empty) == ["nothing was read by calls of POSIX or STDIO"]
-    ElementTree.fromstring(timeline_picture.to_svg(empty))
+    ElementTree.fromstring(to_svg(timeline_picture.chart(empty)))
 
 
 def test_text_and_picture() -> None:
@@ -182,11 +184,13 @@ def test_text_and_picture() -> None:
     assert "20 B in 2 calls, 11.00 s, ranks 0-1" in lines[1]
     assert lines[2].startswith("/d/b   |         @|")
     assert timeline.shades([0.0] * 59 + [0.001]).endswith(" .")
-    picture = ElementTree.fromstring(timeline_picture.to_svg(result))
-    texts = [element.text or "" for element in picture.iter() if element.text]
-    assert "/d/<a>: rank 0, 1" in texts
-    fills = [element.get("fill", "") for element in picture.iter() if element.tag.endswith("rect")]
-    assert any(fill.startswith("#ff") and fill != "#ffffff" for fill in fills), "two at a time are red"
+    picture = ElementTree.fromstring(to_svg(timeline_picture.chart(result)))
+    texts = {element.text for element in picture.iter() if element.text}
+    assert {"/d/<a>", "time since the first call, s", "file", "calls at a time, mean", "20 B in 11.00 s"} <= texts
+    marks = {element.get("aria-label"): element.get("fill") for element in picture.iter() if element.get("aria-label")}
+    assert "/d/<a>: rank 0, 1" in marks
+    assert {marks["/d/<a>, 0 s to 4.00 s: 8 B"], marks["/d/b, 9.00 s to 10.00 s: 1 B"]} == {"#08306b"}
+    assert marks["/d/<a>, 4.00 s to 5.00 s: 4 B"] == "#fb8a6a", "two at a time are red"
 
 
 @pytest.mark.parametrize("kind", ["openmpi", "mpich"])
@@ -213,19 +217,21 @@ def test_a_programs_subfiles(kind: str, tmp_path: Path) -> None:
 
     ioweir("run", "-q", "-o", "trace", "--plan", "plan.toml", "--", IOWEIR, "kernel", "ior-strided", "data=64KiB",
            "transfer=64KiB", "piece=4KiB", "--ranks", "3", "--mpi", kind, "--keep")  # fmt: skip
-    by_target = rows_of(json.loads(ioweir("timeline", "trace", "--by", "target", "--json")))
+    by_target = {
+        row["name"]: row for row in json.loads(ioweir("timeline", "trace", "--by", "target", "--json"))["rows"]
+    }
     # A third of the file and a header of 4 KiB.
     assert {name: by_target[str(name)]["bytes"] for name in map(str, targets)} == dict.fromkeys(
         map(str, targets), 65536 + 4096
     )
-    by_file = rows_of(json.loads(ioweir("timeline", "trace", "--json")))
+    by_file = {row["name"]: row for row in json.loads(ioweir("timeline", "trace", "--json"))["rows"]}
     assert [by_file[f"subfile {i}"]["bytes"] for i in range(3)] == [65536 + 4096] * 3
     text = ioweir("timeline", "trace", "--by", "rank", "--picture", "drawn.svg")
     assert "rank 2" in text
     assert "picture: drawn.svg" in text
     ElementTree.parse(tmp_path / "drawn.svg")
     assert "one of file, target, rank" in ioweir("timeline", "trace", "--by", "node", code=2)
-    assert "pictures are SVG" in ioweir("timeline", "trace", "--picture", "x.png", code=2)
+    assert "pictures are SVG, or web pages" in ioweir("timeline", "trace", "--picture", "x.png", code=2)
 
 
 def test_wrong_options_are_refused(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ioweir import report
 from ioweir.base.compiled import compiled
 from ioweir.trace.reader import NODE_FILES, EngineWork, Note, Process, Trace, from_core, function_table
 
@@ -174,3 +175,9 @@ def _describe(writer: Any, process: Process, index: int, paths: list[str], sites
         writer.finalize(thread, process.mpi_finalize_ns)
     if process.end_ns >= 0:
         writer.end(thread, process.end_ns)
+
+
+def printed(trace: Trace) -> dict[str, Any]:
+    """The report of a trace as `ioweir report --json` prints it."""
+    result: dict[str, Any] = report.to_dict(report.build(trace))
+    return result

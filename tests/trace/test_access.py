@@ -124,10 +124,10 @@ def test_a_mode_given_by_an_inherited_descriptor(place: Path, change: str) -> No
     path = place / "file"
     write(OPEN_MPI, place, "grouped", path)
     variables = {"LD_PRELOAD": str(preload_library()), "IOWEIR_DIR": str(place)}
-    with path.open("rb") as stub:
+    with path.open("rb") as header_file:
         subprocess.run(
             [sys.executable, "-c", f"import os; {change}"],
-            stdin=stub, env=os.environ | variables, check=True, timeout=60,
+            stdin=header_file, env=os.environ | variables, check=True, timeout=60,
         )  # fmt: skip
     assert path.read_bytes().startswith(b"ioweir container ")
     expect_modes(place, path, 0o600, 0o700)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 40_000
 RANKS: Final = 3
-STUB: Final = b"ioweir container "
+BEGINNING: Final = b"ioweir container "
 PLAN: Final = '[[file]]\nmatch = "*"\nmapping = "grouped:2"\n'
 EBUSY, EFBIG, EIO, EEXIST, ENOENT = 16, 27, 5, 17, 2
 
@@ -52,7 +52,7 @@ def place(original: Path, tmp_path: Path) -> Path:
     shutil.copy(original / "file", folder)
     for directory in original.glob(".ioweir-*"):
         shutil.copytree(directory, folder / directory.name)
-    assert (folder / "file").read_bytes().startswith(STUB)
+    assert (folder / "file").read_bytes().startswith(BEGINNING)
     return folder
 
 
@@ -60,8 +60,8 @@ def directories(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob(".ioweir-*"))
 
 
-def is_stub(path: Path) -> bool:
-    return path.read_bytes().startswith(STUB)
+def is_header_file(path: Path) -> bool:
+    return path.read_bytes().startswith(BEGINNING)
 
 
 def names(place: Path, call: str, *words: str | Path, code: int = 0, **variables: str) -> Traced:
@@ -112,10 +112,10 @@ def test_opened_through_a_symbolic_link_the_file_itself_is_made_ordinary(place: 
 def test_asked_about_it_stays_a_container_and_has_the_logical_size(place: Path, call: str) -> None:
     blocks = -(-len(expected()) // 512)
     assert names(place, call, "file").out == f"{len(expected())} {blocks}\n"
-    assert is_stub(place / "file")
+    assert is_header_file(place / "file")
     names(place, "access", "file")
-    assert is_stub(place / "file")
-    # A file of a stub's size that is none has its own.
+    assert is_header_file(place / "file")
+    # A file of a header file's size that is none has its own.
     (place / "other").write_bytes(b"x" * (place / "file").stat().st_size)
     size = (place / "other").stat().st_size
     assert names(place, call, "other").out.split()[0] == str(size)
@@ -124,7 +124,7 @@ def test_asked_about_it_stays_a_container_and_has_the_logical_size(place: Path, 
 def test_programs_that_people_use(place: Path, original: Path) -> None:
     listing = command(place, "ls", "-l", "file").decode()
     assert str(len(expected())) in listing.split()
-    assert is_stub(place / "file")
+    assert is_header_file(place / "file")
     shutil.copytree(place, place.parent / "second")
     command(place, "cp", "file", "copy")
     assert (place / "copy").read_bytes() == expected()
@@ -141,10 +141,10 @@ def test_programs_that_people_use(place: Path, original: Path) -> None:
 
 def test_moved_and_removed_by_programs_that_people_use(place: Path) -> None:
     command(place, "mv", "file", "renamed")
-    assert is_stub(place / "renamed")
+    assert is_header_file(place / "renamed")
     elsewhere = place.parent / "elsewhere"
     command(place, "mv", "renamed", elsewhere)
-    assert is_stub(elsewhere / "renamed")
+    assert is_header_file(elsewhere / "renamed")
     assert directories(place) == []
     assert len(directories(elsewhere)) == 1
     shutil.copytree(elsewhere, place.parent / "second")
@@ -170,7 +170,7 @@ def test_emptied_by_an_open_nothing_of_it_is_left(place: Path, call: str) -> Non
 
 def test_an_exclusive_open_finds_it_there(place: Path) -> None:
     assert names(place, "exclusive", "file", code=1).out == f"{EEXIST}\n"
-    assert is_stub(place / "file")
+    assert is_header_file(place / "file")
     assert len(directories(place)) == 1
 
 
@@ -192,9 +192,9 @@ def test_removed_its_bytes_go_too(place: Path, call: str) -> None:
 def test_renamed_its_bytes_stay_with_it(place: Path, call: str) -> None:
     elsewhere = place.parent / "elsewhere"
     names(place, call, "file", "other")
-    assert is_stub(place / "other")
+    assert is_header_file(place / "other")
     names(place, call, "other", elsewhere / "file")
-    assert is_stub(elsewhere / "file")
+    assert is_header_file(elsewhere / "file")
     assert directories(place) == []
     # To where no directory is, nothing happens.
     assert names(place, call, elsewhere / "file", elsewhere / "no" / "file", code=1).out == f"{ENOENT}\n"
@@ -207,7 +207,7 @@ def test_what_gets_its_name_takes_the_bytes_place(place: Path) -> None:
     assert names(place, "renameat2", "new", "file", code=1).out == f"{EEXIST}\n"  # RENAME_NOREPLACE
     assert len(directories(place)) == 1
     names(place, "rename", "file", "file")  # nothing
-    assert is_stub(place / "file")
+    assert is_header_file(place / "file")
     names(place, "rename", "new", "file")
     assert (place / "file").read_bytes() == b"new"
     assert directories(place) == []
@@ -234,7 +234,7 @@ def test_above_the_limit_it_is_an_error_that_says_what_to_do(place: Path) -> Non
         assert line.startswith(f"ioweir: {place}/file: ")
         assert "117 KiB" in line
         assert "ioweir merge" in line
-    assert is_stub(place / "file")
+    assert is_header_file(place / "file")
     assert len(directories(place)) == 1
     assert names(place, "stat", "file", IOWEIR_MERGE_LIMIT="1000").out.startswith(f"{len(expected())} ")
 
@@ -248,39 +248,39 @@ def test_while_a_job_writes_it_only_removing_it_works(place: Path) -> None:
         traced = names(place, call, "file", other, code=1)
         assert traced.out == f"{EBUSY}\n", call
         assert "a job still writes" in traced.err
-    assert is_stub(place / "file")
+    assert is_header_file(place / "file")
     assert names(place, "stat", "file").out.startswith(f"{len(expected())} ")
     names(place, "unlink", "file")
     assert list(place.iterdir()) == []
 
 
-def test_damage_is_an_error_and_never_the_stubs_text(place: Path) -> None:
+def test_damage_is_an_error_and_never_the_header_files_text(place: Path) -> None:
     (directory,) = place.glob(".ioweir-*")
     (directory / "group.1" / "data").unlink()
     traced = names(place, "open", "file", code=1)
     assert traced.out == f"{EIO}\n"
     assert "group.1/data" in traced.err
-    assert is_stub(place / "file")
+    assert is_header_file(place / "file")
     (place / "file").write_bytes((place / "file").read_bytes().replace(b"grouped:2", b"grouped:3"))
     assert names(place, "open", "file", code=1).out == f"{EIO}\n"
     names(place, "unlink", "file")
 
 
 @pytest.mark.parametrize("call", ["open", "open-rdwr", "fopen"])
-def test_a_stub_that_was_cut_is_damaged_and_other_small_files_are_not(place: Path, call: str) -> None:
+def test_a_header_file_that_was_cut_is_damaged_and_other_small_files_are_not(place: Path, call: str) -> None:
     whole = (place / "file").read_bytes()
-    for size in (len(STUB), len(STUB) + 1, 100, 255):
+    for size in (len(BEGINNING), len(BEGINNING) + 1, 100, 255):
         (place / "file").write_bytes(whole[:size])
         traced = names(place, call, "file", code=1)
         assert traced.out == f"{EIO}\n", size
-        assert "damaged ioweir stub" in traced.err
+        assert "damaged ioweir header file" in traced.err
         assert (place / "file").read_bytes() == whole[:size]
         small = (b"another text " * 20)[:size]
         (place / "small").write_bytes(small)
         assert command(place, "cat", "small") == small
-    # Of a stub nothing is left that could be told.
-    (place / "file").write_bytes(whole[: len(STUB) - 1])
-    assert command(place, "cat", "file") == whole[: len(STUB) - 1]
+    # Of a header file nothing is left that could be told.
+    (place / "file").write_bytes(whole[: len(BEGINNING) - 1])
+    assert command(place, "cat", "file") == whole[: len(BEGINNING) - 1]
     (place / "file").write_bytes(whole)
     assert command(place, "cat", "file") == expected()
 
@@ -302,7 +302,7 @@ def test_what_a_merge_that_died_has_left_is_written_anew(place: Path) -> None:
     assert sorted(path.name for path in place.iterdir()) == ["file"]
 
 
-def test_the_containers_own_copy_of_its_stub_is_a_text(place: Path) -> None:
+def test_the_containers_own_copy_of_its_header_file_is_a_text(place: Path) -> None:
     (about,) = place.glob(".ioweir-*/about")
     assert command(place, "cat", about) == about.read_bytes()
     assert command(place, "cat", "file") == expected()
@@ -326,17 +326,17 @@ PLACES: Final = 30
 def left_by(meddling: str, folder: Path) -> None:
     """A place of container_hammer.c after all: the meddler has the last word, and there are no parts of nobody."""
     files = [path for path in (*folder.iterdir(), *(folder / "away").iterdir()) if path.is_file()]
-    stubs = [path for path in files if is_stub(path)]
-    assert len(directories(folder)) + len(directories(folder / "away")) == len(stubs)
+    header_files = [path for path in files if is_header_file(path)]
+    assert len(directories(folder)) + len(directories(folder / "away")) == len(header_files)
     holder = {"rename": "other", "move": "away/file", "exchange": "fresh"}.get(meddling, "file")
     if meddling in {"replace", "exchange"}:
         assert (folder / "file").read_bytes() == NEW
     elif meddling != "nothing":
         assert not (folder / "file").exists()
     if meddling in {"unlink", "replace"}:
-        assert stubs == []
+        assert header_files == []
         return
-    if is_stub(folder / holder):
+    if is_header_file(folder / holder):
         assert command(folder, "cat", holder) == expected()
     assert (folder / holder).read_bytes() == expected()
     assert directories((folder / holder).parent) == []
@@ -431,7 +431,7 @@ def test_orphans_are_found_and_removed(place: Path) -> None:
     assert done.returncode == 1  # the one that is not ioweir's
     assert not (deeper / directory.name).exists()
     assert directory.is_dir()
-    assert is_stub(place / "file")
+    assert is_header_file(place / "file")
     # What a process has open goes with that one: no failure.
     shutil.rmtree(foreign)
     shutil.copytree(directory, deeper / directory.name)

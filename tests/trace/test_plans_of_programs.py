@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 RANKS: Final = 3
 STRIPE: Final = 512
 BUFFER: Final = 1024
-LONGEST_STUB: Final = 512
+LONGEST_HEADER_FILE: Final = 512
 TWO: Final = ('writers = "aggregators:2"', f"buffer = {BUFFER}", f"stripe = {{ size = {STRIPE}, count = 3 }}")
 AT_SYNC: Final = 'visibility = "sync"'
 SUBFILE_HEADER: Final = 4096
@@ -265,7 +265,7 @@ def expect_strategy(traced: Traced, path: Path, strategy: str, alone: int) -> No
     there = [e for e in written if e.path == str(path)]
     if strategy in IN_PARTS:
         {"grouped": expect_groups, "log": expect_logs, "subfiles": expect_subfiles}[strategy](path, written, wanted)
-        assert sum(e.bytes for e in there) <= LONGEST_STUB
+        assert sum(e.bytes for e in there) <= LONGEST_HEADER_FILE
         return
     assert sum(e.bytes for e in there) == wanted.total()
     assert row["handed_bytes"] == (wanted.total() if strategy == "behind" else 0)

@@ -1,4 +1,4 @@
-"""Containers (docs/reference/containers.md) whose job died: when `ioweir check` calls them whole again; copied stubs.
+"""Containers (docs/reference/containers.md) whose job died: when `ioweir check` calls them whole; copied header files.
 
 The oracle is the file that the same calls would leave without ioweir. Not here: random jobs (src/container,
 replaced_test.cpp).
@@ -91,7 +91,7 @@ def test_what_is_there_is_kept_by_wish(mapping: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mapping", MAPPINGS)
-def test_a_copied_stub_is_merged_and_the_original_keeps_its_bytes(mapping: str, tmp_path: Path) -> None:
+def test_a_copied_header_file_is_merged_and_the_original_keeps_its_bytes(mapping: str, tmp_path: Path) -> None:
     job(MPIS[0], mapping, tmp_path, 0, BYTES, "o")
     shutil.copy(tmp_path / FILE, tmp_path / "copy")
     assert "its parts stay in" in merged(tmp_path, "copy")

@@ -17,6 +17,18 @@ def seconds(value: float) -> str:
     return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
 
 
+def time_unit(longest: float) -> tuple[str, float]:
+    """The unit in which an axis of times up to `longest` is read best, and its seconds. Example: 0.02 -> "ms", 1e-3."""
+    units = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
+    return next((unit for unit in units if longest >= unit[1]), units[-1])
+
+
+def size_unit(largest: float) -> tuple[str, float]:
+    """The same of bytes. Example: 5e6 -> "MiB", 1048576."""
+    units = (("TiB", 1024.0**4), ("GiB", 1024.0**3), ("MiB", 1024.0**2), ("KiB", 1024.0), ("B", 1.0))
+    return next((unit for unit in units if largest >= unit[1]), units[-1])
+
+
 _DURATIONS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 

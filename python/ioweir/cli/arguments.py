@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ioweir.base import plain_text
+from ioweir.base import json_text, plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 # Everything after the first word that is no option of ours belongs to the command, also without `--`.
 COMMAND = {"allow_interspersed_args": False}
@@ -18,4 +20,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 
 def print_json(content: object) -> None:
     """As text that is safe on a terminal."""
-    print(plain_text.json(json.dumps(content, indent=1)))
+    print(json_text.text(content, indent=1))
+
+
+def print_result(as_json: bool, result: object, to_text: Callable[[], Iterable[str]]) -> None:
+    """What a command found: as JSON where that is wanted, else the lines that `to_text` makes of it."""
+    if as_json:
+        print_json(result)
+    else:
+        plain_text.print_lines(to_text())

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import JsonOption, print_json
+from ioweir.cli.arguments import JsonOption, print_result
 from ioweir.errors import EXIT_FAILED
 
 FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that programs wrote under a plan.")]
@@ -68,11 +68,8 @@ def ls(files: FilesArgument, as_json: JsonOption = False) -> None:
 
     sets = {file: partitioned.describe(file) for file in files}
     described = [sets[file] or container.describe(file) for file in files]
-    if as_json:
-        print_json(described)
-    else:
-        text = {False: container.to_text, True: partitioned.to_text}
-        plain_text.print_lines(line for one in described for line in text["step" in one](one))
+    text = {False: container.to_text, True: partitioned.to_text}
+    print_result(as_json, described, lambda: [line for one in described for line in text["step" in one](one)])
 
 
 def check(files: FilesArgument, as_json: JsonOption = False) -> None:
@@ -80,11 +77,8 @@ def check(files: FilesArgument, as_json: JsonOption = False) -> None:
     from ioweir.containers import container, hdf5_file, partitioned  # noqa: PLC0415
 
     checked = [partitioned.describe(file) or hdf5_file.describe(file) or container.check(file) for file in files]
-    if as_json:
-        print_json(checked)
-    else:
-        text = {False: container.verdict, True: partitioned.verdict}
-        plain_text.print_lines(line for one in checked for line in text["step" in one](one))
+    text = {False: container.verdict, True: partitioned.verdict}
+    print_result(as_json, checked, lambda: [line for one in checked for line in text["step" in one](one)])
     sys.exit(EXIT_FAILED if any(one["problems"] for one in checked) else 0)
 
 
@@ -101,9 +95,6 @@ def gc(
     rows = container.orphans(directory)
     if yes:
         container.remove(directory, rows)
-    if as_json:
-        print_json(rows)
-    else:
-        plain_text.print_lines(container.orphans_to_text(rows, yes))
+    print_result(as_json, rows, lambda: container.orphans_to_text(rows, yes))
     # What is in use goes without us, with the last process that has it open.
     sys.exit(EXIT_FAILED if yes and any(row["problem"] and not row["in_use"] for row in rows) else 0)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import Command, JsonOption, print_json
+from ioweir.cli.arguments import Command, JsonOption, print_json, print_result
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Apply this plan.")]
@@ -202,10 +202,7 @@ def kernel(
     from ioweir.launch import kernel as kernels  # noqa: PLC0415
 
     if list_them:
-        if as_json:
-            print_json(kernels.known())
-        else:
-            plain_text.print_lines(kernels.describe())
+        print_result(as_json, kernels.known(), kernels.describe)
         return
     if name is None:
         raise IoweirError(

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ioweir.base import plain_text
-from ioweir.cli.arguments import JsonOption, print_json
+from ioweir.cli.arguments import JsonOption, print_result
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 
@@ -58,7 +57,4 @@ def explain(
             reads, picture, everything,
         )
     )  # fmt: skip
-    if as_json:
-        print_json(result)
-    else:
-        plain_text.print_lines(explanation.to_text(result))
+    print_result(as_json, result, lambda: explanation.to_text(result))

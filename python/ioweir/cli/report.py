@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import JsonOption, print_json
+from ioweir.cli.arguments import JsonOption, print_json, print_result
 from ioweir.errors import EXIT_FAILED
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def report(
         from ioweir.report import report_text  # noqa: PLC0415
 
         report_text.write(result, sys.stdout)
-    _fail_if(result["unreadable"])
+    _fail_if(result.unreadable)
 
 
 def timeline(
@@ -48,11 +48,8 @@ def timeline(
     from ioweir.report import timeline as over_time  # noqa: PLC0415
 
     result = over_time.timeline(directory, over_time.Options(op, by, bins, picture))
-    if as_json:
-        print_json(result)
-    else:
-        plain_text.print_lines(over_time.to_text(result))
-    _fail_if(result["unreadable"])
+    print_result(as_json, result, lambda: over_time.to_text(result))
+    _fail_if(result.unreadable)
 
 
 def merge_trace(
@@ -72,10 +69,7 @@ def merge_trace(
     from ioweir.trace import merge  # noqa: PLC0415
 
     merged = merge.merge(directory, output, sys.stderr)
-    if as_json:
-        print_json(merge.to_json(merged))
-    else:
-        plain_text.print_lines(merge.to_text(merged))
+    print_result(as_json, merge.to_json(merged), lambda: merge.to_text(merged))
     _fail_if(merged.unreadable)
 
 

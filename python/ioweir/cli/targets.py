@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import COMMAND, Command, JsonOption, print_json
+from ioweir.cli.arguments import COMMAND, Command, JsonOption, print_result
 from ioweir.errors import EXIT_FAILED
 
 
@@ -45,19 +45,17 @@ def probe(
     as_json: JsonOption = False,
 ) -> None:
     """Measure how fast the storage targets at a path are, and say which to use."""
+    from ioweir.base import picture  # noqa: PLC0415
     from ioweir.targets import probe as probing  # noqa: PLC0415
 
     options = probing.options_of(window, discard, amount, repeats, at_once, confirm)
+    picture.check_name("--plot", plot)
     result = probing.probe(path, options, threshold, cache)
     if plot is not None:
-        from ioweir.base.guarded_files import write_named  # noqa: PLC0415
         from ioweir.targets import probe_picture  # noqa: PLC0415
 
-        write_named(plot, probe_picture.to_svg(result))
-    if as_json:
-        print_json(result)
-    else:
-        plain_text.print_lines(probing.to_text(result))
+        picture.save(plot, probe_picture.chart(result))
+    print_result(as_json, result, lambda: probing.to_text(result))
 
 
 lab_app = typer.Typer(help="Storage targets to try things on.", no_args_is_help=True, rich_markup_mode=None)
@@ -94,10 +92,7 @@ def lab_up(
 
     made, remarks = lab.up(lab.Wanted(name, "ceph" if ceph else kind, targets, rate, size, directory, memory))
     found = lab.status(name, made.root)
-    if as_json:
-        print_json({**found, "remarks": remarks})
-    else:
-        plain_text.print_lines([*remarks, *lab.to_text(found)])
+    print_result(as_json, {**found, "remarks": remarks}, lambda: [*remarks, *lab.to_text(found)])
 
 
 @lab_app.command("slow")
@@ -119,10 +114,7 @@ def lab_status(name: LabName = "lab", directory: LabDirectory = None, as_json: J
     from ioweir.targets import lab  # noqa: PLC0415
 
     found = lab.status(name, directory)
-    if as_json:
-        print_json(found)
-    else:
-        plain_text.print_lines(lab.to_text(found))
+    print_result(as_json, found, lambda: lab.to_text(found))
     sys.exit(0 if found["complete"] and not any(row["problem"] for row in found["targets"]) else EXIT_FAILED)
 
 

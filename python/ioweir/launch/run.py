@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -43,7 +43,7 @@ from ioweir.report import verification
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ioweir.report.figures import Report
+    from ioweir.report.model import Report
 
 PLAN_FILE: Final = "plan.toml"
 REPORT_FILE: Final = "report.json"
@@ -260,7 +260,7 @@ def _asked_directory(output: Path) -> Path:
     return output
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: object) -> None:
     """Write a file of a trace so that a reader sees the old or the new one, never a part."""
     with Folder.open(path.parent, own=True) as folder:
         folder.write(path.name, "\n".join(json_text.lines(content)) + "\n")
@@ -428,8 +428,7 @@ def _conclude(directory: Path, ended: Ended, options: Options) -> int:
         _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")
     if not options.verify:
         return ended.shell_code
-    verify = report["plan"]["verify"] if report is not None else None
-    problem = "verification: nothing is known of it" if verify is None else verification.complaint(verify)
+    problem = verification.complaint(report.plan.verify) if report else "verification: nothing is known of it"
     if problem is not None:
         _say(problem)
     return EXIT_VERIFY if problem is not None and ended.shell_code == 0 else ended.shell_code
@@ -442,7 +441,7 @@ def _first_report(directory: Path, quiet: bool, anonymous: bool = False) -> Repo
     try:
         result = figures.build(load(directory), sys.stderr)
         # Where the directory lies now is a name like any other.
-        write_json(directory / REPORT_FILE, {**result, "trace": directory.name} if anonymous else result)
+        write_json(directory / REPORT_FILE, replace(result, trace=directory.name) if anonymous else result)
     except (IoweirError, OSError) as error:
         _say(f"the trace cannot be reported: {error}")
         return None

@@ -6,10 +6,10 @@ The plan is the planner's (ioweir._core); this module chooses the rule, the stri
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from ioweir.base import picture
 from ioweir.base.compiled import compiled
-from ioweir.base.guarded_files import write_named
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.plan import schedule_picture
 from ioweir.plan.plan_check import read_plan
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ioweir.trace.pattern import FilePattern
-
-PICTURE: Final = ".svg"
 
 
 @dataclass(frozen=True)
@@ -54,19 +52,16 @@ def explain(options: Options) -> dict[str, Any]:
     """The explanation as one object; writes the picture where one is wanted."""
     if (options.kernel is None) == (options.trace is None):
         raise IoweirError("explain needs one access pattern: --kernel NAME --ranks N, or --trace DIR", EXIT_USAGE)
-    if options.picture is not None and options.picture.suffix != PICTURE:
-        raise IoweirError(
-            f"--picture {options.picture}: pictures are SVG; name a file that ends in {PICTURE}", EXIT_USAGE
-        )
+    picture.check_name("--picture", options.picture)
     text = read_plan(options.plan)
     result = _of_kernel(text, options) if options.kernel is not None else _of_trace(text, options)
     if options.picture is not None:
         table = schedule_picture.cells(result["steps"])
         summary = result["summary"]
         result["picture"] = str(options.picture)
-        write_named(
+        picture.save(
             options.picture,
-            schedule_picture.to_svg(
+            schedule_picture.chart(
                 table, f"{result['what']}: {summary['rounds']} rounds of {summary['writers']} writers",
                 f"{result['strategy']}; {result['striping']['text']}",
             ),

@@ -1,14 +1,12 @@
-"""A plan's schedule as text and as an SVG picture: storage targets times rounds, in each cell the ranks that are at it.
-
-No plotting library: the picture is rectangles and numbers, and has to be the same everywhere.
-"""
+"""A plan's schedule as text and as a picture: storage targets times rounds, in each cell the ranks that are at it."""
 
 from __future__ import annotations
 
 import colorsys
+import json
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base.plain_text import xml
+from ioweir.base import picture
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,8 +18,8 @@ TEXT_ROUNDS: Final = 16
 TEXT_TARGETS: Final = 32
 PICTURE_ROUNDS: Final = 200
 _CELL: Final = 34
-_LEFT: Final = 84
-_TOP: Final = 62
+_READABLE: Final = 3
+"""Up to so many ranks of a cell have room for their numbers."""
 
 
 def cells(steps: Sequence[Mapping[str, Any]]) -> Cells:
@@ -70,54 +68,64 @@ def color_of(index: int) -> str:
     return f"#{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}"
 
 
-def to_svg(table: Cells, title: str, subtitle: str) -> str:
+def chart(table: Cells, title: str, subtitle: str) -> picture.Chart:
     """The picture: a row a target, a column a round, a colour a rank; a red frame where several are at a target."""
     targets = sorted({target for target, _ in table})
     rounds = max((number for _, number in table), default=0)
     shown = min(rounds, PICTURE_ROUNDS)
-    ranks = sorted({rank for at in table.values() for rank in at})
-    colors = {rank: color_of(index) for index, rank in enumerate(ranks)}
-    width = max(_LEFT + shown * _CELL + 20, 760)
-    height = _TOP + len(targets) * _CELL + 50
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="sans-serif" font-size="12">',
-        f"<title>{xml(title)}</title>",
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        f'<text x="10" y="20" font-size="14" font-weight="bold">{xml(title)}</text>',
-        f'<text x="10" y="38">{xml(subtitle)}</text>',
-    ]
-    for number in range(1, shown + 1):
-        x = _LEFT + (number - 1) * _CELL + _CELL / 2
-        lines.append(f'<text x="{x:g}" y="{_TOP - 6}" text-anchor="middle" font-size="10">{number}</text>')
+    colors = {rank: color_of(at) for at, rank in enumerate(sorted({rank for at in table.values() for rank in at}))}
+    parts: list[dict[str, Any]] = []
+    frames: list[dict[str, Any]] = []
     for row, target in enumerate(targets):
-        y = _TOP + row * _CELL
-        lines.append(f'<text x="{_LEFT - 8}" y="{y + _CELL / 2 + 4:g}" text-anchor="end">target {target}</text>')
         for number in range(1, shown + 1):
-            lines += _cell(_LEFT + (number - 1) * _CELL, y, table.get((target, number), {}), colors, target, number)
-    note = "columns: rounds; numbers: ranks; red frame: several ranks at one target in a round"
+            ranks = table.get((target, number), {})
+            said = f"target {target}, round {number}: " + _who(ranks)
+            parts += [
+                {"round": number - 0.47, "to": number + 0.47, "top": row + 0.94 * at / len(ranks) + 0.03,
+                 "bottom": row + 0.94 * (at + 1) / len(ranks) + 0.03, "rank": rank, "color": colors[rank],
+                 "middle": number, "center": row + 0.94 * (at + 0.5) / len(ranks) + 0.03,
+                 "readable": len(ranks) <= _READABLE, "description": said}
+                for at, rank in enumerate(sorted(ranks))
+            ]  # fmt: skip
+            if len(ranks) > 1:
+                frames.append({"round": number - 0.47, "to": number + 0.47, "top": row + 0.03, "bottom": row + 0.97,
+                               "description": f"{said}: {len(ranks)} ranks at one target"})  # fmt: skip
+    x = picture.axis(
+        "round", "quantitative", "round",
+        scale={"domain": [0.5, max(shown, 1) + 0.5], "nice": False},
+        axis={"tickMinStep": 1, "format": "d", "grid": False, "orient": "top"},
+    )  # fmt: skip
+    y = picture.axis(
+        "top", "quantitative", "storage target",
+        scale={"domain": [0, max(len(targets), 1)], "reverse": True, "nice": False},
+        axis={"values": [at + 0.5 for at in range(len(targets))], "grid": False, "ticks": False,
+              "labelExpr": f"{json.dumps([str(target) for target in targets])}[floor(datum.value)]"},
+    )  # fmt: skip
+    box = {"x": x, "x2": {"field": "to"}, "y": y, "y2": {"field": "bottom"}, **picture.described()}
+    color = {"field": "color", "type": "nominal", "scale": None}
+    layers = [
+        {"data": {"values": parts}, "mark": "rect", "encoding": {**box, "color": color}},
+        {
+            "data": {"values": [part for part in parts if part["readable"]]},
+            "mark": {"type": "text", "fontSize": 10},
+            "encoding": {
+                "x": {"field": "middle", "type": "quantitative"},
+                "y": {"field": "center", "type": "quantitative"},
+                "text": {"field": "rank"},
+            },
+        },
+        {
+            "data": {"values": frames},
+            "mark": {"type": "rect", "filled": False, "stroke": picture.RED, "strokeWidth": 2},
+            "encoding": box,
+        },
+    ]
+    note = "numbers and colours: ranks; red frame: several ranks at one target in a round"
     if rounds > shown:
         note += f"; {rounds - shown} more rounds are not drawn"
-    lines += [f'<text x="10" y="{height - 16}" fill="#555555">{xml(note)}</text>', "</svg>"]
-    return "\n".join(lines) + "\n"
+    size = {"width": max(shown * _CELL, _CELL), "height": max(len(targets), 1) * _CELL}
+    return picture.chart(title, [subtitle, note], {**size, "view": {"fill": "#f4f4f4"}, "layer": layers})
 
 
-def _cell(x: int, y: int, ranks: Mapping[int, int], colors: Mapping[int, str], target: int, number: int) -> list[str]:
-    edge = _CELL - 2
-    if not ranks:
-        return [f'<rect x="{x}" y="{y}" width="{edge}" height="{edge}" fill="#f4f4f4"/>']
-    who = ", ".join(f"rank {rank}: {amount} B" for rank, amount in sorted(ranks.items()))
-    lines = [f"<g><title>target {target}, round {number}: {who}</title>"]
-    part = edge / len(ranks)
-    for index, rank in enumerate(sorted(ranks)):
-        lines.append(f'<rect x="{x}" y="{y + index * part:g}" width="{edge}" height="{part:g}" fill="{colors[rank]}"/>')
-        if part >= 10:
-            lines.append(
-                f'<text x="{x + edge / 2:g}" y="{y + (index + 0.5) * part + 4:g}" text-anchor="middle" '
-                f'font-size="{min(12, part):g}">{rank}</text>'
-            )
-    if len(ranks) > 1:
-        lines.append(
-            f'<rect x="{x}" y="{y}" width="{edge}" height="{edge}" fill="none" stroke="#cc0000" stroke-width="2"/>'
-        )
-    return [*lines, "</g>"]
+def _who(ranks: Mapping[int, int]) -> str:
+    return ", ".join(f"rank {rank}: {amount} B" for rank, amount in sorted(ranks.items()))

@@ -5,17 +5,21 @@ Works on two reports (figures.py) and reads nothing else. One pair of runs is no
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Final
 
 from ioweir.base.units import number_list, plural, rate, seconds, size
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
 from ioweir.report import first_lines
-from ioweir.report.figures import Report, build
+from ioweir.report.figures import build
+from ioweir.report.model import Data, WhereData
 from ioweir.trace.reader import DATA_OPS, LAYERS, POSIX, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from ioweir.report.model import Calls, Plan, Report
 
 CAUTION: Final = (
     "One pair of runs is not a statistic: repeat both, interleaved, before believing a difference of less than a few "
@@ -26,7 +30,8 @@ _NOTICEABLE_RATIO = 1.02
 _NOTICEABLE_S = 1e-4
 
 
-class Change(TypedDict):
+@dataclass
+class Change:
     """One figure of both runs. `ratio` is before / after for times, after / before for everything else."""
 
     what: str
@@ -37,11 +42,28 @@ class Change(TypedDict):
     sentence: str
 
 
-class Comparison(TypedDict):
+@dataclass
+class Run:
+    """What is told of each run. `storage`: by operation, the ranks that touched storage; times are seconds."""
+
+    trace: str
+    program: str
+    command: list[str]
+    ranks: int
+    wall_s: float
+    io_mean_s: float
+    exit_code: int | None
+    partial: bool
+    storage: dict[str, list[int]]
+    plan: Plan
+
+
+@dataclass
+class Comparison:
     """Everything that `ioweir compare --json` prints."""
 
-    before: dict[str, Any]
-    after: dict[str, Any]
+    before: Run
+    after: Run
     first_lines: list[str]
     warnings: list[str]
     changes: list[Change]
@@ -56,19 +78,17 @@ def compare_directories(before: Path, after: Path, force: bool = False) -> Compa
 def compare(before: Report, after: Report, force: bool = False) -> Comparison:
     """What changed. Runs of different programs, and partial traces, are refused unless `force`."""
     warnings: list[str] = []
-    if before["program"] != after["program"]:
-        what = (
-            f"different programs: '{before['program']}' in {before['trace']}, '{after['program']}' in {after['trace']}"
-        )
+    if before.program != after.program:
+        what = f"different programs: '{before.program}' in {before.trace}, '{after.program}' in {after.trace}"
         if not force:
             raise IoweirError(
                 f"{what}. Their figures say nothing about each other; --force compares them", EXIT_DIFFERENT
             )
         warnings.append(what)
     partial = [
-        f"the {name} trace is partial: {'; '.join(run['partial_reasons'])}"
+        f"the {name} trace is partial: {'; '.join(run.partial_reasons)}"
         for name, run in (("first", before), ("second", after))
-        if run["partial"]
+        if run.partial
     ]
     if partial and not force:
         raise IoweirError(
@@ -92,7 +112,7 @@ def _first_lines(before: Report, after: Report) -> Iterator[str]:
     """What has to be known before any figure."""
     runs = (("First", before), ("Second", after))
     for name, run in runs:
-        nothing = first_lines.moved_nothing(run["plan"])
+        nothing = first_lines.moved_nothing(run.plan)
         if nothing is not None:
             yield f"The plan of the {name.lower()} run did nothing: {nothing}. No difference below is its doing."
     for name, run in runs:
@@ -102,25 +122,25 @@ def _first_lines(before: Report, after: Report) -> Iterator[str]:
 
 
 def _warnings(before: Report, after: Report) -> Iterator[str]:
-    if before["ranks"] != after["ranks"]:
-        yield f"different numbers of ranks: {before['ranks']} and {after['ranks']}"
+    if before.ranks != after.ranks:
+        yield f"different numbers of ranks: {before.ranks} and {after.ranks}"
     for name, run in (("first", before), ("second", after)):
-        if run["exit_code"]:
-            yield f"the {name} run returned {run['exit_code']}"
-        if run["plan"]["verify"]["result"] == "mismatch":
+        if run.exit_code:
+            yield f"the {name} run returned {run.exit_code}"
+        if run.plan.verify.result == "mismatch":
             yield f"the {name} run FAILED its verification: it did not write what the program passed in"
     for name, run, other in (("first", before, after), ("second", after, before)):
-        if run["verification"]["calls"] and not other["verification"]["calls"]:
-            back = size(run["verification"]["bytes"])
+        if run.verification.calls and not other.verification.calls:
+            back = size(run.verification.bytes)
             yield (
                 f"the {name} run verified what it wrote: its close calls read {back} back, and its wall and I/O time "
                 "hold that"
             )
-    if before["mpi_libraries"] != after["mpi_libraries"]:
-        yield f"different MPI libraries: {', '.join(before['mpi_libraries'])} and {', '.join(after['mpi_libraries'])}"
+    if before.mpi_libraries != after.mpi_libraries:
+        yield f"different MPI libraries: {', '.join(before.mpi_libraries)} and {', '.join(after.mpi_libraries)}"
     recorded = _recorded(before, after)
     for name, run in (("first", before), ("second", after)):
-        missing = [layer for layer in LAYERS if layer not in run["layers_recorded"]]
+        missing = [layer for layer in LAYERS if layer not in run.layers_recorded]
         if missing:
             yield f"the {name} run recorded no calls of {', '.join(missing)} (--layers): their figures are left out"
     for op in DATA_OPS:
@@ -131,55 +151,57 @@ def _warnings(before: Report, after: Report) -> Iterator[str]:
 
 def _recorded(before: Report, after: Report) -> list[str]:
     """The layers whose calls were recorded in both runs."""
-    return [layer for layer in before["layers_recorded"] if layer in after["layers_recorded"]]
+    return [layer for layer in before.layers_recorded if layer in after.layers_recorded]
 
 
 def _outer_bytes(run: Report, op: str) -> int:
     """Bytes that the program itself moved, by calls of whatever layer inside of no other."""
-    return sum(row["bytes"] for row in run["io"]["where"] if row["op"] == op)
+    return sum(row.bytes for row in run.io.where if row.op == op and isinstance(row, WhereData))
 
 
-def _run(report: Report) -> dict[str, Any]:
-    return {
-        "trace": report["trace"],
-        "program": report["program"],
-        "command": report["command"],
-        "ranks": report["ranks"],
-        "wall_s": report["wall_s"],
-        "io_mean_s": report["io"]["mean_s"],
-        "exit_code": report["exit_code"],
-        "partial": report["partial"],
-        "storage": {op: report["storage"][op]["ranks"] for op in DATA_OPS},
-        "plan": report["plan"],
-    }
+def _run(report: Report) -> Run:
+    return Run(
+        trace=report.trace,
+        program=report.program,
+        command=report.command,
+        ranks=report.ranks,
+        wall_s=report.wall_s,
+        io_mean_s=report.io.mean_s,
+        exit_code=report.exit_code,
+        partial=report.partial,
+        storage={op: report.storage[op].ranks for op in DATA_OPS},
+        plan=report.plan,
+    )
 
 
 def _changes(before: Report, after: Report) -> Iterator[Change]:
-    yield _time("wall time", before["wall_s"], after["wall_s"])
-    unit = before["io"]["unit"]
-    yield _time(f"I/O time of an average {unit}", before["io"]["mean_s"], after["io"]["mean_s"])
-    yield _time(f"I/O time of the slowest {unit}", before["io"]["max_s"], after["io"]["max_s"])
+    yield _time("wall time", before.wall_s, after.wall_s)
+    unit = before.io.unit
+    yield _time(f"I/O time of an average {unit}", before.io.mean_s, after.io.mean_s)
+    yield _time(f"I/O time of the slowest {unit}", before.io.max_s, after.io.max_s)
     recorded = _recorded(before, after)
     for layer in recorded:
-        for op in dict.fromkeys((*before["layers"].get(layer, {}), *after["layers"].get(layer, {}))):
-            first, second = (run["layers"].get(layer, {}).get(op, {}) for run in (before, after))
-            yield from _layer_changes(f"{layer} {op}", first, second)
+        for op, first in before.layers[layer].items():
+            yield from _layer_changes(f"{layer} {op}", first, after.layers[layer][op])
     for op, words in (("write", "write to"), ("read", "read from")):
-        touched = [len(run["storage"][op]["ranks"]) for run in (before, after)]
+        touched = [len(run.storage[op].ranks) for run in (before, after)]
         if any(touched) and POSIX in recorded:
             yield _amount(f"{plural(unit, 2)} that {words} storage", "", *touched)
 
 
-def _layer_changes(name: str, first: dict[str, Any], second: dict[str, Any]) -> Iterator[Change]:
-    if not first.get("calls") and not second.get("calls"):
+def _layer_changes(name: str, first: Calls, second: Calls) -> Iterator[Change]:
+    if not first.calls and not second.calls:
         return
-    yield _time(f"{name} time", first.get("time_s", 0.0), second.get("time_s", 0.0))
-    yield _amount(f"{name} calls", "", first.get("calls", 0), second.get("calls", 0))
-    if "bytes" not in first and "bytes" not in second:
+    yield _time(f"{name} time", first.time_s, second.time_s)
+    yield _amount(f"{name} calls", "", first.calls, second.calls)
+    if not isinstance(first, Data) or not isinstance(second, Data):
         return
-    yield _amount(f"{name} bytes", "B", first.get("bytes", 0), second.get("bytes", 0))
-    for kind in ("perceived", "effective", "span"):
-        old, new = first.get(f"{kind}_bytes_per_s"), second.get(f"{kind}_bytes_per_s")
+    yield _amount(f"{name} bytes", "B", first.bytes, second.bytes)
+    for kind, old, new in (
+        ("perceived", first.perceived_bytes_per_s, second.perceived_bytes_per_s),
+        ("effective", first.effective_bytes_per_s, second.effective_bytes_per_s),
+        ("span", first.span_bytes_per_s, second.span_bytes_per_s),
+    ):
         bounds = isinstance(old, list) or isinstance(new, list)
         for position, bound in enumerate(("lower bound", "upper bound") if bounds else ("",)):
             low = old[position] if isinstance(old, list) else old
@@ -240,40 +262,40 @@ def write(comparison: Comparison, stream: IO[str]) -> None:
     from ioweir.report.report_text import console_for, say  # noqa: PLC0415 (rich is not needed for --json)
 
     with console_for(stream) as console:
-        changes = comparison["changes"]
-        for line in comparison["first_lines"]:
+        changes = comparison.changes
+        for line in comparison.first_lines:
             say(console, line, "bold yellow")
         for change in changes:
-            if change["unit"] == "s":
-                say(console, change["sentence"])
-        for warning in comparison["warnings"]:
+            if change.unit == "s":
+                say(console, change.sentence)
+        for warning in comparison.warnings:
             say(console, f"Warning: {warning}", "bold yellow")
         console.print()
         say(console, "Bandwidths, calls and bytes", "bold")
         for change in changes:
-            if change["unit"] != "s":
-                say(console, f"  {change['sentence']}")
-        for title, run in (("First run", comparison["before"]), ("Second run", comparison["after"])):
+            if change.unit != "s":
+                say(console, f"  {change.sentence}")
+        for title, run in (("First run", comparison.before), ("Second run", comparison.after)):
             console.print()
-            say(console, f"{title}: {run['trace']}", "bold")
+            say(console, f"{title}: {run.trace}", "bold")
             for line in run_lines(run):
                 say(console, f"  {line}")
         console.print()
-        say(console, comparison["caution"])
+        say(console, comparison.caution)
 
 
-def run_lines(run: dict[str, Any]) -> list[str]:
+def run_lines(run: Run) -> list[str]:
     """What was special about a run: its command, its plan, what the engine did, who touched storage."""
     from ioweir.report.report_text import plan_lines  # noqa: PLC0415 (rich is not needed for --json)
 
-    lines = [f"command: {' '.join(run['command'])}"] if run["command"] else []
-    plan = run["plan"]
-    lines.append(f"plan: {plan['file']}" if plan["file"] else "no plan")
+    lines = [f"command: {' '.join(run.command)}"] if run.command else []
+    plan = run.plan
+    lines.append(f"plan: {plan.file}" if plan.file else "no plan")
     lines.extend(plan_lines(plan))
     lines.extend(first_lines.plan_lines(plan))
-    if plan["verify"]["result"]:
-        lines.append(f"verification: {plan['verify']['result']}")
+    if plan.verify.result:
+        lines.append(f"verification: {plan.verify.result}")
     for op, word in (("write", "wrote to"), ("read", "read from")):
-        if run["storage"][op]:
-            lines.append(f"{number_list(run['storage'][op], 'rank' if run['ranks'] else 'process')} {word} storage")
+        if run.storage[op]:
+            lines.append(f"{number_list(run.storage[op], 'rank' if run.ranks else 'process')} {word} storage")
     return lines

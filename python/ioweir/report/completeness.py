@@ -6,19 +6,22 @@ Figures are figures.py's; wording and layout of the text report are report_text.
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ioweir.base.locate import RUN_FILE
 from ioweir.base.units import number_list
 from ioweir.report import engine_work, first_lines, verification
+from ioweir.report.model import Checked, Noted, PassedThrough, Plan
 from ioweir.trace.paths import clean_path
 from ioweir.trace.reader import LAYERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ioweir.trace.attribute import Attribution
     from ioweir.trace.reader import Trace
+
+Row = TypeVar("Row")
 
 
 def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
@@ -108,7 +111,7 @@ def was_verified(trace: Trace) -> bool:
 _VERIFY_NOTES: Final = ("verify_ok", "verify_mismatch")
 
 
-def plan_notes(trace: Trace, written: Mapping[str, int], lacking: Sequence[str]) -> dict[str, Any]:
+def plan_notes(trace: Trace, written: Mapping[str, int], lacking: Sequence[str]) -> Plan:
     """What the engine did and did not do, from the notes. Counts of all ranks are added.
 
     `written`: bytes that MPI-IO calls wrote, by path; `lacking`: lost_reasons().
@@ -120,28 +123,30 @@ def plan_notes(trace: Trace, written: Mapping[str, int], lacking: Sequence[str])
         texts = sums.setdefault(note.code, {})
         texts[path, note.text] = texts.get((path, note.text), 0) + note.value
 
-    def rows(code: str, value: str) -> list[dict[str, Any]]:
-        return [{"path": p, "text": t, value: v} for (p, t), v in sums.get(code, {}).items()]
+    def rows(code: str, kind: Callable[[str, str, int], Row]) -> list[Row]:
+        return [kind(path, text, value) for (path, text), value in sums.get(code, {}).items()]
 
-    passed = rows("passed_through", "calls")
-    applied = [{"path": p, "text": t} for p, t in sums.get("plan_applied", {})]
-    matched = {row["path"] for row in (*applied, *passed)}
-    plan: dict[str, Any] = {
-        "file": trace.run.get("plan"),
-        "applied": applied,
-        "passed_through": passed,
-        "engine": engine_work.rows(trace),
-        "verify": verification.judge(
-            trace, rows("verify_ok", "bytes"), rows("verify_mismatch", "bytes"),
-            {path: count for path, count in written.items() if path in matched}, lacking,
-        ),
-    }  # fmt: skip
+    passed = rows("passed_through", PassedThrough)
+    applied = rows("plan_applied", lambda path, text, _: Noted(path, text))
+    engine = engine_work.rows(trace)
+    matched = {row.path for row in (*applied, *passed)}
     adapted = dict.fromkeys(
         clean_path(note.path, directory)
         for note in trace.notes
         if note.code == "message" and note.text.startswith("hdf5: applied: ")
     )
-    return plan | {"carried_out": first_lines.plan_state(plan, list(adapted))}
+    file = trace.run.get("plan")
+    return Plan(
+        file=file,
+        applied=applied,
+        passed_through=passed,
+        engine=engine,
+        verify=verification.judge(
+            trace, rows("verify_ok", Checked), rows("verify_mismatch", Checked),
+            {path: count for path, count in written.items() if path in matched}, lacking,
+        ),
+        carried_out=first_lines.carried_out(file, applied, passed, sum(row.bytes for row in engine), list(adapted)),
+    )  # fmt: skip
 
 
 def lost_reasons(trace: Trace, who: Attribution) -> list[str]:

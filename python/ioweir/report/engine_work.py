@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ioweir.base.compiled import compiled
+from ioweir.report.model import EngineFile
 from ioweir.trace.paths import clean_path
 
 if TYPE_CHECKING:
@@ -20,29 +21,28 @@ def _unit(name: str, figure: int) -> tuple[str, float]:
     return (name.removesuffix(_NS) + "_s", figure * 1e-9) if name.endswith(_NS) else (name, figure)
 
 
-def rows(trace: Trace) -> list[dict[str, Any]]:
-    """A row a file. `ranks`: processes that had it open; `bytes`: read and written by them."""
+def rows(trace: Trace) -> list[EngineFile]:
+    """A row a file."""
     # Each figure of spec/records.toml (EngineFigures), and whether the largest of all ranks counts instead of the sum.
     largest: dict[str, bool] = compiled().engine_figures
     directory = str(trace.run.get("cwd", ""))
-    files: dict[str, dict[str, Any]] = {}
+    files: dict[str, EngineFile] = {}
     processes: dict[str, set[int]] = {}
 
-    def row_of(path: str, process: int, moved: int) -> dict[str, Any]:
+    def row_of(path: str, process: int, moved: int) -> EngineFile:
         shown = clean_path(path, directory)
-        fresh = {"path": shown, "ranks": 0, "bytes": 0, **dict(_unit(name, 0) for name in largest)}
-        row = files.setdefault(shown, fresh)
+        row = files.setdefault(shown, EngineFile(shown))
         had = processes.setdefault(shown, set())
         had.add(process)
-        row["ranks"] = len(had)
-        row["bytes"] += moved
+        row.ranks = len(had)
+        row.bytes += moved
         return row
 
     for work in trace.engine_work:
-        row = row_of(work.path, work.process, work.figures["read_bytes"] + work.figures["written_bytes"])
+        figures = vars(row_of(work.path, work.process, work.figures["read_bytes"] + work.figures["written_bytes"]))
         for name, figure in work.figures.items():
             key, value = _unit(name, figure)
-            row[key] = max(row[key], value) if largest[name] else row[key] + value
+            figures[key] = max(figures[key], value) if largest[name] else figures[key] + value
     for note in trace.notes:
         if note.code == _OF_BEFORE:
             row_of(note.path, note.process, note.value)

@@ -7,19 +7,20 @@ Judges and words; the figures come from figures.py, verification from verificati
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ioweir.base import units
 from ioweir.base.units import plural
 from ioweir.report import verification
 from ioweir.report.error_names import name_of
+from ioweir.report.model import CarriedOut, ErrorCount, Failure, Reason
 from ioweir.trace.reader import DATA_OPS, LAYERS, POSIX, STDIO
 from ioweir.trace.sums import Less
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ioweir.report.figures import Report
+    from ioweir.report.model import LeftOut, Noted, Operations, PassedThrough, Plan, Report
 
 APPLIED: Final = "applied"
 IN_PART: Final = "in part"
@@ -36,16 +37,16 @@ _NOUNS: Final = {"write": "writes", "read": "reads", "meta": "other calls"}
 def lines(report: Report) -> list[str]:
     """All of them, what lost bytes first."""
     return [
-        *left_out_lines(report["left_out"]),
-        *failed_lines(report["failures"]),
-        *verification.lines(report["plan"]["verify"]),
-        *plan_lines(report["plan"]),
+        *left_out_lines(report.left_out),
+        *failed_lines(report.failures),
+        *verification.lines(report.plan.verify),
+        *plan_lines(report.plan),
     ]
 
 
-def left_out_lines(left_out: Mapping[str, int]) -> list[str]:
+def left_out_lines(left_out: LeftOut) -> list[str]:
     """Example: DAMAGED TRACE: 2 chunks fail their checksum and 1 record says what cannot be; they are left out."""
-    chunks, records = left_out["chunks"], left_out["records"]
+    chunks, records = left_out.chunks, left_out.records
     said = [f"{chunks:,} {plural('chunk', chunks)} whose checksum does not match"] if chunks else []
     if records:
         said.append(f"{records:,} {plural('record', records)} whose times, sizes or offsets cannot be")
@@ -56,13 +57,13 @@ def left_out_lines(left_out: Mapping[str, int]) -> list[str]:
 
 
 def failures(
-    layers: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    layers: Mapping[str, Operations],
     errors: Mapping[tuple[str, str], Mapping[int, int]],
     unreported: Mapping[str, int],
     short: Mapping[tuple[str, str], Less],
     unreported_short: Mapping[str, int],
     mpi_libraries: Sequence[str],
-) -> list[dict[str, Any]]:
+) -> list[Failure]:
     """Operations of which calls failed or were short, those that move bytes first.
 
     `errors`: by layer and operation, how many failed with which error. `unreported`: by operation, how many POSIX calls
@@ -70,89 +71,85 @@ def failures(
     than asked; `unreported_short`: as `unreported`, those of them whose rest no call moved.
     """
     rows = [
-        {
-            "layer": layer, "op": op, "calls": row["calls"], "failed": row["failed"], "usual": (layer, op) in _TRIED,
-            "errors": [
-                {"error": error, "name": name_of(layer, error, mpi_libraries), "calls": calls}
+        Failure(
+            layer=layer, op=op, calls=row.calls, failed=row.failed, usual=(layer, op) in _TRIED,
+            errors=[
+                ErrorCount(error, name_of(layer, error, mpi_libraries), calls)
                 for error, calls in sorted(errors.get((layer, op), {}).items(), key=lambda item: (-item[1], item[0]))
             ],
-            "unreported": unreported.get(op, 0) if layer == POSIX else 0,
-            "short": less.calls, "continued": less.continued, "missing_bytes": less.missing,
-            "unreported_short": unreported_short.get(op, 0) if layer == POSIX else 0,
-        }
+            unreported=unreported.get(op, 0) if layer == POSIX else 0,
+            short=less.calls, continued=less.continued, missing_bytes=less.missing,
+            unreported_short=unreported_short.get(op, 0) if layer == POSIX else 0,
+        )
         for layer in LAYERS
         for op, row in layers[layer].items()
         for less in [short.get((layer, op), Less())]
-        if row["failed"] or less.calls
+        if row.failed or less.calls
     ]  # fmt: skip
-    return sorted(rows, key=lambda row: (row["usual"], row["op"] not in DATA_OPS, -row["failed"]))
+    return sorted(rows, key=lambda row: (row.usual, row.op not in DATA_OPS, -row.failed))
 
 
-def failed_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def failed_lines(rows: Sequence[Failure]) -> list[str]:
     """Example: FAILED CALLS: 3 of 40 MPI-IO writes (MPI_ERR_NO_SPACE); 1 of 2 POSIX syncs (EIO)."""
-    grave, usual = (
-        [_failed(row) for row in rows if row["failed"] and row["usual"] is wanted] for wanted in (False, True)
-    )
+    grave, usual = ([_failed(row) for row in rows if row.failed and row.usual is wanted] for wanted in (False, True))
     said = [f"FAILED CALLS: {'; '.join(grave)}."] if grave else []
     said += short_lines(rows)
-    said += [_unreported(row) for row in rows if row["unreported"]]
-    said += [_unreported_short(row) for row in rows if row["unreported_short"]]
+    said += [_unreported(row) for row in rows if row.unreported]
+    said += [_unreported_short(row) for row in rows if row.unreported_short]
     if usual:
         said.append(f"Failed calls of the kind with which programs look for files or try locks: {'; '.join(usual)}.")
     return said
 
 
-def short_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def short_lines(rows: Sequence[Failure]) -> list[str]:
     """Example: SHORT CALLS: 2 of 9 POSIX writes moved 4 KiB less than they were asked for; no call moved the rest."""
-    lost = [(row, row["short"] - row["continued"]) for row in rows if row["short"] > row["continued"]]
+    lost = [(row, row.short - row.continued) for row in rows if row.short > row.continued]
     words = [
-        f"{calls:,}{_of(row, calls)} {row['layer']} {_noun(row)} moved {units.size(row['missing_bytes'])} less than "
+        f"{calls:,}{_of(row.calls, calls)} {row.layer} {_noun(row.op)} moved {units.size(row.missing_bytes)} less than "
         f"{'it was' if calls == 1 else 'they were'} asked for"
         for row, calls in lost
     ]
     said = [f"SHORT CALLS: {'; '.join(words)}; no call moved the rest."] if words else []
     went_on = [
-        f"{row['continued']:,}{_of(row, row['continued'])} {row['layer']} {_noun(row)}"
-        for row in rows
-        if row["continued"]
+        f"{row.continued:,}{_of(row.calls, row.continued)} {row.layer} {_noun(row.op)}" for row in rows if row.continued
     ]
     if went_on:
         said.append(f"Short calls whose rest a later call moved: {'; '.join(went_on)}.")
     return said
 
 
-def _unreported_short(row: Mapping[str, Any]) -> str:
-    noun = _noun(row)
+def _unreported_short(row: Failure) -> str:
+    noun = _noun(row.op)
     return (
-        f"SUCCESS FOR LESS: {row['unreported_short']:,} POSIX {noun} moved fewer bytes than they were asked for inside "
+        f"SUCCESS FOR LESS: {row.unreported_short:,} POSIX {noun} moved fewer bytes than they were asked for inside "
         f"of MPI-IO {noun} that returned success, and no call moved the rest."
     )
 
 
-def _unreported(row: Mapping[str, Any]) -> str:
-    noun = _noun(row)
+def _unreported(row: Failure) -> str:
+    noun = _noun(row.op)
     return (
-        f"SUCCESS WITHOUT THE BYTES: {row['unreported']:,} POSIX {noun}{_errors(row)} failed inside of MPI-IO {noun} "
+        f"SUCCESS WITHOUT THE BYTES: {row.unreported:,} POSIX {noun}{_errors(row)} failed inside of MPI-IO {noun} "
         "that returned success: what they should have moved may be missing."
     )
 
 
-def _failed(row: Mapping[str, Any]) -> str:
-    return f"{row['failed']:,}{_of(row, row['failed'])} {row['layer']} {_noun(row)}{_errors(row)}"
+def _failed(row: Failure) -> str:
+    return f"{row.failed:,}{_of(row.calls, row.failed)} {row.layer} {_noun(row.op)}{_errors(row)}"
 
 
-def _noun(row: Mapping[str, Any]) -> str:
-    return _NOUNS.get(row["op"], plural(row["op"], 2))
+def _noun(op: str) -> str:
+    return _NOUNS.get(op, plural(op, 2))
 
 
-def _of(row: Mapping[str, Any], calls: int) -> str:
+def _of(total: int, calls: int) -> str:
     """Of how many. A call that was begun elsewhere fails, or ends early, where it is completed."""
-    return f" of {row['calls']:,}" if row["calls"] >= calls else ""
+    return f" of {total:,}" if total >= calls else ""
 
 
-def _errors(row: Mapping[str, Any]) -> str:
+def _errors(row: Failure) -> str:
     """The errors that have names, most calls first."""
-    names = [error["name"] for error in row["errors"] if error["name"]]
+    names = [error.name for error in row.errors if error.name]
     more = len(names) - _ERRORS_SHOWN
     shown = [*names[:_ERRORS_SHOWN], f"{more} more"] if more > 0 else names
     return f" ({', '.join(shown)})" if shown else ""
@@ -161,74 +158,66 @@ def _errors(row: Mapping[str, Any]) -> str:
 # -------------------------------------------------------------------------------------------------------------- plan
 
 
-def plan_state(plan: Mapping[str, Any], by_adapters: Sequence[str]) -> dict[str, Any]:
-    """How far a plan was carried out: `state` (None without a plan), `reasons`, `moved_bytes`.
-
-    `by_adapters`: files that its keys for HDF5 or netCDF were applied to.
-    """
-    moved = sum(int(row["bytes"]) for row in plan["engine"])
-    left = [row for row in plan["passed_through"] if row["text"] != _OPEN_FAILED]
-    applied = bool(plan["applied"] or by_adapters)
-    if not plan["file"] and not applied:
-        return {"state": None, "reasons": [], "moved_bytes": moved, "by_adapters": list(by_adapters)}
-    if not applied:
-        state = NOT_APPLIED
-    elif left:
-        state = IN_PART
-    else:
-        state = APPLIED
-    return {
-        "state": state,
-        "reasons": _reasons(plan["passed_through"] if not applied else left),
-        "moved_bytes": moved,
-        "by_adapters": list(by_adapters),
-    }
+def carried_out(
+    file: str | None,
+    applied: Sequence[Noted],
+    passed_through: Sequence[PassedThrough],
+    moved_bytes: int,
+    by_adapters: list[str],
+) -> CarriedOut:
+    """How far a plan was carried out. `by_adapters`: files that its keys for HDF5 or netCDF were applied to."""
+    left = [row for row in passed_through if row.text != _OPEN_FAILED]
+    if applied or by_adapters:
+        return CarriedOut(IN_PART if left else APPLIED, _reasons(left), moved_bytes, by_adapters)
+    if file:
+        return CarriedOut(NOT_APPLIED, _reasons(passed_through), moved_bytes, by_adapters)
+    return CarriedOut(None, [], moved_bytes, by_adapters)
 
 
-def _reasons(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _reasons(rows: Iterable[PassedThrough]) -> list[Reason]:
     """By reason: the files, and how many calls of all ranks; most calls first."""
-    groups: dict[str, dict[str, Any]] = {}
+    groups: dict[str, Reason] = {}
     for row in rows:
-        group = groups.setdefault(row["text"], {"text": row["text"], "calls": 0, "files": []})
-        group["calls"] += row.get("calls", 0)
-        if row["path"] not in group["files"]:
-            group["files"].append(row["path"])
-    return sorted(groups.values(), key=lambda group: (-group["calls"], group["text"]))
+        group = groups.setdefault(row.text, Reason(row.text, 0, []))
+        group.calls += row.calls
+        if row.path not in group.files:
+            group.files.append(row.path)
+    return sorted(groups.values(), key=lambda group: (-group.calls, group.text))
 
 
-def plan_lines(plan: Mapping[str, Any]) -> list[str]:
+def plan_lines(plan: Plan) -> list[str]:
     """Where a plan was not carried out, or not for all calls: that, and why."""
-    how = plan["carried_out"]
-    if how["state"] == NOT_APPLIED:
-        if not how["reasons"]:
+    how = plan.carried_out
+    if how.state == NOT_APPLIED:
+        if not how.reasons:
             return ["PLAN NOT APPLIED: no rule matched a file that the program opened through MPI-IO."]
-        if all(reason["text"] == _OPEN_FAILED for reason in how["reasons"]):
-            return [f"PLAN NOT APPLIED: no file that a rule matched could be opened ({_where(how['reasons'])})."]
-        return [f"PLAN NOT APPLIED: rules matched, and the MPI library moved all bytes: {_where(how['reasons'])}."]
-    if how["state"] == IN_PART:
-        return [f"PLAN APPLIED IN PART: the engine left calls to the MPI library: {_where(how['reasons'])}."]
+        if all(reason.text == _OPEN_FAILED for reason in how.reasons):
+            return [f"PLAN NOT APPLIED: no file that a rule matched could be opened ({_where(how.reasons)})."]
+        return [f"PLAN NOT APPLIED: rules matched, and the MPI library moved all bytes: {_where(how.reasons)}."]
+    if how.state == IN_PART:
+        return [f"PLAN APPLIED IN PART: the engine left calls to the MPI library: {_where(how.reasons)}."]
     return []
 
 
-def moved_nothing(plan: Mapping[str, Any]) -> str | None:
+def moved_nothing(plan: Plan) -> str | None:
     """Why no difference of a run can be its plan's doing; None where it can, or there is no plan."""
-    how = plan["carried_out"]
-    if how["state"] is None or how["moved_bytes"] or how["by_adapters"]:
+    how = plan.carried_out
+    if how.state is None or how.moved_bytes or how.by_adapters:
         return None
-    if how["reasons"]:
-        return f"it moved nothing: {_where(how['reasons'])}"
-    if how["state"] == NOT_APPLIED:
+    if how.reasons:
+        return f"it moved nothing: {_where(how.reasons)}"
+    if how.state == NOT_APPLIED:
         return "it moved nothing: no rule matched a file that the program opened through MPI-IO"
     return "it moved nothing, though rules matched files that the program opened through MPI-IO"
 
 
-def _where(reasons: Sequence[Mapping[str, Any]]) -> str:
+def _where(reasons: Sequence[Reason]) -> str:
     words = []
     for reason in reasons[:_REASONS_SHOWN]:
-        calls, files = reason["calls"], reason["files"]
+        calls, files = reason.calls, reason.files
         names = files[0] if len(files) == 1 else f"{len(files):,} files"
         counted = f"{calls:,} {plural('call', calls)}, " if calls else ""
-        words.append(f"{reason['text']} ({counted}{names})")
+        words.append(f"{reason.text} ({counted}{names})")
     if len(reasons) > _REASONS_SHOWN:
         words.append(f"{len(reasons) - _REASONS_SHOWN} more reasons")
     return "; ".join(words)

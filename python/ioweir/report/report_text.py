@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from io import StringIO
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -16,11 +16,14 @@ from ioweir.base import plain_text
 from ioweir.base.plain_text import raw
 from ioweir.base.units import bounds, number_list, percent, plural, rate, seconds, size
 from ioweir.report import first_lines, verification
-from ioweir.report.figures import PARTS, Report
+from ioweir.report.figures import PARTS
+from ioweir.report.model import Data, Moved, PassedThrough, RankLocks
 from ioweir.trace.reader import DATA_OPS, LAYERS, MPI_IO, POSIX, STDIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ioweir.report.model import Calls, Decomposition, EngineFile, FileLocks, FileRow, Noted, Plan, Report, Where
 
 FILES_SHOWN = 10
 SITES_SHOWN = 15
@@ -86,33 +89,32 @@ def print_report(report: Report, console: Console) -> None:
 
 def headline(report: Report) -> list[str]:
     """What ran, and where its time went."""
-    io, unit = report["io"], report["io"]["unit"]
-    count = report["ranks"] or report["processes"]
+    io, unit = report.io, report.io.unit
+    count = report.ranks or report.processes
     who = f"{count} {plural(unit, count)}"
-    code = report["exit_code"]
-    ended = f"signal {report['signal']}" if report["signal"] else f"exit code {'unknown' if code is None else code}"
-    on = f", {len(report['hosts'])} nodes" if len(report["hosts"]) > 1 else ""
+    code = report.exit_code
+    ended = f"signal {report.signal}" if report.signal else f"exit code {'unknown' if code is None else code}"
+    on = f", {len(report.hosts)} nodes" if len(report.hosts) > 1 else ""
     lines = [
-        f"{report['program'] or 'unknown program'}: {who}{on}, {seconds(report['wall_s'])}, {ended}, "
-        f"{report['events']:,} events"
+        f"{report.program or 'unknown program'}: {who}{on}, {seconds(report.wall_s)}, {ended}, {report.events:,} events"
     ]
     lines += first_lines.lines(report)
-    if not io["where"]:
+    if not io.where:
         return [*lines, _nothing_seen(report)]
-    mean, share = io["mean_s"], io["share_of_wall"]
+    mean, share = io.mean_s, io.share_of_wall
     lines.append(
-        f"I/O took {seconds(mean)} of {seconds(report['wall_s'])} on an average {unit}"
+        f"I/O took {seconds(mean)} of {seconds(report.wall_s)} on an average {unit}"
         + (f" ({100 * share:.0f} % of the run)" if share is not None else "")
-        + f": {_where(io['where'], mean)}"
+        + f": {_where(io.where, mean)}"
     )
-    if io["slowest"] is not None and count > 1:
-        lines.append(f"Longest in I/O: {unit} {io['slowest']} with {seconds(io['max_s'])}.")
+    if io.slowest is not None and count > 1:
+        lines.append(f"Longest in I/O: {unit} {io.slowest} with {seconds(io.max_s)}.")
     lines.extend(_storage_lines(report, count))
     return lines
 
 
 def _nothing_seen(report: Report) -> str:
-    if report["damage"] or report["dropped"]:
+    if report.damage or report.dropped:
         return "No file I/O was seen in what was recorded and could be read."
     missing = unrecorded(report)
     return (
@@ -124,36 +126,36 @@ def _nothing_seen(report: Report) -> str:
 
 def unrecorded(report: Report) -> list[str]:
     """The layers whose calls were not recorded (--layers)."""
-    return [layer for layer in LAYERS if layer not in report["layers_recorded"]]
+    return [layer for layer in LAYERS if layer not in report.layers_recorded]
 
 
-def _where(kinds: Sequence[dict[str, Any]], total: float) -> str:
-    shown = [kind for kind in kinds if kind["mean_s"] >= 0.01 * total][:4] or list(kinds[:1])
-    words = [f"{kind['layer']} {kind['op']} {seconds(kind['mean_s'])}" for kind in shown]
-    rest = sum(kind["mean_s"] for kind in kinds) - sum(kind["mean_s"] for kind in shown)
+def _where(kinds: Sequence[Where], total: float) -> str:
+    shown = [kind for kind in kinds if kind.mean_s >= 0.01 * total][:4] or list(kinds[:1])
+    words = [f"{kind.layer} {kind.op} {seconds(kind.mean_s)}" for kind in shown]
+    rest = sum(kind.mean_s for kind in kinds) - sum(kind.mean_s for kind in shown)
     if len(kinds) > len(shown):
         words.append(f"other calls {seconds(rest)}")
     return ", ".join(words) + "."
 
 
 def _storage_lines(report: Report, count: int) -> Iterable[str]:
-    unit = report["io"]["unit"]
+    unit = report.io.unit
     for op, verb in (("write", "wrote to"), ("read", "read from")):
-        touched = report["storage"][op]
-        slowest = touched["slowest"]
+        touched = report.storage[op]
+        slowest = touched.slowest
         if slowest is not None:
             yield (
-                f"Storage: {_who(touched['ranks'], unit, count)} {verb} it; slowest {unit} {slowest['rank']}: "
-                f"{seconds(slowest['time_s'])} for {size(slowest['bytes'])} (mean {seconds(slowest['mean_time_s'])})."
+                f"Storage: {_who(touched.ranks, unit, count)} {verb} it; slowest {unit} {slowest.rank}: "
+                f"{seconds(slowest.time_s)} for {size(slowest.bytes)} (mean {seconds(slowest.mean_time_s)})."
             )
-        if 0 < len(touched["aggregators"]) < count:
+        if 0 < len(touched.aggregators) < count:
             yield (
-                f"Aggregators: {_who(touched['aggregators'], unit, count)} did the storage {op}s of collective MPI-IO "
+                f"Aggregators: {_who(touched.aggregators, unit, count)} did the storage {op}s of collective MPI-IO "
                 "calls for all."
             )
-        if touched["stdio_ranks"]:
+        if touched.stdio_ranks:
             through = {"write": "wrote", "read": "read"}[op]
-            yield f"STDIO: {_who(touched['stdio_ranks'], unit, count)} {through} through FILE streams."
+            yield f"STDIO: {_who(touched.stdio_ranks, unit, count)} {through} through FILE streams."
 
 
 def _who(numbers: Sequence[int], unit: str, count: int) -> str:
@@ -163,12 +165,12 @@ def _who(numbers: Sequence[int], unit: str, count: int) -> str:
 
 
 def _print_warnings(report: Report, console: Console) -> None:
-    if report["partial"]:
+    if report.partial:
         say(console, "PARTIAL: every figure is of what was recorded only, because:", "bold yellow")
-        for reason in report["partial_reasons"]:
+        for reason in report.partial_reasons:
             say(console, f"  - {reason}")
-    say(console, f"Dropped events: {report['dropped']}.")
-    for line in report["messages"]:
+    say(console, f"Dropped events: {report.dropped}.")
+    for line in report.messages:
         say(console, f"Note: {line}")
 
 
@@ -223,33 +225,33 @@ class _Table:
         console.print(table)
 
 
-def _occurs(figures: Mapping[str, Any]) -> bool:
+def _occurs(figures: Calls | Decomposition) -> bool:
     """Whether there was any call, or a completion of one that was begun elsewhere."""
-    return bool(figures["calls"] or figures["time_s"])
+    return bool(figures.calls or figures.time_s)
 
 
 def _print_layers(report: Report, console: Console) -> None:
     data = _Table(["layer", "", "bytes", "calls", "time (sum)", "slowest", "perceived", "effective", "span bandwidth"])
     other = _Table(["layer", "", "calls", "failed", "time (sum)", "slowest", "longest call"])
     sizes = _Table(["layer", "", "sizes of calls, most frequent first"], names=3)
-    unit = report["io"]["unit"]
-    for layer, ops in report["layers"].items():
+    unit = report.io.unit
+    for layer, ops in report.layers.items():
         for op, row in ops.items():
             if not _occurs(row):
                 continue
-            worst = report["slowest"][layer][op]
-            slowest = f"{unit} {worst['rank']}: {seconds(worst['time_s'])}"
-            if op in DATA_OPS:
+            worst = report.slowest[layer][op]
+            slowest = f"{unit} {worst.rank}: {seconds(worst.time_s)}"
+            if isinstance(row, Data):
                 data.add(
-                    layer, op, size(row["bytes"]), f"{row['calls']:,}", seconds(row["time_s"]), slowest,
-                    bounds(row["perceived_bytes_per_s"]), rate(row["effective_bytes_per_s"]),
-                    rate(row["span_bytes_per_s"]),
+                    layer, op, size(row.bytes), f"{row.calls:,}", seconds(row.time_s), slowest,
+                    bounds(row.perceived_bytes_per_s), rate(row.effective_bytes_per_s),
+                    rate(row.span_bytes_per_s),
                 )  # fmt: skip
-                sizes.add(layer, op, _sizes(row["sizes"]))
+                sizes.add(layer, op, _sizes(row.sizes))
             else:
                 other.add(
-                    layer, op, f"{row['calls']:,}", str(row["failed"] or ""), seconds(row["time_s"]), slowest,
-                    seconds(row["longest_s"]),
+                    layer, op, f"{row.calls:,}", str(row.failed or ""), seconds(row.time_s), slowest,
+                    seconds(row.longest_s),
                 )  # fmt: skip
     for title, table in ((f"Data, times summed over {plural(unit, 2)}", data), ("", sizes), ("Other calls", other)):
         if table:
@@ -271,66 +273,66 @@ def _sizes(histogram: dict[str, int]) -> str:
 
 def _print_inside(report: Report, console: Console) -> None:
     """Calls of libraries above MPI-IO: what MPI-IO's own are made of is told apart."""
-    for row in report["inside"]:
-        if row["layer"] in (MPI_IO, POSIX, STDIO) or row["op"] not in DATA_OPS:
+    for row in report.inside:
+        if row.layer in (MPI_IO, POSIX, STDIO) or row.op not in DATA_OPS:
             continue
-        calls = f"{row['calls']:,} {row['layer']} {row['op']} calls"
-        _title(console, f"Inside of {calls} ({seconds(row['time_s'])}, summed over ranks)")
-        parts = [(f"{part['layer']} {part['op']}", part["time_s"]) for part in row["parts"]]
+        calls = f"{row.calls:,} {row.layer} {row.op} calls"
+        _title(console, f"Inside of {calls} ({seconds(row.time_s)}, summed over ranks)")
+        parts = [(f"{part.layer} {part.op}", part.time_s) for part in row.parts]
         below = [layer for layer in unrecorded(report) if layer in (MPI_IO, POSIX)]
-        rest = f"{row['layer']} itself: conversion, metadata, waiting"
+        rest = f"{row.layer} itself: conversion, metadata, waiting"
         if below:
             rest = f"outside of calls that were recorded ({' and '.join(below)} were not)"
-        if row["other_s"] is None:
+        if row.other_s is None:
             say(console, "  calls inside of them took longer than they did: what the time went into is not known")
             continue
-        for words, time_s in [*parts, (rest, row["other_s"])]:
-            say(console, f"  {percent(time_s, row['time_s']):>5}  {seconds(time_s):>8}  {words}")
+        for words, time_s in [*parts, (rest, row.other_s)]:
+            say(console, f"  {percent(time_s, row.time_s):>5}  {seconds(time_s):>8}  {words}")
 
 
 def _print_locks(report: Report, console: Console) -> None:
-    locks = report["locks"]
-    longest = locks["longest"]
+    locks = report.locks
+    longest = locks.longest
     if longest is None:
         return
-    unit = report["io"]["unit"]
-    _title(console, f"Waiting for locks: {seconds(locks['time_s'])} in {locks['calls']:,} calls")
+    unit = report.io.unit
+    _title(console, f"Waiting for locks: {seconds(locks.time_s)} in {locks.calls:,} calls")
     say(
         console,
-        f"  longest: {seconds(longest['time_s'])}, {unit} {longest['rank']} on {longest['path']}, "
-        f"{seconds(longest['start_s'])} after the start",
+        f"  longest: {seconds(longest.time_s)}, {unit} {longest.rank} on {longest.path}, "
+        f"{seconds(longest.start_s)} after the start",
     )
-    for key, words in (("by_rank", plural(unit, 2)), ("by_file", "files")):
-        rows = locks[key]
+    groups: tuple[tuple[str, str, Sequence[RankLocks | FileLocks]], ...] = (
+        (unit, plural(unit, 2), locks.by_rank),
+        ("file", "files", locks.by_file),
+    )
+    for name, words, rows in groups:
         if len(rows) < 2:
             continue
-        name = unit if key == "by_rank" else "file"
         table = _Table([name, "calls", "failed", "time", "longest"], names=1)
         for row in rows[:RANKS_SHOWN]:
             table.add(
-                str(row["rank"] if key == "by_rank" else row["path"]), f"{row['calls']:,}", str(row["failed"] or ""),
-                seconds(row["time_s"]), seconds(row["longest_s"]),
+                str(row.rank) if isinstance(row, RankLocks) else row.path, f"{row.calls:,}", str(row.failed or ""),
+                seconds(row.time_s), seconds(row.longest_s),
             )  # fmt: skip
         table.print(console)
         if len(rows) > RANKS_SHOWN:
             rest = rows[RANKS_SHOWN:]
             say(
                 console,
-                f"  and {len(rest):,} more {words}: {sum(row['calls'] for row in rest):,} calls, "
-                f"{seconds(sum(row['time_s'] for row in rest))}",
+                f"  and {len(rest):,} more {words}: {sum(row.calls for row in rest):,} calls, "
+                f"{seconds(sum(row.time_s for row in rest))}",
             )
 
 
 def _print_decomposition(report: Report, console: Console) -> None:
     for op in DATA_OPS:
-        whole = report["decomposition"][op]
+        whole = report.decomposition[op]
         if not _occurs(whole):
             continue
-        _title(
-            console, f"Inside of {whole['calls']:,} MPI-IO {op} calls ({seconds(whole['time_s'])}, summed over ranks)"
-        )
-        if whole["parts"] is None:
-            known = POSIX in report["layers_recorded"]
+        _title(console, f"Inside of {whole.calls:,} MPI-IO {op} calls ({seconds(whole.time_s)}, summed over ranks)")
+        if whole.parts is None:
+            known = POSIX in report.layers_recorded
             why = (
                 "calls of POSIX inside of them took longer than they did"
                 if known
@@ -339,30 +341,30 @@ def _print_decomposition(report: Report, console: Console) -> None:
             say(console, f"  {why}: what the time went into is not known")
             continue
         for part in PARTS:
-            time_s = whole["parts"][part]
+            time_s = whole.parts[part]
             if time_s:
-                say(console, f"  {percent(time_s, whole['time_s']):>5}  {seconds(time_s):>8}  {_PART_WORDS[part]}")
+                say(console, f"  {percent(time_s, whole.time_s):>5}  {seconds(time_s):>8}  {_PART_WORDS[part]}")
 
 
 def _print_files(report: Report, console: Console) -> None:
-    rows = [row for row in report["files"] if _moves_data(row)]
-    if not report["files"]:
+    rows = [row for row in report.files if _moves_data(row)]
+    if not report.files:
         return
     shown = f", {FILES_SHOWN} of {len(rows):,}" if len(rows) > FILES_SHOWN else ""
     _title(console, f"Files, most time first, opening and closing included{shown}")
     table = _Table(["file", "layer", "", "bytes", "calls", "time (sum)", "perceived", "effective"], names=3)
     for row in rows[:FILES_SHOWN]:
-        name = row["path"]
-        for layer, ops in row["layers"].items():
+        name = row.path
+        for layer, ops in row.layers.items():
             for op in (*DATA_OPS, "lock"):
                 figures = ops[op]
                 if not _occurs(figures):
                     continue
-                data = op in DATA_OPS
+                data = figures if isinstance(figures, Data) else None
                 table.add(
-                    name, layer, op, size(figures["bytes"]) if data else "", f"{figures['calls']:,}",
-                    seconds(figures["time_s"]), bounds(figures["perceived_bytes_per_s"]) if data else "",
-                    rate(figures["effective_bytes_per_s"]) if data else "",
+                    name, layer, op, size(data.bytes) if data else "", f"{figures.calls:,}", seconds(figures.time_s),
+                    bounds(data.perceived_bytes_per_s) if data else "",
+                    rate(data.effective_bytes_per_s) if data else "",
                 )  # fmt: skip
                 name = ""
     if table:
@@ -372,18 +374,18 @@ def _print_files(report: Report, console: Console) -> None:
         moved = " and ".join(f"{size(sum(_moved(row, op) for row in rest))} {op}" for op in ("read", "write"))
         moved = moved.replace(" write", " written")
         say(console, f"  and {len(rest):,} more {plural('file', len(rest))}: {moved} (--json lists all)")
-    others = len(report["files"]) - len(rows)
+    others = len(report.files) - len(rows)
     if others:
         say(console, f"  {others:,} more {plural('file', others)} without reads, writes or locks (--json lists all)")
 
 
-def _moves_data(row: dict[str, Any]) -> bool:
-    return any(_occurs(ops[op]) for ops in row["layers"].values() for op in (*DATA_OPS, "lock"))
+def _moves_data(row: FileRow) -> bool:
+    return any(_occurs(ops[op]) for ops in row.layers.values() for op in (*DATA_OPS, "lock"))
 
 
-def _moved(row: dict[str, Any], op: str) -> int:
+def _moved(row: FileRow, op: str) -> int:
     """Bytes of a file, of the layer that moved most: layers hold each other's bytes."""
-    return max(int(ops[op]["bytes"]) for ops in row["layers"].values())
+    return max(moved.bytes for ops in row.layers.values() if isinstance(moved := ops[op], Data))
 
 
 _ORIGIN_WORDS = {
@@ -394,14 +396,14 @@ _ORIGIN_WORDS = {
 
 
 def _print_call_sites(report: Report, console: Console) -> None:
-    rows = report["call_sites"]
+    rows = report.call_sites
     if not rows:
         return
     _title(console, "Call sites: the innermost line of the program above each call, its time summed over ranks")
     table = _Table(["where", "layer", "", "bytes", "calls", "time"], names=3)
     for row in rows[:SITES_SHOWN]:
-        moved = size(row["bytes"]) if row["op"] in DATA_OPS else ""
-        table.add(row["where"], row["layer"], row["op"], moved, f"{row['calls']:,}", seconds(row["time_s"]))
+        moved = size(row.bytes) if row.op in DATA_OPS else ""
+        table.add(row.where, row.layer, row.op, moved, f"{row.calls:,}", seconds(row.time_s))
     table.print(console)
     if len(rows) > SITES_SHOWN:
         say(console, f"  and {len(rows) - SITES_SHOWN:,} more (--json lists all, with the calls above each)")
@@ -409,52 +411,56 @@ def _print_call_sites(report: Report, console: Console) -> None:
 
 def _print_origins(report: Report, console: Console) -> None:
     table = _Table(["", "written", "calls", "time", "read", "calls", "time", "locks", "time"], names=1)
-    for origin, ops in report["origins"].items():
-        if any(row["calls"] for row in ops.values()):
-            write_row, read_row, lock = ops["write"], ops["read"], ops["lock"]
-            table.add(
-                _ORIGIN_WORDS.get(origin, origin),
-                size(write_row["bytes"]), f"{write_row['calls']:,}", seconds(write_row["time_s"]),
-                size(read_row["bytes"]), f"{read_row['calls']:,}", seconds(read_row["time_s"]),
-                f"{lock['calls']:,}", seconds(lock["time_s"]),
-            )  # fmt: skip
+    for origin, ops in report.origins.items():
+        if any(row.calls for row in ops.values()):
+            cells: list[str] = []
+            for row in (ops[op] for op in ("write", "read", "lock")):
+                cells += [size(row.bytes)] if isinstance(row, Moved) else []
+                cells += [f"{row.calls:,}", seconds(row.time_s)]
+            table.add(_ORIGIN_WORDS.get(origin, origin), *cells)
     if table:
         _title(console, "Who made the POSIX calls")
         table.print(console)
 
 
-def plan_lines(plan: dict[str, Any]) -> list[str]:
+def plan_lines(plan: Plan) -> list[str]:
     """What a plan did, a line for all files that it did the same to."""
     lines: list[str] = []
-    for key, word in (("applied", "applied"), ("passed_through", "passed through")):
-        groups: dict[str, list[dict[str, Any]]] = {}
-        for row in plan[key]:
-            groups.setdefault(row["text"], []).append(row)
+    noted: tuple[tuple[str, Sequence[Noted]], ...] = (
+        ("applied", plan.applied),
+        ("passed through", plan.passed_through),
+    )
+    for word, all_rows in noted:
+        groups: dict[str, list[Noted]] = {}
+        for row in all_rows:
+            groups.setdefault(row.text, []).append(row)
         for text, rows in groups.items():
-            calls = sum(row.get("calls", 0) for row in rows)
+            calls = sum(row.calls for row in rows if isinstance(row, PassedThrough))
             counted = f", {calls:,} {plural('call', calls)}" if calls else ""
-            lines.append(f"{word}: {text} ({_some([row['path'] for row in rows])}{counted})")
-    if plan["engine"]:
-        moved = sum(row["bytes"] for row in plan["engine"])
-        lines.append(f"engine: moved {size(moved)} ({_some([row['path'] for row in plan['engine']])})")
-        if alone := [row for row in plan["engine"] if row["alone_by_choice"]]:
-            calls = round(sum(row["alone_by_choice"] / row["ranks"] for row in alone))
+            lines.append(f"{word}: {text} ({_some([row.path for row in rows])}{counted})")
+    if plan.engine:
+        moved = sum(row.bytes for row in plan.engine)
+        lines.append(f"engine: moved {size(moved)} ({_some([row.path for row in plan.engine])})")
+        if alone := [row for row in plan.engine if row.alone_by_choice]:
+            calls = round(sum(row.alone_by_choice / row.ranks for row in alone))
             lines.append(f"auto: each rank moved its own bytes in {calls:,} collective {plural('call', calls)}")
-        if together := [row for row in plan["engine"] if row["exchanges"]]:
+        if together := [row for row in plan.engine if row.exchanges]:
             lines.append(_exchange_line(together))
-        if behind := [row for row in plan["engine"] if row["handed_bytes"]]:
+        if behind := [row for row in plan.engine if row.handed_bytes]:
             lines.append(_behind_line(behind))
     return lines
 
 
-def _exchange_line(rows: list[dict[str, Any]]) -> str:
+def _exchange_line(rows: list[EngineFile]) -> str:
     """Of files whose collective calls went through aggregators; `rounds` and `exchanges` are counted by every rank."""
-    calls, rounds = (round(sum(row[key] / row["ranks"] for row in rows)) for key in ("exchanges", "rounds"))
-    ranks = max(row["ranks"] for row in rows)
-    exchange, storage = (seconds(sum(row[key] for row in rows) / ranks) for key in ("exchange_s", "storage_s"))
-    work = sum(row["exchange_processor_s"] for row in rows) / ranks  # 0: a trace of an earlier version
-    packets, sent = (sum(row[key] for row in rows) for key in ("messages", "sent_bytes"))
-    apart = round(sum(row["in_subgroups"] / row["ranks"] for row in rows))
+    calls = round(sum(row.exchanges / row.ranks for row in rows))
+    rounds = round(sum(row.rounds / row.ranks for row in rows))
+    ranks = max(row.ranks for row in rows)
+    exchange = seconds(sum(row.exchange_s for row in rows) / ranks)
+    storage = seconds(sum(row.storage_s for row in rows) / ranks)
+    work = sum(row.exchange_processor_s for row in rows) / ranks  # 0: a trace of an earlier version
+    packets, sent = sum(row.messages for row in rows), sum(row.sent_bytes for row in rows)
+    apart = round(sum(row.in_subgroups / row.ranks for row in rows))
     return (
         f"exchange: {calls:,} collective {plural('call', calls)} in {rounds:,} {plural('round', rounds)}; "
         f"mean of ranks {exchange} exchanging and waiting"
@@ -465,12 +471,12 @@ def _exchange_line(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _behind_line(rows: list[dict[str, Any]]) -> str:
+def _behind_line(rows: list[EngineFile]) -> str:
     """Of files that were written behind, with the two bandwidths of rbIO (Liu et al.): of workers and of storage."""
-    handed = sum(row["handed_bytes"] for row in rows)
-    hand = sum(row["hand_s"] / row["ranks"] for row in rows)
-    writer = sum(row["writer_s"] for row in rows)
-    waits, waited = (sum(row[key] for row in rows) for key in ("room_waits", "room_wait_s"))
+    handed = sum(row.handed_bytes for row in rows)
+    hand = sum(row.hand_s / row.ranks for row in rows)
+    writer = sum(row.writer_s for row in rows)
+    waits, waited = sum(row.room_waits for row in rows), sum(row.room_wait_s for row in rows)
     perceived, actual = (rate(handed / spent if spent > 0 else None) for spent in (hand, writer))
     return (
         f"write-behind: handed over {size(handed)} in {seconds(hand)} (mean of ranks; perceived {perceived}); slowest "
@@ -488,65 +494,64 @@ def _some(paths: Sequence[str]) -> str:
 
 
 def _print_plan(report: Report, console: Console) -> None:
-    plan = report["plan"]
-    if not plan["file"] and not any(plan[key] for key in ("applied", "passed_through", "engine")):
+    plan = report.plan
+    if not (plan.file or plan.applied or plan.passed_through or plan.engine):
         return
-    _title(console, f"Plan {plan['file'] or ''}".rstrip())
+    _title(console, f"Plan {plan.file or ''}".rstrip())
     for line in plan_lines(plan):
         say(console, f"  {line}")
-    for line in (*first_lines.plan_lines(plan), *verification.lines(plan["verify"])):
+    for line in (*first_lines.plan_lines(plan), *verification.lines(plan.verify)):
         say(console, f"  {line}")
-    back = report["verification"]
-    if back["calls"]:
+    back = report.verification
+    if back.calls:
         say(
             console,
-            f"  verification read back {size(back['bytes'])} in {seconds(back['time_s'])} inside of MPI-IO calls; "
+            f"  verification read back {size(back.bytes)} in {seconds(back.time_s)} inside of MPI-IO calls; "
             "these reads are in no figure, the longer calls are",
         )
 
 
 def _print_late_ends(report: Report, console: Console) -> None:
-    late = report["late_ends"]
-    if not late["calls"]:
+    late = report.late_ends
+    if not late.calls:
         return
-    files = sorted(late["files"].items(), key=lambda row: (-row[1], row[0]))
+    files = sorted(late.files.items(), key=lambda row: (-row[1], row[0]))
     shown = ", ".join(f"{path} ({calls:,})" for path, calls in files[:FILES_SHOWN])
     more = f" and {len(files) - FILES_SHOWN} more files" if len(files) > FILES_SHOWN else ""
     say(
         console,
-        f"Upper bounds: of {late['calls']:,} io_uring {plural('request', late['calls'])} only a time is known by which "
+        f"Upper bounds: of {late.calls:,} io_uring {plural('request', late.calls)} only a time is known by which "
         f"they had ended, since the program took them from the ring by itself: {shown}{more}.",
     )
 
 
 def _print_not_counted(report: Report, console: Console) -> None:
-    rows, runtime = report["not_counted"], report["runtime_files"]
-    if not rows and not runtime["files"]:
+    rows, runtime = report.not_counted, report.runtime_files
+    if not rows and not runtime.files:
         return
     _title(console, "Not counted above")
     for row in rows[:FILES_SHOWN]:
-        images = f"{row['images']} times, " if row["images"] > 1 else ""
+        images = f"{row.images} times, " if row.images > 1 else ""
         say(
             console,
-            f"  {row['executable'] or '(unknown)'}: {images}{row['reason']}; {row['events']:,} events, "
-            f"{size(row['bytes'])}",
+            f"  {row.executable or '(unknown)'}: {images}{row.reason}; {row.events:,} events, {size(row.bytes)}",
         )
     if len(rows) > FILES_SHOWN:
         say(console, f"  and {len(rows) - FILES_SHOWN} more (--json lists all)")
-    if runtime["files"]:
+    if runtime.files:
         say(
             console,
-            f"  the MPI runtime's own files (shared memory, sessions): {runtime['files']} "
-            f"{plural('file', runtime['files'])}, {runtime['events']:,} events, {size(runtime['bytes'])}",
+            f"  the MPI runtime's own files (shared memory, sessions): {runtime.files} "
+            f"{plural('file', runtime.files)}, {runtime.events:,} events, {size(runtime.bytes)}",
         )
 
 
 def _print_definitions(report: Report, console: Console) -> None:
-    if not report["io"]["where"]:
+    if not report.io.where:
         return
     _title(console, "Definitions")
-    for name, text in report["definitions"].items():
-        if name in _OF_MPI_IO and not any(_occurs(row) for row in report["layers"][MPI_IO].values()):
+    for name, text in report.definitions.items():
+        if name in _OF_MPI_IO and not any(_occurs(row) for row in report.layers[MPI_IO].values()):
             continue
         say(console, f"  {name}: {text}")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base.guarded_files import write_named
+from ioweir.base import picture
 from ioweir.base.units import number_list, plural, seconds, size
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.report import completeness, first_lines, timeline_picture
@@ -62,7 +62,58 @@ class Options:
 
 @dataclass
 class Row:
-    """One file, target or rank."""
+    """One file, target or rank. Times are seconds; `first_s` and `last_s` are counted from `begin_s`.
+
+    `busy`, `moved`: for each bin the share of its time that was spent in calls (1 for each call at a time), and bytes.
+    """
+
+    name: str
+    bytes: int
+    calls: int
+    time_s: float
+    first_s: float | None
+    last_s: float | None
+    ranks: list[int]
+    busy: list[float]
+    moved: list[float]
+
+
+@dataclass
+class LeftOut:
+    """Rows that are not shown, and their bytes."""
+
+    rows: int
+    bytes: int
+
+
+@dataclass
+class Timeline:
+    """Everything that `ioweir timeline --json` prints. Times are seconds; `mean_time_s` is of the time in calls."""
+
+    trace: str
+    op: str
+    by: str
+    ranks_are: str
+    """ "rank", or without MPI "process"."""
+    bins: int
+    bin_s: float
+    begin_s: float
+    end_s: float
+    rows: list[Row]
+    left_out: LeftOut
+    mean_time_s: float | None
+    deviation_s: float | None
+    layers_recorded: list[str]
+    dropped: int
+    damage: list[str]
+    unreadable: list[str]
+    first_lines: list[str] = field(default_factory=list)
+    picture: str | None = None
+
+
+@dataclass
+class _Sum:
+    """A row in the making."""
 
     name: str
     bytes: int = 0
@@ -154,11 +205,11 @@ class _Selection:
         return int(self._unit_names[unit])
 
 
-def _sums(selection: _Selection) -> dict[int, Row]:
+def _sums(selection: _Selection) -> dict[int, _Sum]:
     """The rows that occur; of ranks all, also those that made no such call."""
     import numpy as np  # noqa: PLC0415
 
-    found: dict[int, Row] = {}
+    found: dict[int, _Sum] = {}
     idle = selection.ranks()
     for rows, starts, durations, amounts, moves, units in selection.batches():
         order = np.argsort(rows, kind="stable")
@@ -171,14 +222,14 @@ def _sums(selection: _Selection) -> dict[int, Row]:
             np.add.reduceat(durations[order], edges),
         )
         for number, first, last, amount, calls, time in zip(*(map(int, c) for c in (numbers, *columns)), strict=True):
-            row = found.setdefault(number, Row(selection.names[number], first_ns=first, last_ns=last))
+            row = found.setdefault(number, _Sum(selection.names[number], first_ns=first, last_ns=last))
             row.bytes, row.calls, row.time_ns = row.bytes + amount, row.calls + calls, row.time_ns + time
             row.first_ns, row.last_ns = min(row.first_ns, first), max(row.last_ns, last)
         for number, unit in np.unique(np.stack([rows, units]), axis=1).T:
             found[int(number)].ranks.add(selection.rank(int(unit)))
     if found:
         for number, rank in idle.items():
-            found.setdefault(number, Row(selection.names[number], ranks={rank}, idle=True))
+            found.setdefault(number, _Sum(selection.names[number], ranks={rank}, idle=True))
     return found
 
 
@@ -213,7 +264,7 @@ def _spread(
     return time, moved
 
 
-def timeline(directory: Path, options: Options) -> dict[str, Any]:
+def timeline(directory: Path, options: Options) -> Timeline:
     """The figures as one object; draws the picture where one is wanted."""
     if options.by not in BY:
         raise IoweirError(f"--by {options.by}: one of {', '.join(BY)}", EXIT_USAGE)
@@ -221,18 +272,17 @@ def timeline(directory: Path, options: Options) -> dict[str, Any]:
         raise IoweirError(f"--op {options.op}: one of {', '.join(OPS)}", EXIT_USAGE)
     if not 1 <= options.bins <= 10_000:
         raise IoweirError(f"--bins {options.bins}: 1 to 10000 columns", EXIT_USAGE)
-    if options.picture is not None and options.picture.suffix != ".svg":
-        raise IoweirError(f"--picture {options.picture}: pictures are SVG; name a file that ends in .svg", EXIT_USAGE)
+    picture.check_name("--picture", options.picture)
     trace = load(directory)
     result = of_trace(trace, options)
-    result["first_lines"] = first_lines.lines(build(trace))
+    result.first_lines = first_lines.lines(build(trace))
     if options.picture is not None:
-        write_named(options.picture, timeline_picture.to_svg(result))
-        result["picture"] = str(options.picture)
+        picture.save(options.picture, timeline_picture.chart(result))
+        result.picture = str(options.picture)
     return result
 
 
-def of_trace(trace: Trace, options: Options) -> dict[str, Any]:
+def of_trace(trace: Trace, options: Options) -> Timeline:
     """The same of a trace that is open, without a picture."""
     selection = _Selection(trace, options)
     sums = _sums(selection)
@@ -249,33 +299,28 @@ def of_trace(trace: Trace, options: Options) -> dict[str, Any]:
         )
         for at, number in enumerate(shown):
             row = sums[number]
-            rows.append({
-                "name": row.name, "bytes": row.bytes, "calls": row.calls, "time_s": row.time_ns / 1e9,
-                "first_s": None if row.idle else (row.first_ns - begin_ns) / 1e9,
-                "last_s": None if row.idle else (row.last_ns - begin_ns) / 1e9,
-                "ranks": sorted(row.ranks), "busy": (time[at] / bin_ns).tolist(), "moved": moved[at].tolist(),
-            })  # fmt: skip
+            rows.append(Row(
+                row.name, row.bytes, row.calls, row.time_ns / 1e9,
+                None if row.idle else (row.first_ns - begin_ns) / 1e9,
+                None if row.idle else (row.last_ns - begin_ns) / 1e9,
+                sorted(row.ranks), (time[at] / bin_ns).tolist(), moved[at].tolist(),
+            ))  # fmt: skip
     left_out = [sums[number] for number in sums if number not in set(shown)]
-    return {
-        "trace": trace.directory, "op": options.op, "by": options.by, "ranks_are": selection.noun, "bins": options.bins,
-        "bin_s": bin_ns / 1e9,
-        "begin_s": begin_ns / 1e9, "end_s": end_ns / 1e9, "rows": rows,
-        "left_out": {"rows": len(left_out), "bytes": sum(row.bytes for row in left_out)},
-        # Of ranks all count; files and targets that moved nothing are not meant to be even with the others.
-        **evenness(row.time_ns / 1e9 for row in sums.values() if row.bytes or options.by == "rank"),
-        "layers_recorded": completeness.recorded_layers(trace),
-        "dropped": trace.dropped, "damage": list(trace.damage),
-        "unreadable": list(trace.unreadable),
-    }  # fmt: skip
+    # Of ranks all count; files and targets that moved nothing are not meant to be even with the others.
+    mean_s, deviation_s = evenness(row.time_ns / 1e9 for row in sums.values() if row.bytes or options.by == "rank")
+    return Timeline(
+        trace=trace.directory, op=options.op, by=options.by, ranks_are=selection.noun, bins=options.bins,
+        bin_s=bin_ns / 1e9, begin_s=begin_ns / 1e9, end_s=end_ns / 1e9, rows=rows,
+        left_out=LeftOut(len(left_out), sum(row.bytes for row in left_out)), mean_time_s=mean_s,
+        deviation_s=deviation_s, layers_recorded=completeness.recorded_layers(trace), dropped=trace.dropped,
+        damage=list(trace.damage), unreadable=list(trace.unreadable),
+    )  # fmt: skip
 
 
-def evenness(times_s: Iterable[float]) -> dict[str, float | None]:
+def evenness(times_s: Iterable[float]) -> tuple[float | None, float | None]:
     """Mean and standard deviation of the time in calls."""
     times = list(times_s)
-    return {
-        "mean_time_s": statistics.mean(times) if times else None,
-        "deviation_s": statistics.stdev(times) if len(times) > 1 else None,
-    }
+    return statistics.mean(times) if times else None, statistics.stdev(times) if len(times) > 1 else None
 
 
 def _pieces(name: str) -> list[str]:
@@ -286,40 +331,40 @@ def _pieces(name: str) -> list[str]:
 # ------------------------------------------------------------------------------------------------------------- text
 
 
-def to_text(result: dict[str, Any]) -> list[str]:
+def to_text(result: Timeline) -> list[str]:
     """For a person: a line a row, darker where more of the time was spent in calls."""
-    rows = result["rows"]
-    first: list[str] = list(result.get("first_lines", []))
-    verb = {"write": "written", "read": "read"}[result["op"]]
+    rows = result.rows
+    first: list[str] = list(result.first_lines)
+    verb = {"write": "written", "read": "read"}[result.op]
     if not rows:
-        missing = [layer for layer in (POSIX, STDIO) if layer not in result["layers_recorded"]]
+        missing = [layer for layer in (POSIX, STDIO) if layer not in result.layers_recorded]
         unknown = f"; calls of {' and '.join(missing)} were not recorded (--layers)" if missing else ""
         return [*first, f"nothing was {verb} by calls of POSIX or STDIO{unknown}"]
-    width = min(max(len(row["name"]) for row in rows), 48)
-    span = result["end_s"] - result["begin_s"]
+    width = min(max(len(row.name) for row in rows), 48)
+    span = result.end_s - result.begin_s
     lines = [
         *first,
-        f"{verb} by {result['by']}, {seconds(span)} from left to right; darker: more of that time in calls",
+        f"{verb} by {result.by}, {seconds(span)} from left to right; darker: more of that time in calls",
     ]
     for row in rows:
-        name = row["name"] if len(row["name"]) <= width else "..." + row["name"][3 - width :]
+        name = row.name if len(row.name) <= width else "..." + row.name[3 - width :]
         lines.append(
-            f"{name:<{width}} |{shades(row['busy'])}| {size(row['bytes']):>10} in {row['calls']} "
-            f"{plural('call', row['calls'])}, {seconds(row['time_s'])}, "
-            f"{number_list(row['ranks'], result['ranks_are'], most=4)}"
+            f"{name:<{width}} |{shades(row.busy)}| {size(row.bytes):>10} in {row.calls} "
+            f"{plural('call', row.calls)}, {seconds(row.time_s)}, "
+            f"{number_list(row.ranks, result.ranks_are, most=4)}"
         )
-    if result["left_out"]["rows"]:
-        lines.append(f"... and {result['left_out']['rows']} more, {size(result['left_out']['bytes'])}")
-    if result["deviation_s"] is not None:
+    if result.left_out.rows:
+        lines.append(f"... and {result.left_out.rows} more, {size(result.left_out.bytes)}")
+    if result.mean_time_s is not None and result.deviation_s is not None:
         lines.append(
-            f"time in calls: mean {seconds(result['mean_time_s'])}, standard deviation {seconds(result['deviation_s'])}"
-            + (f" (of all {plural(result['ranks_are'], 2)})" if result["by"] == "rank" else "")
+            f"time in calls: mean {seconds(result.mean_time_s)}, standard deviation {seconds(result.deviation_s)}"
+            + (f" (of all {plural(result.ranks_are, 2)})" if result.by == "rank" else "")
         )
-    if result["dropped"] or result["damage"]:
-        lines.extend(f"PARTIAL: damaged: {line}" for line in result["damage"])
+    if result.dropped or result.damage:
+        lines.extend(f"PARTIAL: damaged: {line}" for line in result.damage)
         lines.append("the trace is not complete; ioweir report says more")
-    if "picture" in result:
-        lines.append(f"picture: {result['picture']}")
+    if result.picture:
+        lines.append(f"picture: {result.picture}")
     return lines
 
 

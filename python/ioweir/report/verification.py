@@ -6,14 +6,16 @@ too, for `run`, `report` and `compare` say the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ioweir.base.units import number_list, plural, size
+from ioweir.report.model import NotCompared, Verify
 from ioweir.trace.paths import clean_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ioweir.report.model import Checked
     from ioweir.trace.reader import Trace
 
 OK: Final = "ok"
@@ -37,11 +39,11 @@ _SHOWN: Final = 8
 
 def judge(
     trace: Trace,
-    ok: Sequence[Mapping[str, Any]],
-    mismatch: Sequence[Mapping[str, Any]],
+    ok: Sequence[Checked],
+    mismatch: Sequence[Checked],
     written: Mapping[str, int],
     lacking: Iterable[str],
-) -> dict[str, Any]:
+) -> Verify:
     """What of the report is `plan.verify`.
 
     `ok`, `mismatch`: rank 0's notes. `written`: bytes that MPI-IO calls wrote to files which a rule matched. `lacking`:
@@ -49,9 +51,9 @@ def judge(
     """
     requested = bool(trace.run.get("verify", False))
     directory = str(trace.run.get("cwd", ""))
-    left_out: list[dict[str, Any]] = []
+    left_out: list[NotCompared] = []
     equal = differing = 0
-    judged = {str(row["path"]) for row in (*ok, *mismatch)}
+    judged = {row.path for row in (*ok, *mismatch)}
     for verdict in trace.verdicts:
         path = clean_path(verdict.path, directory)
         judged.add(path)
@@ -60,35 +62,26 @@ def judge(
         elif verdict.outcome == _DIFFERS:
             differing += verdict.bytes
         else:
-            left_out.append(_row(path, verdict.outcome, trace.processes[verdict.process].rank, verdict))
+            rank, offset = trace.processes[verdict.process].rank, verdict.offset if verdict.offset >= 0 else None
+            left_out.append(
+                NotCompared(path, verdict.outcome, verdict.text, rank, verdict.calls, verdict.bytes, offset)
+            )
     if requested:
         for path, count in sorted(written.items()):
             if count and path not in judged:
-                left_out.append(_row(path, "no verdict", None, None, count, "a rank ended before it had compared"))
-        left_out += [_row("", "no verdict", None, None, 0, reason) for reason in lacking]
+                left_out.append(NotCompared(path, "no verdict", "a rank ended before it had compared", bytes=count))
+        left_out += [NotCompared("", "no verdict", reason) for reason in lacking]
     if not trace.verdicts:  # a trace of an earlier version
-        equal = sum(int(row["bytes"]) for row in ok)
-    return {
-        "requested": requested,
-        "result": _result(requested, bool(mismatch or differing), equal, bool(left_out)),
-        "ok": [row for row in ok if row["bytes"]],
-        "mismatch": list(mismatch),
-        "compared_bytes": equal + differing,
-        "differing_bytes": differing,
-        "left_out": left_out,
-    }
-
-
-def _row(path: str, outcome: str, rank: int | None, verdict: Any, count: int = 0, text: str = "") -> dict[str, Any]:
-    return {
-        "path": path,
-        "outcome": outcome,
-        "rank": rank,
-        "calls": verdict.calls if verdict is not None else 0,
-        "bytes": verdict.bytes if verdict is not None else count,
-        "offset": verdict.offset if verdict is not None and verdict.offset >= 0 else None,
-        "text": verdict.text if verdict is not None else text,
-    }
+        equal = sum(row.bytes for row in ok)
+    return Verify(
+        requested=requested,
+        result=_result(requested, bool(mismatch or differing), equal, bool(left_out)),
+        ok=[row for row in ok if row.bytes],
+        mismatch=list(mismatch),
+        compared_bytes=equal + differing,
+        differing_bytes=differing,
+        left_out=left_out,
+    )
 
 
 def _result(requested: bool, differs: bool, equal: int, left_out: bool) -> str | None:
@@ -99,39 +92,37 @@ def _result(requested: bool, differs: bool, equal: int, left_out: bool) -> str |
     return INCOMPLETE if left_out else OK
 
 
-def lines(verify: Mapping[str, Any]) -> list[str]:
+def lines(verify: Verify) -> list[str]:
     """What was verified and what was not, for a person; the worst first. Empty where nobody asked."""
     said: list[str] = []
-    for row in verify["mismatch"]:
-        said.append(f"VERIFY MISMATCH: {row['path']}: {row['text']} ({row['bytes']:,} bytes)")
-    if verify["result"] is None:
+    for row in verify.mismatch:
+        said.append(f"VERIFY MISMATCH: {row.path}: {row.text} ({row.bytes:,} bytes)")
+    if verify.result is None:
         return said
-    if verify["result"] == NOTHING:
-        what = "no byte was compared" if verify["left_out"] else "no byte was written to a file of the plan"
+    if verify.result == NOTHING:
+        what = "no byte was compared" if verify.left_out else "no byte was written to a file of the plan"
         said.append(f"NOT VERIFIED: {what}")
-    elif verify["result"] == INCOMPLETE:
-        said.append(
-            f"NOT ALL VERIFIED: {size(verify['compared_bytes'])} compared and equal, but not all that was written"
-        )
-    elif verify["result"] == OK:
-        files = len({row["path"] for row in verify["ok"]})
-        total = sum(row["bytes"] for row in verify["ok"])
+    elif verify.result == INCOMPLETE:
+        said.append(f"NOT ALL VERIFIED: {size(verify.compared_bytes)} compared and equal, but not all that was written")
+    elif verify.result == OK:
+        files = len({row.path for row in verify.ok})
+        total = sum(row.bytes for row in verify.ok)
         said.append(f"verified: {size(total)} in {files} {plural('file', files)} as the program passed them in")
-    return said + _left_out_lines(verify["left_out"])
+    return said + _left_out_lines(verify.left_out)
 
 
-def _left_out_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _left_out_lines(rows: Sequence[NotCompared]) -> list[str]:
     """One line for each file, outcome and reason, with all ranks' calls and bytes."""
-    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[str, str, str], list[NotCompared]] = {}
     for row in rows:
-        groups.setdefault((row["path"], row["outcome"], row["text"]), []).append(row)
-    order = sorted(groups.items(), key=lambda item: -sum(row["bytes"] for row in item[1]))
+        groups.setdefault((row.path, row.outcome, row.text), []).append(row)
+    order = sorted(groups.items(), key=lambda item: -sum(row.bytes for row in item[1]))
     said = []
     for (path, outcome, text), of_group in order[:_SHOWN]:
-        calls = sum(row["calls"] for row in of_group)
-        total = sum(row["bytes"] for row in of_group)
-        ranks = sorted({row["rank"] for row in of_group if row["rank"] is not None})
-        first = min((row["offset"] for row in of_group if row["offset"] is not None), default=None)
+        calls = sum(row.calls for row in of_group)
+        total = sum(row.bytes for row in of_group)
+        ranks = sorted({row.rank for row in of_group if row.rank is not None})
+        first = min((row.offset for row in of_group if row.offset is not None), default=None)
         parts = [size(total)] if total else []
         if calls:
             parts.append(f"{calls:,} {plural('call', calls)}")
@@ -147,14 +138,14 @@ def _left_out_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return said
 
 
-def complaint(verify: Mapping[str, Any]) -> str | None:
+def complaint(verify: Verify) -> str | None:
     """In one line why bytes were not all compared and equal; None when they were."""
-    if verify["result"] == OK:
+    if verify.result == OK:
         return None
-    if verify["result"] == MISMATCH:
-        files = ", ".join(dict.fromkeys(row["path"] for row in verify["mismatch"]))
+    if verify.result == MISMATCH:
+        files = ", ".join(dict.fromkeys(row.path for row in verify.mismatch))
         return f"verification FAILED: {files}: the file does not hold what the program passed in"
-    if verify["result"] == INCOMPLETE:
-        files = ", ".join(dict.fromkeys(row["path"] for row in verify["left_out"] if row["path"])) or "the trace"
+    if verify.result == INCOMPLETE:
+        files = ", ".join(dict.fromkeys(row.path for row in verify.left_out if row.path)) or "the trace"
         return f"verification INCOMPLETE: {files}: not all that was passed in was compared (the report says why)"
     return "verification: nothing was verified, for no byte that the engine wrote was compared (the report says why)"

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ioweir.programs import symbols
 from ioweir.programs.symbols import Location
@@ -60,13 +60,6 @@ class Call:
     owner: Owner
     location: Location
     inlined: bool = False
-
-    def described(self) -> dict[str, Any]:
-        """For --json."""
-        return {
-            "function": self.location.function, "file": self.location.file, "line": self.location.line,
-            "module": self.module, "address": self.address,
-        }  # fmt: skip
 
     def words(self) -> str:
         """For people: the best that is known. Example: "dump at io.c:42"."""

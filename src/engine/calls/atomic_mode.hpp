@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/function_ref.hpp"
-#include "container/locked_file.hpp"
-#include "container/shown_number.hpp"
+#include "container/sharing/locked_file.hpp"
+#include "container/sharing/shown_number.hpp"
 #include "engine/parts.hpp"
 
 namespace ioweir::engine {

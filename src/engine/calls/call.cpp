@@ -63,7 +63,7 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
     }
     if (!(call.direction == Direction::read ? handle.readable : handle.writable))
         return refused("against the access mode");
-    // OMPIO would make the call all the same, on the stub.
+    // OMPIO would make the call all the same, on the header file.
     if (handle.sequential && !call.shared)
         return alone("a call that is not by the shared pointer, in MPI_MODE_SEQUENTIAL");
     Decision decision;

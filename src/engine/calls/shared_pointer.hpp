@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "container/locked_file.hpp"
+#include "container/sharing/locked_file.hpp"
 
 namespace ioweir::engine {
 

@@ -11,10 +11,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "container/generations.hpp"
-#include "container/locks.hpp"
-#include "container/placed_log.hpp"
-#include "container/subfiles.hpp"
+#include "container/files/placed_log.hpp"
+#include "container/files/subfiles.hpp"
+#include "container/sharing/generations.hpp"
+#include "container/sharing/locks.hpp"
 #include "engine/calls/atomic_mode.hpp"
 #include "engine/calls/shared_pointer.hpp"
 #include "engine/files/mapped_make.hpp"
@@ -127,18 +127,18 @@ Found look(Engine& engine, MPI_Comm comm, const std::string& path, bool opened) 
     OpenBroadcast told;
     if (rank == 0 && opened) {
         const StorageScope scope(engine);
-        const auto stub = container::read_stub(path);
-        if (!stub) {
+        const auto header_file = container::read_header_file(path);
+        if (!header_file) {
             told.kind = static_cast<std::int64_t>(Found::Kind::damaged);
-            complain(engine, path, stub.error().message());
-        } else if (stub.value()) {
-            put(told, *stub.value());
+            complain(engine, path, header_file.error().message());
+        } else if (header_file.value()) {
+            put(told, *header_file.value());
         }
     }
     tell(comm, told);
     Found found;
     found.kind = static_cast<Found::Kind>(told.kind);
-    if (found.kind == Found::Kind::stub) found.stub = stub_of(told);
+    if (found.kind == Found::Kind::header_file) found.header_file = header_file_of(told);
     return found;
 }
 
@@ -166,18 +166,18 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
         handle.strategy.mapping = {MappingKind::shared, 0};
         return MPI_SUCCESS;
     }
-    const container::Stub stub = stub_of(told);
-    const container::Directory directory = container::directory_of(handle.path, stub);
-    handle.strategy.mapping = mapping_of(stub.shape);
-    if (stub.shape.kind == container::Shape::Kind::subfiles) {
-        handle.stored.size_bytes = handle.strategy.stripe.size_bytes = stub.shape.stripe_bytes;
-        handle.stored.count = handle.strategy.stripe.count = stub.shape.count;
+    const container::HeaderFile header_file = header_file_of(told);
+    const container::Directory directory = container::directory_of(handle.path, header_file);
+    handle.strategy.mapping = mapping_of(header_file.shape);
+    if (header_file.shape.kind == container::Shape::Kind::subfiles) {
+        handle.stored.size_bytes = handle.strategy.stripe.size_bytes = header_file.shape.stripe_bytes;
+        handle.stored.count = handle.strategy.stripe.count = header_file.shape.count;
     }
     handle.role.reads = handle.readable || (engine.verify && handle.descriptor.readable);
     handle.role.writes = handle.writable;
-    if (stub.shape.kind == container::Shape::Kind::grouped)
-        handle.role.group = planner::group_of_rank(handle.rank, stub.shape.count, handle.size);
-    if (stub.shape.kind == container::Shape::Kind::log && rule != nullptr && handle.writable)
+    if (header_file.shape.kind == container::Shape::Kind::grouped)
+        handle.role.group = planner::group_of_rank(handle.rank, header_file.shape.count, handle.size);
+    if (header_file.shape.kind == container::Shape::Kind::log && rule != nullptr && handle.writable)
         handle.log_places =
             rule->chooses_targets ? agree_on_log_places(engine, handle, comm, directory, placing) : rule->targets;
     if (!handle.log_places.empty()) handle.role.place = place_of_log(engine, handle, comm);
@@ -329,11 +329,11 @@ std::int64_t container_size(Engine& engine, Handle& handle) {
 Deletion begin_deletion(Engine& engine, const std::string& path) {
     const StorageScope scope(engine);
     Deletion deletion;
-    auto lock = container::StubLock::take(path, container::StubLock::Kind::exclusive);
+    auto lock = container::HeaderFileLock::take(path, container::HeaderFileLock::Kind::exclusive);
     struct stat info{};
-    if (!lock || !lock.value().stub() || ::stat(path.c_str(), &info) != 0) return deletion;
+    if (!lock || !lock.value().header_file() || ::stat(path.c_str(), &info) != 0) return deletion;
     deletion.lock = lock.take();
-    if (info.st_nlink == 1) deletion.left = container::directory_of(path, *deletion.lock.stub());
+    if (info.st_nlink == 1) deletion.left = container::directory_of(path, *deletion.lock.header_file());
     return deletion;
 }
 

@@ -1,5 +1,5 @@
 // Files whose bytes lie in several (containers), from the ranks' side: who makes one, who is in which group, and when all have put
-// what they wrote into the index. The real MPI_File lies on the stub, so nothing may be left to the MPI library that moves bytes or
+// what they wrote into the index. The real MPI_File lies on the header file, so nothing may be left to the MPI library that moves bytes or
 // depends on the file's length.
 // What does not live here: the container itself (src/container), files that are just shared (open.cpp).
 #pragma once
@@ -15,9 +15,9 @@ namespace ioweir::engine {
 
 /// What lies at a path that all ranks are about to use.
 struct Found {
-    enum class Kind : std::int64_t { ordinary, stub, damaged };
+    enum class Kind : std::int64_t { ordinary, header_file, damaged };
     Kind kind = Kind::ordinary;
-    container::Stub stub;
+    container::HeaderFile header_file;
 };
 
 /// Collective over `comm`: rank 0 looks. `opened`: its MPI library could open the file.
@@ -26,7 +26,7 @@ struct Found {
 /// No class of MPI's: somebody has put another file there since the MPI library has opened it, and all ranks have to open it anew.
 inline constexpr int open_again = -1;
 
-/// Collective over `comm`, for a handle whose descriptor is open: opens the stub's container, or makes one where the strategy asks for
+/// Collective over `comm`, for a handle whose descriptor is open: opens the header file's container, or makes one where the strategy asks for
 /// it and the file is new. Afterwards handle.container is there, or the mapping is shared. MPI's class of an error, on every rank,
 /// of which rank 0 or the rank concerned has told the user; or open_again.
 [[nodiscard]] int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found,
@@ -59,10 +59,10 @@ void close_container(Engine& engine, Handle& handle);
 /// Of the logical file: negative if it cannot be told.
 [[nodiscard]] std::int64_t container_size(Engine& engine, Handle& handle);
 
-/// The file at a path is about to be deleted: if it is a stub, so is what it stands for, afterwards. In between nobody else makes an
+/// The file at a path is about to be deleted: if it is a header file, so is what it stands for, afterwards. In between nobody else makes an
 /// ordinary file of it. Needs no other rank.
 struct Deletion {
-    container::StubLock lock;
+    container::HeaderFileLock lock;
     std::optional<container::Directory> left;
 };
 [[nodiscard]] Deletion begin_deletion(Engine& engine, const std::string& path);

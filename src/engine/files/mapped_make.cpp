@@ -10,11 +10,11 @@
 #include <optional>
 
 #include "base/standard_error.hpp"
-#include "container/access.hpp"
-#include "container/generations.hpp"
-#include "container/locks.hpp"
-#include "container/subfiles.hpp"
-#include "engine/files/stub_lock.hpp"
+#include "container/files/access.hpp"
+#include "container/files/subfiles.hpp"
+#include "container/sharing/generations.hpp"
+#include "container/sharing/locks.hpp"
+#include "engine/files/header_file_lock.hpp"
 #include "engine/parts.hpp"
 #include "planner/plan.hpp"
 
@@ -60,20 +60,21 @@ std::optional<Error> begin(const container::Directory& directory, bool is_new, O
     return std::nullopt;
 }
 
-/// Rank 0: the directory with a generation in it, then the stub, so that nobody finds a container that no one uses.
-Result<container::Stub> make_container(Engine& engine, const Handle& handle, const policy::FileRule* rule,
-                                       const Placing& placing, OpenBroadcast& told, Held& held, int& error) {
+/// Rank 0: the directory with a generation in it, then the header file, so that nobody finds a container that no one uses.
+Result<container::HeaderFile> make_container(Engine& engine, const Handle& handle, const policy::FileRule* rule,
+                                             const Placing& placing, OpenBroadcast& told, Held& held, int& error) {
     error = EIO;
     const StorageScope scope(engine);
-    auto stub = container::new_stub(shape_of(handle.strategy, placing));
-    if (!stub) return stub.error();
+    auto header_file = container::new_header_file(shape_of(handle.strategy, placing));
+    if (!header_file) return header_file.error();
     const auto cannot = [&](int number) {
         error = number;
         return Error{"no container can be made", handle.path + ": " + std::strerror(number),
                      "its directory must be writable and have room"};
     };
-    const container::Directory directory = container::directory_of(handle.path, stub.value());
-    if (const int made = container::make(directory, handle.path, stub.value(), handle.descriptor.number); made != 0)
+    const container::Directory directory = container::directory_of(handle.path, header_file.value());
+    if (const int made = container::make(directory, handle.path, header_file.value(), handle.descriptor.number);
+        made != 0)
         return cannot(made);
     held.directory = container::DirectoryHold(directory);
     std::optional<Error> problem = begin(directory, true, told, held);
@@ -82,11 +83,11 @@ Result<container::Stub> make_container(Engine& engine, const Handle& handle, con
         if (!made) problem = made.error();
     }
     if (!problem) {
-        const std::string text = container::to_text(stub.value());
+        const std::string text = container::to_text(header_file.value());
         const auto written = engine.backend.write_at(handle.descriptor.number, text.data(), std::ssize(text), 0);
         if (written.error != 0) problem = cannot(written.error);
     }
-    if (!problem) return stub.take();
+    if (!problem) return header_file.take();
     (void)container::remove(directory);
     return *problem;
 }
@@ -111,24 +112,24 @@ void note_places(const Engine& engine, const Handle& handle, const Placing& plac
 OpenBroadcast find_or_make(Engine& engine, Handle& handle, const Found& found, const policy::FileRule* rule,
                            const Placing& placing, Held& held) {
     OpenBroadcast told;
-    if (found.kind == Found::Kind::stub) {
-        put(told, found.stub);
+    if (found.kind == Found::Kind::header_file) {
+        put(told, found.header_file);
         return told;
     }
     std::string why;
-    std::optional<container::Stub> stub;
+    std::optional<container::HeaderFile> header_file;
     std::string problem;
     int error = 0;
     {
-        std::unique_ptr<StubLock> lock;
+        std::unique_ptr<HeaderFileLock> lock;
         {
             const StorageScope scope(engine);
-            if (handle.writable) lock = std::make_unique<StubLock>(handle.descriptor.number);
+            if (handle.writable) lock = std::make_unique<HeaderFileLock>(handle.descriptor.number);
             why = why_shared(handle, rule);
             // Another job may have made it since we looked.
             if (!why.empty()) {
-                auto there = container::read_stub(handle.path);
-                if (there) stub = there.take();
+                auto there = container::read_header_file(handle.path);
+                if (there) header_file = there.take();
             }
         }
         if (why.empty()) {
@@ -139,7 +140,7 @@ OpenBroadcast find_or_make(Engine& engine, Handle& handle, const Found& found, c
         if (why.empty()) {
             auto made = make_container(engine, handle, rule, placing, told, held, error);
             if (made) {
-                stub = made.take();
+                header_file = made.take();
                 note_places(engine, handle, placing);
             } else {
                 problem = made.error().message();
@@ -148,8 +149,8 @@ OpenBroadcast find_or_make(Engine& engine, Handle& handle, const Found& found, c
         const StorageScope scope(engine);
         lock.reset();
     }
-    if (stub) {
-        put(told, *stub);
+    if (header_file) {
+        put(told, *header_file);
     } else if (!why.empty()) {
         note(engine, format::NoteCode::message, handle.path, 0,
              "mapping " + planner::to_text(handle.strategy.mapping) + " is not used, the file is shared: " + why);
@@ -174,17 +175,17 @@ std::string why_shared(const Handle& handle, const policy::FileRule* rule) {
     return {};
 }
 
-void put(OpenBroadcast& told, const container::Stub& stub) {
-    told.kind = static_cast<std::int64_t>(Found::Kind::stub);
-    told.shape_kind = static_cast<std::int64_t>(stub.shape.kind);
-    told.count = stub.shape.count;
-    told.stripe_bytes = stub.shape.stripe_bytes;
-    told.version = stub.version;
-    told.owner = stub.owner ? std::int64_t{*stub.owner} : -1;
-    std::copy(stub.id.begin(), stub.id.end(), told.id.begin());
+void put(OpenBroadcast& told, const container::HeaderFile& header_file) {
+    told.kind = static_cast<std::int64_t>(Found::Kind::header_file);
+    told.shape_kind = static_cast<std::int64_t>(header_file.shape.kind);
+    told.count = header_file.shape.count;
+    told.stripe_bytes = header_file.shape.stripe_bytes;
+    told.version = header_file.version;
+    told.owner = header_file.owner ? std::int64_t{*header_file.owner} : -1;
+    std::copy(header_file.id.begin(), header_file.id.end(), told.id.begin());
 }
 
-container::Stub stub_of(const OpenBroadcast& told) {
+container::HeaderFile header_file_of(const OpenBroadcast& told) {
     return {std::string(told.id.begin(), told.id.end()),
             {told.count, static_cast<container::Shape::Kind>(told.shape_kind), told.stripe_bytes},
             static_cast<int>(told.version),
@@ -194,27 +195,27 @@ container::Stub stub_of(const OpenBroadcast& told) {
 OpenBroadcast prepare(Engine& engine, Handle& handle, const Found& found, const policy::FileRule* rule,
                       const Placing& placing, Held& held) {
     OpenBroadcast told = find_or_make(engine, handle, found, rule, placing, held);
-    if (told.kind != static_cast<std::int64_t>(Found::Kind::stub) || told.generation > 0) return told;
+    if (told.kind != static_cast<std::int64_t>(Found::Kind::header_file) || told.generation > 0) return told;
     const StorageScope scope(engine);
     // Whoever makes an ordinary file of it has done so, or finds afterwards that a generation writes it, or that it is in use.
-    auto lock = container::StubLock::take(handle.path, container::StubLock::Kind::shared);
-    const container::Stub stub = stub_of(told);
+    auto lock = container::HeaderFileLock::take(handle.path, container::HeaderFileLock::Kind::shared);
+    const container::HeaderFile header_file = header_file_of(told);
     if (!lock && lock.error().number == EAGAIN) {
         complain(engine, handle.path, lock.error().message());
         told.kind = -MPI_ERR_IO;
         return told;
     }
-    if (!lock || lock.value().stub() != stub || !lock.value().is_of(handle.descriptor.number)) {
+    if (!lock || lock.value().header_file() != header_file || !lock.value().is_of(handle.descriptor.number)) {
         told.kind = OpenBroadcast::changed;
         return told;
     }
-    const container::Directory directory = container::directory_of(handle.path, stub);
+    const container::Directory directory = container::directory_of(handle.path, header_file);
     held.directory = container::DirectoryHold(directory);
     if (!handle.writable) return told;
     // It may have been changed by hand. Where that is not possible, the job's own parts still are as the directory is.
-    (void)container::follow_stub(directory, handle.descriptor.number);
+    (void)container::follow_header_file(directory, handle.descriptor.number);
     // Who deals stripes anew (rebalance.hpp) must not overlook a generation that begins at that moment.
-    const StubLock dealing(handle.descriptor.number);
+    const HeaderFileLock dealing(handle.descriptor.number);
     if (const auto problem = begin(directory, false, told, held)) {
         complain(engine, handle.path, problem->message());
         told.kind = -MPI_ERR_IO;

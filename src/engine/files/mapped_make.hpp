@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "container/generations.hpp"
-#include "container/locks.hpp"
+#include "container/sharing/generations.hpp"
+#include "container/sharing/locks.hpp"
 #include "engine/files/mapped.hpp"
 #include "engine/files/probing.hpp"
 
@@ -21,18 +21,18 @@ struct OpenBroadcast {
     std::int64_t count = 0;
     std::int64_t stripe_bytes = 0;
     std::int64_t version = container::newest_version;
-    std::int64_t owner = -1;  ///< of the stub, where it was there
+    std::int64_t owner = -1;  ///< of the header file, where it was there
     std::int64_t generation = 0;
     std::int64_t stamp = 0;       ///< the largest that is there
     std::int64_t after_dead = 0;  ///< an unfinished generation before this one has died
     std::int64_t open = 0;        ///< a number that no other open of the container has
     std::array<char, 32> id{};
 
-    static constexpr std::int64_t changed = 3;  ///< the stub is not there any more
+    static constexpr std::int64_t changed = 3;  ///< the header file is not there any more
 };
 
-void put(OpenBroadcast& told, const container::Stub& stub);
-[[nodiscard]] container::Stub stub_of(const OpenBroadcast& told);
+void put(OpenBroadcast& told, const container::HeaderFile& header_file);
+[[nodiscard]] container::HeaderFile header_file_of(const OpenBroadcast& told);
 
 /// Why a file that asks for several is shared; empty: it is not.
 [[nodiscard]] std::string why_shared(const Handle& handle, const policy::FileRule* rule);

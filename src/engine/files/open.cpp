@@ -100,7 +100,7 @@ struct Agreement {
 /// every open, whatever it thinks, so that none waits for another.
 /// `opened`: by the MPI library. `stale`: what it has opened is not what rank 0 has found.
 Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line, bool opened, bool stale,
-                bool is_stub) {
+                bool is_header_file) {
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
@@ -112,7 +112,7 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
         return {};
     }
     const bool same_file = least[1] == ~least[2];
-    const bool again = least[7] == 1 && (least[8] == 0 || (is_stub && !same_file));
+    const bool again = least[7] == 1 && (least[8] == 0 || (is_header_file && !same_file));
     return {least[0] == 1 && same_file && least[3] == ~least[4] && !again, least[5] == ~least[6], again};
 }
 
@@ -137,7 +137,7 @@ std::string make_team(Engine& engine, Handle& handle, MPI_Comm comm) {
 int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found& found, const policy::FileRule* rule) {
     handle.storage = &engine.backend;
     handle.visible_at_sync = rule != nullptr && rule->visibility == policy::Visibility::sync;
-    if (found.kind == Found::Kind::stub || handle.strategy.mapping.kind != planner::MappingKind::shared) {
+    if (found.kind == Found::Kind::header_file || handle.strategy.mapping.kind != planner::MappingKind::shared) {
         const int failure = attach_container(engine, handle, comm, amode, found, rule);
         if (failure != MPI_SUCCESS) return failure;
     }
@@ -197,10 +197,10 @@ int leave_open(Engine& engine, Handle& handle, MPI_File* fh) {
 }
 
 /// Is there one at the path now? Nobody is told of a damaged one yet.
-bool finds_stub(Engine& engine, const std::string& path) {
+bool finds_header_file(Engine& engine, const std::string& path) {
     const StorageScope scope(engine);
-    const auto stub = container::read_stub(path);
-    return stub.ok() && stub.value().has_value();
+    const auto header_file = container::read_header_file(path);
+    return header_file.ok() && header_file.value().has_value();
 }
 
 /// Collective over `comm`. open_again, on every rank: nothing is open, and all have to try once more; only where `may_repeat`.
@@ -215,14 +215,14 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
         const LibraryInfo told(info, candidate.chosen.strategy.stripe);
         return engine.below.File_open(comm, filename, amode, told.get(), fh);
     };
-    const bool was_stub = finds_stub(engine, candidate.path);
+    const bool was_header_file = finds_header_file(engine, candidate.path);
     const int result = real_open();
     int error_class = MPI_SUCCESS;
     if (result != MPI_SUCCESS) PMPI_Error_class(result, &error_class);
     if (error_class == MPI_ERR_COMM) return result;  // nothing to agree over
 
     const Found found = look(engine, comm, candidate.path, result == MPI_SUCCESS);
-    const bool is_stub = found.kind == Found::Kind::stub;
+    const bool is_header_file = found.kind == Found::Kind::header_file;
     auto handle = std::make_shared<Handle>();
     handle->id = engine.next_id();
     handle->path = candidate.path;
@@ -232,23 +232,23 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     handle->strategy = candidate.chosen.strategy;
     handle->effects = candidate.chosen.effects;
     // Bytes that wait are written to one file.
-    if (is_stub && handle->strategy.writers.kind == planner::WritersKind::behind) handle->strategy.writers = {};
+    if (is_header_file && handle->strategy.writers.kind == planner::WritersKind::behind) handle->strategy.writers = {};
     handle->sequential = (amode & MPI_MODE_SEQUENTIAL) != 0;
-    if (is_stub && !wanted) {  // a container needs no rule to be read
+    if (is_header_file && !wanted) {  // a container needs no rule to be read
         handle->refusal.clear();
         handle->strategy = {};
         handle->effects = {};
     }
     PMPI_Comm_rank(comm, &handle->rank);
     PMPI_Comm_size(comm, &handle->size);
-    if (found.kind == Found::Kind::damaged) handle->refusal = "its stub is damaged";
-    const bool tries = (wanted || is_stub) && result == MPI_SUCCESS && handle->refusal.empty();
+    if (found.kind == Found::Kind::damaged) handle->refusal = "its header file is damaged";
+    const bool tries = (wanted || is_header_file) && result == MPI_SUCCESS && handle->refusal.empty();
     if (tries) handle->refusal = open_descriptor(engine, *handle);
 
     const bool wants = tries && handle->refusal.empty();
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
-    const bool stale = was_stub && found.kind == Found::Kind::ordinary;
-    const Agreement agreement = agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_stub);
+    const bool stale = was_header_file && found.kind == Found::Kind::ordinary;
+    const Agreement agreement = agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_header_file);
     if (agreement.again && may_repeat) return leave_open(engine, *handle, fh);
     if (agreement.engaged) {
         std::vector<std::string> unused = candidate.chosen.unused;
@@ -265,7 +265,7 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
         const int failure = engage(engine, *handle, comm, amode, found, candidate.rule);
         if (failure == open_again && may_repeat) return leave_open(engine, *handle, fh);
         if (failure != MPI_SUCCESS) return give_up(engine, *handle, fh, failure == open_again ? MPI_ERR_IO : failure);
-        // With MPI_MODE_APPEND the library's pointer stands at the end of the stub.
+        // With MPI_MODE_APPEND the library's pointer stands at the end of the header file.
         if (handle->container && !handle->sequential && (amode & MPI_MODE_APPEND) != 0)
             PMPI_File_seek(*fh, handle->begin, MPI_SEEK_SET);
         if (handle->engaged && !handle->sequential) take_pointer(*handle, *fh);
@@ -276,7 +276,7 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     if (found.kind != Found::Kind::ordinary && !handle->engaged && result == MPI_SUCCESS) {
         note(engine, format::NoteCode::message, handle->path, 0,
              "a container that cannot be opened: " + handle->refusal);
-        return give_up(engine, *handle, fh, is_stub ? MPI_ERR_UNSUPPORTED_OPERATION : MPI_ERR_IO);
+        return give_up(engine, *handle, fh, is_header_file ? MPI_ERR_UNSUPPORTED_OPERATION : MPI_ERR_IO);
     }
     if (!handle->engaged) {
         const StorageScope scope(engine);
@@ -289,7 +289,7 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
         else if (handle->rank == 0)
             note(engine, format::NoteCode::passed_through, handle->path, 0, "MPI_File_open failed");
     }
-    if (result == MPI_SUCCESS && (candidate.rule != nullptr || is_stub)) engine.add(*fh, std::move(handle));
+    if (result == MPI_SUCCESS && (candidate.rule != nullptr || is_header_file)) engine.add(*fh, std::move(handle));
     return result;
 }
 

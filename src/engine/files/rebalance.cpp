@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "container/generations.hpp"
-#include "engine/files/stub_lock.hpp"
+#include "container/sharing/generations.hpp"
+#include "engine/files/header_file_lock.hpp"
 #include "engine/parts.hpp"
 #include "planner/plan.hpp"
 
@@ -34,7 +34,7 @@ std::vector<probe::Work> work_of_all(Handle& handle, const Container::InUse& in_
 /// Rank 0: deals the rest of the stripes over the others, if nobody else writes.
 Answer divide_anew(Engine& engine, Handle& handle, const std::vector<std::int64_t>& files, std::string& why) {
     const StorageScope scope(engine);
-    const StubLock lock(handle.descriptor.number);
+    const HeaderFileLock lock(handle.descriptor.number);
     const auto generations = container::generations_in(handle.container->directory());
     if (!generations) {
         why = generations.error().message();

@@ -1,6 +1,6 @@
 // A storage target that turns slow while a file is written gets no further stripes of its subfiles, and its logs go on on other targets
 // (`rebalance = true` in the plan).
-// What does not live here: when a target counts as slow (probe/stragglers.hpp), where stripes go (container/subfiles.hpp), choosing targets
+// What does not live here: when a target counts as slow (probe/stragglers.hpp), where stripes go (container/files/subfiles.hpp), choosing targets
 // for a new file (probing.hpp).
 //
 // Promises:

@@ -1,5 +1,5 @@
 // How much room the tracer takes: memory of a process at once, and space on a node's disk. What the words of the
-// environment mean, and how large the next chunk is. Pure functions; who maps and counts: ring/process.cpp.
+// environment mean, and how large the next chunk is. Pure functions; who maps and counts: ring/chunks.cpp.
 #pragma once
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 // happens last. A child of fork never writes into its parent's chunk, a signal handler's neither. A signal handler may
 // interrupt recording at any point and record calls of its own: they go into the stream's deputy, and nothing is lost or
 // mixed up.
-// What does not live here: getting chunks and everything else that is slow (ring/process.cpp), hooks.
+// What does not live here: getting chunks (ring/chunks.cpp) and everything else that is slow (ring/process.cpp), hooks.
 #pragma once
 
 #include <atomic>

@@ -57,8 +57,7 @@ std::optional<Error> IndexedContainer::go_on_in(const std::string& place) {
     const int descriptor = file.value().descriptor();
     auto data = take_over(below_, file.take());
     const std::string header = data_header(directory_, source);
-    int error = write_waiting();
-    if (error == 0) error = below_.write_at(descriptor, header.data(), std::ssize(header), 0).error;
+    int error = below_.write_at(descriptor, header.data(), std::ssize(header), 0).error;
     // What is in the old one is put into the index as such: a batch is of one log.
     if (error == 0) error = append_all(false);
     if (error != 0) {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -35,12 +34,11 @@ def test_pointers_stand_where_the_librarys_would(mpi: Mpi, writers: str, ranks: 
             if way == "engine":
                 traced = ioweir_run(tmp_path / f"trace.{seed}", command, options=plan_for(tmp_path, writers))
                 assert sum(row["calls"] for row in traced.report["plan"]["engine"]) > 0
-                out = traced.out
             else:
-                out = run(command).expect().out
-            said.append(sorted(line for line in out.splitlines() if re.match(r"\d+ \d+: ", line)))
+                run(command).expect()
+            said.append([Path(f"{data}.said.{rank}").read_text().splitlines() for rank in range(ranks)])
             files.append(data.read_bytes())
-        assert len(said[0]) > 50
+        assert all(len(lines) > 50 for lines in said[0])
         assert said[0] == said[1]
         assert files[0] == files[1]
 
@@ -65,8 +63,8 @@ def test_a_small_call_makes_no_system_call_that_the_library_does_not_make(
     mpi: Mpi, writers: str, tmp_path: Path
 ) -> None:
     program = build("small_calls.c", mpi.cc)
-    if shutil.which("strace") is None or run(["strace", "-o", tmp_path / "probe", "true"]).code != 0:
-        pytest.skip("processes cannot be traced by strace here")
+    if run(["strace", "-o", tmp_path / "probe", "true"]).code != 0:
+        pytest.skip("strace is there, but this container forbids ptrace")
     calls = 50
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         plain = ioweir_run(tmp_path / "plain", traced_by_strace(mpi, program, Path(folder), tmp_path / "before", calls))

@@ -314,8 +314,8 @@ bool descriptor_is_usable(Engine& engine, Handle& handle) {
 
 int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
              FunctionRef<int()> independent) {
-    if (const std::optional<int> done = move_one_piece(engine, handle, call)) return *done;
     try {
+        if (const std::optional<int> done = move_one_piece(engine, handle, call)) return *done;
         return transfer_or_throw(engine, handle, call, same, independent);
     } catch (const std::bad_alloc&) {
         // No exception may reach a C or Fortran program. This rank does without the engine; its pointer has not moved yet.

@@ -1,7 +1,7 @@
 /* Small calls by themselves, and what could go wrong beneath them.
  *
  *     small_calls pointers FILE SEED    a random sequence of calls by the individual pointer, and of calls that change what it means; each rank
- *                                       prints where its pointer stands after each
+ *                                       says where its pointer stands after each, in FILE.said.RANK
  *     small_calls descriptor FILE HOW   closes the highest descriptor of FILE, has another file take its number, and goes on writing
  *     small_calls steady FILE CALLS     CALLS of each kind, between two calls of getppid
  */
@@ -64,6 +64,11 @@ static void set_view(MPI_File file, int kind) {
 
 static void pointers(const char* path, const char* seed) {
     static char out[area], in[area];
+    char name[PATH_MAX];
+    /* Not standard output: launchers mix ranks' lines there. */
+    snprintf(name, sizeof name, "%s.said.%d", path, rank);
+    FILE* const said = fopen(name, "w");
+    MUST(said != NULL);
     MPI_File file;
     MPI(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
     MPI(MPI_File_set_errhandler(file, MPI_ERRORS_RETURN));
@@ -95,7 +100,7 @@ static void pointers(const char* path, const char* seed) {
             case 2:
                 result = MPI_File_seek(file, -(MPI_Offset)area / 8, MPI_SEEK_END);
                 MPI(MPI_File_get_position(file, &place));
-                printf("%d %d: the end is at %lld\n", rank, step, (long long)place);
+                fprintf(said, "%d %d: the end is at %lld\n", rank, step, (long long)place);
                 MPI(MPI_File_seek(file, to, MPI_SEEK_SET));
                 break;
             case 3:
@@ -151,9 +156,10 @@ static void pointers(const char* path, const char* seed) {
         MPI(MPI_File_get_position(file, &place));
         unsigned long sum = 0;
         for (int i = 0; what >= 6 && what != 8 && what != 9 && i < count; ++i) sum = sum * 31 + (unsigned char)in[i];
-        printf("%d %d: %d of %d, result %d, at %lld, sum %lx\n", rank, step, count, bytes, result != MPI_SUCCESS,
-               (long long)place, sum);
+        fprintf(said, "%d %d: %d of %d, result %d, at %lld, sum %lx\n", rank, step, count, bytes, result != MPI_SUCCESS,
+                (long long)place, sum);
     }
+    MUST(fclose(said) == 0);
     MPI_Type_free(&pair);
     MPI(MPI_File_close(&file));
 }

@@ -70,8 +70,9 @@ package: venv
 $(VENV)/.stamp-package: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock
 	@echo "-- building ioweir into .venv"
 	log=$$(mktemp); trap 'rm -f $$log' EXIT
-	if ! $(PY) -m pip install -q --disable-pip-version-check --no-input --no-build-isolation --no-deps --no-index \
+	if ! $(PY) -m pip install -v --disable-pip-version-check --no-input --no-build-isolation --no-deps --no-index \
 	    . >$$log 2>&1; then cat $$log >&2; exit 1; fi
+	grep -A4 ' warning: ' $$log >&2 || true
 	touch $@
 
 build: venv

@@ -11,7 +11,11 @@ trap 'rm -f "$log"' EXIT
 echo "-- building build/$preset"
 if [ ! -e "build/$preset/build.ninja" ]; then
     # The interpreter of .venv: the generators read TOML, which Python older than 3.11 needs a package for.
-    if ! cmake --preset "$preset" -DPython3_EXECUTABLE="$PWD/.venv/bin/python" >"$log" 2>&1; then cat "$log" >&2; exit 1; fi
+    options=("-DPython3_EXECUTABLE=$PWD/.venv/bin/python")
+    # The tests take the libraries of a package that is there.
+    libraries=("$PWD"/.venv/lib/python3*/site-packages/ioweir/lib)
+    if [ "$preset" = dev ] && [ -e "${libraries[0]}/libioweir_preload.so" ]; then options+=("-DIOWEIR_LIBRARIES=${libraries[0]}"); fi
+    if ! cmake --preset "$preset" "${options[@]}" >"$log" 2>&1; then cat "$log" >&2; exit 1; fi
 fi
 if ! cmake --build --preset "$preset" --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" "${targets[@]}" >"$log" 2>&1; then
     cat "$log" >&2

@@ -1,12 +1,18 @@
-# ioweir_module(NAME SOURCES ... [DEPENDS ...]): a static library for one module; headers are included from src/ as
+# ioweir_module(NAME SOURCES ... [DEPENDS ...] [ONE_BY_ONE]): a static library for one module; headers are included from src/ as
 # "module/file.hpp". It is compiled where something that is built needs it: the package needs fewer modules by themselves than the tests.
+# Some sources are compiled together (CMake's unity build), for most of the compiler's time goes into headers: names in unnamed
+# namespaces differ within a module, or it is compiled ONE_BY_ONE.
 # ioweir_unit_test(NAME SOURCES ... [DEPENDS ...]): a GoogleTest program that lies beside the code it tests.
 include_guard()
+set(IOWEIR_TOGETHER 6)
 
 function(ioweir_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "ONE_BY_ONE" "" "SOURCES;DEPENDS" ${ARGN})
   if(ARG_SOURCES)
     add_library(${name} STATIC EXCLUDE_FROM_ALL ${ARG_SOURCES})
+    if(NOT ARG_ONE_BY_ONE)
+      set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${IOWEIR_TOGETHER})
+    endif()
     set(scope PUBLIC)
   else()
     add_library(${name} INTERFACE)

@@ -124,13 +124,13 @@ private:
 };
 
 /// One piece of memory and where it lies in the file. Trivial: a thousand of them must not be set to zero for each small read.
-struct Fragment {
+struct WantedPiece {
     std::byte* memory;
     std::int64_t offset;
     std::int64_t length;
     [[nodiscard]] std::int64_t end() const { return offset + length; }
 };
-static_assert(std::is_trivially_default_constructible_v<Fragment>);
+static_assert(std::is_trivially_default_constructible_v<WantedPiece>);
 
 /// Collects fragments with rising file offsets and reads them in one operation where that is worth while.
 class Scatterer {
@@ -139,7 +139,7 @@ public:
         : backend_(backend), descriptor_(descriptor), tuning_(tuning), outcome_(outcome) {}
 
     /// False when the end of the file or an error was met: what follows has nothing to read.
-    bool add(const Fragment& fragment) {
+    bool add(const WantedPiece& fragment) {
         if (count_ > 0 && !joins(fragment) && !flush()) return false;
         if (count_ > 0 && fragment.offset > end()) gapless_ = false;
         if (fragment.length >= tuning_.pick_below_bytes) ++long_ones_;
@@ -178,7 +178,7 @@ public:
 private:
     [[nodiscard]] std::int64_t end() const { return fragments_[count_ - 1].end(); }
 
-    [[nodiscard]] bool joins(const Fragment& fragment) const {
+    [[nodiscard]] bool joins(const WantedPiece& fragment) const {
         if (count_ == most_fragments) return false;
         const std::int64_t hole = fragment.offset - end();
         if (hole > tuning_.longest_hole_bytes) return false;
@@ -200,7 +200,7 @@ private:
         if (!buffer_) buffer_.emplace(tuning_.buffer_bytes);
         const Transfer done = backend_.read_at(descriptor_, buffer_->data(), span, begin);
         for (std::size_t i = 0; i < count_; ++i) {
-            const Fragment& fragment = fragments_[i];
+            const WantedPiece& fragment = fragments_[i];
             const std::int64_t there = std::min(fragment.length, begin + done.bytes - fragment.offset);
             if (there <= 0) break;
             copy_bytes(fragment.memory, buffer_->data() + (fragment.offset - begin), there);
@@ -228,7 +228,7 @@ private:
     std::int64_t longest_ = 0;
     std::int64_t data_bytes_ = 0;
     bool gapless_ = true;
-    std::array<Fragment, most_fragments> fragments_;
+    std::array<WantedPiece, most_fragments> fragments_;
     std::array<iovec, IOV_MAX> pieces_;
     std::optional<Scratch> buffer_;
 };

@@ -18,13 +18,13 @@ constexpr std::int64_t advised_bytes = 128 << 10;
 /// More would push out of memory what has just come.
 constexpr std::int64_t most_advised = std::int64_t{1} << 30;
 
-struct Bytes {
+struct Reach {
     std::int64_t offset = 0;
     std::int64_t length = 0;
 };
 
 /// From the first byte of a piece to its last in the subfile, where its variable is `begin`. Not of records.
-Bytes reach_of(const File& file, const Subfile& subfile, int id, Offset begin, const ncsub::RequestView& request) {
+Reach reach_of(const File& file, const Subfile& subfile, int id, Offset begin, const ncsub::RequestView& request) {
     const auto variable = static_cast<std::size_t>(id);
     const ncsub::Division& division = *file.logical.divisions[variable];
     const auto number = static_cast<std::size_t>(subfile.number);
@@ -38,7 +38,7 @@ Bytes reach_of(const File& file, const Subfile& subfile, int id, Offset begin, c
                       ? division.boundaries[number + 1] - division.boundaries[number]
                       : file.logical.header.dimensions[dimension].length;
     }
-    return Bytes{begin + first, last - first + element};
+    return Reach{begin + first, last - first + element};
 }
 
 /// The kernel takes up whole pages: what is so near to each other is one range.
@@ -70,10 +70,10 @@ public:
 
 private:
     struct Range {
-        Bytes bytes;
+        Reach bytes;
         std::int64_t wanted = 0;
     };
-    void add(Bytes bytes, std::int64_t wanted) {
+    void add(Reach bytes, std::int64_t wanted) {
         if (!ranges_.empty()) {
             Range& last = ranges_.back();
             const std::int64_t gap = bytes.offset - (last.bytes.offset + last.bytes.length);

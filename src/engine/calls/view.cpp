@@ -88,12 +88,12 @@ std::int64_t mean_piece(const layout::FileView& view) {
 enum class Verdict : std::int64_t { wrong_pointer, left, followed };
 
 /// What a rank says of its view; the least of all ranks counts.
-struct Said {
+struct Opinion {
     Verdict verdict;
     std::int64_t piece_bytes;
 };
 
-Said least_of_all(const Handle& handle, Said mine) {
+Opinion least_of_all(const Handle& handle, Opinion mine) {
     if (handle.size == 1) return mine;
     std::int64_t words[] = {static_cast<std::int64_t>(mine.verdict), mine.piece_bytes};
     if (PMPI_Allreduce(MPI_IN_PLACE, words, 2, MPI_INT64_T, MPI_MIN, handle.comm) != MPI_SUCCESS)

@@ -147,7 +147,7 @@ struct Handle {
     std::shared_ptr<ProcessGroup> exchanging;  ///< those of its ranks that exchange bytes with this one; null: none do
     std::shared_ptr<Team> team;      ///< collective calls go through its exchange; null: each rank moves its own bytes
     std::shared_ptr<Behind> behind;  ///< this rank's bytes are handed over to a writer; null: they are not
-    SummaryMemory summaries;
+    OwnRequest own_request;
     Subgroup subgroup[2];  ///< for reading, for writing
     HintEffects effects;
 

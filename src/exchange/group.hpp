@@ -20,9 +20,26 @@
 
 namespace ioweir::exchange {
 
-/// What a rank tells all others at the start of a collective call.
+/// What a rank tells every other.
 struct Contribution {
-    std::int64_t words[8] = {};
+    std::int64_t words[2] = {};
+};
+
+/// What ranks tell each other in numbers that become one for all of them.
+struct Sums {
+    std::int64_t least = INT64_MAX;  ///< of all that ranks say
+    std::int64_t most = INT64_MIN;   ///< the same
+    std::int64_t added[2] = {};
+    std::uint64_t wrapped = 0;  ///< added modulo 2^64
+    std::uint64_t any = 0;      ///< or-ed
+    void join(const Sums& other);
+};
+
+/// What this rank has told others in meetings and reductions, for tests.
+struct Told {
+    std::int64_t reductions = 0;
+    std::int64_t meetings = 0;
+    std::int64_t bytes = 0;  ///< into memory that ranks share, and as a node's first rank to other nodes, with what it heard from them
 };
 
 class Group {
@@ -44,13 +61,25 @@ public:
     [[nodiscard]] int first_local() const { return first_local_; }
     [[nodiscard]] int locals() const { return locals_; }
 
-    /// Returns what every rank said, by rank, when all have come. Valid until this rank's next call of it.
-    [[nodiscard]] std::span<const Contribution> meet(const Contribution& mine);
+    /// Returns what every rank said, by rank, when all have come. Valid until this rank's next call of it. `sums` becomes all ranks'.
+    [[nodiscard]] std::span<const Contribution> meet(const Contribution& mine, Sums& sums);
+    [[nodiscard]] std::span<const Contribution> meet(const Contribution& mine) {
+        Sums none;
+        return meet(mine, none);
+    }
+    /// Collective: the least and the most that any rank says. Nothing in it grows with the number of ranks.
+    struct Range {
+        std::int64_t least = INT64_MAX;
+        std::int64_t most = INT64_MIN;
+    };
+    [[nodiscard]] Range range(Range mine);
     /// Collective: is it so on every rank?
-    [[nodiscard]] bool all(bool mine);
+    [[nodiscard]] bool all(bool mine) { return range({mine ? 1 : 0, 1}).least == 1; }
     /// Collective: `bytes` of zeroes that the ranks of a node share; the same `bytes` on all ranks. Returns this rank's errno value.
     /// SharedMemory::seal() it when all() have it.
     [[nodiscard]] int share(SharedMemory& memory, std::size_t bytes);
+
+    [[nodiscard]] const Told& told() const { return told_; }
 
     /// Waits until ready() is true, which it becomes when `word` has changed.
     template <typename Ready>
@@ -89,6 +118,9 @@ private:
     Group() = default;
     void settle(MPI_Comm comm, int node);
     std::string share_meeting();
+    /// When all ranks of the node have come, `among_nodes` runs on its first rank (where there are several nodes); then all go on.
+    template <typename AmongNodes>
+    void come_together(std::uint32_t epoch, AmongNodes among_nodes);
     static void pause();
     void make_progress() const;
 
@@ -106,6 +138,8 @@ private:
     SharedMemory memory_;
     Meeting* meeting_ = nullptr;
     std::uint32_t epoch_ = 0;
+    Told told_;
+    std::vector<Sums> of_nodes_;  // on a node's first rank
 };
 
 }  // namespace ioweir::exchange

@@ -38,32 +38,54 @@ std::vector<RankSummary> summaries_of(const layout::AccessPattern& pattern) {
     return ranks;
 }
 
+void RankSummary::join(const RankSummary& other) {
+    if (other.bytes == 0) return;
+    hull = bytes == 0 ? other.hull : layout::hull(hull, other.hull);
+    bytes += other.bytes;
+    pieces += other.pieces;
+    seam += other.seam;
+    offsets |= other.offsets;
+}
+
 layout::ExtentList RequestSummary::covered() const {
-    layout::ExtentList all;
-    for (const RankSummary& rank : ranks) layout::append_joining(all, rank.hull);
-    layout::normalize(all);
+    layout::ExtentList all(known_cover.begin(), known_cover.end());
+    if (all.empty()) {
+        for (const RankSummary& rank : ranks) layout::append_joining(all, rank.hull);
+        layout::normalize(all);
+    }
+    for (layout::Extent& extent : all) extent.offset += moved_bytes;
     return all;
 }
 
-RequestSummary RequestSummary::of(std::span<const RankSummary> ranks, bool writes) {
+RequestSummary RequestSummary::of(const RankSummary& sums, std::span<const RankSummary> hulls, bool writes) {
     RequestSummary request;
-    request.ranks = ranks;
+    request.ranks = hulls;
     request.writes = writes;
-    std::uint64_t seam = 0;
-    std::uint64_t offsets = 0;
-    for (const RankSummary& said : ranks) {
-        if (said.bytes == 0) continue;
-        request.region = layout::hull(request.region, said.hull);
-        request.bytes += said.bytes;
-        request.pieces += said.pieces;
-        seam += said.seam;
-        offsets |= said.offsets;
-    }
-    request.dense = request.bytes == request.region.length && request.bytes > 0 &&
-                    seam == mark(request.region.offset) - mark(request.region.end());
-    if (offsets != 0)
-        request.granule_bytes = std::min(std::int64_t{1} << std::countr_zero(offsets), largest_granule_bytes);
+    request.region = sums.hull;
+    request.bytes = sums.bytes;
+    request.pieces = sums.pieces;
+    request.dense = sums.bytes == sums.hull.length && sums.bytes > 0 &&
+                    sums.seam == mark(sums.hull.offset) - mark(sums.hull.end());
+    if (sums.offsets != 0)
+        request.granule_bytes = std::min(std::int64_t{1} << std::countr_zero(sums.offsets), largest_granule_bytes);
     return request;
+}
+
+RequestSummary RequestSummary::of(std::span<const RankSummary> ranks, bool writes) {
+    RankSummary sums;
+    for (const RankSummary& said : ranks) sums.join(said);
+    return of(sums, ranks, writes);
+}
+
+RequestSummary RequestSummary::moved_by(std::int64_t by_bytes) const {
+    RequestSummary moved = *this;
+    if (by_bytes == 0) return moved;
+    if (bytes > 0) moved.region.offset += by_bytes;
+    moved.moved_bytes += by_bytes;
+    // No more than the largest granule: a shift by 63 would be a negative number.
+    const std::uint64_t edge = static_cast<std::uint64_t>(by_bytes) | largest_granule_bytes;
+    moved.granule_bytes = std::min(granule_bytes, std::int64_t{1} << std::countr_zero(edge));
+    return moved;
 }
 
 }  // namespace ioweir::planner

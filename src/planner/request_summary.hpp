@@ -20,6 +20,8 @@ struct RankSummary {
     std::uint64_t offsets = 0;  ///< all begins and ends, or-ed
     std::int64_t pieces = 0;    ///< that lie together in the file
 
+    /// What another rank asks for, too. Both are nothing but sums then, and a hull.
+    void join(const RankSummary& other);
     /// The next piece, behind all those before it. Its bytes are not counted: a rank knows how many they are.
     void add(layout::Extent piece);
     friend bool operator==(const RankSummary&, const RankSummary&) = default;
@@ -38,10 +40,19 @@ struct RequestSummary {
     std::int64_t granule_bytes = 1;
     bool writes = true;  ///< else they read
     std::span<const RankSummary> ranks = {};
+    std::int64_t moved_bytes = 0;        ///< how far every hull has moved since `ranks` was said
+    layout::ExtentSpan known_cover = {};  ///< what covered() was before the move, if somebody has kept it
 
     [[nodiscard]] static RequestSummary of(std::span<const RankSummary> ranks, bool writes);
-    [[nodiscard]] layout::Extent hull(int rank) const { return ranks[static_cast<std::size_t>(rank)].hull; }
-    /// What the ranks' hulls cover together: a normal list. Cost: sorting them.
+    /// The same where only the sums over all ranks are known (`hull`: of all), and of each rank its hull.
+    [[nodiscard]] static RequestSummary of(const RankSummary& sums, std::span<const RankSummary> hulls, bool writes);
+    /// Every rank asks for the same, `bytes` further on in the file. The granule may be smaller than it need be.
+    [[nodiscard]] RequestSummary moved_by(std::int64_t bytes) const;
+    [[nodiscard]] layout::Extent hull(int rank) const {
+        const layout::Extent said = ranks[static_cast<std::size_t>(rank)].hull;
+        return {said.offset + moved_bytes, said.length};
+    }
+    /// What the ranks' hulls cover together: a normal list. Cost: sorting them, where it is not known.
     [[nodiscard]] layout::ExtentList covered() const;
 };
 

@@ -178,7 +178,7 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     if (logs) prepare_log(engine, handle, io.range, memory.bytes);
     WatchedParts parts(engine, handle);
     const TogetherOutcome together =
-        transfer_together(*handle.team, planner::within_group(handle.strategy), writes, io, handle.summaries,
+        transfer_together(*handle.team, planner::within_group(handle.strategy), writes, io, handle.own_request,
                           handle.subgroup[writes ? 1 : 0], io.watched ? &parts : nullptr);
     const std::int64_t worked_ns = thread_processor_ns() - processor_ns;
     if (together.each_alone) {

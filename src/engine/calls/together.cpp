@@ -1,8 +1,6 @@
 #include "engine/calls/together.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "planner/plan.hpp"
@@ -20,53 +18,15 @@ std::shared_ptr<Team> team_of(std::unique_ptr<Group> group) {
     team->group = std::move(group);
     team->exchange = std::make_unique<Exchange>(*team->group);
     const auto ranks = static_cast<std::size_t>(team->group->size());
-    team->said.resize(ranks);
+    team->agreement = std::make_unique<Agreement>(ranks);
     team->divider = std::make_unique<planner::Divider>(ranks);
     for (Team::Parted& one : team->parted) one.division.reserve(ranks);
     return team;
 }
 
-/// Of the view's data [first_byte, first_byte + bytes). Looks at every piece: some nanoseconds each.
-planner::RankSummary summary_of(const FileRange& range, std::int64_t bytes) {
-    planner::RankSummary summary;
-    summary.bytes = bytes;
-    layout::PieceCursor pieces = range.view->pieces(range.first_byte, bytes);
-    for (layout::Extent piece; pieces.next(piece);) summary.add(piece);
-    return summary;
-}
-
-// A rank's summary is what it tells the others as it is.
-static_assert(std::is_trivially_copyable_v<planner::RankSummary> &&
-              sizeof(planner::RankSummary) <= sizeof(Contribution));
-
-Contribution contribution_of(const planner::RankSummary& summary) {
-    Contribution mine;
-    std::memcpy(static_cast<void*>(mine.words), &summary, sizeof summary);
-    return mine;
-}
-
-planner::RankSummary summary_in(const Contribution& said) {
-    planner::RankSummary summary;
-    std::memcpy(static_cast<void*>(&summary), said.words, sizeof summary);
-    return summary;
-}
-
 }  // namespace
 
 std::shared_ptr<Team> make_team(MPI_Comm comm, std::string& why) { return team_of(Group::make(comm, why)); }
-
-planner::RankSummary SummaryMemory::of(const FileRange& range, std::int64_t bytes) {
-    const layout::FileView& view = *range.view;
-    const bool same = bytes == bytes_ && range.first_byte == first_byte_ && view.filetype == view_.filetype &&
-                      view.displacement == view_.displacement;
-    if (!same) {
-        last_ = summary_of(range, bytes);
-        view_ = view;
-        first_byte_ = range.first_byte;
-        bytes_ = bytes;
-    }
-    return last_;
-}
 
 std::shared_ptr<Team> Team::part_for(const planner::Division& division) {
     const auto known =
@@ -91,19 +51,10 @@ std::shared_ptr<Team> Team::part_for(const planner::Division& division) {
     std::string why;
     std::shared_ptr<Team> part = team_of(Group::make(comm, why, group->node_of(group->rank())));
     PMPI_Comm_free(&comm);
-    bool all = true;
-    for (const Contribution& one : group->meet({{part ? 1 : 0}})) all = all && one.words[0] == 1;
+    const bool all = group->all(part != nullptr);
     if (part && !all) part->free();
     if (all) known->part = std::move(part);
     return known->part;
-}
-
-void Team::take_said(const Team& whole, const planner::Division& division, int group_number) {
-    // Both number their ranks node by node, in the same order.
-    std::size_t next = 0;
-    for (std::size_t rank = 0; rank < whole.said.size(); ++rank) {
-        if (division.group_of[rank] == group_number) said[next++] = whole.said[rank];
-    }
 }
 
 void Team::free() {
@@ -116,16 +67,21 @@ void Team::free() {
 
 namespace {
 
+/// Collective over the team: what its ranks want in this call.
+void agree(Team& team, OwnRequest& mine, const planner::Strategy& asked) {
+    team.agreement->agree(*team.group, mine, asked.order == planner::Order::contention_free);
+}
+
 /// For the call whose ranks have said what they want.
 planner::Strategy choose(const planner::Strategy& asked, const Team& team, bool writes) {
     if (asked.writers.kind != planner::WritersKind::automatic) return asked;
-    return planner::chosen_for(asked, planner::RequestSummary::of(team.said, writes), team.group->topology());
+    return planner::chosen_for(asked, team.agreement->request(writes), team.group->topology());
 }
 
 /// Through a team's exchange, by what its ranks have said.
 void exchange_bytes(Team& team, const planner::Strategy& strategy, bool writes, const IoRequest& io,
                     TogetherOutcome& result, Subgroup& subgroup) {
-    const planner::RequestSummary request = planner::RequestSummary::of(team.said, writes);
+    const planner::RequestSummary request = team.agreement->request(writes);
     if (request.bytes == 0) {
         result.done = true;
         return;
@@ -154,7 +110,7 @@ std::int64_t next_part(std::int64_t at, std::int64_t end, std::int64_t bytes, st
 /// The same for writing, part by part.
 void write_in_parts(Team& team, planner::Strategy strategy, IoRequest io, TogetherOutcome& result, Subgroup& subgroup,
                     Parts& parts) {
-    const planner::RequestSummary request = planner::RequestSummary::of(team.said, true);
+    const planner::RequestSummary request = team.agreement->request(true);
     const layout::Extent all = request.region;
     result.done = true;
     team.exchange->begin_call();
@@ -189,13 +145,19 @@ planner::Strategy strategy_of_part(const planner::Strategy& strategy, const Subg
 }
 
 /// After a meeting of all ranks: who goes on together. Collective.
-void regroup(Team& team, const planner::Strategy& strategy, bool writes, Subgroup& subgroup,
+void regroup(Team& team, const planner::Strategy& strategy, bool writes, OwnRequest& own, Subgroup& subgroup,
              std::shared_ptr<Team> before) {
     if (subgroup.all_writers < 2 || !planner::can_be_divided(strategy)) return;
+    // What they asked for before was not worth a division.
+    if (!before && subgroup.undivided_at == team.agreement->changes()) return;
     const bool aligned = strategy.domains == planner::Domains::aligned;
     const planner::Division& division = team.divider->divide(
-        planner::RequestSummary::of(team.said, writes), subgroup.all_writers, aligned ? strategy.stripe.size_bytes : 0);
-    if (division.groups() > 1) subgroup.part = team.part_for(division);
+        team.agreement->request(writes), subgroup.all_writers, aligned ? strategy.stripe.size_bytes : 0);
+    if (division.groups() > 1) {
+        subgroup.part = team.part_for(division);
+    } else {
+        subgroup.undivided_at = team.agreement->changes();
+    }
     if (subgroup.part != before) {
         // Whoever has no more calls to make needs no buffers.
         (before ? *before : team).exchange->release();
@@ -204,20 +166,18 @@ void regroup(Team& team, const planner::Strategy& strategy, bool writes, Subgrou
     const int mine = division.group_of[static_cast<std::size_t>(team.group->rank())];
     subgroup.writers = division.writers[static_cast<std::size_t>(mine)];
     subgroup.calls_left = calls_between_meetings;
-    subgroup.part->take_said(team, division, mine);
+    agree(*subgroup.part, own, strategy);
 }
 
 }  // namespace
 
 TogetherOutcome transfer_together(Team& team, const planner::Strategy& asked, bool writes, const IoRequest& io,
-                                  SummaryMemory& summaries, Subgroup& subgroup, Parts* parts) {
+                                  OwnRequest& own, Subgroup& subgroup, Parts* parts) {
     TogetherOutcome result;
-    const planner::RankSummary mine =
-        io.memory != nullptr ? summaries.of(io.range, io.memory->bytes) : planner::RankSummary{};
+    own.set(io.range, io.memory != nullptr ? io.memory->bytes : 0);
     const bool alone = subgroup.part && subgroup.calls_left > 0;
     Team& first = alone ? *subgroup.part : team;
-    const std::span<const Contribution> table = first.group->meet(contribution_of(mine));
-    std::transform(table.begin(), table.end(), first.said.begin(), summary_in);  // prepare() may meet again
+    agree(first, own, asked);
     if (alone) --subgroup.calls_left;
     const planner::Strategy strategy = choose(asked, first, writes);
     if (strategy.writers.kind == planner::WritersKind::everyone) {
@@ -228,7 +188,7 @@ TogetherOutcome transfer_together(Team& team, const planner::Strategy& asked, bo
     }
     subgroup.alone_meetings = 0;
     if (!alone) {
-        regroup(team, strategy, writes, subgroup, std::exchange(subgroup.part, nullptr));
+        regroup(team, strategy, writes, own, subgroup, std::exchange(subgroup.part, nullptr));
     }
     result.in_subgroup = alone;
     if ((subgroup.part ? *subgroup.part : team).group->size() == 1) {  // nobody to exchange with
@@ -239,12 +199,12 @@ TogetherOutcome transfer_together(Team& team, const planner::Strategy& asked, bo
         exchange_bytes(*subgroup.part, strategy_of_part(strategy, subgroup), writes, io, result, subgroup);
     } else {
         const bool first_call = subgroup.all_writers == 0;
-        if (writes && parts != nullptr && planner::RequestSummary::of(team.said, writes).bytes > 0) {
+        if (writes && parts != nullptr && team.agreement->request(writes).bytes > 0) {
             write_in_parts(team, strategy, io, result, subgroup, *parts);
         } else {
             exchange_bytes(team, strategy, writes, io, result, subgroup);
         }
-        if (first_call) regroup(team, strategy, writes, subgroup, nullptr);
+        if (first_call) regroup(team, strategy, writes, own, subgroup, nullptr);
     }
     return result;
 }

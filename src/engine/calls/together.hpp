@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/calls/agreement.hpp"
 #include "exchange/exchange.hpp"
 #include "exchange/group.hpp"
 #include "planner/division.hpp"
@@ -23,7 +24,7 @@ class WriteBehindQueue;
 struct Team {
     std::unique_ptr<Group> group;
     std::unique_ptr<Exchange> exchange;
-    std::vector<planner::RankSummary> said;                      ///< by rank, in the call under way
+    std::unique_ptr<Agreement> agreement;                        ///< on the call under way
     std::vector<std::shared_ptr<WriteBehindQueue>> idle_queues;  ///< of files that are closed, for the next ones
 
     /// A way to divide the ranks that calls have asked for, and this rank's part of the team if it has been made.
@@ -40,8 +41,6 @@ struct Team {
     /// Collective over the group. The part of this rank when a division is worth it, else null, on all ranks alike: communicators are
     /// made for the second call that would do with it, and only for a few divisions.
     [[nodiscard]] std::shared_ptr<Team> part_for(const planner::Division& division);
-    /// Takes what the ranks of this part said out of what all ranks said.
-    void take_said(const Team& whole, const planner::Division& division, int group_number);
     /// Collective: frees the communicators.
     void free();
 };
@@ -49,30 +48,22 @@ struct Team {
 /// Collective over `comm`. Null on every rank, and why, when its ranks cannot exchange.
 [[nodiscard]] std::shared_ptr<Team> make_team(MPI_Comm comm, std::string& why);
 
-/// What this rank said of an earlier call: checkpoint loops repeat their calls.
-class SummaryMemory {
-public:
-    [[nodiscard]] planner::RankSummary of(const FileRange& range, std::int64_t bytes);
-
-private:
-    layout::FileView view_;
-    std::int64_t first_byte_ = 0;
-    std::int64_t bytes_ = -1;
-    planner::RankSummary last_;
-};
-
 /// Of a file: the part of the team that makes its calls for the time being. Only what all ranks of the file know alike.
 struct Subgroup {
     std::shared_ptr<Team> part;    ///< null: all ranks together
     std::int64_t writers = 0;      ///< of the part
     std::int64_t all_writers = 0;  ///< of all ranks together; 0: not known yet
     std::int64_t calls_left = 0;   ///< that need no meeting of all ranks
+    std::int64_t undivided_at = -1;  ///< Agreement::changes() when what all ranks asked for was not worth a division
     // Where the planner has each rank move its own bytes, as `auto` does with few pieces:
     std::int64_t alone_left = 0;      ///< calls that do so without any meeting
     std::int64_t alone_meetings = 0;  ///< that have chosen so, one after the other
 
     /// After the view was set: all ranks look at their requests again.
-    void begin_view() { calls_left = alone_left = alone_meetings = 0; }
+    void begin_view() {
+        calls_left = alone_left = alone_meetings = 0;
+        undivided_at = -1;
+    }
 };
 
 /// A collective write in parts, one behind the other in the file: in between something may change. Every rank alike.
@@ -107,6 +98,6 @@ struct TogetherOutcome {
 /// so many calls bring all of them together. `io.memory` null: this rank has no bytes, or sees to them itself. `parts`: null, or
 /// how the team's writes are divided.
 TogetherOutcome transfer_together(Team& team, const planner::Strategy& strategy, bool writes, const IoRequest& io,
-                                  SummaryMemory& summaries, Subgroup& subgroup, Parts* parts = nullptr);
+                                  OwnRequest& own, Subgroup& subgroup, Parts* parts = nullptr);
 
 }  // namespace ioweir::engine

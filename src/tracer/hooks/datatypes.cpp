@@ -88,20 +88,12 @@ std::uint64_t write_parts(const Tracer& tracer, format::TypeRecord record, std::
 
 KnownType Datatypes::find_made(MPI_Datatype type, std::uint64_t handle) {
     if (type == MPI_DATATYPE_NULL) return {};  // the call returns an error, asking would end the program
-    Made& made = made_[place_of(handle)];
-    const std::uint32_t turn = made.turn.load(std::memory_order_acquire);
-    const std::uint32_t age = age_.load(std::memory_order_acquire);
-    if (turn % 2 == 0 && made.handle.load(std::memory_order_relaxed) == handle &&
-        made.age.load(std::memory_order_relaxed) == age) {
-        const KnownType known{made.bytes.load(std::memory_order_relaxed), made.number.load(std::memory_order_relaxed)};
-        std::atomic_thread_fence(std::memory_order_acquire);
-        if (made.turn.load(std::memory_order_relaxed) == turn) return known;
-    }
+    if (const auto known = made_.find(handle)) return *known;
     return ask(type, handle);
 }
 
 KnownType Datatypes::ask(MPI_Datatype type, std::uint64_t handle) {
-    const std::uint32_t age = age_.load(std::memory_order_acquire);
+    const std::uint32_t age = made_.age();
     MPI_Count size = 0;
     if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return {};
     const SpinGuard guard(busy_);
@@ -115,14 +107,7 @@ KnownType Datatypes::ask(MPI_Datatype type, std::uint64_t handle) {
         entry.number.store(number, std::memory_order_relaxed);
         entry.handle.store(handle, std::memory_order_release);
     } else if (is_watched(type)) {
-        Made& made = made_[place_of(handle)];
-        made.turn.fetch_add(1, std::memory_order_acquire);
-        std::atomic_thread_fence(std::memory_order_release);
-        made.handle.store(handle, std::memory_order_relaxed);
-        made.age.store(age, std::memory_order_relaxed);
-        made.bytes.store(size, std::memory_order_relaxed);
-        made.number.store(number, std::memory_order_relaxed);
-        made.turn.fetch_add(1, std::memory_order_release);
+        made_.keep(handle, known, age);
     }
     return known;
 }

@@ -20,9 +20,7 @@ namespace nb = nanobind;
 namespace {
 
 nb::dict describe_container(const std::string& path) {
-    const auto described = ioweir::container::describe(path);
-    if (!described) ioweir::raise_value_error(described.error().message());
-    const ioweir::container::Description& what = described.value();
+    const ioweir::container::Description what = ioweir::value_of(ioweir::container::describe(path));
     nb::dict row;
     row["path"] = path;
     row["id"] = what.header_file.id;
@@ -46,8 +44,7 @@ std::int64_t merge_container(const std::string& path, const std::string& output,
         const nb::gil_scoped_release released;
         return ioweir::container::merge(posix, path, output, nullptr, unfinished);
     }();
-    if (!merged) ioweir::raise_value_error(merged.error().message());
-    return merged.value();
+    return ioweir::value_of(merged);
 }
 
 /// For files whose mode or owner was changed by something that knows nothing of their parts.
@@ -67,15 +64,11 @@ std::string container_directory(const std::string& path) {
 std::int64_t netcdf_subfiles(const std::string& path) {
     const auto header = ioweir::ncsub::read_master(path);
     if (!header || !ioweir::ncsub::is_master(header.value())) return 0;
-    const auto logical = ioweir::ncsub::logical_of(header.value(), path);
-    if (!logical) ioweir::raise_value_error(logical.error().message());
-    return logical.value().subfiles;
+    return ioweir::value_of(ioweir::ncsub::logical_of(header.value(), path)).subfiles;
 }
 
 nb::dict describe_netcdf(const std::string& path) {
-    const auto described = ioweir::ncsub::describe(path);
-    if (!described) ioweir::raise_value_error(described.error().message());
-    const ioweir::ncsub::Description& what = described.value();
+    const ioweir::ncsub::Description what = ioweir::value_of(ioweir::ncsub::describe(path));
     nb::list arrays;
     for (const ioweir::ncsub::Array& array : what.arrays) {
         nb::dict one;
@@ -103,8 +96,7 @@ std::int64_t merge_netcdf(const std::string& path, const std::string& output, bo
         const nb::gil_scoped_release released;
         return ioweir::ncsub::merge(path, output, unfinished);
     }();
-    if (!merged) ioweir::raise_value_error(merged.error().message());
-    return merged.value();
+    return ioweir::value_of(merged);
 }
 
 nb::object netcdf_leftover(const std::string& path) {
@@ -118,10 +110,9 @@ nb::object netcdf_leftover(const std::string& path) {
 }
 
 nb::list find_orphans(const std::string& folder) {
-    const auto found = ioweir::container::find_orphans(folder);
-    if (!found) ioweir::raise_value_error(found.error().message());
+    const auto found = ioweir::value_of(ioweir::container::find_orphans(folder));
     nb::list rows;
-    for (const ioweir::container::Orphan& orphan : found.value()) {
+    for (const ioweir::container::Orphan& orphan : found) {
         nb::dict row;
         row["directory"] = orphan.directory;
         row["file"] = orphan.file;

@@ -163,8 +163,7 @@ PyTrace read_trace(const std::vector<std::string>& files, const format::RunSpan&
         const nb::gil_scoped_release release;
         trace = format::TraceFiles::open(files, span);
     }
-    if (!trace) raise_value_error(trace.error().message());
-    return PyTrace(trace.take());
+    return PyTrace(value_of(std::move(trace)));
 }
 
 nb::list threads(const PyTrace& self) {

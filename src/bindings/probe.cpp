@@ -15,14 +15,8 @@ namespace nb = nanobind;
 
 namespace {
 
-template <typename T>
-T taken(ioweir::Result<T> result) {
-    if (!result) ioweir::raise_value_error(result.error().message());
-    return result.take();
-}
-
 nb::dict describe_targets(const std::string& path) {
-    const auto targets = taken(ioweir::storage::find_targets(path));
+    const auto targets = ioweir::value_of(ioweir::storage::find_targets(path));
     const ioweir::storage::Abilities abilities = targets->abilities();
     nb::list rows;
     for (std::size_t i = 0; i < targets->list().size(); ++i) {
@@ -54,7 +48,7 @@ nb::list probe_targets(const std::string& path, double discard_s, double window_
     options.at_once = at_once;
     options.confirmations = confirmations;
     if (const auto error = ioweir::probe::check(options)) ioweir::raise_value_error(error->message());
-    const auto targets = taken(ioweir::storage::find_targets(path));
+    const auto targets = ioweir::value_of(ioweir::storage::find_targets(path));
     std::vector<ioweir::probe::Measured> measured;
     {
         const nb::gil_scoped_release released;
@@ -78,7 +72,7 @@ nb::list probe_targets(const std::string& path, double discard_s, double window_
 }
 
 nb::dict select_targets(const std::vector<double>& bytes_per_second, double threshold) {
-    const auto selection = taken(ioweir::probe::select(bytes_per_second, threshold));
+    const auto selection = ioweir::value_of(ioweir::probe::select(bytes_per_second, threshold));
     nb::list curve;
     for (const ioweir::probe::Step& step : selection.curve) {
         nb::dict row;
@@ -97,7 +91,7 @@ nb::dict select_targets(const std::vector<double>& bytes_per_second, double thre
 void set_token_bucket(const std::string& state, std::size_t targets, std::size_t target,
                       std::int64_t bytes_per_second) {
     if (target >= targets || bytes_per_second < 0) throw nb::value_error("no such target, or a negative rate");
-    taken(ioweir::storage::TargetQueues::open(state, targets))->set_rate(target, bytes_per_second);
+    ioweir::value_of(ioweir::storage::TargetQueues::open(state, targets))->set_rate(target, bytes_per_second);
 }
 
 }  // namespace

@@ -119,6 +119,19 @@ bool Datatypes::is_watched(MPI_Datatype type) {
     return key_ != MPI_KEYVAL_INVALID && PMPI_Type_get_attr(type, key_, &value, &found) == MPI_SUCCESS && found != 0;
 }
 
+/// The number of what record() has found, which is written when it is new; 0: there was no room.
+std::uint32_t Datatypes::number_of_content(format::TypeRecord& record, std::span<const std::int64_t> values,
+                                           std::span<const std::uint32_t> types, const char* name) {
+    Content& content = contents_[record.digest % kept];
+    if (content.number != 0 && content.digest == record.digest) return content.number;
+    record.type = ++next_number_;
+    const std::uint64_t written = write_parts(*tracer_, record, values, types, name);
+    if (written == 0) return 0;
+    recorded_bytes_ += written;
+    content = {record.digest, record.type};
+    return record.type;
+}
+
 /// The type's number; the caller holds `busy_`.
 std::uint32_t Datatypes::record(MPI_Datatype type, std::int64_t size, int depth, bool& lasts) {
     if (key_ == MPI_KEYVAL_INVALID)
@@ -172,16 +185,8 @@ std::uint32_t Datatypes::record(MPI_Datatype type, std::int64_t size, int depth,
                                    static_cast<std::uint64_t>(record.extent),
                                    record.values};
     record.digest = checksum(parts, sizeof parts);
-    Content& content = contents_[record.digest % kept];
-    if (content.number == 0 || content.digest != record.digest) {
-        record.type = ++next_number_;
-        const std::uint64_t written =
-            write_parts(*tracer_, record, values, {types, record.types}, lasts ? name : nullptr);
-        if (written == 0) return 0;
-        recorded_bytes_ += written;
-        content = {record.digest, record.type};
-    }
-    const std::uint32_t number = content.number;
+    const std::uint32_t number = number_of_content(record, values, {types, record.types}, lasts ? name : nullptr);
+    if (number == 0) return 0;
     if (!lasts && depth == 0 && key_ != MPI_KEYVAL_INVALID)
         PMPI_Type_set_attr(type, key_, reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)));
     return number;

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "base/made_handles.hpp"
+#include "ioweir_generated/records.hpp"
 #include "mpi/mpi.hpp"
 #include "tracer/ring/stream.hpp"
 
@@ -58,6 +60,8 @@ private:
     KnownType find_made(MPI_Datatype type, std::uint64_t handle);
     KnownType ask(MPI_Datatype type, std::uint64_t handle);
     std::uint32_t record(MPI_Datatype type, std::int64_t size, int depth, bool& lasts);
+    std::uint32_t number_of_content(format::TypeRecord& record, std::span<const std::int64_t> values,
+                                    std::span<const std::uint32_t> types, const char* name);
     bool is_watched(MPI_Datatype type);
 
     const Tracer* tracer_ = nullptr;

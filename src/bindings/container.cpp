@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings/planner.hpp"
+#include "bindings/rows.hpp"
 #include "bindings/text.hpp"
 #include "container/files/access.hpp"
 #include "container/merge.hpp"
@@ -111,17 +112,13 @@ nb::object netcdf_leftover(const std::string& path) {
 
 nb::list find_orphans(const std::string& folder) {
     const auto found = ioweir::value_of(ioweir::container::find_orphans(folder));
-    nb::list rows;
-    for (const ioweir::container::Orphan& orphan : found) {
-        nb::dict row;
+    return ioweir::rows_of(found, [&](nb::dict& row, const ioweir::container::Orphan& orphan) {
         row["directory"] = orphan.directory;
         row["file"] = orphan.file;
         row["bytes"] = orphan.bytes;
         row["problem"] = orphan.problem;
         row["in_use"] = orphan.in_use;
-        rows.append(row);
-    }
-    return rows;
+    });
 }
 
 void remove_orphan(const std::string& directory) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings/planner.hpp"
+#include "bindings/rows.hpp"
 #include "bindings/text.hpp"
 #include "probe/measure.hpp"
 #include "probe/selection.hpp"
@@ -54,9 +55,7 @@ nb::list probe_targets(const std::string& path, double discard_s, double window_
         const nb::gil_scoped_release released;
         measured = ioweir::probe::probe_all(*targets, options, threshold);
     }
-    nb::list rows;
-    for (const ioweir::probe::Measured& one : measured) {
-        nb::dict row;
+    return ioweir::rows_of(measured, [&](nb::dict& row, const ioweir::probe::Measured& one) {
         row["bytes_per_second"] = one.bytes_per_second;
         row["each"] = one.each;
         row["bytes"] = one.bytes;
@@ -66,9 +65,7 @@ nb::list probe_targets(const std::string& path, double discard_s, double window_
         row["direct"] = one.direct;
         row["alone"] = one.alone;
         row["problem"] = one.problem;
-        rows.append(row);
-    }
-    return rows;
+    });
 }
 
 nb::dict select_targets(const std::vector<double>& bytes_per_second, double threshold) {

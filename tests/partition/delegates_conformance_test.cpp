@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../mpi_cases/ranks.hpp"
 #include "mpi/node_leaders.hpp"
 #include "partition/core/block_header.hpp"
 #include "partition/service.hpp"
@@ -75,9 +76,7 @@ std::vector<Handed> planned(int rank, std::int64_t other, std::uint64_t number) 
 
 std::string shared_folder() {
     std::array<char, 64> name{"/tmp/ioweir-delegates-XXXXXX"};
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0 && ::mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no folder";
+    if (cases::Ranks().mine == 0 && ::mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no folder";
     MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
     return name.data();
 }
@@ -97,9 +96,7 @@ void write_set(Service& service, const std::string& base, int rank, std::uint64_
 }
 
 TEST(Delegates, TakeWhatThePlanSaysFromTheirWorkers) {
-    int rank = 0, ranks = 1;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const auto [rank, ranks] = cases::Ranks();
     const std::string folder = shared_folder();
     MPI_Info info = MPI_INFO_NULL;
     MPI_Info_create(&info);

@@ -15,6 +15,7 @@ import ioweir.trace
 import launch
 import numpy as np
 from hdf5_runs import AUTO, EVERYONE, KIND, Figures
+from ioweir.base import picture
 
 FILE = "btio.data"
 RANKS = (4, 16)
@@ -156,45 +157,28 @@ def lines_of(runs: dict[str, list[Figures]], ideal: float, pictures: dict[str, l
     return lines
 
 
-WIDTH, LEFT, ROW, TOP = 760, 80, 16, 40
-
-
 def to_svg(pictures: dict[str, list[list[float]]]) -> str:
     """A strip for each way, a row for each rank, all with one scale."""
     longest = max(end for writes in pictures.values() for _, _, end in writes)
-    scale = (WIDTH - LEFT - 40) / longest
-    strips: list[str] = []
-    y = TOP
+    time = {"scale": {"domain": [0, longest], "nice": False}}
+    strips = []
     for title, writes in pictures.items():
-        strips.append(f'<text x="10" y="{y + 12}" font-weight="bold">{title.replace("`", "")}</text>')
-        y += 20
-        ranks = sorted({int(rank) for rank, _, _ in writes})
-        for rank in range(max(RANKS[0], *(rank + 1 for rank in ranks))):
-            strips.append(f'<text x="10" y="{y + 12}">rank {rank}</text>')
-            strips += [
-                f'<rect x="{LEFT + begin * scale:.2f}" y="{y + 2}" width="{max(0.4, (end - begin) * scale):.2f}" '
-                f'height="{ROW - 4}" fill="#1a66b3"/>'
-                for of, begin, end in writes
-                if int(of) == rank
-            ]
-            y += ROW
-        y += 12
-    ticks = [longest * part / 4 for part in range(5)]
-    axis = [
-        f'<text x="{LEFT + tick * scale:.1f}" y="{y + 6}" text-anchor="middle" fill="#555555">{tick:.1f} ms</text>'
-        for tick in ticks
-    ]
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y + 20}" '
-            f'viewBox="0 0 {WIDTH} {y + 20}" font-family="sans-serif" font-size="12">',
-            "<title>One collective call of BTIO: when each rank writes</title>",
-            f'<rect width="{WIDTH}" height="{y + 20}" fill="#ffffff"/>',
-            '<text x="10" y="20" font-size="14" font-weight="bold">One collective call of BTIO: when each rank writes'
-            "</text>",
-            *strips,
-            *axis,
-            "</svg>",
-            "",
+        ranks = range(max(RANKS[0], *(int(rank) + 1 for rank, _, _ in writes)))
+        rows = [
+            {"rank": rank, "begin": begin, "end": end, "description": f"rank {rank:.0f}: {begin:.3f} to {end:.3f} ms"}
+            for rank, begin, end in writes
         ]
+        encoding = {
+            "y": picture.axis("rank", "ordinal", "rank", scale={"domain": list(ranks)}),
+            "x": picture.axis("begin", "quantitative", "ms", **time),
+            "x2": {"field": "end"},
+            **picture.described(),
+        }
+        mark = {"type": "bar", "fill": picture.BLUE}
+        strips.append({
+            "title": title.replace("`", ""), "width": 620, "height": {"step": 16},
+            "data": {"values": rows}, "mark": mark, "encoding": encoding,
+        })  # fmt: skip
+    return picture.to_svg(
+        picture.chart("One collective call of BTIO: when each rank writes", [], {"vconcat": strips, "spacing": 12})
     )

@@ -5,9 +5,7 @@ Not here: measuring (bench_engine.py, engine_cases.py), statistics (pairs.py).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from xml.sax.saxutils import escape
 
 import launch
 import pairs
@@ -27,6 +25,7 @@ from engine_cases import (
     Measured,
     beside,
 )
+from ioweir.base import picture as pictures
 
 TITLES = {ROMIO: "romio321", "posix": "pwrite", "exchange": "Alltoallv + pwrite", "fpp": "file per process"}
 # The least that `writers = "auto"` has to reach (docs/internal/design-notes.md, section 6).
@@ -203,7 +202,6 @@ def _long(way: str, mpi: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ picture
 
 _ROW = 20
-_LEFT = 330
 _WIDTH = 520
 _LOW, _HIGH = 0.125, 32.0
 _COLORS = {AUTO: "#111111", DIRECT: "#1a66b3", "even": "#b35a1a", "aligned": "#b38f1a", "cyclic": "#3f8f3f",
@@ -213,52 +211,39 @@ _COLORS = {AUTO: "#111111", DIRECT: "#1a66b3", "even": "#b35a1a", "aligned": "#b
 
 def picture(results: Sequence[Measured]) -> str:
     """Ratios to the best MPI library on a logarithmic axis: a row a comparison, a dot a strategy with its interval."""
-    rows = [
-        (result, direction)
+    dots = [
+        dot
         for result in results if not result.failed and not result.nominal_mib_per_s
         for direction in DIRECTIONS
-        if any(ratio(result, way, best_library(result, direction), direction) for way in STRATEGIES)
+        for dot in _dots(result, direction)
     ]  # fmt: skip
-    height = 70 + _ROW * len(rows)
-    width = _LEFT + _WIDTH + 20
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="sans-serif" font-size="11">',
-        "<title>Speed with ioweir over the best MPI-IO</title>",
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        '<text x="10" y="18" font-size="14" font-weight="bold">Speed with ioweir over the best MPI-IO</text>',
+    scale = {"type": "log", "base": 2, "domain": [_LOW, _HIGH], "clamp": True}
+    x = pictures.axis("ratio", "quantitative", "speed over the best MPI-IO", scale=scale, axis={"orient": "top"})
+    y = pictures.axis("row", "nominal", "", sort=None, axis={"labelLimit": 400})
+    colors = {"domain": list(_COLORS), "range": list(_COLORS.values())}
+    ways = {
+        "y": y,
+        "yOffset": {"field": "way", "type": "nominal", "sort": list(STRATEGIES)},
+        "color": pictures.axis("way", "nominal", "", scale=colors, legend={"orient": "top"}),
+    }
+    layers = [
+        {"mark": "rule", "encoding": {**ways, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},
+        {"mark": {"type": "circle", "opacity": 1}, "encoding": {**ways, "x": x, **pictures.described()}},
     ]
-    x = 10
-    for way, color in _COLORS.items():
-        lines.append(f'<circle cx="{x + 4}" cy="34" r="4" fill="{color}"/><text x="{x + 12}" y="38">{way}</text>')
-        x += 34 + 7 * len(way)
-    value = _LOW
-    while value <= _HIGH:
-        at = _x(value)
-        stroke = "#444444" if value == 1 else "#dddddd"
-        lines.append(f'<line x1="{at:.1f}" y1="58" x2="{at:.1f}" y2="{height - 8}" stroke="{stroke}"/>')
-        lines.append(f'<text x="{at:.1f}" y="54" text-anchor="middle">{value:g}</text>')
-        value *= 2
-    for index, (result, direction) in enumerate(rows):
-        y = 68 + index * _ROW
-        storage = result.storage.split(" ", maxsplit=1)[0]
-        label = f"{result.case}, {launch.KIND_TITLES[result.mpi]}, {result.ranks} ranks, {storage}, {direction}"
-        lines.append(f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{escape(label)}</text>')
-        for number, way in enumerate(STRATEGIES):
-            interval = ratio(result, way, best_library(result, direction), direction)
-            if interval is not None:
-                lines += _dot(interval, y - 6 + 2 * number, _COLORS[way], f"{label}: {way} {interval.text(2)}")
-    return "\n".join([*lines, "</svg>"]) + "\n"
+    content = {"width": _WIDTH, "height": {"step": _ROW, "for": "position"}, "data": {"values": dots}, "layer": layers}
+    return pictures.to_svg(pictures.chart("Speed with ioweir over the best MPI-IO", [], content))
 
 
-def _x(value: float) -> float:
-    inside = min(max(value, _LOW), _HIGH)
-    return _LEFT + _WIDTH * math.log(inside / _LOW) / math.log(_HIGH / _LOW)
-
-
-def _dot(interval: pairs.Interval, y: float, color: str, words: str) -> list[str]:
+def _dots(result: Measured, direction: str) -> list[dict[str, object]]:
+    """Of one row."""
+    storage = result.storage.split(" ", maxsplit=1)[0]
+    row = f"{result.case}, {launch.KIND_TITLES[result.mpi]}, {result.ranks} ranks, {storage}, {direction}"
+    ratios = {way: ratio(result, way, best_library(result, direction), direction) for way in STRATEGIES}
     return [
-        f"<g><title>{escape(words)}</title>"
-        f'<line x1="{_x(interval.low):.1f}" y1="{y}" x2="{_x(interval.high):.1f}" y2="{y}" stroke="{color}"/>'
-        f'<circle cx="{_x(interval.median):.1f}" cy="{y}" r="3" fill="{color}"/></g>'
-    ]
+        {
+            "row": row, "way": way, "ratio": interval.median, "low": interval.low, "high": interval.high,
+            "description": f"{row}: {way} {interval.text(2)}",
+        }
+        for way, interval in ratios.items()
+        if interval is not None
+    ]  # fmt: skip

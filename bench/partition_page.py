@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 import pairs
+from ioweir.base import picture
 from ioweir.base.units import size
 from partition_runs import HAND, LOOP_MS, LOOP_STEPS, OF_RANK, OWN, SHARED, TOTAL, Handed, Results, Storage, Way
 
@@ -16,7 +17,6 @@ CALLS = {
     "collective": "write_at_all",
     "split": "write_at_all_begin, _end",
 }
-COLOURS = ("#1a66b3", "#cc6600", "#2b8a3e", "#9c36b5", "#c92a2a", "#495057", "#0b7285")
 
 
 def verdict(met: bool) -> str:
@@ -26,40 +26,22 @@ def verdict(met: bool) -> str:
 
 def chart(title: str, unit: str, lines: Mapping[str, Mapping[int, float]]) -> str:
     """Speed against the number of files, each power of two a step; a line for each series."""
-    width, height, left, bottom, top = 760, 380, 60, 330, 40
-    files = sorted({count for points in lines.values() for count in points})
-    most = max(value for points in lines.values() for value in points.values()) * 1.1
-
-    def x(count: int) -> float:
-        return left + 30 + files.index(count) * (width - left - 230) / max(1, len(files) - 1)
-
-    def y(value: float) -> float:
-        return bottom - value / most * (bottom - top)
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="sans-serif" font-size="12">',
-        f"<title>{title}</title>",
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        f'<text x="10" y="20" font-size="14" font-weight="bold">{title}, {unit}</text>',
-        f'<line x1="{left}" y1="{bottom}" x2="{width - 180}" y2="{bottom}" stroke="#444444"/>',
-        f'<line x1="{left}" y1="{top}" x2="{left}" y2="{bottom}" stroke="#444444"/>',
-        f'<text x="{width // 2 - 60}" y="{height - 12}">number of files</text>',
+    points = [
+        {"series": name, "files": files, "speed": speed, "description": f"{name}, {files} files: {speed:.4g} {unit}"}
+        for name, series in lines.items()
+        for files, speed in sorted(series.items())
     ]
-    parts += [f'<text x="{x(count):.0f}" y="{bottom + 18}" text-anchor="middle">{count}</text>' for count in files]
-    for tick in range(5):
-        value = most * tick / 4
-        parts.append(f'<text x="{left - 6}" y="{y(value) + 4:.0f}" text-anchor="end">{value:.4g}</text>')
-    for number, (name, points) in enumerate(lines.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        places = " ".join(f"{x(count):.1f},{y(value):.1f}" for count, value in sorted(points.items()))
-        parts.append(f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts += [
-            f'<circle cx="{x(count):.1f}" cy="{y(value):.1f}" r="3.5" fill="{colour}"/>'
-            for count, value in points.items()
-        ]
-        parts.append(f'<text x="{width - 170}" y="{top + 18 * number + 12}" fill="{colour}">{name}</text>')
-    return "\n".join([*parts, "</svg>", ""])
+    encoding = {
+        "x": picture.axis("files", "ordinal", "number of files", axis={"labelAngle": 0}),
+        "y": picture.axis("speed", "quantitative", unit),
+        "color": picture.axis("series", "nominal", "", sort=list(lines)),
+    }
+    layers = [
+        {"mark": "line", "encoding": encoding},
+        {"mark": {"type": "circle", "size": 45, "opacity": 1}, "encoding": {**encoding, **picture.described()}},
+    ]
+    content = {"width": 520, "height": 290, "data": {"values": points}, "layer": layers}
+    return picture.to_svg(picture.chart(f"{title}, {unit}", [], content))
 
 
 def sync_chart(storage: Storage) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import partition_page
 import pytest
 from partition_runs import HAND, OWN, Handed, Results, Storage, Way
+from picture_marks import said
 
 
 def results(perceived: float, slowdown: float, sync: float, lost: int = 0) -> Results:
@@ -52,7 +53,7 @@ def test_the_page_shows_every_way_and_every_point() -> None:
     assert "| 8 | syncIO, auto, write_at_all | 1 | 5.0 |" in text
     assert "**missed**" not in text
     assert list(pictures) == ["-files0"]
-    assert pictures["-files0"].count("<circle") == 3, "two numbers of files, and a file per process"
+    assert len(said(pictures["-files0"])) == 3, "two numbers of files, and a file per process"
 
 
 @pytest.mark.parametrize(("ranks", "speed", "met"), [(2, 9.0, [True]), (2, 8.9, [False]), (4, 1.0, [])])

@@ -128,7 +128,15 @@ public:
             const FunctionKind& outer = kinds_[nested.outer_function];
             add_to(summary_.inside[outer.layer * ops_ + outer.op][slot], amount);
         }
-        if (kind.layer != posix_) return;
+        if (kind.layer == posix_) add_storage(nested, kind, mpi_call, amount, of_unit);
+    }
+
+private:
+    /// What a POSIX call is of the MPI-IO call around it.
+    void add_storage(const NestedEvent& nested, const FunctionKind& kind, const FunctionKind* mpi_call,
+                     const Amount& amount, std::uint32_t of_unit) {
+        const format::Event& event = nested.event;
+        const int data = data_of_op_[kind.op];
         add_to(summary_.origins[std::min<std::size_t>(event.origin, origin_count - 1)][kind.op], amount);
         if (mpi_call == nullptr) return;
         const int call_kind = data_of_op_[mpi_call->op];
@@ -137,11 +145,11 @@ public:
             ++summary_.unreported[static_cast<std::size_t>(data)];
         if (call_kind >= 0) {
             const auto part = static_cast<std::size_t>(call_kind);
-            add_time(summary_.parts[part][kind.op], time_ns);
+            add_time(summary_.parts[part][kind.op], amount.time_ns);
             std::vector<std::vector<std::int64_t>>& of_file =
                 summary_.file_parts[question_.file_of_path[nested.mpi_path]];
             if (of_file.empty()) of_file = std::vector(summary_.parts.size(), std::vector<std::int64_t>(ops_));
-            add_time(of_file[part][kind.op], time_ns);
+            add_time(of_file[part][kind.op], amount.time_ns);
         }
         if (mpi_call->collective && transfers_[mpi_call->op] && data >= 0) {
             std::vector<Amount>& of_rank = summary_.collective[of_unit];
@@ -150,7 +158,6 @@ public:
         }
     }
 
-private:
     /// A short call with which nobody has gone on so far.
     struct Short {
         std::uint32_t slot;

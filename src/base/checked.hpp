@@ -19,13 +19,6 @@ template <std::integral T>
 }
 
 template <std::integral T>
-[[nodiscard]] constexpr std::optional<T> checked_subtract(T a, std::type_identity_t<T> b) {
-    T difference{};
-    if (__builtin_sub_overflow(a, b, &difference)) return std::nullopt;
-    return difference;
-}
-
-template <std::integral T>
 [[nodiscard]] constexpr std::optional<T> checked_multiply(T a, std::type_identity_t<T> b) {
     T product{};
     if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;

@@ -377,28 +377,12 @@ Names Folder::names() const {
     // A description of its own: where a listing stands is a property of it.
     const int fd = raw::openat(descriptor_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) return {{}, errno};
-    struct Entry {  // linux_dirent64
-        std::uint64_t inode;
-        std::int64_t next;
-        std::uint16_t bytes;
-        unsigned char type;
-        char name[1];
-    };
     alignas(8) char buffer[32768];
-    for (;;) {
-        const long got = raw::call(SYS_getdents64, fd, raw::word(buffer), sizeof buffer);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) {
-            found.error = got < 0 ? errno : 0;
-            break;
-        }
-        for (long at = 0; at < got;) {
-            const auto* const entry = reinterpret_cast<const Entry*>(buffer + at);
-            at += entry->bytes;
-            const std::string_view name = &entry->name[0];
-            if (name != "." && name != "..") found.names.emplace_back(name);
-        }
-    }
+    const bool all = raw::each_entry(fd, buffer, [&](std::string_view name) {
+        if (name != "." && name != "..") found.names.emplace_back(name);
+        return true;
+    });
+    if (!all) found.error = errno;
     raw::close(fd);
     return found;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 
 namespace ioweir::raw {
@@ -90,5 +91,27 @@ inline int fstat(int fd, struct stat* status) {
 }
 inline pid_t thread_id() { return static_cast<pid_t>(call(SYS_gettid)); }
 inline pid_t process_id() { return static_cast<pid_t>(call(SYS_getpid)); }
+
+/// Calls visit(name) for each entry of an open directory until it says false; `buffer` on an address of 8. False, with errno: it cannot be read.
+template <std::size_t size, typename Visit>
+bool each_entry(int directory, char (&buffer)[size], Visit&& visit) {
+    struct Entry {  // linux_dirent64
+        std::uint64_t inode;
+        std::int64_t next;
+        std::uint16_t bytes;
+        unsigned char type;
+        char name[1];
+    };
+    for (;;) {
+        const long got = call(SYS_getdents64, directory, word(buffer), static_cast<long>(size));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return got == 0;
+        for (long at = 0; at < got;) {
+            const auto* const entry = reinterpret_cast<const Entry*>(buffer + at);
+            at += entry->bytes;
+            if (!visit(&entry->name[0])) return true;
+        }
+    }
+}
 
 }  // namespace ioweir::raw

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings/planner.hpp"
+#include "bindings/rows.hpp"
 #include "bindings/text.hpp"
 #include "container/files/access.hpp"
 #include "container/merge.hpp"
@@ -20,9 +21,7 @@ namespace nb = nanobind;
 namespace {
 
 nb::dict describe_container(const std::string& path) {
-    const auto described = ioweir::container::describe(path);
-    if (!described) ioweir::raise_value_error(described.error().message());
-    const ioweir::container::Description& what = described.value();
+    const ioweir::container::Description what = ioweir::value_of(ioweir::container::describe(path));
     nb::dict row;
     row["path"] = path;
     row["id"] = what.header_file.id;
@@ -46,8 +45,7 @@ std::int64_t merge_container(const std::string& path, const std::string& output,
         const nb::gil_scoped_release released;
         return ioweir::container::merge(posix, path, output, nullptr, unfinished);
     }();
-    if (!merged) ioweir::raise_value_error(merged.error().message());
-    return merged.value();
+    return ioweir::value_of(merged);
 }
 
 /// For files whose mode or owner was changed by something that knows nothing of their parts.
@@ -67,15 +65,11 @@ std::string container_directory(const std::string& path) {
 std::int64_t netcdf_subfiles(const std::string& path) {
     const auto header = ioweir::ncsub::read_master(path);
     if (!header || !ioweir::ncsub::is_master(header.value())) return 0;
-    const auto logical = ioweir::ncsub::logical_of(header.value(), path);
-    if (!logical) ioweir::raise_value_error(logical.error().message());
-    return logical.value().subfiles;
+    return ioweir::value_of(ioweir::ncsub::logical_of(header.value(), path)).subfiles;
 }
 
 nb::dict describe_netcdf(const std::string& path) {
-    const auto described = ioweir::ncsub::describe(path);
-    if (!described) ioweir::raise_value_error(described.error().message());
-    const ioweir::ncsub::Description& what = described.value();
+    const ioweir::ncsub::Description what = ioweir::value_of(ioweir::ncsub::describe(path));
     nb::list arrays;
     for (const ioweir::ncsub::Array& array : what.arrays) {
         nb::dict one;
@@ -103,8 +97,7 @@ std::int64_t merge_netcdf(const std::string& path, const std::string& output, bo
         const nb::gil_scoped_release released;
         return ioweir::ncsub::merge(path, output, unfinished);
     }();
-    if (!merged) ioweir::raise_value_error(merged.error().message());
-    return merged.value();
+    return ioweir::value_of(merged);
 }
 
 nb::object netcdf_leftover(const std::string& path) {
@@ -118,19 +111,14 @@ nb::object netcdf_leftover(const std::string& path) {
 }
 
 nb::list find_orphans(const std::string& folder) {
-    const auto found = ioweir::container::find_orphans(folder);
-    if (!found) ioweir::raise_value_error(found.error().message());
-    nb::list rows;
-    for (const ioweir::container::Orphan& orphan : found.value()) {
-        nb::dict row;
+    const auto found = ioweir::value_of(ioweir::container::find_orphans(folder));
+    return ioweir::rows_of(found, [&](nb::dict& row, const ioweir::container::Orphan& orphan) {
         row["directory"] = orphan.directory;
         row["file"] = orphan.file;
         row["bytes"] = orphan.bytes;
         row["problem"] = orphan.problem;
         row["in_use"] = orphan.in_use;
-        rows.append(row);
-    }
-    return rows;
+    });
 }
 
 void remove_orphan(const std::string& directory) {

@@ -34,12 +34,6 @@ constexpr std::int64_t operations_listed = 64;
 /// Steps that are given at all. A plan with more is for programs, not for people.
 constexpr std::int64_t most_steps = 100'000;
 
-template <typename T>
-T value_of(Result<T> result) {
-    if (!result) raise_value_error(result.error().message());
-    return result.take();
-}
-
 std::shared_ptr<const kernels::Kernel> kernel_of(const std::string& name, int ranks,
                                                  const std::vector<std::string>& words) {
     std::vector<kernels::Setting> settings;

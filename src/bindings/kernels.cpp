@@ -38,12 +38,9 @@ nb::list known_kernels() {
 void check_kernel(const std::string& name, int ranks, const std::vector<std::string>& words) {
     std::vector<ioweir::kernels::Setting> settings;
     for (const std::string& word : words) {
-        auto setting = ioweir::kernels::parse_setting(word);
-        if (!setting) ioweir::raise_value_error(setting.error().message());
-        settings.push_back(setting.take());
+        settings.push_back(ioweir::value_of(ioweir::kernels::parse_setting(word)));
     }
-    const auto kernel = ioweir::kernels::make_kernel(name, ranks, settings);
-    if (!kernel) ioweir::raise_value_error(kernel.error().message());
+    ioweir::value_of(ioweir::kernels::make_kernel(name, ranks, settings));
 }
 
 }  // namespace

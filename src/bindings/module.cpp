@@ -12,6 +12,7 @@
 
 #include "bindings/columns.hpp"
 #include "bindings/planner.hpp"
+#include "bindings/rows.hpp"
 #include "bindings/text.hpp"
 #include "bindings/trace.hpp"
 #include "format/reader.hpp"
@@ -22,9 +23,7 @@ using namespace ioweir;  // NOLINT
 namespace {
 
 nb::list processes(const PyTrace& self) {
-    nb::list out;
-    for (const format::Process& p : self.about().processes) {
-        nb::dict row;
+    return ioweir::rows_of(self.about().processes, [&](nb::dict& row, const format::Process& p) {
         row["pid"] = p.pid;
         row["ppid"] = p.ppid;
         row["image"] = p.image;
@@ -38,32 +37,24 @@ nb::list processes(const PyTrace& self) {
         row["end_ns"] = p.end_ns;
         row["mpi_init_ns"] = p.mpi_init_ns;
         row["mpi_finalize_ns"] = p.mpi_finalize_ns;
-        out.append(row);
-    }
-    return out;
+    });
 }
 
 nb::list notes(const PyTrace& self) {
     constexpr std::size_t known = std::size(format::notecode_names);
-    nb::list out;
-    for (const format::Note& n : self.about().notes) {
-        nb::dict row;
+    return ioweir::rows_of(self.about().notes, [&](nb::dict& row, const format::Note& n) {
         row["process"] = n.process;
         row["code"] = n.code < known ? format::notecode_names[n.code] : "unknown";
         row["path"] = n.path;
         row["value"] = n.value;
         row["text"] = n.text;
         row["time_ns"] = n.time_ns;
-        out.append(row);
-    }
-    return out;
+    });
 }
 
 nb::list verdicts(const PyTrace& self) {
     constexpr std::size_t known = std::size(format::verifyoutcome_names);
-    nb::list out;
-    for (const format::Verdict& one : self.about().verdicts) {
-        nb::dict row;
+    return ioweir::rows_of(self.about().verdicts, [&](nb::dict& row, const format::Verdict& one) {
         row["process"] = one.process;
         row["outcome"] = one.outcome < known ? format::verifyoutcome_names[one.outcome] : "unknown";
         row["path"] = one.path;
@@ -71,9 +62,7 @@ nb::list verdicts(const PyTrace& self) {
         row["bytes"] = one.bytes;
         row["offset"] = one.offset;
         row["text"] = one.text;
-        out.append(row);
-    }
-    return out;
+    });
 }
 
 nb::list engine_work(const PyTrace& self) {
@@ -100,27 +89,19 @@ nb::dict engine_figures() {
 }
 
 nb::list clocks(const PyTrace& self) {
-    nb::list out;
-    for (const format::ClockAlignment& clock : self.about().clocks) {
-        nb::dict row;
+    return ioweir::rows_of(self.about().clocks, [&](nb::dict& row, const format::ClockAlignment& clock) {
         row["aligned"] = clock.aligned;
         row["first_offset_ns"] = clock.first_offset_ns;
         row["last_offset_ns"] = clock.last_offset_ns;
         row["uncertainty_ns"] = clock.uncertainty_ns;
-        out.append(row);
-    }
-    return out;
+    });
 }
 
 nb::list modules(const PyTrace& self) {
-    nb::list out;
-    for (const format::Module& module : self.about().modules) {
-        nb::dict row;
+    return ioweir::rows_of(self.about().modules, [&](nb::dict& row, const format::Module& module) {
         row["path"] = module.path;
         row["build_id"] = module.build_id;
-        out.append(row);
-    }
-    return out;
+    });
 }
 
 nb::list sites(const PyTrace& self) {
@@ -163,8 +144,7 @@ PyTrace read_trace(const std::vector<std::string>& files, const format::RunSpan&
         const nb::gil_scoped_release release;
         trace = format::TraceFiles::open(files, span);
     }
-    if (!trace) raise_value_error(trace.error().message());
-    return PyTrace(trace.take());
+    return PyTrace(value_of(std::move(trace)));
 }
 
 nb::list threads(const PyTrace& self) {

@@ -53,24 +53,19 @@ nb::object describe_set(const std::string& path) {
     return row;
 }
 
-template <typename Value>
-Value value_of(ioweir::Result<Value> result) {
-    if (!result) ioweir::raise_value_error(result.error().message());
-    return result.take();
-}
-
 /// Blocks of a set or of serial files.
 class Source {
 public:
-    explicit Source(const std::string& path) : source_(value_of(open_source(path))) {}
+    explicit Source(const std::string& path) : source_(ioweir::value_of(open_source(path))) {}
     [[nodiscard]] BlockSource& get() const { return *source_; }
 
     [[nodiscard]] nb::tuple header(const std::string& field, std::int64_t part) {
-        const BlockHeader header = value_of(source_->header(number_of(field), checked(part)));
+        const BlockHeader header = ioweir::value_of(source_->header(number_of(field), checked(part)));
         return nb::make_tuple(header.bytes, header.parameters);
     }
     [[nodiscard]] nb::bytes read(const std::string& field, std::int64_t part, std::int64_t begin, std::int64_t bytes) {
-        const std::int64_t number = number_of(field), all = value_of(source_->header(number, checked(part))).bytes;
+        const std::int64_t number = number_of(field),
+                           all = ioweir::value_of(source_->header(number, checked(part))).bytes;
         if (begin < 0 || bytes < 0 || begin > all || bytes > all - begin) throw nb::index_error("no such bytes");
         std::string items(static_cast<std::size_t>(bytes), '\0');
         if (const auto error = source_->read(number, part - 1, begin, items.data(), bytes))
@@ -101,14 +96,14 @@ Converted to_set(const Source& source, const std::string& base, std::int64_t ste
     const nb::gil_scoped_release released;
     auto converted = write_set(source.get(), {base, step, directories}, files, replaces);
     const nb::gil_scoped_acquire acquired;
-    return value_of(std::move(converted));
+    return ioweir::value_of(std::move(converted));
 }
 
 Converted to_serial(const Source& source, const std::string& base, std::int64_t step, bool replaces) {
     const nb::gil_scoped_release released;
     auto converted = write_serial(source.get(), base, step, replaces);
     const nb::gil_scoped_acquire acquired;
-    return value_of(std::move(converted));
+    return ioweir::value_of(std::move(converted));
 }
 
 }  // namespace

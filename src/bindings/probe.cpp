@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings/planner.hpp"
+#include "bindings/rows.hpp"
 #include "bindings/text.hpp"
 #include "probe/measure.hpp"
 #include "probe/selection.hpp"
@@ -15,14 +16,8 @@ namespace nb = nanobind;
 
 namespace {
 
-template <typename T>
-T taken(ioweir::Result<T> result) {
-    if (!result) ioweir::raise_value_error(result.error().message());
-    return result.take();
-}
-
 nb::dict describe_targets(const std::string& path) {
-    const auto targets = taken(ioweir::storage::find_targets(path));
+    const auto targets = ioweir::value_of(ioweir::storage::find_targets(path));
     const ioweir::storage::Abilities abilities = targets->abilities();
     nb::list rows;
     for (std::size_t i = 0; i < targets->list().size(); ++i) {
@@ -54,15 +49,13 @@ nb::list probe_targets(const std::string& path, double discard_s, double window_
     options.at_once = at_once;
     options.confirmations = confirmations;
     if (const auto error = ioweir::probe::check(options)) ioweir::raise_value_error(error->message());
-    const auto targets = taken(ioweir::storage::find_targets(path));
+    const auto targets = ioweir::value_of(ioweir::storage::find_targets(path));
     std::vector<ioweir::probe::Measured> measured;
     {
         const nb::gil_scoped_release released;
         measured = ioweir::probe::probe_all(*targets, options, threshold);
     }
-    nb::list rows;
-    for (const ioweir::probe::Measured& one : measured) {
-        nb::dict row;
+    return ioweir::rows_of(measured, [&](nb::dict& row, const ioweir::probe::Measured& one) {
         row["bytes_per_second"] = one.bytes_per_second;
         row["each"] = one.each;
         row["bytes"] = one.bytes;
@@ -72,13 +65,11 @@ nb::list probe_targets(const std::string& path, double discard_s, double window_
         row["direct"] = one.direct;
         row["alone"] = one.alone;
         row["problem"] = one.problem;
-        rows.append(row);
-    }
-    return rows;
+    });
 }
 
 nb::dict select_targets(const std::vector<double>& bytes_per_second, double threshold) {
-    const auto selection = taken(ioweir::probe::select(bytes_per_second, threshold));
+    const auto selection = ioweir::value_of(ioweir::probe::select(bytes_per_second, threshold));
     nb::list curve;
     for (const ioweir::probe::Step& step : selection.curve) {
         nb::dict row;
@@ -97,7 +88,7 @@ nb::dict select_targets(const std::vector<double>& bytes_per_second, double thre
 void set_token_bucket(const std::string& state, std::size_t targets, std::size_t target,
                       std::int64_t bytes_per_second) {
     if (target >= targets || bytes_per_second < 0) throw nb::value_error("no such target, or a negative rate");
-    taken(ioweir::storage::TargetQueues::open(state, targets))->set_rate(target, bytes_per_second);
+    ioweir::value_of(ioweir::storage::TargetQueues::open(state, targets))->set_rate(target, bytes_per_second);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/requests.hpp"
+#include "bindings/rows.hpp"
 #include "bindings/trace.hpp"
 
 namespace nb = nanobind;
@@ -85,9 +86,7 @@ private:
 
 nb::list datatypes(const PyTrace& self) {
     constexpr std::size_t known = std::size(format::constructor_names);
-    nb::list out;
-    for (const format::Datatype& type : self.about().datatypes) {
-        nb::dict row;
+    return ioweir::rows_of(self.about().datatypes, [&](nb::dict& row, const format::Datatype& type) {
         row["constructor"] = type.constructor < known ? format::constructor_names[type.constructor] : "other";
         row["name"] = type.name;
         row["size"] = type.size;
@@ -95,38 +94,28 @@ nb::list datatypes(const PyTrace& self) {
         row["extent"] = type.extent;
         row["values"] = type.values;
         row["types"] = type.types;
-        out.append(row);
-    }
-    return out;
+    });
 }
 
 nb::list views(const PyTrace& self) {
-    nb::list out;
-    for (const format::View& view : self.about().views) {
-        nb::dict row;
+    return ioweir::rows_of(self.about().views, [&](nb::dict& row, const format::View& view) {
         row["set"] = view.set;
         row["displacement"] = view.displacement;
         row["etype"] = view.etype;
         row["filetype"] = view.filetype;
         row["representation"] = view.representation.empty() ? "native" : view.representation;
-        out.append(row);
-    }
-    return out;
+    });
 }
 
 nb::list accesses(const PyTrace& self) {
-    nb::list out;
-    for (const format::Access& access : self.about().accesses) {
-        nb::dict row;
+    return ioweir::rows_of(self.about().accesses, [&](nb::dict& row, const format::Access& access) {
         row["process"] = access.process;
         row["path"] = access.path;
         row["handle"] = access.handle;
         row["view"] = access.has_view ? nb::object(nb::int_(access.view)) : nb::none();
         row["memory"] = access.memory;
         row["ranks"] = access.ranks;
-        out.append(row);
-    }
-    return out;
+    });
 }
 
 }  // namespace

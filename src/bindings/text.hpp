@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "base/result.hpp"
+
 namespace nanobind::detail {
 
 template <>
@@ -38,6 +40,13 @@ namespace ioweir {
         PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
     if (words.is_valid()) PyErr_SetObject(PyExc_ValueError, words.ptr());
     throw nanobind::python_error();
+}
+
+/// What was made; throws Python's ValueError where it could not be.
+template <typename Value>
+Value value_of(Result<Value> result) {
+    if (!result) raise_value_error(result.error().message());
+    return result.take();
 }
 
 }  // namespace ioweir

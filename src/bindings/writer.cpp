@@ -16,9 +16,7 @@ void bind_writer(nb::module_& m) {
         .def(
             "__init__",
             [](NodeWriter* self, const std::string& path, const std::string& host, std::int64_t epoch_ns) {
-                auto made = NodeWriter::create(path, host, epoch_ns);
-                if (!made) ioweir::raise_value_error(made.error().message());
-                new (self) NodeWriter(made.take());
+                new (self) NodeWriter(ioweir::value_of(NodeWriter::create(path, host, epoch_ns)));
             },
             nb::arg("path"), nb::arg("host"), nb::arg("epoch_ns"))
         .def("begin_thread", &NodeWriter::begin_thread, nb::arg("image"), nb::arg("number"), nb::arg("kernel_id"),

@@ -42,7 +42,29 @@ int hook_set_view(MPI_File fh, MPI_Offset displacement, MPI_Datatype etype, MPI_
 
 using mpi::FileCalls;
 
-/// The hook for member `same` of the table, whose independent form is member `alone`, by the shape of its parameters.
+/// What hooks do of member `same` of the table, whose independent form is member `alone`; `place`: the offset, where the call has one.
+template <auto same, auto alone, typename Buffer, typename Count, typename... Place>
+int carry_out(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, MPI_Status* status, Place... place) {
+    const auto real = [&](auto member) {
+        return (the_engine->below.*member)(fh, place..., buffer, count, datatype, status);
+    };
+    Handle* const handle = the_engine->find_open(fh);
+    if (handle == nullptr) return real(same);
+    const Call call{fh,
+                    std::is_const_v<Buffer> ? Direction::write : Direction::read,
+                    sizeof...(place) != 0,
+                    (MPI_Offset{0} + ... + place),
+                    const_cast<void*>(static_cast<const void*>(buffer)),
+                    count,
+                    datatype,
+                    status,
+                    same != alone};
+    const auto all = [&] { return real(same); };
+    const auto one = [&] { return real(alone); };
+    return transfer(*the_engine, *handle, call, all, one);
+}
+
+/// The hook for member `same`, by the shape of its parameters.
 template <auto same, auto alone>
 struct Hook;
 
@@ -52,23 +74,7 @@ template <typename Buffer, typename Count,
 struct Hook<same, alone> {
     static int call(MPI_File fh, MPI_Offset offset, Buffer* buffer, Count count, MPI_Datatype datatype,
                     MPI_Status* status) {
-        const auto real = [&](auto member) {
-            return (the_engine->below.*member)(fh, offset, buffer, count, datatype, status);
-        };
-        Handle* const handle = the_engine->find_open(fh);
-        if (handle == nullptr) return real(same);
-        const Call call{fh,
-                        std::is_const_v<Buffer> ? Direction::write : Direction::read,
-                        true,
-                        offset,
-                        const_cast<void*>(static_cast<const void*>(buffer)),
-                        count,
-                        datatype,
-                        status,
-                        same != alone};
-        const auto all = [&] { return real(same); };
-        const auto one = [&] { return real(alone); };
-        return transfer(*the_engine, *handle, call, all, one);
+        return carry_out<same, alone>(fh, buffer, count, datatype, status, offset);
     }
 };
 
@@ -76,21 +82,7 @@ template <typename Buffer, typename Count, int (*FileCalls::*same)(MPI_File, Buf
           int (*FileCalls::*alone)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Status*)>
 struct Hook<same, alone> {
     static int call(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, MPI_Status* status) {
-        const auto real = [&](auto member) { return (the_engine->below.*member)(fh, buffer, count, datatype, status); };
-        Handle* const handle = the_engine->find_open(fh);
-        if (handle == nullptr) return real(same);
-        const Call call{fh,
-                        std::is_const_v<Buffer> ? Direction::write : Direction::read,
-                        false,
-                        0,
-                        const_cast<void*>(static_cast<const void*>(buffer)),
-                        count,
-                        datatype,
-                        status,
-                        same != alone};
-        const auto all = [&] { return real(same); };
-        const auto one = [&] { return real(alone); };
-        return transfer(*the_engine, *handle, call, all, one);
+        return carry_out<same, alone>(fh, buffer, count, datatype, status);
     }
 };
 

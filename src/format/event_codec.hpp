@@ -250,6 +250,22 @@ inline void put_tag(std::byte* out, std::uint32_t tag, std::uint32_t shape) {
     return at + gap_code + duration_code + 2;
 }
 
+/// Writes whose event it is, where that is not known yet, and a distance that is wide.
+[[gnu::always_inline]] inline std::byte* put_definition(const EventFields& event, std::uint8_t parts, std::uint64_t far,
+                                                        std::byte* at) {
+    if ((parts & Rare::define) != 0) {
+        std::memcpy(at, &event.function, 2);
+        at[2] = static_cast<std::byte>(event.origin);
+        std::memcpy(at + 3, &event.file, 4);
+        at += 7;
+    }
+    if ((parts & Rare::wide) != 0) {
+        put_word(at, far);
+        at += 8;
+    }
+    return at;
+}
+
 /// Writes one event at `out`, where longest_event bytes must be free (and zero); its tag last. Returns its end.
 inline std::byte* encode(Previous& previous, Contexts& contexts, const EventFields& event, std::byte* out) {
     const std::uint64_t key = key_of(event.function, event.origin, event.file);
@@ -283,16 +299,7 @@ inline std::byte* encode(Previous& previous, Contexts& contexts, const EventFiel
     put_word(at, duration);
     at += time_bytes[time_code(duration)];
     std::byte* const rare = at++;
-    if ((parts & Rare::define) != 0) {
-        std::memcpy(at, &event.function, 2);
-        at[2] = static_cast<std::byte>(event.origin);
-        std::memcpy(at + 3, &event.file, 4);
-        at += 7;
-    }
-    if ((parts & Rare::wide) != 0) {
-        put_word(at, far);
-        at += 8;
-    }
+    at = put_definition(event, parts, far, at);
     const Order order{static_cast<std::int32_t>(event.sequence - previous.sequence),
                       event.parent != 0 ? event.sequence - event.parent : 0};
     if (order != context.order) {

@@ -279,18 +279,24 @@ void NodeFile::read_meta_record(std::uint64_t image, std::uint16_t kind, const s
         accesses_.add_view(image, data, size);
     } else if (kind == AccessRecord::record_kind && size >= sizeof(AccessRecord)) {
         if (is_dense(load<AccessRecord>(data).access)) accesses_.add_access(image, data, size);
-    } else if (kind == NoteRecord::record_kind && size >= sizeof(NoteRecord)) {
+    } else {
+        read_said_record(found->second.process, kind, data, size);
+    }
+}
+
+void NodeFile::read_said_record(std::uint32_t process, std::uint16_t kind, const std::byte* data, std::size_t size) {
+    if (kind == NoteRecord::record_kind && size >= sizeof(NoteRecord)) {
         const auto record = load<NoteRecord>(data);
         if (!in_time(record.tick) || !can_be(record.value)) return;
         auto [path, text] = words_of<NoteRecord>(data, size);
         trace_.notes.push_back(
-            {found->second.process, record.code, record.value, time(record.tick), std::move(path), std::move(text)});
+            {process, record.code, record.value, time(record.tick), std::move(path), std::move(text)});
     } else if (kind == VerdictRecord::record_kind && size >= sizeof(VerdictRecord)) {
         const auto record = load<VerdictRecord>(data);
         if (!in_time(record.tick) || !can_be(record.calls) || !can_be(record.bytes) || !can_be(record.offset)) return;
         auto [path, text] = words_of<VerdictRecord>(data, size);
-        trace_.verdicts.push_back({found->second.process, record.outcome, record.calls, record.bytes, record.offset,
-                                   std::move(path), std::move(text)});
+        trace_.verdicts.push_back(
+            {process, record.outcome, record.calls, record.bytes, record.offset, std::move(path), std::move(text)});
     } else if (kind == EngineRecord::record_kind && size >= sizeof(EngineRecord)) {
         const auto record = load<EngineRecord>(data);
         bool holds = in_time(record.tick);
@@ -300,7 +306,7 @@ void NodeFile::read_meta_record(std::uint64_t image, std::uint16_t kind, const s
         });
         if (!holds) return;
         auto [path, text] = words_of<EngineRecord>(data, size);
-        trace_.engine_work.push_back({found->second.process, std::move(path), record.figures});
+        trace_.engine_work.push_back({process, std::move(path), record.figures});
     }
 }
 

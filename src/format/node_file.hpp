@@ -185,6 +185,8 @@ private:
     void begin_process(const std::byte* data);
 
     void read_meta_record(std::uint64_t image, std::uint16_t kind, const std::byte* data, std::size_t size);
+    /// What the preload said: notes, verdicts, what the engine did.
+    void read_said_record(std::uint32_t process, std::uint16_t kind, const std::byte* data, std::size_t size);
 
     /// File ids are dense: one that lies far beyond the records there are is damage.
     [[nodiscard]] bool is_dense(std::uint32_t file) const { return file <= file_->size() / sizeof(FileRecord); }

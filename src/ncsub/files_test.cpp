@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "ncsub/partition.hpp"
+#include "ncsub/core/partition.hpp"
 
 namespace ioweir::ncsub {
 namespace {

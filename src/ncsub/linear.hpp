@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "ncsub/core/request.hpp"
 #include "ncsub/header.hpp"
-#include "ncsub/request.hpp"
 
 namespace ioweir::ncsub {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ncsub/testing.hpp"
+#include "ncsub/core/testing.hpp"
 
 namespace ioweir::ncsub {
 namespace {

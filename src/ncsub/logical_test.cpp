@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "ncsub/partition.hpp"
+#include "ncsub/core/partition.hpp"
 
 namespace ioweir::ncsub {
 namespace {

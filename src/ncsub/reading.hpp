@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "ncsub/request.hpp"
+#include "ncsub/core/request.hpp"
 
 namespace ioweir::ncsub {
 

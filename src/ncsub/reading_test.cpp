@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "ncsub/testing.hpp"
+#include "ncsub/core/testing.hpp"
 
 namespace ioweir::ncsub {
 namespace {

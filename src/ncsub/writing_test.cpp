@@ -13,8 +13,8 @@
 #include <iterator>
 #include <string>
 
+#include "ncsub/core/partition.hpp"
 #include "ncsub/files.hpp"
-#include "ncsub/partition.hpp"
 
 namespace ioweir::ncsub {
 namespace {

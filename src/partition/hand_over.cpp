@@ -7,10 +7,11 @@
 #include <cstring>
 #include <utility>
 
+#include "planner/delegates.hpp"
+
 namespace ioweir::partition {
 namespace {
 
-constexpr std::int64_t most_message = std::int64_t{64} << 20;
 constexpr std::int64_t header_bytes = sizeof(Wire);
 constexpr std::int64_t least_room = 1024;
 
@@ -93,7 +94,7 @@ void HandOverBySending::post(char* from, const Wire& wire) {
 std::int64_t HandOverBySending::most_bytes() const { return room_ - header_bytes - 1; }
 
 std::int64_t HandOverBySending::longest_message(std::int64_t room) {
-    return std::min(std::max(room, least_room), most_message + header_bytes);
+    return std::min(std::max(room, least_room), planner::most_handed_bytes + header_bytes);
 }
 
 void HandOverBySending::send(Wire wire, const void* data, std::int64_t bytes) {
@@ -107,7 +108,7 @@ void HandOverBySending::send(Wire wire, const void* data, std::int64_t bytes) {
 void HandOverBySending::send_block(Wire wire, const std::string& header, const void* items, std::int64_t bytes) {
     collect(false);
     const std::int64_t all = std::ssize(header) + bytes;
-    const std::int64_t most = std::min(most_message, room_ / 2 - header_bytes);
+    const std::int64_t most = planner::handed_bytes(room_, header_bytes);
     wire.number = all;
     for (std::int64_t done = 0; done < all;) {
         wire.bytes = std::min(all - done, most);

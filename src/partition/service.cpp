@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <new>
-#include <numeric>
 #include <system_error>
 #include <utility>
 
-#include "base/checked.hpp"
 #include "ioweir/ioweir.h"
 #include "mpi/node_leaders.hpp"
 #include "partition/delegate.hpp"
@@ -42,24 +39,6 @@ std::optional<Failure> why_no_threads() {
 
 }  // namespace
 
-std::int64_t Roles::group_of(std::int64_t place) const { return level_owner(std::ssize(order), delegates, place); }
-
-std::vector<int> Roles::ranks_of(std::int64_t group) const {
-    const Span places = level_share(std::ssize(order), delegates, group);
-    return {order.begin() + places.first, order.begin() + places.end()};
-}
-
-Roles roles_of(const std::vector<int>& node_of_rank, std::int64_t delegates) {
-    Roles roles;
-    roles.delegates = delegates;
-    roles.order.resize(node_of_rank.size());
-    std::iota(roles.order.begin(), roles.order.end(), 0);
-    std::stable_sort(roles.order.begin(), roles.order.end(), [&](int a, int b) {
-        return node_of_rank[static_cast<std::size_t>(a)] < node_of_rank[static_cast<std::size_t>(b)];
-    });
-    return roles;
-}
-
 std::optional<Failure> Service::split(MPI_Comm comm, std::int64_t delegates, MPI_Info info,
                                       std::unique_ptr<Service>& made) {
     ServiceOptions options;
@@ -68,15 +47,8 @@ std::optional<Failure> Service::split(MPI_Comm comm, std::int64_t delegates, MPI
     const std::vector<int> nodes = mpi::node_leaders(comm);
     std::optional<Failure> failure = read_options(info, options);
     const int most = options.threads ? ranks : ranks / 2;
-    if (delegates == 0) {
-        std::vector<int> different = nodes;
-        std::sort(different.begin(), different.end());
-        const auto count = std::unique(different.begin(), different.end()) - different.begin();
-        // Liu et al., section 3.3: as many as hold a checkpoint in their memory, the same number on each node.
-        const std::int64_t wanted = options.set_bytes > 0 ? ceil_divide(options.set_bytes, options.delegate_bytes)
-                                                          : ceil_divide(std::int64_t{ranks}, 64);
-        delegates = std::min<std::int64_t>(ceil_divide(std::max<std::int64_t>(wanted, 1), count) * count, most);
-    }
+    if (delegates == 0)
+        delegates = planner::default_delegates(nodes, {options.set_bytes, options.delegate_bytes}, most);
     if (!failure && (delegates < 1 || delegates > most))
         failure = argument("a number of delegates that cannot be", std::to_string(delegates),
                            "from 1 to " + std::string(options.threads ? "all" : "half") + " of the " +
@@ -88,19 +60,19 @@ std::optional<Failure> Service::split(MPI_Comm comm, std::int64_t delegates, MPI
     Channels channels;
     MPI_Comm_dup(comm, &channels.blocks);
     MPI_Comm_dup(comm, &channels.results);
-    made.reset(new Service(channels, roles_of(nodes, delegates), options));
+    made.reset(new Service(channels, planner::delegate_groups(nodes, delegates), options));
     failure = agree(comm, made->prepare());
     made->all_are_prepared_.set_value(!failure);
     if (failure) made.reset();
     return failure;
 }
 
-Service::Service(const Channels& channels, Roles roles, ServiceOptions options)
-    : channels_(channels), roles_(std::move(roles)), options_(options) {
+Service::Service(const Channels& channels, planner::DelegateGroups groups, ServiceOptions options)
+    : channels_(channels), groups_(std::move(groups)), options_(options) {
     int rank = 0;
     MPI_Comm_rank(channels_.blocks, &rank);
-    const auto place = std::find(roles_.order.begin(), roles_.order.end(), rank) - roles_.order.begin();
-    const std::vector<int> group = roles_.ranks_of(roles_.group_of(place));
+    const std::int64_t place = groups_.place_of(rank);
+    const std::vector<int> group = groups_.ranks_of(groups_.group_of(rank));
     const bool serves = group.front() == rank;
     is_delegate_ = serves && !options_.threads;
     MPI_Comm_split(channels_.blocks, serves ? 0 : MPI_UNDEFINED, static_cast<int>(place), &delegates_);

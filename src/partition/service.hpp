@@ -1,6 +1,6 @@
 // Ranks divided into workers and delegates (rbIO), and the sets that workers hand over. Source: Liu et al., section 2.2. A delegate is a rank that does nothing else, or a
 // thread of a rank that works, too (as the paper's section 4 says of others' designs, where the operating system has threads).
-// What does not live here: messages (hand_over.hpp, delegate.hpp), files (set_file.hpp).
+// What does not live here: which rank serves which (planner/delegates.hpp), messages (hand_over.hpp, delegate.hpp), files (set_file.hpp).
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,11 @@
 #include "partition/hand_over.hpp"
 #include "partition/passage.hpp"
 #include "partition/set_file.hpp"
+#include "planner/delegates.hpp"
 
 namespace ioweir::partition {
 
 class Delegate;
-
-/// Which rank serves which: ranks in the order of nodes are cut into groups of consecutive ones, as level as can be, and the first of each is the delegate of the
-/// others. So delegates are spread over nodes, and near their workers. Pure.
-struct Roles {
-    std::vector<int> order;  ///< ranks, node by node
-    std::int64_t delegates = 1;
-    /// Of the rank at a place of `order`.
-    [[nodiscard]] std::int64_t group_of(std::int64_t place) const;
-    [[nodiscard]] std::vector<int> ranks_of(std::int64_t group) const;  ///< the delegate first
-};
-/// `node_of_rank`: any numbers that are equal on one node.
-[[nodiscard]] Roles roles_of(const std::vector<int>& node_of_rank, std::int64_t delegates);
 
 class Service {
 public:
@@ -42,7 +31,7 @@ public:
     [[nodiscard]] bool is_delegate() const { return is_delegate_; }
     /// Of the workers, on workers; freed with the service.
     [[nodiscard]] MPI_Comm workers() const { return workers_; }
-    [[nodiscard]] std::int64_t delegates() const { return roles_.delegates; }
+    [[nodiscard]] std::int64_t delegates() const { return groups_.delegates; }
     [[nodiscard]] const ServiceOptions& options() const { return options_; }
 
     /// On delegates: until all workers have left. Collective over them.
@@ -59,12 +48,12 @@ public:
     [[nodiscard]] bool has_open_set() const { return ended_ < begun_; }
 
 private:
-    Service(const Channels& channels, Roles roles, ServiceOptions options);
+    Service(const Channels& channels, planner::DelegateGroups groups, ServiceOptions options);
     /// What serving and handing over take of the system, before any worker counts on it. Local.
     [[nodiscard]] std::optional<Failure> prepare();
 
     Channels channels_;
-    Roles roles_;
+    planner::DelegateGroups groups_;
     ServiceOptions options_;
     bool is_delegate_ = false;            ///< and nothing else
     int delegate_rank_ = 0;               ///< of this rank's group

@@ -61,7 +61,7 @@ RC_GTEST_PROP(Grouped, EachGroupHasThePlanThatItWouldHaveAlone, ()) {
         const auto alone = pattern_of({lists.begin() + first, lists.begin() + next});
         const auto part = table_of(must_plan(alone, within_group(strategy), layout), alone);
         for (std::size_t i = 0; i < part.cells.size(); ++i, ++writer) {
-            RC_ASSERT(made.schedule->file(static_cast<std::int64_t>(writer)) == group);
+            RC_ASSERT(made.file(static_cast<std::int64_t>(writer)) == group);
             RC_ASSERT(whole.writer_ranks[writer] == part.writer_ranks[i] + first);
             RC_ASSERT(whole.cells[writer].size() == part.cells[i].size());
             for (std::size_t round = 0; round < part.cells[i].size(); ++round) {

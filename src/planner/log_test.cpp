@@ -39,7 +39,7 @@ RC_GTEST_PROP(Log, IsTheSharedFilesPlanWithAFileForEachWriter, ()) {
     RC_ASSERT(mine.writer_ranks == theirs.writer_ranks);
     RC_ASSERT(mine.cells.size() == theirs.cells.size());
     for (std::size_t writer = 0; writer < mine.cells.size(); ++writer) {
-        RC_ASSERT(made.schedule->file(static_cast<std::int64_t>(writer)) == static_cast<std::int64_t>(writer));
+        RC_ASSERT(made.file(static_cast<std::int64_t>(writer)) == static_cast<std::int64_t>(writer));
         RC_ASSERT(mine.cells[writer].size() == theirs.cells[writer].size());
         for (std::size_t round = 0; round < mine.cells[writer].size(); ++round) {
             RC_ASSERT(mine.cells[writer][round].operations == theirs.cells[writer][round].operations);

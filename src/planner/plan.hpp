@@ -54,7 +54,7 @@ public:
     /// The rank that acts as this writer (placement.hpp). Writers are on different ranks, and rise with them.
     [[nodiscard]] virtual int writer_rank(std::int64_t writer) const = 0;
     [[nodiscard]] virtual std::int64_t rounds(std::int64_t writer) const = 0;
-    /// The number of the file that a writer's bytes go to: several with mapping = grouped or log.
+    /// The number of the file that a writer's bytes go to, where groups of ranks have one each.
     [[nodiscard]] virtual std::int64_t file(std::int64_t /*writer*/) const { return 0; }
 
     /// Do a writer's bytes pass through a buffer? Else they go straight between memory and file.
@@ -90,6 +90,10 @@ struct Plan {
         0;  ///< most bytes that a writer holds in a round; 0 = no buffer between memory and storage
     std::vector<std::string> remarks;  ///< where the plan departs from what was asked for, for a person
     std::shared_ptr<const Schedule> schedule;
+    bool logs = false;  ///< each writer's bytes go to a file of its own (mapping = log)
+
+    /// The number of the file that a writer's bytes go to: several with mapping = grouped or log.
+    [[nodiscard]] std::int64_t file(std::int64_t writer) const { return logs ? writer : schedule->file(writer); }
 
     /// The most rounds that any writer has.
     [[nodiscard]] std::int64_t rounds() const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "layout/core/testing.hpp"
 #include "planner/request_summary.hpp"
 
 namespace ioweir::planner {
@@ -12,23 +13,7 @@ namespace {
 
 using layout::Extent;
 using layout::ExtentList;
-
-/// Rising extents with gaps; short repetitions of the same shape are frequent.
-ExtentList random_extents(std::int64_t start, bool gapless) {
-    ExtentList list;
-    std::int64_t at = start;
-    const int groups = *rc::gen::inRange(0, 6);
-    for (int group = 0; group < groups; ++group) {
-        const std::int64_t gap = gapless ? 0 : *rc::gen::inRange<std::int64_t>(0, 200);
-        const std::int64_t length = *rc::gen::inRange<std::int64_t>(1, 300);
-        const int repeats = *rc::gen::inRange(1, 5);
-        for (int i = 0; i < repeats; ++i) {
-            list.push_back({at + gap, length});
-            at += gap + length;
-        }
-    }
-    return list;
-}
+using layout::testing::random_extents;
 
 RankSummary summary_of(const ExtentList& list) {
     RankSummary summary;

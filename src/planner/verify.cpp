@@ -108,7 +108,7 @@ private:
         if (const ExtentList twice = layout::sort_and_find_shared(moved); !twice.empty() && !ranks_share) {
             fail("a writer moves bytes twice", "writer " + std::to_string(writer) + ", " + first_bytes_text(twice));
         }
-        ExtentList& file = moved_of_file_[schedule_.file(writer)];
+        ExtentList& file = moved_of_file_[plan_.file(writer)];
         for (const Extent& extent : moved) layout::append_joining(file, extent);
         summary_.writers += busy ? 1 : 0;
         summary_.rounds = std::max(summary_.rounds, schedule_.rounds(writer));
@@ -205,7 +205,7 @@ private:
         }
         std::vector<Delivery> deliveries;
         for_all_messages([&](const Message& message, std::int64_t) {
-            if (schedule_.file(message.writer) != file) return;
+            if (plan_.file(message.writer) != file) return;
             for (const Extent& extent : layout::intersect(message.extents, ExtentSpan(shared))) {
                 deliveries.push_back({message.rank, extent});
             }
@@ -273,7 +273,7 @@ private:
     [[nodiscard]] std::string movers_of(std::int64_t file, Extent wanted) const {
         std::string movers;
         for (std::int64_t writer = 0; writer < schedule_.writers(); ++writer) {
-            if (schedule_.file(writer) != file) continue;
+            if (plan_.file(writer) != file) continue;
             for (std::int64_t round = 0; round < schedule_.rounds(writer); ++round) {
                 bool moves = false;
                 schedule_.visit_operations(pattern_, writer, round, [&](Extent extent) {

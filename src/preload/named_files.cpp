@@ -115,35 +115,19 @@ Beginning beginning_of(int fd) {
 int open_elsewhere(const struct stat& wanted, int except, Beginning& beginning) {
     const int list = raw::openat(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (list < 0) return -1;
-    struct Entry {  // linux_dirent64
-        std::uint64_t inode;
-        std::int64_t next;
-        std::uint16_t bytes;
-        unsigned char type;
-        char name[1];
-    };
     alignas(8) char buffer[1024];
     int found = -1;
-    for (;;) {
-        const long got = raw::call(SYS_getdents64, list, raw::word(buffer), sizeof buffer);
-        if (got <= 0) break;
-        for (long at = 0; at < got;) {
-            const auto* const entry = reinterpret_cast<const Entry*>(buffer + at);
-            at += entry->bytes;
-            if (entry->name[0] < '0' || entry->name[0] > '9') continue;
-            const int fd = std::atoi(entry->name);
-            struct stat status{};
-            if (fd == list || fd == except || raw::fstat(fd, &status) != 0 || status.st_dev != wanted.st_dev ||
-                status.st_ino != wanted.st_ino)
-                continue;
-            found = fd;
-            beginning = beginning_of(fd);
-            if (beginning != Beginning::unreadable) {
-                raw::close(list);
-                return found;
-            }
-        }
-    }
+    raw::each_entry(list, buffer, [&](const char* name) {
+        if (name[0] < '0' || name[0] > '9') return true;
+        const int fd = std::atoi(name);
+        struct stat status{};
+        if (fd == list || fd == except || raw::fstat(fd, &status) != 0 || status.st_dev != wanted.st_dev ||
+            status.st_ino != wanted.st_ino)
+            return true;
+        found = fd;
+        beginning = beginning_of(fd);
+        return beginning == Beginning::unreadable;
+    });
     raw::close(list);
     return found;
 }

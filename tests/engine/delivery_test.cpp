@@ -6,16 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "../mpi_cases/ranks.hpp"
+
 namespace ioweir::exchange {
 namespace {
 
-struct Ranks {
-    int mine = 0, all = 1;
-    Ranks() {
-        PMPI_Comm_rank(MPI_COMM_WORLD, &mine);
-        PMPI_Comm_size(MPI_COMM_WORLD, &all);
-    }
-};
+using cases::Ranks;
 
 /// What a rank sends to another in a shipment: of some length, which may be 0, and unlike any other's.
 std::string text_of(int from, int to, int shipment, int longest) {

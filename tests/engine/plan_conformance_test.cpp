@@ -231,7 +231,7 @@ Circle circle_of(int rank, const planner::Strategy& strategy, const planner::Pla
     const int group = planner::group_of_rank(rank, groups, world->ranks);
     Circle circle{planner::first_rank_of_group(group, groups, world->ranks),
                   planner::first_rank_of_group(group + 1, groups, world->ranks), 0};
-    while (circle.first_writer < plan.schedule->writers() && plan.schedule->file(circle.first_writer) < group)
+    while (circle.first_writer < plan.schedule->writers() && plan.file(circle.first_writer) < group)
         ++circle.first_writer;
     return circle;
 }

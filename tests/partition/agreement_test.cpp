@@ -5,16 +5,12 @@
 
 #include <string>
 
+#include "../mpi_cases/ranks.hpp"
+
 namespace ioweir::partition {
 namespace {
 
-struct Ranks {
-    int mine = 0, all = 1;
-    Ranks() {
-        PMPI_Comm_rank(MPI_COMM_WORLD, &mine);
-        PMPI_Comm_size(MPI_COMM_WORLD, &all);
-    }
-};
+using cases::Ranks;
 
 /// As MPICH describes errors: on several lines.
 Failure failure_of(int rank) {

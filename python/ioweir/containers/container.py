@@ -161,10 +161,8 @@ def remove(directory: Path, rows: list[dict[str, Any]]) -> None:
         if row["problem"]:
             continue
         try:
-            if row["set"]:
+            if row["set"] or row["netcdf"]:
                 unfinished.remove(directory, row)
-            elif row["netcdf"]:
-                netcdf_leftovers.remove(directory, row)
             else:
                 _remove_orphan(directory, row)
         except (IoweirError, OSError) as error:

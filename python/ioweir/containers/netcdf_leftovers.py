@@ -15,7 +15,6 @@ from typing import Any, Final
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import Folder
 from ioweir.containers.unfinished import QUIET_S
-from ioweir.errors import IoweirError
 
 _NAME: Final = re.compile(r".+(\.ioweir-logical|\.ioweir-merging|\.subfile_\d+\.nc)")
 
@@ -51,13 +50,3 @@ def _row(folder: Folder, name: str, now: float) -> dict[str, Any] | None:
         row["in_use"] = True
         row["problem"] = "changed within the last hour: is a job writing it? Else wait, or remove it yourself"
     return row
-
-
-def remove(directory: Path, row: dict[str, Any]) -> None:
-    """Removes what a row of leftovers(directory) is of; raises IoweirError where it cannot."""
-    path = Path(row["directory"])
-    try:
-        with Folder.open(directory) as top, top.below(path.parent.relative_to(directory).parts) as folder:
-            folder.remove(path.name)
-    except OSError as error:
-        raise IoweirError(f"{error.filename or path}: {error.strerror}") from error

@@ -88,10 +88,10 @@ def _state(folder: Folder, manifest: str) -> str:
 
 
 def remove(directory: Path, row: dict[str, Any]) -> None:
-    """Removes what a row of unfinished(directory) is of; raises IoweirError where it cannot."""
+    """Removes what a row is of, a set's folder or a netCDF file; raises IoweirError where it cannot."""
     path = Path(row["directory"])
     try:
         with Folder.open(directory) as top, top.below(path.parent.relative_to(directory).parts) as folder:
-            folder.remove_tree(path.name)
+            (folder.remove_tree if row["set"] else folder.remove)(path.name)
     except OSError as error:
         raise IoweirError(f"{error.filename or path}: {error.strerror}") from error

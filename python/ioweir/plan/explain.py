@@ -95,10 +95,10 @@ def _rules(text: str, options: Options) -> list[dict[str, Any]]:
 
 def _striping(rule: dict[str, Any], options: Options) -> _Striping:
     """From the command line, else the plan's stripe; a file that is not striped lies on one target."""
-    planned = rule["stripe"]
+    planned_bytes, planned_count = rule["stripe"]
     if options.stripe is not None or options.targets is not None:
-        size = _size(options.stripe) if options.stripe is not None else planned["size_bytes"]
-        targets = options.targets if options.targets is not None else planned["count"]
+        size = _size(options.stripe) if options.stripe is not None else planned_bytes
+        targets = options.targets if options.targets is not None else planned_count
         if size < 1 or targets < 1:
             raise IoweirError(
                 "striping needs the size of a stripe and the number of targets: give --stripe SIZE and --targets N, "
@@ -106,8 +106,8 @@ def _striping(rule: dict[str, Any], options: Options) -> _Striping:
                 EXIT_USAGE,
             )
         return _Striping(size, targets, "as asked for")
-    if planned["size_bytes"] > 0 and planned["count"] > 0:
-        return _Striping(planned["size_bytes"], planned["count"], "the plan's")
+    if planned_bytes > 0 and planned_count > 0:
+        return _Striping(planned_bytes, planned_count, "the plan's")
     return _Striping(0, 1, "not striped: one target (--stripe SIZE --targets N for others)")
 
 

@@ -102,11 +102,6 @@ def is_mpi_io(symbol: str) -> bool:
     return mpi_base_name(symbol) is not None
 
 
-def is_posix_data(symbol: str) -> bool:
-    """Whether a symbol opens files or moves their bytes through POSIX."""
-    return any(symbol in family.functions for family in FAMILIES[:2])
-
-
 def gaps(imported: Iterable[str], recorded: Collection[str]) -> list[Gap]:
     """The I/O functions among `imported` that are not `recorded`, by family; those that move data come first."""
     known = frozenset(recorded)

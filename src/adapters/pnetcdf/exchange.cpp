@@ -10,7 +10,7 @@
 #include "adapters/pnetcdf/element_types.hpp"
 #include "adapters/pnetcdf/tasks.hpp"
 #include "exchange/delivery.hpp"
-#include "ncsub/rounds.hpp"
+#include "planner/array_plan.hpp"
 #include "storage/pacing.hpp"
 
 namespace ioweir::pnetcdf {
@@ -126,9 +126,13 @@ struct Most {
 /// One exchange.
 class Exchange {
 public:
-    /// `most`: of all ranks, afterwards. `ranks`: the file's, or 1 for one that carries out everything by itself.
-    Exchange(File& file, std::span<Wanted> wanted, bool writing, Most& most, int ranks)
+    /// A round of the plan, whose parts are `wanted`. `most`: of all ranks, afterwards. `ranks`: the file's, or 1 for one that carries out
+    /// everything by itself.
+    Exchange(File& file, const planner::ArrayPlan& plan, std::int64_t round, std::span<Wanted> wanted, bool writing,
+             Most& most, int ranks)
         : file_(file),
+          plan_(plan),
+          round_(round),
           wanted_(wanted),
           writing_(writing),
           most_(most),
@@ -177,28 +181,22 @@ private:
     }
 
     void cut() {
-        for (std::size_t i = 0; i < wanted_.size(); ++i) {
-            const ncsub::Division& division = division_of(wanted_[i]);
-            for_each_piece(wanted_[i].request, division.dimension, division.boundaries,
-                           [&](std::int64_t subfile, const ncsub::RequestView& piece, ncsub::Slice slice,
-                               std::int64_t first) { add_piece(i, subfile, piece, slice, first); });
-        }
+        plan_.visit_messages(round_, [&](const planner::ArrayMessage& message) { add_piece(message); });
         if (writing_) gather();
     }
 
-    void add_piece(std::size_t number, std::int64_t subfile, const ncsub::RequestView& piece, ncsub::Slice slice,
-                   std::int64_t first) {
-        const Wanted& wanted = wanted_[number];
+    void add_piece(const planner::ArrayMessage& message) {
+        const Wanted& wanted = wanted_[message.part];
+        const ncsub::RequestView& piece = message.piece;
         const auto type = file_.logical.header.variables[static_cast<std::size_t>(wanted.variable)].type;
         const auto divided = static_cast<std::size_t>(division_of(wanted).dimension);
-        const std::size_t to =
-            out_.size() > 1 ? static_cast<std::size_t>(file_.groups().delegate_of(file_.rank, subfile)) : me_;
+        const auto to = static_cast<std::size_t>(message.owner);
         std::int64_t& place = data_bytes_[to];
-        const Outbox::Head head{wanted.variable, static_cast<std::int64_t>(wanted.element), subfile,
+        const Outbox::Head head{wanted.variable, static_cast<std::int64_t>(wanted.element), message.subfile,
                                 has_strides(piece) ? 1 : 0};
         const std::int64_t task =
-            out_[to].add(head, wanted.access, wanted.element != element_of(type), piece, divided, first);
-        sent_.push_back({number, slice, to, task, place});
+            out_[to].add(head, wanted.access, wanted.element != element_of(type), piece, divided, message.first);
+        sent_.push_back({message.part, message.slice, to, task, place});
         place += elements_of(piece) * ncsub::bytes_of(wanted.element);
     }
 
@@ -308,6 +306,8 @@ private:
     }
 
     File& file_;
+    const planner::ArrayPlan& plan_;
+    const std::int64_t round_;
     std::span<Wanted> wanted_;
     const bool writing_;
     Most& most_;
@@ -321,27 +321,31 @@ private:
     std::vector<Bytes> their_data_;
 };
 
-int write_in_rounds(File& file, std::span<Wanted> wanted, Most& most) {
-    std::vector<ncsub::DividedRequest> requests;
+/// `ranks`: 1 for one that carries out everything by itself.
+planner::ArrayPlan plan_of(const File& file, std::span<const Wanted> wanted, bool writing, int ranks) {
+    std::vector<planner::DividedRequest> requests;
     requests.reserve(wanted.size());
     for (const Wanted& one : wanted) {
         const ncsub::Division& division = *file.logical.divisions[static_cast<std::size_t>(one.variable)];
         requests.push_back({one.request, ncsub::bytes_of(one.element), division.dimension, division.boundaries});
     }
-    const ncsub::Rounds rounds = ncsub::rounds_of(requests);
-    most.rounds = std::ssize(rounds.parts);
+    const bool alone = ranks == 1;
+    return {requests, alone ? 0 : file.rank, alone ? ncsub::Groups(1, file.logical.subfiles) : file.groups(),
+            writing && !alone};
+}
+
+int write_in_rounds(File& file, const planner::ArrayPlan& plan, std::span<Wanted> wanted, Most& most) {
+    most.rounds = plan.rounds();
     int error = no_error;
     for (std::int64_t number = 0; number < most.rounds && error == no_error; ++number) {
         std::vector<Wanted> parts;
-        // Others may have more rounds.
-        const auto round = number < std::ssize(rounds.parts) ? std::span(rounds.parts[static_cast<std::size_t>(number)])
-                                                             : std::span<const ncsub::RoundPart>();
-        for (const ncsub::RoundPart& part : round) {
+        const std::span<const planner::RoundPart> round = plan.parts(number);
+        for (const planner::RoundPart& part : round) {
             Wanted& one = parts.emplace_back(wanted[part.whose]);
             one.request = part.request;
             one.from += part.place;
         }
-        error = Exchange(file, parts, true, most, file.ranks).run();
+        error = Exchange(file, plan, number, parts, true, most, file.ranks).run();
         for (std::size_t i = 0; i < parts.size(); ++i)
             if (Wanted& one = wanted[round[i].whose]; one.error == no_error) one.error = parts[i].error;
     }
@@ -353,15 +357,16 @@ int write_in_rounds(File& file, std::span<Wanted> wanted, Most& most) {
 int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records) {
     const Timed timed(file.clocks.calls);
     Most most{records, 1};
-    const int error =
-        writing ? write_in_rounds(file, wanted, most) : Exchange(file, wanted, false, most, file.ranks).run();
+    const planner::ArrayPlan plan = plan_of(file, wanted, writing, file.ranks);
+    const int error = writing ? write_in_rounds(file, plan, wanted, most)
+                              : Exchange(file, plan, 0, wanted, false, most, file.ranks).run();
     file.records = std::max(file.records, most.records);
     return error == no_error && writing ? keep_records(file) : error;
 }
 
 void carry_out_alone(File& file, std::span<Wanted> wanted, bool writing) {
     Most most;
-    Exchange(file, wanted, writing, most, 1).run_alone();
+    Exchange(file, plan_of(file, wanted, writing, 1), 0, wanted, writing, most, 1).run_alone();
 }
 
 }  // namespace ioweir::pnetcdf

@@ -11,8 +11,8 @@
 #include "adapters/pnetcdf/adapter.hpp"
 #include "adapters/pnetcdf/clocks.hpp"
 #include "adapters/pnetcdf/library.hpp"
+#include "ncsub/core/partition.hpp"
 #include "ncsub/logical.hpp"
-#include "ncsub/partition.hpp"
 
 namespace ioweir::pnetcdf {
 

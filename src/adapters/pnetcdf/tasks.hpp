@@ -8,7 +8,7 @@
 
 #include "adapters/pnetcdf/file.hpp"
 #include "ncsub/call_form.hpp"
-#include "ncsub/request.hpp"
+#include "ncsub/core/request.hpp"
 
 namespace ioweir::pnetcdf {
 

@@ -392,34 +392,39 @@ int remove(const Directory& directory) {
     return errors.first();
 }
 
-Result<std::vector<IndexFile>> index_files(const Directory& directory) {
-    std::vector<IndexFile> files;
+namespace {
+/// Calls visit(folder, name) for each file in the folders of a container.
+template <typename Visit>
+std::optional<Error> each_file(const Directory& directory, Visit&& visit) {
     const auto all = folders(directory);
     if (!all) return all.error();
     for (const std::string& folder : all.value()) {
         const auto there = names_in(directory, folder);
         if (!there) return there.error();
-        for (const std::string& name : there.value()) {
-            if (const auto writer = writer_after(name, index_prefix))
-                files.push_back({folder + "/" + name, writer->generation, writer->rank});
-        }
+        for (const std::string& name : there.value()) visit(folder, name);
     }
+    return std::nullopt;
+}
+}  // namespace
+
+Result<std::vector<IndexFile>> index_files(const Directory& directory) {
+    std::vector<IndexFile> files;
+    const auto error = each_file(directory, [&](const std::string& folder, const std::string& name) {
+        if (const auto writer = writer_after(name, index_prefix))
+            files.push_back({folder + "/" + name, writer->generation, writer->rank});
+    });
+    if (error) return *error;
     return files;
 }
 
 Result<Named> last_named(const Directory& directory) {
     Named last;
-    const auto all = folders(directory);
-    if (!all) return all.error();
-    for (const std::string& folder : all.value()) {
-        const auto there = names_in(directory, folder);
-        if (!there) return there.error();
-        for (const std::string& name : there.value()) {
-            auto writer = writer_after(name, index_prefix);
-            if (!writer) writer = writer_after(name, data_prefix);
-            if (writer && writer->generation > last.generation) last = {writer->generation, folder + "/" + name};
-        }
-    }
+    const auto error = each_file(directory, [&](const std::string& folder, const std::string& name) {
+        auto writer = writer_after(name, index_prefix);
+        if (!writer) writer = writer_after(name, data_prefix);
+        if (writer && writer->generation > last.generation) last = {writer->generation, folder + "/" + name};
+    });
+    if (error) return *error;
     return last;
 }
 

@@ -45,11 +45,6 @@ std::optional<Error> check_extents(ExtentSpan extents) {
     return std::nullopt;
 }
 
-std::optional<Extent> make_extent(std::int64_t offset, std::int64_t length) {
-    if (length < 0 || !checked_add(offset, length)) return std::nullopt;
-    return Extent{offset, length};
-}
-
 bool is_normal(ExtentSpan extents) {
     for (std::size_t i = 0; i < extents.size(); ++i) {
         if (extents[i].empty() || (i > 0 && extents[i].offset <= extents[i - 1].end())) return false;
@@ -176,29 +171,6 @@ ExtentList unite(ExtentSpan normal_a, ExtentSpan normal_b) {
         extend_normal(all, take_a ? normal_a[i++] : normal_b[j++]);
     }
     return all;
-}
-
-bool covers(ExtentSpan normal_outer, ExtentSpan normal_inner) {
-    std::size_t i = 0;
-    for (const Extent& inner : normal_inner) {
-        while (i < normal_outer.size() && normal_outer[i].end() < inner.end()) ++i;
-        if (i == normal_outer.size() || normal_outer[i].offset > inner.offset) return false;
-    }
-    return true;
-}
-
-bool overlaps(ExtentSpan normal_a, ExtentSpan normal_b) {
-    std::size_t i = 0;
-    std::size_t j = 0;
-    while (i < normal_a.size() && j < normal_b.size()) {
-        if (!intersect(normal_a[i], normal_b[j]).empty()) return true;
-        if (normal_a[i].end() < normal_b[j].end()) {
-            ++i;
-        } else {
-            ++j;
-        }
-    }
-    return false;
 }
 
 ExtentList sort_and_find_shared(ExtentList& extents) {

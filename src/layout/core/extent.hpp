@@ -29,11 +29,8 @@ using ExtentList = std::vector<Extent>;
 using ExtentSpan = std::span<const Extent>;
 
 /// Says which extent has a negative length or an end beyond 2^63 - 1; nothing when all are sound. The functions below do not
-/// check again: call this (or build extents with make_extent) where numbers come from outside.
+/// check again: call this where numbers come from outside.
 [[nodiscard]] std::optional<Error> check_extents(ExtentSpan extents);
-
-/// The extent, or nothing when the length is negative or the end does not fit.
-[[nodiscard]] std::optional<Extent> make_extent(std::int64_t offset, std::int64_t length);
 
 [[nodiscard]] bool is_normal(ExtentSpan extents);
 
@@ -71,12 +68,6 @@ void append_joining(ExtentList& extents, Extent extent);
 
 /// Bytes in either normal list.
 [[nodiscard]] ExtentList unite(ExtentSpan normal_a, ExtentSpan normal_b);
-
-/// Is every byte of normal list `inner` in normal list `outer`?
-[[nodiscard]] bool covers(ExtentSpan normal_outer, ExtentSpan normal_inner);
-
-/// Have two normal lists a byte in common?
-[[nodiscard]] bool overlaps(ExtentSpan normal_a, ExtentSpan normal_b);
 
 /// The bytes that two or more extents of the list hold, as a normal list; empty when the extents are disjoint. The list need
 /// not be normal; it is sorted as a side effect.

@@ -45,6 +45,23 @@ ExtentList list_of_bytes(Predicate wanted) {
     return extents;
 }
 
+/// Rising extents with gaps; short repetitions of the same shape are frequent.
+inline ExtentList random_extents(std::int64_t start, bool gapless) {
+    ExtentList list;
+    std::int64_t at = start;
+    const int groups = *rc::gen::inRange(0, 6);
+    for (int group = 0; group < groups; ++group) {
+        const std::int64_t gap = gapless ? 0 : *rc::gen::inRange<std::int64_t>(0, 200);
+        const std::int64_t length = *rc::gen::inRange<std::int64_t>(1, 300);
+        const int repeats = *rc::gen::inRange(1, 5);
+        for (int i = 0; i < repeats; ++i) {
+            list.push_back({at + gap, length});
+            at += gap + length;
+        }
+    }
+    return list;
+}
+
 /// Extents in any order, overlapping, touching and empty ones among them.
 inline rc::Gen<ExtentList> any_list() {
     const auto extent = rc::gen::mapcat(rc::gen::inRange<std::int64_t>(0, small_file_bytes), [](std::int64_t offset) {

@@ -1,15 +1,14 @@
 // The walk over a datatype's constructors. The result is checked against what MPI itself says about its size.
 #include "layout/mpi/flatten.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "base/handle_table.hpp"
+#include "base/made_handles.hpp"
 #include "layout/core/type_values.hpp"
 #include "mpi/datatype_contents.hpp"
 
@@ -70,57 +69,14 @@ using CachedType = std::shared_ptr<const FlatType>;
 std::mutex cache_lock;
 int cache_key = MPI_KEYVAL_INVALID;
 
-/// A number (MPICH) or an address (Open MPI).
-std::uintptr_t key_of(MPI_Datatype datatype) {
-    std::uintptr_t key = 0;
-    static_assert(sizeof datatype <= sizeof key);
-    std::memcpy(&key, &datatype, sizeof datatype);
-    return key;
-}
-
 /// Types that MPI itself defines: nobody can free them, so that they need no attribute. Never destroyed.
 HandleTable<const CachedType*, 256>& lasting() {
     static auto* const only = new HandleTable<const CachedType*, 256>{};
     return *only;
 }
 
-/// Types of one run that the program has made, until any type is freed that is known: then handles may stand for others.
-class MadeRuns {
-public:
-    [[nodiscard]] std::int64_t find(std::uintptr_t key) const {
-        const Entry& entry = entries_[place_of(key)];
-        const std::uint32_t turn = entry.turn.load(std::memory_order_acquire);
-        const bool fits = turn % 2 == 0 && entry.key.load(std::memory_order_relaxed) == key &&
-                          entry.age.load(std::memory_order_relaxed) == age_.load(std::memory_order_acquire);
-        const std::int64_t bytes = entry.bytes.load(std::memory_order_relaxed);
-        std::atomic_thread_fence(std::memory_order_acquire);
-        return fits && entry.turn.load(std::memory_order_relaxed) == turn ? bytes : -1;
-    }
-    /// One thread at a time: with cache_lock.
-    void keep(std::uintptr_t key, std::int64_t bytes, std::uint32_t age) {
-        Entry& entry = entries_[place_of(key)];
-        entry.turn.fetch_add(1, std::memory_order_acquire);
-        std::atomic_thread_fence(std::memory_order_release);
-        entry.key.store(key, std::memory_order_relaxed);
-        entry.age.store(age, std::memory_order_relaxed);
-        entry.bytes.store(bytes, std::memory_order_relaxed);
-        entry.turn.fetch_add(1, std::memory_order_release);
-    }
-    [[nodiscard]] std::uint32_t age() const { return age_.load(std::memory_order_acquire); }
-    void forget() { age_.fetch_add(1, std::memory_order_release); }
-
-private:
-    /// Whoever changes it makes `turn` odd meanwhile.
-    struct Entry {
-        std::atomic<std::uint32_t> turn, age;
-        std::atomic<std::uintptr_t> key;
-        std::atomic<std::int64_t> bytes;
-    };
-    static std::size_t place_of(std::uintptr_t key) { return (key * 0x9E37'79B9'7F4A'7C15ULL) >> 58; }
-    Entry entries_[64]{};
-    std::atomic<std::uint32_t> age_{1};
-};
-MadeRuns made_runs;
+/// Bytes of types of one run that the program has made. Changed with cache_lock.
+MadeHandles<std::int64_t> made_runs;
 
 bool is_one_run(const FlatType& type) {
     return type.contiguous && type.blocks.size() == 1 && type.blocks[0].first.offset == 0;
@@ -128,7 +84,7 @@ bool is_one_run(const FlatType& type) {
 
 /// What is known of a type that has been flattened. With cache_lock.
 void remember_run(MPI_Datatype datatype, const FlatType& type, std::uint32_t age) {
-    if (is_one_run(type)) made_runs.keep(key_of(datatype), type.size, age);
+    if (is_one_run(type)) made_runs.keep(number_of_handle(datatype), type.size, age);
 }
 
 }  // namespace
@@ -147,7 +103,7 @@ static int ioweir_copy_no_flat_type(MPI_Datatype, int, void*, void*, void*, int*
 }
 
 Result<std::shared_ptr<const FlatType>> flatten(MPI_Datatype datatype) {
-    if (const CachedType* const lasts = lasting().find(key_of(datatype))) return *lasts;
+    if (const CachedType* const lasts = lasting().find(number_of_handle(datatype))) return *lasts;
     const std::uint32_t age = made_runs.age();
     {
         const std::lock_guard guard(cache_lock);
@@ -168,7 +124,9 @@ Result<std::shared_ptr<const FlatType>> flatten(MPI_Datatype datatype) {
     const std::lock_guard guard(cache_lock);
     auto* entry = new CachedType(type.value());
     if (mpi::is_predefined(datatype)) {
-        if (lasting().find(key_of(datatype)) != nullptr || !lasting().insert(key_of(datatype), entry)) delete entry;
+        if (lasting().find(number_of_handle(datatype)) != nullptr ||
+            !lasting().insert(number_of_handle(datatype), entry))
+            delete entry;
     } else if (PMPI_Type_set_attr(datatype, cache_key, entry) == MPI_SUCCESS) {
         remember_run(datatype, *type.value(), age);
     } else {
@@ -178,9 +136,9 @@ Result<std::shared_ptr<const FlatType>> flatten(MPI_Datatype datatype) {
 }
 
 std::int64_t known_run_bytes(MPI_Datatype datatype) {
-    const std::uintptr_t key = key_of(datatype);
+    const std::uintptr_t key = number_of_handle(datatype);
     if (const CachedType* const lasts = lasting().find(key)) return is_one_run(**lasts) ? (*lasts)->size : -1;
-    return made_runs.find(key);
+    return made_runs.find(key).value_or(-1);
 }
 
 void release_flatten_cache() {

@@ -116,7 +116,6 @@ void read_shape(FuzzInput& input) {
         all = shape.parts_of_file(file).end();
     }
     require(ranks == shape.ranks() && all == shape.parts(), "all ranks and parts");
-    (void)shape.is_regular();
 }
 
 std::string input(std::uint8_t what, std::string_view text, std::int64_t file_bytes = 64 << 20) {

@@ -51,18 +51,4 @@ Span Shape::parts_of_file(std::int64_t file) const {
     return {first, first_part_[static_cast<std::size_t>(ranks.end())] - first};
 }
 
-std::int64_t Shape::most_parts_of_a_rank() const {
-    std::int64_t most = 0;
-    for (std::int64_t rank = 0; rank < ranks(); ++rank) most = std::max(most, parts_of_rank(rank).count);
-    return most;
-}
-
-bool Shape::is_regular() const {
-    if (ranks() % files_ != 0) return false;
-    for (std::int64_t rank = 1; rank < ranks(); ++rank) {
-        if (parts_of_rank(rank).count != parts_of_rank(0).count) return false;
-    }
-    return true;
-}
-
 }  // namespace ioweir::partition

@@ -23,7 +23,7 @@ struct Span {
 /// they do not divide, the first files have a rank more each, so that no file differs from another by more than one rank.
 ///
 /// What PHASTA's own library reads needs more: as many parts on each rank, and a number of ranks that is a multiple of the number of files, for it finds part
-/// g in file (g - 1) / parts of a file. is_regular() says whether that holds.
+/// g in file (g - 1) / parts of a file.
 class Shape {
 public:
     /// `parts_of_rank`: how many parts each rank has, 0 included. `files`: from 1 to the number of ranks.
@@ -36,9 +36,6 @@ public:
     [[nodiscard]] Span ranks_of_file(std::int64_t file) const;
     [[nodiscard]] Span parts_of_rank(std::int64_t rank) const;
     [[nodiscard]] Span parts_of_file(std::int64_t file) const;
-    /// The most that any rank has.
-    [[nodiscard]] std::int64_t most_parts_of_a_rank() const;
-    [[nodiscard]] bool is_regular() const;
 
 private:
     std::vector<std::int64_t> first_part_;  ///< of each rank, and their number

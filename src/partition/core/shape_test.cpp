@@ -44,7 +44,6 @@ RC_GTEST_PROP(Shape, RegularOnesAreThoseOfPhasta, ()) {
     const auto parts_each = *rc::gen::inRange<std::int64_t>(1, 5);
     const std::vector<std::int64_t> parts(static_cast<std::size_t>(files * ranks_each), parts_each);
     const Shape shape = Shape::make(parts, files).value();
-    RC_ASSERT(shape.is_regular());
     for (std::int64_t rank = 0; rank < shape.ranks(); ++rank) RC_ASSERT(shape.file_of_rank(rank) == rank / ranks_each);
     const std::int64_t parts_of_file = parts_each * ranks_each;
     for (std::int64_t file = 0; file < files; ++file)
@@ -68,8 +67,6 @@ TEST(Shape, WhatCannotBeIsSaid) {
     EXPECT_EQ(Shape::make({1, 1}, 0).error().value, "0");
     EXPECT_EQ(Shape::make({1, -2}, 1).error().message(), "a number of parts that cannot be: -2 on rank 1; 0 or more");
     EXPECT_FALSE(Shape::make({INT64_MAX, 1}, 1).ok());
-    EXPECT_FALSE(Shape::make({2, 1}, 1).value().is_regular());
-    EXPECT_FALSE(Shape::make({1, 1, 1}, 2).value().is_regular());
 }
 
 }  // namespace

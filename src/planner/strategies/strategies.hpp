@@ -35,7 +35,7 @@ extern const StrategyEntry aggregators_strategy;  // aggregators.cpp
 extern const StrategyEntry behind_strategy;       // behind.cpp
 extern const StrategyEntry automatic_strategy;    // automatic.cpp
 extern const StrategyEntry grouped_strategy;      // grouped.cpp
-extern const StrategyEntry log_strategy;          // log.cpp
-extern const StrategyEntry subfiles_strategy;     // subfiles.cpp
+extern const StrategyEntry log_strategy;          // containers.cpp
+extern const StrategyEntry subfiles_strategy;     // containers.cpp
 
 }  // namespace ioweir::planner

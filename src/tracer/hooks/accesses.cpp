@@ -103,8 +103,8 @@ void Accesses::set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype e
     const std::uint32_t slot = slots_.find(key_of(handle));
     if (slot == 0) return;
     format::ViewRecord record{};
-    record.etype = datatypes.find(etype).number;
-    record.filetype = datatypes.find(filetype).number;
+    record.etype = static_cast<std::uint32_t>(datatypes.find(etype).number);
+    record.filetype = static_cast<std::uint32_t>(datatypes.find(filetype).number);
     record.displacement = displacement;
     const bool native = representation == nullptr || ::strcasecmp(representation, "native") == 0;
     const std::size_t bytes = native ? 0 : ::strnlen(representation, longest_representation);

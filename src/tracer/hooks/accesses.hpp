@@ -30,7 +30,7 @@ public:
         const std::uint64_t number = numbers_.find(key_of(handle));
         if (number >> 32 == memory.number) [[likely]]
             return static_cast<std::uint32_t>(number);
-        return find_further(handle, memory.number);
+        return find_further(handle, static_cast<std::uint32_t>(memory.number));
     }
     /// The same of a call that moves the handle's own pointer without data: its events must tell the handle and its view.
     [[nodiscard]] std::uint32_t find_pointer(MPI_File handle);

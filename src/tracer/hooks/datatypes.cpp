@@ -88,20 +88,12 @@ std::uint64_t write_parts(const Tracer& tracer, format::TypeRecord record, std::
 
 KnownType Datatypes::find_made(MPI_Datatype type, std::uint64_t handle) {
     if (type == MPI_DATATYPE_NULL) return {};  // the call returns an error, asking would end the program
-    Made& made = made_[place_of(handle)];
-    const std::uint32_t turn = made.turn.load(std::memory_order_acquire);
-    const std::uint32_t age = age_.load(std::memory_order_acquire);
-    if (turn % 2 == 0 && made.handle.load(std::memory_order_relaxed) == handle &&
-        made.age.load(std::memory_order_relaxed) == age) {
-        const KnownType known{made.bytes.load(std::memory_order_relaxed), made.number.load(std::memory_order_relaxed)};
-        std::atomic_thread_fence(std::memory_order_acquire);
-        if (made.turn.load(std::memory_order_relaxed) == turn) return known;
-    }
+    if (const auto known = made_.find(handle)) return *known;
     return ask(type, handle);
 }
 
 KnownType Datatypes::ask(MPI_Datatype type, std::uint64_t handle) {
-    const std::uint32_t age = age_.load(std::memory_order_acquire);
+    const std::uint32_t age = made_.age();
     MPI_Count size = 0;
     if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return {};
     const SpinGuard guard(busy_);
@@ -115,14 +107,7 @@ KnownType Datatypes::ask(MPI_Datatype type, std::uint64_t handle) {
         entry.number.store(number, std::memory_order_relaxed);
         entry.handle.store(handle, std::memory_order_release);
     } else if (is_watched(type)) {
-        Made& made = made_[place_of(handle)];
-        made.turn.fetch_add(1, std::memory_order_acquire);
-        std::atomic_thread_fence(std::memory_order_release);
-        made.handle.store(handle, std::memory_order_relaxed);
-        made.age.store(age, std::memory_order_relaxed);
-        made.bytes.store(size, std::memory_order_relaxed);
-        made.number.store(number, std::memory_order_relaxed);
-        made.turn.fetch_add(1, std::memory_order_release);
+        made_.keep(handle, known, age);
     }
     return known;
 }
@@ -132,6 +117,19 @@ bool Datatypes::is_watched(MPI_Datatype type) {
     void* value = nullptr;
     int found = 0;
     return key_ != MPI_KEYVAL_INVALID && PMPI_Type_get_attr(type, key_, &value, &found) == MPI_SUCCESS && found != 0;
+}
+
+/// The number of what record() has found, which is written when it is new; 0: there was no room.
+std::uint32_t Datatypes::number_of_content(format::TypeRecord& record, std::span<const std::int64_t> values,
+                                           std::span<const std::uint32_t> types, const char* name) {
+    Content& content = contents_[record.digest % kept];
+    if (content.number != 0 && content.digest == record.digest) return content.number;
+    record.type = ++next_number_;
+    const std::uint64_t written = write_parts(*tracer_, record, values, types, name);
+    if (written == 0) return 0;
+    recorded_bytes_ += written;
+    content = {record.digest, record.type};
+    return record.type;
 }
 
 /// The type's number; the caller holds `busy_`.
@@ -187,16 +185,8 @@ std::uint32_t Datatypes::record(MPI_Datatype type, std::int64_t size, int depth,
                                    static_cast<std::uint64_t>(record.extent),
                                    record.values};
     record.digest = checksum(parts, sizeof parts);
-    Content& content = contents_[record.digest % kept];
-    if (content.number == 0 || content.digest != record.digest) {
-        record.type = ++next_number_;
-        const std::uint64_t written =
-            write_parts(*tracer_, record, values, {types, record.types}, lasts ? name : nullptr);
-        if (written == 0) return 0;
-        recorded_bytes_ += written;
-        content = {record.digest, record.type};
-    }
-    const std::uint32_t number = content.number;
+    const std::uint32_t number = number_of_content(record, values, {types, record.types}, lasts ? name : nullptr);
+    if (number == 0) return 0;
     if (!lasts && depth == 0 && key_ != MPI_KEYVAL_INVALID)
         PMPI_Type_set_attr(type, key_, reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)));
     return number;

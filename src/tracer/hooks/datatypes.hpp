@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstring>
+#include <span>
 
+#include "base/made_handles.hpp"
+#include "ioweir_generated/records.hpp"
 #include "mpi/mpi.hpp"
 #include "tracer/ring/stream.hpp"
 
@@ -13,7 +15,7 @@ namespace ioweir::tracer {
 
 struct KnownType {
     std::int64_t bytes = 0;    ///< of one; 0 when they cannot be told
-    std::uint32_t number = 0;  ///< its TypeRecord's; 0: none
+    std::uint64_t number = 0;  ///< its TypeRecord's; 0: none
 };
 
 /// A handle of a type that MPI itself defines is looked up: nobody can free it, so that what is known of it stays true. A handle
@@ -24,7 +26,7 @@ public:
     void arm(const Tracer& tracer) { tracer_ = &tracer; }
 
     [[gnu::always_inline]] KnownType find(MPI_Datatype type) {
-        const std::uint64_t handle = number_of(type);
+        const std::uint64_t handle = number_of_handle(type);
         Entry& entry = lasting_[place_of(handle)];
         if (entry.handle.load(std::memory_order_acquire) == handle) [[likely]]
             return {entry.bytes.load(std::memory_order_relaxed), entry.number.load(std::memory_order_relaxed)};
@@ -32,7 +34,7 @@ public:
     }
 
     /// A type that the program made is freed: handles of such types may stand for others from now on.
-    void forget() { age_.fetch_add(1, std::memory_order_release); }
+    void forget() { made_.forget(); }
 
     /// Lets MPI free the attribute key. Before MPI is finalised.
     void release();
@@ -47,37 +49,24 @@ private:
         std::atomic<std::uint32_t> number;
         std::atomic<bool> taken;
     };
-    /// Of a type that can be freed. Whoever changes it makes `turn` odd meanwhile.
-    struct Made {
-        std::atomic<std::uint32_t> turn;
-        std::atomic<std::uint32_t> age;  ///< of `age_`
-        std::atomic<std::uint64_t> handle;
-        std::atomic<std::int64_t> bytes;
-        std::atomic<std::uint32_t> number;
-    };
     struct Content {
         std::uint64_t digest = 0;
         std::uint32_t number = 0;
     };
 
-    static std::uint64_t number_of(MPI_Datatype type) {
-        std::uint64_t handle = 0;  // a number (MPICH) or an address (Open MPI)
-        static_assert(sizeof type <= sizeof handle);
-        std::memcpy(&handle, &type, sizeof type);
-        return handle;
-    }
     static std::size_t place_of(std::uint64_t handle) { return (handle * 0x9E37'79B9'7F4A'7C15ULL) >> 58; }
     static_assert(capacity == 64, "place_of gives six bits");
 
     KnownType find_made(MPI_Datatype type, std::uint64_t handle);
     KnownType ask(MPI_Datatype type, std::uint64_t handle);
     std::uint32_t record(MPI_Datatype type, std::int64_t size, int depth, bool& lasts);
+    std::uint32_t number_of_content(format::TypeRecord& record, std::span<const std::int64_t> values,
+                                    std::span<const std::uint32_t> types, const char* name);
     bool is_watched(MPI_Datatype type);
 
     const Tracer* tracer_ = nullptr;
     Entry lasting_[capacity];
-    Made made_[capacity];
-    std::atomic<std::uint32_t> age_{1};
+    MadeHandles<KnownType> made_;               ///< changed with busy_
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;  ///< of what follows
     Content contents_[kept];
     std::uint32_t next_number_ = 0;

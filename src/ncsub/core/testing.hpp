@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ncsub/request.hpp"
+#include "ncsub/core/request.hpp"
 
 namespace ioweir::ncsub {
 

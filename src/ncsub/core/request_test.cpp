@@ -1,5 +1,5 @@
 // Requests cut at boundaries, against brute force: an array in memory, and one array for each subfile.
-#include "ncsub/request.hpp"
+#include "ncsub/core/request.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -11,8 +11,8 @@
 #include <numeric>
 #include <vector>
 
-#include "ncsub/partition.hpp"
-#include "ncsub/testing.hpp"
+#include "ncsub/core/partition.hpp"
+#include "ncsub/core/testing.hpp"
 
 namespace ioweir::ncsub {
 namespace {

@@ -1,5 +1,5 @@
 // How arrays and ranks are divided: against the definitions, index by index and rank by rank.
-#include "ncsub/partition.hpp"
+#include "ncsub/core/partition.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,5 +1,5 @@
-// Rounds, as properties of random requests; small limits stand in for the real ones.
-#include "ncsub/rounds.hpp"
+// Rounds of arrays, as properties of random requests; small limits stand in for the real ones.
+#include "planner/array_rounds.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -10,11 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "ncsub/partition.hpp"
-#include "ncsub/testing.hpp"
+#include "ncsub/core/partition.hpp"
+#include "ncsub/core/testing.hpp"
 
-namespace ioweir::ncsub {
+namespace ioweir::planner {
 namespace {
+
+using namespace ncsub;
 
 /// A request, and what it leads to.
 struct Array {
@@ -89,10 +91,10 @@ std::set<std::int64_t> subfiles_of(const Case& c, const std::vector<RoundPart>& 
     return subfiles;
 }
 
-RC_GTEST_PROP(Rounds, HaveEveryElementOnceAtItsPlace, ()) {
+RC_GTEST_PROP(ArrayRounds, HaveEveryElementOnceAtItsPlace, ()) {
     const Case c = random_case(*rc::gen::arbitrary<bool>());
     const auto requests = requests_of(c.arrays);
-    const Rounds rounds = rounds_of(requests, c.limits);
+    const ArrayRounds rounds = array_rounds(requests, c.limits);
     std::map<std::pair<std::size_t, Numbers>, std::int64_t> places;
     for (const auto& round : rounds.parts)
         for (const RoundPart& part : round)
@@ -112,10 +114,10 @@ RC_GTEST_PROP(Rounds, HaveEveryElementOnceAtItsPlace, ()) {
     RC_ASSERT(std::ssize(places) == elements);
 }
 
-RC_GTEST_PROP(Rounds, KeepTheOrderInsideASubfile, ()) {
+RC_GTEST_PROP(ArrayRounds, KeepTheOrderInsideASubfile, ()) {
     const Case c = random_case(*rc::gen::arbitrary<bool>());
     const auto requests = requests_of(c.arrays);
-    const Rounds rounds = rounds_of(requests, c.limits);
+    const ArrayRounds rounds = array_rounds(requests, c.limits);
     std::map<std::int64_t, std::pair<std::size_t, std::int64_t>> last;  // of each subfile: request, place
     for (const auto& round : rounds.parts)
         for (const RoundPart& part : round) {
@@ -129,10 +131,10 @@ RC_GTEST_PROP(Rounds, KeepTheOrderInsideASubfile, ()) {
         }
 }
 
-RC_GTEST_PROP(Rounds, AreNotAboveTheirBound, ()) {
+RC_GTEST_PROP(ArrayRounds, AreNotAboveTheirBound, ()) {
     const Case c = random_case(*rc::gen::arbitrary<bool>());
     const auto requests = requests_of(c.arrays);
-    const Rounds rounds = rounds_of(requests, c.limits);
+    const ArrayRounds rounds = array_rounds(requests, c.limits);
     constexpr std::int64_t longest_description = 3 * 2 * 8;
     const std::int64_t most = c.limits.round_bytes + c.subfiles * longest_description;
     std::int64_t all = 0;
@@ -147,12 +149,12 @@ RC_GTEST_PROP(Rounds, AreNotAboveTheirBound, ()) {
 }
 
 /// Divided along the outermost dimension, what a request has for a subfile lies in one piece.
-RC_GTEST_PROP(Rounds, HaveSomethingForEverySubfileThatGetsSomethingLater, ()) {
+RC_GTEST_PROP(ArrayRounds, HaveSomethingForEverySubfileThatGetsSomethingLater, ()) {
     Case c = random_case(true);
     c.limits.least_share = std::min(c.limits.least_share, c.limits.round_bytes / c.subfiles);
     RC_PRE(c.limits.least_share >= 8);
     const auto requests = requests_of(c.arrays);
-    const Rounds rounds = rounds_of(requests, c.limits);
+    const ArrayRounds rounds = array_rounds(requests, c.limits);
     std::set<std::int64_t> later;
     for (auto round = rounds.parts.rbegin(); round != rounds.parts.rend(); ++round) {
         const std::set<std::int64_t> now = subfiles_of(c, *round);
@@ -170,7 +172,7 @@ Array plane(std::int64_t rows, std::int64_t columns, int dimension, std::int64_t
 
 std::vector<std::vector<std::int64_t>> bytes_by_round(const std::vector<Array>& arrays) {
     const auto requests = requests_of(arrays);
-    const Rounds rounds = rounds_of(requests);
+    const ArrayRounds rounds = array_rounds(requests);
     std::vector<std::vector<std::int64_t>> bytes;
     for (const auto& round : rounds.parts) {
         bytes.emplace_back();
@@ -181,7 +183,7 @@ std::vector<std::vector<std::int64_t>> bytes_by_round(const std::vector<Array>& 
 
 constexpr std::int64_t mebi = 1 << 20;
 
-TEST(Rounds, GiveEachSubfileItsShare) {
+TEST(ArrayRounds, GiveEachSubfileItsShare) {
     // Two subfiles, 3 MiB for each.
     EXPECT_EQ(bytes_by_round({plane(6 * 1024, 128, 0, 2)}),
               (std::vector<std::vector<std::int64_t>>{{2 * mebi, 2 * mebi}, {mebi, mebi}}));
@@ -190,7 +192,7 @@ TEST(Rounds, GiveEachSubfileItsShare) {
               (std::vector<std::vector<std::int64_t>>{{mebi, mebi, mebi, mebi}, {mebi, mebi, mebi, mebi}}));
 }
 
-TEST(Rounds, StayWithinTheirBoundWhereThereAreManySubfiles) {
+TEST(ArrayRounds, StayWithinTheirBoundWhereThereAreManySubfiles) {
     // 32, 512 KiB for each. Parts are of 256 KiB, and with what describes them 15 fit.
     const auto rounds = bytes_by_round({plane(16 * 1024, 128, 0, 32)});
     EXPECT_EQ(rounds.size(), 5U);
@@ -198,17 +200,17 @@ TEST(Rounds, StayWithinTheirBoundWhereThereAreManySubfiles) {
     EXPECT_EQ(rounds.front(), std::vector<std::int64_t>(15, mebi / 4));
 }
 
-TEST(Rounds, AreOneWhereAllIsLittle) {
+TEST(ArrayRounds, AreOneWhereAllIsLittle) {
     EXPECT_EQ(bytes_by_round({plane(1024, 128, 0, 4), plane(1024, 128, 0, 4)}),
               (std::vector<std::vector<std::int64_t>>{{mebi, mebi}}));
     EXPECT_EQ(bytes_by_round({}).size(), 1U);
 }
 
-TEST(Rounds, CutWhatIsScatteredInMemoryWithoutDividingIt) {
+TEST(ArrayRounds, CutWhatIsScatteredInMemoryWithoutDividingIt) {
     // Along the rows each subfile's elements lie in one piece a row: a part has something for both.
     EXPECT_EQ(bytes_by_round({plane(6 * 1024, 128, 1, 2)}),
               (std::vector<std::vector<std::int64_t>>{{4 * mebi}, {2 * mebi}}));
 }
 
 }  // namespace
-}  // namespace ioweir::ncsub
+}  // namespace ioweir::planner

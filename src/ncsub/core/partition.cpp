@@ -1,4 +1,4 @@
-#include "ncsub/partition.hpp"
+#include "ncsub/core/partition.hpp"
 
 #include "base/even_split.hpp"
 

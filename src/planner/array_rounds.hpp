@@ -1,6 +1,6 @@
 // What a rank writes to divided arrays, in rounds: parts of its requests, so that an exchange takes little memory, and every subfile's
 // storage gets something from the first round on. Pure: no MPI, no file.
-// What does not live here: which rank carries out what a subfile gets (Groups in partition.hpp), how it comes there (adapters/pnetcdf/exchange.cpp).
+// What does not live here: which rank carries out what a subfile gets (array_plan.hpp).
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@
 #include <span>
 #include <vector>
 
-#include "ncsub/request.hpp"
+#include "ncsub/core/request.hpp"
 
-namespace ioweir::ncsub {
+namespace ioweir::planner {
 
 /// A valid request, for at least one element, for an array that is divided along `dimension` at `boundaries` (as split() has them).
 struct DividedRequest {
-    RequestView request;
+    ncsub::RequestView request;
     std::int64_t element_bytes = 1;
     int dimension = 0;
     std::span<const std::int64_t> boundaries;
 
     /// What describes a small request takes more memory than its elements.
-    [[nodiscard]] std::int64_t bytes_in_round(const RequestView& part) const {
+    [[nodiscard]] std::int64_t bytes_in_round(const ncsub::RequestView& part) const {
         return elements_of(part) * element_bytes +
                static_cast<std::int64_t>(part.dimensions * 2 * sizeof(std::int64_t));
     }
@@ -36,13 +36,13 @@ struct RoundLimits {
 
 /// A part of a request, in the array's own indices. Its elements lie in one piece among the request's packed ones, from byte `place` on.
 struct RoundPart {
-    std::size_t whose = 0;  ///< the number of its request
-    RequestView request;    ///< which leads into Rounds, or to where the whole request leads
+    std::size_t whose = 0;       ///< the number of its request
+    ncsub::RequestView request;  ///< which leads into ArrayRounds, or to where the whole request leads
     std::int64_t place = 0;
 };
-struct Rounds {
+struct ArrayRounds {
     std::vector<std::vector<RoundPart>> parts;  ///< of each round; at least one
-    std::deque<Request> kept;                   ///< which stay where they are
+    std::deque<ncsub::Request> kept;            ///< which stay where they are
 };
 
 /// Promises:
@@ -52,6 +52,6 @@ struct Rounds {
 ///   all. Not where there are more than round_bytes / least_share subfiles, nor where what a request has for one subfile lies in several
 ///   pieces of memory.
 /// Example: 4 MiB a round, and 2 subfiles for each of which there are 3 MiB: two rounds, of 2 MiB and 1 MiB for each.
-[[nodiscard]] Rounds rounds_of(std::span<const DividedRequest> requests, RoundLimits limits = {});
+[[nodiscard]] ArrayRounds array_rounds(std::span<const DividedRequest> requests, RoundLimits limits = {});
 
-}  // namespace ioweir::ncsub
+}  // namespace ioweir::planner

@@ -1,4 +1,4 @@
-#include "ncsub/request.hpp"
+#include "ncsub/core/request.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,12 +1,15 @@
-#include "ncsub/rounds.hpp"
+#include "planner/array_rounds.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
-namespace ioweir::ncsub {
+namespace ioweir::planner {
 namespace {
+
+using ncsub::Piece;
+using ncsub::Request;
 
 constexpr std::int64_t scattered = -1;  ///< for several subfiles, and for each in several pieces of memory
 
@@ -20,14 +23,14 @@ struct Share {
 
 /// What a request has for each subfile.
 void add_shares(const DividedRequest& one, std::size_t number, std::deque<Request>& kept, std::vector<Share>& shares) {
-    if (const auto only = only_subfile(one.request, one.dimension, one.boundaries)) {
+    if (const auto only = ncsub::only_subfile(one.request, one.dimension, one.boundaries)) {
         shares.push_back({{number, one.request, 0}, *only});
         return;
     }
     const std::size_t before = shares.size();
-    for (Piece& piece : split(request_of(one.request), one.dimension, one.boundaries)) {
-        const auto place = place_of(one.request, one.dimension, slice_of(piece, one.dimension),
-                                    static_cast<std::size_t>(one.element_bytes));
+    for (Piece& piece : ncsub::split(request_of(one.request), one.dimension, one.boundaries)) {
+        const auto place = ncsub::place_of(one.request, one.dimension, slice_of(piece, one.dimension),
+                                           static_cast<std::size_t>(one.element_bytes));
         if (!place) {
             shares.resize(before);
             shares.push_back({{number, one.request, 0}, scattered});
@@ -47,7 +50,7 @@ void cut_share(const DividedRequest& one, Share share, std::int64_t most, std::d
         shares.push_back(share);
     };
     if (elements_of(share.part.request) * one.element_bytes <= most) return add();
-    for (Request& request : cut(request_of(share.part.request), one.element_bytes, most)) {
+    for (Request& request : ncsub::cut(request_of(share.part.request), one.element_bytes, most)) {
         share.part.request = kept.emplace_back(std::move(request));
         add();
         share.part.place += elements_of(share.part.request) * one.element_bytes;
@@ -90,8 +93,8 @@ std::vector<std::vector<RoundPart>> group(const std::vector<Share>& shares, bool
 
 }  // namespace
 
-Rounds rounds_of(std::span<const DividedRequest> requests, RoundLimits limits) {
-    Rounds rounds;
+ArrayRounds array_rounds(std::span<const DividedRequest> requests, RoundLimits limits) {
+    ArrayRounds rounds;
     std::int64_t bytes = 0;
     auto& all = rounds.parts.emplace_back();
     all.reserve(requests.size());
@@ -115,4 +118,4 @@ Rounds rounds_of(std::span<const DividedRequest> requests, RoundLimits limits) {
     return rounds;
 }
 
-}  // namespace ioweir::ncsub
+}  // namespace ioweir::planner

@@ -1,0 +1,73 @@
+"""independent-shared-file: ranks that share a file piece by piece, each for itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import MANY, MANY_WHY, QUARTER, STRIPE, aggregate, bounds, counted, sized
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns, Mask
+
+
+def interleaved(run: Columns, calls: Mask) -> Mask:
+    """Of storage calls those on files in which the stretches of two ranks or more cross."""
+    chosen = np.flatnonzero(calls & (run.position >= 0))
+    result = np.zeros(len(run), dtype=bool)
+    if not chosen.size:
+        return result
+    pair, at = np.unique(run.file[chosen] * run.units + run.unit[chosen], return_inverse=True)
+    at = at.reshape(-1)
+    begin = np.full(pair.size, np.iinfo(np.int64).max)
+    stop = np.zeros(pair.size, dtype=np.int64)
+    np.minimum.at(begin, at, run.position[chosen])
+    np.maximum.at(stop, at, run.position[chosen] + run.bytes[chosen])
+    order = np.lexsort((begin, pair // run.units))
+    file = (pair // run.units)[order]
+    crossing = (file[1:] == file[:-1]) & (begin[order][1:] < stop[order][:-1])
+    shared = np.unique(file[1:][crossing])
+    result[chosen] = np.isin(run.file[chosen], shared)
+    return result
+
+
+def _find(run: Columns) -> Iterator[Found]:
+    for op in ("write", "read"):
+        inner = run.storage & run.is_op(op) & (run.mpi >= 0) & (run.bytes < STRIPE)
+        inner &= ~run.collective[run.mpi]
+        inner = interleaved(run, inner)
+        calls = run.above(inner) & run.is_op(op)
+        if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
+            continue
+        roots = run.roots_of(calls)
+        price = run.price(roots)
+        if not run.worth(price.seconds):
+            continue
+        low, high = bounds(run, calls, op, price.seconds)
+        files = run.files_of(calls)
+        yield Found(
+            roots, price.seconds, low, high,
+            f"{sized(run, calls, op)}, each rank for itself, to places of one file that lie between those of other ranks",
+            "The ranks share a file piece by piece and each one moves its pieces alone, so that nobody can put "
+            "neighbouring pieces together.",
+            [counted(f"independent MPI-IO {op}s on shared files", calls),
+             Evidence("ranks that do so", float(np.unique(run.unit[calls]).size), "ranks")],
+            [Remedy("source", f"call the collective function (MPI_File_{op}_at_all; HDF5: H5FD_MPIO_COLLECTIVE)"),
+             *([Remedy("plan", "after that, let ioweir choose the writers", aggregate(files).plan)] if files else [])],
+            files, run.ranks_of(calls),
+        )  # fmt: skip
+
+
+RULE = Rule(
+    "independent-shared-file", "Independent calls on a shared file", "MPI-IO", 30,
+    "Independent MPI-IO calls that make POSIX requests of under 1 MiB, on a file in which the stretches of several ranks cross.",
+    "Thakur, Gropp and Lusk 1999 (use collective calls for what the ranks access together); Nitzberg and Lo 1997",
+    (Threshold("size", "under 1 MiB", "larger pieces fill stripes of Lustre by themselves, and collective calls do not help"),
+     MANY_WHY), QUARTER,
+    "Ranks whose parts of the file do not cross are left to small-requests.", ("MPI-IO", "POSIX"), _find,
+)  # fmt: skip

@@ -166,7 +166,7 @@ class Columns:
             first_end = np.full(count.size, _MOST, dtype=np.int64)
             np.maximum.at(last, group, self.start[calls])
             np.minimum.at(first_end, group, self.end[calls])
-            met = (count > 1) & (first_end >= last)
+            met = (count > 1) & (first_end >= last) & ~self._ahead(calls, group, last)
             self.meeting[calls] = np.where(met[group], group, -1)
             shift = np.where(met[group], last[group] - self.start[calls], 0)
             np.add.at(self.arrival_shift, calls, shift)
@@ -179,6 +179,18 @@ class Columns:
         self.arrival = np.minimum(self.start + self.arrival_shift, self.end)
         """When the call's own work began: for collective ones when the last rank had come."""
         self.phase = np.searchsorted(boundaries, self.arrival, side="right")
+
+    def _ahead(self, calls: Numbers, group: Numbers, last: Numbers) -> Mask:
+        """Collective calls in which a rank moved data before the last one came: they do not wait for each other."""
+        of_call = np.full(len(self), -1, dtype=np.int64)
+        of_call[calls] = group
+        inner = np.flatnonzero(self.storage & (self.mpi >= 0))
+        inner = inner[of_call[self.mpi[inner]] >= 0]
+        number = of_call[self.mpi[inner]]
+        early = self.is_op(*DATA_OPS)[self.mpi[inner]] & (self.start[inner] < last[number])
+        ahead = np.zeros(last.size, dtype=bool)
+        ahead[number[early]] = True
+        return ahead
 
     # ---------------------------------------------------------------------------------------------------- masks
 

@@ -50,11 +50,12 @@ def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
     """Leaders in the order of their rules take what shares its seconds with them."""
     leaders: list[tuple[Rule, Found, list[tuple[Rule, Found]]]] = []
     for rule, one in sorted(found, key=lambda entry: (entry[0].order, -entry[1].seconds)):
-        for _, leader, followers in leaders:
-            common = run.seconds(leader.calls & one.calls)
-            whole = run.seconds(one.calls)
+        for above, leader, followers in leaders:
+            within = run.roots_of(leader.calls)[run.root]
+            same = run.seconds(one.calls & within) >= SAME * run.seconds(one.calls)
+            follows = above.code in rule.follows and not set(leader.files).isdisjoint(one.files)
             # What a leader explains a small part of stays a finding of its own.
-            if common >= SAME * whole and leader.seconds >= SAME * one.seconds:
+            if follows or (same and leader.seconds >= SAME * one.seconds):
                 followers.append((rule, one))
                 break
         else:

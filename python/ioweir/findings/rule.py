@@ -69,3 +69,5 @@ class Rule:
     needs: tuple[str, ...]
     """Layers whose calls must have been recorded."""
     find: Find
+    follows: tuple[str, ...] = ()
+    """Codes that explain this one where they are found on the same files, though in other calls."""

@@ -166,19 +166,18 @@ static void serialised_writes(int planted) {
     free(data);
 }
 
+/* The ranks make the file together, so that only the reading is at fault. */
 static void same_read_by_all(int planted) {
-    enum { times = 8 };
+    enum { piece = 128, parts = 64 };
     char* data = bytes_of(block);
-    if (rank == 0) {
-        const int fd = opened("input", 0, O_CREAT | O_WRONLY);
-        for (int at = 0; at < times; ++at) put(fd, data, block, (off_t)at * block);
-        close(fd);
-    }
+    const int fd = opened("input", 0, O_CREAT | O_RDWR);
+    for (int at = rank; at < parts; at += ranks) put(fd, data, block / parts, (off_t)at * (block / parts));
     MPI_Barrier(MPI_COMM_WORLD);
-    const int fd = opened("input", 0, O_RDONLY);
-    for (int at = 0; at < times; ++at) {
-        if (planted || rank == 0) get(fd, data, block, (off_t)at * block);
-        if (!planted) MPI_Bcast(data, block, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (planted) {
+        for (int at = 0; at < block / piece; ++at) get(fd, data + (size_t)at * piece, piece, (off_t)at * piece);
+    } else {
+        if (rank == 0) get(fd, data, block, 0);
+        MPI_Bcast(data, block, MPI_BYTE, 0, MPI_COMM_WORLD);
     }
     close(fd);
     free(data);
@@ -242,7 +241,7 @@ static void lock_wait(int planted) {
 
 static void unbalanced_bytes(int planted) {
     const int shares = 16 * ranks;
-    const int mine = planted ? (rank == 0 ? shares - 2 * (ranks - 1) : 2) : 16;
+    const int mine = planted ? (rank == 0 ? shares - 4 * (ranks - 1) : 4) : 16;
     char* data = bytes_of(block / 2);
     const int fd = opened("uneven", rank, O_CREAT | O_WRONLY);
     for (int at = 0; at < mine; ++at) put(fd, data, block / 2, (off_t)at * (block / 2));

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ioweir.findings.columns import Columns, Mask
 
 
+_OPENS = 4
+
+
 def _asking(run: Columns) -> Mask:
     """Outermost opens, closes and questions that are no collective calls."""
     plain = run.is_layer("POSIX") | run.is_layer("STDIO") | (run.is_layer("MPI-IO") & (run.meeting < 0))
@@ -43,7 +46,7 @@ def _own(run: Columns) -> Iterator[Found]:
         return
     opens = run.outermost & run.is_op("open", "close", "meta") & own[run.file] & (run.meeting < 0)
     price = run.price(opens)
-    if not run.worth(price.seconds):
+    if not run.worth(price.seconds) or (opens & run.is_op("open")).sum() > _OPENS * own.sum():
         return
     files = run.files_of(opens)
     yield Found(
@@ -84,7 +87,8 @@ OWN = Rule(
     "file-per-process", "A file for every rank", "POSIX", 54,
     "At least as many files as ranks, each written by one rank, whose opening and closing costs 1 % of the run.",
     "Carns et al. 2009 (small-file access); Bent et al. 2009 (PLFS: N-N against N-1); Frings et al. 2009 (SIONlib)",
-    (Threshold("ranks", "75 % of all", "with fewer, it is not the program's pattern"),),
+    (Threshold("ranks", "75 % of all", "with fewer, it is not the program's pattern"),
+     Threshold("opens", "at most 4 a file", "files that are opened over and over are a metadata-storm, however many there are")),
     "high: the opens' and closes' time; low: a quarter, for a shared file is opened and closed, too",
     "What thousands of files cost other users, backups and quotas is not in a trace.", ("POSIX",), _own,
 )  # fmt: skip

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _PART: Final = re.compile(r"(?P<folder>.*)/\.ioweir-[0-9a-f]{32}[./].*")
 _CALLS: Final = 8
+_LONG_NS: Final = 20_000_000
 
 
 def _targets(run: Columns) -> tuple[np.ndarray, list[str]]:
@@ -74,7 +75,7 @@ def _contention(run: Columns) -> Iterator[Found]:
             continue
         pace = run.duration[calls] / run.bytes[calls]
         usual = float(np.median(pace))
-        slow = pace > 8 * usual
+        slow = (pace > 8 * usual) & (run.duration[calls] > _LONG_NS)
         share = float(run.duration[calls][slow].sum() / run.duration[calls].sum())
         if slow.mean() > 0.1 or share < 0.3:
             continue
@@ -109,6 +110,7 @@ CONTENTION = Rule(
     "Of 64 or more requests of 1 MiB or more, at most a tenth are over 8 times as slow a byte as the median and take 30 % of the time, on several ranks.",
     "Uselton et al. 2010 (modes of I/O times); Lofstead et al. 2010 (internal and external interference)",
     (Threshold("slower", "8 times", "several modes of one device differ by less: caches by 2-4 times"),
+     Threshold("long", "20 ms each", "shorter ones may be the processor's: a time slice of Linux is 3 to 10 ms"),
      Threshold("share", "30 % of the time", "tails of well-behaved storage hold under a tenth")),
     "low: 0, for a full cache must be emptied; high: the slow requests' time",
     "Other jobs are not in the trace. Severity at most medium.", ("POSIX",), _contention,

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from ioweir.findings.columns import Columns, Floats, Mask
 
 _MTBF_S = 6 * 3600.0
+_FAULTS = (
+    "data-sieving", "lock-wait", "serialised-writes", "collective-scattered", "rank0-io", "independent-shared-file",
+    "stdio-data", "small-requests", "sync-cost", "unbalanced-bytes", "no-overlap",
+)  # fmt: skip
+"""With one of these on the same files, the writes are too slow, not too many."""
 
 
 def _exchange(run: Columns) -> Iterator[Found]:
@@ -137,7 +142,7 @@ OVERLAP = Rule(
     "Moody et al. 2010 (SCR); Gropp, Lusk and Thakur 1999, chapter 3 (non-blocking I/O)",
     (Threshold("bursts", "3", "two may be a beginning and an end"),),
     "low: 0, for the network and memory may be busy while computing; high: the smaller of writing and pauses",
-    "What the program does in the pauses is not in the trace. Severity at most medium.", (), _overlap,
+    "What the program does in the pauses is not in the trace. Severity at most medium.", (), _overlap, _FAULTS,
 )  # fmt: skip
 CHECKPOINT = Rule(
     "checkpoint-too-slow", "Checkpoints too often, or too slow", "MPI-IO", 95,
@@ -146,5 +151,5 @@ CHECKPOINT = Rule(
     (Threshold("MTBF", "6 h", "the lowest that large machines report (Blue Waters, Di Martino et al. 2014: 4-9 h); others fail less often"),
      Threshold("share", "10 %", "the loss that sites plan for checkpoints: Daly's optimum is below it whenever cost < MTBF / 200")),
     "low: 0, for the writes may be results that are wanted as often as this; high: to Young's optimum",
-    "Results and checkpoints look alike. Severity at most medium.", (), _checkpoint,
+    "Results and checkpoints look alike. Severity at most medium.", (), _checkpoint, _FAULTS,
 )  # fmt: skip

@@ -154,5 +154,5 @@ SLOW = Rule(
     (Threshold("chance", "4 sigma", "one false alarm in 30,000 ranks"),
      Threshold("twice", "2 times", "production runs of the same job vary by up to 27 %, pairs of ranks on one node by their cache")),
     "high: the rank as fast as the others; low: a quarter", "Needs 8 requests a rank. A rank that comes late because it computes is not meant.",
-    ("POSIX",), _slow,
+    ("POSIX",), _slow, ("data-sieving", "lock-wait", "serialised-writes", "target-contention", "random-access"),
 )  # fmt: skip

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Generates code from spec/*.toml into a directory. Uses the standard library only (tomli on Python 3.10), but for --docs.
+"""Generates code from spec/*.toml into a directory.
+
+Uses the standard library only (tomli on Python 3.10), but for --docs.
 
 generate.py --out DIR     writes every file (only those whose text changed, so that builds stay incremental)
 generate.py --list        prints the names, relative to DIR

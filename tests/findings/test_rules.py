@@ -115,7 +115,8 @@ def test_sieving_and_its_locks_are_one_finding() -> None:
     assert finding.severity == "high"
     assert [finding.code for finding in found(builder).findings] == ["data-sieving"]
     assert finding.summary == (
-        "2 writes lock and read the file before they write to it (data sieving): 2.00 MiB read and 2.00 MiB written for "
+        "2 writes lock and read the file before they write to it (data sieving): 2.00 MiB read and 2.00 MiB written "
+        "for "
         "1.95 KiB of the program's data"
     )
 

@@ -145,7 +145,7 @@ class Columns:
         self.outermost = root == np.arange(len(self))
 
     def _meetings(self) -> None:
-        """Which collective calls of the ranks are one call, when the last rank came to it, and the stretches between."""
+        """Which collective calls of the ranks are one call, when the last rank came, and the stretches between."""
         self.arrival_shift = np.zeros(len(self), dtype=np.int64)
         self.meeting = np.full(len(self), -1, dtype=np.int64)
         calls = np.flatnonzero(self.collective & self.is_layer(MPI_IO) & ~self.completes & (self.mpi < 0))
@@ -195,9 +195,12 @@ class Columns:
     # ---------------------------------------------------------------------------------------------------- masks
 
     def is_layer(self, layer: str) -> Mask:
-        return self.layer == LAYERS.index(layer)
+        """Calls of a layer."""
+        chosen: Mask = self.layer == LAYERS.index(layer)
+        return chosen
 
     def is_op(self, *ops: str) -> Mask:
+        """Calls of some operations."""
         return np.isin(self.op, [OPS.index(op) for op in ops])
 
     def named(self, *beginnings: str) -> Mask:
@@ -222,6 +225,7 @@ class Columns:
 
     @cached_property
     def stdio_data(self) -> Mask:
+        """Reads and writes of FILE streams that moved bytes."""
         return self.is_layer(STDIO) & self.is_op(*DATA_OPS) & (self.bytes > 0)
 
     def roots_of(self, mask: Mask) -> Mask:
@@ -262,6 +266,7 @@ class Columns:
         return Price(min(float(busy[worst].sum()) / 1e9, self.wall_s), ranked, by_unit)
 
     def seconds(self, mask: Mask) -> float:
+        """The price alone."""
         return self.price(mask).seconds
 
     def busy_by_unit(self, mask: Mask) -> Floats:
@@ -274,7 +279,9 @@ class Columns:
         return result
 
     def bytes_by_unit(self, mask: Mask) -> Floats:
-        return np.bincount(self.unit[mask], self.bytes[mask], minlength=self.units)
+        """Bytes that each rank moved."""
+        moved: Floats = np.bincount(self.unit[mask], self.bytes[mask], minlength=self.units).astype(np.float64)
+        return moved
 
     def span_s(self, mask: Mask) -> float:
         """The time in which any rank was in one of the calls."""
@@ -298,9 +305,11 @@ class Columns:
     # ---------------------------------------------------------------------------------------------------- words
 
     def ranks(self, units: Sequence[int]) -> list[int]:
+        """Their numbers in the program, without MPI process ids."""
         return sorted(self.who.unit_names[unit] for unit in units if unit < len(self.who.unit_names))
 
     def ranks_of(self, mask: Mask) -> list[int]:
+        """The ranks that made the calls."""
         return self.ranks([int(unit) for unit in np.unique(self.unit[mask])])
 
     def files_of(self, mask: Mask, most: int = 20) -> list[str]:
@@ -316,7 +325,7 @@ class Columns:
 
         Of calls without an offset: from the open or the last seek on, what the calls of the rank on the file moved.
         """
-        here = self.offset.copy()
+        here: Numbers = self.offset.copy()
         moving = self.is_layer(POSIX) & (self.is_op(*DATA_OPS, "seek") | (self.is_op("open") & ~self.failed))
         calls = np.flatnonzero(moving & ~((self.is_op(*DATA_OPS)) & (self.offset >= 0)))
         if not calls.size:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ioweir.trace.reader import Trace
 
 SEVERITIES: Final = ((HIGH, 0.10), (MEDIUM, 0.02))
-"""10 %: above how much a run on a shared machine varies by itself (Wright et al. 2013, section 5.1: about 10 %), so that
-it shows without statistics. 2 %: the least by which repeated production runs were seen to vary. What the trace does not
-prove to be lost (gain from 0 seconds) is medium at most."""
+"""10 %: above how much a run on a shared machine varies by itself (Wright et al. 2013, section 5.1: about 10 %), so
+that it shows without statistics. 2 %: the least by which repeated production runs were seen to vary. What the trace
+does not prove to be lost (gain from 0 seconds) is medium at most."""
 SAME: Final = 0.5
 """Findings of which one has half of its seconds in common with another explain the same."""
 MOST_EVENTS: Final = 20_000_000
@@ -31,9 +31,15 @@ MOST_EVENTS: Final = 20_000_000
 def find(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
     """All findings of a trace. `recorded`: layers whose calls were recorded."""
     if trace.event_count > MOST_EVENTS:
-        return Findings([], 0.0, wall_s, [f"traces of more than {MOST_EVENTS:,} events are not looked into for findings"])
+        return Findings(
+            [], 0.0, wall_s, [f"traces of more than {MOST_EVENTS:,} events are not looked into for findings"]
+        )
     run = Columns(trace, wall_s, recorded)
-    unseen = [f"{rule.code}: calls of {', '.join(lacking)} were not recorded" for rule in RULES if (lacking := _lacking(rule, run))]
+    unseen = [
+        f"{rule.code}: calls of {', '.join(lacking)} were not recorded"
+        for rule in RULES
+        if (lacking := _lacking(rule, run))
+    ]
     if not len(run) or wall_s <= 0:
         return Findings([], 0.0, wall_s, unseen)
     found = [(rule, one) for rule in RULES if not _lacking(rule, run) for one in rule.find(run) if one.calls.any()]
@@ -82,6 +88,18 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
         cause += f" With it comes: {follower.summary} ({other.code})."
         evidence += follower.evidence[:1]
     return Finding(
-        rule.code, severity, rule.layer, one.files, one.ranks, seconds, Gain(low, high), one.summary, cause, evidence,
-        one.remedies, [f"{rule.code}: {rule.limits}"] if rule.limits else [], told, rule.title,
-    )  # fmt: skip
+        rule.code,
+        severity,
+        rule.layer,
+        one.files,
+        one.ranks,
+        seconds,
+        Gain(low, high),
+        one.summary,
+        cause,
+        evidence,
+        one.remedies,
+        [f"{rule.code}: {rule.limits}"] if rule.limits else [],
+        told,
+        rule.title,
+    )

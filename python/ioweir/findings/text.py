@@ -54,7 +54,10 @@ def sections(rule: Rule) -> list[tuple[str, str]]:
 def nothing(found: Findings) -> str:
     """That a run is as it should be. Example: Nothing to gain in I/O: 0.4 s of 300 s."""
     share = 100 * found.io_s / found.wall_s if found.wall_s > 0 else 0.0
-    return f"Nothing to gain in I/O: {seconds(found.io_s)} of {seconds(found.wall_s)} ({share:.1f} %) are I/O, and no rule found a fault."
+    return (
+        f"Nothing to gain in I/O: {seconds(found.io_s)} of {seconds(found.wall_s)} ({share:.1f} %) are I/O, "
+        "and no rule found a fault."
+    )
 
 
 def short(found: Findings, directory: str, program: str = "CMD") -> list[str]:
@@ -128,7 +131,8 @@ def _head(finding: Finding, wall_s: float) -> str:
     saved = f"{seconds(gain.low)} to {seconds(gain.high)}" if gain.low > 0 else f"up to {seconds(gain.high)}"
     share = 100 * finding.seconds / wall_s if wall_s > 0 else 0.0
     return (
-        f"{finding.title} [{finding.severity}, {finding.code}]: costs {seconds(finding.seconds)} ({share:.0f} % of the run); "
+        f"{finding.title} [{finding.severity}, {finding.code}]: costs {seconds(finding.seconds)} ({share:.0f} % of "
+        "the run); "
         f"a repair may save {saved}"
     )
 
@@ -144,8 +148,14 @@ def _figure(evidence: Evidence) -> str:
 def _wrapped(words: str, most: int = 99) -> list[str]:
     sentence = words[:1].upper() + words[1:]
     return textwrap.wrap(
-        sentence, _WIDTH, initial_indent="   ", subsequent_indent="     ", max_lines=most, placeholder=" ...", break_on_hyphens=False
-    )  # fmt: skip
+        sentence,
+        _WIDTH,
+        initial_indent="   ",
+        subsequent_indent="     ",
+        max_lines=most,
+        placeholder=" ...",
+        break_on_hyphens=False,
+    )
 
 
 def _unseen(unseen: Sequence[str]) -> list[str]:

@@ -18,18 +18,22 @@ MANY: Final = 64
 STRIPE: Final = 1 << 20
 PAGE: Final = 4096
 SMALL_WHY: Final = Threshold(
-    "small", "64 KiB",
-    "Half of a call's time is fixed cost where its size is fixed cost x bandwidth (Hockney 1982, n-half): 5 us of a system "
-    "call x 10 GB/s of a page cache = 50 kB. Storage over a network has 0.5 ms x 1 GB/s = 512 KiB, so that 64 KiB is the "
-    "careful side",
-)  # fmt: skip
+    "small",
+    "64 KiB",
+    "Half of a call's time is fixed cost where its size is fixed cost x bandwidth (Hockney 1982, n-half): 5 us "
+    "of a system call x 10 GB/s of a page cache = 50 kB. Storage over a network has 0.5 ms x 1 GB/s = 512 KiB, "
+    "so that 64 KiB is the careful side",
+)
 MANY_WHY: Final = Threshold(
-    "many", "64 calls of one rank",
-    "Headers and the ends of arrays make a few small calls in every program: ROMIO's and HDF5's own are under 20 a file",
-)  # fmt: skip
+    "many",
+    "64 calls of one rank",
+    "Headers and the ends of arrays make a few small calls in every program: ROMIO's and HDF5's own are under 20 "
+    "a file",
+)
 QUARTER: Final = (
-    "high: the seconds above what the same bytes take at the run's own fast large calls (75th percentile of those of "
-    "1 MiB and more); low: a quarter of it, because the repair's own work (exchange, copying) is not in the trace"
+    "high: the seconds above what the same bytes take at the run's own fast large calls (75th percentile of "
+    "those of 1 MiB and more); low: a quarter of it, because the repair's own work (exchange, copying) is not in "
+    "the trace"
 )
 
 

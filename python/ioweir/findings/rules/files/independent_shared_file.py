@@ -51,23 +51,51 @@ def _find(run: Columns) -> Iterator[Found]:
         low, high = bounds(run, calls, op, price.seconds)
         files = run.files_of(calls)
         yield Found(
-            roots, price.seconds, low, high,
-            f"{sized(run, calls, op)}, each rank for itself, to places of one file that lie between those of other ranks",
-            "The ranks share a file piece by piece and each one moves its pieces alone, so that nobody can put "
-            "neighbouring pieces together.",
-            [counted(f"independent MPI-IO {op}s on shared files", calls),
-             Evidence("ranks that do so", float(np.unique(run.unit[calls]).size), "ranks")],
-            [Remedy("source", f"call the collective function (MPI_File_{op}_at_all; HDF5: H5FD_MPIO_COLLECTIVE)"),
-             *([Remedy("plan", "after that, let ioweir choose the writers", aggregate(files).plan)] if files else [])],
-            files, run.ranks_of(calls),
-        )  # fmt: skip
+            calls=roots,
+            seconds=price.seconds,
+            low=low,
+            high=high,
+            summary=f"{sized(run, calls, op)}, each rank for itself, to places of one file that lie between "
+            "those of other "
+            "ranks",
+            cause="The ranks share a file piece by piece and each one moves its pieces alone, so that nobody can "
+            "put neighbouring pieces together.",
+            evidence=[
+                counted(f"independent MPI-IO {op}s on shared files", calls),
+                Evidence("ranks that do so", float(np.unique(run.unit[calls]).size), "ranks"),
+            ],
+            remedies=[
+                Remedy("source", f"call the collective function (MPI_File_{op}_at_all; HDF5: H5FD_MPIO_COLLECTIVE)"),
+                *(
+                    [Remedy("plan", "after that, let ioweir choose the writers", aggregate(files).plan)]
+                    if files
+                    else []
+                ),
+            ],
+            files=files,
+            ranks=run.ranks_of(calls),
+        )
 
 
 RULE = Rule(
-    "independent-shared-file", "Independent calls on a shared file", "MPI-IO", 30,
-    "Independent MPI-IO calls that make POSIX requests of under 1 MiB, on a file in which the stretches of several ranks cross.",
-    "Thakur, Gropp and Lusk 1999 (use collective calls for what the ranks access together); Nitzberg and Lo 1997",
-    (Threshold("size", "under 1 MiB", "larger pieces fill stripes of Lustre by themselves, and collective calls do not help"),
-     MANY_WHY), QUARTER,
-    "Ranks whose parts of the file do not cross are left to small-requests.", ("MPI-IO", "POSIX"), _find,
-)  # fmt: skip
+    code="independent-shared-file",
+    title="Independent calls on a shared file",
+    layer="MPI-IO",
+    order=30,
+    definition="Independent MPI-IO calls that make POSIX requests of under 1 MiB, on a file in which the "
+    "stretches of several ranks cross.",
+    source="Thakur, Gropp and Lusk 1999 (use collective calls for what the ranks access together); Nitzberg and "
+    "Lo 1997",
+    thresholds=(
+        Threshold(
+            "size",
+            "under 1 MiB",
+            "larger pieces fill stripes of Lustre by themselves, and collective calls do not help",
+        ),
+        MANY_WHY,
+    ),
+    gain=QUARTER,
+    limits="Ranks whose parts of the file do not cross are left to small-requests.",
+    needs=("MPI-IO", "POSIX"),
+    find=_find,
+)

@@ -60,15 +60,25 @@ def _again(run: Columns) -> Iterator[Found]:
     if not run.worth(lost):
         return
     yield Found(
-        roots, lost, lost / 4, lost,
-        f"{size(float(total[repeated].sum()))} read, though only {size(float(distinct[repeated].sum()))} are different bytes: "
-        "ranks read the same places again",
-        "A rank reads parts of a file that it has read before, instead of keeping them.",
-        [Evidence("bytes read again", float((total - distinct)[repeated].sum()), "B"),
-         Evidence("times each byte is read", float(total[repeated].sum() / max(distinct[repeated].sum(), 1)), "times")],
-        [Remedy("source", "keep what was read in memory, or read larger parts at once (HDF5: a larger chunk cache)")],
-        run.files_of(mask), run.ranks_of(mask),
-    )  # fmt: skip
+        calls=roots,
+        seconds=lost,
+        low=lost / 4,
+        high=lost,
+        summary=f"{size(float(total[repeated].sum()))} read, though only {size(float(distinct[repeated].sum()))} are "
+        "different bytes: ranks read the same places again",
+        cause="A rank reads parts of a file that it has read before, instead of keeping them.",
+        evidence=[
+            Evidence("bytes read again", float((total - distinct)[repeated].sum()), "B"),
+            Evidence(
+                "times each byte is read", float(total[repeated].sum() / max(distinct[repeated].sum(), 1)), "times"
+            ),
+        ],
+        remedies=[
+            Remedy("source", "keep what was read in memory, or read larger parts at once (HDF5: a larger chunk cache)")
+        ],
+        files=run.files_of(mask),
+        ranks=run.ranks_of(mask),
+    )
 
 
 def _by_all(run: Columns) -> Iterator[Found]:
@@ -100,15 +110,25 @@ def _by_all(run: Columns) -> Iterator[Found]:
     count = float(readers[same].max())
     high = seconds * (1 - 1 / count)
     yield Found(
-        roots, seconds, high / 4, high,
-        f"{count:.0f} ranks each read the same {size(float(together[same].sum()))} from {int(same.sum()):,} "
+        calls=roots,
+        seconds=seconds,
+        low=high / 4,
+        high=high,
+        summary=f"{count:.0f} ranks each read the same {size(float(together[same].sum()))} from {int(same.sum()):,} "
         f"{'file' if same.sum() == 1 else 'files'}",
-        "Every rank reads the same bytes by itself, so that the storage gives out the same data once for each rank.",
-        [Evidence("ranks that read the same", count, "ranks"), Evidence("bytes of it", float(together[same].sum()), "B"),
-         Evidence("bytes read altogether", float(run.bytes[mask].sum()), "B")],
-        [Remedy("source", "read on one rank and broadcast (MPI_Bcast), or read collectively (MPI_File_read_all)")],
-        run.files_of(mask), run.ranks_of(mask),
-    )  # fmt: skip
+        cause="Every rank reads the same bytes by itself, so that the storage gives out the same data once for "
+        "each rank.",
+        evidence=[
+            Evidence("ranks that read the same", count, "ranks"),
+            Evidence("bytes of it", float(together[same].sum()), "B"),
+            Evidence("bytes read altogether", float(run.bytes[mask].sum()), "B"),
+        ],
+        remedies=[
+            Remedy("source", "read on one rank and broadcast (MPI_Bcast), or read collectively (MPI_File_read_all)")
+        ],
+        files=run.files_of(mask),
+        ranks=run.ranks_of(mask),
+    )
 
 
 def _running(group: Numbers, moved: Numbers) -> Numbers:
@@ -123,19 +143,34 @@ def _running(group: Numbers, moved: Numbers) -> Numbers:
 
 
 AGAIN = Rule(
-    "redundant-read", "Reading the same again", "POSIX", 35,
-    "A rank reads at least twice as many bytes of a file as it reads different ones. The seconds are the repeated share.",
-    "Thakur, Gropp and Lusk 1999; Tang et al. 2019 (re-reads in workloads)",
-    (Threshold("times", "2", "reading a header again at every open stays far below twice the data"),),
-    "high: the repeated bytes' share of the time; low: a quarter, for the page cache may have made the repeats cheap",
-    "Reads through FILE streams and memory maps are not looked at.", ("POSIX",), _again,
-)  # fmt: skip
+    code="redundant-read",
+    title="Reading the same again",
+    layer="POSIX",
+    order=35,
+    definition="A rank reads at least twice as many bytes of a file as it reads different ones. The seconds are "
+    "the repeated share.",
+    source="Thakur, Gropp and Lusk 1999; Tang et al. 2019 (re-reads in workloads)",
+    thresholds=(Threshold("times", "2", "reading a header again at every open stays far below twice the data"),),
+    gain="high: the repeated bytes' share of the time; low: a quarter, for the page cache may have made the "
+    "repeats cheap",
+    limits="Reads through FILE streams and memory maps are not looked at.",
+    needs=("POSIX",),
+    find=_again,
+)
 BY_ALL = Rule(
-    "same-read-by-all", "Every rank reads the same", "POSIX", 33,
-    "At least half of the ranks read the same bytes of a file independently (of their bytes three quarters are common), 1 MiB or more.",
-    "NERSC and NCSA, Lustre best practices (read on one rank and broadcast); Lofstead and Ross 2013",
-    (Threshold("common", "75 %", "halos that neighbours share are under half of the blocks they belong to"),
-     Threshold("bytes", "1 MiB", "configuration files are read by every rank of every program")),
-    "high: all ranks but one spared, seconds x (1 - 1/ranks); low: a quarter, for the broadcast costs, too",
-    "Reads of FILE streams are taken to go from the file's beginning.", ("POSIX",), _by_all,
-)  # fmt: skip
+    code="same-read-by-all",
+    title="Every rank reads the same",
+    layer="POSIX",
+    order=33,
+    definition="At least half of the ranks read the same bytes of a file independently (of their bytes three "
+    "quarters are common), 1 MiB or more.",
+    source="NERSC and NCSA, Lustre best practices (read on one rank and broadcast); Lofstead and Ross 2013",
+    thresholds=(
+        Threshold("common", "75 %", "halos that neighbours share are under half of the blocks they belong to"),
+        Threshold("bytes", "1 MiB", "configuration files are read by every rank of every program"),
+    ),
+    gain="high: all ranks but one spared, seconds x (1 - 1/ranks); low: a quarter, for the broadcast costs, too",
+    limits="Reads of FILE streams are taken to go from the file's beginning.",
+    needs=("POSIX",),
+    find=_by_all,
+)

@@ -25,20 +25,33 @@ def _find(run: Columns) -> Iterator[Found]:
     op = op_of(run, calls)
     low, high = bounds(run, calls, op, price.seconds)
     yield Found(
-        calls, price.seconds, low, high,
-        f"{size(float(run.bytes[calls].sum()))} go through fread, fwrite, fprintf and their like ({sized(run, calls, op)})",
-        "Bulk data moves through C's FILE streams: everything is copied once more, text is formatted number by number, and "
-        "requests reach the storage in 4 KiB pieces.",
-        [counted("calls on FILE streams", calls), Evidence("bytes", float(run.bytes[calls].sum()), "B")],
-        [Remedy("source", "write binary data with write(), MPI-IO or HDF5; else enlarge the buffer (setvbuf, 1 MiB)")],
-        run.files_of(calls), run.ranks_of(calls),
-    )  # fmt: skip
+        calls=calls,
+        seconds=price.seconds,
+        low=low,
+        high=high,
+        summary=f"{size(float(run.bytes[calls].sum()))} go through fread, fwrite, fprintf and their like "
+        f"({sized(run, calls, op)})",
+        cause="Bulk data moves through C's FILE streams: everything is copied once more, text is formatted "
+        "number by number, and requests reach the storage in 4 KiB pieces.",
+        evidence=[counted("calls on FILE streams", calls), Evidence("bytes", float(run.bytes[calls].sum()), "B")],
+        remedies=[
+            Remedy("source", "write binary data with write(), MPI-IO or HDF5; else enlarge the buffer (setvbuf, 1 MiB)")
+        ],
+        files=run.files_of(calls),
+        ranks=run.ranks_of(calls),
+    )
 
 
 RULE = Rule(
-    "stdio-data", "Bulk data through FILE streams", "STDIO", 48,
-    "A rank moves 1 MiB or more through FILE streams, at 1 % of the run or more.",
-    "glibc manual, Stream Buffering; Carns et al. 2011 (STDIO at scale)",
-    (Threshold("bytes", "1 MiB", "logs and parameter files stay below"),), QUARTER,
-    "The system calls that the C library makes for a stream are not seen.", ("STDIO",), _find,
-)  # fmt: skip
+    code="stdio-data",
+    title="Bulk data through FILE streams",
+    layer="STDIO",
+    order=48,
+    definition="A rank moves 1 MiB or more through FILE streams, at 1 % of the run or more.",
+    source="glibc manual, Stream Buffering; Carns et al. 2011 (STDIO at scale)",
+    thresholds=(Threshold("bytes", "1 MiB", "logs and parameter files stay below"),),
+    gain=QUARTER,
+    limits="The system calls that the C library makes for a stream are not seen.",
+    needs=("STDIO",),
+    find=_find,
+)

@@ -36,15 +36,25 @@ def _sync(run: Columns) -> Iterator[Found]:
     each = float(written[often].sum() / max(syncs[often].sum(), 1))
     files = run.files_of(calls)
     yield Found(
-        calls, price.seconds, price.seconds / 4, price.seconds,
-        f"{int(calls.sum()):,} calls wait until the disk has everything (fsync), one for every {size(each)} written",
-        "The program asks for its data to be safe on disk after little of it, and waits each time.",
-        [counted("fsync, MPI_File_sync and the like", calls), Evidence("written per sync", each, "B"),
-         Evidence("median time of one", float(np.median(run.duration[calls])) / 1e9, "s")],
-        [Remedy("source", "sync once, when the file is complete (HDF5: leave out H5Fflush between data sets)"),
-         behind(files)],
-        files, run.ranks_of(calls),
-    )  # fmt: skip
+        calls=calls,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"{int(calls.sum()):,} calls wait until the disk has everything (fsync), one for every "
+        f"{size(each)} written",
+        cause="The program asks for its data to be safe on disk after little of it, and waits each time.",
+        evidence=[
+            counted("fsync, MPI_File_sync and the like", calls),
+            Evidence("written per sync", each, "B"),
+            Evidence("median time of one", float(np.median(run.duration[calls])) / 1e9, "s"),
+        ],
+        remedies=[
+            Remedy("source", "sync once, when the file is complete (HDF5: leave out H5Fflush between data sets)"),
+            behind(files),
+        ],
+        files=files,
+        ranks=run.ranks_of(calls),
+    )
 
 
 def _close(run: Columns) -> Iterator[Found]:
@@ -57,19 +67,31 @@ def _close(run: Columns) -> Iterator[Found]:
         return
     files = run.files_of(calls)
     yield Found(
-        calls, price.seconds, price.seconds / 4, price.seconds,
-        f"closing files takes {in_words(price.seconds)}, the longest close {in_words(longest)}",
-        "At the close, what was kept back is written: data in caches, and the headers and indexes of libraries such as HDF5.",
-        [counted("closes", calls), Evidence("longest close", longest, "s")],
-        [Remedy("source", "write what is small at once or keep the file open (HDF5: H5Pset_coll_metadata_write)"),
-         Remedy("plan", "let ioweir write HDF5 metadata collectively", rule_for(
-             files, "hdf5 = { collective_metadata = \"writes\" }"))],
-        files, run.ranks_of(calls),
-    )  # fmt: skip
+        calls=calls,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"closing files takes {in_words(price.seconds)}, the longest close {in_words(longest)}",
+        cause="At the close, what was kept back is written: data in caches, and the headers and indexes of "
+        "libraries such as HDF5.",
+        evidence=[counted("closes", calls), Evidence("longest close", longest, "s")],
+        remedies=[
+            Remedy("source", "write what is small at once or keep the file open (HDF5: H5Pset_coll_metadata_write)"),
+            Remedy(
+                "plan",
+                "let ioweir write HDF5 metadata collectively",
+                rule_for(files, 'hdf5 = { collective_metadata = "writes" }'),
+            ),
+        ],
+        files=files,
+        ranks=run.ranks_of(calls),
+    )
 
 
 def _extension(run: Columns) -> Iterator[Found]:
-    calls = run.named("ftruncate", "truncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate")
+    calls = run.named(
+        "ftruncate", "truncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate"
+    )
     if not calls.any():
         return
     price = run.price(calls)
@@ -77,38 +99,69 @@ def _extension(run: Columns) -> Iterator[Found]:
         return
     files = run.files_of(calls)
     yield Found(
-        calls, price.seconds, price.seconds / 4, price.seconds,
-        f"{int(calls.sum()):,} calls change the size of a file or reserve space for it",
-        "The file grows in steps, or its space is reserved beforehand, and each time all ranks wait for the file system.",
-        [counted("calls that set a size or reserve space", calls),
-         Evidence("longest of them", float(run.duration[calls].max()) / 1e9, "s")],
-        [Remedy("source", "set the final size once, or leave it to the writes"),
-         Remedy("plan", "let ioweir put off MPI_File_set_size until the close", rule_for(files, 'set_size = "deferred"'))],
-        files, run.ranks_of(calls),
-    )  # fmt: skip
+        calls=calls,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"{int(calls.sum()):,} calls change the size of a file or reserve space for it",
+        cause="The file grows in steps, or its space is reserved beforehand, and each time all ranks wait for "
+        "the file system.",
+        evidence=[
+            counted("calls that set a size or reserve space", calls),
+            Evidence("longest of them", float(run.duration[calls].max()) / 1e9, "s"),
+        ],
+        remedies=[
+            Remedy("source", "set the final size once, or leave it to the writes"),
+            Remedy(
+                "plan", "let ioweir put off MPI_File_set_size until the close", rule_for(files, 'set_size = "deferred"')
+            ),
+        ],
+        files=files,
+        ranks=run.ranks_of(calls),
+    )
 
 
 SYNC = Rule(
-    "sync-cost", "Waiting for the disk", "POSIX", 52,
-    "A rank that syncs 4 times or more, with under 64 MiB written for each.",
-    "POSIX fsync; Prabhakaran et al. 2005 (cost of flushing journals)",
-    (Threshold("times", "4", "one sync each for data, header, and close is what careful programs do"),
-     Threshold("bytes", "under 64 MiB", "so much a disk writes in half a second: beyond it, the time is the data's own")),
-    "high: the calls' time; low: a quarter, for the data must reach the disk some time",
-    "What a crash would cost without the syncs only the program's author knows.", ("POSIX",), _sync,
-)  # fmt: skip
+    code="sync-cost",
+    title="Waiting for the disk",
+    layer="POSIX",
+    order=52,
+    definition="A rank that syncs 4 times or more, with under 64 MiB written for each.",
+    source="POSIX fsync; Prabhakaran et al. 2005 (cost of flushing journals)",
+    thresholds=(
+        Threshold("times", "4", "one sync each for data, header, and close is what careful programs do"),
+        Threshold(
+            "bytes", "under 64 MiB", "so much a disk writes in half a second: beyond it, the time is the data's own"
+        ),
+    ),
+    gain="high: the calls' time; low: a quarter, for the data must reach the disk some time",
+    limits="What a crash would cost without the syncs only the program's author knows.",
+    needs=("POSIX",),
+    find=_sync,
+)
 CLOSE = Rule(
-    "close-cost", "Slow closes", "MPI-IO", 65,
-    "Outermost closes that cost 1 % of the run, at least half of it in closes longer than 1 ms.",
-    "HDF5 User Guide, metadata cache; Lustre Operations Manual (flush on close)",
-    (Threshold("1 ms", "1 ms", "a close without work is a system call and a message: under 0.1 ms"),),
-    "high: the closes' time; low: a quarter, for the data that is flushed must be written",
-    "Whether data or metadata was flushed is seen only where the library's own calls are recorded.", (), _close,
-)  # fmt: skip
+    code="close-cost",
+    title="Slow closes",
+    layer="MPI-IO",
+    order=65,
+    definition="Outermost closes that cost 1 % of the run, at least half of it in closes longer than 1 ms.",
+    source="HDF5 User Guide, metadata cache; Lustre Operations Manual (flush on close)",
+    thresholds=(Threshold("1 ms", "1 ms", "a close without work is a system call and a message: under 0.1 ms"),),
+    gain="high: the closes' time; low: a quarter, for the data that is flushed must be written",
+    limits="Whether data or metadata was flushed is seen only where the library's own calls are recorded.",
+    needs=(),
+    find=_close,
+)
 EXTENSION = Rule(
-    "file-extension", "Changing a file's size", "POSIX", 58,
-    "Calls that set a file's size or reserve space, at 1 % of the run or more.",
-    "HDF5 (H5Pset_alloc_time); ROMIO's ADIOI_GEN_Prealloc",
-    (), "high: the calls' time; low: a quarter, for the size must be set once",
-    "A file that grows by writes alone pays in these writes, which cannot be told apart.", ("POSIX",), _extension,
-)  # fmt: skip
+    code="file-extension",
+    title="Changing a file's size",
+    layer="POSIX",
+    order=58,
+    definition="Calls that set a file's size or reserve space, at 1 % of the run or more.",
+    source="HDF5 (H5Pset_alloc_time); ROMIO's ADIOI_GEN_Prealloc",
+    thresholds=(),
+    gain="high: the calls' time; low: a quarter, for the size must be set once",
+    limits="A file that grows by writes alone pays in these writes, which cannot be told apart.",
+    needs=("POSIX",),
+    find=_extension,
+)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def _requests(run: Columns) -> Mask:
     """Requests that HDF5 makes: MPI-IO calls, or POSIX calls without any around them."""
     under = ~run.outermost & run.is_layer("HDF5")[run.root]
-    return under & (run.mpi_data | run.own_storage) & (run.bytes > 0)
+    requests: Mask = under & (run.mpi_data | run.own_storage) & (run.bytes > 0)
+    return requests
 
 
 def _metadata(run: Columns) -> Iterator[Found]:
@@ -39,15 +40,33 @@ def _metadata(run: Columns) -> Iterator[Found]:
         return
     files = run.files_of(metadata)
     yield Found(
-        calls, price.seconds, price.seconds / 4, price.seconds,
-        f"{int(metadata.sum()):,} requests of {size(float(np.median(run.bytes[metadata])))} are HDF5's own notes, between the data",
-        "HDF5 keeps headers, indexes and attributes in small pieces all over the file, and reads or writes each by itself.",
-        [counted("requests of 4 KiB and less for metadata", metadata),
-         Evidence("bytes of them", float(run.bytes[metadata].sum()), "B")],
-        [Remedy("plan", "let ioweir gather HDF5's metadata", rule_for(files, 'hdf5 = { metadata_block = "1 MiB", collective_metadata = "writes" }')),
-         Remedy("source", "make groups, data sets and attributes once; H5Pset_meta_block_size, H5Pset_coll_metadata_write")],
-        files, run.ranks_of(metadata),
-    )  # fmt: skip
+        calls=calls,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"{int(metadata.sum()):,} requests of {size(float(np.median(run.bytes[metadata])))} are HDF5's "
+        "own notes, "
+        "between the data",
+        cause="HDF5 keeps headers, indexes and attributes in small pieces all over the file, and reads or writes "
+        "each by itself.",
+        evidence=[
+            counted("requests of 4 KiB and less for metadata", metadata),
+            Evidence("bytes of them", float(run.bytes[metadata].sum()), "B"),
+        ],
+        remedies=[
+            Remedy(
+                "plan",
+                "let ioweir gather HDF5's metadata",
+                rule_for(files, 'hdf5 = { metadata_block = "1 MiB", collective_metadata = "writes" }'),
+            ),
+            Remedy(
+                "source",
+                "make groups, data sets and attributes once; H5Pset_meta_block_size, H5Pset_coll_metadata_write",
+            ),
+        ],
+        files=files,
+        ranks=run.ranks_of(metadata),
+    )
 
 
 def _chunks(run: Columns) -> Iterator[Found]:
@@ -69,31 +88,58 @@ def _chunks(run: Columns) -> Iterator[Found]:
         return
     files = run.files_of(wrong)
     yield Found(
-        wrong, lost, lost / 4, lost,
-        f"for {size(float(run.bytes[wrong].sum()))} of the program's data, HDF5 moves {size(float(moved[wrong].sum()))}: whole chunks "
+        calls=wrong,
+        seconds=lost,
+        low=lost / 4,
+        high=lost,
+        summary=f"for {size(float(run.bytes[wrong].sum()))} of the program's data, HDF5 moves "
+        f"{size(float(moved[wrong].sum()))}: whole chunks "
         "for parts of them",
-        "The data set is stored in chunks of another shape than what the program reads or writes at a time, so that whole "
-        "chunks are moved, also more than once.",
-        [counted("calls that move more than twice their data", wrong), Evidence("moved in excess", wasted, "B")],
-        [Remedy("source", "give the data set chunks of the shape of one access (H5Pset_chunk), or a chunk cache that holds a "
-                "row of chunks (H5Pset_chunk_cache)")],
-        files, run.ranks_of(wrong),
-    )  # fmt: skip
+        cause="The data set is stored in chunks of another shape than what the program reads or writes at a "
+        "time, so that whole chunks are moved, also more than once.",
+        evidence=[
+            counted("calls that move more than twice their data", wrong),
+            Evidence("moved in excess", wasted, "B"),
+        ],
+        remedies=[
+            Remedy(
+                "source",
+                "give the data set chunks of the shape of one access (H5Pset_chunk), or a chunk cache that holds "
+                "a row of chunks (H5Pset_chunk_cache)",
+            )
+        ],
+        files=files,
+        ranks=run.ranks_of(wrong),
+    )
 
 
 METADATA = Rule(
-    "hdf5-metadata-scattered", "HDF5's notes between the data", "HDF5", 28,
-    "16 or more requests of a rank of 4 KiB and less inside of HDF5 calls that move no data, or beside 16 times as much of it.",
-    "HDF5 User Guide (metadata aggregation); Howison et al. 2010, Tuning HDF5 for Lustre",
-    (MANY_WHY, Threshold("size", "4 KiB", "object headers and B-tree nodes are 256 B to 2 KiB; page size")),
-    "high: the calls' time; low: a quarter, for the notes must be written once", "Chunks' indexes inside of a data call of like size are not told apart.",
-    ("HDF5",), _metadata,
-)  # fmt: skip
+    code="hdf5-metadata-scattered",
+    title="HDF5's notes between the data",
+    layer="HDF5",
+    order=28,
+    definition="16 or more requests of a rank of 4 KiB and less inside of HDF5 calls that move no data, or "
+    "beside 16 times as much of it.",
+    source="HDF5 User Guide (metadata aggregation); Howison et al. 2010, Tuning HDF5 for Lustre",
+    thresholds=(MANY_WHY, Threshold("size", "4 KiB", "object headers and B-tree nodes are 256 B to 2 KiB; page size")),
+    gain="high: the calls' time; low: a quarter, for the notes must be written once",
+    limits="Chunks' indexes inside of a data call of like size are not told apart.",
+    needs=("HDF5",),
+    find=_metadata,
+)
 CHUNKS = Rule(
-    "hdf5-chunk-mismatch", "Chunks of the wrong shape", "HDF5", 18,
-    "At least 4 HDF5 calls on data sets that move more than twice their bytes beneath, or read in order to write.",
-    "HDF5 User Guide, Chunking in HDF5; Howison et al. 2010",
-    (Threshold("twice", "2 times", "a selection that is off by one chunk border moves under twice its bytes"),),
-    "high: the share of bytes in excess; low: a quarter", "Compression moves fewer bytes than the data has and hides the excess.",
-    ("HDF5",), _chunks,
-)  # fmt: skip
+    code="hdf5-chunk-mismatch",
+    title="Chunks of the wrong shape",
+    layer="HDF5",
+    order=18,
+    definition="At least 4 HDF5 calls on data sets that move more than twice their bytes beneath, or read in "
+    "order to write.",
+    source="HDF5 User Guide, Chunking in HDF5; Howison et al. 2010",
+    thresholds=(
+        Threshold("twice", "2 times", "a selection that is off by one chunk border moves under twice its bytes"),
+    ),
+    gain="high: the share of bytes in excess; low: a quarter",
+    limits="Compression moves fewer bytes than the data has and hides the excess.",
+    needs=("HDF5",),
+    find=_chunks,
+)

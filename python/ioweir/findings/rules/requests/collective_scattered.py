@@ -37,23 +37,42 @@ def _find(run: Columns) -> Iterator[Found]:
         low, high = bounds(run, calls, op, price.seconds)
         files = run.files_of(calls)
         yield Found(
-            roots, price.seconds, low, high,
-            f"{int(calls.sum()):,} collective {op}s became {sized(run, inner, op)} at the storage",
-            "The ranks call the collective function, but the MPI library does not put their pieces together: each piece "
-            "becomes a request of its own.",
-            [counted(f"collective {op}s", calls), counted(f"POSIX {op}s under {size(SMALL)} inside of them", inner),
-             Evidence("POSIX requests per collective call", float(inner.sum() / max(calls.sum(), 1)), "calls")],
-            [aggregate(files),
-             Remedy("hint", "romio_cb_write = enable, romio_cb_read = enable (ROMIO); OMPI_MCA_fcoll=vulcan (Open MPI)")],
-            files, run.ranks_of(calls),
-        )  # fmt: skip
+            calls=roots,
+            seconds=price.seconds,
+            low=low,
+            high=high,
+            summary=f"{int(calls.sum()):,} collective {op}s became {sized(run, inner, op)} at the storage",
+            cause="The ranks call the collective function, but the MPI library does not put their pieces "
+            "together: each piece becomes a request of its own.",
+            evidence=[
+                counted(f"collective {op}s", calls),
+                counted(f"POSIX {op}s under {size(SMALL)} inside of them", inner),
+                Evidence("POSIX requests per collective call", float(inner.sum() / max(calls.sum(), 1)), "calls"),
+            ],
+            remedies=[
+                aggregate(files),
+                Remedy(
+                    "hint", "romio_cb_write = enable, romio_cb_read = enable (ROMIO); OMPI_MCA_fcoll=vulcan (Open MPI)"
+                ),
+            ],
+            files=files,
+            ranks=run.ranks_of(calls),
+        )
 
 
 RULE = Rule(
-    "collective-scattered", "Collective calls that end in tiny requests", "MPI-IO", 20,
-    "Collective reads or writes that each make 16 or more POSIX requests of under 64 KiB on one rank.",
-    "Thakur, Gropp and Lusk 1999 (collective I/O puts pieces together); Wright et al. 2013, figure 6",
-    (SMALL_WHY, Threshold("requests", "16 a call", "the pieces of 16 ranks' contiguous parts are no scattering yet")),
-    QUARTER, "Asynchronous requests that a library gives to a thread of its own have no call around them.",
-    ("MPI-IO", "POSIX"), _find,
-)  # fmt: skip
+    code="collective-scattered",
+    title="Collective calls that end in tiny requests",
+    layer="MPI-IO",
+    order=20,
+    definition="Collective reads or writes that each make 16 or more POSIX requests of under 64 KiB on one rank.",
+    source="Thakur, Gropp and Lusk 1999 (collective I/O puts pieces together); Wright et al. 2013, figure 6",
+    thresholds=(
+        SMALL_WHY,
+        Threshold("requests", "16 a call", "the pieces of 16 ranks' contiguous parts are no scattering yet"),
+    ),
+    gain=QUARTER,
+    limits="Asynchronous requests that a library gives to a thread of its own have no call around them.",
+    needs=("MPI-IO", "POSIX"),
+    find=_find,
+)

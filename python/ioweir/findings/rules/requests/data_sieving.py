@@ -39,36 +39,48 @@ def _report(run: Columns, calls: Mask, summary: str, cause: str, hint: Remedy) -
     files = run.files_of(calls)
     low, high = bounds(run, calls, "write", price.seconds)
     yield Found(
-        roots, price.seconds, low, high,
-        f"{int(calls.sum()):,} writes {summary}: {size(read)} read and {size(written)} written for "
+        calls=roots,
+        seconds=price.seconds,
+        low=low,
+        high=high,
+        summary=f"{int(calls.sum()):,} writes {summary}: {size(read)} read and {size(written)} written for "
         f"{size(int(run.bytes[calls].sum()))} of the program's data",
-        cause,
-        [Evidence("MPI-IO writes that read", float(calls.sum()), "calls"), Evidence("read inside of them", read, "B"),
-         Evidence("written by them", written, "B"), Evidence("locks taken inside of them", float(locks.sum()), "calls"),
-         Evidence("longest rank's time in these locks", float(run.busy_by_unit(locks).max()), "s")],
-        [aggregate(files), hint],
-        files, run.ranks_of(calls),
-    )  # fmt: skip
+        cause=cause,
+        evidence=[
+            Evidence("MPI-IO writes that read", float(calls.sum()), "calls"),
+            Evidence("read inside of them", read, "B"),
+            Evidence("written by them", written, "B"),
+            Evidence("locks taken inside of them", float(locks.sum()), "calls"),
+            Evidence("longest rank's time in these locks", float(run.busy_by_unit(locks).max()), "s"),
+        ],
+        remedies=[aggregate(files), hint],
+        files=files,
+        ranks=run.ranks_of(calls),
+    )
 
 
 def _sieving(run: Columns) -> Iterator[Found]:
     _, sieving = _reading_writes(run)
     yield from _report(
-        run, sieving, "lock and read the file before they write to it (data sieving)",
-        "Each rank writes small pieces with gaps. The MPI library reads the whole stretch, changes the pieces and writes "
-        "all of it back, under a lock that keeps the other ranks out.",
+        run,
+        sieving,
+        "lock and read the file before they write to it (data sieving)",
+        "Each rank writes small pieces with gaps. The MPI library reads the whole stretch, changes the pieces "
+        "and writes all of it back, under a lock that keeps the other ranks out.",
         Remedy("hint", "romio_ds_write = disable, and collective calls with romio_cb_write = enable"),
-    )  # fmt: skip
+    )
 
 
 def _modifying(run: Columns) -> Iterator[Found]:
     writes, sieving = _reading_writes(run)
     yield from _report(
-        run, writes & ~sieving, "read the file before they write to it",
-        "What the ranks write together has gaps, so that the aggregators read the file into their buffers, change it "
-        "and write it back.",
+        run,
+        writes & ~sieving,
+        "read the file before they write to it",
+        "What the ranks write together has gaps, so that the aggregators read the file into their buffers, "
+        "change it and write it back.",
         Remedy("source", "write whole stretches without gaps, or fill the file once before"),
-    )  # fmt: skip
+    )
     yield from _by_program(run)
 
 
@@ -91,30 +103,57 @@ def _by_program(run: Columns) -> Iterator[Found]:
     if not run.worth(read_s):
         return
     yield Found(
-        run.roots_of(mask), read_s, read_s / 4, read_s,
-        f"{int(mask.sum()):,} times a rank reads a place of a file and then writes it",
-        "The program, or a library that it uses, changes parts of blocks: it reads the block, changes it and writes it.",
-        [Evidence("reads before a write of the same place", float(mask.sum()), "calls"),
-         Evidence("bytes read for it", float(run.bytes[mask].sum()), "B")],
-        [Remedy("source", "write whole blocks, or keep the block in memory (HDF5: a larger chunk cache, H5Pset_chunk_cache)")],
-        run.files_of(mask), run.ranks_of(mask),
-    )  # fmt: skip
+        calls=run.roots_of(mask),
+        seconds=read_s,
+        low=read_s / 4,
+        high=read_s,
+        summary=f"{int(mask.sum()):,} times a rank reads a place of a file and then writes it",
+        cause="The program, or a library that it uses, changes parts of blocks: it reads the block, changes it "
+        "and writes it.",
+        evidence=[
+            Evidence("reads before a write of the same place", float(mask.sum()), "calls"),
+            Evidence("bytes read for it", float(run.bytes[mask].sum()), "B"),
+        ],
+        remedies=[
+            Remedy(
+                "source",
+                "write whole blocks, or keep the block in memory (HDF5: a larger chunk cache, H5Pset_chunk_cache)",
+            )
+        ],
+        files=run.files_of(mask),
+        ranks=run.ranks_of(mask),
+    )
 
 
 SIEVING = Rule(
-    "data-sieving", "Reading and locking in order to write", "MPI-IO", 10,
-    "MPI-IO writes that read the file inside, independent ones or with locks.",
-    "Thakur, Gropp and Lusk 1999, section 4 (data sieving); Wright et al. 2013, section 6.1, figures 5 and 6",
-    (Threshold("read", "more than 4 KiB a call", "reading one block at an end is what every file system does"),), QUARTER,
-    "A sieving that only reads (for reads with gaps) is not told apart from reading.",
-    ("MPI-IO", "POSIX"), _sieving,
-)  # fmt: skip
+    code="data-sieving",
+    title="Reading and locking in order to write",
+    layer="MPI-IO",
+    order=10,
+    definition="MPI-IO writes that read the file inside, independent ones or with locks.",
+    source="Thakur, Gropp and Lusk 1999, section 4 (data sieving); Wright et al. 2013, section 6.1, figures 5 and 6",
+    thresholds=(
+        Threshold("read", "more than 4 KiB a call", "reading one block at an end is what every file system does"),
+    ),
+    gain=QUARTER,
+    limits="A sieving that only reads (for reads with gaps) is not told apart from reading.",
+    needs=("MPI-IO", "POSIX"),
+    find=_sieving,
+)
 MODIFYING = Rule(
-    "read-modify-write", "Reading what is then written", "MPI-IO", 15,
-    "Collective MPI-IO writes without locks that read the file inside; or at least 16 times a read of a place that the "
-    "same rank writes next.",
-    "Thakur, Gropp and Lusk 1999, section 6 (holes in two-phase writes); HDF5 User Guide, chunk cache",
-    (Threshold("read", "more than 4 KiB a call", "as for data-sieving"),
-     Threshold("times", "16", "updating a header or a time stamp now and then is no fault")), QUARTER,
-    "A file mapped into memory is read and written unseen.", ("POSIX",), _modifying,
-)  # fmt: skip
+    code="read-modify-write",
+    title="Reading what is then written",
+    layer="MPI-IO",
+    order=15,
+    definition="Collective MPI-IO writes without locks that read the file inside; or at least 16 times a read of "
+    "a place that the same rank writes next.",
+    source="Thakur, Gropp and Lusk 1999, section 6 (holes in two-phase writes); HDF5 User Guide, chunk cache",
+    thresholds=(
+        Threshold("read", "more than 4 KiB a call", "as for data-sieving"),
+        Threshold("times", "16", "updating a header or a time stamp now and then is no fault"),
+    ),
+    gain=QUARTER,
+    limits="A file mapped into memory is read and written unseen.",
+    needs=("POSIX",),
+    find=_modifying,
+)

@@ -40,27 +40,47 @@ def _find(run: Columns) -> Iterator[Found]:
         return
     names = run.files_of(crooked)
     yield Found(
-        run.roots_of(crooked), seconds, 0.0, seconds,
-        f"{sized(run, crooked, 'write')} begin or end inside of a block that a neighbour writes, too",
-        "Requests lie across the borders of the file system's blocks and stripes, so that two ranks change one block "
-        "and each waits for the other's lock.",
-        [counted("writes across borders", crooked), Evidence("blocks touched more than needed", 100 * excess, "%")],
-        [Remedy("plan", "let ioweir cut the requests at stripes", rule_for(
-            names, 'writers = "auto"', 'domains = "cyclic"', 'stripe = { size = "1 MiB" }')),
-         Remedy("source", "make each rank's part begin at a multiple of 1 MiB (HDF5: H5Pset_alignment)")],
-        names, run.ranks_of(crooked),
-    )  # fmt: skip
+        calls=run.roots_of(crooked),
+        seconds=seconds,
+        low=0.0,
+        high=seconds,
+        summary=f"{sized(run, crooked, 'write')} begin or end inside of a block that a neighbour writes, too",
+        cause="Requests lie across the borders of the file system's blocks and stripes, so that two ranks change "
+        "one block and each waits for the other's lock.",
+        evidence=[
+            counted("writes across borders", crooked),
+            Evidence("blocks touched more than needed", 100 * excess, "%"),
+        ],
+        remedies=[
+            Remedy(
+                "plan",
+                "let ioweir cut the requests at stripes",
+                rule_for(names, 'writers = "auto"', 'domains = "cyclic"', 'stripe = { size = "1 MiB" }'),
+            ),
+            Remedy("source", "make each rank's part begin at a multiple of 1 MiB (HDF5: H5Pset_alignment)"),
+        ],
+        files=names,
+        ranks=run.ranks_of(crooked),
+    )
 
 
 RULE = Rule(
-    "misaligned-requests", "Requests across stripes", "POSIX", 60,
-    "At least half of the writes of 64 KiB or more to a file that several ranks write begin or end away from 4 KiB borders. "
-    "Its seconds are the share of blocks (1 MiB, of smaller requests 4 KiB) that are touched more than the bytes need.",
-    "Lustre Operations Manual, section on I/O alignment; Liao and Choudhary 2008 (file domains on lock borders)",
-    (Threshold("block", "4 KiB", "page size: what Linux reads before it changes a part of it"),
-     Threshold("stripe", "1 MiB", "Lustre's default stripe, and the largest RPC of most installations"),
-     Threshold("share", "50 %", "one crooked header before straight data is no fault")),
-    "low: 0, for the trace does not show how the file is striped; high: the seconds",
-    "The file's real stripe size is not in the trace. The seconds are arithmetic, not observed, so that the severity is at most medium.",
-    ("POSIX",), _find,
-)  # fmt: skip
+    code="misaligned-requests",
+    title="Requests across stripes",
+    layer="POSIX",
+    order=60,
+    definition="At least half of the writes of 64 KiB or more to a file that several ranks write begin or end "
+    "away from 4 KiB borders. Its seconds are the share of blocks (1 MiB, of smaller requests 4 KiB) "
+    "that are touched more than the bytes need.",
+    source="Lustre Operations Manual, section on I/O alignment; Liao and Choudhary 2008 (file domains on lock borders)",
+    thresholds=(
+        Threshold("block", "4 KiB", "page size: what Linux reads before it changes a part of it"),
+        Threshold("stripe", "1 MiB", "Lustre's default stripe, and the largest RPC of most installations"),
+        Threshold("share", "50 %", "one crooked header before straight data is no fault"),
+    ),
+    gain="low: 0, for the trace does not show how the file is striped; high: the seconds",
+    limits="The file's real stripe size is not in the trace. The seconds are arithmetic, not observed, so that "
+    "the severity is at most medium.",
+    needs=("POSIX",),
+    find=_find,
+)

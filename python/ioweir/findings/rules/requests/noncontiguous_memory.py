@@ -46,22 +46,36 @@ def _find(run: Columns) -> Iterator[Found]:
         return
     pieces = float(inside.sum() / calls.sum())
     yield Found(
-        roots, seconds, seconds / 4, seconds,
-        f"{int(calls.sum()):,} MPI-IO calls take their data from pieces in memory; packing takes longer than storage shows",
-        "The program passes a datatype with gaps in memory (an array with ghost cells, a column of a matrix), and the MPI "
-        "library copies it piece by piece.",
-        [counted("MPI-IO calls with gaps in memory", calls), Evidence("POSIX calls each of them made", pieces, "calls")],
-        [Remedy("source", "pack the data into one buffer (MPI_Pack or a loop) and write that")],
-        run.files_of(calls), run.ranks_of(calls),
-    )  # fmt: skip
+        calls=roots,
+        seconds=seconds,
+        low=seconds / 4,
+        high=seconds,
+        summary=f"{int(calls.sum()):,} MPI-IO calls take their data from pieces in memory; packing takes longer "
+        "than storage "
+        "shows",
+        cause="The program passes a datatype with gaps in memory (an array with ghost cells, a column of a "
+        "matrix), and the MPI library copies it piece by piece.",
+        evidence=[
+            counted("MPI-IO calls with gaps in memory", calls),
+            Evidence("POSIX calls each of them made", pieces, "calls"),
+        ],
+        remedies=[Remedy("source", "pack the data into one buffer (MPI_Pack or a loop) and write that")],
+        files=run.files_of(calls),
+        ranks=run.ranks_of(calls),
+    )
 
 
 RULE = Rule(
-    "noncontiguous-memory", "Data in pieces in memory", "MPI-IO", 40,
-    "MPI-IO calls whose datatype in memory has gaps, and which spend 1 % of the run outside of POSIX calls.",
-    "Ching et al. 2003 (noncontiguous I/O: memory and file); MPI 4.0, section 14.4",
-    (Threshold("gaps", "size below extent, at any level", "MPI's own definition of a type with holes"),),
-    "high: the calls' time outside of POSIX calls; low: a quarter, for waiting and exchange are in it, too",
-    "Exchange between ranks is in the same time: see exchange-dominates. Types of more than 131,072 arguments are not looked into.",
-    ("MPI-IO", "POSIX"), _find,
-)  # fmt: skip
+    code="noncontiguous-memory",
+    title="Data in pieces in memory",
+    layer="MPI-IO",
+    order=40,
+    definition="MPI-IO calls whose datatype in memory has gaps, and which spend 1 % of the run outside of POSIX calls.",
+    source="Ching et al. 2003 (noncontiguous I/O: memory and file); MPI 4.0, section 14.4",
+    thresholds=(Threshold("gaps", "size below extent, at any level", "MPI's own definition of a type with holes"),),
+    gain="high: the calls' time outside of POSIX calls; low: a quarter, for waiting and exchange are in it, too",
+    limits="Exchange between ranks is in the same time: see exchange-dominates. Types of more than 131,072 "
+    "arguments are not looked into.",
+    needs=("MPI-IO", "POSIX"),
+    find=_find,
+)

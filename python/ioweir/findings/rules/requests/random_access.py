@@ -49,23 +49,42 @@ def _find(run: Columns) -> Iterator[Found]:
             continue
         low, high = bounds(run, jumping, op, price.seconds)
         yield Found(
-            roots, price.seconds, low, high,
-            f"{sized(run, jumping, op)} in no order: {100 * backward:.0f} % jump to another place of the file",
-            "Requests jump about in the file, so that neither the file system's read-ahead nor its gathering of writes "
-            "can help, and disks must seek.",
-            [counted(f"{op}s that jump", jumping), Evidence("share of jumps", float(100 * backward), "%")],
-            [Remedy("source", f"sort the requests by their place in the file, and {op} neighbours together")],
-            run.files_of(jumping), run.ranks_of(jumping),
-        )  # fmt: skip
+            calls=roots,
+            seconds=price.seconds,
+            low=low,
+            high=high,
+            summary=f"{sized(run, jumping, op)} in no order: {100 * backward:.0f} % jump to another place of the file",
+            cause="Requests jump about in the file, so that neither the file system's read-ahead nor its "
+            "gathering of writes can help, and disks must seek.",
+            evidence=[counted(f"{op}s that jump", jumping), Evidence("share of jumps", float(100 * backward), "%")],
+            remedies=[Remedy("source", f"sort the requests by their place in the file, and {op} neighbours together")],
+            files=run.files_of(jumping),
+            ranks=run.ranks_of(jumping),
+        )
 
 
 RULE = Rule(
-    "random-access", "Requests in no order", "POSIX", 45,
-    "Of a rank's requests under 1 MiB to a file, at least half neither go on where the last one ended nor keep its stride.",
-    "Carns et al. 2011, section 4 (sequential and consecutive accesses); Wright et al. 2013, section 5.2 (seeks)",
-    (Threshold("jumps", "50 %", "read-ahead of Linux switches itself off where most reads do not go on (mm/readahead.c)"),
-     Threshold("size", "under 1 MiB", "a disk moves 1 MiB in about the time of one seek, so that larger ones pay for theirs"),
-     MANY_WHY), QUARTER,
-    "Requests of several threads of a rank are taken as one order. What the page cache holds costs no seek.",
-    ("POSIX",), _find,
-)  # fmt: skip
+    code="random-access",
+    title="Requests in no order",
+    layer="POSIX",
+    order=45,
+    definition="Of a rank's requests under 1 MiB to a file, at least half neither go on where the last one ended "
+    "nor keep its stride.",
+    source="Carns et al. 2011, section 4 (sequential and consecutive accesses); Wright et al. 2013, section 5.2 "
+    "(seeks)",
+    thresholds=(
+        Threshold(
+            "jumps", "50 %", "read-ahead of Linux switches itself off where most reads do not go on (mm/readahead.c)"
+        ),
+        Threshold(
+            "size",
+            "under 1 MiB",
+            "a disk moves 1 MiB in about the time of one seek, so that larger ones pay for theirs",
+        ),
+        MANY_WHY,
+    ),
+    gain=QUARTER,
+    limits="Requests of several threads of a rank are taken as one order. What the page cache holds costs no seek.",
+    needs=("POSIX",),
+    find=_find,
+)

@@ -24,9 +24,7 @@ def _at_storage(run: Columns, op: str) -> Mask:
 
 
 def _nodes(run: Columns) -> dict[int, str]:
-    return {
-        unit: process.host for unit, process in zip(run.who.units, run.trace.processes, strict=True) if unit >= 0
-    }  # fmt: skip
+    return {unit: process.host for unit, process in zip(run.who.units, run.trace.processes, strict=True) if unit >= 0}
 
 
 def _count(run: Columns) -> Iterator[Found]:
@@ -48,16 +46,27 @@ def _count(run: Columns) -> Iterator[Found]:
         low = high / 4 if used < hosts else 0.0
         files = run.files_of(calls)
         yield Found(
-            run.roots_of(run.above(calls)), price.seconds, low, high,
-            f"{writers.size} of {run.unit_count} ranks {op} for all, on {used} of {hosts} {'node' if hosts == 1 else 'nodes'}, "
+            calls=run.roots_of(run.above(calls)),
+            seconds=price.seconds,
+            low=low,
+            high=high,
+            summary=f"{writers.size} of {run.unit_count} ranks {op} for all, on {used} of {hosts} "
+            f"{'node' if hosts == 1 else 'nodes'}, "
             f"and are busy with it for {in_words(float(spent.max()))}",
-            "In collective calls only a few ranks touch the storage. Here these are so few that their own streams set the pace.",
-            [Evidence("ranks that touch the storage", float(writers.size), "ranks"), Evidence("nodes they are on", float(used), "nodes"),
-             Evidence("their share of the collective calls' time", 100 * price.seconds / max(whole, 1e-12), "%")],
-            [Remedy("hint", f"cb_nodes = {better}; striping_factor no less"),
-             Remedy("plan", "let ioweir use more writers", rule_for(files, f'writers = "aggregators:{better}"'))],
-            files, run.ranks([int(unit) for unit in writers]),
-        )  # fmt: skip
+            cause="In collective calls only a few ranks touch the storage. Here these are so few that their own "
+            "streams set the pace.",
+            evidence=[
+                Evidence("ranks that touch the storage", float(writers.size), "ranks"),
+                Evidence("nodes they are on", float(used), "nodes"),
+                Evidence("their share of the collective calls' time", 100 * price.seconds / max(whole, 1e-12), "%"),
+            ],
+            remedies=[
+                Remedy("hint", f"cb_nodes = {better}; striping_factor no less"),
+                Remedy("plan", "let ioweir use more writers", rule_for(files, f'writers = "aggregators:{better}"')),
+            ],
+            files=files,
+            ranks=run.ranks([int(unit) for unit in writers]),
+        )
 
 
 def _imbalance(run: Columns) -> Iterator[Found]:
@@ -75,29 +84,55 @@ def _imbalance(run: Columns) -> Iterator[Found]:
         ranks = run.ranks([unit])
         files = run.files_of(calls)
         yield Found(
-            run.roots_of(run.above(calls)), lost, lost / 4, lost,
-            f"{number_list(ranks)} {op}s {moved[unit] / mean:.1f} times as much for the others as the mean of the "
+            calls=run.roots_of(run.above(calls)),
+            seconds=lost,
+            low=lost / 4,
+            high=lost,
+            summary=f"{number_list(ranks)} {op}s {moved[unit] / mean:.1f} times as much for the others as the "
+            "mean of the "
             f"{writers.size} ranks that touch the storage",
-            "The bytes of collective calls are divided unevenly among the ranks that write them, and all wait for the one with most.",
-            [Evidence("most bytes, above the mean", float(moved[unit] / mean), "times"), Evidence("its time", float(spent[unit]), "s"),
-             Evidence("mean time", float(spent[writers].mean()), "s")],
-            [aggregate(files)], files, ranks,
-        )  # fmt: skip
+            cause="The bytes of collective calls are divided unevenly among the ranks that write them, and all "
+            "wait for the one with most.",
+            evidence=[
+                Evidence("most bytes, above the mean", float(moved[unit] / mean), "times"),
+                Evidence("its time", float(spent[unit]), "s"),
+                Evidence("mean time", float(spent[writers].mean()), "s"),
+            ],
+            remedies=[aggregate(files)],
+            files=files,
+            ranks=ranks,
+        )
 
 
 COUNT = Rule(
-    "aggregator-count", "Too few ranks write for all", "MPI-IO", 62,
-    "Collective calls in which at most half of the ranks touch the storage, whose requests take at least half of the calls' time.",
-    "Thakur, Gropp and Lusk 1999 (cb_nodes); ROMIO's default: one aggregator a node, on Lustre at most one a stripe",
-    (Threshold("half", "50 % of the time", "otherwise more aggregators would change the smaller part"),),
-    "high: twice as many aggregators (at least one a node); low: a quarter where nodes have none, else 0: on one node, one "
-    "aggregator may be all that the storage can take, and the severity is at most medium",
-    "How many stripes the file has is not in the trace.", ("MPI-IO", "POSIX"), _count,
-)  # fmt: skip
+    code="aggregator-count",
+    title="Too few ranks write for all",
+    layer="MPI-IO",
+    order=62,
+    definition="Collective calls in which at most half of the ranks touch the storage, whose requests take at "
+    "least half of the calls' time.",
+    source="Thakur, Gropp and Lusk 1999 (cb_nodes); ROMIO's default: one aggregator a node, on Lustre at most "
+    "one a stripe",
+    thresholds=(Threshold("half", "50 % of the time", "otherwise more aggregators would change the smaller part"),),
+    gain="high: twice as many aggregators (at least one a node); low: a quarter where nodes have none, else 0: "
+    "on one node, one aggregator may be all that the storage can take, and the severity is at most medium",
+    limits="How many stripes the file has is not in the trace.",
+    needs=("MPI-IO", "POSIX"),
+    find=_count,
+)
 IMBALANCE = Rule(
-    "aggregator-imbalance", "Uneven shares of those that write for all", "MPI-IO", 61,
-    "In collective calls, the slowest of the ranks that touch the storage moves 1.5 times their mean or more.",
-    "Thakur, Gropp and Lusk 1999, section 5 (file domains); Liao and Choudhary 2008",
-    (Threshold("bytes", "1.5 times", "domains of whole stripes differ by under half from two stripes a writer on"),),
-    "high: all at the mean; low: a quarter", "", ("MPI-IO", "POSIX"), _imbalance,
-)  # fmt: skip
+    code="aggregator-imbalance",
+    title="Uneven shares of those that write for all",
+    layer="MPI-IO",
+    order=61,
+    definition="In collective calls, the slowest of the ranks that touch the storage moves 1.5 times their mean "
+    "or more.",
+    source="Thakur, Gropp and Lusk 1999, section 5 (file domains); Liao and Choudhary 2008",
+    thresholds=(
+        Threshold("bytes", "1.5 times", "domains of whole stripes differ by under half from two stripes a writer on"),
+    ),
+    gain="high: all at the mean; low: a quarter",
+    limits="",
+    needs=("MPI-IO", "POSIX"),
+    find=_imbalance,
+)

@@ -56,16 +56,28 @@ def _slow(run: Columns) -> Iterator[Found]:
         name = names[int(usable[worst])]
         files = run.files_of(mask)
         yield Found(
-            run.roots_of(mask), lost, lost / 4, lost,
-            f"the storage target {name} is {times:.1f} times as slow as the others",
-            "One storage target is slower than its like, and every call that needs it waits.",
-            [Evidence("slower than the median of the others", times, "times"), Evidence("spreads from the others", z, "sigma"),
-             counted("calls on it", mask)],
-            [Remedy("striping", f"leave {name} out, and tell those who run the storage"),
-             Remedy("plan", "let ioweir choose the fast targets when a file is made",
-                    rule_for([], 'mapping = "subfiles:auto"'))],
-            files, run.ranks_of(mask),
-        )  # fmt: skip
+            calls=run.roots_of(mask),
+            seconds=lost,
+            low=lost / 4,
+            high=lost,
+            summary=f"the storage target {name} is {times:.1f} times as slow as the others",
+            cause="One storage target is slower than its like, and every call that needs it waits.",
+            evidence=[
+                Evidence("slower than the median of the others", times, "times"),
+                Evidence("spreads from the others", z, "sigma"),
+                counted("calls on it", mask),
+            ],
+            remedies=[
+                Remedy("striping", f"leave {name} out, and tell those who run the storage"),
+                Remedy(
+                    "plan",
+                    "let ioweir choose the fast targets when a file is made",
+                    rule_for([], 'mapping = "subfiles:auto"'),
+                ),
+            ],
+            files=files,
+            ranks=run.ranks_of(mask),
+        )
 
 
 def _contention(run: Columns) -> Iterator[Found]:
@@ -85,33 +97,58 @@ def _contention(run: Columns) -> Iterator[Found]:
         if not run.worth(lost) or np.unique(run.unit[mask]).size < 2:
             continue
         yield Found(
-            run.roots_of(mask), lost, 0.0, lost,
-            f"{int(slow.sum()):,} of {calls.size:,} large {op}s take {100 * share:.0f} % of the time: like requests are fast at "
-            "most times and 8 times as slow at some",
-            "Now and then the storage is slow for every rank: other jobs use the same targets, or a cache is full.",
-            [counted(f"slow {op}s", mask), Evidence("their share of the time", 100 * share, "%"),
-             Evidence("median pace of all", usual, "ns/B")],
-            [Remedy("striping", "use more targets, or others (`ioweir probe` measures them)")],
-            run.files_of(mask), run.ranks_of(mask),
-        )  # fmt: skip
+            calls=run.roots_of(mask),
+            seconds=lost,
+            low=0.0,
+            high=lost,
+            summary=f"{int(slow.sum()):,} of {calls.size:,} large {op}s take {100 * share:.0f} % of the time: "
+            "like requests "
+            "are fast at most times and 8 times as slow at some",
+            cause="Now and then the storage is slow for every rank: other jobs use the same targets, or a cache "
+            "is full.",
+            evidence=[
+                counted(f"slow {op}s", mask),
+                Evidence("their share of the time", 100 * share, "%"),
+                Evidence("median pace of all", usual, "ns/B"),
+            ],
+            remedies=[Remedy("striping", "use more targets, or others (`ioweir probe` measures them)")],
+            files=run.files_of(mask),
+            ranks=run.ranks_of(mask),
+        )
 
 
 SLOW = Rule(
-    "slow-target", "One slow storage target", "POSIX", 22,
-    "Of three targets or more (directories with parts of containers), one is slower a byte than the others by 4 of their own spreads.",
-    "Son et al. 2017 (slow targets); Rousseeuw and Croux 1993 (median absolute deviation)",
-    (Threshold("spreads", "4", "one false alarm in 30,000 targets, of a spread that is taken to be 10 % at least"),
-     Threshold("calls", "8 a target", "below it a median says nothing")),
-    "high: the target as fast as the others; low: a quarter",
-    "Which target holds which stripe of an ordinary file is not in the trace: only containers tell.", ("POSIX",), _slow,
-)  # fmt: skip
+    code="slow-target",
+    title="One slow storage target",
+    layer="POSIX",
+    order=22,
+    definition="Of three targets or more (directories with parts of containers), one is slower a byte than the "
+    "others by 4 of their own spreads.",
+    source="Son et al. 2017 (slow targets); Rousseeuw and Croux 1993 (median absolute deviation)",
+    thresholds=(
+        Threshold("spreads", "4", "one false alarm in 30,000 targets, of a spread that is taken to be 10 % at least"),
+        Threshold("calls", "8 a target", "below it a median says nothing"),
+    ),
+    gain="high: the target as fast as the others; low: a quarter",
+    limits="Which target holds which stripe of an ordinary file is not in the trace: only containers tell.",
+    needs=("POSIX",),
+    find=_slow,
+)
 CONTENTION = Rule(
-    "target-contention", "Storage that is slow at times", "POSIX", 70,
-    "Of 64 or more requests of 1 MiB or more, at most a tenth are over 8 times as slow a byte as the median and take 30 % of the time, on several ranks.",
-    "Uselton et al. 2010 (modes of I/O times); Lofstead et al. 2010 (internal and external interference)",
-    (Threshold("slower", "8 times", "several modes of one device differ by less: caches by 2-4 times"),
-     Threshold("long", "20 ms each", "shorter ones may be the processor's: a time slice of Linux is 3 to 10 ms"),
-     Threshold("share", "30 % of the time", "tails of well-behaved storage hold under a tenth")),
-    "low: 0, for a full cache must be emptied; high: the slow requests' time",
-    "Other jobs are not in the trace. Severity at most medium.", ("POSIX",), _contention,
-)  # fmt: skip
+    code="target-contention",
+    title="Storage that is slow at times",
+    layer="POSIX",
+    order=70,
+    definition="Of 64 or more requests of 1 MiB or more, at most a tenth are over 8 times as slow a byte as the "
+    "median and take 30 % of the time, on several ranks.",
+    source="Uselton et al. 2010 (modes of I/O times); Lofstead et al. 2010 (internal and external interference)",
+    thresholds=(
+        Threshold("slower", "8 times", "several modes of one device differ by less: caches by 2-4 times"),
+        Threshold("long", "20 ms each", "shorter ones may be the processor's: a time slice of Linux is 3 to 10 ms"),
+        Threshold("share", "30 % of the time", "tails of well-behaved storage hold under a tenth"),
+    ),
+    gain="low: 0, for a full cache must be emptied; high: the slow requests' time",
+    limits="Other jobs are not in the trace. Severity at most medium.",
+    needs=("POSIX",),
+    find=_contention,
+)

@@ -14,7 +14,7 @@ from ioweir.findings.rules.common import PAGE, STRIPE, aggregate, counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns
+    from ioweir.findings.columns import Columns, Mask
 
 _WAIT_NS = 20_000
 
@@ -28,7 +28,7 @@ def _wait(run: Columns) -> Iterator[Found]:
     if not run.worth(price.seconds):
         return
     files = run.files_of(waits)
-    pair, waited = _worst_pair(run, locks, waits)
+    pair, waited = _worst_pair(run, waits)
     evidence = [
         counted("locks that had to be waited for", waits),
         Evidence("longest wait", float(run.duration[waits].max()) / 1e9, "s"),
@@ -38,18 +38,27 @@ def _wait(run: Columns) -> Iterator[Found]:
         evidence.append(Evidence(f"rank {pair[0]} waited for rank {pair[1]}", waited, "s"))
     inside = (run.mpi[waits] >= 0).mean() > 0.5
     yield Found(
-        waits, price.seconds, price.seconds / 4, price.seconds,
-        f"ranks wait {in_words(price.seconds)} for locks on parts of a file that other ranks hold",
-        "The MPI library locks stretches of the file before it writes to them, and the stretches of the ranks overlap."
-        if inside else "The program locks parts of a file, and the ranks' parts overlap, so that they go one by one.",
-        evidence,
-        [aggregate(files), Remedy("hint", "romio_ds_write = disable")] if inside else
-        [Remedy("source", "lock only the bytes that are written, or give each rank a part of its own and no lock")],
-        files, run.ranks_of(waits),
-    )  # fmt: skip
+        calls=waits,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"ranks wait {in_words(price.seconds)} for locks on parts of a file that other ranks hold",
+        cause="The MPI library locks stretches of the file before it writes to them, and the stretches of the "
+        "ranks overlap."
+        if inside
+        else "The program locks parts of a file, and the ranks' parts overlap, so that they go one by one.",
+        evidence=evidence,
+        remedies=[aggregate(files), Remedy("hint", "romio_ds_write = disable")]
+        if inside
+        else [
+            Remedy("source", "lock only the bytes that are written, or give each rank a part of its own and no lock")
+        ],
+        files=files,
+        ranks=run.ranks_of(waits),
+    )
 
 
-def _worst_pair(run: Columns, locks: np.ndarray, waits: np.ndarray) -> tuple[tuple[int, int] | None, float]:
+def _worst_pair(run: Columns, waits: Mask) -> tuple[tuple[int, int] | None, float]:
     """Who waited longest for whom: the one whose lock on the file was given up last before the wait ended."""
     unlocks = run.is_op("unlock")
     gave = np.flatnonzero(unlocks)
@@ -96,29 +105,62 @@ def _handover(run: Columns) -> Iterator[Found]:
         return
     files = run.files_of(mask)
     yield Found(
-        run.roots_of(mask), lost, lost / 4, lost,
-        f"{int(other.sum()):,} writes to a stripe that another rank wrote last are {slow / usual:.1f} times as slow as others",
-        "Ranks take turns in writing the same stripes, and the file system hands the stripe's lock from one to the other, "
-        "each time with everything that was not written yet.",
-        [counted("writes after another rank's to the same 1 MiB", mask), Evidence("slower than other writes", slow / usual, "times")],
-        [aggregate(files)], files, run.ranks_of(mask),
-    )  # fmt: skip
+        calls=run.roots_of(mask),
+        seconds=lost,
+        low=lost / 4,
+        high=lost,
+        summary=f"{int(other.sum()):,} writes to a stripe that another rank wrote last are {slow / usual:.1f} "
+        "times as slow "
+        "as others",
+        cause="Ranks take turns in writing the same stripes, and the file system hands the stripe's lock from "
+        "one to the other, each time with everything that was not written yet.",
+        evidence=[
+            counted("writes after another rank's to the same 1 MiB", mask),
+            Evidence("slower than other writes", slow / usual, "times"),
+        ],
+        remedies=[aggregate(files)],
+        files=files,
+        ranks=run.ranks_of(mask),
+    )
 
 
 WAIT = Rule(
-    "lock-wait", "Waiting for locks", "POSIX", 12,
-    "Calls that take a lock (fcntl, flock, lockf) and last longer than 20 us, at 1 % of the run.",
-    "Wright et al. 2013, section 6.1, figure 5 (locks take nearly 30 % of the write time)",
-    (Threshold("wait", "20 us", "a free lock is one system call of 1-5 us, on shared storage one message of under 20 us on the node"),),
-    "high: the waiting; low: a quarter, for the writes beneath the locks may queue at the storage instead",
-    "Locks inside of the file system (Lustre, GPFS) are not calls: see lock-handover and serialised-writes.", ("POSIX",), _wait,
-)  # fmt: skip
+    code="lock-wait",
+    title="Waiting for locks",
+    layer="POSIX",
+    order=12,
+    definition="Calls that take a lock (fcntl, flock, lockf) and last longer than 20 us, at 1 % of the run.",
+    source="Wright et al. 2013, section 6.1, figure 5 (locks take nearly 30 % of the write time)",
+    thresholds=(
+        Threshold(
+            "wait",
+            "20 us",
+            "a free lock is one system call of 1-5 us, on shared storage one message of under 20 us on the node",
+        ),
+    ),
+    gain="high: the waiting; low: a quarter, for the writes beneath the locks may queue at the storage instead",
+    limits="Locks inside of the file system (Lustre, GPFS) are not calls: see lock-handover and serialised-writes.",
+    needs=("POSIX",),
+    find=_wait,
+)
 HANDOVER = Rule(
-    "lock-handover", "Stripes that change hands", "POSIX", 42,
-    "Writes to a stretch of 1 MiB that another rank wrote last, at least twice as slow a byte (median) as all others.",
-    "Schmuck and Haskin 2002 (GPFS tokens); Liao and Choudhary 2008 (Lustre extent locks)",
-    (Threshold("slower", "2 times", "the medians of 16 or more calls differ by less without a cause: a hand-over is a flush and a round trip"),
-     Threshold("calls", "16 of each kind", "below it a median says nothing")),
-    "high: what the writes cost above the pace of the others; low: a quarter",
-    "The file's real stripes are not in the trace: 1 MiB is assumed.", ("POSIX",), _handover,
-)  # fmt: skip
+    code="lock-handover",
+    title="Stripes that change hands",
+    layer="POSIX",
+    order=42,
+    definition="Writes to a stretch of 1 MiB that another rank wrote last, at least twice as slow a byte "
+    "(median) as all others.",
+    source="Schmuck and Haskin 2002 (GPFS tokens); Liao and Choudhary 2008 (Lustre extent locks)",
+    thresholds=(
+        Threshold(
+            "slower",
+            "2 times",
+            "the medians of 16 or more calls differ by less without a cause: a hand-over is a flush and a round trip",
+        ),
+        Threshold("calls", "16 of each kind", "below it a median says nothing"),
+    ),
+    gain="high: what the writes cost above the pace of the others; low: a quarter",
+    limits="The file's real stripes are not in the trace: 1 MiB is assumed.",
+    needs=("POSIX",),
+    find=_handover,
+)

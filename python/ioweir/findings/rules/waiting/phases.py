@@ -19,9 +19,18 @@ if TYPE_CHECKING:
 
 _MTBF_S = 6 * 3600.0
 _FAULTS = (
-    "data-sieving", "lock-wait", "serialised-writes", "collective-scattered", "rank0-io", "independent-shared-file",
-    "stdio-data", "small-requests", "sync-cost", "unbalanced-bytes", "no-overlap",
-)  # fmt: skip
+    "data-sieving",
+    "lock-wait",
+    "serialised-writes",
+    "collective-scattered",
+    "rank0-io",
+    "independent-shared-file",
+    "stdio-data",
+    "small-requests",
+    "sync-cost",
+    "unbalanced-bytes",
+    "no-overlap",
+)
 """With one of these on the same files, the writes are too slow, not too many."""
 
 
@@ -38,15 +47,30 @@ def _exchange(run: Columns) -> Iterator[Found]:
         large = float(run.bytes[calls].sum() / max(calls.sum(), 1)) >= STRIPE
         files = run.files_of(calls)
         yield Found(
-            run.roots_of(calls), lost, 0.0, lost,
-            f"of {in_words(whole)} in collective {op}s, {in_words(lost)} go into passing data between ranks and waiting, "
+            calls=run.roots_of(calls),
+            seconds=lost,
+            low=0.0,
+            high=lost,
+            summary=f"of {in_words(whole)} in collective {op}s, {in_words(lost)} go into passing data between "
+            "ranks and "
+            "waiting, "
             f"{in_words(storage)} into the storage",
-            "Before the storage is touched, the ranks send their data to those that write it, and that takes longer than the writing.",
-            [Evidence(f"time of the collective {op}s", whole, "s"), Evidence("of it at the storage", storage, "s")],
-            [Remedy("plan", "let each rank move its own bytes" if large else "let ioweir pass the data within the node first",
-                    rule_for(files, 'writers = "everyone"' if large else 'writers = "auto"'))],
-            files, run.ranks_of(calls),
-        )  # fmt: skip
+            cause="Before the storage is touched, the ranks send their data to those that write it, and that "
+            "takes longer than the writing.",
+            evidence=[
+                Evidence(f"time of the collective {op}s", whole, "s"),
+                Evidence("of it at the storage", storage, "s"),
+            ],
+            remedies=[
+                Remedy(
+                    "plan",
+                    "let each rank move its own bytes" if large else "let ioweir pass the data within the node first",
+                    rule_for(files, 'writers = "everyone"' if large else 'writers = "auto"'),
+                )
+            ],
+            files=files,
+            ranks=run.ranks_of(calls),
+        )
 
 
 def bursts(run: Columns, calls: Mask) -> tuple[Floats, Floats, Floats]:
@@ -89,15 +113,26 @@ def _overlap(run: Columns) -> Iterator[Found]:
         return
     files = run.files_of(calls & run.is_op("write"))
     yield Found(
-        calls, gain, 0.0, gain,
-        f"{begin.size} times the program stops to write {size(float(np.median(moved)))}, {in_words(writing)} in all, and "
-        "computes nothing meanwhile",
-        "The program computes, writes, and computes again. Storage and processors take turns instead of working at once.",
-        [Evidence("times that it stops to write", float(begin.size), "times"),
-         Evidence("time for computing between them", pauses, "s")],
-        [behind(files), Remedy("source", "start writes with MPI_File_iwrite_at and wait for them after the next step")],
-        files, run.ranks_of(calls & run.is_op("write")),
-    )  # fmt: skip
+        calls=calls,
+        seconds=gain,
+        low=0.0,
+        high=gain,
+        summary=f"{begin.size} times the program stops to write {size(float(np.median(moved)))}, "
+        f"{in_words(writing)} in all, "
+        "and computes nothing meanwhile",
+        cause="The program computes, writes, and computes again. Storage and processors take turns instead of "
+        "working at once.",
+        evidence=[
+            Evidence("times that it stops to write", float(begin.size), "times"),
+            Evidence("time for computing between them", pauses, "s"),
+        ],
+        remedies=[
+            behind(files),
+            Remedy("source", "start writes with MPI_File_iwrite_at and wait for them after the next step"),
+        ],
+        files=files,
+        ranks=run.ranks_of(calls & run.is_op("write")),
+    )
 
 
 def _checkpoint(run: Columns) -> Iterator[Found]:
@@ -116,40 +151,82 @@ def _checkpoint(run: Columns) -> Iterator[Found]:
         return
     files = run.files_of(calls & run.is_op("write"))
     yield Found(
-        calls, lost, 0.0, lost,
-        f"a checkpoint of {in_words(cost)} every {in_words(interval)}: {100 * now:.0f} % of the time goes into them",
-        f"If these writes are checkpoints, they come more often than failures ask for: with one failure in {_MTBF_S / 3600:.0f} h, "
+        calls=calls,
+        seconds=lost,
+        low=0.0,
+        high=lost,
+        summary=f"a checkpoint of {in_words(cost)} every {in_words(interval)}: {100 * now:.0f} % of the time "
+        "goes into them",
+        cause="If these writes are checkpoints, they come more often than failures ask for: with one failure in "
+        f"{_MTBF_S / 3600:.0f} h, "
         f"one every {in_words(best)} loses least.",
-        [Evidence("time of one", cost, "s"), Evidence("interval", interval, "s"), Evidence("best interval (Young)", best, "s"),
-         Evidence("bytes of one", float(np.median(moved)), "B")],
-        [Remedy("source", f"write a checkpoint every {in_words(best)} only"), behind(files)],
-        files, run.ranks_of(calls & run.is_op("write")),
-    )  # fmt: skip
+        evidence=[
+            Evidence("time of one", cost, "s"),
+            Evidence("interval", interval, "s"),
+            Evidence("best interval (Young)", best, "s"),
+            Evidence("bytes of one", float(np.median(moved)), "B"),
+        ],
+        remedies=[Remedy("source", f"write a checkpoint every {in_words(best)} only"), behind(files)],
+        files=files,
+        ranks=run.ranks_of(calls & run.is_op("write")),
+    )
 
 
 EXCHANGE = Rule(
-    "exchange-dominates", "Passing data takes longer than writing it", "MPI-IO", 38,
-    "In collective calls, after the last rank has come, more than half of the time lies outside of any POSIX call of any rank.",
-    "Wright et al. 2013, section 5.2 (effective MPI against POSIX bandwidth, figures 3 and 4, table 4); Kang et al. 2020 (TAM)",
-    (Threshold("half", "50 %", "below it, faster storage helps more than a faster exchange"),),
-    "low: 0, for the exchange may be what keeps the storage's requests large; high: all of it",
-    "Copying within a rank and waiting for processors that are shared by several ranks count as exchange. Severity at most medium.",
-    ("MPI-IO", "POSIX"), _exchange,
-)  # fmt: skip
+    code="exchange-dominates",
+    title="Passing data takes longer than writing it",
+    layer="MPI-IO",
+    order=38,
+    definition="In collective calls, after the last rank has come, more than half of the time lies outside of "
+    "any POSIX call of any rank.",
+    source="Wright et al. 2013, section 5.2 (effective MPI against POSIX bandwidth, figures 3 and 4, table 4); "
+    "Kang et al. 2020 (TAM)",
+    thresholds=(Threshold("half", "50 %", "below it, faster storage helps more than a faster exchange"),),
+    gain="low: 0, for the exchange may be what keeps the storage's requests large; high: all of it",
+    limits="Copying within a rank and waiting for processors that are shared by several ranks count as exchange. "
+    "Severity at most medium.",
+    needs=("MPI-IO", "POSIX"),
+    find=_exchange,
+)
 OVERLAP = Rule(
-    "no-overlap", "Computing stops while data is written", "MPI-IO", 90,
-    "Three or more bursts of like amounts (within a factor 3, 1 MiB or more each), with pauses between, and no asynchronous writes.",
-    "Moody et al. 2010 (SCR); Gropp, Lusk and Thakur 1999, chapter 3 (non-blocking I/O)",
-    (Threshold("bursts", "3", "two may be a beginning and an end"),),
-    "low: 0, for the network and memory may be busy while computing; high: the smaller of writing and pauses",
-    "What the program does in the pauses is not in the trace. Severity at most medium.", (), _overlap, _FAULTS,
-)  # fmt: skip
+    code="no-overlap",
+    title="Computing stops while data is written",
+    layer="MPI-IO",
+    order=90,
+    definition="Three or more bursts of like amounts (within a factor 3, 1 MiB or more each), with pauses "
+    "between, and no asynchronous writes.",
+    source="Moody et al. 2010 (SCR); Gropp, Lusk and Thakur 1999, chapter 3 (non-blocking I/O)",
+    thresholds=(Threshold("bursts", "3", "two may be a beginning and an end"),),
+    gain="low: 0, for the network and memory may be busy while computing; high: the smaller of writing and pauses",
+    limits="What the program does in the pauses is not in the trace. Severity at most medium.",
+    needs=(),
+    find=_overlap,
+    follows=_FAULTS,
+)
 CHECKPOINT = Rule(
-    "checkpoint-too-slow", "Checkpoints too often, or too slow", "MPI-IO", 95,
-    "Bursts as for no-overlap that take 10 % of their interval or more, where Young's interval sqrt(2 x cost x MTBF) is longer.",
-    "Young 1974; Daly 2006",
-    (Threshold("MTBF", "6 h", "the lowest that large machines report (Blue Waters, Di Martino et al. 2014: 4-9 h); others fail less often"),
-     Threshold("share", "10 %", "the loss that sites plan for checkpoints: Daly's optimum is below it whenever cost < MTBF / 200")),
-    "low: 0, for the writes may be results that are wanted as often as this; high: to Young's optimum",
-    "Results and checkpoints look alike. Severity at most medium.", (), _checkpoint, _FAULTS,
-)  # fmt: skip
+    code="checkpoint-too-slow",
+    title="Checkpoints too often, or too slow",
+    layer="MPI-IO",
+    order=95,
+    definition="Bursts as for no-overlap that take 10 % of their interval or more, where Young's interval sqrt(2 "
+    "x cost x MTBF) is longer.",
+    source="Young 1974; Daly 2006",
+    thresholds=(
+        Threshold(
+            "MTBF",
+            "6 h",
+            "the lowest that large machines report (Blue Waters, Di Martino et al. 2014: 4-9 h); others fail "
+            "less often",
+        ),
+        Threshold(
+            "share",
+            "10 %",
+            "the loss that sites plan for checkpoints: Daly's optimum is below it whenever cost < MTBF / 200",
+        ),
+    ),
+    gain="low: 0, for the writes may be results that are wanted as often as this; high: to Young's optimum",
+    limits="Results and checkpoints look alike. Severity at most medium.",
+    needs=(),
+    find=_checkpoint,
+    follows=_FAULTS,
+)

@@ -50,17 +50,28 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
         return
     files = run.files_of(calls)
     yield Found(
-        run.roots_of(calls), min(union, run.wall_s), lost / 4 if again else 0.0, lost,
-        f"{writers} ranks {op} one after the other, never two at a time: {in_words(union)} instead of "
+        calls=run.roots_of(calls),
+        seconds=min(union, run.wall_s),
+        low=lost / 4 if again else 0.0,
+        high=lost,
+        summary=f"{writers} ranks {op} one after the other, never two at a time: {in_words(union)} instead of "
         f"{in_words(float(spent.max()))} for the longest of them",
-        "The ranks take turns: by messages or barriers in the program, by locks, or by the shared file pointer. While one "
-        "writes, the others wait." if op == "write" else "The ranks take turns in reading, and wait for each other.",
-        [counted(f"{op}s", calls), Evidence("time in which two ranks do it at once", 100 * max(overlap, 0.0), "%"),
-         Evidence("changes from one rank to another", float(turns), "turns")],
-        [Remedy("source", f"let all ranks {op} at once, each to its own place: MPI_File_{op}_at_all"),
-         *([aggregate(files)] if op == "write" else [])],
-        files, run.ranks_of(calls),
-    )  # fmt: skip
+        cause="The ranks take turns: by messages or barriers in the program, by locks, or by the shared file "
+        "pointer. While one writes, the others wait."
+        if op == "write"
+        else "The ranks take turns in reading, and wait for each other.",
+        evidence=[
+            counted(f"{op}s", calls),
+            Evidence("time in which two ranks do it at once", 100 * max(overlap, 0.0), "%"),
+            Evidence("changes from one rank to another", float(turns), "turns"),
+        ],
+        remedies=[
+            Remedy("source", f"let all ranks {op} at once, each to its own place: MPI_File_{op}_at_all"),
+            *([aggregate(files)] if op == "write" else []),
+        ],
+        files=files,
+        ranks=run.ranks_of(calls),
+    )
 
 
 def _in_order(unit: Numbers, writers: int, overlap: float) -> bool:
@@ -71,14 +82,31 @@ def _in_order(unit: Numbers, writers: int, overlap: float) -> bool:
 
 
 RULE = Rule(
-    "serialised-writes", "Ranks take turns", "POSIX", 14,
-    "At least half of the ranks write (or read), under 10 % of that time two at once, with pauses that are at most twice as long as the writing.",
-    "Wright et al. 2013, section 6.2, figure 9 (the stepping of writes that are queued and complete one by one)",
-    (Threshold("at once", "under 10 %", "independent ranks that write half of the time are together in far more of it: for two ranks 33 %"),
-     Threshold("turns", "8, and 2 a rank", "ranks that began at different times are apart once, but not again and again; one pass "
-               "counts where four ranks or more come in the order of their numbers, and then the gain begins at 0"),
-     Threshold("pauses", "twice the writing", "with rarer writes, meeting by chance is rare, too")),
-    "high: all ranks at once, the time of the longest remains; low: a quarter, for the storage may not be faster for all at once",
-    "Turns inside of the file system, where the calls overlap and only complete one by one, look parallel here.", ("POSIX",), _find,
-    ("lock-wait", "data-sieving"),
-)  # fmt: skip
+    code="serialised-writes",
+    title="Ranks take turns",
+    layer="POSIX",
+    order=14,
+    definition="At least half of the ranks write (or read), under 10 % of that time two at once, with pauses "
+    "that are at most twice as long as the writing.",
+    source="Wright et al. 2013, section 6.2, figure 9 (the stepping of writes that are queued and complete one by one)",
+    thresholds=(
+        Threshold(
+            "at once",
+            "under 10 %",
+            "independent ranks that write half of the time are together in far more of it: for two ranks 33 %",
+        ),
+        Threshold(
+            "turns",
+            "8, and 2 a rank",
+            "ranks that began at different times are apart once, but not again and again; one pass counts where "
+            "four ranks or more come in the order of their numbers, and then the gain begins at 0",
+        ),
+        Threshold("pauses", "twice the writing", "with rarer writes, meeting by chance is rare, too"),
+    ),
+    gain="high: all ranks at once, the time of the longest remains; low: a quarter, for the storage may not be "
+    "faster for all at once",
+    limits="Turns inside of the file system, where the calls overlap and only complete one by one, look parallel here.",
+    needs=("POSIX",),
+    find=_find,
+    follows=("lock-wait", "data-sieving"),
+)

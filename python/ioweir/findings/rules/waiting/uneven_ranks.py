@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def _own_data(run: Columns, op: str) -> Mask:
     """Reads or writes as the program makes them, outside of collective calls."""
     data = run.outermost & run.is_op(op) & (run.bytes > 0)
-    return data & (run.meeting < 0) & ~run.completes
+    own: Mask = data & (run.meeting < 0) & ~run.completes
+    return own
 
 
 def _one(run: Columns) -> Iterator[Found]:
@@ -42,16 +43,24 @@ def _one(run: Columns) -> Iterator[Found]:
         high = price.seconds * (1 - 1 / run.unit_count)
         (rank,) = run.ranks([unit]) or (unit,)
         yield Found(
-            calls, price.seconds, high / 4, high,
-            f"rank {rank} {op}s everything ({size(float(moved[unit]))}) while {run.unit_count - 1} other "
+            calls=calls,
+            seconds=price.seconds,
+            low=high / 4,
+            high=high,
+            summary=f"rank {rank} {op}s everything ({size(float(moved[unit]))}) while {run.unit_count - 1} other "
             f"{'rank has' if run.unit_count == 2 else 'ranks have'} nothing to do with the files",
-            "One rank does the I/O of all: the others send it their data, or wait for it, and its single stream is "
-            "all that the storage gets.",
-            [Evidence(f"share of the bytes that rank {rank} {op}s", 100 * float(moved[unit]) / total, "%"),
-             counted(f"its {op}s", calls)],
-            [Remedy("source", f"let every rank {op} its own part: MPI_File_{op}_at_all, or parallel HDF5 or PnetCDF")],
-            run.files_of(calls), [rank],
-        )  # fmt: skip
+            cause="One rank does the I/O of all: the others send it their data, or wait for it, and its single "
+            "stream is all that the storage gets.",
+            evidence=[
+                Evidence(f"share of the bytes that rank {rank} {op}s", 100 * float(moved[unit]) / total, "%"),
+                counted(f"its {op}s", calls),
+            ],
+            remedies=[
+                Remedy("source", f"let every rank {op} its own part: MPI_File_{op}_at_all, or parallel HDF5 or PnetCDF")
+            ],
+            files=run.files_of(calls),
+            ranks=[rank],
+        )
 
 
 def _unbalanced(run: Columns) -> Iterator[Found]:
@@ -71,16 +80,24 @@ def _unbalanced(run: Columns) -> Iterator[Found]:
         mask = calls & np.isin(run.unit, heavy)
         ranks = run.ranks(heavy)
         yield Found(
-            run.roots_of(mask), lost, lost / 4, lost,
-            f"{number_list(ranks, most=4)} {op}{'s' if len(ranks) == 1 else ''} {size(float(moved[unit]))}, "
+            calls=run.roots_of(mask),
+            seconds=lost,
+            low=lost / 4,
+            high=lost,
+            summary=f"{number_list(ranks, most=4)} {op}{'s' if len(ranks) == 1 else ''} {size(float(moved[unit]))}, "
             f"{moved[unit] / mean:.1f} times the mean of all ranks",
-            "The data is divided unevenly, so that the ranks with most of it finish last.",
-            [Evidence("most bytes of a rank, above the mean", float(moved[unit] / mean), "times"),
-             Evidence(f"time of that rank in {op}s", float(spent[unit]), "s"),
-             Evidence("mean time of all ranks", float(spent.sum()) / run.unit_count, "s")],
-            [Remedy("source", "divide the data evenly, or use collective calls, which share the work out again")],
-            run.files_of(mask), ranks,
-        )  # fmt: skip
+            cause="The data is divided unevenly, so that the ranks with most of it finish last.",
+            evidence=[
+                Evidence("most bytes of a rank, above the mean", float(moved[unit] / mean), "times"),
+                Evidence(f"time of that rank in {op}s", float(spent[unit]), "s"),
+                Evidence("mean time of all ranks", float(spent.sum()) / run.unit_count, "s"),
+            ],
+            remedies=[
+                Remedy("source", "divide the data evenly, or use collective calls, which share the work out again")
+            ],
+            files=run.files_of(mask),
+            ranks=ranks,
+        )
 
 
 def _slow(run: Columns) -> Iterator[Found]:
@@ -107,17 +124,29 @@ def _slow(run: Columns) -> Iterator[Found]:
         mask = calls & (run.unit == unit)
         (rank,) = run.ranks([unit])
         yield Found(
-            run.roots_of(mask), lost, lost / 4, lost,
-            f"rank {rank} takes {in_words(float(spent[unit]))} for its {op}s, {own / usual:.1f} times as long a byte as "
-            "the other ranks",
-            "One rank's requests are slower than those of all others: its node, its network link, or the storage target "
-            "that holds its part.",
-            [Evidence("slower a byte than the other ranks (median)", own / usual, "times"),
-             Evidence("standard deviations from chance (rank-sum test)", z, "sigma")],
-            [Remedy("source", f"look at the node of rank {rank} (load, network, local disk), and leave it out of the next job"),
-             Remedy("striping", "spread the file over more targets, so that no rank depends on one")],
-            run.files_of(mask), [rank],
-        )  # fmt: skip
+            calls=run.roots_of(mask),
+            seconds=lost,
+            low=lost / 4,
+            high=lost,
+            summary=f"rank {rank} takes {in_words(float(spent[unit]))} for its {op}s, {own / usual:.1f} times as "
+            "long a byte "
+            "as the other ranks",
+            cause="One rank's requests are slower than those of all others: its node, its network link, or the "
+            "storage target that holds its part.",
+            evidence=[
+                Evidence("slower a byte than the other ranks (median)", own / usual, "times"),
+                Evidence("standard deviations from chance (rank-sum test)", z, "sigma"),
+            ],
+            remedies=[
+                Remedy(
+                    "source",
+                    f"look at the node of rank {rank} (load, network, local disk), and leave it out of the next job",
+                ),
+                Remedy("striping", "spread the file over more targets, so that no rank depends on one"),
+            ],
+            files=run.files_of(mask),
+            ranks=[rank],
+        )
 
 
 def _rank_sum(one: np.ndarray, rest: np.ndarray) -> float:
@@ -131,28 +160,62 @@ def _rank_sum(one: np.ndarray, rest: np.ndarray) -> float:
 
 
 ONE = Rule(
-    "rank0-io", "One rank does all I/O", "POSIX", 25,
-    "One rank moves 90 % or more of the bytes that are written (or read) by itself, 1 MiB or more, in a program of several ranks.",
-    "Gropp, Lusk and Thakur 1999, Using MPI-2, section 2.2 (from sequential to parallel I/O); Carns et al. 2011",
-    (Threshold("share", "90 %", "what the other ranks move besides is logs"),
-     Threshold("bytes", "1 MiB", "parameter files are rightly read once and sent to all")),
-    "high: shared out over all ranks, seconds x (1 - 1/ranks); low: a quarter, for the storage may not be faster for several",
-    "Gathering and waiting for the rank is not in the trace: the true price is higher by that.", (), _one,
-)  # fmt: skip
+    code="rank0-io",
+    title="One rank does all I/O",
+    layer="POSIX",
+    order=25,
+    definition="One rank moves 90 % or more of the bytes that are written (or read) by itself, 1 MiB or more, in "
+    "a program of several ranks.",
+    source="Gropp, Lusk and Thakur 1999, Using MPI-2, section 2.2 (from sequential to parallel I/O); Carns et al. 2011",
+    thresholds=(
+        Threshold("share", "90 %", "what the other ranks move besides is logs"),
+        Threshold("bytes", "1 MiB", "parameter files are rightly read once and sent to all"),
+    ),
+    gain="high: shared out over all ranks, seconds x (1 - 1/ranks); low: a quarter, for the storage may not be "
+    "faster for several",
+    limits="Gathering and waiting for the rank is not in the trace: the true price is higher by that.",
+    needs=(),
+    find=_one,
+)
 UNBALANCED = Rule(
-    "unbalanced-bytes", "Uneven shares", "POSIX", 57,
-    "Outside of collective calls, the rank that takes longest moves 1.5 times the mean of all ranks or more; the seconds are its time above the mean.",
-    "Carns et al. 2011 (variance among ranks); Wright et al. 2013, section 5.2",
-    (Threshold("bytes", "1.5 times the mean", "grids that do not divide evenly differ by under half in programs of two ranks and more"),),
-    "high: all ranks at the mean; low: a quarter",
-    "Inside of collective calls see aggregator-imbalance.", (), _unbalanced,
-)  # fmt: skip
+    code="unbalanced-bytes",
+    title="Uneven shares",
+    layer="POSIX",
+    order=57,
+    definition="Outside of collective calls, the rank that takes longest moves 1.5 times the mean of all ranks "
+    "or more; the seconds are its time above the mean.",
+    source="Carns et al. 2011 (variance among ranks); Wright et al. 2013, section 5.2",
+    thresholds=(
+        Threshold(
+            "bytes",
+            "1.5 times the mean",
+            "grids that do not divide evenly differ by under half in programs of two ranks and more",
+        ),
+    ),
+    gain="high: all ranks at the mean; low: a quarter",
+    limits="Inside of collective calls see aggregator-imbalance.",
+    needs=(),
+    find=_unbalanced,
+)
 SLOW = Rule(
-    "slow-rank", "One slow rank", "POSIX", 59,
-    "A rank whose requests take at least twice as long a byte as those of ranks with like amounts, which is no chance.",
-    "Mann and Whitney 1947 (test); Uselton et al. 2010 (from events to ensembles)",
-    (Threshold("chance", "4 sigma", "one false alarm in 30,000 ranks"),
-     Threshold("twice", "2 times", "production runs of the same job vary by up to 27 %, pairs of ranks on one node by their cache")),
-    "high: the rank as fast as the others; low: a quarter", "Needs 8 requests a rank. A rank that comes late because it computes is not meant.",
-    ("POSIX",), _slow, ("data-sieving", "lock-wait", "serialised-writes", "target-contention", "random-access"),
-)  # fmt: skip
+    code="slow-rank",
+    title="One slow rank",
+    layer="POSIX",
+    order=59,
+    definition="A rank whose requests take at least twice as long a byte as those of ranks with like amounts, "
+    "which is no chance.",
+    source="Mann and Whitney 1947 (test); Uselton et al. 2010 (from events to ensembles)",
+    thresholds=(
+        Threshold("chance", "4 sigma", "one false alarm in 30,000 ranks"),
+        Threshold(
+            "twice",
+            "2 times",
+            "production runs of the same job vary by up to 27 %, pairs of ranks on one node by their cache",
+        ),
+    ),
+    gain="high: the rank as fast as the others; low: a quarter",
+    limits="Needs 8 requests a rank. A rank that comes late because it computes is not meant.",
+    needs=("POSIX",),
+    find=_slow,
+    follows=("data-sieving", "lock-wait", "serialised-writes", "target-contention", "random-access"),
+)

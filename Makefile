@@ -15,6 +15,8 @@
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
 #   make bench-calls   what a call of 100 B to 64 KiB costs under a plan, by kind of call, MPI library and plan (a quarter of an hour); RECORD=1
 #                   writes docs/results/calls.md, ARGS="--mpi mpich --plan auto --bytes 512" a part
+#   make bench-findings  how often findings are right: planted faults, mended ones, clean programs (five minutes); RECORD=1 writes
+#                   docs/results/findings.md
 #   make bench-pieces  from which size of pieces on aggregators lose (five minutes, a quiet machine); RECORD=1 writes docs/results/pieces.md
 #   make bench-contention  contention-free against sequential order on throttled targets, as in IBCS's figures 8 to 11 (twenty minutes);
 #                   RECORD=1 writes docs/results/contention.md, QUICK=1 takes two minutes; DEVICES=1 on loop devices (root)
@@ -40,7 +42,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-calls bench-hdf5 bench-hdf5-keys bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -115,6 +117,9 @@ bench-engine: package build-bench
 
 bench-calls: package build-bench
 	@$(PY) bench/bench_calls.py $(if $(RECORD),--record docs/results/calls.md) $(ARGS)
+
+bench-findings: package
+	@$(PY) bench/bench_findings.py $(if $(RECORD),--record docs/results/findings.md) $(ARGS)
 
 bench-pieces: package build-bench
 	@$(PY) bench/bench_pieces.py $(if $(RECORD),--record docs/results/pieces.md) $(ARGS)

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Generates code from spec/*.toml into a directory. Uses the standard library only (tomli on Python 3.10).
+"""Generates code from spec/*.toml into a directory.
+
+Uses the standard library only (tomli on Python 3.10), but for --docs.
 
 generate.py --out DIR     writes every file (only those whose text changed, so that builds stay incremental)
 generate.py --list        prints the names, relative to DIR
@@ -36,8 +38,17 @@ def main() -> int:
         write_all(arguments.out, outputs)
     if arguments.docs:
         made = {**functions.pages(spec), **records.pages(spec), **hints.pages(spec)}
-        write_all(arguments.docs, {**made, **plan_key_pages.pages(spec, root / "docs" / "reference" / "plan-file.md")})
+        made |= plan_key_pages.pages(spec, root / "docs" / "reference" / "plan-file.md")
+        write_all(arguments.docs, {**made, **findings_page(root)})
     return 0
+
+
+def findings_page(root: Path) -> dict[str, str]:
+    """The page of findings, made by the package that finds them; needs numpy, as .venv has."""
+    sys.path.insert(0, str(root / "python"))
+    from ioweir.findings import page  # noqa: PLC0415
+
+    return {page.PAGE: page.page()}
 
 
 def write_all(directory: Path, outputs: dict[str, str]) -> None:

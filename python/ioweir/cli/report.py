@@ -10,7 +10,7 @@ import typer
 
 from ioweir.base import plain_text
 from ioweir.cli.arguments import JsonOption, print_json, print_result
-from ioweir.errors import EXIT_FAILED
+from ioweir.errors import EXIT_FAILED, EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +24,10 @@ def report(
     from ioweir.report import figures  # noqa: PLC0415
     from ioweir.trace.reader import load  # noqa: PLC0415
 
-    result = figures.build(load(directory), sys.stderr)
+    trace = load(directory)
+    result = figures.build(trace, sys.stderr)
     if as_json:
+        result.findings = figures.findings_of(trace, result).findings
         from ioweir.base.json_text import lines  # noqa: PLC0415
 
         plain_text.print_lines(lines(result))
@@ -34,6 +36,34 @@ def report(
 
         report_text.write(result, sys.stdout)
     _fail_if(result.unreadable)
+
+
+def findings(
+    directory: Annotated[Path | None, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")] = None,
+    explain: Annotated[str | None, typer.Option("--explain", metavar="CODE", help="Say what a code means.")] = None,
+    plan: Annotated[
+        str | None, typer.Option("--plan", metavar="CODE", help="Print the plan that helps against this finding.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is wrong with the I/O of a traced run, what it costs, and what to do."""
+    from ioweir.findings import text  # noqa: PLC0415
+
+    if explain is not None:
+        plain_text.print_lines(text.explain(explain))
+        return
+    if directory is None:
+        raise IoweirError("findings needs a trace: ioweir findings DIR (or --explain CODE)", EXIT_USAGE)
+    from ioweir.report import figures  # noqa: PLC0415
+    from ioweir.trace.reader import load  # noqa: PLC0415
+
+    trace = load(directory)
+    found = figures.findings_of(trace)
+    if plan is not None:
+        plain_text.print_lines(text.plan_of(found, plan).splitlines())
+    else:
+        print_result(as_json, found.findings, lambda: text.full(found, str(directory)))
+    _fail_if(trace.unreadable)
 
 
 def timeline(

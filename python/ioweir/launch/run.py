@@ -435,19 +435,33 @@ def _conclude(directory: Path, ended: Ended, options: Options) -> int:
 
 
 def _first_report(directory: Path, quiet: bool, anonymous: bool = False) -> Report | None:
-    from ioweir.report import figures, report_text  # noqa: PLC0415 (numpy starts threads: see execute)
-    from ioweir.trace.reader import load  # noqa: PLC0415 (the same)
+    # numpy starts threads: see execute
+    from ioweir.findings import text  # noqa: PLC0415
+    from ioweir.report import figures, report_text  # noqa: PLC0415
+    from ioweir.trace.reader import load  # noqa: PLC0415
 
     try:
-        result = figures.build(load(directory), sys.stderr)
+        trace = load(directory)
+        result = figures.build(trace, sys.stderr)
+        found = figures.findings_of(trace, result)
+        result.findings = found.findings
         # Where the directory lies now is a name like any other.
         write_json(directory / REPORT_FILE, replace(result, trace=directory.name) if anonymous else result)
     except (IoweirError, OSError) as error:
         _say(f"the trace cannot be reported: {error}")
         return None
     if not quiet:
-        report_text.write(result, sys.stderr)
+        for line in (*report_text.summary(result), "", *text.short(found, shown(directory))):
+            print(plain_text.line(line), file=sys.stderr)
     return result
+
+
+def shown(directory: Path) -> str:
+    """A trace's name as a user types it: from here, where it lies below."""
+    try:
+        return str(directory.relative_to(Path.cwd()))
+    except ValueError:
+        return str(directory)
 
 
 def _say(text: str) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import IO
 
+    from ioweir.findings.model import Findings
     from ioweir.trace.callsites import Call
 
 REPORT_VERSION: Final = 1
@@ -131,6 +132,20 @@ def build(trace: Trace, progress: IO[str] | None = None) -> model.Report:
         files=_file_rows(run),
         definitions=dict(DEFINITIONS),
     )
+
+
+def findings_of(trace: Trace, report: model.Report | None = None) -> Findings:
+    """What is wrong with the run; `report`: its figures, where they have been made."""
+    from ioweir.findings import ranking  # noqa: PLC0415 (loads every rule)
+
+    if report is None:
+        ends = [process.end_ns for process in trace.processes]
+        events = trace.events
+        last = int((events.start_ns + events.duration_ns).max()) if len(events) else 0
+        wall_s = _wall_from(trace, max([last, *ends]))
+    else:
+        wall_s = report.wall_s
+    return ranking.find(trace, wall_s, completeness.recorded_layers(trace))
 
 
 # --------------------------------------------------------------------------------------------------------- layers
@@ -271,12 +286,16 @@ def _most_time(rows: Rows) -> int:
 
 def _wall_s(trace: Trace, sums: Sums) -> float:
     """The run's wall time; without run.json, from the first process's start to the last thing that is known."""
+    return _wall_from(trace, sums.last_end_ns)
+
+
+def _wall_from(trace: Trace, last_end_ns: int | None) -> float:
     wall = trace.run.get("wall_s")
     if isinstance(wall, int | float):
         return float(wall)
     ends = [max(process.start_ns, process.end_ns, process.mpi_finalize_ns) for process in trace.processes]
-    if sums.last_end_ns is not None:
-        ends.append(sums.last_end_ns)
+    if last_end_ns is not None:
+        ends.append(last_end_ns)
     starts = [process.start_ns for process in trace.processes]
     return (max(ends) - min(starts)) / 1e9 if starts else 0.0
 

@@ -8,9 +8,12 @@ Figures are made in figures.py, completeness.py, verification.py, engine_work.py
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ioweir.base.json_text import to_dict
+
+if TYPE_CHECKING:
+    from ioweir.findings.model import Finding
 
 Rate = float | None
 """Bytes a second; None where there is no time or no such call."""
@@ -460,6 +463,8 @@ class Report:
     late_ends: LateEnds
     files: list[FileRow]
     definitions: dict[str, str]
+    findings: list[Finding] = field(default_factory=list)
+    """What is wrong, most seconds first; filled in by whoever prints it, for it takes all events at once."""
 
     def __getitem__(self, key: str) -> Any:
         """A part as `--json` has it: `report["files"]`, for programs from when the report was a dictionary."""

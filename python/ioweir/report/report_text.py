@@ -113,6 +113,12 @@ def headline(report: Report) -> list[str]:
     return lines
 
 
+def summary(report: Report) -> list[str]:
+    """What ran, what has to be known of it, and how long it was in I/O: what stands above the findings of a run."""
+    known = 1 + len(first_lines.lines(report))
+    return [*headline(report)[: known + 1], *warnings(report)]
+
+
 def _nothing_seen(report: Report) -> str:
     if report.damage or report.dropped:
         return "No file I/O was seen in what was recorded and could be read."
@@ -164,14 +170,19 @@ def _who(numbers: Sequence[int], unit: str, count: int) -> str:
     return number_list(numbers, unit, RUNS_SHOWN) + (f" (of {count})" if count > 1 else "")
 
 
-def _print_warnings(report: Report, console: Console) -> None:
+def warnings(report: Report) -> list[str]:
+    """What is missing, and what ioweir has to say besides."""
+    lines = []
     if report.partial:
-        say(console, "PARTIAL: every figure is of what was recorded only, because:", "bold yellow")
-        for reason in report.partial_reasons:
-            say(console, f"  - {reason}")
-    say(console, f"Dropped events: {report.dropped}.")
-    for line in report.messages:
-        say(console, f"Note: {line}")
+        lines.append("PARTIAL: every figure is of what was recorded only, because:")
+        lines += [f"  - {reason}" for reason in report.partial_reasons]
+    lines.append(f"Dropped events: {report.dropped}.")
+    return lines + [f"Note: {line}" for line in report.messages]
+
+
+def _print_warnings(report: Report, console: Console) -> None:
+    for line in warnings(report):
+        say(console, line, "bold yellow" if line.startswith("PARTIAL") else None)
 
 
 def _title(console: Console, text: str) -> None:

@@ -1,0 +1,75 @@
+"""What a finding is: a fault of a run's I/O with its price, its cause and what to do (docs/reference/findings.md).
+
+The fields are those of the JSON. Judges nothing: rules do (rules/), and ranking.py puts what they found in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+HIGH: Final = "high"
+MEDIUM: Final = "medium"
+LOW: Final = "low"
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Wall seconds that a repair saves, from the least to the most."""
+
+    low: float
+    high: float
+    method: str = "bound"
+    """ "bound": from the trace alone; "simulated", "measured": by whoever did that."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One figure that speaks for a finding."""
+
+    text: str
+    figure: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What to do. `kind`: "plan", "hint", "source" or "striping"; `plan`: TOML for `ioweir run --plan`."""
+
+    kind: str
+    text: str
+    plan: str = ""
+
+
+@dataclass
+class Finding:
+    """A fault, what it costs on the critical path, and what repairs it."""
+
+    code: str
+    severity: str
+    layer: str
+    files: list[str]
+    ranks: list[int]
+    seconds: float
+    gain: Gain
+    summary: str
+    cause: str
+    evidence: list[Evidence]
+    remedies: list[Remedy]
+    unseen: list[str]
+    chain: list[str] = field(default_factory=list)
+    """Codes of what follows from it, or explains the same seconds."""
+    title: str = ""
+    """The code in words."""
+
+
+@dataclass
+class Findings:
+    """All of a run, most seconds first."""
+
+    findings: list[Finding]
+    io_s: float
+    """I/O on the critical path."""
+    wall_s: float
+    unseen: list[str]
+    """What no rule could look at, and why."""

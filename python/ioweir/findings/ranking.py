@@ -1,0 +1,105 @@
+"""From what the rules found to findings: what explains the same seconds becomes one, most seconds first.
+
+Of two that explain the same seconds the one whose rule has the smaller `order` leads (a cause before what follows from
+it), and names the other in its chain. Severity is the share of the run: SEVERITIES.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ioweir.findings.columns import Columns
+from ioweir.findings.model import HIGH, LOW, MEDIUM, Evidence, Finding, Findings, Gain
+from ioweir.findings.table import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ioweir.findings.rule import Found, Rule
+    from ioweir.trace.reader import Trace
+
+SEVERITIES: Final = ((HIGH, 0.10), (MEDIUM, 0.02))
+"""10 %: above how much a run on a shared machine varies by itself (Wright et al. 2013, section 5.1: about 10 %), so
+that it shows without statistics. 2 %: the least by which repeated production runs were seen to vary. What the trace
+does not prove to be lost (gain from 0 seconds) is medium at most."""
+SAME: Final = 0.5
+"""Findings of which one has half of its seconds in common with another explain the same."""
+MOST_EVENTS: Final = 20_000_000
+"""Columns of more would take over 4 GB."""
+
+
+def find(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
+    """All findings of a trace. `recorded`: layers whose calls were recorded."""
+    if trace.event_count > MOST_EVENTS:
+        return Findings(
+            [], 0.0, wall_s, [f"traces of more than {MOST_EVENTS:,} events are not looked into for findings"]
+        )
+    run = Columns(trace, wall_s, recorded)
+    unseen = [
+        f"{rule.code}: calls of {', '.join(lacking)} were not recorded"
+        for rule in RULES
+        if (lacking := _lacking(rule, run))
+    ]
+    if not len(run) or wall_s <= 0:
+        return Findings([], 0.0, wall_s, unseen)
+    found = [(rule, one) for rule in RULES if not _lacking(rule, run) for one in rule.find(run) if one.calls.any()]
+    merged = _merge(run, found)
+    merged.sort(key=lambda finding: -finding.seconds)
+    return Findings(merged, run.seconds(run.outermost), wall_s, unseen)
+
+
+def _lacking(rule: Rule, run: Columns) -> list[str]:
+    return [layer for layer in rule.needs if layer not in run.recorded]
+
+
+def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
+    """Leaders in the order of their rules take what shares its seconds with them."""
+    leaders: list[tuple[Rule, Found, list[tuple[Rule, Found]]]] = []
+    for rule, one in sorted(found, key=lambda entry: (entry[0].order, -entry[1].seconds)):
+        for above, leader, followers in leaders:
+            within = run.roots_of(leader.calls)[run.root]
+            same = run.seconds(one.calls & within) >= SAME * run.seconds(one.calls)
+            follows = above.code in rule.follows and not set(leader.files).isdisjoint(one.files)
+            # What a leader explains a small part of stays a finding of its own.
+            if follows or (same and leader.seconds >= SAME * one.seconds):
+                followers.append((rule, one))
+                break
+        else:
+            leaders.append((rule, one, []))
+    return [_finding(run, *leader) for leader in leaders]
+
+
+def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]]) -> Finding:
+    wall_s = run.wall_s
+    seconds = min(one.seconds, wall_s)
+    high = min(max(one.high, 0.0), seconds)
+    low = min(max(one.low, 0.0), high)
+    share = seconds / wall_s
+    severity = next((name for name, least in SEVERITIES if share >= least), LOW)
+    if severity == HIGH and low <= 0:
+        severity = MEDIUM
+    evidence = [Evidence("share of the run", 100 * share, "%"), *one.evidence]
+    cause = one.cause
+    told: list[str] = []
+    for other, follower in followers:
+        if other.code in told or other.code == rule.code:
+            continue
+        told.append(other.code)
+        cause += f" With it comes: {follower.summary} ({other.code})."
+        evidence += follower.evidence[:1]
+    return Finding(
+        rule.code,
+        severity,
+        rule.layer,
+        one.files,
+        one.ranks,
+        seconds,
+        Gain(low, high),
+        one.summary,
+        cause,
+        evidence,
+        one.remedies,
+        [f"{rule.code}: {rule.limits}"] if rule.limits else [],
+        told,
+        rule.title,
+    )

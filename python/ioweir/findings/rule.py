@@ -1,0 +1,73 @@
+"""What a rule is: its definition, where it comes from, its thresholds and limits, and the function that looks.
+
+docs/reference/findings.md and `ioweir findings --explain CODE` are made of these texts. docs/how-to/add-a-finding.md
+says how to add one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ioweir.findings.model import Evidence, Remedy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeAlias
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from ioweir.findings.columns import Columns
+
+    Mask: TypeAlias = npt.NDArray[np.bool_]
+    Find: TypeAlias = Callable[[Columns], Iterable["Found"]]
+else:
+    Any = object
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A number that decides, and why it is that number."""
+
+    name: str
+    value: str
+    why: str
+
+
+@dataclass
+class Found:
+    """What a rule found, before it is compared with what others found."""
+
+    calls: Mask
+    """The calls that the seconds are spent in: outermost ones where the whole call is the price."""
+    seconds: float
+    low: float
+    high: float
+    summary: str
+    cause: str
+    evidence: list[Evidence] = field(default_factory=list)
+    remedies: list[Remedy] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One code. `order`: of findings that explain the same seconds, the one with the smallest order leads."""
+
+    code: str
+    title: str
+    layer: str
+    order: int
+    definition: str
+    source: str
+    thresholds: tuple[Threshold, ...]
+    gain: str
+    """How the interval is derived."""
+    limits: str
+    needs: tuple[str, ...]
+    """Layers whose calls must have been recorded."""
+    find: Find
+    follows: tuple[str, ...] = ()
+    """Codes that explain this one where they are found on the same files, though in other calls."""

@@ -1,0 +1,99 @@
+"""What several rules share: the gain's bounds, plans, numbers that are published."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ioweir.base.units import size
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Threshold
+
+if TYPE_CHECKING:
+    from ioweir.findings.columns import Columns, Mask
+
+SMALL: Final = 64 << 10
+MANY: Final = 64
+STRIPE: Final = 1 << 20
+PAGE: Final = 4096
+SMALL_WHY: Final = Threshold(
+    "small",
+    "64 KiB",
+    "Half of a call's time is fixed cost where its size is fixed cost x bandwidth (Hockney 1982, n-half): 5 us "
+    "of a system call x 10 GB/s of a page cache = 50 kB. Storage over a network has 0.5 ms x 1 GB/s = 512 KiB, "
+    "so that 64 KiB is the careful side",
+)
+MANY_WHY: Final = Threshold(
+    "many",
+    "64 calls of one rank",
+    "Headers and the ends of arrays make a few small calls in every program: ROMIO's and HDF5's own are under 20 "
+    "a file",
+)
+QUARTER: Final = (
+    "high: the seconds above what the same bytes take at the run's own fast large calls (75th percentile of "
+    "those of 1 MiB and more); low: a quarter of it, because the repair's own work (exchange, copying) is not in "
+    "the trace"
+)
+
+
+def bounds(run: Columns, calls: Mask, op: str, seconds: float, share: float = 1.0) -> tuple[float, float]:
+    """The least and the most that is gained, as QUARTER says. Only a `share` of the seconds can be gained at all."""
+    rate = run.best_rate(op)
+    ideal = 0.0
+    if rate:
+        moved = run.bytes_by_unit(calls & run.is_op(op))
+        ideal = float(moved.max(initial=0)) / rate
+    high = max(seconds - ideal, 0.05 * seconds) * share
+    return high / 4, high
+
+
+def op_of(run: Columns, calls: Mask) -> str:
+    """Whether the calls mostly write or read, by time."""
+    return "write" if run.seconds(calls & run.is_op("write")) >= run.seconds(calls & run.is_op("read")) else "read"
+
+
+def typical(run: Columns, calls: Mask) -> int:
+    """The median size."""
+    return int(np.median(run.bytes[calls])) if calls.any() else 0
+
+
+def sized(run: Columns, calls: Mask, op: str) -> str:
+    """Example: "20,000 writes of 512 B"."""
+    return f"{int(calls.sum()):,} {op}s of {size(typical(run, calls))}"
+
+
+def counted(text: str, calls: Mask) -> Evidence:
+    """How many calls there are."""
+    return Evidence(text, float(calls.sum()), "calls")
+
+
+def pattern(path: str) -> str:
+    """A plan's pattern for a file: its name, with what stands for something else made harmless."""
+    name = path.rpartition("/")[2] or "*"
+    return "".join("?" if letter in '*?[]\\"' or not letter.isprintable() else letter for letter in name)
+
+
+def rule_for(files: list[str], *lines: str) -> str:
+    """TOML with one rule a file, of at most four; of more files one for all of them."""
+    names = list(dict.fromkeys(pattern(file) for file in files)) or ["*"]
+    names = names if len(names) <= 4 else ["*"]
+    return "\n".join("\n".join(["[[file]]", f'match = "{name}"', *lines, ""]) for name in names)
+
+
+def aggregate(files: list[str]) -> Remedy:
+    """Collective buffering by ioweir's engine."""
+    return Remedy(
+        "plan",
+        "let ioweir gather the ranks' pieces and write them in large requests",
+        rule_for(files, 'writers = "auto"'),
+    )
+
+
+def behind(files: list[str]) -> Remedy:
+    """Writing behind the program's back."""
+    return Remedy(
+        "plan",
+        "let ioweir write while the program goes on",
+        rule_for(files, 'writers = "behind:1"'),
+    )

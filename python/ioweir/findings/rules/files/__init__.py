@@ -1,0 +1,1 @@
+"""How programs use files: opening, sharing, syncing, reading again."""

@@ -1,0 +1,101 @@
+"""independent-shared-file: ranks that share a file piece by piece, each for itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import MANY, MANY_WHY, QUARTER, STRIPE, aggregate, bounds, counted, sized
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns, Mask
+
+
+def interleaved(run: Columns, calls: Mask) -> Mask:
+    """Of storage calls those on files in which the stretches of two ranks or more cross."""
+    chosen = np.flatnonzero(calls & (run.position >= 0))
+    result = np.zeros(len(run), dtype=bool)
+    if not chosen.size:
+        return result
+    pair, at = np.unique(run.file[chosen] * run.units + run.unit[chosen], return_inverse=True)
+    at = at.reshape(-1)
+    begin = np.full(pair.size, np.iinfo(np.int64).max)
+    stop = np.zeros(pair.size, dtype=np.int64)
+    np.minimum.at(begin, at, run.position[chosen])
+    np.maximum.at(stop, at, run.position[chosen] + run.bytes[chosen])
+    order = np.lexsort((begin, pair // run.units))
+    file = (pair // run.units)[order]
+    crossing = (file[1:] == file[:-1]) & (begin[order][1:] < stop[order][:-1])
+    shared = np.unique(file[1:][crossing])
+    result[chosen] = np.isin(run.file[chosen], shared)
+    return result
+
+
+def _find(run: Columns) -> Iterator[Found]:
+    for op in ("write", "read"):
+        inner = run.storage & run.is_op(op) & (run.mpi >= 0) & (run.bytes < STRIPE)
+        inner &= ~run.collective[run.mpi]
+        inner = interleaved(run, inner)
+        calls = run.above(inner) & run.is_op(op)
+        if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
+            continue
+        roots = run.roots_of(calls)
+        price = run.price(roots)
+        if not run.worth(price.seconds):
+            continue
+        low, high = bounds(run, calls, op, price.seconds)
+        files = run.files_of(calls)
+        yield Found(
+            calls=roots,
+            seconds=price.seconds,
+            low=low,
+            high=high,
+            summary=f"{sized(run, calls, op)}, each rank for itself, to places of one file that lie between "
+            "those of other "
+            "ranks",
+            cause="The ranks share a file piece by piece and each one moves its pieces alone, so that nobody can "
+            "put neighbouring pieces together.",
+            evidence=[
+                counted(f"independent MPI-IO {op}s on shared files", calls),
+                Evidence("ranks that do so", float(np.unique(run.unit[calls]).size), "ranks"),
+            ],
+            remedies=[
+                Remedy("source", f"call the collective function (MPI_File_{op}_at_all; HDF5: H5FD_MPIO_COLLECTIVE)"),
+                *(
+                    [Remedy("plan", "after that, let ioweir choose the writers", aggregate(files).plan)]
+                    if files
+                    else []
+                ),
+            ],
+            files=files,
+            ranks=run.ranks_of(calls),
+        )
+
+
+RULE = Rule(
+    code="independent-shared-file",
+    title="Independent calls on a shared file",
+    layer="MPI-IO",
+    order=30,
+    definition="Independent MPI-IO calls that make POSIX requests of under 1 MiB, on a file in which the "
+    "stretches of several ranks cross.",
+    source="Thakur, Gropp and Lusk 1999 (use collective calls for what the ranks access together); Nitzberg and "
+    "Lo 1997",
+    thresholds=(
+        Threshold(
+            "size",
+            "under 1 MiB",
+            "larger pieces fill stripes of Lustre by themselves, and collective calls do not help",
+        ),
+        MANY_WHY,
+    ),
+    gain=QUARTER,
+    limits="Ranks whose parts of the file do not cross are left to small-requests.",
+    needs=("MPI-IO", "POSIX"),
+    find=_find,
+)

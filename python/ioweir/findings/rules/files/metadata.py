@@ -1,0 +1,152 @@
+"""metadata-storm and file-per-process: opening, asking about and closing files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.base.units import size
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import MANY, MANY_WHY, counted, rule_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns, Mask
+
+
+_OPENS = 4
+
+
+def _asking(run: Columns) -> Mask:
+    """Outermost opens, closes and questions that are no collective calls."""
+    plain = run.is_layer("POSIX") | run.is_layer("STDIO") | (run.is_layer("MPI-IO") & (run.meeting < 0))
+    asking = run.outermost & plain & run.is_op("open", "close", "meta", "seek")
+    plainly: Mask = asking & ~run.named(
+        "ftruncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate"
+    )
+    return plainly
+
+
+def _own_files(run: Columns) -> Mask:
+    """Files that one rank alone writes, as many as there are ranks or more."""
+    writes = (run.storage | run.stdio_data) & run.is_op("write")
+    pairs = np.unique(run.file[writes] * run.units + run.unit[writes])
+    files, writers = np.unique(pairs // run.units, return_counts=True)
+    own = np.zeros(len(run.files), dtype=bool)
+    own[files[writers == 1]] = True
+    busy = np.unique((pairs % run.units)[np.isin(pairs // run.units, files[writers == 1])])
+    if busy.size < 2 or busy.size < 0.75 * run.unit_count or own.sum() < run.unit_count:
+        own[:] = False
+    return own
+
+
+def _own(run: Columns) -> Iterator[Found]:
+    own = _own_files(run)
+    if not own.any():
+        return
+    opens = run.outermost & run.is_op("open", "close", "meta") & own[run.file] & (run.meeting < 0)
+    price = run.price(opens)
+    if not run.worth(price.seconds) or (opens & run.is_op("open")).sum() > _OPENS * own.sum():
+        return
+    files = run.files_of(opens)
+    yield Found(
+        calls=opens,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"{int(own.sum()):,} files, each written by one rank: making and closing them takes the time",
+        cause="Every rank makes files of its own. The file system makes each of them by itself, and at many "
+        "ranks they queue for its metadata server.",
+        evidence=[
+            Evidence("files that one rank writes", float(own.sum()), "files"),
+            counted("opens and closes of them", opens),
+        ],
+        remedies=[
+            Remedy("source", "write one shared file with MPI-IO, HDF5 or PnetCDF, or one file a node"),
+            Remedy(
+                "plan",
+                "once the file is shared, let ioweir keep one part for each group of ranks",
+                rule_for(["*"], 'mapping = "grouped:4"'),
+            ),
+        ],
+        files=files,
+        ranks=run.ranks_of(opens),
+    )
+
+
+def _storm(run: Columns) -> Iterator[Found]:
+    calls = _asking(run)
+    if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
+        return
+    data = run.outermost & run.is_op("write", "read")
+    price = run.price(calls)
+    if not run.worth(price.seconds) or calls.sum() < 0.5 * data.sum():
+        return
+    moved = float(run.bytes[data].sum() / max((calls & run.is_op("open")).sum(), 1))
+    yield Found(
+        calls=calls,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"{int(calls.sum()):,} calls that open, close or ask about files, with {size(moved)} moved for "
+        "each open",
+        cause="The program opens, closes or looks at files over and over. Each call is a question to the file "
+        "system's metadata server, which all jobs share.",
+        evidence=[
+            counted("opens, closes and questions", calls),
+            counted("of these opens", calls & run.is_op("open")),
+            Evidence("files", float(np.unique(run.file[calls]).size), "files"),
+        ],
+        remedies=[
+            Remedy(
+                "source",
+                "open a file once and keep it open; ask on one rank and broadcast; put many small files into one",
+            )
+        ],
+        files=run.files_of(calls),
+        ranks=run.ranks_of(calls),
+    )
+
+
+OWN = Rule(
+    code="file-per-process",
+    title="A file for every rank",
+    layer="POSIX",
+    order=54,
+    definition="At least as many files as ranks, each written by one rank, whose opening and closing costs 1 % "
+    "of the run.",
+    source="Carns et al. 2009 (small-file access); Bent et al. 2009 (PLFS: N-N against N-1); Frings et al. 2009 "
+    "(SIONlib)",
+    thresholds=(
+        Threshold("ranks", "75 % of all", "with fewer, it is not the program's pattern"),
+        Threshold(
+            "opens",
+            "at most 4 a file",
+            "files that are opened over and over are a metadata-storm, however many there are",
+        ),
+    ),
+    gain="high: the opens' and closes' time; low: a quarter, for a shared file is opened and closed, too",
+    limits="What thousands of files cost other users, backups and quotas is not in a trace.",
+    needs=("POSIX",),
+    find=_own,
+)
+STORM = Rule(
+    code="metadata-storm",
+    title="Opening and asking about files, over and over",
+    layer="POSIX",
+    order=56,
+    definition="At least 64 opens, closes and questions of a rank, half as many as reads and writes or more, "
+    "that cost 1 % of the run.",
+    source="Carns et al. 2011, section 4 (metadata time); NERSC, Lustre best practices (avoid repeated open and stat)",
+    thresholds=(
+        MANY_WHY,
+        Threshold("half of the data calls", "50 %", "a program that moves data makes two metadata calls a file"),
+    ),
+    gain="high: the calls' time; low: a quarter, for some of the files must be opened once",
+    limits="mkdir, rmdir, access, opendir and readdir are not in the trace.",
+    needs=("POSIX",),
+    find=_storm,
+)

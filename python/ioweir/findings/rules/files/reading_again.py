@@ -1,0 +1,176 @@
+"""redundant-read and same-read-by-all: the same bytes, read more than once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.base.units import size
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import STRIPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns, Mask, Numbers
+
+
+def _distinct(group: Numbers, begin: Numbers, stop: Numbers, groups: int) -> Numbers:
+    """Of each group how many different bytes its stretches have. Example: [0, 4) and [2, 6) have 6."""
+    order = np.lexsort((begin, group))
+    group, begin, stop = group[order], begin[order], stop[order]
+    first = np.r_[True, group[1:] != group[:-1]]
+    width = int(stop.max(initial=0)) + 1
+    if width * (groups + 1) >= 1 << 62:  # offsets that cannot be laid side by side
+        return np.bincount(group, stop - begin, minlength=groups).astype(np.int64)
+    reached = np.maximum.accumulate(stop + group * width)
+    before = np.r_[np.int64(-1), reached[:-1]]
+    before[first] = -1
+    new = np.maximum(stop + group * width - np.maximum(begin + group * width, before), 0)
+    return np.bincount(group, new, minlength=groups).astype(np.int64)
+
+
+def _reads(run: Columns) -> Mask:
+    reads = run.storage & run.is_op("read") & (run.position >= 0)
+    independent = (run.mpi < 0) | ~run.collective[run.mpi]
+    writing = (run.mpi >= 0) & run.is_op("write")[run.mpi]
+    return reads & independent & ~writing
+
+
+def _again(run: Columns) -> Iterator[Found]:
+    reads = _reads(run)
+    if not reads.any():
+        return
+    at = np.flatnonzero(reads)
+    pairs, dense = np.unique(run.unit[at] * len(run.files) + run.file[at], return_inverse=True)
+    dense = dense.reshape(-1)
+    begin, moved = run.position[at], run.bytes[at]
+    total = np.bincount(dense, moved, minlength=pairs.size)
+    distinct = _distinct(dense, begin, begin + moved, pairs.size)
+    repeated = total >= 2 * distinct
+    mask = np.zeros(len(run), dtype=bool)
+    mask[at[repeated[dense]]] = True
+    if not mask.any():
+        return
+    share = 1 - float(distinct[repeated].sum() / total[repeated].sum())
+    roots = run.roots_of(mask)
+    lost = run.seconds(roots) * share
+    if not run.worth(lost):
+        return
+    yield Found(
+        calls=roots,
+        seconds=lost,
+        low=lost / 4,
+        high=lost,
+        summary=f"{size(float(total[repeated].sum()))} read, though only {size(float(distinct[repeated].sum()))} are "
+        "different bytes: ranks read the same places again",
+        cause="A rank reads parts of a file that it has read before, instead of keeping them.",
+        evidence=[
+            Evidence("bytes read again", float((total - distinct)[repeated].sum()), "B"),
+            Evidence(
+                "times each byte is read", float(total[repeated].sum() / max(distinct[repeated].sum(), 1)), "times"
+            ),
+        ],
+        remedies=[
+            Remedy("source", "keep what was read in memory, or read larger parts at once (HDF5: a larger chunk cache)")
+        ],
+        files=run.files_of(mask),
+        ranks=run.ranks_of(mask),
+    )
+
+
+def _by_all(run: Columns) -> Iterator[Found]:
+    reads = _reads(run) | (run.stdio_data & run.is_op("read") & (run.parent < 0))
+    if not reads.any() or run.unit_count < 2:
+        return
+    at = np.flatnonzero(reads)
+    place = np.maximum(run.position[at], 0)
+    moved = run.bytes[at]
+    pairs, dense = np.unique(run.file[at] * run.units + run.unit[at], return_inverse=True)
+    dense = dense.reshape(-1)
+    stdio = run.is_layer("STDIO")[at]
+    place = np.where(stdio, _running(dense, moved), place)
+    own = _distinct(dense, place, place + moved, pairs.size)
+    files, of_pair = np.unique(pairs // run.units, return_inverse=True)
+    of_pair = of_pair.reshape(-1)
+    readers = np.bincount(of_pair)
+    all_own = np.bincount(of_pair, own)
+    together = _distinct(of_pair[dense], place, place + moved, files.size)
+    same = (readers >= max(2, 0.5 * run.unit_count)) & (all_own >= 0.75 * readers * together) & (together > 0)
+    mask = np.zeros(len(run), dtype=bool)
+    mask[at[same[of_pair[dense]]]] = True
+    if not mask.any() or run.bytes[mask].sum() < STRIPE:
+        return
+    roots = run.roots_of(mask)
+    seconds = run.seconds(roots)
+    if not run.worth(seconds):
+        return
+    count = float(readers[same].max())
+    high = seconds * (1 - 1 / count)
+    yield Found(
+        calls=roots,
+        seconds=seconds,
+        low=high / 4,
+        high=high,
+        summary=f"{count:.0f} ranks each read the same {size(float(together[same].sum()))} from {int(same.sum()):,} "
+        f"{'file' if same.sum() == 1 else 'files'}",
+        cause="Every rank reads the same bytes by itself, so that the storage gives out the same data once for "
+        "each rank.",
+        evidence=[
+            Evidence("ranks that read the same", count, "ranks"),
+            Evidence("bytes of it", float(together[same].sum()), "B"),
+            Evidence("bytes read altogether", float(run.bytes[mask].sum()), "B"),
+        ],
+        remedies=[
+            Remedy("source", "read on one rank and broadcast (MPI_Bcast), or read collectively (MPI_File_read_all)")
+        ],
+        files=run.files_of(mask),
+        ranks=run.ranks_of(mask),
+    )
+
+
+def _running(group: Numbers, moved: Numbers) -> Numbers:
+    """Where each call of a group begins, if each goes on where the last one ended."""
+    order = np.argsort(group, kind="stable")
+    total = np.cumsum(moved[order]) - moved[order]
+    first = np.r_[True, group[order][1:] != group[order][:-1]]
+    anchor = np.maximum.accumulate(np.where(first, np.arange(order.size), 0))
+    result = np.empty(order.size, dtype=np.int64)
+    result[order] = total - total[anchor]
+    return result
+
+
+AGAIN = Rule(
+    code="redundant-read",
+    title="Reading the same again",
+    layer="POSIX",
+    order=35,
+    definition="A rank reads at least twice as many bytes of a file as it reads different ones. The seconds are "
+    "the repeated share.",
+    source="Thakur, Gropp and Lusk 1999; Tang et al. 2019 (re-reads in workloads)",
+    thresholds=(Threshold("times", "2", "reading a header again at every open stays far below twice the data"),),
+    gain="high: the repeated bytes' share of the time; low: a quarter, for the page cache may have made the "
+    "repeats cheap",
+    limits="Reads through FILE streams and memory maps are not looked at.",
+    needs=("POSIX",),
+    find=_again,
+)
+BY_ALL = Rule(
+    code="same-read-by-all",
+    title="Every rank reads the same",
+    layer="POSIX",
+    order=33,
+    definition="At least half of the ranks read the same bytes of a file independently (of their bytes three "
+    "quarters are common), 1 MiB or more.",
+    source="NERSC and NCSA, Lustre best practices (read on one rank and broadcast); Lofstead and Ross 2013",
+    thresholds=(
+        Threshold("common", "75 %", "halos that neighbours share are under half of the blocks they belong to"),
+        Threshold("bytes", "1 MiB", "configuration files are read by every rank of every program"),
+    ),
+    gain="high: all ranks but one spared, seconds x (1 - 1/ranks); low: a quarter, for the broadcast costs, too",
+    limits="Reads of FILE streams are taken to go from the file's beginning.",
+    needs=("POSIX",),
+    find=_by_all,
+)

@@ -1,0 +1,167 @@
+"""sync-cost, close-cost and file-extension: calls that wait for the storage, or change a file's size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.base.units import seconds as in_words
+from ioweir.base.units import size
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import behind, counted, rule_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns
+
+_SYNCS = 4
+_ENOUGH = 64 << 20
+
+
+def _sync(run: Columns) -> Iterator[Found]:
+    calls = run.is_op("sync")
+    if not calls.any():
+        return
+    writes = run.storage & run.is_op("write")
+    syncs = np.bincount(run.unit[calls], minlength=run.units)
+    written = run.bytes_by_unit(writes | (run.stdio_data & run.is_op("write")))
+    often = (syncs >= _SYNCS) & (written < _ENOUGH * syncs)
+    calls &= often[run.unit]
+    price = run.price(calls)
+    if not calls.any() or not run.worth(price.seconds):
+        return
+    each = float(written[often].sum() / max(syncs[often].sum(), 1))
+    files = run.files_of(calls)
+    yield Found(
+        calls=calls,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"{int(calls.sum()):,} calls wait until the disk has everything (fsync), one for every "
+        f"{size(each)} written",
+        cause="The program asks for its data to be safe on disk after little of it, and waits each time.",
+        evidence=[
+            counted("fsync, MPI_File_sync and the like", calls),
+            Evidence("written per sync", each, "B"),
+            Evidence("median time of one", float(np.median(run.duration[calls])) / 1e9, "s"),
+        ],
+        remedies=[
+            Remedy("source", "sync once, when the file is complete (HDF5: leave out H5Fflush between data sets)"),
+            behind(files),
+        ],
+        files=files,
+        ranks=run.ranks_of(calls),
+    )
+
+
+def _close(run: Columns) -> Iterator[Found]:
+    calls = run.outermost & run.is_op("close")
+    if not calls.any():
+        return
+    price = run.price(calls)
+    longest = float(run.duration[calls].max()) / 1e9
+    if not run.worth(price.seconds) or run.seconds(calls & (run.duration > 1_000_000)) < 0.5 * price.seconds:
+        return
+    files = run.files_of(calls)
+    yield Found(
+        calls=calls,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"closing files takes {in_words(price.seconds)}, the longest close {in_words(longest)}",
+        cause="At the close, what was kept back is written: data in caches, and the headers and indexes of "
+        "libraries such as HDF5.",
+        evidence=[counted("closes", calls), Evidence("longest close", longest, "s")],
+        remedies=[
+            Remedy("source", "write what is small at once or keep the file open (HDF5: H5Pset_coll_metadata_write)"),
+            Remedy(
+                "plan",
+                "let ioweir write HDF5 metadata collectively",
+                rule_for(files, 'hdf5 = { collective_metadata = "writes" }'),
+            ),
+        ],
+        files=files,
+        ranks=run.ranks_of(calls),
+    )
+
+
+def _extension(run: Columns) -> Iterator[Found]:
+    calls = run.named(
+        "ftruncate", "truncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate"
+    )
+    if not calls.any():
+        return
+    price = run.price(calls)
+    if not run.worth(price.seconds):
+        return
+    files = run.files_of(calls)
+    yield Found(
+        calls=calls,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"{int(calls.sum()):,} calls change the size of a file or reserve space for it",
+        cause="The file grows in steps, or its space is reserved beforehand, and each time all ranks wait for "
+        "the file system.",
+        evidence=[
+            counted("calls that set a size or reserve space", calls),
+            Evidence("longest of them", float(run.duration[calls].max()) / 1e9, "s"),
+        ],
+        remedies=[
+            Remedy("source", "set the final size once, or leave it to the writes"),
+            Remedy(
+                "plan", "let ioweir put off MPI_File_set_size until the close", rule_for(files, 'set_size = "deferred"')
+            ),
+        ],
+        files=files,
+        ranks=run.ranks_of(calls),
+    )
+
+
+SYNC = Rule(
+    code="sync-cost",
+    title="Waiting for the disk",
+    layer="POSIX",
+    order=52,
+    definition="A rank that syncs 4 times or more, with under 64 MiB written for each.",
+    source="POSIX fsync; Prabhakaran et al. 2005 (cost of flushing journals)",
+    thresholds=(
+        Threshold("times", "4", "one sync each for data, header, and close is what careful programs do"),
+        Threshold(
+            "bytes", "under 64 MiB", "so much a disk writes in half a second: beyond it, the time is the data's own"
+        ),
+    ),
+    gain="high: the calls' time; low: a quarter, for the data must reach the disk some time",
+    limits="What a crash would cost without the syncs only the program's author knows.",
+    needs=("POSIX",),
+    find=_sync,
+)
+CLOSE = Rule(
+    code="close-cost",
+    title="Slow closes",
+    layer="MPI-IO",
+    order=65,
+    definition="Outermost closes that cost 1 % of the run, at least half of it in closes longer than 1 ms.",
+    source="HDF5 User Guide, metadata cache; Lustre Operations Manual (flush on close)",
+    thresholds=(Threshold("1 ms", "1 ms", "a close without work is a system call and a message: under 0.1 ms"),),
+    gain="high: the closes' time; low: a quarter, for the data that is flushed must be written",
+    limits="Whether data or metadata was flushed is seen only where the library's own calls are recorded.",
+    needs=(),
+    find=_close,
+)
+EXTENSION = Rule(
+    code="file-extension",
+    title="Changing a file's size",
+    layer="POSIX",
+    order=58,
+    definition="Calls that set a file's size or reserve space, at 1 % of the run or more.",
+    source="HDF5 (H5Pset_alloc_time); ROMIO's ADIOI_GEN_Prealloc",
+    thresholds=(),
+    gain="high: the calls' time; low: a quarter, for the size must be set once",
+    limits="A file that grows by writes alone pays in these writes, which cannot be told apart.",
+    needs=("POSIX",),
+    find=_extension,
+)

@@ -1,0 +1,1 @@
+"""What HDF5 adds."""

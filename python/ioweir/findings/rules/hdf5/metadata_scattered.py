@@ -1,0 +1,145 @@
+"""hdf5-metadata-scattered and hdf5-chunk-mismatch: small pieces and whole chunks that HDF5 adds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.base.units import size
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import MANY_WHY, PAGE, counted, rule_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns, Mask
+
+
+def _requests(run: Columns) -> Mask:
+    """Requests that HDF5 makes: MPI-IO calls, or POSIX calls without any around them."""
+    under = ~run.outermost & run.is_layer("HDF5")[run.root]
+    requests: Mask = under & (run.mpi_data | run.own_storage) & (run.bytes > 0)
+    return requests
+
+
+def _metadata(run: Columns) -> Iterator[Found]:
+    requests = _requests(run)
+    small = requests & (run.bytes <= PAGE)
+    data = run.is_layer("HDF5") & run.is_op("write", "read") & ~run.named("H5A")
+    metadata = small & ~data[run.root]
+    # What H5Dwrite adds besides its data: small requests next to large ones.
+    metadata |= small & data[run.root] & (run.bytes[run.root] >= 16 * PAGE) & (run.bytes * 16 < run.bytes[run.root])
+    if not metadata.any() or np.bincount(run.unit[metadata]).max() < 16:
+        return
+    calls = run.roots_of(metadata) & ~data
+    calls |= metadata & data[run.root]
+    price = run.price(calls)
+    if not run.worth(price.seconds):
+        return
+    files = run.files_of(metadata)
+    yield Found(
+        calls=calls,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"{int(metadata.sum()):,} requests of {size(float(np.median(run.bytes[metadata])))} are HDF5's "
+        "own notes, "
+        "between the data",
+        cause="HDF5 keeps headers, indexes and attributes in small pieces all over the file, and reads or writes "
+        "each by itself.",
+        evidence=[
+            counted("requests of 4 KiB and less for metadata", metadata),
+            Evidence("bytes of them", float(run.bytes[metadata].sum()), "B"),
+        ],
+        remedies=[
+            Remedy(
+                "plan",
+                "let ioweir gather HDF5's metadata",
+                rule_for(files, 'hdf5 = { metadata_block = "1 MiB", collective_metadata = "writes" }'),
+            ),
+            Remedy(
+                "source",
+                "make groups, data sets and attributes once; H5Pset_meta_block_size, H5Pset_coll_metadata_write",
+            ),
+        ],
+        files=files,
+        ranks=run.ranks_of(metadata),
+    )
+
+
+def _chunks(run: Columns) -> Iterator[Found]:
+    data = run.is_layer("HDF5") & run.outermost & run.is_op("write", "read") & (run.bytes > 0) & run.named("H5D")
+    requests = _requests(run) & (run.bytes > PAGE)
+    if not data.any() or not requests.any():
+        return
+    inside = np.flatnonzero(requests & data[run.root])
+    moved = np.bincount(run.root[inside], run.bytes[inside], minlength=len(run))
+    opposite = inside[run.op[inside] != run.op[run.root[inside]]]
+    read_to_write = np.bincount(run.root[opposite], run.bytes[opposite], minlength=len(run))
+    wrong = data & ((moved > 2 * run.bytes) | (read_to_write > 0))
+    wasted = float(moved[wrong].sum()) - float(run.bytes[wrong].sum())
+    if wrong.sum() < 4 or wasted <= 0:
+        return
+    share = wasted / float(moved[wrong].sum())
+    lost = run.seconds(wrong) * share
+    if not run.worth(lost):
+        return
+    files = run.files_of(wrong)
+    yield Found(
+        calls=wrong,
+        seconds=lost,
+        low=lost / 4,
+        high=lost,
+        summary=f"for {size(float(run.bytes[wrong].sum()))} of the program's data, HDF5 moves "
+        f"{size(float(moved[wrong].sum()))}: whole chunks "
+        "for parts of them",
+        cause="The data set is stored in chunks of another shape than what the program reads or writes at a "
+        "time, so that whole chunks are moved, also more than once.",
+        evidence=[
+            counted("calls that move more than twice their data", wrong),
+            Evidence("moved in excess", wasted, "B"),
+        ],
+        remedies=[
+            Remedy(
+                "source",
+                "give the data set chunks of the shape of one access (H5Pset_chunk), or a chunk cache that holds "
+                "a row of chunks (H5Pset_chunk_cache)",
+            )
+        ],
+        files=files,
+        ranks=run.ranks_of(wrong),
+    )
+
+
+METADATA = Rule(
+    code="hdf5-metadata-scattered",
+    title="HDF5's notes between the data",
+    layer="HDF5",
+    order=28,
+    definition="16 or more requests of a rank of 4 KiB and less inside of HDF5 calls that move no data, or "
+    "beside 16 times as much of it.",
+    source="HDF5 User Guide (metadata aggregation); Howison et al. 2010, Tuning HDF5 for Lustre",
+    thresholds=(MANY_WHY, Threshold("size", "4 KiB", "object headers and B-tree nodes are 256 B to 2 KiB; page size")),
+    gain="high: the calls' time; low: a quarter, for the notes must be written once",
+    limits="Chunks' indexes inside of a data call of like size are not told apart.",
+    needs=("HDF5",),
+    find=_metadata,
+)
+CHUNKS = Rule(
+    code="hdf5-chunk-mismatch",
+    title="Chunks of the wrong shape",
+    layer="HDF5",
+    order=18,
+    definition="At least 4 HDF5 calls on data sets that move more than twice their bytes beneath, or read in "
+    "order to write.",
+    source="HDF5 User Guide, Chunking in HDF5; Howison et al. 2010",
+    thresholds=(
+        Threshold("twice", "2 times", "a selection that is off by one chunk border moves under twice its bytes"),
+    ),
+    gain="high: the share of bytes in excess; low: a quarter",
+    limits="Compression moves fewer bytes than the data has and hides the excess.",
+    needs=("HDF5",),
+    find=_chunks,
+)

@@ -1,0 +1,1 @@
+"""How large, where and in which order requests are."""

@@ -1,0 +1,78 @@
+"""collective-scattered: collective calls that end in many tiny requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.base.units import size
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import QUARTER, SMALL, SMALL_WHY, aggregate, bounds, counted, sized
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns
+
+_REQUESTS = 16
+
+
+def _find(run: Columns) -> Iterator[Found]:
+    for op in ("write", "read"):
+        inner = run.storage & run.is_op(op) & (run.mpi >= 0)
+        inner &= run.collective[run.mpi] & (run.bytes < SMALL)
+        pieces = run.count_inside(inner)
+        calls = run.mpi_data & run.collective & run.is_op(op) & (pieces >= _REQUESTS)
+        if not calls.any():
+            continue
+        met = set(run.meeting[calls].tolist()) - {-1}
+
+        calls |= run.mpi_data & np.isin(run.meeting, list(met))
+        roots = run.roots_of(calls)
+        price = run.price(roots)
+        if not run.worth(price.seconds):
+            continue
+        low, high = bounds(run, calls, op, price.seconds)
+        files = run.files_of(calls)
+        yield Found(
+            calls=roots,
+            seconds=price.seconds,
+            low=low,
+            high=high,
+            summary=f"{int(calls.sum()):,} collective {op}s became {sized(run, inner, op)} at the storage",
+            cause="The ranks call the collective function, but the MPI library does not put their pieces "
+            "together: each piece becomes a request of its own.",
+            evidence=[
+                counted(f"collective {op}s", calls),
+                counted(f"POSIX {op}s under {size(SMALL)} inside of them", inner),
+                Evidence("POSIX requests per collective call", float(inner.sum() / max(calls.sum(), 1)), "calls"),
+            ],
+            remedies=[
+                aggregate(files),
+                Remedy(
+                    "hint", "romio_cb_write = enable, romio_cb_read = enable (ROMIO); OMPI_MCA_fcoll=vulcan (Open MPI)"
+                ),
+            ],
+            files=files,
+            ranks=run.ranks_of(calls),
+        )
+
+
+RULE = Rule(
+    code="collective-scattered",
+    title="Collective calls that end in tiny requests",
+    layer="MPI-IO",
+    order=20,
+    definition="Collective reads or writes that each make 16 or more POSIX requests of under 64 KiB on one rank.",
+    source="Thakur, Gropp and Lusk 1999 (collective I/O puts pieces together); Wright et al. 2013, figure 6",
+    thresholds=(
+        SMALL_WHY,
+        Threshold("requests", "16 a call", "the pieces of 16 ranks' contiguous parts are no scattering yet"),
+    ),
+    gain=QUARTER,
+    limits="Asynchronous requests that a library gives to a thread of its own have no call around them.",
+    needs=("MPI-IO", "POSIX"),
+    find=_find,
+)

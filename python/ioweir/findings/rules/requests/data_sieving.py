@@ -1,0 +1,159 @@
+"""data-sieving and read-modify-write: reading what is about to be written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.base.units import size
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import PAGE, QUARTER, aggregate, bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns, Mask
+
+
+def _reading_writes(run: Columns) -> tuple[Mask, Mask]:
+    """MPI-IO writes that read at least as much as half of what they write, and of these the ones with locks."""
+    read = run.count_inside(run.storage & run.is_op("read"), run.bytes)
+    locks = run.count_inside(run.is_op("lock"))
+    writes = run.mpi_data & run.is_op("write") & (read > PAGE)
+    return writes, writes & (~run.collective | (locks > 0))
+
+
+def _report(run: Columns, calls: Mask, summary: str, cause: str, hint: Remedy) -> Iterator[Found]:
+    if not calls.any():
+        return
+    inside = run.storage & (run.mpi >= 0) & calls[run.mpi]
+    read, written = (int(run.bytes[inside & run.is_op(op)].sum()) for op in ("read", "write"))
+    locks = run.is_op("lock") & (run.mpi >= 0) & calls[run.mpi]
+    met = run.meeting[calls]
+    roots = run.roots_of(calls | (run.mpi_data & np.isin(run.meeting, met[met >= 0])))
+    price = run.price(roots)
+    if not run.worth(price.seconds):
+        return
+    files = run.files_of(calls)
+    low, high = bounds(run, calls, "write", price.seconds)
+    yield Found(
+        calls=roots,
+        seconds=price.seconds,
+        low=low,
+        high=high,
+        summary=f"{int(calls.sum()):,} writes {summary}: {size(read)} read and {size(written)} written for "
+        f"{size(int(run.bytes[calls].sum()))} of the program's data",
+        cause=cause,
+        evidence=[
+            Evidence("MPI-IO writes that read", float(calls.sum()), "calls"),
+            Evidence("read inside of them", read, "B"),
+            Evidence("written by them", written, "B"),
+            Evidence("locks taken inside of them", float(locks.sum()), "calls"),
+            Evidence("longest rank's time in these locks", float(run.busy_by_unit(locks).max()), "s"),
+        ],
+        remedies=[aggregate(files), hint],
+        files=files,
+        ranks=run.ranks_of(calls),
+    )
+
+
+def _sieving(run: Columns) -> Iterator[Found]:
+    _, sieving = _reading_writes(run)
+    yield from _report(
+        run,
+        sieving,
+        "lock and read the file before they write to it (data sieving)",
+        "Each rank writes small pieces with gaps. The MPI library reads the whole stretch, changes the pieces "
+        "and writes all of it back, under a lock that keeps the other ranks out.",
+        Remedy("hint", "romio_ds_write = disable, and collective calls with romio_cb_write = enable"),
+    )
+
+
+def _modifying(run: Columns) -> Iterator[Found]:
+    writes, sieving = _reading_writes(run)
+    yield from _report(
+        run,
+        writes & ~sieving,
+        "read the file before they write to it",
+        "What the ranks write together has gaps, so that the aggregators read the file into their buffers, "
+        "change it and write it back.",
+        Remedy("source", "write whole stretches without gaps, or fill the file once before"),
+    )
+    yield from _by_program(run)
+
+
+def _by_program(run: Columns) -> Iterator[Found]:
+    """Reads of places that the same rank writes next, outside of MPI-IO."""
+    calls = np.flatnonzero(run.own_storage & (run.position >= 0))
+    if not calls.size:
+        return
+    pair = run.unit[calls] * len(run.files) + run.file[calls]
+    calls = calls[np.argsort(pair, kind="stable")]
+    pair = run.unit[calls] * len(run.files) + run.file[calls]
+    reads = run.is_op("read")[calls]
+    place, stop = run.position[calls], run.position[calls] + run.bytes[calls]
+    changes = (pair[1:] == pair[:-1]) & reads[:-1] & ~reads[1:] & (place[1:] < stop[:-1]) & (stop[1:] > place[:-1])
+    mask = np.zeros(len(run), dtype=bool)
+    mask[calls[:-1][changes]] = True
+    if mask.sum() < 16:
+        return
+    read_s = run.seconds(run.roots_of(mask))
+    if not run.worth(read_s):
+        return
+    yield Found(
+        calls=run.roots_of(mask),
+        seconds=read_s,
+        low=read_s / 4,
+        high=read_s,
+        summary=f"{int(mask.sum()):,} times a rank reads a place of a file and then writes it",
+        cause="The program, or a library that it uses, changes parts of blocks: it reads the block, changes it "
+        "and writes it.",
+        evidence=[
+            Evidence("reads before a write of the same place", float(mask.sum()), "calls"),
+            Evidence("bytes read for it", float(run.bytes[mask].sum()), "B"),
+        ],
+        remedies=[
+            Remedy(
+                "source",
+                "write whole blocks, or keep the block in memory (HDF5: a larger chunk cache, H5Pset_chunk_cache)",
+            )
+        ],
+        files=run.files_of(mask),
+        ranks=run.ranks_of(mask),
+    )
+
+
+SIEVING = Rule(
+    code="data-sieving",
+    title="Reading and locking in order to write",
+    layer="MPI-IO",
+    order=10,
+    definition="MPI-IO writes that read the file inside, independent ones or with locks.",
+    source="Thakur, Gropp and Lusk 1999, section 4 (data sieving); Wright et al. 2013, section 6.1, figures 5 and 6",
+    thresholds=(
+        Threshold("read", "more than 4 KiB a call", "reading one block at an end is what every file system does"),
+    ),
+    gain=QUARTER,
+    limits="A sieving that only reads (for reads with gaps) is not told apart from reading.",
+    needs=("MPI-IO", "POSIX"),
+    find=_sieving,
+)
+MODIFYING = Rule(
+    code="read-modify-write",
+    title="Reading what is then written",
+    layer="MPI-IO",
+    order=15,
+    definition="Collective MPI-IO writes without locks that read the file inside; or at least 16 times a read of "
+    "a place that the same rank writes next.",
+    source="Thakur, Gropp and Lusk 1999, section 6 (holes in two-phase writes); HDF5 User Guide, chunk cache",
+    thresholds=(
+        Threshold("read", "more than 4 KiB a call", "as for data-sieving"),
+        Threshold("times", "16", "updating a header or a time stamp now and then is no fault"),
+    ),
+    gain=QUARTER,
+    limits="A file mapped into memory is read and written unseen.",
+    needs=("POSIX",),
+    find=_modifying,
+)

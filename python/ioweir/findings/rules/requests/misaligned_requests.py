@@ -1,0 +1,86 @@
+"""misaligned-requests: large requests that begin and end inside of stripes which others write, too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import PAGE, SMALL, STRIPE, counted, rule_for, sized
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns
+
+
+def _find(run: Columns) -> Iterator[Found]:
+    calls = run.storage & run.is_op("write") & (run.bytes >= SMALL) & (run.position >= 0)
+    if not calls.any():
+        return
+    shared = np.zeros(len(run.files), dtype=bool)
+    pairs = np.unique(run.file[calls] * run.units + run.unit[calls])
+    files, writers = np.unique(pairs // run.units, return_counts=True)
+    shared[files[writers > 1]] = True
+    calls &= shared[run.file]
+    crooked = calls & ((run.position % PAGE != 0) | ((run.position + run.bytes) % PAGE != 0))
+    crooked &= run.position > 0
+    if not calls.any() or crooked.sum() < 0.5 * calls.sum():
+        return
+    unit = np.where(run.bytes[crooked] >= STRIPE, STRIPE, PAGE)
+    begin = run.position[crooked]
+    stop = begin + run.bytes[crooked]
+    touched = (stop - 1) // unit - begin // unit + 1
+    needed = -(-run.bytes[crooked] // unit)
+    excess = float((touched - needed).sum() / touched.sum())
+    seconds = run.seconds(run.roots_of(crooked)) * excess
+    if not run.worth(seconds):
+        return
+    names = run.files_of(crooked)
+    yield Found(
+        calls=run.roots_of(crooked),
+        seconds=seconds,
+        low=0.0,
+        high=seconds,
+        summary=f"{sized(run, crooked, 'write')} begin or end inside of a block that a neighbour writes, too",
+        cause="Requests lie across the borders of the file system's blocks and stripes, so that two ranks change "
+        "one block and each waits for the other's lock.",
+        evidence=[
+            counted("writes across borders", crooked),
+            Evidence("blocks touched more than needed", 100 * excess, "%"),
+        ],
+        remedies=[
+            Remedy(
+                "plan",
+                "let ioweir cut the requests at stripes",
+                rule_for(names, 'writers = "auto"', 'domains = "cyclic"', 'stripe = { size = "1 MiB" }'),
+            ),
+            Remedy("source", "make each rank's part begin at a multiple of 1 MiB (HDF5: H5Pset_alignment)"),
+        ],
+        files=names,
+        ranks=run.ranks_of(crooked),
+    )
+
+
+RULE = Rule(
+    code="misaligned-requests",
+    title="Requests across stripes",
+    layer="POSIX",
+    order=60,
+    definition="At least half of the writes of 64 KiB or more to a file that several ranks write begin or end "
+    "away from 4 KiB borders. Its seconds are the share of blocks (1 MiB, of smaller requests 4 KiB) "
+    "that are touched more than the bytes need.",
+    source="Lustre Operations Manual, section on I/O alignment; Liao and Choudhary 2008 (file domains on lock borders)",
+    thresholds=(
+        Threshold("block", "4 KiB", "page size: what Linux reads before it changes a part of it"),
+        Threshold("stripe", "1 MiB", "Lustre's default stripe, and the largest RPC of most installations"),
+        Threshold("share", "50 %", "one crooked header before straight data is no fault"),
+    ),
+    gain="low: 0, for the trace does not show how the file is striped; high: the seconds",
+    limits="The file's real stripe size is not in the trace. The seconds are arithmetic, not observed, so that "
+    "the severity is at most medium.",
+    needs=("POSIX",),
+    find=_find,
+)

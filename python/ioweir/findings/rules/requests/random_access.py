@@ -1,0 +1,90 @@
+"""random-access: small calls that jump about in their file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import MANY, MANY_WHY, QUARTER, STRIPE, bounds, counted, sized
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns, Mask
+
+
+def jumps(run: Columns, calls: Mask) -> Mask:
+    """Calls that neither go on where the last one of the rank on the file ended, nor keep its stride."""
+    chosen = np.flatnonzero(calls)
+    pair = run.unit[chosen] * len(run.files) + run.file[chosen]
+    chosen = chosen[np.argsort(pair, kind="stable")]
+    pair = run.unit[chosen] * len(run.files) + run.file[chosen]
+    place = run.position[chosen]
+    same = np.r_[False, pair[1:] == pair[:-1]]
+    step = np.r_[0, place[1:] - place[:-1]]
+    onward = np.r_[False, place[1:] == place[:-1] + run.bytes[chosen][:-1]]
+    stride = np.r_[False, step[1:] == step[:-1]]
+    result = np.zeros(len(run), dtype=bool)
+    result[chosen] = same & ~onward & ~stride & (place >= 0)
+    return result
+
+
+def _find(run: Columns) -> Iterator[Found]:
+    for op in ("read", "write"):
+        calls = run.own_storage & run.is_op(op) & (run.bytes < STRIPE)
+        independent = run.storage & (run.mpi >= 0) & ~run.collective[run.mpi] & run.is_op(op) & (run.bytes < STRIPE)
+        calls |= independent
+        if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
+            continue
+        jumping = jumps(run, calls)
+        backward = jumping.sum() / calls.sum()
+        if backward < 0.5:
+            continue
+        roots = run.roots_of(jumping)
+        price = run.price(roots)
+        if not run.worth(price.seconds):
+            continue
+        low, high = bounds(run, jumping, op, price.seconds)
+        yield Found(
+            calls=roots,
+            seconds=price.seconds,
+            low=low,
+            high=high,
+            summary=f"{sized(run, jumping, op)} in no order: {100 * backward:.0f} % jump to another place of the file",
+            cause="Requests jump about in the file, so that neither the file system's read-ahead nor its "
+            "gathering of writes can help, and disks must seek.",
+            evidence=[counted(f"{op}s that jump", jumping), Evidence("share of jumps", float(100 * backward), "%")],
+            remedies=[Remedy("source", f"sort the requests by their place in the file, and {op} neighbours together")],
+            files=run.files_of(jumping),
+            ranks=run.ranks_of(jumping),
+        )
+
+
+RULE = Rule(
+    code="random-access",
+    title="Requests in no order",
+    layer="POSIX",
+    order=45,
+    definition="Of a rank's requests under 1 MiB to a file, at least half neither go on where the last one ended "
+    "nor keep its stride.",
+    source="Carns et al. 2011, section 4 (sequential and consecutive accesses); Wright et al. 2013, section 5.2 "
+    "(seeks)",
+    thresholds=(
+        Threshold(
+            "jumps", "50 %", "read-ahead of Linux switches itself off where most reads do not go on (mm/readahead.c)"
+        ),
+        Threshold(
+            "size",
+            "under 1 MiB",
+            "a disk moves 1 MiB in about the time of one seek, so that larger ones pay for theirs",
+        ),
+        MANY_WHY,
+    ),
+    gain=QUARTER,
+    limits="Requests of several threads of a rank are taken as one order. What the page cache holds costs no seek.",
+    needs=("POSIX",),
+    find=_find,
+)

@@ -1,0 +1,64 @@
+"""small-requests: calls so small that their fixed cost outweighs their bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.base.units import size
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule
+from ioweir.findings.rules.common import MANY, MANY_WHY, QUARTER, SMALL, SMALL_WHY, bounds, counted, sized, typical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns
+
+
+def _find(run: Columns) -> Iterator[Found]:
+    independent = run.mpi_data & ~run.collective & (run.bytes > 0)
+    for op in ("write", "read"):
+        calls = (run.own_storage | independent) & run.is_op(op) & (run.bytes < SMALL)
+        if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
+            continue
+        price = run.price(run.roots_of(calls))
+        if not run.worth(price.seconds):
+            continue
+        low, high = bounds(run, calls, op, price.seconds)
+        files = run.files_of(calls)
+        yield Found(
+            calls=run.roots_of(calls),
+            seconds=price.seconds,
+            low=low,
+            high=high,
+            summary=f"{sized(run, calls, op)} each: most of the time is the cost of asking, not of moving bytes",
+            cause=f"The program makes a request of its own for every {size(typical(run, calls))}. Each one has a "
+            "fixed cost, "
+            "whatever its size.",
+            evidence=[
+                counted(f"{op}s under {size(SMALL)}", calls),
+                Evidence(f"median size of these {op}s", typical(run, calls), "B"),
+                Evidence("median time of one", float(np.median(run.duration[calls])) / 1e9, "s"),
+            ],
+            remedies=[Remedy("source", f"collect the data in memory and {op} it in pieces of 1 MiB or more")],
+            files=files,
+            ranks=run.ranks_of(calls),
+        )
+
+
+RULE = Rule(
+    code="small-requests",
+    title="Many small requests",
+    layer="POSIX",
+    order=50,
+    definition="Reads or writes under 64 KiB, outside of collective calls, that cost 1 % of the run or more.",
+    source="Hockney 1982 (n-half); Carns et al. 2011, section 4; Wright et al. 2013, section 5.2",
+    thresholds=(SMALL_WHY, MANY_WHY),
+    gain=QUARTER,
+    limits="Calls through FILE streams are gathered by the C library: see stdio-data. Where one size is all that "
+    "a run has, the rate of large calls is not known and the upper bound is the whole time.",
+    needs=("POSIX",),
+    find=_find,
+)

@@ -1,0 +1,1 @@
+"""Aggregators and storage targets."""

@@ -1,0 +1,166 @@
+"""lock-wait and lock-handover: ranks that wait for each other's locks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.base.units import seconds as in_words
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import PAGE, STRIPE, aggregate, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns, Mask
+
+_WAIT_NS = 20_000
+
+
+def _wait(run: Columns) -> Iterator[Found]:
+    locks = run.is_op("lock") & ~run.failed
+    waits = locks & (run.duration > _WAIT_NS)
+    if not waits.any():
+        return
+    price = run.price(waits)
+    if not run.worth(price.seconds):
+        return
+    files = run.files_of(waits)
+    pair, waited = _worst_pair(run, waits)
+    evidence = [
+        counted("locks that had to be waited for", waits),
+        Evidence("longest wait", float(run.duration[waits].max()) / 1e9, "s"),
+        Evidence("median bytes locked", float(np.median(run.bytes[waits])), "B"),
+    ]
+    if pair:
+        evidence.append(Evidence(f"rank {pair[0]} waited for rank {pair[1]}", waited, "s"))
+    inside = (run.mpi[waits] >= 0).mean() > 0.5
+    yield Found(
+        calls=waits,
+        seconds=price.seconds,
+        low=price.seconds / 4,
+        high=price.seconds,
+        summary=f"ranks wait {in_words(price.seconds)} for locks on parts of a file that other ranks hold",
+        cause="The MPI library locks stretches of the file before it writes to them, and the stretches of the "
+        "ranks overlap."
+        if inside
+        else "The program locks parts of a file, and the ranks' parts overlap, so that they go one by one.",
+        evidence=evidence,
+        remedies=[aggregate(files), Remedy("hint", "romio_ds_write = disable")]
+        if inside
+        else [
+            Remedy("source", "lock only the bytes that are written, or give each rank a part of its own and no lock")
+        ],
+        files=files,
+        ranks=run.ranks_of(waits),
+    )
+
+
+def _worst_pair(run: Columns, waits: Mask) -> tuple[tuple[int, int] | None, float]:
+    """Who waited longest for whom: the one whose lock on the file was given up last before the wait ended."""
+    unlocks = run.is_op("unlock")
+    gave = np.flatnonzero(unlocks)
+    ended = np.flatnonzero(waits)
+    if not gave.size:
+        return None, 0.0
+    span = int(max(run.end[gave].max(), run.end[ended].max())) + 1
+    if span * (len(run.files) + 1) >= 1 << 62:
+        return None, 0.0
+    key = run.file[gave] * span + run.start[gave]
+    order = np.argsort(key)
+    at = np.searchsorted(key[order], run.file[ended] * span + run.end[ended]) - 1
+    holder = gave[order[np.maximum(at, 0)]]
+    known = (at >= 0) & (run.file[holder] == run.file[ended]) & (run.unit[holder] != run.unit[ended])
+    if not known.any():
+        return None, 0.0
+    pairs = run.unit[ended][known] * run.units + run.unit[holder][known]
+    names, dense = np.unique(pairs, return_inverse=True)
+    waited = np.bincount(dense.reshape(-1), run.duration[ended][known])
+    worst = int(names[waited.argmax()])
+    return (run.ranks([worst // run.units])[0], run.ranks([worst % run.units])[0]), float(waited.max()) / 1e9
+
+
+def _handover(run: Columns) -> Iterator[Found]:
+    calls = np.flatnonzero(run.storage & run.is_op("write") & (run.position >= 0) & (run.bytes >= PAGE))
+    if calls.size < 16:
+        return
+    block = run.position[calls] // STRIPE
+    order = np.lexsort((run.start[calls], block, run.file[calls]))
+    calls, block = calls[order], block[order]
+    same = (run.file[calls][1:] == run.file[calls][:-1]) & (block[1:] == block[:-1])
+    other = np.r_[False, same & (run.unit[calls][1:] != run.unit[calls][:-1])]
+    alone = ~other
+    if other.sum() < 16 or alone.sum() < 16:
+        return
+    pace = run.duration[calls] / run.bytes[calls]
+    slow, usual = float(np.median(pace[other])), float(np.median(pace[alone]))
+    if slow < 2 * usual:
+        return
+    mask = np.zeros(len(run), dtype=bool)
+    mask[calls[other]] = True
+    lost = run.seconds(mask) * (1 - usual / slow)
+    if not run.worth(lost):
+        return
+    files = run.files_of(mask)
+    yield Found(
+        calls=run.roots_of(mask),
+        seconds=lost,
+        low=lost / 4,
+        high=lost,
+        summary=f"{int(other.sum()):,} writes to a stripe that another rank wrote last are {slow / usual:.1f} "
+        "times as slow "
+        "as others",
+        cause="Ranks take turns in writing the same stripes, and the file system hands the stripe's lock from "
+        "one to the other, each time with everything that was not written yet.",
+        evidence=[
+            counted("writes after another rank's to the same 1 MiB", mask),
+            Evidence("slower than other writes", slow / usual, "times"),
+        ],
+        remedies=[aggregate(files)],
+        files=files,
+        ranks=run.ranks_of(mask),
+    )
+
+
+WAIT = Rule(
+    code="lock-wait",
+    title="Waiting for locks",
+    layer="POSIX",
+    order=12,
+    definition="Calls that take a lock (fcntl, flock, lockf) and last longer than 20 us, at 1 % of the run.",
+    source="Wright et al. 2013, section 6.1, figure 5 (locks take nearly 30 % of the write time)",
+    thresholds=(
+        Threshold(
+            "wait",
+            "20 us",
+            "a free lock is one system call of 1-5 us, on shared storage one message of under 20 us on the node",
+        ),
+    ),
+    gain="high: the waiting; low: a quarter, for the writes beneath the locks may queue at the storage instead",
+    limits="Locks inside of the file system (Lustre, GPFS) are not calls: see lock-handover and serialised-writes.",
+    needs=("POSIX",),
+    find=_wait,
+)
+HANDOVER = Rule(
+    code="lock-handover",
+    title="Stripes that change hands",
+    layer="POSIX",
+    order=42,
+    definition="Writes to a stretch of 1 MiB that another rank wrote last, at least twice as slow a byte "
+    "(median) as all others.",
+    source="Schmuck and Haskin 2002 (GPFS tokens); Liao and Choudhary 2008 (Lustre extent locks)",
+    thresholds=(
+        Threshold(
+            "slower",
+            "2 times",
+            "the medians of 16 or more calls differ by less without a cause: a hand-over is a flush and a round trip",
+        ),
+        Threshold("calls", "16 of each kind", "below it a median says nothing"),
+    ),
+    gain="high: what the writes cost above the pace of the others; low: a quarter",
+    limits="The file's real stripes are not in the trace: 1 MiB is assumed.",
+    needs=("POSIX",),
+    find=_handover,
+)

@@ -1,0 +1,232 @@
+"""exchange-dominates, no-overlap and checkpoint-too-slow: what a program waits for between its phases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.base.units import seconds as in_words
+from ioweir.base.units import size
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import STRIPE, behind, rule_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns, Floats, Mask
+
+_MTBF_S = 6 * 3600.0
+_FAULTS = (
+    "data-sieving",
+    "lock-wait",
+    "serialised-writes",
+    "collective-scattered",
+    "rank0-io",
+    "independent-shared-file",
+    "stdio-data",
+    "small-requests",
+    "sync-cost",
+    "unbalanced-bytes",
+    "no-overlap",
+)
+"""With one of these on the same files, the writes are too slow, not too many."""
+
+
+def _exchange(run: Columns) -> Iterator[Found]:
+    for op in ("write", "read"):
+        calls = run.mpi_data & run.collective & run.is_op(op) & (run.meeting >= 0)
+        inner = run.is_layer("POSIX") & (run.mpi >= 0) & calls[run.mpi]
+        if not inner.any():
+            continue
+        whole, storage = run.seconds(calls), run.span_s(inner)
+        lost = whole - storage
+        if lost < 0.5 * whole or not run.worth(lost):
+            continue
+        large = float(run.bytes[calls].sum() / max(calls.sum(), 1)) >= STRIPE
+        files = run.files_of(calls)
+        yield Found(
+            calls=run.roots_of(calls),
+            seconds=lost,
+            low=0.0,
+            high=lost,
+            summary=f"of {in_words(whole)} in collective {op}s, {in_words(lost)} go into passing data between "
+            "ranks and "
+            "waiting, "
+            f"{in_words(storage)} into the storage",
+            cause="Before the storage is touched, the ranks send their data to those that write it, and that "
+            "takes longer than the writing.",
+            evidence=[
+                Evidence(f"time of the collective {op}s", whole, "s"),
+                Evidence("of it at the storage", storage, "s"),
+            ],
+            remedies=[
+                Remedy(
+                    "plan",
+                    "let each rank move its own bytes" if large else "let ioweir pass the data within the node first",
+                    rule_for(files, 'writers = "everyone"' if large else 'writers = "auto"'),
+                )
+            ],
+            files=files,
+            ranks=run.ranks_of(calls),
+        )
+
+
+def bursts(run: Columns, calls: Mask) -> tuple[Floats, Floats, Floats]:
+    """Stretches with writes of any rank, apart by more than they last: beginnings, ends (seconds), bytes."""
+    chosen = np.flatnonzero(calls)
+    chosen = chosen[np.argsort(run.arrival[chosen], kind="stable")]
+    begin, stop = run.arrival[chosen] / 1e9, run.end[chosen] / 1e9
+    reached = np.maximum.accumulate(stop)
+    gap = np.r_[0.0, begin[1:] - reached[:-1]]
+    new = gap > max(0.01 * run.wall_s, 0.001)
+    new[0] = True
+    first = np.flatnonzero(new)
+    last = np.r_[first[1:] - 1, chosen.size - 1]
+    moved = np.add.reduceat(run.bytes[chosen], first)
+    return begin[first], reached[last], moved.astype(np.float64)
+
+
+def _periodic(run: Columns) -> tuple[Mask, Floats, Floats, Floats] | None:
+    calls = run.outermost & run.is_op("write", "open", "close", "sync")
+    if not (calls & run.is_op("write")).any():
+        return None
+    begin, stop, moved = bursts(run, calls)
+    real = moved >= max(STRIPE, 0.1 * moved.max())
+    begin, stop, moved = begin[real], stop[real], moved[real]
+    if begin.size < 3 or moved.max() > 3 * moved.min():
+        return None
+    return calls, begin, stop, moved
+
+
+def _overlap(run: Columns) -> Iterator[Found]:
+    periodic = _periodic(run)
+    if periodic is None:
+        return
+    calls, begin, stop, moved = periodic
+    writing = run.seconds(calls)
+    pauses = float((begin[1:] - stop[:-1]).sum())
+    gain = min(writing, pauses)
+    background = run.named("MPI_File_iwrite", "aio_write", "io_uring")
+    if run.bytes[background].sum() > 0.5 * moved.sum() or not run.worth(gain):
+        return
+    files = run.files_of(calls & run.is_op("write"))
+    yield Found(
+        calls=calls,
+        seconds=gain,
+        low=0.0,
+        high=gain,
+        summary=f"{begin.size} times the program stops to write {size(float(np.median(moved)))}, "
+        f"{in_words(writing)} in all, "
+        "and computes nothing meanwhile",
+        cause="The program computes, writes, and computes again. Storage and processors take turns instead of "
+        "working at once.",
+        evidence=[
+            Evidence("times that it stops to write", float(begin.size), "times"),
+            Evidence("time for computing between them", pauses, "s"),
+        ],
+        remedies=[
+            behind(files),
+            Remedy("source", "start writes with MPI_File_iwrite_at and wait for them after the next step"),
+        ],
+        files=files,
+        ranks=run.ranks_of(calls & run.is_op("write")),
+    )
+
+
+def _checkpoint(run: Columns) -> Iterator[Found]:
+    periodic = _periodic(run)
+    if periodic is None:
+        return
+    calls, begin, stop, moved = periodic
+    cost = float(np.median(stop - begin))
+    interval = float(np.median(np.diff(begin)))
+    best = float(np.sqrt(2 * cost * _MTBF_S))
+    now, then = cost / interval, cost / best + best / (2 * _MTBF_S)
+    if interval >= best or now < 0.1:
+        return
+    lost = min((now - then) * float(stop[-1] - begin[0]), run.wall_s)
+    if not run.worth(lost):
+        return
+    files = run.files_of(calls & run.is_op("write"))
+    yield Found(
+        calls=calls,
+        seconds=lost,
+        low=0.0,
+        high=lost,
+        summary=f"a checkpoint of {in_words(cost)} every {in_words(interval)}: {100 * now:.0f} % of the time "
+        "goes into them",
+        cause="If these writes are checkpoints, they come more often than failures ask for: with one failure in "
+        f"{_MTBF_S / 3600:.0f} h, "
+        f"one every {in_words(best)} loses least.",
+        evidence=[
+            Evidence("time of one", cost, "s"),
+            Evidence("interval", interval, "s"),
+            Evidence("best interval (Young)", best, "s"),
+            Evidence("bytes of one", float(np.median(moved)), "B"),
+        ],
+        remedies=[Remedy("source", f"write a checkpoint every {in_words(best)} only"), behind(files)],
+        files=files,
+        ranks=run.ranks_of(calls & run.is_op("write")),
+    )
+
+
+EXCHANGE = Rule(
+    code="exchange-dominates",
+    title="Passing data takes longer than writing it",
+    layer="MPI-IO",
+    order=38,
+    definition="In collective calls, after the last rank has come, more than half of the time lies outside of "
+    "any POSIX call of any rank.",
+    source="Wright et al. 2013, section 5.2 (effective MPI against POSIX bandwidth, figures 3 and 4, table 4); "
+    "Kang et al. 2020 (TAM)",
+    thresholds=(Threshold("half", "50 %", "below it, faster storage helps more than a faster exchange"),),
+    gain="low: 0, for the exchange may be what keeps the storage's requests large; high: all of it",
+    limits="Copying within a rank and waiting for processors that are shared by several ranks count as exchange. "
+    "Severity at most medium.",
+    needs=("MPI-IO", "POSIX"),
+    find=_exchange,
+)
+OVERLAP = Rule(
+    code="no-overlap",
+    title="Computing stops while data is written",
+    layer="MPI-IO",
+    order=90,
+    definition="Three or more bursts of like amounts (within a factor 3, 1 MiB or more each), with pauses "
+    "between, and no asynchronous writes.",
+    source="Moody et al. 2010 (SCR); Gropp, Lusk and Thakur 1999, chapter 3 (non-blocking I/O)",
+    thresholds=(Threshold("bursts", "3", "two may be a beginning and an end"),),
+    gain="low: 0, for the network and memory may be busy while computing; high: the smaller of writing and pauses",
+    limits="What the program does in the pauses is not in the trace. Severity at most medium.",
+    needs=(),
+    find=_overlap,
+    follows=_FAULTS,
+)
+CHECKPOINT = Rule(
+    code="checkpoint-too-slow",
+    title="Checkpoints too often, or too slow",
+    layer="MPI-IO",
+    order=95,
+    definition="Bursts as for no-overlap that take 10 % of their interval or more, where Young's interval sqrt(2 "
+    "x cost x MTBF) is longer.",
+    source="Young 1974; Daly 2006",
+    thresholds=(
+        Threshold(
+            "MTBF",
+            "6 h",
+            "the lowest that large machines report (Blue Waters, Di Martino et al. 2014: 4-9 h); others fail "
+            "less often",
+        ),
+        Threshold(
+            "share",
+            "10 %",
+            "the loss that sites plan for checkpoints: Daly's optimum is below it whenever cost < MTBF / 200",
+        ),
+    ),
+    gain="low: 0, for the writes may be results that are wanted as often as this; high: to Young's optimum",
+    limits="Results and checkpoints look alike. Severity at most medium.",
+    needs=(),
+    find=_checkpoint,
+    follows=_FAULTS,
+)

@@ -1,0 +1,112 @@
+"""serialised-writes: ranks that write one after the other (the stepping of Wright et al. 2013, figure 9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.base.units import seconds as in_words
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import aggregate, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns, Mask, Numbers
+
+
+_TURNS = 8
+
+
+def _find(run: Columns) -> Iterator[Found]:
+    for op in ("write", "read"):
+        ordered = run.named("MPI_File_write_ordered", "MPI_File_read_ordered")
+        alone = (run.mpi < 0) | ~run.collective[run.mpi] | ordered[run.mpi]
+        calls = (run.storage | (run.stdio_data & run.outermost)) & run.is_op(op) & alone
+        if np.unique(run.unit[calls]).size < max(2, 0.5 * run.unit_count):
+            continue
+        yield from _turns(run, calls, op)
+
+
+def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
+    chosen = np.flatnonzero(calls)
+    chosen = chosen[np.argsort(run.start[chosen], kind="stable")]
+    unit, start, end = run.unit[chosen], run.start[chosen], run.end[chosen]
+    spent = run.busy_by_unit(calls)
+    union = run.span_s(calls)
+    overlap = 1 - union / max(float(spent.sum()), 1e-12)
+    reached = np.maximum.accumulate(end)
+    # What lies between calls: of one rank it computes, between ranks it is the hand-over.
+    gap = float(np.maximum(start[1:] - reached[:-1], 0).sum()) / 1e9
+    turns = int((unit[1:] != unit[:-1]).sum())
+    writers = int((spent > 0).sum())
+    again = turns >= max(_TURNS, 2 * writers)
+    if overlap > 0.1 or union < gap * 0.5 or not (again or _in_order(unit, writers, overlap)):
+        return
+    lost = union - float(spent.max())
+    if not run.worth(lost):
+        return
+    files = run.files_of(calls)
+    yield Found(
+        calls=run.roots_of(calls),
+        seconds=min(union, run.wall_s),
+        low=lost / 4 if again else 0.0,
+        high=lost,
+        summary=f"{writers} ranks {op} one after the other, never two at a time: {in_words(union)} instead of "
+        f"{in_words(float(spent.max()))} for the longest of them",
+        cause="The ranks take turns: by messages or barriers in the program, by locks, or by the shared file "
+        "pointer. While one writes, the others wait."
+        if op == "write"
+        else "The ranks take turns in reading, and wait for each other.",
+        evidence=[
+            counted(f"{op}s", calls),
+            Evidence("time in which two ranks do it at once", 100 * max(overlap, 0.0), "%"),
+            Evidence("changes from one rank to another", float(turns), "turns"),
+        ],
+        remedies=[
+            Remedy("source", f"let all ranks {op} at once, each to its own place: MPI_File_{op}_at_all"),
+            *([aggregate(files)] if op == "write" else []),
+        ],
+        files=files,
+        ranks=run.ranks_of(calls),
+    )
+
+
+def _in_order(unit: Numbers, writers: int, overlap: float) -> bool:
+    """Whether the ranks come once each, by their numbers: of four ranks, chance does it one time in twelve."""
+    first = unit[np.r_[True, unit[1:] != unit[:-1]]]
+    step = np.sign(np.diff(first))
+    return writers >= 4 and first.size == writers and overlap < 0.01 and abs(int(step.sum())) == writers - 1
+
+
+RULE = Rule(
+    code="serialised-writes",
+    title="Ranks take turns",
+    layer="POSIX",
+    order=14,
+    definition="At least half of the ranks write (or read), under 10 % of that time two at once, with pauses "
+    "that are at most twice as long as the writing.",
+    source="Wright et al. 2013, section 6.2, figure 9 (the stepping of writes that are queued and complete one by one)",
+    thresholds=(
+        Threshold(
+            "at once",
+            "under 10 %",
+            "independent ranks that write half of the time are together in far more of it: for two ranks 33 %",
+        ),
+        Threshold(
+            "turns",
+            "8, and 2 a rank",
+            "ranks that began at different times are apart once, but not again and again; one pass counts where "
+            "four ranks or more come in the order of their numbers, and then the gain begins at 0",
+        ),
+        Threshold("pauses", "twice the writing", "with rarer writes, meeting by chance is rare, too"),
+    ),
+    gain="high: all ranks at once, the time of the longest remains; low: a quarter, for the storage may not be "
+    "faster for all at once",
+    limits="Turns inside of the file system, where the calls overlap and only complete one by one, look parallel here.",
+    needs=("POSIX",),
+    find=_find,
+    follows=("lock-wait", "data-sieving"),
+)

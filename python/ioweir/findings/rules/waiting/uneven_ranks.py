@@ -1,0 +1,221 @@
+"""rank0-io, unbalanced-bytes and slow-rank: ranks that the others wait for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ioweir.base.units import number_list, size
+from ioweir.base.units import seconds as in_words
+from ioweir.findings.model import Evidence, Remedy
+from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rules.common import STRIPE, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ioweir.findings.columns import Columns, Mask
+
+
+def _own_data(run: Columns, op: str) -> Mask:
+    """Reads or writes as the program makes them, outside of collective calls."""
+    data = run.outermost & run.is_op(op) & (run.bytes > 0)
+    own: Mask = data & (run.meeting < 0) & ~run.completes
+    return own
+
+
+def _one(run: Columns) -> Iterator[Found]:
+    if run.unit_count < 2:
+        return
+    for op in ("write", "read"):
+        calls = _own_data(run, op)
+        all_bytes = run.bytes_by_unit(run.outermost & run.is_op(op))
+        moved = run.bytes_by_unit(calls)
+        total = float(all_bytes.sum())
+        unit = int(moved.argmax())
+        if total < STRIPE or moved[unit] < 0.9 * total:
+            continue
+        calls &= run.unit == unit
+        price = run.price(calls)
+        if not run.worth(price.seconds):
+            continue
+        high = price.seconds * (1 - 1 / run.unit_count)
+        (rank,) = run.ranks([unit]) or (unit,)
+        yield Found(
+            calls=calls,
+            seconds=price.seconds,
+            low=high / 4,
+            high=high,
+            summary=f"rank {rank} {op}s everything ({size(float(moved[unit]))}) while {run.unit_count - 1} other "
+            f"{'rank has' if run.unit_count == 2 else 'ranks have'} nothing to do with the files",
+            cause="One rank does the I/O of all: the others send it their data, or wait for it, and its single "
+            "stream is all that the storage gets.",
+            evidence=[
+                Evidence(f"share of the bytes that rank {rank} {op}s", 100 * float(moved[unit]) / total, "%"),
+                counted(f"its {op}s", calls),
+            ],
+            remedies=[
+                Remedy("source", f"let every rank {op} its own part: MPI_File_{op}_at_all, or parallel HDF5 or PnetCDF")
+            ],
+            files=run.files_of(calls),
+            ranks=[rank],
+        )
+
+
+def _unbalanced(run: Columns) -> Iterator[Found]:
+    if run.unit_count < 2:
+        return
+    for op in ("write", "read"):
+        calls = run.outermost & run.is_op(op) & (run.bytes > 0) & ~run.completes & (run.meeting < 0)
+        moved, spent = run.bytes_by_unit(calls), run.busy_by_unit(calls)
+        mean = float(moved.sum()) / run.unit_count
+        unit = int(spent.argmax())
+        if mean <= 0 or (moved > 0).sum() < 2 or moved[unit] < 1.5 * mean or moved[unit] >= 0.9 * moved.sum():
+            continue
+        lost = float(spent[unit]) - float(spent.sum()) / run.unit_count
+        if not run.worth(lost):
+            continue
+        heavy = [int(at) for at in np.flatnonzero(moved >= 1.5 * mean)]
+        mask = calls & np.isin(run.unit, heavy)
+        ranks = run.ranks(heavy)
+        yield Found(
+            calls=run.roots_of(mask),
+            seconds=lost,
+            low=lost / 4,
+            high=lost,
+            summary=f"{number_list(ranks, most=4)} {op}{'s' if len(ranks) == 1 else ''} {size(float(moved[unit]))}, "
+            f"{moved[unit] / mean:.1f} times the mean of all ranks",
+            cause="The data is divided unevenly, so that the ranks with most of it finish last.",
+            evidence=[
+                Evidence("most bytes of a rank, above the mean", float(moved[unit] / mean), "times"),
+                Evidence(f"time of that rank in {op}s", float(spent[unit]), "s"),
+                Evidence("mean time of all ranks", float(spent.sum()) / run.unit_count, "s"),
+            ],
+            remedies=[
+                Remedy("source", "divide the data evenly, or use collective calls, which share the work out again")
+            ],
+            files=run.files_of(mask),
+            ranks=ranks,
+        )
+
+
+def _slow(run: Columns) -> Iterator[Found]:
+    if run.unit_count < 2:
+        return
+    for op in ("write", "read"):
+        calls = run.storage & run.is_op(op) & (run.duration > 0)
+        if not calls.any():
+            continue
+        pace = run.duration / np.maximum(run.bytes, 1)
+        moved, spent = run.bytes_by_unit(calls), run.busy_by_unit(calls)
+        number = np.bincount(run.unit[calls], minlength=run.units)
+        usable = np.flatnonzero((number >= 8) & (moved >= 0.5 * moved.max()))
+        if usable.size < 2:
+            continue
+        unit = int(usable[spent[usable].argmax()])
+        others = usable[usable != unit]
+        usual = float(np.median(spent[others] / moved[others]))
+        own = float(spent[unit] / moved[unit])
+        z = _rank_sum(pace[calls & (run.unit == unit)], pace[calls & np.isin(run.unit, others)])
+        lost = float(spent[unit]) - usual * float(moved[unit])
+        if own < 2 * usual or z < 4 or not run.worth(lost):
+            continue
+        mask = calls & (run.unit == unit)
+        (rank,) = run.ranks([unit])
+        yield Found(
+            calls=run.roots_of(mask),
+            seconds=lost,
+            low=lost / 4,
+            high=lost,
+            summary=f"rank {rank} takes {in_words(float(spent[unit]))} for its {op}s, {own / usual:.1f} times as "
+            "long a byte "
+            "as the other ranks",
+            cause="One rank's requests are slower than those of all others: its node, its network link, or the "
+            "storage target that holds its part.",
+            evidence=[
+                Evidence("slower a byte than the other ranks (median)", own / usual, "times"),
+                Evidence("standard deviations from chance (rank-sum test)", z, "sigma"),
+            ],
+            remedies=[
+                Remedy(
+                    "source",
+                    f"look at the node of rank {rank} (load, network, local disk), and leave it out of the next job",
+                ),
+                Remedy("striping", "spread the file over more targets, so that no rank depends on one"),
+            ],
+            files=run.files_of(mask),
+            ranks=[rank],
+        )
+
+
+def _rank_sum(one: np.ndarray, rest: np.ndarray) -> float:
+    """How many standard deviations the sample lies above the rest (Mann and Whitney 1947, normal approximation)."""
+    both = np.concatenate([one, rest])
+    place = np.empty(both.size)
+    place[np.argsort(both, kind="stable")] = np.arange(1, both.size + 1)
+    n, m = one.size, rest.size
+    above = place[:n].sum() - n * (n + 1) / 2
+    return float((above - n * m / 2) / np.sqrt(n * m * (n + m + 1) / 12))
+
+
+ONE = Rule(
+    code="rank0-io",
+    title="One rank does all I/O",
+    layer="POSIX",
+    order=25,
+    definition="One rank moves 90 % or more of the bytes that are written (or read) by itself, 1 MiB or more, in "
+    "a program of several ranks.",
+    source="Gropp, Lusk and Thakur 1999, Using MPI-2, section 2.2 (from sequential to parallel I/O); Carns et al. 2011",
+    thresholds=(
+        Threshold("share", "90 %", "what the other ranks move besides is logs"),
+        Threshold("bytes", "1 MiB", "parameter files are rightly read once and sent to all"),
+    ),
+    gain="high: shared out over all ranks, seconds x (1 - 1/ranks); low: a quarter, for the storage may not be "
+    "faster for several",
+    limits="Gathering and waiting for the rank is not in the trace: the true price is higher by that.",
+    needs=(),
+    find=_one,
+)
+UNBALANCED = Rule(
+    code="unbalanced-bytes",
+    title="Uneven shares",
+    layer="POSIX",
+    order=57,
+    definition="Outside of collective calls, the rank that takes longest moves 1.5 times the mean of all ranks "
+    "or more; the seconds are its time above the mean.",
+    source="Carns et al. 2011 (variance among ranks); Wright et al. 2013, section 5.2",
+    thresholds=(
+        Threshold(
+            "bytes",
+            "1.5 times the mean",
+            "grids that do not divide evenly differ by under half in programs of two ranks and more",
+        ),
+    ),
+    gain="high: all ranks at the mean; low: a quarter",
+    limits="Inside of collective calls see aggregator-imbalance.",
+    needs=(),
+    find=_unbalanced,
+)
+SLOW = Rule(
+    code="slow-rank",
+    title="One slow rank",
+    layer="POSIX",
+    order=59,
+    definition="A rank whose requests take at least twice as long a byte as those of ranks with like amounts, "
+    "which is no chance.",
+    source="Mann and Whitney 1947 (test); Uselton et al. 2010 (from events to ensembles)",
+    thresholds=(
+        Threshold("chance", "4 sigma", "one false alarm in 30,000 ranks"),
+        Threshold(
+            "twice",
+            "2 times",
+            "production runs of the same job vary by up to 27 %, pairs of ranks on one node by their cache",
+        ),
+    ),
+    gain="high: the rank as fast as the others; low: a quarter",
+    limits="Needs 8 requests a rank. A rank that comes late because it computes is not meant.",
+    needs=("POSIX",),
+    find=_slow,
+    follows=("data-sieving", "lock-wait", "serialised-writes", "target-contention", "random-access"),
+)

@@ -33,7 +33,10 @@ INDEPENDENT = (
 COLLECTIVE = ("write_at_all", "read_at_all", "write_all", "read_all")
 OTHERS = ("iwrite_at", "iread_at", "write_at_all_begin")
 BY_HAND = ("append", "pread")
+COMPUTING = ("compute and memcpy", "compute and write_at")
 SAYS = {
+    "compute and memcpy": "memcpy by hand, after computing for 5 us",
+    "compute and write_at": "write_at, after computing for 5 us",
     "append": "pwrite by hand, at the end of a file of the rank's own",
     "pread": "pread by hand, of a file of the rank's own",
     "write": "write, by pointer in a view: every n-th piece",
@@ -60,6 +63,7 @@ PLANS = {
     "everyone": Plan("`everyone`", 'writers = "everyone"'),
     "log-sync": Plan("`log`, visibility `sync`", 'mapping = "log"\nvisibility = "sync"', apart=True),
     "log-call": Plan("`log`, visibility `call`", 'mapping = "log"\nvisibility = "call"', apart=True),
+    "behind": Plan("write-behind", 'writers = "behind:1"\nvisibility = "sync"', apart=True),
     "subfiles": Plan("`subfiles:2`", 'mapping = "subfiles:2"', apart=True),
 }
 
@@ -76,15 +80,17 @@ batch, so that other load hits both. All files lie in memory (tmpfs); rank r of 
     make bench-calls ARGS="--mpi mpich --plan auto --ranks 2 --bytes 512"     # a part
 
 A log takes fresh memory where the library writes over a file that is there: its writes compare with `append`, its
-reads with `pread`, by hand, in the same runs. Calls with `_all` are collective; a library that lets ranks
-go on alone in them (OMPIO with such calls) is compared with as it is.
+reads with `pread`, by hand, in the same runs. What write-behind takes of a call compares with `memcpy` of the same
+bytes, both between computations of 5 us that are not counted. Calls with `_all` are collective; a library that lets
+ranks go on alone in them (OMPIO with such calls) is compared with as it is.
 """
 
 
 def measure(mpi: str, ranks: int, plan: str, options: argparse.Namespace, scratch: Path) -> list[dict[str, Any]]:
     """`options.pairs` pairs of runs, a row for each call and size."""
     what = PLANS[plan]
-    calls = (*BY_HAND, *INDEPENDENT, *(COLLECTIVE if ranks > 1 else ()), *OTHERS)
+    usual = (*BY_HAND, *COMPUTING, *INDEPENDENT, *(COLLECTIVE if ranks > 1 else ()), *OTHERS)
+    calls = options.call or usual
     found: dict[tuple[str, int], list[tuple[float, float]]] = {}
     plan_file = scratch / "plan.toml"
     plan_file.write_text(f'[[file]]\nmatch = "*.data"\n{what.rule}\n')
@@ -169,6 +175,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--mpi", nargs="+", choices=launch.KINDS, default=list(launch.KINDS))
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--plan", nargs="+", choices=list(PLANS), default=list(PLANS))
+    parser.add_argument("--call", nargs="+", metavar="CALL", help="only these (call_cost.cpp has their names)")
     parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
     parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the page there")
     return parser.parse_args()
@@ -206,7 +213,7 @@ def main() -> int:
                     new = measure(mpi, ranks, plan, options, scratch)
                     rows += new
                     sections += [f"## {title}", "", *table(new, options.bytes), ""]
-                for call in INDEPENDENT:
+                for call in () if options.call else INDEPENDENT:
                     made[f"{plan}, {mpi}, {call}"] = system_calls(mpi, plan, call, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

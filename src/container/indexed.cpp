@@ -71,13 +71,10 @@ void lay_over(std::map<std::int64_t, Segment>& map, Segment later) {
 IndexedContainer::IndexedContainer(storage::Backend& below, Clock& clock, Directory directory)
     : Container(below, clock, std::move(directory)),
       identity_(directory_.identity()),
+      index_(below_),
       longest_ns_(shortest_batch_ns),
       room_(first_room),
       files_(below_, [this](std::int64_t source) { return open_data(directory_, source); }) {}
-
-IndexedContainer::~IndexedContainer() {
-    if (index_ >= 0) below_.close(index_);
-}
 
 Result<std::unique_ptr<Container>> IndexedContainer::open(storage::Backend& below, Clock& clock, Directory directory,
                                                           Role role) {
@@ -114,10 +111,9 @@ int IndexedContainer::leave(const Role& role, Left* left) {
     const int error = flush_now(false);
     const auto writer = std::find(writers_.begin(), writers_.end(), Writer{role.generation, role.rank});
     if (!role.writes || writer == writers_.end()) return error;
-    if (writer == writers_.begin() && index_ >= 0) {
-        if (left != nullptr) *left = Left::of(role.generation, role.rank, index_bytes_);
-        below_.close(std::exchange(index_, -1));
-        index_bytes_ = 0;
+    if (writer == writers_.begin() && index_.is_open()) {
+        if (left != nullptr) *left = Left::of(role.generation, role.rank, index_.bytes());
+        index_.close();
     }
     writers_.erase(writer);
     if (writers_.empty()) {  // after an error, which is told: nobody could put it into an index any more
@@ -191,6 +187,7 @@ std::optional<Error> IndexedContainer::open_own(const Role& role) {
 
 int IndexedContainer::load() {
     known_ = {};
+    ahead_.forget();
     if (shown_) {
         // Others may have written over it since. The indexes say so, if all of it is in them.
         if (const int error = append_all(false); error != 0) {
@@ -249,6 +246,7 @@ void IndexedContainer::record(Extent written, std::int64_t place) {
     fresh_.add(written, place);
     fresh_end_ = std::max(fresh_end_, written.end());
     if (!reads_) return;
+    ahead_.forget(own_source_, place, written.length);
     unread_.add(written, place);
     ++unread_pieces_;
 }
@@ -329,26 +327,18 @@ int IndexedContainer::append(const std::vector<Sealed>& batches, bool durable) {
     if (writers_.empty()) return EBADF;
     if (const int error = write_waiting(); error != 0) return error;
     const Writer& writer = writers_.front();
-    if (index_ < 0) {
+    if (!index_.is_open()) {
         const auto folder = directory_.opened();
         if (!folder) return folder.error().number;
         const std::string name = directory_.index_name(own_source_, writer.generation, writer.rank);
-        auto file = folder.value()->file(name, O_WRONLY | O_CREAT | O_TRUNC);
+        auto file = folder.value()->file(name, O_RDWR | O_CREAT | O_TRUNC);
         if (!file) return file.error().number;
-        below_.note_opened(file.value().descriptor(), file.value().path().c_str());
-        index_ = file.value().release();
+        index_.begin(file.take());
     }
-    std::string bytes;
+    encoded_.clear();
     for (const Sealed& batch : batches)
-        bytes += encode({{batch.stamp, writer.generation, writer.rank}, own_source_, batch.entries}, identity_);
-    // At a known place: what a failed attempt has left is written over by the next one.
-    const storage::Transfer done = below_.write_at(index_, bytes.data(), std::ssize(bytes), index_bytes_);
-    if (done.error != 0) {
-        (void)!::ftruncate(index_, index_bytes_);  // the next batches may be shorter
-        return done.error;
-    }
-    index_bytes_ += done.bytes;
-    return durable && ::fdatasync(index_) != 0 ? errno : 0;
+        encode_behind(encoded_, {batch.stamp, writer.generation, writer.rank}, own_source_, batch.entries, identity_);
+    return index_.append(encoded_, durable);
 }
 
 int IndexedContainer::flush(bool durable) {
@@ -514,8 +504,10 @@ std::int64_t IndexedContainer::attempt_write_scattered(int, const iovec* pieces,
 }
 
 std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count, std::int64_t offset) {
+    const std::int64_t wanted = storage::total_bytes(pieces, count);
     Segment segment;
     std::shared_ptr<DataFile> data;
+    std::optional<LogAhead::Ask> more;
     std::int64_t end = 0;
     {
         const std::lock_guard guard(lock_);
@@ -528,9 +520,15 @@ std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count,
             segment.place + segment.logical.length > waiting_place_) {
             if (const int error = write_waiting(); error != 0) return -error;
         }
+        const std::int64_t bytes = std::min(wanted, segment.logical.length);
+        const bool kept = directory_.is_log() && segment.source >= 0;
+        if (kept && ahead_.copy(segment.source, segment.place, bytes, pieces, count)) return bytes;
         if (segment.source < 0) {
             end = length_now();
         } else {
+            // What waits is not in its file.
+            const bool all_there = segment.source != own_source_ || waiting_bytes_.empty();
+            if (kept) more = ahead_.ask(segment.source, segment.place, bytes, all_there ? INT64_MAX : waiting_place_);
             auto got = files_.get(segment.source);
             if (!got.file) {
                 problem_ = got.why;
@@ -547,7 +545,6 @@ std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count,
             data = std::move(got.file);
         }
     }
-    const std::int64_t wanted = storage::total_bytes(pieces, count);
     if (segment.source < 0) {
         // A hole reads as zeros up to the end of the file.
         if (end < 0) return -EIO;
@@ -555,7 +552,15 @@ std::int64_t IndexedContainer::attempt_read(int, const iovec* pieces, int count,
         return Beginning(pieces, count, bytes).clear();
     }
     std::int64_t moved = 0;
-    if (segment.logical.length >= wanted) {
+    if (more) {
+        iovec all{more->bytes.data(), more->bytes.size()};
+        moved = below_.attempt_read(data->descriptor(), &all, 1, segment.place);
+        more->bytes.resize(static_cast<std::size_t>(std::max<std::int64_t>(0, moved)));
+        moved = std::min({moved, wanted, segment.logical.length});
+        LogAhead::scatter(more->bytes.data(), moved, pieces, count);
+        const std::lock_guard guard(lock_);
+        ahead_.keep(std::move(*more));
+    } else if (segment.logical.length >= wanted) {
         moved = below_.attempt_read(data->descriptor(), pieces, count, directory_.data_begin() + segment.place);
     } else {
         const Beginning part(pieces, count, segment.logical.length);

@@ -14,7 +14,9 @@
 #include "container/data_files.hpp"
 #include "container/index/index.hpp"
 #include "container/index/map.hpp"
+#include "container/index/own_index.hpp"
 #include "container/index/runs.hpp"
+#include "container/log_ahead.hpp"
 
 namespace ioweir::container {
 
@@ -22,7 +24,6 @@ class IndexedContainer final : public Container {
 public:
     [[nodiscard]] static Result<std::unique_ptr<Container>> open(storage::Backend& below, Clock& clock,
                                                                  Directory directory, Role role);
-    ~IndexedContainer() override;
 
     [[nodiscard]] std::optional<Error> join(const Role& role) override;
     int leave(const Role& role, Left* left) override;
@@ -115,8 +116,8 @@ private:
     bool waits_ = false;
     std::vector<std::byte> waiting_bytes_;
     std::int64_t waiting_place_ = 0;  ///< of the first, in the log
-    int index_ = -1;
-    std::int64_t index_bytes_ = 0;
+    OwnIndex index_;
+    std::string encoded_;  ///< what goes to it next; kept for its memory
     // Written and not in the index, in order:
     std::vector<Sealed> sealed_;
     std::size_t sealed_runs_ = 0;
@@ -136,6 +137,7 @@ private:
     bool loaded_ = false;
     LogicalMap known_;  ///< as the indexes had it when last loaded
     DataFiles files_;
+    LogAhead ahead_;  ///< logs only
     std::string problem_;
 };
 

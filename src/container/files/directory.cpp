@@ -46,6 +46,8 @@ public:
         const std::string_view all = text_;
         return all.substr(static_cast<std::size_t>(offset - begin_), static_cast<std::size_t>(bytes));
     }
+    /// What was read is looked at anew.
+    void forget() { text_.clear(); }
 
 private:
     static constexpr std::int64_t at_once = 256 << 10;
@@ -54,12 +56,34 @@ private:
     std::int64_t begin_ = 0;
 };
 
+bool is_zero(std::string_view bytes) { return bytes.find_first_not_of('\0') == std::string_view::npos; }
+
+/// Are there only zeros from `offset` to the end? Room that a writer has made for what it appends (own_index.hpp).
+Result<bool> ends_in_zeros(Ahead& ahead, std::int64_t offset, std::int64_t end) {
+    constexpr std::int64_t some = 64 << 10;
+    for (std::int64_t at = offset; at < end; at += some) {
+        const auto text = ahead.get(at, std::min(some, end - at));
+        if (!text) return text.error();
+        if (!is_zero(text.value())) return false;
+    }
+    return true;
+}
+
 Result<Walked> walk_batches(const Identity& identity, const guarded::File& file, FunctionRef<void(Batch)> visitor) {
     Ahead ahead(file);
     Walked walked;
+    std::int64_t zeros_at = -1;
     while (walked.bytes < file.bytes()) {
         const auto head = ahead.get(walked.bytes, most_batch_header_bytes);
         if (!head) return head.error();
+        if (is_zero(head.value()) && zeros_at != walked.bytes) {
+            zeros_at = walked.bytes;
+            const auto ends = ends_in_zeros(ahead, walked.bytes, file.bytes());
+            if (!ends) return ends.error();
+            if (ends.value()) break;
+            ahead.forget();  // its writer may have appended it meanwhile
+            continue;
+        }
         const std::int64_t wanted = read_head(head.value()).bytes;
         // Nothing that is not there: the number of entries may be damaged.
         const bool whole = wanted > 0 && wanted <= file.bytes() - walked.bytes && wanted <= most_batch_bytes;

@@ -61,27 +61,27 @@ const char* why_no_entry(const Run& entry) {
 }  // namespace
 
 std::string encode(const Batch& batch, const Identity& identity, std::size_t most_entries) {
-    const std::uint32_t magic = identity ? named_magic : plain_magic;
-    const std::size_t before = header_bytes(magic), all = batch.entries.size();
-    const std::size_t batches = all == 0 ? 1 : (all - 1) / most_entries + 1;
     std::string bytes;
-    bytes.reserve(batches * before + all * sizeof(Run));
+    encode_behind(bytes, batch.time, batch.source, batch.entries, identity, most_entries);
+    return bytes;
+}
+
+void encode_behind(std::string& bytes, const Time& time, std::int64_t source, std::span<const Run> entries,
+                   const Identity& identity, std::size_t most_entries) {
+    const std::uint32_t magic = identity ? named_magic : plain_magic;
+    const std::size_t before = header_bytes(magic), all = entries.size();
+    const std::size_t batches = all == 0 ? 1 : (all - 1) / most_entries + 1;
+    const std::size_t wanted = bytes.size() + batches * before + all * sizeof(Run);
+    if (bytes.capacity() < wanted) bytes.reserve(std::max(wanted, 2 * bytes.capacity()));
     for (std::size_t i = 0, first = 0; i < batches; ++i, first += most_entries) {
         const std::size_t count = std::min(most_entries, all - first), at = bytes.size();
-        Header header{magic,
-                      static_cast<std::uint32_t>(count),
-                      batch.time.stamp,
-                      batch.time.generation,
-                      batch.time.rank,
-                      batch.source,
-                      0};
+        Header header{magic, static_cast<std::uint32_t>(count), time.stamp, time.generation, time.rank, source, 0};
         bytes.append(reinterpret_cast<const char*>(&header), sizeof header);
         if (identity) bytes.append(reinterpret_cast<const char*>(identity->data()), identity->size());
-        if (count > 0) bytes.append(reinterpret_cast<const char*>(batch.entries.data() + first), count * sizeof(Run));
+        if (count > 0) bytes.append(reinterpret_cast<const char*>(entries.data() + first), count * sizeof(Run));
         header.checksum = checksum(bytes.data() + at, bytes.size() - at);
         std::memcpy(bytes.data() + at, &header, sizeof header);
     }
-    return bytes;
 }
 
 BatchHead read_head(std::string_view bytes) {

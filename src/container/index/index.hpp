@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,10 @@ inline constexpr std::size_t most_batch_entries = std::size_t{1} << 22;
 /// One batch, or as many of the same time, one behind the other, as keep each at `most_entries`.
 [[nodiscard]] std::string encode(const Batch& batch, const Identity& identity = std::nullopt,
                                  std::size_t most_entries = most_batch_entries);
+
+/// The same, behind what `bytes` has already.
+void encode_behind(std::string& bytes, const Time& time, std::int64_t source, std::span<const Run> entries,
+                   const Identity& identity, std::size_t most_entries = most_batch_entries);
 
 struct Decoded {
     std::vector<Batch> batches;  ///< up to the damage

@@ -179,15 +179,23 @@ const LogicalMap::Window& LogicalMap::window_at(std::int64_t offset) const {
         });
     }
     if (windows_.size() == windows_kept) windows_.pop_back();
-    windows_.push_front({range, overlay(writes)});
+    windows_.push_front({range, overlay(writes), 0});
     return windows_.front();
 }
 
 Segment LogicalMap::locate(std::int64_t offset) const {
     if (offset >= end_) return {{offset, INT64_MAX - offset}, 0, -1};
     const Window& window = window_at(offset);
-    const auto found = find(window.segments, offset);
-    if (found == window.segments.end()) return {{offset, window.range.end() - offset}, 0, -1};
+    const Segments& all = window.segments;
+    // Most programs go on where they were.
+    auto found = all.begin() + static_cast<std::ptrdiff_t>(window.last);
+    const auto is_here = [&] {
+        return found != all.end() && offset >= found->logical.offset && offset < found->logical.end();
+    };
+    if (!is_here() && found != all.end()) ++found;
+    if (!is_here()) found = find(all, offset);
+    window.last = static_cast<Segments::size_type>(found - all.begin());
+    if (found == all.end()) return {{offset, window.range.end() - offset}, 0, -1};
     if (found->logical.offset > offset) return {{offset, found->logical.offset - offset}, 0, -1};
     const std::int64_t skipped = offset - found->logical.offset;
     return {{offset, found->logical.length - skipped}, found->place + skipped, found->source};

@@ -66,6 +66,7 @@ private:
     struct Window {
         layout::Extent range;
         Segments segments;
+        mutable Segments::size_type last = 0;  ///< found last
     };
     static constexpr std::size_t windows_kept = 4;
 

@@ -9,6 +9,7 @@ namespace {
 /// Larger records would keep the consumer waiting for the first one, smaller ones cost it operations.
 constexpr std::uint64_t longest_record = 4 << 20;
 constexpr std::size_t most_runs_of_record = 4096;
+constexpr std::uint64_t used_again = 256 << 10;
 
 constexpr std::uint64_t rounded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -57,7 +58,10 @@ bool BehindRing::add_piece(layout::Extent piece, std::size_t most_runs) {
 void BehindRing::put(Parcel& parcel) {
     std::uint64_t head = words_.head.load(std::memory_order_relaxed);
     const std::uint64_t wanted = room_wanted(parcel);
-    if (const std::uint64_t to_end = capacity_ - head % capacity_; to_end < wanted) {
+    const std::uint64_t to_end = capacity_ - head % capacity_;
+    // Where all is written, the ring begins again, so that memory is used that has its pages, and lies in caches.
+    const bool begins_again = head % capacity_ >= std::max(wanted, used_again) && reached(head);
+    if (to_end < wanted || begins_again) {
         // Always a multiple of 8: there is room for this much of a header.
         std::memcpy(at(head), &to_end, sizeof to_end);
         if (to_end >= 2 * sizeof to_end) std::memset(at(head) + sizeof to_end, 0, sizeof to_end);

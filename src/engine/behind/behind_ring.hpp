@@ -62,6 +62,10 @@ public:
     void put(Parcel& parcel);
     /// Everything that was put in before this moment lies before this position.
     [[nodiscard]] std::uint64_t end() const { return words_.head.load(std::memory_order_acquire); }
+    /// Bytes that were put in and are not written.
+    [[nodiscard]] std::int64_t waiting() const {
+        return static_cast<std::int64_t>(end() - words_.tail.load(std::memory_order_acquire));
+    }
     [[nodiscard]] bool reached(std::uint64_t position) const {
         return static_cast<std::int64_t>(words_.tail.load(std::memory_order_acquire) - position) >= 0;
     }

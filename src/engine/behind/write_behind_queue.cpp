@@ -17,6 +17,11 @@ namespace {
 constexpr std::int64_t patience_us = 20'000;
 /// An idle thread is woken by who has work for it; this is only in case that one dies in between.
 constexpr std::int64_t idle_us = 10'000'000;
+/// Waking it costs its rank more than a small call. So it dozes for a while after its last work: it looks by itself then, and is woken only for so much
+/// as is worth it, or by who waits.
+constexpr std::int64_t doze_us = 1'000;
+constexpr int most_dozes = 50;
+constexpr std::int64_t worth_waking_bytes = 256 << 10;
 /// The thread needs little: an iovec at most.
 constexpr std::size_t stack_bytes = 256 << 10;
 
@@ -31,14 +36,20 @@ bool lock_is_mine(int result, pthread_mutex_t& lock) {
 struct WriteBehindQueue::Station {
     alignas(64) pthread_mutex_t consumer;  // held by the thread as long as it lives
     alignas(64) SharedWord bell;           // changes when there is work
-    SharedWord sleeping;                   // the thread waits for the bell
-    SharedWord gone;                       // there is no thread any more: ranks write for themselves
+    SharedWord sleeping;                   // the thread waits for the bell: one of the following
+    static constexpr std::uint32_t awake = 0, dozes = 1, sleeps = 2;
+    SharedWord gone;  // there is no thread any more: ranks write for themselves
     std::atomic<std::int64_t> busy_ns;
     std::uint32_t first, end;  // its rings
 
     void ring() {
         bell.fetch_add(1, std::memory_order_seq_cst);
-        if (sleeping.load(std::memory_order_seq_cst) != 0) wake_all(bell);
+        if (sleeping.exchange(awake, std::memory_order_seq_cst) != awake) wake_all(bell);
+    }
+    /// There is work: so many bytes.
+    void tell(std::int64_t waiting, std::int64_t worth_waking) {
+        const std::uint32_t now = sleeping.load(std::memory_order_seq_cst);
+        if (now == sleeps || (now == dozes && waiting >= worth_waking)) ring();
     }
 };
 
@@ -212,14 +223,20 @@ bool WriteBehindQueue::serve_once(Station& station) {
 void WriteBehindQueue::serve() {
     Station& station = stations_[my_station_];
     if (!lock_is_mine(pthread_mutex_lock(&station.consumer), station.consumer)) return;
+    int dozed = most_dozes;
     while (!stopping_.load(std::memory_order_seq_cst)) {
-        if (serve_once(station)) continue;
+        if (serve_once(station)) {
+            dozed = 0;
+            continue;
+        }
+        const bool dozes = dozed < most_dozes;
         const std::uint32_t seen = station.bell.load(std::memory_order_seq_cst);
-        station.sleeping.store(1, std::memory_order_seq_cst);
+        station.sleeping.store(dozes ? Station::dozes : Station::sleeps, std::memory_order_seq_cst);
         bool work = stopping_.load(std::memory_order_seq_cst);
         for (std::size_t ring = station.first; ring < station.end; ++ring) work = work || !rings_[ring].empty();
-        if (!work) wait_while(station.bell, seen, idle_us);
-        station.sleeping.store(0, std::memory_order_seq_cst);
+        if (!work) wait_while(station.bell, seen, dozes ? doze_us : idle_us);
+        station.sleeping.store(Station::awake, std::memory_order_seq_cst);
+        ++dozed;
     }
     leave(station);
 }
@@ -269,6 +286,7 @@ void WriteBehindQueue::put(const Memory& memory, const FileRange& range) {
         if (!has_room()) {
             const storage::Moment waiting = storage::now();
             ++figures_.waits;
+            station.ring();
             while (!has_room()) {
                 ring.rest_until(has_room, patience_us);
                 if (!has_room()) step_in(station);
@@ -276,7 +294,7 @@ void WriteBehindQueue::put(const Memory& memory, const FileRange& range) {
             figures_.wait_ns += storage::ns_between(waiting, storage::now());
         }
         ring.put(parcel);
-        station.ring();
+        station.tell(ring.waiting(), std::min(worth_waking_bytes, capacity_ / 4));
     }
     if (station.gone.load(std::memory_order_seq_cst) != 0) step_in(station);
     figures_.bytes += memory.bytes;
@@ -285,6 +303,7 @@ void WriteBehindQueue::put(const Memory& memory, const FileRange& range) {
 
 void WriteBehindQueue::wait_for(std::size_t ring, std::uint64_t position) {
     const auto there = [&] { return rings_[ring].reached(position); };
+    if (!there()) station_of(ring).ring();
     while (!there()) {
         rings_[ring].rest_until(there, patience_us);
         if (!there()) step_in(station_of(ring));

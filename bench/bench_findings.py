@@ -94,6 +94,11 @@ def page(scores: dict[str, Score], clean: int, grave: int) -> str:
             "",
             "Found elsewhere: first where something else was planted, or of high severity in a clean run.",
             "",
+            "The rules were written with these programs at hand, and four of them (serialised-writes, slow-rank, "
+            "target-contention, file-per-process)",
+            "were made stricter after false alarms on them: the table says that the rules do what they say, not how "
+            "they do on other programs.",
+            "",
             "Codes that are not in the table have traces made by hand in `tests/findings/test_rules.py`, or no program "
             "yet: how often",
             "they are right in real runs is not measured. Nor is whether what a repair saves lies inside of the stated "

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 SOURCE: Final = Path(__file__).resolve().parent / "programs" / "faults.c"
 FAULTS: Final = (
-    "small-requests", "independent-shared-file", "data-sieving", "rank0-io", "metadata-storm", "sync-cost",
+    "small-requests", "independent-shared-file", "data-sieving", "collective-scattered", "misaligned-requests",
+    "no-overlap", "rank0-io", "metadata-storm", "sync-cost",
     "serialised-writes", "same-read-by-all", "redundant-read", "random-access", "stdio-data", "lock-wait",
     "unbalanced-bytes",
 )  # fmt: skip
 CLEAN: Final = ("clean-collective", "clean-own-files", "clean-shared", "clean-nothing")
-OF_ROMIO: Final = ("data-sieving",)
+OF_ROMIO: Final = ("data-sieving", "collective-scattered")
 """Faults of an MPI library's way of doing things, which Open MPI's does not have."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,6 +43,12 @@ def test_a_run_ends_with_what_costs_most_and_what_to_do(tmp_path: Path) -> None:
     assert len(said.splitlines()) <= 25
     assert "\n1. Independent calls on a shared file [high, independent-shared-file]: costs " in said
     assert "What to do: call the collective function (MPI_File_write_at_all; HDF5: H5FD_MPIO_COLLECTIVE)." in said
+    printed, reported = (
+        json.loads(run([*IOWEIR, command, "trace", "--json"], cwd=tmp_path).expect().out)
+        for command in ("findings", "report")
+    )
+    assert printed == reported["findings"]
+    assert printed[0]["code"] == "independent-shared-file"
     (command,) = [line.split(": ", 1)[1] for line in said.splitlines() if line.startswith("Try it: ")]
     words = command.removesuffix(" > plan.toml").split()[1:]
     plan = tmp_path / "plan.toml"

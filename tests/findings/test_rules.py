@@ -233,6 +233,13 @@ def test_what_was_not_recorded_is_said() -> None:
     run = ranking.find(builder.trace(), 100.0, ["MPI-IO"])
     assert "lock-wait: calls of POSIX were not recorded" in run.unseen
     assert [finding.code for finding in run.findings] == ["rank0-io"]
+    assert run.findings[0].unseen[1] == "rank0-io: calls of POSIX, STDIO, HDF5, PnetCDF, netCDF were not recorded"
+
+
+def test_a_run_without_calls_has_no_finding() -> None:
+    builder, _ = ranks(2)
+    assert found(builder).findings == []
+    assert ranking.find(builder.trace(), 0.0, LAYERS).findings == []
 
 
 def test_names_of_files_stay_within_the_plan() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ioweir.findings.columns import Columns
 from ioweir.findings.model import HIGH, LOW, MEDIUM, Evidence, Finding, Findings, Gain
 from ioweir.findings.table import RULES
+from ioweir.trace.reader import LAYERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,6 +88,9 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
         told.append(other.code)
         cause += f" With it comes: {follower.summary} ({other.code})."
         evidence += follower.evidence[:1]
+    unseen = [f"{rule.code}: {rule.limits}"] if rule.limits else []
+    if lacking := [layer for layer in LAYERS if layer not in run.recorded]:
+        unseen.append(f"{rule.code}: calls of {', '.join(lacking)} were not recorded")
     return Finding(
         rule.code,
         severity,
@@ -99,7 +103,7 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
         cause,
         evidence,
         one.remedies,
-        [f"{rule.code}: {rule.limits}"] if rule.limits else [],
+        unseen,
         told,
         rule.title,
     )

@@ -104,6 +104,57 @@ static void data_sieving(int planted) {
     free(data);
 }
 
+static void collective_scattered(int planted) {
+    enum { piece = 512, count = 16384 };
+    char* data = bytes_of((size_t)piece * count);
+    MPI_Datatype dealt;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "romio_ds_write", "disable");
+    MPI_Info_set(info, "romio_cb_write", planted ? "disable" : "enable");
+    MPI_File file = opened_by_all("scattered", info);
+    MPI_Type_vector(count, piece, piece * ranks, MPI_BYTE, &dealt);
+    MPI_Type_commit(&dealt);
+    MPI_File_set_view(file, (MPI_Offset)rank * piece, MPI_BYTE, dealt, "native", info);
+    MPI_File_write_all(file, data, piece * count, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    MPI_Type_free(&dealt);
+    MPI_Info_free(&info);
+    free(data);
+}
+
+/* Behind a header of 100 B, or of 1 MiB. */
+static void misaligned_requests(int planted) {
+    const MPI_Offset header = planted ? 100 : 1 << 20;
+    char* data = bytes_of(1 << 20);
+    MPI_File file = opened_by_all("crooked", MPI_INFO_NULL);
+    for (int at = 0; at < 48; ++at)
+        MPI_File_write_at(file, header + (((MPI_Offset)at * ranks + rank) << 20), data, 1 << 20, MPI_BYTE,
+                          MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    free(data);
+}
+
+/* Computes for 60 ms between checkpoints of 16 MiB a rank. */
+static void no_overlap(int planted) {
+    char* data = bytes_of(2 * block);
+    MPI_File file = opened_by_all("results", MPI_INFO_NULL);
+    MPI_Request request = MPI_REQUEST_NULL;
+    for (int step = 0; step < 5; ++step) {
+        const MPI_Offset where = ((MPI_Offset)step * ranks + rank) * 2 * block;
+        if (planted) {
+            MPI_File_write_at(file, where, data, 2 * block, MPI_BYTE, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            MPI_File_iwrite_at(file, where, data, 2 * block, MPI_BYTE, &request);
+        }
+        usleep(60000);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    free(data);
+}
+
 static void rank0_io(int planted) {
     const size_t size = (size_t)block;
     char* data = bytes_of(size);
@@ -291,6 +342,9 @@ static const struct {
     {"small-requests", small_requests},
     {"independent-shared-file", independent_shared_file},
     {"data-sieving", data_sieving},
+    {"collective-scattered", collective_scattered},
+    {"misaligned-requests", misaligned_requests},
+    {"no-overlap", no_overlap},
     {"rank0-io", rank0_io},
     {"metadata-storm", metadata_storm},
     {"sync-cost", sync_cost},

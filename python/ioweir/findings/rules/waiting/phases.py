@@ -74,7 +74,7 @@ def _exchange(run: Columns) -> Iterator[Found]:
 
 
 def bursts(run: Columns, calls: Mask) -> tuple[Floats, Floats, Floats]:
-    """Stretches with writes of any rank, apart by more than they last: beginnings, ends (seconds), bytes."""
+    """Stretches of calls with pauses of 1 % of the run between: beginnings, ends (seconds), bytes."""
     chosen = np.flatnonzero(calls)
     chosen = chosen[np.argsort(run.arrival[chosen], kind="stable")]
     begin, stop = run.arrival[chosen] / 1e9, run.end[chosen] / 1e9
@@ -92,7 +92,9 @@ def _periodic(run: Columns) -> tuple[Mask, Floats, Floats, Floats] | None:
     calls = run.outermost & run.is_op("write", "open", "close", "sync")
     if not (calls & run.is_op("write")).any():
         return None
-    begin, stop, moved = bursts(run, calls)
+    # Of the rank that writes most: ranks that drift apart leave no pause in common.
+    writes = run.bytes_by_unit(calls & run.is_op("write"))
+    begin, stop, moved = bursts(run, calls & (run.unit == int(writes.argmax())))
     real = moved >= max(STRIPE, 0.1 * moved.max())
     begin, stop, moved = begin[real], stop[real], moved[real]
     if begin.size < 3 or moved.max() > 3 * moved.min():

@@ -110,7 +110,7 @@ def _overlap(run: Columns) -> Iterator[Found]:
     writing = run.seconds(calls)
     pauses = float((begin[1:] - stop[:-1]).sum())
     gain = min(writing, pauses)
-    background = run.named("MPI_File_iwrite", "aio_write", "io_uring")
+    background = run.topmost(run.named("MPI_File_iwrite", "aio_write", "io_uring"))
     if run.bytes[background].sum() > 0.5 * moved.sum() or not run.worth(gain):
         return
     files = run.files_of(calls & run.is_op("write"))

@@ -164,3 +164,35 @@ def test_hdf5_data_counts_at_one_of_its_layers() -> None:
     assert finding.summary == "rank 0 writes everything (4.00 MiB) while 1 other rank has nothing to do with the files"
     assert (finding.seconds, finding.gain.high) == pytest.approx((6, 3))
     assert figure(finding, "its writes") == 1
+
+
+def test_opening_is_no_part_of_what_could_be_written_meanwhile() -> None:
+    """Three times: open 1 s, write 1 MiB in 2 s, then 20 s of computing: 6 s could be written meanwhile, not 9 s."""
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    for at in (0, 30, 60):
+        builder.add(
+            Call(rank, "open", at, at + 1, f"/out.{at}"),
+            Call(rank, "pwrite", at + 1, at + 3, f"/out.{at}", MIB, offset=0),
+        )
+    finding = one(builder, "no-overlap")
+    assert (finding.seconds, finding.gain.low, finding.gain.high) == pytest.approx((6, 0, 6))
+
+
+def test_small_requests_of_a_library_are_not_called_the_programs() -> None:
+    """Two H5Dwrite of 10 s make 80 writes of 8 B each."""
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    for at in (0, 20):
+        data = Call(rank, "H5Dwrite", at, at + 10, "/out.h5", 640)
+        builder.add(data)
+        builder.add(
+            *(
+                data.inside("pwrite", at + k / 8, at + (k + 1) / 8, 8, offset=8192 * k, origin="application")
+                for k in range(80)
+            )
+        )
+    finding = one(builder, "small-requests")
+    assert finding.seconds == pytest.approx(20)
+    assert finding.cause.startswith("The program calls HDF5 2 times, and HDF5 makes 160 small requests of that: ")
+    assert "H5Pset_chunk" in finding.remedies[0].text

@@ -234,7 +234,7 @@ class Columns:
     def topmost(self, mask: Mask) -> Mask:
         """Of the calls of a mask those that no other of it lies around: each piece of work once, whatever the layers.
 
-        Example: of an MPI_File_sync and the fsync beneath it the MPI_File_sync; of an fsync in MPI_File_close the fsync.
+        Example: of MPI_File_sync and the fsync beneath it MPI_File_sync; of an fsync in MPI_File_close the fsync.
         """
         beneath = np.zeros(len(self), dtype=bool)
         here = self.parent.copy()

@@ -100,7 +100,7 @@ def full(found: Findings, directory: str) -> list[str]:
             more = f" and {len(finding.files) - 3} more" if len(finding.files) > 3 else ""
             lines.append(f"   Files: {', '.join(map(_short_name, finding.files[:3]))}{more}")
         if finding.ranks:
-            lines.append(f"   By {number_list(finding.ranks, most=6)}")
+            lines.append(f"   By {number_list(finding.ranks, found.unit, most=6)}")
         for remedy in finding.remedies:
             lines += _wrapped(f"{_KINDS[remedy.kind]}: {remedy.text}")
             if remedy.plan:

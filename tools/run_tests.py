@@ -20,8 +20,8 @@ BUILD = ROOT / "build" / "dev"
 RESULTS = ROOT / "build" / "test-results"
 # More failures of a stage than these are no accident of the machine.
 SECOND_TRIES = 5
-# Test files at once, at most: one more than there are processors. Each has programs of up to 4 ranks, and waits for launchers half of
-# its time.
+# Test files at once, at most: one more than there are processors. Each has programs of up to 4 ranks, and waits for
+# launchers half of its time.
 MOST_WORKERS = 4
 
 
@@ -143,7 +143,8 @@ def build_and_test(cxx: Suite) -> tuple[Counts, Counts]:
 def main() -> int:
     """Runs all stages; the last line printed is the sum.
 
-    The Python tests wait for launchers half of their time, in which the C++ side is built and tested. What runs again has the machine for itself.
+    The Python tests wait for launchers half of their time, in which the C++ side is built and tested. What runs again
+    has the machine for itself.
     """
     RESULTS.mkdir(parents=True, exist_ok=True)
     # As root Open MPI refuses to start, and its ranks may outnumber the processors: tests say so through these.

@@ -39,7 +39,8 @@ struct Sums {
 struct Told {
     std::int64_t reductions = 0;
     std::int64_t meetings = 0;
-    std::int64_t bytes = 0;  ///< into memory that ranks share, and as a node's first rank to other nodes, with what it heard from them
+    std::int64_t bytes =
+        0;  ///< into memory that ranks share, and as a node's first rank to other nodes, with what it heard from them
 };
 
 class Group {

@@ -64,8 +64,8 @@ RequestSummary RequestSummary::of(const RankSummary& sums, std::span<const RankS
     request.region = sums.hull;
     request.bytes = sums.bytes;
     request.pieces = sums.pieces;
-    request.dense = sums.bytes == sums.hull.length && sums.bytes > 0 &&
-                    sums.seam == mark(sums.hull.offset) - mark(sums.hull.end());
+    request.dense =
+        sums.bytes == sums.hull.length && sums.bytes > 0 && sums.seam == mark(sums.hull.offset) - mark(sums.hull.end());
     if (sums.offsets != 0)
         request.granule_bytes = std::min(std::int64_t{1} << std::countr_zero(sums.offsets), largest_granule_bytes);
     return request;

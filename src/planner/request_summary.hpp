@@ -40,7 +40,7 @@ struct RequestSummary {
     std::int64_t granule_bytes = 1;
     bool writes = true;  ///< else they read
     std::span<const RankSummary> ranks = {};
-    std::int64_t moved_bytes = 0;        ///< how far every hull has moved since `ranks` was said
+    std::int64_t moved_bytes = 0;         ///< how far every hull has moved since `ranks` was said
     layout::ExtentSpan known_cover = {};  ///< what covered() was before the move, if somebody has kept it
 
     [[nodiscard]] static RequestSummary of(std::span<const RankSummary> ranks, bool writes);

@@ -138,11 +138,11 @@ TEST(RequestAgreement, TellsTwoOffsetsARankWhereSomethingChanges) {
     const int nodes = world.group->nodes();
     const exchange::Told before = world.group->told();
     constexpr int calls = 10;
-    for (int i = 0; i < calls; ++i)
-        world.agree({strided(world.group->rank() * 512, 512, 1, 512 * ranks), 0, 512 - i});
+    for (int i = 0; i < calls; ++i) world.agree({strided(world.group->rank() * 512, 512, 1, 512 * ranks), 0, 512 - i});
     const exchange::Told& after = world.group->told();
     EXPECT_EQ(after.reductions, before.reductions);
-    EXPECT_LE(after.bytes - before.bytes, calls * (16 * (ranks + 1) + static_cast<int>(sizeof(exchange::Sums)) * (nodes + 1)));
+    EXPECT_LE(after.bytes - before.bytes,
+              calls * (16 * (ranks + 1) + static_cast<int>(sizeof(exchange::Sums)) * (nodes + 1)));
 }
 
 }  // namespace

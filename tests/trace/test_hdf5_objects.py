@@ -39,7 +39,7 @@ TABLES: Final = {
 }
 """By themselves, where all is tested (IOWEIR_TEST_ALL=1)."""
 TOGETHER: Final = {
-    "learnt": f'{TABLES["files"]}, {TABLES["datasets"]}',
+    "learnt": f"{TABLES['files']}, {TABLES['datasets']}",
     "given": 'chunks = [512], fill = "never", hold_metadata = "1 MiB", transfer = "independent", '
     'collective_metadata = "all"',
 }

@@ -37,6 +37,8 @@ else:
 _TRACER: Final = 3
 """Origin of calls that ioweir makes to verify."""
 _MOST: Final = 1 << 62
+_DEEPEST: Final = 16
+"""No call is nested deeper."""
 LARGE: Final = 1 << 20
 """Calls of so many bytes show what the storage can do."""
 
@@ -105,7 +107,8 @@ class Columns:
         self.start = events.start_ns[order]
         self.duration = np.maximum(events.duration_ns[order], 0)
         self.end = self.start + self.duration
-        self.bytes = np.where(self.failed, 0, np.maximum(events.bytes[order], 0))
+        # What ends a request (MPI_Wait, aio_return) adds time, but neither a call nor bytes.
+        self.bytes = np.where(self.failed | self.completes, 0, np.maximum(events.bytes[order], 0))
         self.offset = events.offset[order]
         self.access = events.access[order]
         self._key = (self.thread << 32) + events.seq[order].astype(np.int64)
@@ -130,7 +133,7 @@ class Columns:
         inside = np.full(len(self), -1, dtype=np.int64)
         here = self.parent.copy()
         mpi = LAYERS.index(MPI_IO)
-        for _ in range(16):  # no call is nested deeper
+        for _ in range(_DEEPEST):
             going = np.flatnonzero(here >= 0)
             if not going.size:
                 break
@@ -227,6 +230,21 @@ class Columns:
     def stdio_data(self) -> Mask:
         """Reads and writes of FILE streams that moved bytes."""
         return self.is_layer(STDIO) & self.is_op(*DATA_OPS) & (self.bytes > 0)
+
+    def topmost(self, mask: Mask) -> Mask:
+        """Of the calls of a mask those that no other of it lies around: each piece of work once, whatever the layers.
+
+        Example: of MPI_File_sync and the fsync beneath it MPI_File_sync; of an fsync in MPI_File_close the fsync.
+        """
+        beneath = np.zeros(len(self), dtype=bool)
+        here = self.parent.copy()
+        for _ in range(_DEEPEST):
+            going = np.flatnonzero(here >= 0)
+            if not going.size:
+                break
+            beneath[going[mask[here[going]]]] = True
+            here[going] = self.parent[here[going]]
+        return mask & ~beneath
 
     def roots_of(self, mask: Mask) -> Mask:
         """The outermost calls around the calls of a mask."""

@@ -73,3 +73,5 @@ class Findings:
     wall_s: float
     unseen: list[str]
     """What no rule could look at, and why."""
+    unit: str = "rank"
+    """What the numbers in `ranks` are: "rank", or "process" in runs without MPI."""

@@ -46,7 +46,8 @@ def find(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
     found = [(rule, one) for rule in RULES if not _lacking(rule, run) for one in rule.find(run) if one.calls.any()]
     merged = _merge(run, found)
     merged.sort(key=lambda finding: -finding.seconds)
-    return Findings(merged, run.seconds(run.outermost), wall_s, unseen)
+    unit = "rank" if run.who.has_ranks else "process"
+    return Findings(merged, run.seconds(run.outermost), wall_s, unseen, unit)
 
 
 def _lacking(rule: Rule, run: Columns) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ioweir.findings.rule import Rule
 
 _WIDTH: Final = 110
+_LONGEST_NAME: Final = 256
 SHORT: Final = 3
 """How many findings stand at the end of a run."""
 
@@ -64,6 +66,7 @@ def short(found: Findings, directory: str, program: str = "CMD") -> list[str]:
     """The most expensive findings in at most 20 lines, and the command for the first remedy."""
     if not found.findings:
         return [nothing(found)] if not _blind(found) else [*found.unseen[:2]]
+    directory = shlex.quote(directory)
     lines = []
     for at, finding in enumerate(found.findings[:SHORT], 1):
         lines.append(f"{at}. {_head(finding, found.wall_s)}")
@@ -85,6 +88,7 @@ def full(found: Findings, directory: str) -> list[str]:
     """Every finding with its evidence, cause and remedies."""
     if not found.findings:
         return [nothing(found) if not _blind(found) else "No finding.", *_unseen(found.unseen)]
+    directory = shlex.quote(directory)
     total = f"I/O takes {seconds(found.io_s)} of {seconds(found.wall_s)} on the critical path."
     lines = [total]
     for at, finding in enumerate(found.findings, 1):
@@ -94,9 +98,9 @@ def full(found: Findings, directory: str) -> list[str]:
         lines += [f"   - {_figure(evidence)}" for evidence in finding.evidence]
         if finding.files:
             more = f" and {len(finding.files) - 3} more" if len(finding.files) > 3 else ""
-            lines.append(f"   Files: {', '.join(finding.files[:3])}{more}")
+            lines.append(f"   Files: {', '.join(map(_short_name, finding.files[:3]))}{more}")
         if finding.ranks:
-            lines.append(f"   By {number_list(finding.ranks, most=6)}")
+            lines.append(f"   By {number_list(finding.ranks, found.unit, most=6)}")
         for remedy in finding.remedies:
             lines += _wrapped(f"{_KINDS[remedy.kind]}: {remedy.text}")
             if remedy.plan:
@@ -135,6 +139,11 @@ def _head(finding: Finding, wall_s: float) -> str:
         "the run); "
         f"a repair may save {saved}"
     )
+
+
+def _short_name(path: str) -> str:
+    """A file's name without the middle, where it is very long; JSON has all of it."""
+    return path if len(path) <= _LONGEST_NAME else f"{path[: _LONGEST_NAME // 2]}...{path[-_LONGEST_NAME // 2 :]}"
 
 
 def _figure(evidence: Evidence) -> str:

@@ -52,8 +52,8 @@ void OwnRequest::set(const exchange::FileRange& range, std::int64_t bytes) {
         return;
     }
     const Instance now = instance_of(*range.view, range.first_byte);
-    const bool same_shape = bytes == bytes_ && range.view->filetype == view_.filetype &&
-                            now.byte == instance_of(view_, first_byte_).byte;
+    const bool same_shape =
+        bytes == bytes_ && range.view->filetype == view_.filetype && now.byte == instance_of(view_, first_byte_).byte;
     if (!same_shape) placed_.shape = last_shape.fetch_add(1, std::memory_order_relaxed) + 1;
     if (!same_shape || range.first_byte != first_byte_ || range.view->displacement != view_.displacement)
         summary_.reset();

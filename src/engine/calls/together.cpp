@@ -151,8 +151,8 @@ void regroup(Team& team, const planner::Strategy& strategy, bool writes, OwnRequ
     // What they asked for before was not worth a division.
     if (!before && subgroup.undivided_at == team.agreement->changes()) return;
     const bool aligned = strategy.domains == planner::Domains::aligned;
-    const planner::Division& division = team.divider->divide(
-        team.agreement->request(writes), subgroup.all_writers, aligned ? strategy.stripe.size_bytes : 0);
+    const planner::Division& division = team.divider->divide(team.agreement->request(writes), subgroup.all_writers,
+                                                             aligned ? strategy.stripe.size_bytes : 0);
     if (division.groups() > 1) {
         subgroup.part = team.part_for(division);
     } else {

@@ -50,10 +50,10 @@ struct Team {
 
 /// Of a file: the part of the team that makes its calls for the time being. Only what all ranks of the file know alike.
 struct Subgroup {
-    std::shared_ptr<Team> part;    ///< null: all ranks together
-    std::int64_t writers = 0;      ///< of the part
-    std::int64_t all_writers = 0;  ///< of all ranks together; 0: not known yet
-    std::int64_t calls_left = 0;   ///< that need no meeting of all ranks
+    std::shared_ptr<Team> part;      ///< null: all ranks together
+    std::int64_t writers = 0;        ///< of the part
+    std::int64_t all_writers = 0;    ///< of all ranks together; 0: not known yet
+    std::int64_t calls_left = 0;     ///< that need no meeting of all ranks
     std::int64_t undivided_at = -1;  ///< Agreement::changes() when what all ranks asked for was not worth a division
     // Where the planner has each rank move its own bytes, as `auto` does with few pieces:
     std::int64_t alone_left = 0;      ///< calls that do so without any meeting

@@ -139,7 +139,8 @@ Result<Plan> make(const PlanInput& input) {
         group.first_writer = groups.empty() ? 0 : groups.back().first_writer + groups.back().schedule->writers();
         const auto its_ranks = input.request.ranks.subspan(static_cast<std::size_t>(group.first_rank),
                                                            static_cast<std::size_t>(group.ranks));
-        const RequestSummary request = RequestSummary::of(its_ranks, input.request.writes).moved_by(input.request.moved_bytes);
+        const RequestSummary request =
+            RequestSummary::of(its_ranks, input.request.writes).moved_by(input.request.moved_bytes);
         const Topology topology = input.topology.part(group.first_rank, group.ranks);
         auto made = entry->make(PlanInput{request, topology, input.layout, input.targets, inner});
         if (!made) return made.error();

@@ -9,7 +9,7 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import MANY, MANY_WHY, counted, rule_for
+from ioweir.findings.rules.common import MANY, MANY_WHY, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,12 +65,8 @@ def _own(run: Columns) -> Iterator[Found]:
             counted("opens and closes of them", opens),
         ],
         remedies=[
+            # No plan: ioweir's plans are for shared files, and this program has none yet.
             Remedy("source", "write one shared file with MPI-IO, HDF5 or PnetCDF, or one file a node"),
-            Remedy(
-                "plan",
-                "once the file is shared, let ioweir keep one part for each group of ranks",
-                rule_for(["*"], 'mapping = "grouped:4"'),
-            ),
         ],
         files=files,
         ranks=run.ranks_of(opens),

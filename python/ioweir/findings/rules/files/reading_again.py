@@ -82,7 +82,7 @@ def _again(run: Columns) -> Iterator[Found]:
 
 
 def _by_all(run: Columns) -> Iterator[Found]:
-    reads = _reads(run) | (run.stdio_data & run.is_op("read") & (run.parent < 0))
+    reads = run.topmost(_reads(run) | (run.stdio_data & run.is_op("read") & (run.parent < 0)))
     if not reads.any() or run.unit_count < 2:
         return
     at = np.flatnonzero(reads)

@@ -22,21 +22,24 @@ _ENOUGH = 64 << 20
 
 
 def _sync(run: Columns) -> Iterator[Found]:
-    calls = run.is_op("sync")
-    if not calls.any():
+    # fflush and H5Fflush by themselves end in the page cache: they count where they sync.
+    waits = run.topmost((run.is_layer("POSIX") | run.is_layer("MPI-IO")) & run.is_op("sync"))
+    if not waits.any():
         return
-    writes = run.storage & run.is_op("write")
-    syncs = np.bincount(run.unit[calls], minlength=run.units)
-    written = run.bytes_by_unit(writes | (run.stdio_data & run.is_op("write")))
+    syncs = np.bincount(run.unit[waits & ~run.completes], minlength=run.units)
+    written = run.bytes_by_unit(run.topmost(run.is_op("write") & (run.bytes > 0)))
+    if (waits & run.collective).any():  # the ranks sync together what one of them may have written for all
+        written = np.maximum(written, written.sum() / run.unit_count)
     often = (syncs >= _SYNCS) & (written < _ENOUGH * syncs)
-    calls &= often[run.unit]
-    price = run.price(calls)
-    if not calls.any() or not run.worth(price.seconds):
+    waits &= often[run.unit]
+    price = run.price(waits)
+    if not waits.any() or not run.worth(price.seconds):
         return
+    calls = waits & ~run.completes
     each = float(written[often].sum() / max(syncs[often].sum(), 1))
     files = run.files_of(calls)
     yield Found(
-        calls=calls,
+        calls=waits,
         seconds=price.seconds,
         low=price.seconds / 4,
         high=price.seconds,
@@ -89,8 +92,8 @@ def _close(run: Columns) -> Iterator[Found]:
 
 
 def _extension(run: Columns) -> Iterator[Found]:
-    calls = run.named(
-        "ftruncate", "truncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate"
+    calls = run.topmost(
+        run.named("ftruncate", "truncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate")
     )
     if not calls.any():
         return
@@ -126,7 +129,9 @@ SYNC = Rule(
     title="Waiting for the disk",
     layer="POSIX",
     order=52,
-    definition="A rank that syncs 4 times or more, with under 64 MiB written for each.",
+    definition="A rank that syncs 4 times or more, with under 64 MiB written for each. A sync is an fsync, a "
+    "call of its kind, or an MPI_File_sync, whatever lies beneath it; fflush and H5Fflush count where they make one. "
+    "Before MPI_File_sync, at least the mean of all ranks counts as written.",
     source="POSIX fsync; Prabhakaran et al. 2005 (cost of flushing journals)",
     thresholds=(
         Threshold("times", "4", "one sync each for data, header, and close is what careful programs do"),

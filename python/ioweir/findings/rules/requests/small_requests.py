@@ -10,11 +10,12 @@ from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule
 from ioweir.findings.rules.common import MANY, MANY_WHY, QUARTER, SMALL, SMALL_WHY, bounds, counted, sized, typical
+from ioweir.trace.reader import LAYERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns
+    from ioweir.findings.columns import Columns, Mask
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -28,24 +29,45 @@ def _find(run: Columns) -> Iterator[Found]:
             continue
         low, high = bounds(run, calls, op, price.seconds)
         files = run.files_of(calls)
+        cause, remedy = _of_program(op, typical(run, calls))
+        inside = calls & ~run.is_layer("MPI-IO")[run.root] & ~run.outermost
+        if run.seconds(inside) >= 0.5 * run.seconds(calls):
+            cause, remedy = _of_library(run, inside, op)
         yield Found(
             calls=run.roots_of(calls),
             seconds=price.seconds,
             low=low,
             high=high,
             summary=f"{sized(run, calls, op)} each: most of the time is the cost of asking, not of moving bytes",
-            cause=f"The program makes a request of its own for every {size(typical(run, calls))}. Each one has a "
-            "fixed cost, "
-            "whatever its size.",
+            cause=cause,
             evidence=[
                 counted(f"{op}s under {size(SMALL)}", calls),
                 Evidence(f"median size of these {op}s", typical(run, calls), "B"),
                 Evidence("median time of one", float(np.median(run.duration[calls])) / 1e9, "s"),
             ],
-            remedies=[Remedy("source", f"collect the data in memory and {op} it in pieces of 1 MiB or more")],
+            remedies=[Remedy("source", remedy)],
             files=files,
             ranks=run.ranks_of(calls),
         )
+
+
+def _of_program(op: str, each: int) -> tuple[str, str]:
+    return (
+        f"The program makes a request of its own for every {size(each)}. Each one has a fixed cost, whatever its size.",
+        f"collect the data in memory and {op} it in pieces of 1 MiB or more",
+    )
+
+
+def _of_library(run: Columns, inside: Mask, op: str) -> tuple[str, str]:
+    """Calls of HDF5 and its like that end in small requests."""
+    roots = run.roots_of(inside)
+    layer = LAYERS[int(np.bincount(run.layer[run.root[inside]]).argmax())]
+    return (
+        f"The program calls {layer} {int(roots.sum()):,} times, and {layer} makes {int(inside.sum()):,} small "
+        "requests of that: what the program moves at a time lies in the file in many pieces.",
+        f"{op} at a time what lies together in the file (HDF5: chunks of the shape of one access, H5Pset_chunk, and a "
+        "chunk cache that holds them, H5Pset_chunk_cache)",
+    )
 
 
 RULE = Rule(

@@ -20,7 +20,7 @@ _WAIT_NS = 20_000
 
 
 def _wait(run: Columns) -> Iterator[Found]:
-    locks = run.is_op("lock") & ~run.failed
+    locks = run.topmost(run.is_op("lock")) & ~run.failed
     waits = locks & (run.duration > _WAIT_NS)
     if not waits.any():
         return

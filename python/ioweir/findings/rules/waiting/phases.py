@@ -107,10 +107,12 @@ def _overlap(run: Columns) -> Iterator[Found]:
     if periodic is None:
         return
     calls, begin, stop, moved = periodic
+    # Opening cannot go on behind a program that needs the file.
+    calls &= ~run.is_op("open")
     writing = run.seconds(calls)
     pauses = float((begin[1:] - stop[:-1]).sum())
     gain = min(writing, pauses)
-    background = run.named("MPI_File_iwrite", "aio_write", "io_uring")
+    background = run.topmost(run.named("MPI_File_iwrite", "aio_write", "io_uring"))
     if run.bytes[background].sum() > 0.5 * moved.sum() or not run.worth(gain):
         return
     files = run.files_of(calls & run.is_op("write"))
@@ -199,7 +201,8 @@ OVERLAP = Rule(
     "between, and no asynchronous writes.",
     source="Moody et al. 2010 (SCR); Gropp, Lusk and Thakur 1999, chapter 3 (non-blocking I/O)",
     thresholds=(Threshold("bursts", "3", "two may be a beginning and an end"),),
-    gain="low: 0, for the network and memory may be busy while computing; high: the smaller of writing and pauses",
+    gain="low: 0, for the network and memory may be busy while computing; high: the smaller of writing, without "
+    "opens, and pauses",
     limits="What the program does in the pauses is not in the trace. Severity at most medium.",
     needs=(),
     find=_overlap,

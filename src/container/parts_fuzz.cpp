@@ -164,7 +164,8 @@ private:
     /// All batches of `whole` and no others, in any order and number.
     [[nodiscard]] bool says_the_same(const std::string& text, const std::string& whole) const {
         const auto identity = directory_.identity();
-        const auto changed = container::decode(without_room(text), identity, 0), as_it_was = container::decode(whole, identity, 0);
+        const auto changed = container::decode(without_room(text), identity, 0),
+                   as_it_was = container::decode(whole, identity, 0);
         const auto all_in = [](const container::Decoded& some, const container::Decoded& others) {
             return std::all_of(some.batches.begin(), some.batches.end(), [&](const container::Batch& batch) {
                 return std::find(others.batches.begin(), others.batches.end(), batch) != others.batches.end();

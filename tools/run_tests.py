@@ -20,8 +20,8 @@ BUILD = ROOT / "build" / "dev"
 RESULTS = ROOT / "build" / "test-results"
 # More failures of a stage than these are no accident of the machine.
 SECOND_TRIES = 5
-# Test files at once, at most: one more than there are processors. Each has programs of up to 4 ranks, and waits for
-# launchers half of its time.
+# Test files at once. Each has programs of up to 4 ranks, and waits for launchers half of its time; one more than there are
+# processors was no faster on two of them, and more tests had to be run again.
 MOST_WORKERS = 4
 
 
@@ -161,7 +161,7 @@ def main() -> int:
     )
     pytest = (sys.executable, "-m", "pytest", "-q")
     # A file's tests stay together, for what they share.
-    beside = ("-n", str(min(len(os.sched_getaffinity(0)) + 1, MOST_WORKERS)), "--dist", "loadfile")
+    beside = ("-n", str(min(len(os.sched_getaffinity(0)), MOST_WORKERS)), "--dist", "loadfile")
     python = Suite(
         "Python and whole-program tests",
         (*pytest, *beside, "--junit-xml"),

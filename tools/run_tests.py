@@ -20,8 +20,8 @@ BUILD = ROOT / "build" / "dev"
 RESULTS = ROOT / "build" / "test-results"
 # More failures of a stage than these are no accident of the machine.
 SECOND_TRIES = 5
-# Test files at once. Each has programs of up to 4 ranks, and waits for launchers half of its time; one more than there are
-# processors was no faster on two of them, and more tests had to be run again.
+# Test files at once. Each has programs of up to 4 ranks, and waits for launchers half of its time. One more than there
+# are processors was no faster on two of them, and more tests had to be run again.
 MOST_WORKERS = 4
 
 

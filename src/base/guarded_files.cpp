@@ -233,10 +233,10 @@ Result<Folder> Folder::folder(const std::string& name) const {
     return inner;
 }
 
-bool Folder::is_intact() const {
+bool stands_for(int descriptor, const struct stat& status) {
     struct stat now{};
-    return descriptor_ >= 0 && raw::fstat(descriptor_, &now) == 0 && now.st_dev == status_.st_dev &&
-           now.st_ino == status_.st_ino;
+    return descriptor >= 0 && raw::fstat(descriptor, &now) == 0 && now.st_dev == status.st_dev &&
+           now.st_ino == status.st_ino;
 }
 
 Result<File> Folder::file(const std::string& name, int flags, mode_t mode) const {

@@ -27,6 +27,10 @@
 
 namespace ioweir::guarded {
 
+/// Does a descriptor still stand for the file that had this status? A program may close every descriptor that it finds, and its next file
+/// gets the number. One fstat(2).
+[[nodiscard]] bool stands_for(int descriptor, const struct stat& status);
+
 /// An open file, closed at the end.
 class File {
 public:
@@ -96,8 +100,7 @@ public:
     void pass_on(const Folder& model) { model_ = model.descriptor_; }
     /// As it was when it was opened.
     [[nodiscard]] const struct stat& status() const { return status_; }
-    /// Does the descriptor still stand for it? A program may close every descriptor that it finds. One fstat(2).
-    [[nodiscard]] bool is_intact() const;
+    [[nodiscard]] bool is_intact() const { return stands_for(descriptor_, status_); }
 
     /// A file that is there. `flags`: O_RDONLY, O_WRONLY or O_RDWR, and O_TRUNC, which happens after the file was judged. With O_CREAT it may
     /// be new, with O_EXCL it must be; `mode` is of such a one, unless pass_on() says.

@@ -62,7 +62,7 @@ public:
     [[nodiscard]] int first_local() const { return first_local_; }
     [[nodiscard]] int locals() const { return locals_; }
 
-    /// Returns what every rank said, by rank, when all have come. Valid until this rank's next call of it. `sums` becomes all ranks'.
+    /// Returns what every rank said, by rank, when all have come. Valid until this rank's next call of meet(), range() or all(). `sums` becomes all ranks'.
     [[nodiscard]] std::span<const Contribution> meet(const Contribution& mine, Sums& sums);
     [[nodiscard]] std::span<const Contribution> meet(const Contribution& mine) {
         Sums none;

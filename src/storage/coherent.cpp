@@ -44,11 +44,22 @@ std::string why_not_coherent(int descriptor) {
     return text;
 }
 
-bool is_one_kernels(int descriptor) {
+namespace {
+
+/// 0: it does not say.
+std::uint64_t magic_of(int descriptor) {
     struct statfs system{};
-    if (::fstatfs(descriptor, &system) != 0) return false;
-    const auto magic = static_cast<std::uint64_t>(static_cast<unsigned int>(system.f_type));
-    return magic == ext_magic || magic == tmpfs_magic || magic == xfs_magic;
+    if (::fstatfs(descriptor, &system) != 0) return 0;
+    return static_cast<std::uint64_t>(static_cast<unsigned int>(system.f_type));
+}
+
+}  // namespace
+
+bool is_one_kernels(int descriptor) { return keeps_room(descriptor) || magic_of(descriptor) == xfs_magic; }
+
+bool keeps_room(int descriptor) {
+    const std::uint64_t magic = magic_of(descriptor);
+    return magic == ext_magic || magic == tmpfs_magic;
 }
 
 }  // namespace ioweir::storage

@@ -10,7 +10,10 @@ namespace ioweir::storage {
 [[nodiscard]] std::string why_not_coherent(int descriptor);
 
 /// May a file of this file system be mapped and changed in memory, for all who use it? Where only this kernel can have it mounted, so that everybody sees the same
-/// page, and where a page that was written once has its room for good: ext2, ext3, ext4, XFS, tmpfs.
+/// page: ext2, ext3, ext4, XFS, tmpfs.
 [[nodiscard]] bool is_one_kernels(int descriptor);
+/// The same where a page that was written once has its room until it is removed, whatever copies of its file there are: not XFS, whose copies share
+/// pages until one of them is written. A file system that is shut down, or fails to read a page, ends a process that has it mapped all the same.
+[[nodiscard]] bool keeps_room(int descriptor);
 
 }  // namespace ioweir::storage

@@ -74,8 +74,9 @@ def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
 def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]]) -> Finding:
     wall_s = run.wall_s
     seconds = min(one.seconds, wall_s)
-    high = min(max(one.high, 0.0), seconds)
-    low = min(max(one.low, 0.0), high)
+    low, high = one.gain()
+    high = min(max(high, 0.0), seconds)
+    low = min(max(low, 0.0), high)
     share = seconds / wall_s
     severity = next((name for name, least in SEVERITIES if share >= least), LOW)
     if severity == HIGH and low <= 0:
@@ -97,7 +98,7 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
         severity,
         rule.layer,
         one.files,
-        one.ranks,
+        run.ranks_of(one.calls) if one.ranks is None else one.ranks,
         seconds,
         Gain(low, high),
         one.summary,

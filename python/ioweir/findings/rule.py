@@ -42,14 +42,22 @@ class Found:
     calls: Mask
     """The calls that the seconds are spent in: outermost ones where the whole call is the price."""
     seconds: float
-    low: float
-    high: float
     summary: str
     cause: str
+    low: float | None = None
+    """Of the gain; a quarter of `high` where nothing else is known."""
+    high: float | None = None
+    """Of the gain; all of the seconds where nothing else is known."""
     evidence: list[Evidence] = field(default_factory=list)
     remedies: list[Remedy] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    ranks: list[int] = field(default_factory=list)
+    ranks: list[int] | None = None
+    """Those that it is about; those that make the calls where nothing else is said."""
+
+    def gain(self) -> tuple[float, float]:
+        """Its lower and its upper bound, in seconds."""
+        high = self.seconds if self.high is None else self.high
+        return (high / 4 if self.low is None else self.low), high
 
 
 @dataclass(frozen=True)

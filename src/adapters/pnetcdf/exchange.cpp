@@ -321,15 +321,16 @@ private:
     std::vector<Bytes> their_data_;
 };
 
-/// `ranks`: 1 for one that carries out everything by itself.
-planner::ArrayPlan plan_of(const File& file, std::span<const Wanted> wanted, bool writing, int ranks) {
+/// What this rank and its file's others do together, or it alone, everything by itself and at once.
+enum class Whose { all_ranks, alone };
+planner::ArrayPlan plan_of(const File& file, std::span<const Wanted> wanted, bool writing, Whose whose) {
     std::vector<planner::DividedRequest> requests;
     requests.reserve(wanted.size());
     for (const Wanted& one : wanted) {
         const ncsub::Division& division = *file.logical.divisions[static_cast<std::size_t>(one.variable)];
         requests.push_back({one.request, ncsub::bytes_of(one.element), division.dimension, division.boundaries});
     }
-    const bool alone = ranks == 1;
+    const bool alone = whose == Whose::alone;
     return {requests, alone ? 0 : file.rank, alone ? ncsub::Groups(1, file.logical.subfiles) : file.groups(),
             writing && !alone};
 }
@@ -357,7 +358,7 @@ int write_in_rounds(File& file, const planner::ArrayPlan& plan, std::span<Wanted
 int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records) {
     const Timed timed(file.clocks.calls);
     Most most{records, 1};
-    const planner::ArrayPlan plan = plan_of(file, wanted, writing, file.ranks);
+    const planner::ArrayPlan plan = plan_of(file, wanted, writing, Whose::all_ranks);
     const int error = writing ? write_in_rounds(file, plan, wanted, most)
                               : Exchange(file, plan, 0, wanted, false, most, file.ranks).run();
     file.records = std::max(file.records, most.records);
@@ -366,7 +367,7 @@ int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t re
 
 void carry_out_alone(File& file, std::span<Wanted> wanted, bool writing) {
     Most most;
-    Exchange(file, plan_of(file, wanted, writing, 1), 0, wanted, writing, most, 1).run_alone();
+    Exchange(file, plan_of(file, wanted, writing, Whose::alone), 0, wanted, writing, most, 1).run_alone();
 }
 
 }  // namespace ioweir::pnetcdf

@@ -76,7 +76,7 @@ Result<Walked> walk_batches(const Identity& identity, const guarded::File& file,
     while (walked.bytes < file.bytes()) {
         const auto head = ahead.get(walked.bytes, most_batch_header_bytes);
         if (!head) return head.error();
-        if (is_zero(head.value()) && zeros_at != walked.bytes) {
+        if (is_zero(head.value()) && zeros_at != walked.bytes && file.bytes() - walked.bytes <= most_room_bytes) {
             zeros_at = walked.bytes;
             const auto ends = ends_in_zeros(ahead, walked.bytes, file.bytes());
             if (!ends) return ends.error();

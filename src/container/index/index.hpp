@@ -59,6 +59,9 @@ struct Decoded {
 /// `identity`: that all batches must have. `place`: of the first of these bytes in the index, for what is said of damage.
 [[nodiscard]] Decoded decode(std::string_view bytes, const Identity& identity = std::nullopt, std::int64_t place = 0);
 
+/// Zeros that a writer leaves behind its batches at most, as room for more (own_index.hpp). A longer tail is damage, which nobody reads through.
+inline constexpr std::int64_t most_room_bytes = (1 << 20) + (64 << 10);
+
 /// The first bytes of a batch, which tell its stamp and its length without the rest: none has more of them.
 inline constexpr std::int64_t most_batch_header_bytes = 56;
 /// Of a whole one, some 200 MB: a larger one is damage, and no memory is reserved for it.

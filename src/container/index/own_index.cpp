@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/raw_syscall.hpp"
+#include "container/index/index.hpp"
 #include "storage/coherent.hpp"
 
 namespace ioweir::container {
@@ -19,22 +20,26 @@ namespace {
 
 using FirstWord = std::uint64_t;
 
+constexpr std::int64_t largest_page_bytes = 64 << 10;
+static_assert(OwnIndex::most_window_bytes + largest_page_bytes <= most_room_bytes);
+
 /// May this process change the file by memory? Nobody else can make it shorter under its feet.
 bool is_ours_alone(int descriptor, std::int64_t bytes) {
     struct stat info{};
     if (::fstat(descriptor, &info) != 0 || info.st_uid != ::geteuid() || info.st_size < bytes) return false;
-    return (info.st_mode & (S_IWGRP | S_IWOTH)) == 0 && storage::is_one_kernels(descriptor);
+    return (info.st_mode & (S_IWGRP | S_IWOTH)) == 0 && storage::keeps_room(descriptor);
 }
 
 }  // namespace
 
 OwnIndex::~OwnIndex() {
     drop_window();
-    if (descriptor_ >= 0) below_.close(descriptor_);
+    if (guarded::stands_for(descriptor_, status_)) below_.close(descriptor_);
 }
 
 void OwnIndex::begin(guarded::File file) {
     below_.note_opened(file.descriptor(), file.path().c_str());
+    status_ = file.status();
     descriptor_ = file.release();
     owner_ = raw::process_id();
     bytes_ = 0;
@@ -58,7 +63,9 @@ int OwnIndex::append(std::string_view batches, bool durable) {
     } else if (const int error = write(batches); error != 0) {
         return error;
     }
-    return durable && ::fdatasync(descriptor_) != 0 ? errno : 0;
+    if (!durable) return 0;
+    if (!guarded::stands_for(descriptor_, status_)) return EBADF;
+    return ::fdatasync(descriptor_) != 0 ? errno : 0;
 }
 
 int OwnIndex::write(std::string_view batches) {
@@ -66,7 +73,7 @@ int OwnIndex::write(std::string_view batches) {
     const storage::Transfer done = below_.write_at(descriptor_, batches.data(), std::ssize(batches), bytes_);
     if (done.error != 0) {
         drop_window();
-        (void)!::ftruncate(descriptor_, bytes_);  // the next batches may be shorter
+        cut();  // the next batches may be shorter
         return done.error;
     }
     bytes_ += done.bytes;
@@ -80,7 +87,7 @@ bool OwnIndex::move_window(std::int64_t wanted) {
     const std::int64_t begin = bytes_ / page * page;
     const std::int64_t end = (bytes_ + std::max(window_bytes_, 2 * wanted) + page - 1) / page * page;
     drop_window();
-    may_map_ = is_ours_alone(descriptor_, bytes_);
+    may_map_ = guarded::stands_for(descriptor_, status_) && is_ours_alone(descriptor_, bytes_);
     if (!may_map_) return false;
     // Written, so that each page has its room.
     const std::vector<std::byte> zeros(static_cast<std::size_t>(end - bytes_));
@@ -90,7 +97,7 @@ bool OwnIndex::move_window(std::int64_t wanted) {
                                        MAP_SHARED | MAP_POPULATE, descriptor_, begin)
                               : MAP_FAILED;
     if (mapped == MAP_FAILED) {
-        (void)!::ftruncate(descriptor_, bytes_);
+        cut();
         may_map_ = false;
         return false;
     }
@@ -106,12 +113,18 @@ void OwnIndex::drop_window() {
     ::munmap(std::exchange(mapped_, nullptr), static_cast<std::size_t>(window_end_ - window_begin_));
 }
 
+/// Behind the last batch.
+void OwnIndex::cut() {
+    if (guarded::stands_for(descriptor_, status_)) (void)!::ftruncate(descriptor_, bytes_);
+}
+
 void OwnIndex::close() {
     if (descriptor_ < 0) return;
     drop_window();
-    if (longer_ && raw::process_id() == owner_) (void)!::ftruncate(descriptor_, bytes_);
+    if (longer_ && raw::process_id() == owner_) cut();
     longer_ = false;
-    below_.close(std::exchange(descriptor_, -1));
+    const int descriptor = std::exchange(descriptor_, -1);
+    if (guarded::stands_for(descriptor, status_)) below_.close(descriptor);
 }
 
 }  // namespace ioweir::container

@@ -1,6 +1,6 @@
 // OwnIndex: the index file that this process appends its batches to.
 //
-// Where only this machine's kernel can have the file system mounted (as for shown_number.hpp), and batches come one by one, the file's end
+// Where only this machine's kernel can have the file system mounted and what was written keeps its room (ext4, tmpfs), and batches come one by one, the file's end
 // is mapped: a batch is then stored in memory that the file's readers see, and costs no system call. The file is made longer for that, with
 // zeros that are written, so that a full disk is an error there and not a signal; close() cuts them off. Elsewhere, and where that fails,
 // each batch is written.
@@ -9,6 +9,8 @@
 // follows, or that the last batch is torn.
 // What does not live here: when something is appended (indexed.hpp), the batches' form (index.hpp), reading them (directory.hpp).
 #pragma once
+
+#include <sys/stat.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -44,11 +46,13 @@ public:
 private:
     [[nodiscard]] bool move_window(std::int64_t wanted);
     void drop_window();
+    void cut();
     int write(std::string_view batches);
 
     storage::Backend& below_;
     int descriptor_ = -1;
-    int owner_ = 0;  ///< the process that began it; a child of it may not cut it
+    struct stat status_{};  ///< of the file
+    int owner_ = 0;         ///< the process that began it; a child of it may not cut it
     std::int64_t bytes_ = 0;
     int appends_ = 0;
     bool may_map_ = true;

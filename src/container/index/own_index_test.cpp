@@ -167,6 +167,35 @@ TEST(OwnIndex, AChildOfTheWriterLeavesItsIndexAlone) {
     EXPECT_EQ(pieces_in(*reader), 200);
 }
 
+/// A program that closes every descriptor gets the index's number for a file of its own, of which nothing is changed then.
+TEST(OwnIndex, AFileThatHasGotItsDescriptorStaysAsItIs) {
+    InMemory place;
+    const auto generation = begin_generation(place.directory).value();
+    const Role role{false, true, 0, 0, generation.number};
+    auto writer = place.open(place.posix, place.clock, role);
+    for (std::int64_t i = 0; i < 100; ++i) ASSERT_TRUE(write_and_show(*writer, i));
+    const std::string index = place.directory.index(log_source(role.generation, role.rank), role.generation, role.rank);
+    int number = -1;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code none;
+        if (std::filesystem::read_symlink(entry.path(), none) == index) number = std::stoi(entry.path().filename());
+    }
+    ASSERT_GE(number, 0) << index;
+    const std::string text(1 << 20, 'x'), path = place.folder + "/programs";
+    spill(path, text);
+    const int programs = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_EQ(::dup2(programs, number), number);
+    // Across the ends of windows: the next one would be made in that file.
+    for (std::int64_t i = 100; i < 110; ++i) (void)write_and_show(*writer, i);
+    Left left;
+    (void)writer->leave(role, &left);
+    writer.reset();
+    EXPECT_EQ(::fcntl(number, F_GETFD), 0) << "it is still open";
+    EXPECT_TRUE(slurp(path) == text);
+    ::close(number);
+    ::close(programs);
+}
+
 /// Each write that fails is an error of its call, or costs nothing but the mapping; what is tried again is there.
 TEST(OwnIndex, AFullDiskIsAnErrorAndNoSignal) {
     for (int nth = 1; nth < 120; ++nth) {
@@ -188,6 +217,24 @@ TEST(OwnIndex, AFullDiskIsAnErrorAndNoSignal) {
         auto reader = place.open(place.posix, place.clock, {true, false, 0, 0, 0});
         ASSERT_EQ(pieces_in(*reader), 60) << nth;
     }
+}
+
+/// However long it is: nobody reads through it.
+TEST(OwnIndex, ATailOfZerosThatNoWriterLeavesIsDamageAtOnce) {
+    InMemory place;
+    const auto generation = begin_generation(place.directory).value();
+    const Role role{false, true, 0, 0, generation.number};
+    auto writer = place.open(place.posix, place.clock, role);
+    for (std::int64_t i = 0; i < 3; ++i) ASSERT_TRUE(write_and_show(*writer, i));
+    Left left;
+    ASSERT_EQ(writer->leave(role, &left), 0);
+    ASSERT_EQ(end_generation(place.directory, role.generation, place.clock.last(), left), 0);
+    const std::string index = place.directory.index(log_source(role.generation, role.rank), role.generation, role.rank);
+    ASSERT_EQ(::truncate(index.c_str(), left.bytes + most_room_bytes), 0);
+    EXPECT_TRUE(describe(place.path).value().problems.empty());
+    ASSERT_EQ(::truncate(index.c_str(), std::int64_t{1} << 60), 0);
+    const auto described = describe(place.path);
+    EXPECT_TRUE(!described || !described.value().problems.empty());
 }
 
 TEST(OwnIndex, ZerosBeforeABatchAreDamage) {

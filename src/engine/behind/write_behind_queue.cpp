@@ -289,7 +289,7 @@ void WriteBehindQueue::put(const Memory& memory, const FileRange& range) {
             station.ring();
             while (!has_room()) {
                 ring.rest_until(has_room, patience_us);
-                if (!has_room()) step_in(station);
+                if (!has_room() && !step_in(station)) wake_all(station.bell);
             }
             figures_.wait_ns += storage::ns_between(waiting, storage::now());
         }
@@ -306,7 +306,8 @@ void WriteBehindQueue::wait_for(std::size_t ring, std::uint64_t position) {
     if (!there()) station_of(ring).ring();
     while (!there()) {
         rings_[ring].rest_until(there, patience_us);
-        if (!there()) step_in(station_of(ring));
+        // Who has rung may have died before it woke the thread.
+        if (!there() && !step_in(station_of(ring))) wake_all(station_of(ring).bell);
     }
 }
 

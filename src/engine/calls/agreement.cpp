@@ -1,6 +1,7 @@
 #include "engine/calls/agreement.hpp"
 
 #include <atomic>
+#include <new>
 
 namespace ioweir::engine {
 namespace {
@@ -101,7 +102,11 @@ void Agreement::agree(Group& group, OwnRequest& mine, bool covers) {
     if (covers && covered_.empty()) {
         planner::RequestSummary said = request_;
         said.moved_bytes = 0;
-        covered_ = said.covered();
+        try {
+            covered_ = said.covered();
+        } catch (const std::bad_alloc&) {
+            covered_.clear();  // prepare() asks again, where an error of one rank is one of all
+        }
     }
 }
 

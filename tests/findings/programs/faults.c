@@ -85,15 +85,16 @@ static void independent_shared_file(int planted) {
     free(data);
 }
 
-static void data_sieving(int planted) {
+/* Dealt out in pieces of 512 B, through a view; without collective buffering where planted. */
+static void written_in_pieces(const char* name, const char* sieving, int planted) {
     enum { piece = 512, count = 16384 };
     char* data = bytes_of((size_t)piece * count);
     MPI_Datatype dealt;
     MPI_Info info;
     MPI_Info_create(&info);
-    MPI_Info_set(info, "romio_ds_write", "enable");
+    MPI_Info_set(info, "romio_ds_write", sieving);
     MPI_Info_set(info, "romio_cb_write", planted ? "disable" : "enable");
-    MPI_File file = opened_by_all("sieved", info);
+    MPI_File file = opened_by_all(name, info);
     MPI_Type_vector(count, piece, piece * ranks, MPI_BYTE, &dealt);
     MPI_Type_commit(&dealt);
     MPI_File_set_view(file, (MPI_Offset)rank * piece, MPI_BYTE, dealt, "native", info);
@@ -104,24 +105,8 @@ static void data_sieving(int planted) {
     free(data);
 }
 
-static void collective_scattered(int planted) {
-    enum { piece = 512, count = 16384 };
-    char* data = bytes_of((size_t)piece * count);
-    MPI_Datatype dealt;
-    MPI_Info info;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "romio_ds_write", "disable");
-    MPI_Info_set(info, "romio_cb_write", planted ? "disable" : "enable");
-    MPI_File file = opened_by_all("scattered", info);
-    MPI_Type_vector(count, piece, piece * ranks, MPI_BYTE, &dealt);
-    MPI_Type_commit(&dealt);
-    MPI_File_set_view(file, (MPI_Offset)rank * piece, MPI_BYTE, dealt, "native", info);
-    MPI_File_write_all(file, data, piece * count, MPI_BYTE, MPI_STATUS_IGNORE);
-    MPI_File_close(&file);
-    MPI_Type_free(&dealt);
-    MPI_Info_free(&info);
-    free(data);
-}
+static void data_sieving(int planted) { written_in_pieces("sieved", "enable", planted); }
+static void collective_scattered(int planted) { written_in_pieces("scattered", "disable", planted); }
 
 /* Behind a header of 100 B, or of 1 MiB. */
 static void misaligned_requests(int planted) {

@@ -55,8 +55,6 @@ def _own(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=opens,
         seconds=price.seconds,
-        low=price.seconds / 4,
-        high=price.seconds,
         summary=f"{int(own.sum()):,} files, each written by one rank: making and closing them takes the time",
         cause="Every rank makes files of its own. The file system makes each of them by itself, and at many "
         "ranks they queue for its metadata server.",
@@ -69,7 +67,6 @@ def _own(run: Columns) -> Iterator[Found]:
             Remedy("source", "write one shared file with MPI-IO, HDF5 or PnetCDF, or one file a node"),
         ],
         files=files,
-        ranks=run.ranks_of(opens),
     )
 
 
@@ -85,8 +82,6 @@ def _storm(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=calls,
         seconds=price.seconds,
-        low=price.seconds / 4,
-        high=price.seconds,
         summary=f"{int(calls.sum()):,} calls that open, close or ask about files, with {size(moved)} moved for "
         "each open",
         cause="The program opens, closes or looks at files over and over. Each call is a question to the file "
@@ -103,7 +98,6 @@ def _storm(run: Columns) -> Iterator[Found]:
             )
         ],
         files=run.files_of(calls),
-        ranks=run.ranks_of(calls),
     )
 
 

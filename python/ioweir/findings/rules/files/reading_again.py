@@ -62,8 +62,6 @@ def _again(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=roots,
         seconds=lost,
-        low=lost / 4,
-        high=lost,
         summary=f"{size(float(total[repeated].sum()))} read, though only {size(float(distinct[repeated].sum()))} are "
         "different bytes: ranks read the same places again",
         cause="A rank reads parts of a file that it has read before, instead of keeping them.",
@@ -112,7 +110,6 @@ def _by_all(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=roots,
         seconds=seconds,
-        low=high / 4,
         high=high,
         summary=f"{count:.0f} ranks each read the same {size(float(together[same].sum()))} from {int(same.sum()):,} "
         f"{'file' if same.sum() == 1 else 'files'}",

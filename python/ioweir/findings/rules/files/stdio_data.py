@@ -38,7 +38,6 @@ def _find(run: Columns) -> Iterator[Found]:
             Remedy("source", "write binary data with write(), MPI-IO or HDF5; else enlarge the buffer (setvbuf, 1 MiB)")
         ],
         files=run.files_of(calls),
-        ranks=run.ranks_of(calls),
     )
 
 

@@ -41,8 +41,6 @@ def _sync(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=waits,
         seconds=price.seconds,
-        low=price.seconds / 4,
-        high=price.seconds,
         summary=f"{int(calls.sum()):,} calls wait until the disk has everything (fsync), one for every "
         f"{size(each)} written",
         cause="The program asks for its data to be safe on disk after little of it, and waits each time.",
@@ -72,8 +70,6 @@ def _close(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=calls,
         seconds=price.seconds,
-        low=price.seconds / 4,
-        high=price.seconds,
         summary=f"closing files takes {in_words(price.seconds)}, the longest close {in_words(longest)}",
         cause="At the close, what was kept back is written: data in caches, and the headers and indexes of "
         "libraries such as HDF5.",
@@ -87,7 +83,6 @@ def _close(run: Columns) -> Iterator[Found]:
             ),
         ],
         files=files,
-        ranks=run.ranks_of(calls),
     )
 
 
@@ -104,8 +99,6 @@ def _extension(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=calls,
         seconds=price.seconds,
-        low=price.seconds / 4,
-        high=price.seconds,
         summary=f"{int(calls.sum()):,} calls change the size of a file or reserve space for it",
         cause="The file grows in steps, or its space is reserved beforehand, and each time all ranks wait for "
         "the file system.",
@@ -120,7 +113,6 @@ def _extension(run: Columns) -> Iterator[Found]:
             ),
         ],
         files=files,
-        ranks=run.ranks_of(calls),
     )
 
 

@@ -42,8 +42,6 @@ def _metadata(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=calls,
         seconds=price.seconds,
-        low=price.seconds / 4,
-        high=price.seconds,
         summary=f"{int(metadata.sum()):,} requests of {size(float(np.median(run.bytes[metadata])))} are HDF5's "
         "own notes, "
         "between the data",
@@ -90,8 +88,6 @@ def _chunks(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=wrong,
         seconds=lost,
-        low=lost / 4,
-        high=lost,
         summary=f"for {size(float(run.bytes[wrong].sum()))} of the program's data, HDF5 moves "
         f"{size(float(moved[wrong].sum()))}: whole chunks "
         "for parts of them",
@@ -109,7 +105,6 @@ def _chunks(run: Columns) -> Iterator[Found]:
             )
         ],
         files=files,
-        ranks=run.ranks_of(wrong),
     )
 
 

@@ -105,8 +105,6 @@ def _by_program(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=run.roots_of(mask),
         seconds=read_s,
-        low=read_s / 4,
-        high=read_s,
         summary=f"{int(mask.sum()):,} times a rank reads a place of a file and then writes it",
         cause="The program, or a library that it uses, changes parts of blocks: it reads the block, changes it "
         "and writes it.",

@@ -43,7 +43,6 @@ def _find(run: Columns) -> Iterator[Found]:
         calls=run.roots_of(crooked),
         seconds=seconds,
         low=0.0,
-        high=seconds,
         summary=f"{sized(run, crooked, 'write')} begin or end inside of a block that a neighbour writes, too",
         cause="Requests lie across the borders of the file system's blocks and stripes, so that two ranks change "
         "one block and each waits for the other's lock.",

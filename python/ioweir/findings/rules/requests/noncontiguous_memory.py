@@ -48,8 +48,6 @@ def _find(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=roots,
         seconds=seconds,
-        low=seconds / 4,
-        high=seconds,
         summary=f"{int(calls.sum()):,} MPI-IO calls take their data from pieces in memory; packing takes longer "
         "than storage "
         "shows",

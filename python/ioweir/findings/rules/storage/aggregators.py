@@ -86,8 +86,6 @@ def _imbalance(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=run.roots_of(run.above(calls)),
             seconds=lost,
-            low=lost / 4,
-            high=lost,
             summary=f"{number_list(ranks)} {op}s {moved[unit] / mean:.1f} times as much for the others as the "
             "mean of the "
             f"{writers.size} ranks that touch the storage",

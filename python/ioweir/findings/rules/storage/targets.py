@@ -58,8 +58,6 @@ def _slow(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=run.roots_of(mask),
             seconds=lost,
-            low=lost / 4,
-            high=lost,
             summary=f"the storage target {name} is {times:.1f} times as slow as the others",
             cause="One storage target is slower than its like, and every call that needs it waits.",
             evidence=[
@@ -100,7 +98,6 @@ def _contention(run: Columns) -> Iterator[Found]:
             calls=run.roots_of(mask),
             seconds=lost,
             low=0.0,
-            high=lost,
             summary=f"{int(slow.sum()):,} of {calls.size:,} large {op}s take {100 * share:.0f} % of the time: "
             "like requests "
             "are fast at most times and 8 times as slow at some",

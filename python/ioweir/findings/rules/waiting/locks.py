@@ -40,8 +40,6 @@ def _wait(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=waits,
         seconds=price.seconds,
-        low=price.seconds / 4,
-        high=price.seconds,
         summary=f"ranks wait {in_words(price.seconds)} for locks on parts of a file that other ranks hold",
         cause="The MPI library locks stretches of the file before it writes to them, and the stretches of the "
         "ranks overlap."
@@ -54,7 +52,6 @@ def _wait(run: Columns) -> Iterator[Found]:
             Remedy("source", "lock only the bytes that are written, or give each rank a part of its own and no lock")
         ],
         files=files,
-        ranks=run.ranks_of(waits),
     )
 
 
@@ -107,8 +104,6 @@ def _handover(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=run.roots_of(mask),
         seconds=lost,
-        low=lost / 4,
-        high=lost,
         summary=f"{int(other.sum()):,} writes to a stripe that another rank wrote last are {slow / usual:.1f} "
         "times as slow "
         "as others",

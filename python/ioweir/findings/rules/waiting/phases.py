@@ -50,7 +50,6 @@ def _exchange(run: Columns) -> Iterator[Found]:
             calls=run.roots_of(calls),
             seconds=lost,
             low=0.0,
-            high=lost,
             summary=f"of {in_words(whole)} in collective {op}s, {in_words(lost)} go into passing data between "
             "ranks and "
             "waiting, "
@@ -120,7 +119,6 @@ def _overlap(run: Columns) -> Iterator[Found]:
         calls=calls,
         seconds=gain,
         low=0.0,
-        high=gain,
         summary=f"{begin.size} times the program stops to write {size(float(np.median(moved)))}, "
         f"{in_words(writing)} in all, "
         "and computes nothing meanwhile",
@@ -158,7 +156,6 @@ def _checkpoint(run: Columns) -> Iterator[Found]:
         calls=calls,
         seconds=lost,
         low=0.0,
-        high=lost,
         summary=f"a checkpoint of {in_words(cost)} every {in_words(interval)}: {100 * now:.0f} % of the time "
         "goes into them",
         cause="If these writes are checkpoints, they come more often than failures ask for: with one failure in "

@@ -45,7 +45,6 @@ def _one(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=calls,
             seconds=price.seconds,
-            low=high / 4,
             high=high,
             summary=f"rank {rank} {op}s everything ({size(float(moved[unit]))}) while {run.unit_count - 1} other "
             f"{'rank has' if run.unit_count == 2 else 'ranks have'} nothing to do with the files",
@@ -82,8 +81,6 @@ def _unbalanced(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=run.roots_of(mask),
             seconds=lost,
-            low=lost / 4,
-            high=lost,
             summary=f"{number_list(ranks, most=4)} {op}{'s' if len(ranks) == 1 else ''} {size(float(moved[unit]))}, "
             f"{moved[unit] / mean:.1f} times the mean of all ranks",
             cause="The data is divided unevenly, so that the ranks with most of it finish last.",
@@ -129,8 +126,6 @@ def _slow(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=run.roots_of(mask),
             seconds=lost,
-            low=lost / 4,
-            high=lost,
             summary=f"rank {rank} takes {in_words(float(spent[unit]))} for its {op}s, {own / usual:.1f} times as "
             "long a byte "
             "as the other ranks",

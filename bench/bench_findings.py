@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
     from tracing import Mpi
 
 
-def judged(case: Case, mpi: Mpi, kind: str, again: int) -> dict[str, Any]:
-    """One run, and what was found in it."""
+def judged(case: Case, mpi: Mpi, kind: str, again: int, keep: Path | None) -> dict[str, Any]:
+    """One run, and what was found in it. `keep`: where its trace is to stay."""
     with tempfile.TemporaryDirectory(prefix="findings.") as place:
-        rows = found(traced(case, mpi, kind, Path(place)))
+        run = traced(case, mpi, kind, Path(place))
+        rows = found(run)
+        if keep is not None:
+            shutil.copytree(run.directory, keep / f"{case.code}.{case.name}.{mpi.name}.{kind}", dirs_exist_ok=True)
     return {
         "what": "findings",
         "case": case.title,
@@ -63,7 +67,7 @@ def work(arguments: argparse.Namespace, done: set[tuple[Any, ...]]) -> Iterator[
             for again in range(arguments.repeats):
                 for kind in (PLANTED,) if case.code == CLEAN else (PLANTED, REPAIRED):
                     if ("findings", case.title, mpi.name, kind, again) not in done:
-                        yield judged(case, mpi, kind, again)
+                        yield judged(case, mpi, kind, again, arguments.keep)
             if arguments.gains and case.code != CLEAN and case.gain:
                 if ("gain", case.title, mpi.name, "both", 0) not in done:
                     yield gained(case, mpi, arguments.gains)
@@ -78,6 +82,7 @@ def main() -> int:
     parser.add_argument("--gains", type=int, default=5, help="interleaved runs of each pair; 0: gains are not measured")
     parser.add_argument("--held", choices=("all", "only", "none"), default="all", help="cases that were held out")
     parser.add_argument("--match", default="", help="only cases with this in CODE/NAME")
+    parser.add_argument("--keep", type=Path, help="where traces stay, for work on rules")
     parser.add_argument("--mpi", choices=("", "openmpi", "mpich"), default="")
     arguments = parser.parse_args()
     rows = []

@@ -130,7 +130,7 @@ STORM = Rule(
     order=56,
     definition="At least 64 opens, closes and questions of a rank, half as many as reads and writes or more, "
     "that cost 1 % of the run.",
-    source="Carns et al. 2011, section 4 (metadata time); NERSC, Lustre best practices (avoid repeated open and stat)",
+    source="NASA, Lustre Best Practices (avoid repetitive open, close and stat)",
     thresholds=(
         MANY_WHY,
         Threshold("half of the data calls", "50 %", "a program that moves data makes two metadata calls a file"),

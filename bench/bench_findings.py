@@ -1,4 +1,4 @@
-"""How often findings are right, and how much of what they promise is there: planted faults, mended ones, clean programs.
+"""How often findings are right, and how much of what they promise is there: planted faults, mended ones, clean ones.
 
 `make bench-findings`: runs tests/findings/cases.toml under both MPI libraries, judges, and prints; --record FILE writes
 the page. Each run is one line of --rows FILE, and what stands there is not run again, so that a run that was broken off
@@ -50,9 +50,9 @@ def gained(case: Case, mpi: Mpi, rounds: int) -> dict[str, Any]:
     """Seconds of both twins, one after the other, so that what else goes on meets both."""
     seconds: dict[str, list[float]] = {PLANTED: [], REPAIRED: []}
     for _ in range(rounds):
-        for kind in seconds:
+        for kind, taken in seconds.items():
             with tempfile.TemporaryDirectory(prefix="findings.") as place:
-                seconds[kind].append(timed(case, mpi, kind, Path(place)))
+                taken.append(timed(case, mpi, kind, Path(place)))
     return {"what": "gain", "case": case.title, "mpi": mpi.name, "kind": "both", "again": 0, "seconds": seconds}
 
 
@@ -68,9 +68,9 @@ def work(arguments: argparse.Namespace, done: set[tuple[Any, ...]]) -> Iterator[
                 for kind in (PLANTED,) if case.code == CLEAN else (PLANTED, REPAIRED):
                     if ("findings", case.title, mpi.name, kind, again) not in done:
                         yield judged(case, mpi, kind, again, arguments.keep)
-            if arguments.gains and case.code != CLEAN and case.gain:
-                if ("gain", case.title, mpi.name, "both", 0) not in done:
-                    yield gained(case, mpi, arguments.gains)
+            wanted = arguments.gains and case.code != CLEAN and case.gain
+            if wanted and ("gain", case.title, mpi.name, "both", 0) not in done:
+                yield gained(case, mpi, arguments.gains)
 
 
 def main() -> int:

@@ -187,10 +187,10 @@ def page(rows: list[Row]) -> str:
     lines = [
         "# Findings: how often they are right",
         "",
-        f"Made by `make bench-findings RECORD=1` from `tests/findings/cases.toml`: {len(planted)} programs with one planted fault, "
-        f"the same {len(planted)} programs with the fault mended and the same bytes of data,",
-        f"and {len(known) - len(planted)} clean ones, two to eight ranks on two processors, on a local file system, under Open MPI and "
-        "MPICH where a fault is not one library's own.",
+        f"Made by `make bench-findings RECORD=1` from `tests/findings/cases.toml`: {len(planted)} programs with one "
+        f"planted fault, the same {len(planted)} programs with the fault mended and the same bytes of data,",
+        f"and {len(known) - len(planted)} clean ones, two to eight ranks on two processors, on a local file system, "
+        "under Open MPI and MPICH where a fault is not one library's own.",
         "What a right finding is was written down, from the rule's definition, before a program ran. Every third case "
         "was held out while rules were mended.",
         "",
@@ -217,8 +217,8 @@ def page(rows: list[Row]) -> str:
             ],
         ),
         "",
-        "Elsewhere: first where something else was planted, or of high severity in a clean program. Precision: first or second where it was "
-        "planted, of that and of what was",
+        "Elsewhere: first where something else was planted, or of high severity in a clean program. Precision: first "
+        "or second where it was planted, of that and of what was",
         "still there or elsewhere. Recall: first or second, of the runs in which it was planted.",
         "",
         "## What was wrong",
@@ -248,8 +248,8 @@ def _gains(told: list[Gain]) -> list[str]:
     return [
         "## Gains",
         "",
-        "Seconds that the mended program takes less, untraced: the difference of the medians of interleaved runs. The interval is that of the "
-        "finding in the traced run.",
+        "Seconds that the mended program takes less, untraced: the difference of the medians of interleaved runs. The "
+        "interval is that of the finding in the traced run.",
         "",
         f"- Inside of the interval: {_share(sum(gain.inside for gain in told), len(told))}; without the modelled "
         f"storage {_share(sum(gain.inside for gain in real), len(real))}.",

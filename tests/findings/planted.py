@@ -8,13 +8,18 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import tomllib
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tracing import BUILD, MPIS, Mpi, build, ioweir_run, run
+from tracing import BUILD, MPIS, Finished, Mpi, build, ioweir_run, run
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 if TYPE_CHECKING:
     from tracing import Traced
@@ -120,7 +125,13 @@ def _setting(case: Case, kind: str, place: Path) -> tuple[dict[str, str], list[s
         for name in names:
             Path(name).mkdir(exist_ok=True)
         plan = place / "plan.toml"
-        plan.write_text(f'[[file]]\nmatch = "shared.*"\nmapping = "subfiles:{len(names)}"\ntargets = {json.dumps(names)}\n')
+        lines = [
+            "[[file]]",
+            'match = "shared.*"',
+            f'mapping = "subfiles:{len(names)}"',
+            f"targets = {json.dumps(names)}",
+        ]
+        plan.write_text("\n".join([*lines, ""]))
         options = ["--plan", plan]
     return environment, options
 
@@ -157,7 +168,7 @@ def timed(case: Case, mpi: Mpi, kind: str, place: Path) -> float:
     environment, options = _setting(case, kind, place)
     words = command(case, mpi, kind, data)
     if options:
-        finished = ioweir_run(place / "trace", words, options=options, env=environment)
+        finished: Finished = ioweir_run(place / "trace", words, options=options, env=environment)
     else:
         finished = run(words, env=environment).expect()
     (said,) = re.findall(r"seconds +([0-9.]+)", finished.out)

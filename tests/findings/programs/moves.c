@@ -17,35 +17,39 @@ static const char* directory;
 
 static struct {
     const char *op, *api, *file, *layout, *order, *lock, *turns, *who, *extend, *hints;
-    long size, piece, advance, part, header, steps, think, sync, reopen, stat, times, heavy, gap, slow, keep, discard, log,
-        config, buffer;
-} p = {.op = "write", /* write, read, modify (reads a piece, changes `part` bytes of it, writes it back) */
-       .api = "posix", /* posix, stdio, text, mpi, self (one rank's file), all (collective), view, viewall, later, ordered */
-       .file = "own", /* own (one a rank), shared */
-       .layout = "blocked", /* of a shared file: blocked, dealt (in turn), holes (dealt, one lane left out), same */
-       .order = "onward", /* onward, random, back */
-       .lock = "none", /* none, whole, own, flock */
-       .turns = "none", /* none, barrier, ring: in each step one rank after the other */
-       .who = "all", /* all, first (rank 0 for all: gather or scatter), bcast (rank 0 reads, and sends to all) */
-       .extend = "none", /* none, each (set the size before each write), allocate (reserve space before each) */
-       .hints = "",
-       .size = 8 << 20, /* of a rank and step */
-       .piece = 0, /* of a call; 0: all of size */
-       .advance = 0, /* from one call's place to the next; 0: piece */
-       .part = 0,
-       .header = 0,
-       .steps = 1,
-       .think = 0, /* us between steps */
-       .sync = 0, .reopen = 0, .stat = 0, /* after so many pieces */
-       .times = 1, /* all of a step again */
-       .heavy = 1, /* rank 0 has so many shares, the others less */
-       .gap = 0, /* the data lies in memory in cells of so many bytes, with as much between */
-       .slow = -1, /* a rank whose writes wait for the disk */
-       .keep = 1, /* one file for all steps; 0: one for each */
-       .discard = 0, /* delete on close */
-       .log = 0, /* bytes that rank 0 logs after each step */
-       .config = 0, /* bytes that every rank reads first */
-       .buffer = 0};
+    long size, piece, advance, part, header, steps, think, sync, reopen, stat, times, heavy, gap, slow, keep, discard,
+        log, config, buffer;
+} p = {
+    .op = "write", /* write, read, modify (reads a piece, changes `part` bytes of it, writes it back) */
+    .api =
+        "posix", /* posix, stdio, text, mpi, self (one rank's file), all (collective), view, viewall, later, ordered */
+    .file = "own",       /* own (one a rank), shared */
+    .layout = "blocked", /* of a shared file: blocked, dealt (in turn), holes (dealt, one lane left out), same */
+    .order = "onward",   /* onward, random, back */
+    .lock = "none",      /* none, whole, own, flock */
+    .turns = "none",     /* none, barrier, ring: in each step one rank after the other */
+    .who = "all",        /* all, first (rank 0 for all: gather or scatter), bcast (rank 0 reads, and sends to all) */
+    .extend = "none",    /* none, each (set the size before each write), allocate (reserve space before each) */
+    .hints = "",
+    .size = 8 << 20, /* of a rank and step */
+    .piece = 0,      /* of a call; 0: all of size */
+    .advance = 0,    /* from one call's place to the next; 0: piece */
+    .part = 0,
+    .header = 0,
+    .steps = 1,
+    .think = 0, /* us between steps */
+    .sync = 0,
+    .reopen = 0,
+    .stat = 0,    /* after so many pieces */
+    .times = 1,   /* all of a step again */
+    .heavy = 1,   /* rank 0 has so many shares, the others less */
+    .gap = 0,     /* the data lies in memory in cells of so many bytes, with as much between */
+    .slow = -1,   /* a rank whose writes wait for the disk */
+    .keep = 1,    /* one file for all steps; 0: one for each */
+    .discard = 0, /* delete on close */
+    .log = 0,     /* bytes that rank 0 logs after each step */
+    .config = 0,  /* bytes that every rank reads first */
+    .buffer = 0};
 
 static void must(int good, const char* what) {
     if (good) return;
@@ -62,20 +66,27 @@ static long number(const char* text) {
 }
 
 static void set(const char* argument) {
-    const struct { const char* name; const char** text; long* value; } keys[] = {
-        {"op", &p.op, 0}, {"api", &p.api, 0}, {"file", &p.file, 0}, {"layout", &p.layout, 0}, {"order", &p.order, 0},
-        {"lock", &p.lock, 0}, {"turns", &p.turns, 0}, {"who", &p.who, 0}, {"extend", &p.extend, 0},
-        {"hints", &p.hints, 0}, {"size", 0, &p.size}, {"piece", 0, &p.piece}, {"advance", 0, &p.advance},
-        {"part", 0, &p.part}, {"header", 0, &p.header}, {"steps", 0, &p.steps}, {"think", 0, &p.think},
-        {"sync", 0, &p.sync}, {"reopen", 0, &p.reopen}, {"stat", 0, &p.stat}, {"times", 0, &p.times},
-        {"heavy", 0, &p.heavy}, {"gap", 0, &p.gap}, {"slow", 0, &p.slow}, {"keep", 0, &p.keep},
-        {"discard", 0, &p.discard}, {"log", 0, &p.log}, {"config", 0, &p.config}, {"buffer", 0, &p.buffer}};
+    const struct {
+        const char* name;
+        const char** text;
+        long* value;
+    } keys[] = {
+        {"op", &p.op, 0},           {"api", &p.api, 0},         {"file", &p.file, 0},     {"layout", &p.layout, 0},
+        {"order", &p.order, 0},     {"lock", &p.lock, 0},       {"turns", &p.turns, 0},   {"who", &p.who, 0},
+        {"extend", &p.extend, 0},   {"hints", &p.hints, 0},     {"size", 0, &p.size},     {"piece", 0, &p.piece},
+        {"advance", 0, &p.advance}, {"part", 0, &p.part},       {"header", 0, &p.header}, {"steps", 0, &p.steps},
+        {"think", 0, &p.think},     {"sync", 0, &p.sync},       {"reopen", 0, &p.reopen}, {"stat", 0, &p.stat},
+        {"times", 0, &p.times},     {"heavy", 0, &p.heavy},     {"gap", 0, &p.gap},       {"slow", 0, &p.slow},
+        {"keep", 0, &p.keep},       {"discard", 0, &p.discard}, {"log", 0, &p.log},       {"config", 0, &p.config},
+        {"buffer", 0, &p.buffer}};
     const char* value = strchr(argument, '=');
     must(value != NULL, argument);
     for (size_t at = 0; at < sizeof keys / sizeof *keys; ++at) {
         if (strncmp(keys[at].name, argument, (size_t)(value - argument)) || keys[at].name[value - argument]) continue;
-        if (keys[at].text) *keys[at].text = value + 1;
-        else *keys[at].value = number(value + 1);
+        if (keys[at].text)
+            *keys[at].text = value + 1;
+        else
+            *keys[at].value = number(value + 1);
         return;
     }
     must(0, argument);
@@ -93,8 +104,10 @@ static long total; /* that this rank moves in a step */
 static const char* path_of(long step) {
     static char path[4096];
     const long file = p.keep ? 0 : step;
-    if (is(p.file, "own")) snprintf(path, sizeof path, "%s/own.%d.%ld", directory, rank, file);
-    else snprintf(path, sizeof path, "%s/shared.%ld", directory, file);
+    if (is(p.file, "own"))
+        snprintf(path, sizeof path, "%s/own.%d.%ld", directory, rank, file);
+    else
+        snprintf(path, sizeof path, "%s/shared.%ld", directory, file);
     return path;
 }
 
@@ -116,10 +129,11 @@ static void begin(long step) {
     const int reads = is(p.op, "read");
     if (by_mpi) {
         MPI_Info info = hints();
-        const int mode = (reads ? MPI_MODE_RDONLY : MPI_MODE_CREATE | MPI_MODE_RDWR) |
-                         (p.discard ? MPI_MODE_DELETE_ON_CLOSE : 0);
+        const int mode =
+            (reads ? MPI_MODE_RDONLY : MPI_MODE_CREATE | MPI_MODE_RDWR) | (p.discard ? MPI_MODE_DELETE_ON_CLOSE : 0);
         must(!MPI_File_open(is(p.file, "own") ? MPI_COMM_SELF : MPI_COMM_WORLD, (char*)path_of(step), mode, info,
-                            &handle), "MPI_File_open");
+                            &handle),
+             "MPI_File_open");
         MPI_Info_free(&info);
     } else if (by_stream) {
         stream = fopen(path_of(step), reads ? "r" : "w");
@@ -132,9 +146,12 @@ static void begin(long step) {
 }
 
 static void end(void) {
-    if (by_mpi) MPI_File_close(&handle);
-    else if (by_stream) fclose(stream);
-    else close(fd);
+    if (by_mpi)
+        MPI_File_close(&handle);
+    else if (by_stream)
+        fclose(stream);
+    else
+        close(fd);
 }
 
 /* ------------------------------------------------------------------------------------------------------ one call */
@@ -167,8 +184,10 @@ static void by_posix(long where, char* from) {
 
 static void through_stream(long where, char* from) {
     if (order || p.advance != p.piece) fseek(stream, where, SEEK_SET);
-    if (is(p.op, "read")) must(fread(from, 1, (size_t)p.piece, stream) == (size_t)p.piece, "fread");
-    else if (is(p.api, "stdio")) must(fwrite(from, 1, (size_t)p.piece, stream) == (size_t)p.piece, "fwrite");
+    if (is(p.op, "read"))
+        must(fread(from, 1, (size_t)p.piece, stream) == (size_t)p.piece, "fread");
+    else if (is(p.api, "stdio"))
+        must(fwrite(from, 1, (size_t)p.piece, stream) == (size_t)p.piece, "fwrite");
     else
         for (long at = 0; at + 8 <= p.piece; at += 8) fprintf(stream, "%25.16e\n", (double)from[at] * (double)at);
 }
@@ -198,15 +217,18 @@ static void take(int kind, long where) {
         must(flock(fd, kind == F_UNLCK ? LOCK_UN : LOCK_EX) == 0, "flock");
         return;
     }
-    struct flock lock = {.l_type = (short)kind, .l_whence = SEEK_SET, .l_start = whole ? 0 : where, .l_len = whole ? 0 : p.piece};
+    struct flock lock = {
+        .l_type = (short)kind, .l_whence = SEEK_SET, .l_start = whole ? 0 : where, .l_len = whole ? 0 : p.piece};
     must(fcntl(fd, F_SETLKW, &lock) == 0, "fcntl");
 }
 
 static void around(long step, long at, long where) {
     struct stat about;
     if (p.sync && (at + 1) % p.sync == 0) {
-        if (by_mpi) MPI_File_sync(handle);
-        else fsync(fd);
+        if (by_mpi)
+            MPI_File_sync(handle);
+        else
+            fsync(fd);
     }
     for (long again = 0; again < p.stat; ++again) must(stat(path_of(step), &about) == 0, "stat");
     if (p.reopen && (at + 1) % p.reopen == 0) {
@@ -233,9 +255,12 @@ static void one(long step, long at) {
     char* from = data + (at * p.piece) % (total > p.piece ? total - p.piece + 1 : 1);
     grow(where);
     if (!is(p.lock, "none")) take(F_WRLCK, where);
-    if (by_mpi) by_library(where, from);
-    else if (by_stream) through_stream(where, from);
-    else by_posix(where, from);
+    if (by_mpi)
+        by_library(where, from);
+    else if (by_stream)
+        through_stream(where, from);
+    else
+        by_posix(where, from);
     if (!is(p.lock, "none")) take(F_UNLCK, where);
     around(step, at, where);
 }
@@ -253,7 +278,8 @@ static void through_view(long step) {
     must(!(together ? (reads ? MPI_File_read_all(handle, data, count, MPI_BYTE, none)
                              : MPI_File_write_all(handle, data, count, MPI_BYTE, none))
                     : (reads ? MPI_File_read(handle, data, count, MPI_BYTE, none)
-                             : MPI_File_write(handle, data, count, MPI_BYTE, none))), "moving through a view");
+                             : MPI_File_write(handle, data, count, MPI_BYTE, none))),
+         "moving through a view");
     MPI_Info_free(&info);
     MPI_Type_free(&dealt);
 }
@@ -282,14 +308,17 @@ static void by_first(long step) {
     const int each = (int)p.size;
     char* mine = malloc((size_t)each);
     memset(mine, 'a' + rank, (size_t)each);
-    if (is(p.who, "first") && !is(p.op, "read")) MPI_Gather(mine, each, MPI_BYTE, data, each, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (is(p.who, "first") && !is(p.op, "read"))
+        MPI_Gather(mine, each, MPI_BYTE, data, each, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (rank == 0) {
         begin(step);
         move(step);
         end();
     }
-    if (is(p.who, "bcast")) MPI_Bcast(data, each, MPI_BYTE, 0, MPI_COMM_WORLD);
-    else if (is(p.op, "read")) MPI_Scatter(data, each, MPI_BYTE, mine, each, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (is(p.who, "bcast"))
+        MPI_Bcast(data, each, MPI_BYTE, 0, MPI_COMM_WORLD);
+    else if (is(p.op, "read"))
+        MPI_Scatter(data, each, MPI_BYTE, mine, each, MPI_BYTE, 0, MPI_COMM_WORLD);
     free(mine);
 }
 
@@ -353,11 +382,14 @@ int main(int argc, char** argv) {
     if (p.config) small_things(-1);
     if (p.keep && !alone) begin(0);
     for (long step = 0; step < p.steps; ++step) {
-        if (alone) by_first(step);
+        if (alone)
+            by_first(step);
         else {
             if (!p.keep) begin(step);
-            if (is(p.turns, "none")) move(step);
-            else in_turn(step);
+            if (is(p.turns, "none"))
+                move(step);
+            else
+                in_turn(step);
             if (!p.keep) end();
         }
         if (p.log) small_things(step);

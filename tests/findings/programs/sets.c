@@ -27,12 +27,29 @@ static void must(int good, const char* what) {
 }
 
 static void set(const char* argument) {
-    const struct { const char* name; long* value; } keys[] = {
-        {"read", &p.read}, {"own", &p.own}, {"by", &p.by}, {"rows", &p.rows}, {"columns", &p.columns},
-        {"call_rows", &p.call_rows}, {"call_columns", &p.call_columns}, {"chunk_rows", &p.chunk_rows},
-        {"chunk_columns", &p.chunk_columns}, {"collective", &p.collective}, {"steps", &p.steps}, {"sets", &p.sets},
-        {"attributes", &p.attributes}, {"groups", &p.groups}, {"reopen", &p.reopen}, {"block", &p.block},
-        {"meta", &p.meta}, {"cache", &p.cache}, {"flush", &p.flush}, {"think", &p.think}};
+    const struct {
+        const char* name;
+        long* value;
+    } keys[] = {{"read", &p.read},
+                {"own", &p.own},
+                {"by", &p.by},
+                {"rows", &p.rows},
+                {"columns", &p.columns},
+                {"call_rows", &p.call_rows},
+                {"call_columns", &p.call_columns},
+                {"chunk_rows", &p.chunk_rows},
+                {"chunk_columns", &p.chunk_columns},
+                {"collective", &p.collective},
+                {"steps", &p.steps},
+                {"sets", &p.sets},
+                {"attributes", &p.attributes},
+                {"groups", &p.groups},
+                {"reopen", &p.reopen},
+                {"block", &p.block},
+                {"meta", &p.meta},
+                {"cache", &p.cache},
+                {"flush", &p.flush},
+                {"think", &p.think}};
     const char* value = strchr(argument, '=');
     must(value != NULL, argument);
     if (strncmp(argument, "hints=", 6) == 0) {
@@ -98,7 +115,8 @@ static void move(hid_t set, double* values) {
     if (!p.own && p.by == 0) part[0] = rows / n, begin[0] = r * part[0];
     if (!p.own && p.by == 1) part[1] = columns / n, begin[1] = r * part[1];
     if (!p.own && p.by == 2) part[0] = rows / n, begin[0] = r, stride[0] = n;
-    const hsize_t tall = p.call_rows ? (hsize_t)p.call_rows : part[0], wide = p.call_columns ? (hsize_t)p.call_columns : part[1];
+    const hsize_t tall = p.call_rows ? (hsize_t)p.call_rows : part[0],
+                  wide = p.call_columns ? (hsize_t)p.call_columns : part[1];
     hid_t space = H5Dget_space(set), transfer = H5Pcreate(H5P_DATASET_XFER);
     if (!p.own) H5Pset_dxpl_mpio(transfer, p.collective ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT);
     const hsize_t count[2] = {tall, wide};
@@ -108,7 +126,8 @@ static void move(hid_t set, double* values) {
             const hsize_t from[2] = {begin[0] + row * stride[0], begin[1] + column};
             H5Sselect_hyperslab(space, H5S_SELECT_SET, from, stride, count, NULL);
             must((p.read ? H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, transfer, values)
-                         : H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, transfer, values)) >= 0, "moving data");
+                         : H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, transfer, values)) >= 0,
+                 "moving data");
         }
     H5Sclose(memory);
     H5Sclose(space);
@@ -117,7 +136,8 @@ static void move(hid_t set, double* values) {
 
 static hid_t made(hid_t place, const char* name) {
     if (p.read) return H5Dopen2(place, name, H5P_DEFAULT);
-    const hsize_t size[2] = {(hsize_t)p.rows, (hsize_t)p.columns}, chunk[2] = {(hsize_t)p.chunk_rows, (hsize_t)p.chunk_columns};
+    const hsize_t size[2] = {(hsize_t)p.rows, (hsize_t)p.columns},
+                  chunk[2] = {(hsize_t)p.chunk_rows, (hsize_t)p.chunk_columns};
     hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, size, NULL);
     H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
     if (p.chunk_rows) H5Pset_chunk(creation, 2, chunk);
@@ -132,7 +152,8 @@ static void step(hid_t file, long number, double* values) {
     hid_t group = file;
     if (p.groups) {
         snprintf(name, sizeof name, "step %ld", number);
-        group = p.read ? H5Gopen2(file, name, H5P_DEFAULT) : H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        group =
+            p.read ? H5Gopen2(file, name, H5P_DEFAULT) : H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     }
     for (long at = 0; at < p.sets; ++at) {
         snprintf(name, sizeof name, "set %ld of %ld", at, number);

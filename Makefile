@@ -64,6 +64,7 @@ deps:
 
 venv: deps
 	@if [ ! -e $(VENV)/.stamp-lock ] || [ requirements.lock -nt $(VENV)/.stamp-lock ] \
+	    || [ tools/web/echarts.lock -nt $(VENV)/.stamp-lock ] || [ ! -e build/web/echarts.min.js ] \
 	    || ! $(PY) -c '' 2>/dev/null; then tools/venv.sh; fi
 
 package: venv
@@ -161,6 +162,8 @@ lock:
 	    $$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
 	        --override tools/lock_overrides.txt -o $$name.lock $$name.in
 	done
+	$$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --no-annotate --no-deps --only-binary :all: \
+	    -o tools/web/echarts.lock tools/web/echarts.in
 
 # An environment of its own under PREFIX/lib/ioweir, and PREFIX/bin/ioweir: the checkout may go afterwards.
 install: package

@@ -25,7 +25,9 @@ BINS: Final = 512
 
 
 class Places:
-    """Adds up POSIX and STDIO reads and writes by target, or by file, in grids of shape (places, BINS).
+    """Adds up POSIX and STDIO reads, writes and syncs by target, or by file, in grids of shape (places, BINS).
+
+    Syncs count, for on many targets they are where writes are waited for.
 
     `weights`: bytes of each file; of more places than MOST_ROWS those with most bytes have rows.
     """
@@ -33,7 +35,7 @@ class Places:
     def __init__(self, run: Run, by: str, weights: Sequence[int]) -> None:
         self.run = run
         self.by = by
-        names = names_of(list(run.files), "target") if by == "target" else list(run.files)
+        names = names_of(list(run.files), by)
         total: dict[str, int] = {}
         for name, weight in zip(names, weights, strict=True):
             if weight:
@@ -50,9 +52,10 @@ class Places:
         """Calls, seconds, bytes."""
 
     def add(self, calls: Calls) -> None:
-        """Those that moved bytes."""
+        """Those that moved bytes or waited until they are on the disk."""
         row = self._row_of_file[calls.file]
-        chosen = (row >= 0) & self.run.storage[calls.function] & (calls.bytes > 0)
+        data = self.run.storage[calls.function] & (calls.bytes > 0)
+        chosen = (row >= 0) & (data | self.run.syncs[calls.function])
         if not chosen.any():
             return
         row, start, end, moved = row[chosen], calls.start[chosen], calls.end[chosen], calls.bytes[chosen]
@@ -71,7 +74,7 @@ class Places:
             "by": self.by,
             "rows": self.names,
             "kinds": [
-                {"name": "calls at once", "unit": "calls", **b.levels_of(at_once, budget, SQUARE)},
+                {"name": "reads, writes and syncs at once", "unit": "calls", **b.levels_of(at_once, budget, SQUARE)},
                 {"name": "bytes a second", "unit": "B/s", **b.levels_of(rates, budget, SQUARE)},
             ],
             "sums": [[int(calls), seconds, int(moved)] for calls, seconds, moved in self._calls.tolist()],

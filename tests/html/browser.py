@@ -120,13 +120,13 @@ class Page:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until two frames were shown and nothing waits to be drawn."""
+        """Wait until two frames were shown and all that is in the window is drawn."""
         frame = "new Promise((r) => requestAnimationFrame(() => setTimeout(r, 0)))"
         for _ in range(2):
             self.ask(frame)
         self.until(
-            "[...document.querySelectorAll('.canvas')].every((c) => c.offsetParent === null "
-            "|| c.dataset.near !== 'yes' || c.dataset.drawn === 'yes')"
+            "[...document.querySelectorAll('.canvas')].every((c) => { const b = c.getBoundingClientRect(); "
+            "return c.offsetParent === null || b.bottom < 0 || b.top > innerHeight || c.dataset.drawn === 'yes'; })"
         )
 
     def begin_tracing(self) -> None:

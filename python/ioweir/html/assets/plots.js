@@ -143,9 +143,9 @@ class Plot {
   // Draws again: at once where it is in view, else when it comes there.
   redraw() {
     this.stale = true;
+    this.element.dataset.drawn = "no";
     if (this.chart === null || this.element.dataset.near !== "yes") return;
     this.pending = true;
-    this.element.dataset.drawn = "no";
     later(() => this.stale && this.draw());
   }
 

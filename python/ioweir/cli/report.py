@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 def report(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write it as one web page that needs no network.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say where the time of a traced run went."""
@@ -26,8 +29,19 @@ def report(
 
     trace = load(directory)
     result = figures.build(trace, sys.stderr)
+    if html is not None:
+        from ioweir.html import page  # noqa: PLC0415
+
+        found = figures.findings_of(trace, result)
+        page.write(html, trace, result, found)
+        result.findings = found.findings
+        if not as_json:
+            plain_text.print_lines([f"written: {html}"])
+            _fail_if(result.unreadable)
+            return
     if as_json:
-        result.findings = figures.findings_of(trace, result).findings
+        if html is None:
+            result.findings = figures.findings_of(trace, result).findings
         from ioweir.base.json_text import lines  # noqa: PLC0415
 
         plain_text.print_lines(lines(result))

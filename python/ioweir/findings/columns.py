@@ -265,6 +265,22 @@ class Columns:
         sums = np.bincount(self.mpi[chosen], None if weights is None else weights[chosen], minlength=len(self))
         return sums.astype(np.int64)
 
+    @cached_property
+    def crowded(self) -> bool:
+        """Whether ranks share processors, so that some wait for them and not for I/O: known of the launcher's node.
+
+        They do where they and what ran there before (its load average) are at least one more than the processors.
+        """
+        node, processors = self.trace.run.get("host"), self.trace.run.get("processors")
+        if not node or not processors:
+            return False
+        here = {
+            unit
+            for unit, process in zip(self.who.units, self.trace.processes, strict=True)
+            if unit >= 0 and process.host == node
+        }
+        return len(here) + float(self.trace.run.get("load_before", 0)) >= int(processors) + 1
+
     # --------------------------------------------------------------------------------------------------- prices
 
     def price(self, mask: Mask) -> Price:

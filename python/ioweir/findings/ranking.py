@@ -80,7 +80,7 @@ def _lacking(rule: Rule, run: Columns) -> list[str]:
 def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
     """Leaders in the order of their rules take what shares its seconds with them."""
     leaders: list[tuple[Rule, Found, list[tuple[Rule, Found]]]] = []
-    for rule, one in sorted(found, key=lambda entry: (entry[0].order, -entry[1].seconds)):
+    for rule, one in sorted(found, key=_leads):
         for above, leader, followers in leaders:
             within = run.roots_of(leader.calls)[run.root]
             same = run.seconds(one.calls & within) >= SAME * run.seconds(one.calls)
@@ -94,6 +94,11 @@ def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
     return [_finding(run, *leader) for leader in leaders]
 
 
+def _leads(entry: tuple[Rule, Found]) -> tuple[int, float]:
+    rule, one = entry
+    return rule.order if one.order is None else one.order, -one.seconds
+
+
 def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]]) -> Finding:
     wall_s = run.wall_s
     seconds = min(one.seconds, wall_s)
@@ -104,6 +109,8 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
     severity = next((name for name, least in SEVERITIES if share >= least), LOW)
     if severity == HIGH and low <= 0:
         severity = MEDIUM
+    if one.doubt:
+        severity = LOW
     evidence = [Evidence("share of the run", 100 * share, "%"), *one.evidence]
     cause = one.cause
     told: list[str] = []
@@ -113,7 +120,7 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
         told.append(other.code)
         cause += f" With it comes: {follower.summary} ({other.code})."
         evidence += follower.evidence[:1]
-    unseen = [f"{rule.code}: {rule.limits}"] if rule.limits else []
+    unseen = [f"{rule.code}: {text}" for text in (one.doubt, rule.limits) if text]
     if lacking := [layer for layer in LAYERS if layer not in run.recorded]:
         unseen.append(f"{rule.code}: calls of {', '.join(lacking)} were not recorded")
     return Finding(

@@ -46,6 +46,10 @@ def _is_signal(value: Any) -> bool:
     return value is None or (_is_code(value) and value >= 0)
 
 
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MOST_CODE
+
+
 def _is_tracing(value: Any) -> bool:
     return isinstance(value, dict) and ("layers" not in value or _is_texts(value["layers"]))
 
@@ -71,6 +75,8 @@ _KINDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "wall_s": (_is_time, "seconds"),
     "exit_code": (_is_code, "an exit code or null"),
     "signal": (_is_signal, "a signal or null"),
+    "processors": (_is_count, "a whole number from 1"),
+    "load_before": (_is_time, "a number"),
     "nodes": (_is_texts, "a list of names"),
 }
 

@@ -17,6 +17,10 @@ SMALL: Final = 64 << 10
 MANY: Final = 64
 STRIPE: Final = 1 << 20
 PAGE: Final = 4096
+CROWDED: Final = (
+    "ranks share processors with each other or with other programs, so that they wait for processors, too, and the "
+    "trace does not tell which of both it was"
+)
 SMALL_WHY: Final = Threshold(
     "small",
     "64 KiB",

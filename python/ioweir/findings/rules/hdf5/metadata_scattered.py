@@ -115,7 +115,7 @@ METADATA = Rule(
     order=28,
     definition="16 or more requests of a rank of 4 KiB and less inside of HDF5 calls that move no data, or "
     "beside 16 times as much of it.",
-    source="HDF5 User Guide (metadata aggregation); Howison et al. 2010, Tuning HDF5 for Lustre",
+    source="Howison et al. 2010 (small metadata writes between the data, and gathering them)",
     thresholds=(MANY_WHY, Threshold("size", "4 KiB", "object headers and B-tree nodes are 256 B to 2 KiB; page size")),
     gain="high: the calls' time; low: a quarter, for the notes must be written once",
     limits="Chunks' indexes inside of a data call of like size are not told apart.",
@@ -129,7 +129,7 @@ CHUNKS = Rule(
     order=18,
     definition="At least 4 HDF5 calls on data sets that move more than twice their bytes beneath, or read in "
     "order to write.",
-    source="HDF5 User Guide, Chunking in HDF5; Howison et al. 2010",
+    source="Howison et al. 2010 (one chunk for what a process accesses); HDF5 User Guide, Chunking in HDF5",
     thresholds=(
         Threshold("twice", "2 times", "a selection that is off by one chunk border moves under twice its bytes"),
     ),

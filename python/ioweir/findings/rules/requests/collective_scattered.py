@@ -66,7 +66,7 @@ RULE = Rule(
     layer="MPI-IO",
     order=20,
     definition="Collective reads or writes that each make 16 or more POSIX requests of under 64 KiB on one rank.",
-    source="Thakur, Gropp and Lusk 1999 (collective I/O puts pieces together); Wright et al. 2013, figure 6",
+    source="Thakur, Gropp and Lusk 1999 (collective I/O puts pieces together)",
     thresholds=(
         SMALL_WHY,
         Threshold("requests", "16 a call", "the pieces of 16 ranks' contiguous parts are no scattering yet"),

@@ -129,7 +129,8 @@ SIEVING = Rule(
     layer="MPI-IO",
     order=10,
     definition="MPI-IO writes that read the file inside, independent ones or with locks.",
-    source="Thakur, Gropp and Lusk 1999, section 4 (data sieving); Wright et al. 2013, section 6.1, figures 5 and 6",
+    source="Thakur, Gropp and Lusk 1999 (data sieving); Wright et al. 2013, section 6.1, figure 5, and section 6.2, "
+    "figures 6 and 7",
     thresholds=(
         Threshold("read", "more than 4 KiB a call", "reading one block at an end is what every file system does"),
     ),
@@ -145,7 +146,7 @@ MODIFYING = Rule(
     order=15,
     definition="Collective MPI-IO writes without locks that read the file inside; or at least 16 times a read of "
     "a place that the same rank writes next.",
-    source="Thakur, Gropp and Lusk 1999, section 6 (holes in two-phase writes); HDF5 User Guide, chunk cache",
+    source="Thakur, Gropp and Lusk 1999 (two-phase writes); HDF5 User Guide, chunk cache",
     thresholds=(
         Threshold("read", "more than 4 KiB a call", "as for data-sieving"),
         Threshold("times", "16", "updating a header or a time stamp now and then is no fault"),

@@ -125,7 +125,7 @@ WAIT = Rule(
     layer="POSIX",
     order=12,
     definition="Calls that take a lock (fcntl, flock, lockf) and last longer than 20 us, at 1 % of the run.",
-    source="Wright et al. 2013, section 6.1, figure 5 (locks take nearly 30 % of the write time)",
+    source="Wright et al. 2013, section 6.1, figure 5 (locks slow HDF5 down by up to 30 % on one node)",
     thresholds=(
         Threshold(
             "wait",

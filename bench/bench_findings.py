@@ -12,6 +12,7 @@ import json
 import shutil
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from findings_page import page  # noqa: E402
 from planted import CLEAN, PLANTED, REPAIRED, Case, cases, found, timed, traced  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tracing import Mpi
 
@@ -56,6 +57,14 @@ def gained(case: Case, mpi: Mpi, rounds: int) -> dict[str, Any]:
     return {"what": "gain", "case": case.title, "mpi": mpi.name, "kind": "both", "again": 0, "seconds": seconds}
 
 
+def tried(make: Callable[[], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A row, unless the program failed or took too long: that is said, and the next time it is run again."""
+    try:
+        yield make()
+    except AssertionError as problem:
+        print(f"NOT RUN: {str(problem)[:300]}", flush=True, file=sys.stderr)
+
+
 def work(arguments: argparse.Namespace, done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
     """What is still to be run, one row each."""
     for case in cases():
@@ -67,10 +76,10 @@ def work(arguments: argparse.Namespace, done: set[tuple[Any, ...]]) -> Iterator[
             for again in range(arguments.repeats):
                 for kind in (PLANTED,) if case.code == CLEAN else (PLANTED, REPAIRED):
                     if ("findings", case.title, mpi.name, kind, again) not in done:
-                        yield judged(case, mpi, kind, again, arguments.keep)
+                        yield from tried(partial(judged, case, mpi, kind, again, arguments.keep))
             wanted = arguments.gains and case.code != CLEAN and case.gain
             if wanted and ("gain", case.title, mpi.name, "both", 0) not in done:
-                yield gained(case, mpi, arguments.gains)
+                yield from tried(partial(gained, case, mpi, arguments.gains))
 
 
 def main() -> int:

@@ -44,14 +44,13 @@ def _find(run: Columns) -> Iterator[Found]:
         calls = run.above(inner) & run.is_op(op)
         if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
             continue
-        roots = run.roots_of(calls)
-        price = run.price(roots)
+        price = run.price(calls)
         if not run.worth(price.seconds):
             continue
         low, high = bounds(run, calls, op, price.seconds)
         files = run.files_of(calls)
         yield Found(
-            calls=roots,
+            calls=calls,
             seconds=price.seconds,
             low=low,
             high=high,

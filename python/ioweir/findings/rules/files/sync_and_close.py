@@ -75,6 +75,8 @@ def _close(run: Columns) -> Iterator[Found]:
     if not run.worth(price.seconds) or run.seconds(calls & (run.duration > 1_000_000)) < 0.5 * price.seconds:
         return
     files = run.files_of(calls)
+    # Long calls at the storage: the rest may be waiting for a processor.
+    shown = run.is_layer("POSIX") & calls[run.root] & (run.duration > _LONG_NS)
     yield Found(
         calls=calls,
         seconds=price.seconds,
@@ -91,7 +93,7 @@ def _close(run: Columns) -> Iterator[Found]:
             ),
         ],
         files=files,
-        doubt=CROWDED if run.crowded and run.seconds(calls & (run.duration > _LONG_NS)) < 0.5 * price.seconds else "",
+        doubt=CROWDED if run.crowded and run.seconds(shown) < 0.5 * price.seconds else "",
     )
 
 

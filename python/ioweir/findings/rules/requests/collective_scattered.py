@@ -30,14 +30,13 @@ def _find(run: Columns) -> Iterator[Found]:
         met = set(run.meeting[calls].tolist()) - {-1}
 
         calls |= run.mpi_data & np.isin(run.meeting, list(met))
-        roots = run.roots_of(calls)
-        price = run.price(roots)
+        price = run.price(calls)
         if not run.worth(price.seconds):
             continue
         low, high = bounds(run, calls, op, price.seconds)
         files = run.files_of(calls)
         yield Found(
-            calls=roots,
+            calls=calls,
             seconds=price.seconds,
             low=low,
             high=high,

@@ -32,14 +32,14 @@ def _report(run: Columns, calls: Mask, summary: str, cause: str, hint: Remedy) -
     read, written = (int(run.bytes[inside & run.is_op(op)].sum()) for op in ("read", "write"))
     locks = run.is_op("lock") & (run.mpi >= 0) & calls[run.mpi]
     met = run.meeting[calls]
-    roots = run.roots_of(calls | (run.mpi_data & np.isin(run.meeting, met[met >= 0])))
-    price = run.price(roots)
+    all_calls = calls | (run.mpi_data & np.isin(run.meeting, met[met >= 0]))
+    price = run.price(all_calls)
     if not run.worth(price.seconds):
         return
     files = run.files_of(calls)
     low, high = bounds(run, calls, "write", price.seconds)
     yield Found(
-        calls=roots,
+        calls=all_calls,
         seconds=price.seconds,
         low=low,
         high=high,

@@ -22,6 +22,7 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "findings"), str(ROOT 
 
 from findings_page import page  # noqa: E402
 from planted import CLEAN, PLANTED, REPAIRED, Case, cases, found, timed, traced  # noqa: E402
+from tracing import IOWEIR, run  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,10 +38,14 @@ def place_for(case: Case) -> str | None:
 def judged(case: Case, mpi: Mpi, kind: str, again: int, keep: Path | None) -> dict[str, Any]:
     """One run, and what was found in it. `keep`: where its trace is to stay."""
     with tempfile.TemporaryDirectory(prefix="findings.", dir=place_for(case)) as place:
-        run = traced(case, mpi, kind, Path(place))
-        rows = found(run)
+        finished = traced(case, mpi, kind, Path(place))
+        rows = found(finished)
         if keep is not None:
-            shutil.copytree(run.directory, keep / f"{case.code}.{case.name}.{mpi.name}.{kind}", dirs_exist_ok=True)
+            shutil.copytree(finished.directory, keep / f"{case.code}.{case.name}.{mpi.name}.{kind}", dirs_exist_ok=True)
+    return _row(case, mpi, kind, again, rows)
+
+
+def _row(case: Case, mpi: Mpi, kind: str, again: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "what": "findings",
         "case": case.title,
@@ -61,6 +66,19 @@ def gained(case: Case, mpi: Mpi, rounds: int) -> dict[str, Any]:
             with tempfile.TemporaryDirectory(prefix="findings.", dir=place_for(case)) as place:
                 taken.append(timed(case, mpi, kind, Path(place)))
     return {"what": "gain", "case": case.title, "mpi": mpi.name, "kind": "both", "again": 0, "seconds": seconds}
+
+
+def judged_again(kept: Path) -> list[dict[str, Any]]:
+    """What the rules of now find in traces that were kept."""
+    rows = []
+    for case in cases():
+        for mpi in case.mpis:
+            for kind in (PLANTED, REPAIRED):
+                trace = kept / f"{case.code}.{case.name}.{mpi.name}.{kind}"
+                if trace.is_dir():
+                    printed = run([*IOWEIR, "findings", trace, "--json"]).expect().out
+                    rows.append(_row(case, mpi, kind, 0, json.loads(printed)))
+    return rows
 
 
 def tried(make: Callable[[], dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -97,14 +115,16 @@ def main() -> int:
     parser.add_argument("--gains", type=int, default=5, help="interleaved runs of each pair; 0: gains are not measured")
     parser.add_argument("--held", choices=("all", "only", "none"), default="all", help="cases that were held out")
     parser.add_argument("--match", default="", help="only cases with this in CODE/NAME")
+    parser.add_argument("--judge", type=Path, help="nothing is run: traces that --keep left here are judged again")
     parser.add_argument("--keep", type=Path, help="where traces stay, for work on rules")
     parser.add_argument("--mpi", choices=("", "openmpi", "mpich"), default="")
     arguments = parser.parse_args()
-    rows = []
+    rows = judged_again(arguments.judge) if arguments.judge else []
     if arguments.rows and arguments.rows.exists():
-        rows = [json.loads(line) for line in arguments.rows.read_text(encoding="utf-8").splitlines()]
+        before = [json.loads(line) for line in arguments.rows.read_text(encoding="utf-8").splitlines()]
+        rows += [row for row in before if not arguments.judge or row["what"] == "gain"]
     done = {(row["what"], row["case"], row["mpi"], row["kind"], row["again"]) for row in rows}
-    for row in work(arguments, done):
+    for row in () if arguments.judge else work(arguments, done):
         rows.append(row)
         if arguments.rows:
             with arguments.rows.open("a", encoding="utf-8") as file:

@@ -189,7 +189,8 @@ def page(rows: list[Row]) -> str:
         "",
         f"Made by `make bench-findings RECORD=1` from `tests/findings/cases.toml`: {len(planted)} programs with one "
         f"planted fault, the same {len(planted)} programs with the fault mended and the same bytes of data,",
-        f"and {len(known) - len(planted)} clean ones, two to eight ranks on two processors, in memory (tmpfs; on disk what waits for it), "
+        f"and {len(known) - len(planted)} clean ones, two to eight ranks on two processors that others used, too, in "
+        "memory (tmpfs; on disk what waits for it), "
         "under Open MPI and MPICH where a fault is not one library's own.",
         "What a right finding is was written down, from the rule's definition, before a program ran. Every third case "
         "was held out while rules were mended.",

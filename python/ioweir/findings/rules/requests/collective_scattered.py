@@ -9,7 +9,17 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import QUARTER, SMALL, SMALL_WHY, aggregate, bounds, counted, sized
+from ioweir.findings.rules.common import (
+    MEMORY_WHY,
+    QUARTER,
+    SMALL,
+    SMALL_WHY,
+    aggregate,
+    bounds,
+    counted,
+    from_memory,
+    sized,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +48,7 @@ def _find(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=calls,
             seconds=price.seconds,
-            low=low,
+            low=0.0 if from_memory(run, inner) else low,
             high=high,
             summary=f"{int(calls.sum()):,} collective {op}s became {sized(run, inner, op)} at the storage",
             cause="The ranks call the collective function, but the MPI library does not put their pieces "
@@ -68,6 +78,7 @@ RULE = Rule(
     source="Thakur, Gropp and Lusk 1999 (collective I/O puts pieces together)",
     thresholds=(
         SMALL_WHY,
+        MEMORY_WHY,
         Threshold("requests", "16 a call", "the pieces of 16 ranks' contiguous parts are no scattering yet"),
     ),
     gain=QUARTER,

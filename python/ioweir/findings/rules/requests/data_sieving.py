@@ -9,7 +9,7 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import PAGE, QUARTER, aggregate, bounds
+from ioweir.findings.rules.common import MEMORY_WHY, PAGE, QUARTER, aggregate, bounds, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def _report(run: Columns, calls: Mask, summary: str, cause: str, hint: Remedy) -
     yield Found(
         calls=all_calls,
         seconds=price.seconds,
-        low=low,
+        low=0.0 if from_memory(run, inside & run.storage) else low,
         high=high,
         summary=f"{int(calls.sum()):,} writes {summary}: {size(read)} read and {size(written)} written for "
         f"{size(int(run.bytes[calls].sum()))} of the program's data",
@@ -133,6 +133,7 @@ SIEVING = Rule(
     "figures 6 and 7",
     thresholds=(
         Threshold("read", "more than 4 KiB a call", "reading one block at an end is what every file system does"),
+        MEMORY_WHY,
     ),
     gain=QUARTER,
     limits="A sieving that only reads (for reads with gaps) is not told apart from reading.",

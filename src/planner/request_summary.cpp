@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/mixed_bits.hpp"
+
 namespace ioweir::planner {
 namespace {
 
 using layout::Extent;
 
-/// Steele, Lea, Flood 2014 (SplitMix64): spreads offsets over all 64-bit numbers.
-std::uint64_t mark(std::int64_t offset) {
-    std::uint64_t value = static_cast<std::uint64_t>(offset) + 0x9E37'79B9'7F4A'7C15U;
-    value = (value ^ (value >> 30)) * 0xBF58'476D'1CE4'E5B9U;
-    value = (value ^ (value >> 27)) * 0x94D0'49BB'1331'11EBU;
-    return value ^ (value >> 31);
-}
+std::uint64_t mark(std::int64_t offset) { return mixed_bits(static_cast<std::uint64_t>(offset)); }
 
 constexpr std::int64_t largest_granule_bytes = 64;
 

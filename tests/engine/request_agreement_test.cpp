@@ -28,6 +28,14 @@ FileView strided(std::int64_t displacement, std::int64_t length, std::int64_t co
     return {displacement, 1, std::make_shared<const FlatType>(builder.build(0, count * stride))};
 }
 
+/// The same view of another datatype, whose data begin `by` bytes further on in it.
+FileView made_anew(const FileView& view, std::int64_t by) {
+    auto type = std::make_shared<FlatType>(*view.filetype);
+    for (FlatType::Block& block : type->blocks) block.first.offset += by;
+    type->bounds.offset += by;
+    return {view.displacement - by, view.etype_bytes, std::move(type)};
+}
+
 planner::RankSummary summary_of(const Wanted& wanted) {
     planner::RankSummary summary;
     summary.bytes = wanted.bytes;
@@ -100,6 +108,9 @@ TEST(RequestAgreement, IsWhatEachRankAsksForInAnySequenceOfCalls) {
         } else if (kind == 4) {  // a view that begins elsewhere
             const std::int64_t by = below(1000);
             for (Wanted& one : all) one.view.displacement += by;
+        } else if (kind == 5) {  // datatypes made anew, of the same content, which begins elsewhere in them
+            const std::int64_t by = below(100);
+            for (Wanted& one : all) one.view = made_anew(one.view, by);
         } else if (kind > 5) {  // the next step of a loop
             for (Wanted& one : all) one.first_byte += one.view.filetype->size;
         }
@@ -130,6 +141,30 @@ TEST(RequestAgreement, CostsTheSameForAnyNumberOfRanksWhereNothingChanges) {
     // Two words to the node, and two from its first rank to the others'.
     EXPECT_LE(after.bytes - before.bytes, calls * 32);
     EXPECT_EQ(world.agreement->request(true).region.offset, (calls + 1) * 512 * ranks);
+}
+
+// As HDF5 does it: a filetype for each call, in which the place in the dataset is told.
+TEST(RequestAgreement, TakesDatatypesMadeAnewForWhatTheyHold) {
+    World world;
+    const int ranks = world.group->size();
+    const std::int64_t step = 4 * 64 * ranks;
+    const auto call = [&](std::int64_t number, std::int64_t length) {
+        FlatTypeBuilder builder = FlatTypeBuilder::run(number * step + world.group->rank() * 64, length);
+        EXPECT_TRUE(builder.repeat(4, 64 * ranks));
+        // One instance is all that is asked for, so that the dataset's extent, which may grow, does not matter.
+        world.agree({{0, 1, std::make_shared<const FlatType>(builder.build(0, (number + 2) * step))}, 0, 4 * length});
+    };
+    call(0, 64);
+    call(1, 64);
+    const exchange::Told before = world.group->told();
+    for (std::int64_t number = 2; number < 12; ++number) call(number, 64);
+    EXPECT_EQ(world.group->told().meetings, before.meetings);
+    EXPECT_EQ(world.group->told().reductions, before.reductions + 10);
+    EXPECT_EQ(world.agreement->request(true).region, (layout::Extent{11 * step, step}));
+    EXPECT_TRUE(world.agreement->request(true).dense);
+    call(12, 32);  // of the same extent, and other bytes
+    EXPECT_EQ(world.group->told().meetings, before.meetings + 1);
+    EXPECT_EQ(world.agreement->request(true).bytes, 4 * 32 * ranks);
 }
 
 TEST(RequestAgreement, TellsTwoOffsetsARankWhereSomethingChanges) {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import JsonOption, print_json, print_result
+from ioweir.cli.arguments import JsonOption, print_result
 from ioweir.errors import EXIT_FAILED, EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 def report(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write it as one web page that needs no network.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say where the time of a traced run went."""
@@ -26,8 +29,19 @@ def report(
 
     trace = load(directory)
     result = figures.build(trace, sys.stderr)
+    if html is not None:
+        from ioweir.html import page  # noqa: PLC0415
+
+        found = figures.findings_of(trace, result)
+        page.write(html, trace, result, found)
+        result.findings = found.findings
+        if not as_json:
+            plain_text.print_lines([f"written: {html}"])
+            _fail_if(result.unreadable)
+            return
     if as_json:
-        result.findings = figures.findings_of(trace, result).findings
+        if html is None:
+            result.findings = figures.findings_of(trace, result).findings
         from ioweir.base.json_text import lines  # noqa: PLC0415
 
         plain_text.print_lines(lines(result))
@@ -101,22 +115,6 @@ def merge_trace(
     merged = merge.merge(directory, output, sys.stderr)
     print_result(as_json, merge.to_json(merged), lambda: merge.to_text(merged))
     _fail_if(merged.unreadable)
-
-
-def compare(
-    before: Annotated[Path, typer.Argument(metavar="A", help="Trace directory of the first run.")],
-    after: Annotated[Path, typer.Argument(metavar="B", help="Trace directory of the second run.")],
-    as_json: JsonOption = False,
-    force: Annotated[bool, typer.Option("--force", help="Compare runs of different programs.")] = False,
-) -> None:
-    """Say what changed from one run to another."""
-    from ioweir.report import compare as comparison  # noqa: PLC0415
-
-    result = comparison.compare_directories(before, after, force=force)
-    if as_json:
-        print_json(result)
-    else:
-        comparison.write(result, sys.stdout)
 
 
 def _fail_if(unreadable: Sequence[str]) -> None:

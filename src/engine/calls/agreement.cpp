@@ -21,15 +21,23 @@ planner::RankSummary summary_of(const layout::FileView& view, std::int64_t first
     return summary;
 }
 
-/// Where data byte `first_byte` of a view lies: in an instance of its filetype, and where in the file that begins.
+/// Where data byte `first_byte` of a view lies: in an instance of its filetype, and where in the file the data of that begin.
 struct Instance {
     std::int64_t byte = 0;
     std::int64_t origin = 0;
 };
 Instance instance_of(const layout::FileView& view, std::int64_t first_byte) {
     const layout::FlatType& type = *view.filetype;
-    if (type.contiguous || type.size == 0) return {0, view.displacement + first_byte};
-    return {first_byte % type.size, view.displacement + first_byte / type.size * type.extent};
+    const std::int64_t begin = view.displacement + type.bounds.offset;
+    if (type.contiguous || type.size == 0) return {0, begin + first_byte};
+    return {first_byte % type.size, begin + first_byte / type.size * type.extent};
+}
+
+/// Do `bytes` of data lie alike in instances of both, `byte` behind the begin of the first? No number of blocks makes it slower.
+bool lie_alike(const layout::FlatType& one, const layout::FlatType& other, std::int64_t byte, std::int64_t bytes) {
+    if (&one == &other || (one.contiguous && other.contiguous)) return true;
+    if (one.contiguous || other.contiguous || !layout::same_runs(one, other)) return false;
+    return one.extent == other.extent || bytes <= one.size - byte;
 }
 
 /// What a rank says of how it has moved: nothing by which ranks could differ, a distance, or that it asks for something else.
@@ -53,15 +61,15 @@ void OwnRequest::set(const exchange::FileRange& range, std::int64_t bytes) {
         return;
     }
     const Instance now = instance_of(*range.view, range.first_byte);
-    const bool same_shape =
-        bytes == bytes_ && range.view->filetype == view_.filetype && now.byte == instance_of(view_, first_byte_).byte;
+    const bool same_shape = bytes == bytes_ && now.byte == byte_ &&
+                            lie_alike(*range.view->filetype, *view_.filetype, now.byte, bytes);
     if (!same_shape) placed_.shape = last_shape.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (!same_shape || range.first_byte != first_byte_ || range.view->displacement != view_.displacement)
-        summary_.reset();
-    if (!same_shape) view_.filetype = range.view->filetype;
+    if (!same_shape || now.origin != placed_.origin) summary_.reset();
+    if (range.view->filetype != view_.filetype) view_.filetype = range.view->filetype;
     view_.displacement = range.view->displacement;
     placed_.origin = now.origin;
     first_byte_ = range.first_byte;
+    byte_ = now.byte;
     bytes_ = bytes;
 }
 

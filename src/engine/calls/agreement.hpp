@@ -32,6 +32,7 @@ public:
 private:
     layout::FileView view_;
     std::int64_t first_byte_ = 0;
+    std::int64_t byte_ = 0;  // of an instance of the filetype
     std::int64_t bytes_ = 0;
     PlacedShape placed_;
     std::optional<planner::RankSummary> summary_;

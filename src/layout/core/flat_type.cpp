@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/mixed_bits.hpp"
 
 namespace ioweir::layout {
 namespace {
@@ -29,7 +30,29 @@ Reach reach_of(Extent first, const Loop* loops, std::size_t count) {
     return reach;
 }
 
+std::uint64_t digest_of(const FlatType& type) {
+    std::uint64_t digest = 0;
+    const auto add = [&](std::int64_t number) { digest = mixed_bits(digest ^ static_cast<std::uint64_t>(number)); };
+    for (const FlatType::Block& block : type.blocks) {
+        add(block.first.offset - type.bounds.offset);
+        add(block.first.length);
+        add(block.loops_count);
+    }
+    for (const Loop& loop : type.loops) {
+        add(loop.count);
+        add(loop.stride);
+    }
+    return digest;
+}
+
 }  // namespace
+
+bool same_runs(const FlatType& one, const FlatType& other) {
+    return &one == &other ||
+           (one.digest == other.digest && one.size == other.size && one.runs == other.runs &&
+            one.bounds.length == other.bounds.length && one.blocks.size() == other.blocks.size() &&
+            one.loops.size() == other.loops.size());
+}
 
 FlatTypeBuilder FlatTypeBuilder::run(std::int64_t offset, std::int64_t length) {
     FlatTypeBuilder builder;
@@ -155,6 +178,7 @@ FlatType FlatTypeBuilder::build(std::int64_t lower_bound, std::int64_t extent) c
     if (type.bounds.offset < 0) type.ascending_once = false;
     type.ascending = type.ascending_once && extent >= type.bounds.length;
     type.contiguous = type.blocks.size() == 1 && type.loops.empty() && extent == type.size;
+    type.digest = digest_of(type);
     return type;
 }
 

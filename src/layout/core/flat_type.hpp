@@ -43,7 +43,12 @@ struct FlatType {
     bool ascending =
         false;  ///< runs never go back and never overlap, also from one instance to the next; none is negative
     bool ascending_once = false;  ///< the same of one instance by itself
+    std::uint64_t digest = 0;     ///< of blocks and loops, relative to where `bounds` begin
 };
+
+/// One instance of each: are they the same runs, a distance apart? Programs make a datatype anew for each call, and so do libraries for
+/// them. In constant time: different runs have the same digest with a probability of 2^-64.
+[[nodiscard]] bool same_runs(const FlatType& one, const FlatType& other);
 
 /// Collects runs in data order and makes a FlatType of them. Everything it holds lies within `farthest` bytes of offset 0, also
 /// when it is told numbers that cannot be.

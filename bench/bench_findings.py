@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MEMORY = Path("/dev/shm")
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "findings"), str(ROOT / "tests" / "trace")]
 
-from findings_page import page  # noqa: E402
+from findings_page import missed_bars, page  # noqa: E402
 from planted import CLEAN, PLANTED, REPAIRED, Case, cases, found, timed, traced  # noqa: E402
 from tracing import IOWEIR, run  # noqa: E402
 
@@ -114,6 +114,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=1, help="runs of each program")
     parser.add_argument("--gains", type=int, default=5, help="interleaved runs of each pair; 0: gains are not measured")
     parser.add_argument("--held", choices=("all", "only", "none"), default="all", help="cases that were held out")
+    parser.add_argument("--bars", action="store_true", help="print no page: fail where findings are right too rarely")
     parser.add_argument("--match", default="", help="only cases with this in CODE/NAME")
     parser.add_argument("--judge", type=Path, help="nothing is run: traces that --keep left here are judged again")
     parser.add_argument("--keep", type=Path, help="where traces stay, for work on rules")
@@ -132,6 +133,10 @@ def main() -> int:
         said = row.get("seconds") or [(one["code"], one["severity"]) for one in row["findings"]]
         print(row["mpi"], row["case"], row["kind"], said, flush=True, file=sys.stderr)
     text = page(rows)
+    if arguments.bars:
+        missed = missed_bars(rows)
+        print("\n".join(missed) or "all bars are met", file=sys.stderr)
+        return 1 if missed else 0
     if arguments.record:
         arguments.record.write_text(text, encoding="utf-8")
     else:

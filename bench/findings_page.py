@@ -154,6 +154,21 @@ def gains(rows: list[Row], known: dict[str, Case]) -> list[Gain]:
     return result
 
 
+def missed_bars(rows: list[Row]) -> list[str]:
+    """Which bars are not met: first or second in 95 % of planted runs, gone in 97 % of mended ones, clean ones clean."""
+    judgement = judge(rows, {case.title: case for case in cases()}, held=None)
+    total = judgement.total
+    shares = [
+        ("planted, first or second", total.first_or_second, total.planted, 0.95),
+        ("mended, gone", total.repaired - total.still_there, total.repaired, 0.97),
+        ("clean, nothing grave", judgement.clean - judgement.grave, judgement.clean, 1.0),
+    ]
+    missed = [
+        f"{what}: {_share(part, whole)}, less than {bar}" for what, part, whole, bar in shares if part < bar * whole
+    ]
+    return missed + judgement.wrong if missed else []
+
+
 def _share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({part / whole:.2f})" if whole else "none run"
 

@@ -155,7 +155,7 @@ def gains(rows: list[Row], known: dict[str, Case]) -> list[Gain]:
 
 
 def missed_bars(rows: list[Row]) -> list[str]:
-    """Which bars are not met: first or second in 95 % of planted runs, gone in 97 % of mended ones, clean ones clean."""
+    """Which bars are not met: first or second in 95 % of planted, gone in 97 % of mended, nothing grave in clean."""
     judgement = judge(rows, {case.title: case for case in cases()}, held=None)
     total = judgement.total
     shares = [

@@ -15,8 +15,8 @@
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
 #   make bench-calls   what a call of 100 B to 64 KiB costs under a plan, by kind of call, MPI library and plan (a quarter of an hour); RECORD=1
 #                   writes docs/results/calls.md, ARGS="--mpi mpich --plan auto --bytes 512" a part
-#   make bench-findings  how often findings are right: planted faults, mended ones, clean programs (five minutes); RECORD=1 writes
-#                   docs/results/findings.md
+#   make bench-findings  how often findings are right and what their repair gains: planted faults, mended ones, clean programs (an hour); RECORD=1
+#                   writes docs/results/findings.md, ARGS="--match sync-cost --gains 0 --mpi mpich" a part
 #   make bench-pieces  from which size of pieces on aggregators lose (five minutes, a quiet machine); RECORD=1 writes docs/results/pieces.md
 #   make bench-contention  contention-free against sequential order on throttled targets, as in IBCS's figures 8 to 11 (twenty minutes);
 #                   RECORD=1 writes docs/results/contention.md, QUICK=1 takes two minutes; DEVICES=1 on loop devices (root)

@@ -307,6 +307,21 @@ def test_the_text_is_short_and_in_order_of_seconds() -> None:
     assert order[:3] == ["MPI-IO sync", "MPI-IO open", "STDIO read"]
 
 
+def test_calls_that_came_and_went_and_what_all_runs_have() -> None:
+    sides = []
+    for locks, reads in ((20, 0), (0, 3)):
+        builder = Builder()
+        rank = builder.rank(0, 1)
+        builder.add(Call(rank, "pwrite", 1, 2, "/d/f", failed=True))
+        builder.add(*(Call(rank, "fcntl_lock", 3 + at, 3.5 + at, "/d/f") for at in range(locks)))
+        builder.add(*(Call(rank, "pread", 3 + at, 3.5 + at, "/d/f", 5) for at in range(reads)))
+        sides.append(build(builder.trace()))
+    lines = text_of(compare.compare(sides[0], sides[1]))
+    assert lines[0].startswith("Both runs: FAILED CALLS: 1 of 1 POSIX writes")
+    assert "Calls gone: POSIX lock (20)" in lines
+    assert "Calls new: POSIX read (3)" in lines
+
+
 def test_microseconds_are_no_factors() -> None:
     said = sentences(compare.compare(run(1.0), run(2.3e-5)))
     assert said["MPI-IO write time"].endswith(": over 1,000x faster")

@@ -117,6 +117,31 @@ def merge_trace(
     _fail_if(merged.unreadable)
 
 
+def export(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` or `ioweir import` wrote.")],
+    form: Annotated[str, typer.Option("--format", metavar="perfetto|parquet|csv", help="Of which tool.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="OUT", help="The file; for parquet a directory.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write the events of a trace in the form of other tools."""
+    from ioweir.exports import run  # noqa: PLC0415
+
+    made = run.export(directory, form, output, sys.stderr)
+    print_result(as_json, made, lambda: run.to_text(made))
+
+
+def import_log(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log of Darshan.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The directory to make.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Make a directory that report, findings and compare read of another tool's log."""
+    from ioweir.imports import run  # noqa: PLC0415
+
+    made = run.import_log(log, output)
+    print_result(as_json, made, lambda: run.to_text(made))
+
+
 def _fail_if(unreadable: Sequence[str]) -> None:
     """A trace that lacks whole nodes: what there is was printed, and a script learns that it is not all."""
     if unreadable:

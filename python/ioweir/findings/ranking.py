@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ioweir.findings import counted
 from ioweir.findings.columns import Columns
 from ioweir.findings.model import HIGH, LOW, MEDIUM, Evidence, Finding, Findings, Gain
 from ioweir.findings.table import RULES
-from ioweir.trace.reader import LAYERS
+from ioweir.trace.reader import LAYERS, MPI_IO, POSIX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ioweir.findings.rule import Found, Rule
+    from ioweir.trace.counted import Counted
     from ioweir.trace.reader import Trace
 
 SEVERITIES: Final = ((HIGH, 0.10), (MEDIUM, 0.02))
@@ -31,6 +33,27 @@ MOST_EVENTS: Final = 20_000_000
 
 def find(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
     """All findings of a trace. `recorded`: layers whose calls were recorded."""
+    if trace.counted is not None:
+        return _of_log(trace, trace.counted, wall_s)
+    return _of_events(trace, wall_s, recorded)
+
+
+def _of_log(trace: Trace, log: Counted, wall_s: float) -> Findings:
+    """Of counters, and of the events beside them what counters do not tell."""
+    if wall_s <= 0:
+        return Findings([], 0.0, wall_s, ["the log says that the run took no time"])
+    found = counted.find(log, wall_s)
+    if trace.event_count:
+        known = {one.code for one in found.findings}
+        layers = [layer for layer in (MPI_IO, POSIX) if layer in log.layers]
+        more = [one for one in _of_events(trace, wall_s, layers).findings if one.code not in known]
+        for one in more:
+            one.unseen += [f"{one.code}: {words}" for words in log.unseen[1:]]
+        found.findings = sorted([*found.findings, *more], key=lambda one: -one.seconds)
+    return found
+
+
+def _of_events(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
     if trace.event_count > MOST_EVENTS:
         return Findings(
             [], 0.0, wall_s, [f"traces of more than {MOST_EVENTS:,} events are not looked into for findings"]
@@ -73,7 +96,8 @@ def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
 
 def _leads(entry: tuple[Rule, Found]) -> tuple[int, float]:
     rule, one = entry
-    return rule.order if one.order is None else one.order, -one.seconds
+    # What is in doubt takes nothing from what is not.
+    return (rule.order if one.order is None else one.order) + 1000 * bool(one.doubt), -one.seconds
 
 
 def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]]) -> Finding:

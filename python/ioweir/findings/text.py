@@ -127,7 +127,7 @@ def plan_of(found: Findings, code: str) -> str:
 
 
 def _blind(found: Findings) -> bool:
-    return found.io_s == 0 and bool(found.unseen)
+    return bool(found.unseen) and (found.io_s == 0 or found.unseen[0].startswith("all codes: "))
 
 
 def _head(finding: Finding, wall_s: float) -> str:

@@ -183,10 +183,17 @@ def _first_lines(old: Sequence[Report], new: Sequence[Report]) -> Iterator[str]:
         nothing = first_lines.moved_nothing(run.plan)
         if nothing is not None:
             yield f"The plan of the {name} run did nothing: {nothing}. No difference below is its doing."
+    said: dict[str, list[str]] = {}
     for name, run in _named(old, new):
         for line in first_lines.lines(run):
             if not line.startswith("PLAN NOT APPLIED"):
-                yield f"{name[:1].upper()}{name[1:]} run: {line.lstrip()}"
+                said.setdefault(line.lstrip(), []).append(name)
+    everyone = len(old) + len(new)
+    for line, names in said.items():
+        if len(names) == everyone:
+            yield f"{'Both' if everyone == 2 else 'All'} runs: {line}"
+        else:
+            yield from (f"{name[:1].upper()}{name[1:]} run: {line}" for name in names)
 
 
 def _warnings(old: Sequence[Report], new: Sequence[Report]) -> Iterator[str]:

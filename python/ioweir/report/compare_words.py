@@ -17,6 +17,7 @@ _FIRST: Final = 3
 """Lines of what has to be known before any figure."""
 _WARNINGS: Final = 2
 _FAULTS: Final = 4
+_KINDS: Final = 6
 _SHORT_S: Final = 1e-3
 """Below this a time says nothing: clock, scheduling and the file system's mood are of that size."""
 _SAME_RATIO: Final = 1.02
@@ -97,7 +98,8 @@ def lines(comparison: Comparison) -> list[tuple[str, str | None]]:
     warning = "bold yellow"
     top = [(line, warning) for line in _most(comparison.first_lines, _FIRST, "more such lines")]
     verdict: list[tuple[str, str | None]] = [(headline(comparison), "bold")]
-    bottom: list[tuple[str, str | None]] = [(line, None) for line in _fault_lines(comparison)]
+    bottom: list[tuple[str, str | None]] = [(line, None) for line in _came_and_gone(comparison)]
+    bottom += [(line, None) for line in _fault_lines(comparison)]
     bottom += [(line, None) for line in _run_lines(comparison)]
     bottom += [
         (line, warning)
@@ -161,6 +163,17 @@ def _change_line(time: Change, calls: Change, moved: Change | None, ranks: int) 
     if moved is not None and moved.before != moved.after:
         said += f"; {moved.sentence.removeprefix(time.what.removesuffix(' time')).strip()}"
     return said
+
+
+def _came_and_gone(comparison: Comparison) -> Iterator[str]:
+    """Calls of which one side made none. Example: Calls gone: POSIX lock (20), POSIX unlock (20)."""
+    calls = [change for change in comparison.changes if change.what.endswith(" calls")]
+    for word, side, other in (("gone", "before", "after"), ("new", "after", "before")):
+        rows = [change for change in calls if getattr(change, side) and not getattr(change, other)]
+        if rows:
+            names = [f"{row.what.removesuffix(' calls')} ({getattr(row, side):,.0f})" for row in rows[:_KINDS]]
+            more = f" and {len(rows) - _KINDS} more" if len(rows) > _KINDS else ""
+            yield f"Calls {word}: {', '.join(names)}{more}"
 
 
 def _fault_lines(comparison: Comparison) -> Iterator[str]:

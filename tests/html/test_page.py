@@ -12,6 +12,7 @@ import pytest
 from ioweir.errors import IoweirError
 from ioweir.html import page as html_page
 from ioweir.report import figures
+from ioweir.report.model import Imported
 from ioweir.trace import load
 from traces import Builder, Call
 from tracing import IOWEIR, run
@@ -322,3 +323,16 @@ def test_no_task_takes_long_after_the_page_is_there(tmp_path: Path) -> None:
     assert len(later) > 50
     # The thread's own time: others work on the machine that runs tests.
     assert max(task.processor_ms for task in later) < 200, [(task, task.start_ms - loaded) for task in later[:5]]
+
+
+@needs_browser
+def test_an_imported_log_says_what_it_cannot_show(page: browser.Page, tmp_path: Path) -> None:
+    trace = load(written(sieving(), tmp_path / "trace"))
+    report = figures.build(trace)
+    report.imported = Imported("Darshan", "/logs/<job>.darshan", ["locks are not recorded"], [])
+    html_page.write(tmp_path / "page.html", trace, report, figures.findings_of(trace, report))
+    page.open(tmp_path / "page.html")
+    text = page.ask("document.body.innerText")
+    assert "Imported from a log of Darshan: /logs/<job>.darshan." in text
+    assert "locks are not recorded" in text
+    assert "Not in the log of Darshan, which may not record it." in text  # call sites

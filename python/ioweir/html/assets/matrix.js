@@ -5,7 +5,7 @@ function matrixPlot(name, tableName, noneText) {
   const found = model[name];
   const table = document.querySelector(`[data-table="${tableName}"]`);
   if (found === null) return nothing(place, "Not looked into: the trace is too large to be held as a whole.");
-  if (!(found.total > 0)) return nothing(place, noneText);
+  if (!(found.total > 0)) return missing(place, noneText);
   const { rows, matrix } = found;
   const [unit, factor] = timeUnit(Math.max(...matrix.flat()));
   const most = Math.max(...matrix.flat()) / factor;
@@ -31,7 +31,7 @@ function matrixPlot(name, tableName, noneText) {
 function sizesPlot() {
   const place = placeOf("sizes");
   const found = model.sizes;
-  if (!found.length) return nothing(place, "No call moved bytes.");
+  if (!found.length) return missing(place, "No call moved bytes.");
   const bins = [...new Set(found.flatMap((one) => one.counts.map(([least]) => least)))].sort((a, b) => a - b);
   const all = [];
   for (let least = bins[0]; least <= bins[bins.length - 1]; least = least === 0 ? 1 : least * 2) all.push(least);

@@ -251,6 +251,11 @@ function choices(place, label, names, chosen) {
   return press;
 }
 
+// Why something is not shown. Of a log of another tool nobody knows whether it was not there or not recorded.
+function missing(place, why) {
+  nothing(place, model.imported ? `Not in the log of ${model.imported}, which may not record it.` : why);
+}
+
 function nothing(place, why) {
   const line = document.createElement("p");
   line.className = "none";

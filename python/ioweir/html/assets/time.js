@@ -53,7 +53,7 @@ function timelinePlot() {
   const place = placeOf("timeline");
   const { rows, kinds } = model.timelines;
   const shown = kinds.filter((kind) => kind.levels.length).map((kind) => ({ ...kind, unit: "share" }));
-  if (!shown.length) return nothing(place, "Nothing was recorded.");
+  if (!shown.length) return missing(place, "Nothing was recorded.");
   let choose = null;
   const press = choices(place, "What is shown", shown.map((kind) => kind.name), (number) => choose && choose(number));
   choose = heatPlot(place, {
@@ -94,7 +94,7 @@ function sharesPlot() {
   const place = placeOf("shares");
   const { categories, over_time: over, waiting_recorded: waited } = model.shares;
   const used = categories.map((name, number) => ({ name, number, values: over[number] })).filter((one) => one.values.some((value) => value > 0));
-  if (!used.length) return nothing(place, "No time was spent in calls that were recorded.");
+  if (!used.length) return missing(place, "No time was spent in calls that were recorded.");
   linePlot(place, {
     lines: used, unit: "share", factor: 0.01, name: `share of all ${NOUN}s' time (%)`, stack: true, colours: used.map((one) => SERIES[one.number]), most: 100,
     label: `Stacked areas: the share of all ${NOUN}s' time in ${used.map((one) => one.name).join(", ")}`,
@@ -132,9 +132,9 @@ function concurrencyPlots() {
   const place = placeOf("concurrency");
   if (lines.length) {
     linePlot(place, { lines, unit: "calls", factor: 1, name: "calls at once (mean)", label: `Lines: mean number of calls at once of ${lines.map((line) => line.name).join(", ")}` });
-  } else nothing(place, "No call of POSIX or MPI-IO moved bytes.");
+  } else missing(place, "No call of POSIX or MPI-IO moved bytes.");
   const second = placeOf("rates");
-  if (!rates.length) return nothing(second, "No POSIX call moved bytes.");
+  if (!rates.length) return missing(second, "No POSIX call moved bytes.");
   const most = rates.reduce((top, line) => line.values.reduce((a, b) => Math.max(a, b), top), 0);
   const [unit, factor] = sizeUnit(most);
   linePlot(second, { lines: rates, unit: "B/s", factor, name: `bandwidth (${unit}/s)`, label: "Lines: bytes a second that POSIX calls wrote and read" });
@@ -143,7 +143,7 @@ function concurrencyPlots() {
 function placesPlot() {
   const place = placeOf("places");
   const shown = model.places.filter((one) => one.rows.length && one.kinds.every((kind) => kind.levels.length) && (one.by === "file" || one.rows.length > 1));
-  if (!shown.length) return nothing(place, "No call moved bytes to or from a file.");
+  if (!shown.length) return missing(place, "No call moved bytes to or from a file.");
   const views = shown.flatMap((one) => one.kinds.map((kind) => ({ one, kind })));
   const boxes = [];
   const press = choices(place, "What is shown", views.map(({ one, kind }) => `${one.by}s: ${kind.name}`), (number) => {
@@ -214,7 +214,7 @@ function rankLegend(place) {
 function offsetsPlot() {
   const place = placeOf("offsets");
   const shown = model.offsets.filter((one) => one.data !== null && one.calls > one.unknown);
-  if (!shown.length) return nothing(place, "No call names the place in a file that it touched.");
+  if (!shown.length) return missing(place, "No call names the place in a file that it touched.");
   const boxes = [];
   const press = choices(place, "File", shown.map((one) => `${shortened(one.name.split("/").pop(), 40)}: ${one.op}`), (number) => {
     boxes.forEach((box, at) => { box.hidden = at !== number; });

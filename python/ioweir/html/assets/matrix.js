@@ -12,7 +12,7 @@ function matrixPlot(name, tableName, noneText) {
   const data = matrix.flatMap((line, who) => line.map((value, whom) => [whom, who, value / factor])).filter((cell) => cell[2] > 0);
   const left = leftRoom(rows);
   new Plot(place, {
-    overTime: false, height: Math.min(560, 170 + rows.length * 26),
+    overTime: false, height: 150 + rows.length * (rows.length > 16 ? 15 : 26),
     label: `Matrix: which ${NOUN} waited for which, ${seconds(found.total)} in all`,
     option: () => ({
       grid: { left, right: 130, top: 12, bottom: 56 },

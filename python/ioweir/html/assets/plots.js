@@ -57,7 +57,7 @@ function commonFolder(names) {
 function rowAxis(name, rows, width) {
   return axis(name, {
     type: "category", data: rows, inverse: true, nameGap: width - 22, splitArea: { show: false },
-    axisLabel: { color: colour("faint"), formatter: (text) => shortened(text, MOST_LETTERS) },
+    axisLabel: { color: colour("faint"), fontSize: 11, formatter: (text) => shortened(text, MOST_LETTERS) },
   });
 }
 

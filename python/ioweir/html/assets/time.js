@@ -23,7 +23,7 @@ function heatPlot(place, { rows, kinds, rowName, said, label }) {
   const left = leftRoom(rows);
   plot = new Plot(place, {
     label,
-    height: Math.min(620, Math.max(240, 130 + rows.length * 20)),
+    height: rows.length > 48 ? 640 : Math.max(240, 130 + rows.length * 15 + Math.min(rows.length, 8) * 5),
     option: () => {
       scale(kind.name);
       return {
@@ -61,6 +61,7 @@ function timelinePlot() {
     label: `Heat map: ${rows.length} rows of ${NOUN}s over ${seconds(model.span_s)}; stronger colours where more of the time is spent in calls`,
   });
   press(0);
+  if (model.refused) nothing(place, `To keep the page small, the finest views of ${count(model.refused)} plots are left out.`);
 }
 
 // Lines over time. `stack`: areas on top of each other; each is drawn down to the axis, the highest first.
@@ -179,30 +180,35 @@ const CIVIDIS = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838
 const FEW = [0, 1, 5, 3, 6, 2, 7, 4].map((at) => rgb(SERIES[at]));
 function rankColour(rank, many) {
   if (many <= FEW.length) return FEW[rank];
-  const place = (rank / (many - 1)) * (CIVIDIS.length - 1);
+  // Without the end of the ramp that is like the page.
+  const [from, to] = isDark() ? [0.25, 1] : [0, 0.9];
+  const place = (from + (to - from) * (rank / (many - 1))) * (CIVIDIS.length - 1);
   const low = Math.min(Math.floor(place), CIVIDIS.length - 2);
   return [0, 1, 2].map((k) => Math.round(CIVIDIS[low][k] + (CIVIDIS[low + 1][k] - CIVIDIS[low][k]) * (place - low)));
 }
 
+// Which colour is which rank: a function that draws it, in the colours of the theme.
 function rankLegend(place) {
   const box = document.createElement("div");
   box.className = "scale";
+  place.append(box);
   const many = model.ranks;
-  const swatch = (rank) => {
+  const filled = (name, background) => {
     const one = document.createElement("span");
-    one.className = "swatch";
-    one.style.background = `rgb(${rankColour(rank, many).join(",")})`;
+    one.className = name;
+    one.style.background = background;
     return one;
   };
-  if (many <= FEW.length) {
-    for (let rank = 0; rank < many; rank += 1) box.append(swatch(rank), `${NOUN} ${model.names[rank]}`);
-  } else {
-    const bar = document.createElement("span");
-    bar.className = "bar";
-    bar.style.background = `linear-gradient(to right, ${CIVIDIS.map((one) => `rgb(${one.join(",")})`).join(", ")})`;
-    box.append(`${NOUN} ${model.names[0]}`, bar, `${model.names[many - 1]}`);
-  }
-  place.append(box);
+  const css = (rank) => `rgb(${rankColour(rank, many).join(",")})`;
+  return () => {
+    box.replaceChildren();
+    if (many <= FEW.length) {
+      for (let rank = 0; rank < many; rank += 1) box.append(filled("swatch", css(rank)), `${NOUN} ${model.names[rank]}`);
+      return;
+    }
+    const stops = Array.from({ length: 6 }, (_, at) => css((at / 5) * (many - 1)));
+    box.append(`${NOUN} ${model.names[0]}`, filled("bar", `linear-gradient(to right, ${stops.join(", ")})`), `${model.names[many - 1]}`);
+  };
 }
 
 function offsetsPlot() {
@@ -226,10 +232,10 @@ function offsetPlot(place, one) {
   const heading = document.createElement("h3");
   heading.textContent = `${one.op}: ${one.file}`;
   place.append(heading);
-  rankLegend(place);
+  const legendOfRanks = rankLegend(place);
   let cells = null;
   const [unit, factor] = sizeUnit(one.reach_bytes);
-  const pixels = rankPixels();
+  let pixels = null;
   const heat = new Heat({
     source: () => cells && { bins: one.bins, rows: one.rows, cells }, palette: () => pixels, fromBottom: true, rowSize: one.step_bytes / factor, last: true,
     begin: one.begin_s / TIME_FACTOR, span: one.span_s / TIME_FACTOR,
@@ -238,11 +244,17 @@ function offsetPlot(place, one) {
   const span = one.span_s / TIME_FACTOR;
   const plot = new Plot(place, {
     label: `Offsets in ${one.file} over time, ${bytes(one.reach_bytes)} in ${count(one.calls)} calls, coloured by ${NOUN}`, height: 400, overTime: false,
-    option: () => ({
-      grid: { left: 84, right: 24, top: 14, bottom: 78 }, xAxis: { ...timeAxis(), min: from, max: from + span, axisLabel: { ...axisLabels(), showMinLabel: from === 0, showMaxLabel: false } },
-      yAxis: axis(`offset in the file (${unit})`, { nameGap: 56, min: 0, max: Math.max(one.reach_bytes, 1) / factor, axisLabel: { ...axisLabels(), showMaxLabel: false } }),
-      dataZoom: timeZoom(), series: [heat.series()],
-    }),
+    option: () => {
+      pixels = rankPixels();
+      legendOfRanks();
+      const labels = { ...axisLabels(), showMaxLabel: false };
+      return {
+        grid: { left: 84, right: 24, top: 14, bottom: 78 },
+        xAxis: { ...timeAxis(), min: from, max: from + span, axisLabel: { ...labels, showMinLabel: from === 0 } },
+        yAxis: axis(`offset in the file (${unit})`, { nameGap: 56, min: 0, max: Math.max(one.reach_bytes, 1) / factor, axisLabel: labels }),
+        dataZoom: timeZoom(), series: [heat.series()],
+      };
+    },
   });
   plot.follow((time, offset) => {
     const row = Math.floor((offset * factor) / one.step_bytes);

@@ -12,28 +12,40 @@ import json
 import shutil
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[1]
+MEMORY = Path("/dev/shm")
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "findings"), str(ROOT / "tests" / "trace")]
 
-from findings_page import page  # noqa: E402
+from findings_page import missed_bars, page  # noqa: E402
 from planted import CLEAN, PLANTED, REPAIRED, Case, cases, found, timed, traced  # noqa: E402
+from tracing import IOWEIR, run  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tracing import Mpi
 
 
+def place_for(case: Case) -> str | None:
+    """Where it runs: in memory, whose pace others do not change; on the disk where that is what is waited for."""
+    return str(MEMORY) if MEMORY.is_dir() and not case.disk else None
+
+
 def judged(case: Case, mpi: Mpi, kind: str, again: int, keep: Path | None) -> dict[str, Any]:
     """One run, and what was found in it. `keep`: where its trace is to stay."""
-    with tempfile.TemporaryDirectory(prefix="findings.") as place:
-        run = traced(case, mpi, kind, Path(place))
-        rows = found(run)
+    with tempfile.TemporaryDirectory(prefix="findings.", dir=place_for(case)) as place:
+        finished = traced(case, mpi, kind, Path(place))
+        rows = found(finished)
         if keep is not None:
-            shutil.copytree(run.directory, keep / f"{case.code}.{case.name}.{mpi.name}.{kind}", dirs_exist_ok=True)
+            shutil.copytree(finished.directory, keep / f"{case.code}.{case.name}.{mpi.name}.{kind}", dirs_exist_ok=True)
+    return _row(case, mpi, kind, again, rows)
+
+
+def _row(case: Case, mpi: Mpi, kind: str, again: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "what": "findings",
         "case": case.title,
@@ -51,9 +63,30 @@ def gained(case: Case, mpi: Mpi, rounds: int) -> dict[str, Any]:
     seconds: dict[str, list[float]] = {PLANTED: [], REPAIRED: []}
     for _ in range(rounds):
         for kind, taken in seconds.items():
-            with tempfile.TemporaryDirectory(prefix="findings.") as place:
+            with tempfile.TemporaryDirectory(prefix="findings.", dir=place_for(case)) as place:
                 taken.append(timed(case, mpi, kind, Path(place)))
     return {"what": "gain", "case": case.title, "mpi": mpi.name, "kind": "both", "again": 0, "seconds": seconds}
+
+
+def judged_again(kept: Path) -> list[dict[str, Any]]:
+    """What the rules of now find in traces that were kept."""
+    rows = []
+    for case in cases():
+        for mpi in case.mpis:
+            for kind in (PLANTED, REPAIRED):
+                trace = kept / f"{case.code}.{case.name}.{mpi.name}.{kind}"
+                if trace.is_dir():
+                    printed = run([*IOWEIR, "findings", trace, "--json"]).expect().out
+                    rows.append(_row(case, mpi, kind, 0, json.loads(printed)))
+    return rows
+
+
+def tried(make: Callable[[], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A row, unless the program failed or took too long: that is said, and the next time it is run again."""
+    try:
+        yield make()
+    except AssertionError as problem:
+        print(f"NOT RUN: {str(problem)[:300]}", flush=True, file=sys.stderr)
 
 
 def work(arguments: argparse.Namespace, done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
@@ -67,10 +100,10 @@ def work(arguments: argparse.Namespace, done: set[tuple[Any, ...]]) -> Iterator[
             for again in range(arguments.repeats):
                 for kind in (PLANTED,) if case.code == CLEAN else (PLANTED, REPAIRED):
                     if ("findings", case.title, mpi.name, kind, again) not in done:
-                        yield judged(case, mpi, kind, again, arguments.keep)
+                        yield from tried(partial(judged, case, mpi, kind, again, arguments.keep))
             wanted = arguments.gains and case.code != CLEAN and case.gain
             if wanted and ("gain", case.title, mpi.name, "both", 0) not in done:
-                yield gained(case, mpi, arguments.gains)
+                yield from tried(partial(gained, case, mpi, arguments.gains))
 
 
 def main() -> int:
@@ -81,15 +114,18 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=1, help="runs of each program")
     parser.add_argument("--gains", type=int, default=5, help="interleaved runs of each pair; 0: gains are not measured")
     parser.add_argument("--held", choices=("all", "only", "none"), default="all", help="cases that were held out")
+    parser.add_argument("--bars", action="store_true", help="print no page: fail where findings are right too rarely")
     parser.add_argument("--match", default="", help="only cases with this in CODE/NAME")
+    parser.add_argument("--judge", type=Path, help="nothing is run: traces that --keep left here are judged again")
     parser.add_argument("--keep", type=Path, help="where traces stay, for work on rules")
     parser.add_argument("--mpi", choices=("", "openmpi", "mpich"), default="")
     arguments = parser.parse_args()
-    rows = []
+    rows = judged_again(arguments.judge) if arguments.judge else []
     if arguments.rows and arguments.rows.exists():
-        rows = [json.loads(line) for line in arguments.rows.read_text(encoding="utf-8").splitlines()]
+        before = [json.loads(line) for line in arguments.rows.read_text(encoding="utf-8").splitlines()]
+        rows += [row for row in before if not arguments.judge or row["what"] == "gain"]
     done = {(row["what"], row["case"], row["mpi"], row["kind"], row["again"]) for row in rows}
-    for row in work(arguments, done):
+    for row in () if arguments.judge else work(arguments, done):
         rows.append(row)
         if arguments.rows:
             with arguments.rows.open("a", encoding="utf-8") as file:
@@ -97,6 +133,10 @@ def main() -> int:
         said = row.get("seconds") or [(one["code"], one["severity"]) for one in row["findings"]]
         print(row["mpi"], row["case"], row["kind"], said, flush=True, file=sys.stderr)
     text = page(rows)
+    if arguments.bars:
+        missed = missed_bars(rows)
+        print("\n".join(missed) or "all bars are met", file=sys.stderr)
+        return 1 if missed else 0
     if arguments.record:
         arguments.record.write_text(text, encoding="utf-8")
     else:

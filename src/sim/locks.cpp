@@ -80,13 +80,19 @@ layout::Extent ExtentLocks::grown(Object& its, const LockRequest& request) {
             if (lock.end <= from) begin = std::max(begin, lock.end);
         }
     }
-    for (const std::uint32_t waiter : its.waiting) {
-        const LockRequest& other = waiters_[waiter].request;
-        if (!request.writes && !other.writes) continue;
-        ++conflicting;
-        if (other.range.offset >= to) end = std::min(end, other.range.offset);
-        if (other.range.end() <= from) begin = std::max(begin, other.range.end());
-    }
+    const auto stop_at = [&](const Ranges& waiting) {
+        conflicting += waiting.size();
+        const auto above = waiting.lower_bound(to);
+        if (above != waiting.end()) end = std::min(end, above->first);
+        for (auto below = waiting.lower_bound(from); below != waiting.begin();) {
+            --below;
+            if (below->second > from) continue;  // in the way, and waits
+            begin = std::max(begin, below->second);
+            break;
+        }
+    };
+    stop_at(its.waiting_writers);
+    if (request.writes) stop_at(its.waiting_readers);
     if (conflicting > many_locks) begin = from;
     if (conflicting > very_many_locks) end = std::min(end, std::max(to, from + most_growth));
     return {begin, end - begin};
@@ -124,6 +130,10 @@ void ExtentLocks::grant_waiting(std::uint32_t number) {
         work_.handovers += std::ssize(conflicts);
         const std::uint32_t waiter = its.waiting.front();
         its.waiting.pop_front();
+        Ranges& ranges = waiting_like(its, first.request);
+        auto [entry, behind] = ranges.equal_range(first.request.range.offset);
+        while (entry->second != first.request.range.end() && std::next(entry) != behind) ++entry;
+        ranges.erase(entry);
         const layout::Extent range = grown(its, first.request);
         first.lock =
             locks_.add({number, first.request.node, range.offset, range.end(), 1, false, first.request.writes});
@@ -143,6 +153,7 @@ void ExtentLocks::happen(std::uint32_t what, std::uint32_t which) {
         }
         case taken_up:
             object(request.object).waiting.push_back(which);
+            waiting_like(objects_[request.object], request).emplace(request.range.offset, request.range.end());
             return grant_waiting(request.object);
         default: {
             granted_ = waiters_[which].lock;

@@ -63,10 +63,12 @@ private:
         Callback granted;
         std::uint32_t lock = 0;
     };
+    using Ranges = std::multimap<std::int64_t, std::int64_t>;  ///< begin, end
     struct Object {
         std::map<std::int64_t, std::uint32_t> writers;  ///< by begin; they do not overlap
         std::vector<std::uint32_t> readers;
         std::deque<std::uint32_t> waiting;
+        Ranges waiting_writers, waiting_readers;
     };
 
     Object& object(std::uint32_t number);
@@ -75,6 +77,9 @@ private:
     [[nodiscard]] layout::Extent grown(Object& object, const LockRequest& request);
     void drop(std::uint32_t lock);
     void insert(Object& object, std::uint32_t lock);
+    static Ranges& waiting_like(Object& object, const LockRequest& request) {
+        return request.writes ? object.waiting_writers : object.waiting_readers;
+    }
 
     Events& events_;
     LockFigures figures_;

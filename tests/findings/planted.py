@@ -49,6 +49,8 @@ class Case:
     prepare: str = ""
     reads: bool = False
     gain: bool = True
+    disk: bool = False
+    """Needs a disk that can be waited for."""
     held: bool = False
 
     @property

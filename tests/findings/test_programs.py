@@ -54,7 +54,7 @@ def test_a_run_ends_with_what_costs_most_and_what_to_do(tmp_path: Path) -> None:
     launch = MPICH.launch(4, built(case, MPICH), tmp_path / "data", *case.arguments(PLANTED))
     said = run([*IOWEIR, "run", "-o", "trace", "--", *launch], cwd=tmp_path).expect().err
     assert len(said.splitlines()) <= 25
-    assert "\n1. Independent calls on a shared file [high, independent-shared-file]: costs " in said
+    assert "\n1. Independent calls on a shared file [medium, independent-shared-file]: costs " in said
     assert "What to do: call the collective function (MPI_File_write_at_all; HDF5: H5FD_MPIO_COLLECTIVE)." in said
     printed, reported = (
         json.loads(run([*IOWEIR, command, "trace", "--json"], cwd=tmp_path).expect().out)

@@ -39,6 +39,16 @@ def installed() -> str | None:
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
+@dataclass(frozen=True)
+class Task:
+    """A piece of work of a page's main thread, in which it answers nobody."""
+
+    start_ms: float
+    elapsed_ms: float
+    processor_ms: float
+    """Of the thread: what it would take where nothing else runs."""
+
+
 @dataclass
 class Page:
     """An open page."""
@@ -48,6 +58,10 @@ class Page:
     """Messages of the console above information, exceptions, and violations of the policy."""
     requests: list[str] = field(default_factory=list)
     """Addresses that were asked for, data: and blob: excepted."""
+    heard: set[str] = field(default_factory=set)
+    """Kinds of messages that came."""
+    traced: list[dict[str, Any]] = field(default_factory=list)
+    """What the browser noted since begin_tracing()."""
 
     def open(self, path: Path, wait_s: float = 60.0) -> None:
         """Load a file and wait until it says that every part of it is there."""
@@ -106,14 +120,45 @@ class Page:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until two frames were shown and nothing waits to be drawn."""
+        """Wait until two frames were shown and all that is in the window is drawn."""
         frame = "new Promise((r) => requestAnimationFrame(() => setTimeout(r, 0)))"
         for _ in range(2):
             self.ask(frame)
         self.until(
-            "[...document.querySelectorAll('.canvas')].every((c) => c.offsetParent === null "
-            "|| c.dataset.near !== 'yes' || c.dataset.drawn === 'yes')"
+            "[...document.querySelectorAll('.canvas')].every((c) => { const b = c.getBoundingClientRect(); "
+            "return c.offsetParent === null || b.bottom < 0 || b.top > innerHeight || c.dataset.drawn === 'yes'; })"
         )
+
+    def begin_tracing(self) -> None:
+        """From here on the browser notes its tasks."""
+        self.traced.clear()
+        categories = (
+            "toplevel,devtools.timeline,disabled-by-default-devtools.timeline,__metadata,blink.user_timing,loading"
+        )
+        self.send("Tracing.start", categories=categories, transferMode="ReportEvents")
+
+    def end_tracing(self) -> list[Task]:
+        """The tasks of the page's main thread since then, longest first, as the processor's time says."""
+        self.send("Tracing.end")
+        while "Tracing.tracingComplete" not in self.heard:
+            self.ask("0")
+        self.heard.discard("Tracing.tracingComplete")
+        mains = {
+            (event["pid"], event["tid"])
+            for event in self.traced
+            if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
+        }
+        found = [
+            Task(event["ts"] / 1e3, event["dur"] / 1e3, event.get("tdur", event["dur"]) / 1e3)
+            for event in self.traced
+            if (event["pid"], event["tid"]) in mains and event["name"].endswith("RunTask") and "dur" in event
+        ]
+        return sorted(found, key=lambda task: -task.processor_ms)
+
+    def loaded_ms(self) -> float:
+        """When, on the clock of tasks, the page's load event had ended."""
+        ends = [event["ts"] / 1e3 for event in self.traced if event["name"] == "loadEventEnd"]
+        return max(ends, default=0.0)
 
     def long_tasks(self) -> list[tuple[float, float]]:
         """Start and duration, in ms, of tasks of 50 ms and more."""
@@ -216,6 +261,9 @@ def browser(program: str) -> Iterator[Page]:
 
 def _note(page: Page, message: dict[str, Any]) -> None:
     method, params = message.get("method"), message.get("params", {})
+    page.heard.add(str(method))
+    if method == "Tracing.dataCollected":
+        page.traced.extend(params["value"])
     if method == "Runtime.exceptionThrown":
         details = params["exceptionDetails"]
         page.errors.append(str(details.get("exception", {}).get("description") or details.get("text")))

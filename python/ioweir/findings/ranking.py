@@ -100,7 +100,8 @@ def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
 
 def _leads(entry: tuple[Rule, Found]) -> tuple[int, float]:
     rule, one = entry
-    return rule.order if one.order is None else one.order, -one.seconds
+    # What is in doubt takes nothing from what is not.
+    return (rule.order if one.order is None else one.order) + 1000 * bool(one.doubt), -one.seconds
 
 
 def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]]) -> Finding:

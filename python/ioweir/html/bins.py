@@ -30,45 +30,77 @@ MOST_CELLS: Final = 1 << 20
 
 
 class TimeGrid:
-    """Sums of shape (rows, bins) over [0, span_ns): nanoseconds in calls, or with `amounts` bytes."""
+    """Sums of shape (rows, bins) over [0, span_ns): nanoseconds in calls, and with `amounts` bytes, too.
 
-    def __init__(self, rows: int, bins: int, span_ns: int) -> None:
+    A call's bytes are spread evenly over it; those of an instant lie in one bin.
+    """
+
+    def __init__(self, rows: int, bins: int, span_ns: int, *, amounts: bool = False) -> None:
         self.rows, self.bins, self.span_ns = rows, bins, span_ns
         self.bin_ns = span_ns / bins
-        self._parts = np.zeros(rows * bins)
-        self._steps = np.zeros(rows * bins + 1)
+        self._time = _Sums(rows * bins)
+        self._amounts = _Sums(rows * bins) if amounts else None
 
     def add(self, row: Numbers, start: Numbers, end: Numbers, amounts: Numbers | None = None) -> None:
-        """Calls with their rows, in ns. `amounts`: bytes, spread evenly over each call; all in one bin of instants."""
+        """Calls with their rows and times in ns; `amounts`: their bytes."""
         if not row.size:
             return
         begin = np.clip(start, 0, self.span_ns).astype(np.float64)
         stop = np.clip(end, 0, self.span_ns).astype(np.float64)
-        first = np.minimum((begin / self.bin_ns).astype(np.int64), self.bins - 1)
-        last = np.minimum((stop / self.bin_ns).astype(np.int64), self.bins - 1)
+        per_ns = self.bins / self.span_ns
+        first = np.minimum((begin * per_ns).astype(np.int64), self.bins - 1)
+        last = np.minimum((stop * per_ns).astype(np.int64), self.bins - 1)
         duration = stop - begin
-        weight = np.ones(row.size) if amounts is None else amounts / np.where(duration > 0, duration, 1.0)
         base = row * self.bins
-        whole = first == last
-        instant = weight if amounts is not None else np.zeros(row.size)
-        alone = np.where(duration > 0, duration * weight, instant)
-        head = np.where(whole, alone, ((first + 1) * self.bin_ns - begin) * weight)
-        self._parts += np.bincount(base + first, head, minlength=self._parts.size)
-        long = ~whole
-        if long.any():
-            base, first, last, weight = base[long], first[long], last[long], weight[long]
-            tail = (stop[long] - last * self.bin_ns) * weight
-            self._parts += np.bincount(base + last, tail, minlength=self._parts.size)
-            between = self.bin_ns * weight
-            self._steps += np.bincount(base + first + 1, between, minlength=self._steps.size)
-            self._steps -= np.bincount(base + last, between, minlength=self._steps.size)
+        at, until = base + first, base + last
+        long = np.flatnonzero(last > first)
+        head = duration.copy()
+        head[long] = (first[long] + 1) * self.bin_ns - begin[long]
+        tail = stop[long] - last[long] * self.bin_ns
+        at_long, until_long = at[long], until[long]
+        self._time.add(at, head, at_long, until_long, tail, self.bin_ns)
+        if amounts is not None and self._amounts is not None:
+            # Bytes a nanosecond; of calls that take no time, all at once.
+            pace = amounts / np.where(duration > 0, duration, 1.0)
+            whole = np.where(duration > 0, head, 1.0) * pace
+            self._amounts.add(at, whole, at_long, until_long, tail * pace[long], self.bin_ns * pace[long])
 
     def sums(self) -> Floats:
+        """Nanoseconds, shape (rows, bins)."""
+        return self._time.result(self.rows, self.bins)
+
+    def amounts(self) -> Floats:
+        """Bytes, shape (rows, bins)."""
+        assert self._amounts is not None
+        return self._amounts.result(self.rows, self.bins)
+
+
+class _Sums:
+    """Parts in the first and the last bin of each call, and steps between."""
+
+    def __init__(self, size: int) -> None:
+        self._parts = np.zeros(size)
+        self._steps = np.zeros(size + 1)
+
+    def add(
+        self, at: Numbers, head: Floats, begin: Numbers, end: Numbers, tail: Floats, between: Floats | float
+    ) -> None:
+        """`head` at `at`; of calls that go on `between` in each bin from `begin` to `end`, and `tail` in `end`."""
+        size = self._parts.size
+        if at.size * 4 < size:  # a few calls: going through all bins would cost more
+            np.add.at(self._parts, at, head)
+        else:
+            self._parts += np.bincount(at, head, minlength=size)
+        np.add.at(self._parts, end, tail)
+        np.add.at(self._steps, begin + 1, between)
+        np.subtract.at(self._steps, end, between)
+
+    def result(self, rows: int, bins: int) -> Floats:
         """Shape (rows, bins)."""
-        whole = np.cumsum(self._steps[:-1].reshape(self.rows, self.bins), axis=1)
+        whole = np.cumsum(self._steps[:-1].reshape(rows, bins), axis=1)
         # What sums of many steps leave of nothing is less than a picosecond a call.
         whole[whole < 1e-3] = 0.0
-        return np.maximum(self._parts.reshape(self.rows, self.bins) + whole, 0.0)
+        return np.maximum(self._parts.reshape(rows, bins) + whole, 0.0)
 
 
 def finest_bins(rows: int, most_cells: int = MOST_CELLS) -> int:

@@ -105,6 +105,7 @@ class Run:
         self.data_op = np.full(most, -1, dtype=np.int8)
         """WRITE or READ of what moves bytes and does not only complete."""
         self.storage = np.zeros(most, dtype=bool)
+        self.syncs = np.zeros(most, dtype=bool)
         self._completes = np.zeros(most, dtype=bool)
         self._late = np.zeros(most, dtype=bool)
         self.names = [""] * most
@@ -117,6 +118,7 @@ class Run:
             if function.op in DATA_OPS and not function.completes:
                 self.data_op[here] = DATA_OPS.index(function.op)
                 self.storage[here] = function.layer in (POSIX, STDIO)
+            self.syncs[here] = function.op == "sync" and function.layer == POSIX
             self._completes[here] = function.completes
             self._late[here] = function.late
 

@@ -61,6 +61,7 @@ def picture_model(trace: Trace, report: model.Report) -> dict[str, Any]:
         "compositions": composition.compositions(columns, run.begin_ns) if columns is not None else None,
         "waits": waiting.collective(columns) if columns is not None else None,
         "lock_waits": waiting.locks(columns) if columns is not None else None,
+        "locks": tables.locks(report),
         "sizes": tables.sizes(report),
         "files": tables.files(report),
         "sites": tables.sites(report),

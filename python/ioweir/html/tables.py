@@ -76,6 +76,14 @@ def sites(report: model.Report) -> dict[str, Any]:
     )
 
 
+def locks(report: model.Report) -> dict[str, Any]:
+    """A row a file on which locks were taken, most seconds first."""
+    rows = sorted(report.locks.by_file, key=lambda one: -one.time_s)
+    columns = (("file", "text"), ("time at locks", "s"), ("longest", "s"), ("locks", "n"), ("failed", "n"))
+    found = [[_short(one.path), one.time_s, one.longest_s, one.calls, one.failed] for one in rows]
+    return _table(columns, found, MOST_FILES)
+
+
 def ranks(run: Run, report: model.Report, seconds: Floats, categories: Sequence[str]) -> dict[str, Any]:
     """A row a rank: seconds by category, bytes at the storage."""
     moved: dict[int, list[int]] = {}

@@ -117,11 +117,12 @@ def simulate(options: Options) -> dict[str, Any]:
     machine = machines.read(options.machine)
     program = _program(options)
     plan = _plan_for(options, machine, program)
-    began = time.monotonic()
+    began, began_cpu = time.monotonic(), time.process_time()
     runs = [
         program.once(machine.drawn(shares), machine.slowdown(), plan, seed) for shares, seed in _draws(machine, options)
     ]
-    return _result(program, machine, plan, options, runs, time.monotonic() - began)
+    cost = {"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - began_cpu}
+    return {**_result(program, machine, plan, options, runs), **cost}
 
 
 def known_machines() -> dict[str, str]:
@@ -213,7 +214,7 @@ def _draws(machine: Machine, options: Options) -> list[tuple[dict[str, float], i
 
 
 def _result(
-    program: Program, machine: Machine, plan: PlanRule, options: Options, runs: Sequence[dict[str, Any]], wall_s: float
+    program: Program, machine: Machine, plan: PlanRule, options: Options, runs: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     phases = {name: _phase([run[name] for run in runs]) for name in DIRECTIONS}
     counted = phases["write"] if phases["write"]["bytes"] else phases["read"]
@@ -233,7 +234,6 @@ def _result(
         "messages": counted["messages"],
         "operations": counted["operations"],
         "events": sum(run["events"] for run in runs),
-        "wall_s": wall_s,
     }
 
 

@@ -22,7 +22,7 @@ let darkBefore = false;
 window.addEventListener("beforeprint", () => {
   darkBefore = isDark();
   setTheme(false);
-  for (const plot of plots) if (plot.element.offsetParent !== null) plot.draw();
+  for (const plot of plots) if (plot.element.offsetParent !== null) plot.draw(true);
 });
 window.addEventListener("afterprint", () => setTheme(darkBefore));
 
@@ -30,7 +30,7 @@ let resizing = 0;
 window.addEventListener("resize", () => {
   clearTimeout(resizing);
   resizing = setTimeout(() => {
-    for (const plot of plots) if (plot.chart !== null) later(() => plot.chart.resize());
+    for (const plot of plots) if (plot.chart !== null) later(() => plot.shown && plot.chart.resize());
   }, 150);
 });
 
@@ -50,7 +50,7 @@ document.addEventListener("click", (event) => {
 for (const part of [
   timelinePlot, sharesPlot, byRankPlot, concurrencyPlots, compositionPlot, placesPlot, offsetsPlot,
   () => matrixPlot("waits", "waits", `No ${NOUN} waited for another in a collective MPI-IO call.`),
-  () => matrixPlot("lock_waits", "lock_waits", "No call had to wait for a lock."),
+  () => matrixPlot("lock_waits", "lock_waits", "No call had to wait for a lock."), () => tableOf("locks"),
   sizesPlot, () => tableOf("files"), () => tableOf("rank_table"), () => tableOf("sites"),
   () => { document.documentElement.dataset.ready = "yes"; },
 ]) later(part);

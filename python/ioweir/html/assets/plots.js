@@ -39,10 +39,25 @@ function axis(name, more = {}) {
   };
 }
 
+const MOST_LETTERS = 36;  // of a row's name
+function leftRoom(rows) {
+  const longest = Math.max(4, ...rows.map((row) => Math.min(row.length, MOST_LETTERS)));
+  return 48 + longest * 6.8;
+}
+
+// The folder that all names have in common, with the slash at its end; empty where that is none.
+function commonFolder(names) {
+  if (names.length < 2) return "";
+  const parts = names.map((name) => name.split("/").slice(0, -1));
+  let same = 0;
+  while (parts.every((one) => same < one.length && one[same] === parts[0][same])) same += 1;
+  return same > 1 ? `${parts[0].slice(0, same).join("/")}/` : "";
+}
+
 function rowAxis(name, rows, width) {
   return axis(name, {
     type: "category", data: rows, inverse: true, nameGap: width - 22, splitArea: { show: false },
-    axisLabel: { color: colour("faint"), width: width - 34, overflow: "truncate", formatter: (text) => shortened(text, 60) },
+    axisLabel: { color: colour("faint"), formatter: (text) => shortened(text, MOST_LETTERS) },
   });
 }
 
@@ -80,7 +95,9 @@ class Plot {
     this.makeOption = option;
     this.overTime = overTime;
     this.chart = null;
-    this.stale = false;
+    this.stale = false;  // what it shows is older than what it should
+    this.shown = false;
+    this.pending = false;  // an option is on its way
     this.element = document.createElement("div");
     this.element.className = "canvas";
     if (height) this.element.style.height = `${height}px`;
@@ -98,23 +115,38 @@ class Plot {
     watcher.observe(this.element);
   }
 
-  draw() {
+  // In several tasks: making a chart, saying what it shows, and (by ECharts, at the next frame) drawing.
+  draw(atOnce = false) {
+    this.element.dataset.drawn = "no";
+    this.pending = true;
+    this.stale = false;
     if (this.chart === null) {
       this.chart = echarts.init(this.element, null, { renderer: "canvas" });
       this.chart.on("datazoom", () => this.zoomed());
+      this.chart.on("rendered", () => { this.element.dataset.drawn = this.pending ? "no" : "yes"; });
       this.element.addEventListener("mouseleave", () => { this.tip.hidden = true; });
     }
-    const before = this.overTime ? window.zoomOfTime : null;
-    this.chart.setOption({ animation: false, textStyle: { fontFamily: "system-ui, sans-serif" }, ...this.makeOption() }, { notMerge: true });
-    if (before) this.zoomTo(before.start, before.end);
-    this.element.dataset.drawn = "yes";
-    this.stale = false;
+    if (atOnce) this.show(false);
+    else later(() => this.show(true));
   }
 
-  // Draws again when it is in view, at once where it is.
+  show(lazily) {
+    const option = { animation: false, textStyle: { fontFamily: "system-ui, sans-serif" }, ...this.makeOption() };
+    if (this.overTime && window.zoomOfTime) Object.assign(option.dataZoom[0], window.zoomOfTime);
+    if (this.overTime && window.zoomOfTime) Object.assign(option.dataZoom[1], window.zoomOfTime);
+    this.shown = true;
+    this.pending = false;
+    this.chart.setOption(option, { notMerge: true, lazyUpdate: lazily });
+    if (lazily) this.chart.getZr().wakeUp();
+  }
+
+  // Draws again: at once where it is in view, else when it comes there.
   redraw() {
     this.stale = true;
-    if (this.chart !== null && this.element.dataset.near === "yes") later(() => this.stale && this.draw());
+    this.element.dataset.drawn = "no";
+    if (this.chart === null || this.element.dataset.near !== "yes") return;
+    this.pending = true;
+    later(() => this.stale && this.draw());
   }
 
   zoomTo(start, end) {
@@ -134,13 +166,13 @@ class Plot {
     window.zoomOfTime = { start, end };
     for (const other of plots) {
       if (other === this || !other.overTime || other.chart === null) continue;
-      if (other.element.dataset.near === "yes") later(() => other.zoomTo(window.zoomOfTime.start, window.zoomOfTime.end));
+      if (other.element.dataset.near === "yes") later(() => other.shown && other.zoomTo(window.zoomOfTime.start, window.zoomOfTime.end));
       else other.stale = true;
     }
   }
 
   key(event) {
-    if (this.chart === null || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (!this.shown || event.ctrlKey || event.altKey || event.metaKey) return;
     const [start, end] = this.range();
     const width = end - start;
     const change = {
@@ -157,7 +189,7 @@ class Plot {
   // Says at the mouse what `said(x, y)` says of a point of the plot, in the units of its axes; null: nothing.
   follow(said) {
     const show = (event) => {
-      if (this.chart === null || !this.chart.containPixel({ gridIndex: 0 }, [event.offsetX, event.offsetY])) {
+      if (!this.shown || !this.chart.containPixel({ gridIndex: 0 }, [event.offsetX, event.offsetY])) {
         this.tip.hidden = true;
         return;
       }
@@ -190,7 +222,9 @@ const watcher = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     const plot = plots.find((one) => one.element === entry.target);
     plot.element.dataset.near = entry.isIntersecting ? "yes" : "no";
-    if (entry.isIntersecting && (plot.chart === null || plot.stale)) later(() => (plot.chart === null || plot.stale) && plot.draw());
+    if (!entry.isIntersecting || (plot.chart !== null && !plot.stale)) continue;
+    plot.element.dataset.drawn = "no";
+    later(() => (plot.chart === null || plot.stale) && plot.draw());
   }
 }, { rootMargin: "300px" });
 

@@ -2,11 +2,6 @@
 
 const NOUN = model.noun;
 
-function leftRoom(rows) {
-  const longest = Math.max(4, ...rows.map((row) => Math.min(row.length, 34)));
-  return 48 + longest * 6.6;
-}
-
 // A heat map of rows over time with a choice of kinds; `kinds`: [{name, unit, rows, levels, most, power}].
 function heatPlot(place, { rows, kinds, rowName, said, label }) {
   let kind = kinds[0];
@@ -63,7 +58,7 @@ function timelinePlot() {
   const press = choices(place, "What is shown", shown.map((kind) => kind.name), (number) => choose && choose(number));
   choose = heatPlot(place, {
     rows, kinds: shown, rowName: NOUN, said: (row) => `${NOUN} ${row}`,
-    label: `Heat map: ${rows.length} rows of ${NOUN}s over ${seconds(model.span_s)}; darker where more of the time is spent in calls`,
+    label: `Heat map: ${rows.length} rows of ${NOUN}s over ${seconds(model.span_s)}; stronger colours where more of the time is spent in calls`,
   });
   press(0);
 }
@@ -157,8 +152,10 @@ function placesPlot() {
     const box = document.createElement("div");
     place.append(box);
     boxes.push(box);
+    const folder = commonFolder(one.rows);
+    if (folder) nothing(box, `Names are those below ${folder}`);
     heatPlot(box, {
-      rows: one.rows, kinds: [kind], rowName: one.by, said: (row) => row,
+      rows: one.rows.map((name) => name.slice(folder.length) || name), kinds: [kind], rowName: one.by, said: (row) => row,
       label: `Heat map: ${one.rows.length} ${one.by}s over ${seconds(model.span_s)}, ${kind.name}`,
     });
     if (one.left_out) nothing(box, `${count(one.left_out)} more with ${bytes(one.left_out_bytes)} in all are not shown.`);
@@ -213,7 +210,7 @@ function offsetsPlot() {
   const shown = model.offsets.filter((one) => one.data !== null && one.calls > one.unknown);
   if (!shown.length) return nothing(place, "No call names the place in a file that it touched.");
   const boxes = [];
-  const press = choices(place, "File", shown.map((one) => `${one.file.split("/").pop()}: ${one.op}`), (number) => {
+  const press = choices(place, "File", shown.map((one) => `${shortened(one.name.split("/").pop(), 40)}: ${one.op}`), (number) => {
     boxes.forEach((box, at) => { box.hidden = at !== number; });
   });
   for (const one of shown) {

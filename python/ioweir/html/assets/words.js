@@ -56,6 +56,9 @@ function tick(value) {
   return String(Number(value.toPrecision(6)));
 }
 
+// A text without its middle, where it is longer. Example: ("abcdefghijkl", 9) -> "ab...ijkl".
 function shortened(text, most) {
-  return text.length <= most ? text : `${text.slice(0, Math.floor(most / 3))}...${text.slice(text.length - Math.ceil((2 * most) / 3) + 3)}`;
+  if (text.length <= most) return text;
+  const first = Math.floor((most - 3) / 3);
+  return `${text.slice(0, first)}...${text.slice(text.length - (most - 3 - first))}`;
 }

@@ -24,26 +24,22 @@ class Concurrency:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._time = b.TimeGrid(len(LINES), BINS, run.span_ns)
-        self._bytes = b.TimeGrid(2, BINS, run.span_ns)
+        self._sums = b.TimeGrid(len(LINES), BINS, run.span_ns, amounts=True)
+        self._line = np.full(run.layer.size, -1, dtype=np.int64)
+        """By function: which of LINES, -1 none."""
+        for line, (layer, op, _) in enumerate(LINES):
+            self._line[(run.layer == LAYERS.index(layer)) & (run.data_op == op)] = line
 
     def add(self, calls: Calls) -> None:
         """Data calls that moved bytes."""
-        layer = self.run.layer[calls.function]
-        op = self.run.data_op[calls.function]
-        for row, (name, which, _) in enumerate(LINES):
-            chosen = (layer == LAYERS.index(name)) & (op == which) & (calls.bytes > 0)
-            if chosen.any():
-                at = np.full(int(chosen.sum()), row)
-                self._time.add(at, calls.start[chosen], calls.end[chosen])
-                if name == POSIX:
-                    at = np.full(int(chosen.sum()), which)
-                    self._bytes.add(at, calls.start[chosen], calls.end[chosen], calls.bytes[chosen])
+        line = self._line[calls.function]
+        chosen = np.flatnonzero((line >= 0) & (calls.bytes > 0))
+        self._sums.add(line[chosen], calls.start[chosen], calls.end[chosen], calls.bytes[chosen])
 
     def result(self) -> dict[str, Any]:
         """Lines that have calls, and the storage's bandwidth in bytes a second, shape (BINS,) each."""
-        at_once = self._time.sums() / self._time.bin_ns
-        rates = self._bytes.sums() / (self._bytes.bin_ns / 1e9)
+        at_once = self._sums.sums() / self._sums.bin_ns
+        rates = self._sums.amounts() / (self._sums.bin_ns / 1e9)
         return {
             "lines": [
                 {"name": name, "values": np.round(at_once[row], 4).tolist()}
@@ -52,7 +48,7 @@ class Concurrency:
             ],
             "rates": [
                 {"name": name, "values": np.round(rates[op]).tolist()}
-                for op, name in ((WRITE, "written"), (READ, "read"))
+                for op, name in ((WRITE, "written"), (READ, "read"))  # the first two of LINES
                 if rates[op].any()
             ],
         }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ioweir.html.calls import READ, WRITE, Calls, Run
+from ioweir.report.timeline import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,12 +115,14 @@ class Offsets:
     def result(self, budget: Budget) -> list[dict[str, Any]]:
         """A picture a file and operation that occurs. `data`: 16-bit cells, 0 nobody, else 1 + number of the rank."""
         found = []
+        names = names_of([self.run.files[file] for file in self.files], "file")
         for (file, op), grid in self._grids.items():
             if not grid.calls:
                 continue
             packed = budget.pack(np.minimum(grid.owner + 1, 65535).astype("<u2"))
             found.append({
                 "file": self.run.files[file] or "(unknown)", "op": "written" if op == WRITE else "read",
+                "name": names[self.files.index(file)] or "(unknown)",
                 "step_bytes": grid.step, "reach_bytes": grid.reach, "calls": grid.calls, "unknown": grid.unknown,
                 "begin_s": grid.begin_ns / 1e9, "span_s": grid.span_ns / 1e9,
                 "rows": OFFSETS, "bins": TIMES, "data": packed,

@@ -25,7 +25,9 @@ BINS: Final = 512
 
 
 class Places:
-    """Adds up POSIX and STDIO reads and writes by target, or by file, in grids of shape (places, BINS).
+    """Adds up POSIX and STDIO reads, writes and syncs by target, or by file, in grids of shape (places, BINS).
+
+    Syncs count, for on many targets they are where writes are waited for.
 
     `weights`: bytes of each file; of more places than MOST_ROWS those with most bytes have rows.
     """
@@ -33,7 +35,7 @@ class Places:
     def __init__(self, run: Run, by: str, weights: Sequence[int]) -> None:
         self.run = run
         self.by = by
-        names = names_of(list(run.files), "target") if by == "target" else list(run.files)
+        names = names_of(list(run.files), by)
         total: dict[str, int] = {}
         for name, weight in zip(names, weights, strict=True):
             if weight:
@@ -44,20 +46,17 @@ class Places:
         self.names = sorted(chosen)
         row = {name: number for number, name in enumerate(self.names)}
         self._row_of_file = np.array([row.get(name, -1) for name in names], dtype=np.int64)
-        self._time = b.TimeGrid(max(len(self.names), 1), BINS, run.span_ns)
-        self._bytes = b.TimeGrid(max(len(self.names), 1), BINS, run.span_ns)
+        self._sums = b.TimeGrid(max(len(self.names), 1), BINS, run.span_ns, amounts=True)
         self._calls = np.zeros((len(self.names), 3))
         """Calls, seconds, bytes."""
 
     def add(self, calls: Calls) -> None:
-        """Those that moved bytes."""
-        row = self._row_of_file[calls.file]
-        chosen = (row >= 0) & self.run.storage[calls.function] & (calls.bytes > 0)
-        if not chosen.any():
-            return
-        row, start, end, moved = row[chosen], calls.start[chosen], calls.end[chosen], calls.bytes[chosen]
-        self._time.add(row, start, end)
-        self._bytes.add(row, start, end, moved)
+        """Those that moved bytes or waited until they are on the disk."""
+        chosen = np.flatnonzero(self.run.storage[calls.function] & (calls.bytes > 0) | self.run.syncs[calls.function])
+        row = self._row_of_file[calls.file[chosen]]
+        chosen, row = chosen[row >= 0], row[row >= 0]
+        start, end, moved = calls.start[chosen], calls.end[chosen], calls.bytes[chosen]
+        self._sums.add(row, start, end, moved)
         for column, values in enumerate((np.ones(row.size), (end - start) / 1e9, moved)):
             self._calls[:, column] += np.bincount(row, values, minlength=len(self.names))
 
@@ -65,13 +64,13 @@ class Places:
         """Calls at once, and bytes a second; of each place its calls, their seconds, its bytes."""
         if not self.names:
             return {"by": self.by, "rows": [], "kinds": [], "sums": [], "left_out": 0, "left_out_bytes": 0}
-        at_once = self._time.sums() / self._time.bin_ns
-        rates = self._bytes.sums() / (self._bytes.bin_ns / 1e9)
+        at_once = self._sums.sums() / self._sums.bin_ns
+        rates = self._sums.amounts() / (self._sums.bin_ns / 1e9)
         return {
             "by": self.by,
             "rows": self.names,
             "kinds": [
-                {"name": "calls at once", "unit": "calls", **b.levels_of(at_once, budget, SQUARE)},
+                {"name": "reads, writes and syncs at once", "unit": "calls", **b.levels_of(at_once, budget, SQUARE)},
                 {"name": "bytes a second", "unit": "B/s", **b.levels_of(rates, budget, SQUARE)},
             ],
             "sums": [[int(calls), seconds, int(moved)] for calls, seconds, moved in self._calls.tolist()],

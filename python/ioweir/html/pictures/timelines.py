@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ioweir.html import bins as b
-from ioweir.html.calls import CATEGORIES, READ, WAIT, WRITE, Calls, Run
+from ioweir.html.calls import CATEGORIES, WAIT, Calls, Run
 from ioweir.trace.reader import LAYERS, POSIX
 
 if TYPE_CHECKING:
     from ioweir.html.packing import Budget
 
 MOST_ROWS: Final = 128
-_STORAGE: Final = ((WRITE, "POSIX writes"), (READ, "POSIX reads"))
+_STORAGE: Final = ("POSIX writes", "POSIX reads")
+"""By WRITE and READ."""
 
 
 class Timelines:
@@ -24,32 +25,41 @@ class Timelines:
         self.run = run
         self.together, self.rows = b.row_groups(run.units, MOST_ROWS)
         count = b.finest_bins(self.rows)
-        self._by_category = [b.TimeGrid(self.rows, count, run.span_ns) for _ in CATEGORIES]
-        self._storage = [b.TimeGrid(self.rows, count, run.span_ns) for _ in _STORAGE]
-        self._posix = LAYERS.index(POSIX)
+        self._kinds = b.TimeGrid(len(CATEGORIES) * self.rows, count, run.span_ns)
+        self._storage = b.TimeGrid(len(_STORAGE) * self.rows, count, run.span_ns)
+        self._bins = count
+        posix = run.layer == LAYERS.index(POSIX)
+        self._storage_row = np.where(posix & (run.data_op >= 0), run.data_op, -1).astype(np.int64)
+        """By function: which of _STORAGE, -1 none."""
         self._seconds = np.zeros((run.units, len(CATEGORIES)))
 
     def add(self, calls: Calls) -> None:
         """Outermost calls by category, POSIX reads and writes whoever made them."""
         run = self.run
-        category = run.category[calls.function]
-        for number, grid in enumerate(self._by_category):
-            chosen = calls.outermost & (category == number)
-            grid.add(calls.unit[chosen] // self.together, calls.start[chosen], calls.end[chosen])
-            time = (calls.end - calls.start)[chosen] / 1e9
-            self._seconds[:, number] += np.bincount(calls.unit[chosen], time, minlength=run.units)
-        posix = (run.layer[calls.function] == self._posix) & (calls.bytes > 0)
-        for (op, _), grid in zip(_STORAGE, self._storage, strict=True):
-            chosen = posix & (run.data_op[calls.function] == op)
-            grid.add(calls.unit[chosen] // self.together, calls.start[chosen], calls.end[chosen])
+        outer = np.flatnonzero(calls.outermost)
+        category = run.category[calls.function[outer]].astype(np.int64)
+        unit, start, end = calls.unit[outer], calls.start[outer], calls.end[outer]
+        self._kinds.add(category * self.rows + unit // self.together, start, end)
+        cell = unit * len(CATEGORIES) + category
+        self._seconds += np.bincount(cell, (end - start) / 1e9, minlength=self._seconds.size).reshape(run.units, -1)
+        kind = self._storage_row[calls.function]
+        data = np.flatnonzero((kind >= 0) & (calls.bytes > 0))
+        self._storage.add(
+            kind[data] * self.rows + calls.unit[data] // self.together, calls.start[data], calls.end[data]
+        )
+
+    def _grids(self) -> b.Floats:
+        """Shape (categories, rows, bins)."""
+        return self._kinds.sums().reshape(len(CATEGORIES), self.rows, self._bins)
 
     def result(self, budget: Budget) -> dict[str, Any]:
         """Grids in levels: shares from 0 to 1 of the time of the ranks of a row. Kinds without calls are left out."""
-        grids = [grid.sums() for grid in self._by_category]
-        sizes = self._row_sizes()[:, None] * self._by_category[0].bin_ns
+        grids = self._grids()
+        storage = self._storage.sums().reshape(len(_STORAGE), self.rows, self._bins)
+        sizes = self._row_sizes()[:, None] * self._kinds.bin_ns
         io: b.Floats = np.sum(grids[:WAIT], axis=0)
         named = [("all I/O", io), *zip(CATEGORIES, grids, strict=True)]
-        named += [(name, grid.sums()) for (_, name), grid in zip(_STORAGE, self._storage, strict=True)]
+        named += zip(_STORAGE, storage, strict=True)
         kinds = [
             {"name": name, **b.levels_of(np.minimum(grid / sizes, 1.0), budget, most=1.0)}
             for name, grid in named
@@ -77,8 +87,8 @@ class Timelines:
 
         `by_row`: (rows, categories) mean seconds of a rank, and `alive`: mean seconds from its start to its end.
         """
-        sums = [b.pooled(grid.sums().sum(axis=0)[None, :], b.FIRST_BINS)[0] for grid in self._by_category]
-        whole = self.run.units * self._by_category[0].bin_ns
+        sums = b.pooled(self._grids().sum(axis=1), b.FIRST_BINS)
+        whole = self.run.units * self._kinds.bin_ns
         alive = self._alive()
         sizes = self._row_sizes()
         group = np.arange(self.run.units) // self.together

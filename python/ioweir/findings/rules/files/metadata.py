@@ -50,7 +50,10 @@ def _own(run: Columns) -> Iterator[Found]:
     own = _own_files(run)
     if not own.any():
         return
-    opens = run.outermost & run.is_op("open", "close", "meta") & own[run.file] & (run.meeting < 0)
+    # Of HDF5 and its like, opening and closing files; not what they hold.
+    plain = run.is_layer("POSIX") | run.is_layer("STDIO") | run.is_layer("MPI-IO")
+    plain |= run.named("H5Fcreate", "H5Fopen", "H5Fclose", "nc_create", "nc_open", "nc_close")
+    opens = run.outermost & plain & run.is_op("open", "close", "meta") & own[run.file] & (run.meeting < 0)
     opens &= ~_resizing(run)
     price = run.price(opens)
     if not run.worth(price.seconds) or (opens & run.is_op("open")).sum() > _OPENS * own.sum():

@@ -9,7 +9,7 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import STRIPE
+from ioweir.findings.rules.common import MEMORY_WHY, STRIPE, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,6 +110,7 @@ def _by_all(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=roots,
         seconds=seconds,
+        low=0.0 if from_memory(run, mask) else None,
         high=high,
         summary=f"{count:.0f} ranks each read the same {size(float(together[same].sum()))} from {int(same.sum()):,} "
         f"{'file' if same.sum() == 1 else 'files'}",
@@ -165,6 +166,7 @@ BY_ALL = Rule(
     thresholds=(
         Threshold("common", "75 %", "halos that neighbours share are under half of the blocks they belong to"),
         Threshold("bytes", "1 MiB", "configuration files are read by every rank of every program"),
+        MEMORY_WHY,
     ),
     gain="high: all ranks but one spared, seconds x (1 - 1/ranks); low: a quarter, for the broadcast costs, too",
     limits="Reads of FILE streams are taken to go from the file's beginning.",

@@ -10,7 +10,7 @@ from ioweir.base.units import seconds as in_words
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import behind, counted, rule_for
+from ioweir.findings.rules.common import CROWDED, behind, counted, rule_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ioweir.findings.columns import Columns
 
 _SYNCS = 4
+_LONG_NS = 20_000_000
+"""Shorter ones may be the processor's, where ranks share it (targets.py)."""
 _AGAIN = 4
 _BEFORE_NOTES = 27
 """Of findings about HDF5's notes that these opens and closes make, the opens and closes are the cause."""
@@ -73,6 +75,8 @@ def _close(run: Columns) -> Iterator[Found]:
     if not run.worth(price.seconds) or run.seconds(calls & (run.duration > 1_000_000)) < 0.5 * price.seconds:
         return
     files = run.files_of(calls)
+    # Long calls at the storage: the rest may be waiting for a processor.
+    shown = run.is_layer("POSIX") & calls[run.root] & (run.duration > _LONG_NS)
     yield Found(
         calls=calls,
         seconds=price.seconds,
@@ -89,6 +93,7 @@ def _close(run: Columns) -> Iterator[Found]:
             ),
         ],
         files=files,
+        doubt=CROWDED if run.crowded and run.seconds(shown) < 0.5 * price.seconds else "",
     )
 
 

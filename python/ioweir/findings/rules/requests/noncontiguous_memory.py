@@ -55,16 +55,15 @@ def _find(run: Columns) -> Iterator[Found]:
     calls = run.mpi_data & gaps[np.minimum(run.access, len(accesses) - 1)] & (run.bytes > 0)
     if not calls.any():
         return
-    roots = run.roots_of(calls)
     inside = run.is_layer("POSIX") & (run.mpi >= 0) & calls[run.mpi]
-    seconds = max(run.seconds(roots) - run.span_s(inside), 0.0)
+    seconds = max(run.seconds(calls) - run.span_s(inside), 0.0)
     if not run.worth(seconds):
         return
     pieces = float(inside.sum() / calls.sum())
     cells = [_cell(run, number) for number, with_gaps in known.items() if with_gaps]
     tiny = bool(cells) and 0 < max(cells) <= _LINE
     yield Found(
-        calls=roots,
+        calls=calls,
         seconds=seconds,
         summary=f"{int(calls.sum()):,} MPI-IO calls take their data from pieces in memory; packing takes longer "
         "than storage "

@@ -339,7 +339,7 @@ def _print_locks(report: Report, console: Console) -> None:
 def _print_decomposition(report: Report, console: Console) -> None:
     for op in DATA_OPS:
         whole = report.decomposition[op]
-        if not _occurs(whole) or report.imported is not None:
+        if not _occurs(whole) or (report.imported is not None and whole.parts is None):
             continue
         _title(console, f"Inside of {whole.calls:,} MPI-IO {op} calls ({seconds(whole.time_s)}, summed over ranks)")
         if whole.parts is None:

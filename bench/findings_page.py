@@ -22,7 +22,8 @@ SETS = ("seen", "held out")
 NOTES = (
     "## What this does not show",
     "",
-    "- The machine was busy: its load average was 12 to 20 with two processors, so that most runs count as crowded, and "
+    "- The machine was busy: its load average was 12 to 20 with two processors, so that most runs count as "
+    "crowded, and "
     "some of what was wrong is that.",
     "- Cases that were held out are known now. The next ones have to be new.",
     "- The planted program of `serialised-writes/ring` turned out not to have its fault: ranks go on with their next "

@@ -19,6 +19,25 @@ SEVERE = ("high", "medium")
 SETS = ("seen", "held out")
 
 
+NOTES = (
+    "## What this does not show",
+    "",
+    "- The machine was busy: its load average was 12 to 20 with two processors, so that most runs count as "
+    "crowded, and "
+    "some of what was wrong is that.",
+    "- Cases that were held out are known now. The next ones have to be new.",
+    "- The planted program of `serialised-writes/ring` turned out not to have its fault: ranks go on with their next "
+    "step while others write. It counts as it is.",
+    "- Gains were measured under MPICH only, three runs each, after the traces and at another load. Where a repair "
+    "passes data between ranks (collective calls, a broadcast),",
+    "  it made the program slower here, where memory answers and ranks share processors: the interval begins at "
+    "0, and what was gained lies below.",
+    "- Drishti was not run on these programs: it reads Darshan's logs, and Darshan's runtime is in no package index of "
+    "the machine.",
+    "",
+)
+
+
 @dataclass
 class Score:
     """How one code did over the runs of a set of cases."""
@@ -241,6 +260,7 @@ def page(rows: list[Row]) -> str:
         "",
         *([f"- {line}." for line in whole.wrong] or ["Nothing."]),
         "",
+        *NOTES,
         *_gains(gains(rows, known)),
     ]
     return "\n".join(lines) + "\n"

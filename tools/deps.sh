@@ -5,11 +5,8 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 
-mapfile -t listed < <(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$root/packages")
-wanted=() optional=()
-for name in "${listed[@]}"; do
-    case $name in *\?) optional+=("${name%\?}") ;; *) wanted+=("$name") ;; esac
-done
+mapfile -t wanted < <(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$root/packages")
+mapfile -t optional < <(sed -n -e 's/[[:space:]]//g' -e 's/^#?//p' "$root/packages")
 
 header() { printf '#include <%s>\n' "$1" | c++ -std=c++20 -fsyntax-only -x c++ - 2>/dev/null; }
 

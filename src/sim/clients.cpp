@@ -57,7 +57,6 @@ Clients::Connection& Clients::connection(int node, int target) {
 }
 
 void Clients::begin(const Access& access, Callback returned) {
-    ++accesses_;
     const std::uint32_t which = running_.add({access, returned, events_.now(), events_.now()});
     std::vector<std::uint32_t> begun;
     const layout::StripeLayout& stripes = access.file->stripes;

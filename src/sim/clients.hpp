@@ -46,7 +46,6 @@ public:
 
     /// Of each stream: time in which it waited for locks, part of the time of its accesses.
     [[nodiscard]] Seconds lock_s(std::uint32_t stream) { return this->stream(stream).lock_s; }
-    [[nodiscard]] std::int64_t accesses() const { return accesses_; }
     [[nodiscard]] std::int64_t requests() const { return requests_; }
 
     void happen(std::uint32_t what, std::uint32_t which) override;
@@ -125,7 +124,7 @@ private:
     Pool<Request> requests_under_way_;
     std::int64_t unacknowledged_ = 0;
     Callback all_settled_;
-    std::int64_t accesses_ = 0, requests_ = 0;
+    std::int64_t requests_ = 0;
 };
 
 }  // namespace ioweir::sim

@@ -24,7 +24,6 @@ Fabric::Fabric(Events& events, const Machine& machine, int nodes)
 
 void Fabric::send(int from_node, int to_node, std::int64_t bytes, Callback left, Callback arrived) {
     const std::uint32_t which = transfers_.add({from_node, to_node, bytes, 0, left, arrived});
-    if (from_node != to_node) between_nodes_ += bytes;
     next_chunk(which, events_.now() + figures_.message_s);
 }
 

@@ -27,7 +27,6 @@ public:
     [[nodiscard]] Seconds latency() const { return figures_.latency_s; }
     /// Of a message without bytes.
     [[nodiscard]] Seconds message_time() const { return figures_.latency_s + figures_.message_s; }
-    [[nodiscard]] std::int64_t bytes_between_nodes() const { return between_nodes_; }
 
     void happen(std::uint32_t what, std::uint32_t which) override;
 
@@ -51,7 +50,6 @@ private:
     std::vector<Line> server_in_, server_out_;
     Line to_storage_, from_storage_;
     Pool<Transfer> transfers_;
-    std::int64_t between_nodes_ = 0;
 };
 
 }  // namespace ioweir::sim

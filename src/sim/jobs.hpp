@@ -30,10 +30,7 @@ public:
         const int target = static_cast<int>(stream.below(static_cast<std::uint64_t>(target_count_)));
         // An object of its own each time: it never goes on where anybody ended.
         targets_.submit({target, UINT32_MAX, 0, figures_.request_bytes, true}, {this, served, which});
-        ++requests_;
     }
-    /// Since the beginning: bytes of targets' work that are not the run's.
-    [[nodiscard]] std::int64_t bytes() const { return requests_ * figures_.request_bytes; }
 
 private:
     enum What : std::uint32_t { asks, served };
@@ -43,7 +40,6 @@ private:
     int target_count_;
     Targets& targets_;
     std::vector<RandomStream> streams_;
-    std::int64_t requests_ = 0;
 };
 
 }  // namespace ioweir::sim

@@ -24,7 +24,6 @@ struct Workload {
     std::function<std::shared_ptr<const layout::AccessPattern>(std::int64_t call)> pattern;
     double compute_s = 0;  ///< between two calls that write
     bool writes = true, reads = true;
-    std::int64_t files_opened = 1;  ///< by each process
 };
 
 /// One direction. Seconds are simulated.

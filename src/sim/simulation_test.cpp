@@ -157,10 +157,8 @@ TEST(Simulation, AServersCacheEmptiesAtTheTargetsRate) {
     machine.targets.cache_bytes = 100 * mib;
     machine.targets.cache_bytes_per_s = 1000.0 * mib;
     // 100 MiB + what leaves meanwhile at 1000, the others at 100 MiB/s.
-    const double fast = 100.0 / 900.0;
     EXPECT_NEAR(must_simulate(machine, blocks(1, 300 * mib), {}).write.seconds, 3.0 - 1.0, 0.02);
     EXPECT_NEAR(must_simulate(machine, blocks(1, 100 * mib), {}).write.seconds, 0.1, 1e-3);
-    EXPECT_LT(fast, 0.2);
 }
 
 TEST(Simulation, WritingBehindIsPerceivedAsACopy) {
@@ -271,10 +269,12 @@ RC_GTEST_PROP(Simulation, CarriesOutThePlanAndLosesNothing, ()) {
             RC_ASSERT(phase.work.messages == summary.value().messages);
         RC_ASSERT(phase.work.operations <= summary.value().operations);
         RC_ASSERT(phase.work.writers == summary.value().writers);
-        if (machine.jobs.streams == 0) RC_ASSERT(bytes_on_targets(phase) == phase.work.bytes);
+        // What other jobs do is counted, too, and may go on behind the end.
+        if (machine.jobs.streams > 0) continue;
+        RC_ASSERT(bytes_on_targets(phase) == phase.work.bytes);
         for (const TargetWork& target : phase.targets) {
-            RC_ASSERT(target.busy_s <= phase.seconds * (1 + 1e-9) + 1e-6 * machine.jobs.streams + 1);
-            if (machine.targets.jitter == 0 && machine.targets.spread == 0 && machine.jobs.streams == 0)
+            RC_ASSERT(target.busy_s <= phase.seconds * (1 + 1e-9));
+            if (machine.targets.jitter == 0 && machine.targets.spread == 0)
                 RC_ASSERT(static_cast<double>(target.bytes) <= 100.0 * mib * phase.seconds * (1 + 1e-9));
         }
     }

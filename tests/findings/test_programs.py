@@ -20,7 +20,7 @@ FAST: Final = (
     "collective-scattered/writes-of-512", "data-sieving/views-of-512", "independent-shared-file/writes-of-4k",
     "metadata-storm/open-and-stat", "file-per-process/files-of-4k", "sync-cost/after-32k",
     "file-extension/size-before-each-write", "redundant-read/times-24", "stdio-data/text", "lock-wait/whole-file",
-    "unbalanced-bytes/slow-streams", "slow-rank/waits-for-the-disk", "hdf5-metadata-scattered/attributes",
+    "unbalanced-bytes/slow-streams",
     "hdf5-chunk-mismatch/columns-of-rows", "clean/collective", "clean/shared-blocks", "clean/nothing",
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import simpy
@@ -22,7 +22,6 @@ class Case:
 
     figures: dict[str, float]
     blocks: list[tuple[int, int]]
-    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
 class Machine:

@@ -14,6 +14,7 @@ from ioweir.base.compiled import compiled
 from ioweir.errors import IoweirError
 from ioweir.predict import machine as machines
 from ioweir.predict import simulate
+from tracing import run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,3 +199,44 @@ def test_more_files_than_ranks(tmp_path: Path) -> None:
     plan.write_text('[[file]]\nmatch = "*"\nmapping = "grouped:9"\n', encoding="utf-8")
     with pytest.raises(IoweirError, match="more files than ranks: grouped:9 with 4 ranks"):
         simulate.simulate(simulate.Options("hopper", "ior-segmented", (), 4, plan=plan))
+
+
+# ------------------------------------------------------------------------------------------------------------- traces
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A kernel of three ranks, recorded: two collective calls that write, and two that read."""
+    folder = tmp_path_factory.mktemp("traced")
+    kernel = [*IOWEIR, "kernel", *KERNEL, "--mpi", "openmpi", "--ranks", "3", "--directory", str(folder)]
+    run([*IOWEIR, "run", "-q", "-o", str(folder / "trace"), "--", *kernel], cwd=folder).expect()
+    return folder / "trace"
+
+
+KERNEL = ("ior-strided", "data=2 MiB", "transfer=1 MiB", "piece=64 KiB")
+
+
+def test_a_recorded_kernel_takes_as_long_as_the_kernel(trace: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "*"\nwriters = "aggregators:2"\ndomains = "cyclic"\n', encoding="utf-8")
+    common = ("--machine", "gigabit12", "--plan", str(plan), "--repeat", "1")
+    recorded = run_json("--trace", str(trace), *common)
+    generated = run_json("--kernel", *KERNEL, "--ranks", "3", *common)
+    assert recorded["write"]["bytes"] == 3 * (2 << 20)
+    assert recorded["write"] == generated["write"]
+    # What was written before does not lie in between here: the same bytes and steps, other seeks.
+    for key in ("bytes", "messages", "operations", "requests"):
+        assert recorded["read"][key] == generated["read"][key]
+
+
+def test_traces_that_cannot_be_simulated(trace: Path) -> None:
+    for words, said in (
+        (("--ranks", "6"), "recorded programs are not scaled yet"),
+        (("--file", "another"), "--file another: no file of that name"),
+    ):
+        done = subprocess.run(
+            [*IOWEIR, "simulate", "--machine", "hopper", "--trace", str(trace), *words],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert said in done.stderr

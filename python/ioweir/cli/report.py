@@ -131,7 +131,7 @@ def export(
 
 
 def import_log(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log of Darshan.")],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log of Darshan, or a directory of Recorder.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The directory to make.")],
     as_json: JsonOption = False,
 ) -> None:

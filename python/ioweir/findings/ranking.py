@@ -35,7 +35,11 @@ def find(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
     """All findings of a trace. `recorded`: layers whose calls were recorded."""
     if trace.counted is not None:
         return _of_log(trace, trace.counted, wall_s)
-    return _of_events(trace, wall_s, recorded)
+    found = _of_events(trace, wall_s, recorded)
+    if (came := trace.run.get("imported")) is not None:
+        for one in found.findings:
+            one.unseen += [f"{one.code}: {words}" for words in came["unseen"]]
+    return found
 
 
 def _of_log(trace: Trace, log: Counted, wall_s: float) -> Findings:

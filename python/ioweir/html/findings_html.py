@@ -50,7 +50,16 @@ def summary(report: model.Report, found: Findings) -> str:
     )
     lines = "".join(f"<li>{_t(reason)}</li>" for reason in [*report.partial_reasons, *report.damage])
     partial = f'<div class="warning" role="note"><b>The trace is partial:</b><ul>{lines}</ul></div>' if lines else ""
-    return f'<div class="cards">{boxes}</div>{partial}'
+    return f'<div class="cards">{boxes}</div>{_imported(report)}{partial}'
+
+
+def _imported(report: model.Report) -> str:
+    """That the figures come from another tool's log, and what it does not record; empty for a trace of ioweir's."""
+    if report.imported is None:
+        return ""
+    lines = "".join(f"<li>{_t(words)}</li>" for words in report.imported.unseen)
+    said = f"Imported from a log of {_t(report.imported.tool)}: {_t(report.imported.log)}."
+    return f'<div class="warning" role="note"><b>{said}</b> Plots show what the log holds alone.<ul>{lines}</ul></div>'
 
 
 def _processes(count: int) -> str:

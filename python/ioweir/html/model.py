@@ -53,6 +53,7 @@ def picture_model(trace: Trace, report: model.Report) -> dict[str, Any]:
         "wall_s": report.wall_s,
         "layers_recorded": list(report.layers_recorded),
         "whole": whole,
+        "imported": report.imported.tool if report.imported is not None else None,
         "timelines": timelines.result(budget),
         "places": [one.result(budget) for one in places],
         "offsets": offsets.result(budget),

@@ -7,20 +7,18 @@ import math
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import RUN_FILE
 from ioweir.base.units import plural
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.imports import darshan, darshan_log, dxt
+from ioweir.imports import darshan, darshan_log, dxt, recorder, recorder_events
 from ioweir.trace import counted as sums
 from ioweir.trace.reader import SUMS_FILE
 
 if TYPE_CHECKING:
     from ioweir.imports.darshan_log import Log
-
-_MOST_S: Final = 1e9
 
 
 @dataclass
@@ -39,10 +37,33 @@ class Imported:
 
 def import_log(log: Path, output: Path) -> Imported:
     """Make a directory of a log. It must not be there yet, or be empty."""
+    if recorder.is_recorder(log):
+        return _import_recorder(log, output)
     read = darshan_log.read(log)
     made = darshan.counted(read, str(log))
     with _new_folder(output) as folder:
         return _write(folder, output, read, made)
+
+
+def _import_recorder(log: Path, output: Path) -> Imported:
+    with Folder.open(log) as source:
+        trace = recorder.head(source)
+        with _new_folder(output) as folder:
+            epoch_ns = round(trace.start_s) * 1_000_000_000
+            written = recorder_events.write(source, trace, str(output / "node-0.iowt"), epoch_ns)
+            tool = f"Recorder {trace.version[0]}.{trace.version[1]}"
+            partial = list(dict.fromkeys(trace.troubles))
+            unseen = [*recorder.UNSEEN]
+            if written.left_out:
+                unseen.append(f"{written.left_out:,} calls of functions that ioweir does not know are left out")
+            run = {
+                "program": "", "command": [], "cwd": "", "state": "ended", "started": float(round(trace.start_s)),
+                "ended": round(trace.start_s) + written.last_s + 1, "wall_s": written.last_s, "exit_code": None,
+                "signal": None,
+                "imported": {"tool": tool, "log": str(log), "unseen": unseen, "partial": partial},
+            }  # fmt: skip
+            folder.write(RUN_FILE, json.dumps(run, indent=1))
+    return Imported(str(output), tool, trace.ranks, 0, written.events, written.events, partial, unseen)
 
 
 def _new_folder(output: Path) -> Folder:
@@ -113,16 +134,14 @@ def _run(log: Log, started: float, wall_s: float, last_s: float) -> dict[str, An
         "wall_s": wall_s,
         "exit_code": None,
         "signal": None,
-        "imported": str(log.job.get("log_ver", "")),
     }
 
 
 def to_text(made: Imported) -> list[str]:
     """What there is now, and what it lacks."""
     lines = [
-        f"{made.directory}: a log of {made.tool}, {made.ranks:,} {plural('rank', made.ranks)}, {made.files:,} "
-        f"{plural('file', made.files)}, {made.calls:,} calls counted"
-        + (f", {made.events:,} events of DXT" if made.events else ""),
+        f"{made.directory}: a log of {made.tool}, {made.ranks:,} {plural('rank', made.ranks)}, {made.calls:,} calls"
+        + (f", {made.events:,} events" if made.events else ""),
     ]
     lines += [f"PARTIAL: {why}" for why in made.partial]
     return [*lines, f"Look at it: ioweir report {made.directory}; ioweir findings {made.directory}"]

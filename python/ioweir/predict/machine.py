@@ -13,6 +13,7 @@ import difflib
 import math
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -122,6 +123,7 @@ def figures() -> list[Figure]:
     return list(_figures().values())
 
 
+@cache
 def _figures() -> dict[str, Figure]:
     return {row["name"]: Figure(**row) for row in compiled().machine_figures()}
 

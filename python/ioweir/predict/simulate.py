@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ioweir.base import units
 from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.plan.plan_check import read_plan
+from ioweir.plan.plan_check import read_plan, rule_for
 from ioweir.predict import machine as machines
 
 if TYPE_CHECKING:
@@ -181,12 +181,8 @@ def _check(options: Options) -> None:
 def _plan_for(options: Options, machine: Machine, program: Program) -> PlanRule:
     if options.plan is not None:
         text = read_plan(options.plan)
-        index = compiled().match_plan(text, str(options.plan), program.path)
-        if index is None and len(compiled().parse_plan(text, str(options.plan))) == 1 and options.trace is None:
-            index = 0  # the only one there is can only be meant
-        if index is not None:
-            return PlanRule(text, str(options.plan), index, f"the plan {options.plan}")
-        raise IoweirError(f"no rule of {options.plan} fits the file '{program.path}'", EXIT_USAGE)
+        index = rule_for(options.plan, text, program.path, only_one_is_meant=options.trace is None)
+        return PlanRule(text, str(options.plan), index, f"the plan {options.plan}")
     if program.alone:
         return PlanRule(_ALONE_PLAN, "no plan", 0, "no plan: each rank moves its own bytes, as the program does")
     nodes = -(-program.ranks // int(machine.figures.get("node.ranks", 1)))

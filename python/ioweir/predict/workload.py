@@ -82,9 +82,7 @@ def _chosen(trace: Trace, requests: Requests, file: str | None, directory: Path)
         raise IoweirError(f"{directory}: no MPI-IO call of this trace moved a byte; simulate takes MPI-IO calls")
     if file is None:
         return max(sums, key=lambda name: sums[name])
-    if file not in sums:
-        raise IoweirError(f"--file {file}: the trace has no MPI-IO data calls on it; it has {', '.join(sorted(sums))}")
-    return file
+    return pattern.file_named(sums, file)
 
 
 def _numbers(trace: Trace, requests: Requests, path: str) -> dict[int, list[int]]:
@@ -109,15 +107,11 @@ def _calls(requests: Requests, numbers: dict[int, list[int]], count: int, path: 
 def _extents(requests: Requests, mine: Sequence[int], at: int, path: str) -> pattern.Extents:
     if at >= len(mine) or requests.bytes[mine[at]] == 0:
         return []
-    found = requests.extents(mine[at], pattern.MOST_EXTENTS + 1)
+    found = pattern.extents_of(requests, mine[at])
     if found is None:
         raise IoweirError(
             f"{path}: where a call moved its bytes is not known (through a pointer that ranks share, or a view that "
-            "the trace does not hold). Take the program's access pattern from a kernel (--kernel)"
+            f"the trace does not hold), or it asks for more than {pattern.MOST_EXTENTS} pieces. Take the program's "
+            "access pattern from a kernel (--kernel)"
         )
-    if found[0].size > pattern.MOST_EXTENTS:
-        raise IoweirError(
-            f"{path}: a call asks for more than {pattern.MOST_EXTENTS} pieces, which are more than are simulated. "
-            "Take a smaller run of the program"
-        )
-    return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
+    return found

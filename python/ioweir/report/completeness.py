@@ -34,6 +34,8 @@ def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
     reasons.extend(f"damaged: {line}" for line in trace.damage)
     if trace.counted is not None:
         return [*reasons, *trace.counted.partial]
+    if (came := trace.run.get("imported")) is not None:
+        return [*reasons, *came["partial"]]
     if not trace.processes and not trace.damage and not _had_nothing_to_record(trace):
         reasons.append(
             "no process left a trace: none could be watched (`ioweir doctor -- COMMAND` says why), or ioweir said on "
@@ -171,6 +173,8 @@ def messages(trace: Trace, who: Attribution) -> list[str]:
     if trace.counted is not None:
         lines.append(f"imported from a log of {trace.counted.tool}: {trace.counted.log}")
         return [*lines, *trace.counted.unseen]
+    if (came := trace.run.get("imported")) is not None:
+        return [*lines, f"imported from a log of {came['tool']}: {came['log']}", *came["unseen"]]
     if _had_nothing_to_record(trace) and not trace.dropped:
         lines.append(
             "nothing was recorded: the processes that ioweir watched made no call that is traced (a statically linked "

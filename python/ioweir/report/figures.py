@@ -138,8 +138,10 @@ def build(trace: Trace, progress: IO[str] | None = None) -> model.Report:
 
 
 def _imported(trace: Trace) -> model.Imported | None:
-    came = trace.counted
-    return None if came is None else model.Imported(came.tool, came.log, list(came.unseen), list(came.heatmaps))
+    came, events = trace.counted, trace.run.get("imported")
+    if came is not None:
+        return model.Imported(came.tool, came.log, list(came.unseen), list(came.heatmaps))
+    return model.Imported(events["tool"], events["log"], list(events["unseen"]), []) if events else None
 
 
 def _steps(trace: Trace, run: _Run) -> list[model.Step]:

@@ -45,7 +45,7 @@ def sections(report: Report) -> Iterator[Section]:
             yield _inside(report, row)
     for op in DATA_OPS:
         whole = report.decomposition[op]
-        if (whole.calls or whole.time_s) and report.imported is None:
+        if (whole.calls or whole.time_s) and (report.imported is None or whole.parts is not None):
             yield _decomposition(report, op, whole)
 
 

@@ -61,6 +61,14 @@ def _is_launcher(value: Any) -> bool:
     )
 
 
+def _is_import(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(_is_text(value.get(key)) for key in ("tool", "log"))
+        and all(_is_texts(value.get(key)) for key in ("unseen", "partial"))
+    )
+
+
 _KINDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "command": (_is_texts, "a list of words"),
     "program": (_is_text, "a text"),
@@ -78,6 +86,7 @@ _KINDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "processors": (_is_count, "a whole number from 1"),
     "load_before": (_is_time, "a number"),
     "nodes": (_is_texts, "a list of names"),
+    "imported": (_is_import, "an object with a tool, a log, and lists of texts"),
 }
 
 

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arguments.h"
+
 static int rank, ranks;
 static const char* directory;
 
@@ -50,12 +52,6 @@ static struct {
     .log = 0,     /* bytes that rank 0 logs after each step */
     .config = 0,  /* bytes that every rank reads first */
     .buffer = 0};
-
-static void must(int good, const char* what) {
-    if (good) return;
-    fprintf(stderr, "%s failed\n", what);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 static int is(const char* value, const char* word) { return strcmp(value, word) == 0; }
 
@@ -111,24 +107,10 @@ static const char* path_of(long step) {
     return path;
 }
 
-static MPI_Info hints(void) {
-    MPI_Info info;
-    MPI_Info_create(&info);
-    char* copy = strdup(p.hints);
-    for (char* word = strtok(copy, ","); word; word = strtok(NULL, ",")) {
-        char* value = strchr(word, ':');
-        must(value != NULL, "reading hints");
-        *value = 0;
-        MPI_Info_set(info, word, value + 1);
-    }
-    free(copy);
-    return info;
-}
-
 static void begin(long step) {
     const int reads = is(p.op, "read");
     if (by_mpi) {
-        MPI_Info info = hints();
+        MPI_Info info = hints_of(p.hints);
         const int mode =
             (reads ? MPI_MODE_RDONLY : MPI_MODE_CREATE | MPI_MODE_RDWR) | (p.discard ? MPI_MODE_DELETE_ON_CLOSE : 0);
         must(!MPI_File_open(is(p.file, "own") ? MPI_COMM_SELF : MPI_COMM_WORLD, (char*)path_of(step), mode, info,
@@ -271,7 +253,7 @@ static void through_view(long step) {
     MPI_Datatype dealt;
     MPI_Type_vector((int)places, (int)p.piece, (int)p.piece * lanes, MPI_BYTE, &dealt);
     MPI_Type_commit(&dealt);
-    MPI_Info info = hints();
+    MPI_Info info = hints_of(p.hints);
     MPI_File_set_view(handle, place(step, 0), MPI_BYTE, dealt, "native", info);
     const int together = is(p.api, "viewall"), reads = is(p.op, "read"), count = (int)(places * p.piece);
     MPI_Status* none = MPI_STATUS_IGNORE;

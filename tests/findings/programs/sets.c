@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arguments.h"
+
 static int rank, ranks;
 static const char* directory;
 
@@ -19,12 +21,6 @@ static struct {
         attributes, groups, reopen, block, meta, cache, flush, think;
     char hints[256];
 } p = {.rows = 256, .columns = 4096, .steps = 1, .sets = 1, .collective = 1};
-
-static void must(int good, const char* what) {
-    if (good) return;
-    fprintf(stderr, "%s failed\n", what);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 static void set(const char* argument) {
     const struct {
@@ -69,16 +65,7 @@ static hid_t opened(int anew) {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     snprintf(path, sizeof path, "%s/sets.%d.h5", directory, p.own ? rank : 0);
     if (!p.own) {
-        MPI_Info info;
-        MPI_Info_create(&info);
-        char* copy = strdup(p.hints);
-        for (char* word = strtok(copy, ","); word; word = strtok(NULL, ",")) {
-            char* value = strchr(word, ':');
-            must(value != NULL, "reading hints");
-            *value = 0;
-            MPI_Info_set(info, word, value + 1);
-        }
-        free(copy);
+        MPI_Info info = hints_of(p.hints);
         H5Pset_fapl_mpio(access, MPI_COMM_WORLD, info);
         MPI_Info_free(&info);
     }

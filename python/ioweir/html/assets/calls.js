@@ -7,7 +7,7 @@ function compositionPlot() {
   const place = placeOf("composition");
   const found = model.compositions;
   if (found === null) return nothing(place, "Not looked into: the trace is too large to be held as a whole.");
-  if (!found.length) return nothing(place, "No MPI-IO call moved data through POSIX calls that were recorded.");
+  if (!found.length) return missing(place, "No MPI-IO call moved data through POSIX calls that were recorded.");
   const boxes = [];
   const press = choices(place, "Function", found.map((one) => `${one.function}: ${one.why}`), (number) => {
     boxes.forEach((box, at) => { box.hidden = at !== number; });

@@ -5,14 +5,14 @@ function matrixPlot(name, tableName, noneText) {
   const found = model[name];
   const table = document.querySelector(`[data-table="${tableName}"]`);
   if (found === null) return nothing(place, "Not looked into: the trace is too large to be held as a whole.");
-  if (!(found.total > 0)) return nothing(place, noneText);
+  if (!(found.total > 0)) return missing(place, noneText);
   const { rows, matrix } = found;
   const [unit, factor] = timeUnit(Math.max(...matrix.flat()));
   const most = Math.max(...matrix.flat()) / factor;
   const data = matrix.flatMap((line, who) => line.map((value, whom) => [whom, who, value / factor])).filter((cell) => cell[2] > 0);
   const left = leftRoom(rows);
   new Plot(place, {
-    overTime: false, height: Math.min(560, 170 + rows.length * 26),
+    overTime: false, height: 150 + rows.length * (rows.length > 16 ? 15 : 26),
     label: `Matrix: which ${NOUN} waited for which, ${seconds(found.total)} in all`,
     option: () => ({
       grid: { left, right: 130, top: 12, bottom: 56 },
@@ -31,7 +31,7 @@ function matrixPlot(name, tableName, noneText) {
 function sizesPlot() {
   const place = placeOf("sizes");
   const found = model.sizes;
-  if (!found.length) return nothing(place, "No call moved bytes.");
+  if (!found.length) return missing(place, "No call moved bytes.");
   const bins = [...new Set(found.flatMap((one) => one.counts.map(([least]) => least)))].sort((a, b) => a - b);
   const all = [];
   for (let least = bins[0]; least <= bins[bins.length - 1]; least = least === 0 ? 1 : least * 2) all.push(least);

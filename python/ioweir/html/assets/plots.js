@@ -57,7 +57,7 @@ function commonFolder(names) {
 function rowAxis(name, rows, width) {
   return axis(name, {
     type: "category", data: rows, inverse: true, nameGap: width - 22, splitArea: { show: false },
-    axisLabel: { color: colour("faint"), formatter: (text) => shortened(text, MOST_LETTERS) },
+    axisLabel: { color: colour("faint"), fontSize: 11, formatter: (text) => shortened(text, MOST_LETTERS) },
   });
 }
 
@@ -249,6 +249,11 @@ function choices(place, label, names, chosen) {
   place.append(box);
   if (names.length < 2) box.hidden = true;
   return press;
+}
+
+// Why something is not shown. Of a log of another tool nobody knows whether it was not there or not recorded.
+function missing(place, why) {
+  nothing(place, model.imported ? `Not in the log of ${model.imported}, which may not record it.` : why);
 }
 
 function nothing(place, why) {

@@ -86,5 +86,5 @@ function makeTable(place, { columns, rows, left_out: leftOut }) {
 function tableOf(name) {
   const place = document.querySelector(`[data-table="${name}"]`);
   if (model[name].rows.length) makeTable(place, model[name]);
-  else nothing(place, { sites: "Call sites were not recorded.", locks: "No lock was taken." }[name] ?? "None.");
+  else missing(place, { sites: "Call sites were not recorded.", locks: "No lock was taken." }[name] ?? "None.");
 }

@@ -23,7 +23,7 @@ function heatPlot(place, { rows, kinds, rowName, said, label }) {
   const left = leftRoom(rows);
   plot = new Plot(place, {
     label,
-    height: Math.min(620, Math.max(240, 130 + rows.length * 20)),
+    height: rows.length > 48 ? 640 : Math.max(240, 130 + rows.length * 15 + Math.min(rows.length, 8) * 5),
     option: () => {
       scale(kind.name);
       return {
@@ -53,7 +53,7 @@ function timelinePlot() {
   const place = placeOf("timeline");
   const { rows, kinds } = model.timelines;
   const shown = kinds.filter((kind) => kind.levels.length).map((kind) => ({ ...kind, unit: "share" }));
-  if (!shown.length) return nothing(place, "Nothing was recorded.");
+  if (!shown.length) return missing(place, "Nothing was recorded.");
   let choose = null;
   const press = choices(place, "What is shown", shown.map((kind) => kind.name), (number) => choose && choose(number));
   choose = heatPlot(place, {
@@ -61,6 +61,7 @@ function timelinePlot() {
     label: `Heat map: ${rows.length} rows of ${NOUN}s over ${seconds(model.span_s)}; stronger colours where more of the time is spent in calls`,
   });
   press(0);
+  if (model.refused) nothing(place, `To keep the page small, the finest views of ${count(model.refused)} plots are left out.`);
 }
 
 // Lines over time. `stack`: areas on top of each other; each is drawn down to the axis, the highest first.
@@ -93,7 +94,7 @@ function sharesPlot() {
   const place = placeOf("shares");
   const { categories, over_time: over, waiting_recorded: waited } = model.shares;
   const used = categories.map((name, number) => ({ name, number, values: over[number] })).filter((one) => one.values.some((value) => value > 0));
-  if (!used.length) return nothing(place, "No time was spent in calls that were recorded.");
+  if (!used.length) return missing(place, "No time was spent in calls that were recorded.");
   linePlot(place, {
     lines: used, unit: "share", factor: 0.01, name: `share of all ${NOUN}s' time (%)`, stack: true, colours: used.map((one) => SERIES[one.number]), most: 100,
     label: `Stacked areas: the share of all ${NOUN}s' time in ${used.map((one) => one.name).join(", ")}`,
@@ -131,9 +132,9 @@ function concurrencyPlots() {
   const place = placeOf("concurrency");
   if (lines.length) {
     linePlot(place, { lines, unit: "calls", factor: 1, name: "calls at once (mean)", label: `Lines: mean number of calls at once of ${lines.map((line) => line.name).join(", ")}` });
-  } else nothing(place, "No call of POSIX or MPI-IO moved bytes.");
+  } else missing(place, "No call of POSIX or MPI-IO moved bytes.");
   const second = placeOf("rates");
-  if (!rates.length) return nothing(second, "No POSIX call moved bytes.");
+  if (!rates.length) return missing(second, "No POSIX call moved bytes.");
   const most = rates.reduce((top, line) => line.values.reduce((a, b) => Math.max(a, b), top), 0);
   const [unit, factor] = sizeUnit(most);
   linePlot(second, { lines: rates, unit: "B/s", factor, name: `bandwidth (${unit}/s)`, label: "Lines: bytes a second that POSIX calls wrote and read" });
@@ -142,7 +143,7 @@ function concurrencyPlots() {
 function placesPlot() {
   const place = placeOf("places");
   const shown = model.places.filter((one) => one.rows.length && one.kinds.every((kind) => kind.levels.length) && (one.by === "file" || one.rows.length > 1));
-  if (!shown.length) return nothing(place, "No call moved bytes to or from a file.");
+  if (!shown.length) return missing(place, "No call moved bytes to or from a file.");
   const views = shown.flatMap((one) => one.kinds.map((kind) => ({ one, kind })));
   const boxes = [];
   const press = choices(place, "What is shown", views.map(({ one, kind }) => `${one.by}s: ${kind.name}`), (number) => {
@@ -179,36 +180,41 @@ const CIVIDIS = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838
 const FEW = [0, 1, 5, 3, 6, 2, 7, 4].map((at) => rgb(SERIES[at]));
 function rankColour(rank, many) {
   if (many <= FEW.length) return FEW[rank];
-  const place = (rank / (many - 1)) * (CIVIDIS.length - 1);
+  // Without the end of the ramp that is like the page.
+  const [from, to] = isDark() ? [0.25, 1] : [0, 0.9];
+  const place = (from + (to - from) * (rank / (many - 1))) * (CIVIDIS.length - 1);
   const low = Math.min(Math.floor(place), CIVIDIS.length - 2);
   return [0, 1, 2].map((k) => Math.round(CIVIDIS[low][k] + (CIVIDIS[low + 1][k] - CIVIDIS[low][k]) * (place - low)));
 }
 
+// Which colour is which rank: a function that draws it, in the colours of the theme.
 function rankLegend(place) {
   const box = document.createElement("div");
   box.className = "scale";
+  place.append(box);
   const many = model.ranks;
-  const swatch = (rank) => {
+  const filled = (name, background) => {
     const one = document.createElement("span");
-    one.className = "swatch";
-    one.style.background = `rgb(${rankColour(rank, many).join(",")})`;
+    one.className = name;
+    one.style.background = background;
     return one;
   };
-  if (many <= FEW.length) {
-    for (let rank = 0; rank < many; rank += 1) box.append(swatch(rank), `${NOUN} ${model.names[rank]}`);
-  } else {
-    const bar = document.createElement("span");
-    bar.className = "bar";
-    bar.style.background = `linear-gradient(to right, ${CIVIDIS.map((one) => `rgb(${one.join(",")})`).join(", ")})`;
-    box.append(`${NOUN} ${model.names[0]}`, bar, `${model.names[many - 1]}`);
-  }
-  place.append(box);
+  const css = (rank) => `rgb(${rankColour(rank, many).join(",")})`;
+  return () => {
+    box.replaceChildren();
+    if (many <= FEW.length) {
+      for (let rank = 0; rank < many; rank += 1) box.append(filled("swatch", css(rank)), `${NOUN} ${model.names[rank]}`);
+      return;
+    }
+    const stops = Array.from({ length: 6 }, (_, at) => css((at / 5) * (many - 1)));
+    box.append(`${NOUN} ${model.names[0]}`, filled("bar", `linear-gradient(to right, ${stops.join(", ")})`), `${model.names[many - 1]}`);
+  };
 }
 
 function offsetsPlot() {
   const place = placeOf("offsets");
   const shown = model.offsets.filter((one) => one.data !== null && one.calls > one.unknown);
-  if (!shown.length) return nothing(place, "No call names the place in a file that it touched.");
+  if (!shown.length) return missing(place, "No call names the place in a file that it touched.");
   const boxes = [];
   const press = choices(place, "File", shown.map((one) => `${shortened(one.name.split("/").pop(), 40)}: ${one.op}`), (number) => {
     boxes.forEach((box, at) => { box.hidden = at !== number; });
@@ -226,10 +232,10 @@ function offsetPlot(place, one) {
   const heading = document.createElement("h3");
   heading.textContent = `${one.op}: ${one.file}`;
   place.append(heading);
-  rankLegend(place);
+  const legendOfRanks = rankLegend(place);
   let cells = null;
   const [unit, factor] = sizeUnit(one.reach_bytes);
-  const pixels = rankPixels();
+  let pixels = null;
   const heat = new Heat({
     source: () => cells && { bins: one.bins, rows: one.rows, cells }, palette: () => pixels, fromBottom: true, rowSize: one.step_bytes / factor, last: true,
     begin: one.begin_s / TIME_FACTOR, span: one.span_s / TIME_FACTOR,
@@ -238,11 +244,17 @@ function offsetPlot(place, one) {
   const span = one.span_s / TIME_FACTOR;
   const plot = new Plot(place, {
     label: `Offsets in ${one.file} over time, ${bytes(one.reach_bytes)} in ${count(one.calls)} calls, coloured by ${NOUN}`, height: 400, overTime: false,
-    option: () => ({
-      grid: { left: 84, right: 24, top: 14, bottom: 78 }, xAxis: { ...timeAxis(), min: from, max: from + span, axisLabel: { ...axisLabels(), showMinLabel: from === 0, showMaxLabel: false } },
-      yAxis: axis(`offset in the file (${unit})`, { nameGap: 56, min: 0, max: Math.max(one.reach_bytes, 1) / factor, axisLabel: { ...axisLabels(), showMaxLabel: false } }),
-      dataZoom: timeZoom(), series: [heat.series()],
-    }),
+    option: () => {
+      pixels = rankPixels();
+      legendOfRanks();
+      const labels = { ...axisLabels(), showMaxLabel: false };
+      return {
+        grid: { left: 84, right: 24, top: 14, bottom: 78 },
+        xAxis: { ...timeAxis(), min: from, max: from + span, axisLabel: { ...labels, showMinLabel: from === 0 } },
+        yAxis: axis(`offset in the file (${unit})`, { nameGap: 56, min: 0, max: Math.max(one.reach_bytes, 1) / factor, axisLabel: labels }),
+        dataZoom: timeZoom(), series: [heat.series()],
+      };
+    },
   });
   plot.follow((time, offset) => {
     const row = Math.floor((offset * factor) / one.step_bytes);

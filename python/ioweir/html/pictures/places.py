@@ -12,7 +12,7 @@ import numpy as np
 
 from ioweir.html import bins as b
 from ioweir.html.packing import SQUARE
-from ioweir.report.timeline import names_of
+from ioweir.report.timeline import as_people_count, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Places:
         chosen = sorted(total, key=lambda name: (-total[name], name))[:MOST_ROWS]
         self.left_out = len(total) - len(chosen)
         self.left_out_bytes = sum(total.values()) - sum(total[name] for name in chosen)
-        self.names = sorted(chosen)
+        self.names = sorted(chosen, key=as_people_count)
         row = {name: number for number, name in enumerate(self.names)}
         self._row_of_file = np.array([row.get(name, -1) for name in names], dtype=np.int64)
         self._sums = b.TimeGrid(max(len(self.names), 1), BINS, run.span_ns, amounts=True)

@@ -117,6 +117,22 @@ def merge_trace(
     _fail_if(merged.unreadable)
 
 
+def compress(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
+    unfinished: Annotated[
+        bool, typer.Option(help="Also where a process was killed. No process may write into the trace any more.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compress the nodes' files of a trace, as `ioweir run` does at its end."""
+    from ioweir.trace import compressed, reader  # noqa: PLC0415
+
+    trace = reader.read(directory)
+    done = compressed.compress_all(directory, trace, also_unfinished=unfinished)
+    print_result(as_json, compressed.to_json(done), lambda: compressed.to_text(done))
+    _fail_if(trace.unreadable)
+
+
 def export(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` or `ioweir import` wrote.")],
     form: Annotated[str, typer.Option("--format", metavar="perfetto|parquet|csv", help="Of which tool.")],

@@ -193,8 +193,9 @@ NB_MODULE(_core, m) {
         "Reads the trace files of the nodes of one run. `span_ns`: when the run began and ended, nanoseconds since "
         "1970 by the run's clock. `shown`: what messages call the files, where that is not their names. Raises "
         "ValueError when one is no trace file.");
-    m.def("read_trace", [](const std::string& file) { return read_trace({file}, {}, {}); }, nb::arg("file"),
-          "One trace file.");
+    m.def(
+        "read_trace", [](const std::string& file) { return read_trace({file}, {}, {}); }, nb::arg("file"),
+        "One trace file.");
     m.def("functions", &functions,
           "Every function that is intercepted: id, name, layer, op, collective, completes, symbols.");
     m.attr("engine_figures") = engine_figures();

@@ -221,7 +221,8 @@ def expanded(folder: Folder, name: str, damage: list[str]) -> Iterator[int]:
                     else:
                         if bounds.length < declared:
                             damage.append(
-                                f"{folder.path / name}: is cut off: {bounds.length:,} of {declared:,} B of the trace are there"
+                                f"{folder.path / name}: is cut off: {bounds.length:,} of {declared:,} B of the trace "
+                                "are there"
                             )
                 except zstandard.ZstdError as error:
                     damage.append(

@@ -51,6 +51,12 @@ def plain_name(name: str) -> str:
     return name.removesuffix(COMPRESSED_SUFFIX)
 
 
+def host_of(name: str) -> str:
+    """Of a node's file. Example: node-a.iowt.zst -> a."""
+    begin, end = NODE_FILES.split("*")
+    return plain_name(name).removeprefix(begin).removesuffix(end)
+
+
 def node_files(names: Sequence[str]) -> list[str]:
     """The nodes' files among the names in a trace directory."""
     patterns = (NODE_FILES, NODE_FILES + COMPRESSED_SUFFIX)
@@ -83,7 +89,7 @@ def compress_all(directory: Path, trace: Trace, *, also_unfinished: bool = False
         unfinished = set() if also_unfinished else hosts_with_unfinished_processes(trace.processes)
         done = []
         for name in names:
-            if any(name == NODE_FILES.replace("*", host) for host in unfinished):
+            if host_of(name) in unfinished:
                 taken = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False).st_blocks * 512
                 done.append(Compressed(name, taken, taken, "a process has not ended, or was killed"))
             elif folder.status(name + COMPRESSED_SUFFIX) is not None:
@@ -235,6 +241,24 @@ def expanded(folder: Folder, name: str, damage: list[str]) -> Iterator[int]:
             os.close(memory)
     finally:
         os.close(source)
+
+
+def expand_small(folder: Folder, name: str, most: int) -> bytes:
+    """The whole of a compressed file of at most so many bytes. ValueError: it is damaged, cut off, or holds more."""
+    import zstandard  # noqa: PLC0415
+
+    content = folder.read(name, most)
+    try:
+        reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(content)
+        expanded = reader.read(most + 1)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise ValueError(f"is damaged ({error})") from error
+    declared = _declared_bytes(content[:_HEADER_BYTES])
+    if len(expanded) > most or declared > most:
+        raise ValueError(f"holds more than {most:,} B")
+    if len(expanded) < declared:
+        raise ValueError(f"is cut off: {len(expanded):,} of {declared:,} B are there")
+    return bytes(expanded)
 
 
 def _declared_bytes(header: bytes) -> int:

@@ -422,10 +422,10 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
     )
 
 
-def read(directory: str | Path) -> Trace:
+def read(directory: str | Path, node: str | None = None) -> Trace:
     """Read a trace directory. What is damaged is left out and listed.
 
-    A directory that is no trace is an error, and so is one of which no node can be read.
+    A directory that is no trace is an error, and so is one of which no node can be read. `node`: only this node's file.
     """
     folder = Path(directory)
     if not folder.is_dir():
@@ -437,15 +437,19 @@ def read(directory: str | Path) -> Trace:
     with Folder.open(folder) as opened:
         run = _read_run(opened, damage)
         names = opened.names()
-        nodes = compressed.node_files(names)
+        nodes = [name for name in compressed.node_files(names) if node in (None, name)]
         counted = _read_counted(opened, damage) if SUMS_FILE in names else None
+        of_nodes = counted is None and not nodes and node is None
+        if of_nodes:
+            counted = _read_node_sums(opened, names, damage)
         if run is None and not nodes and counted is None:
             raise IoweirError(
                 f"'{directory}' is no trace: it holds neither {RUN_FILE} nor {NODE_FILES}. "
                 "Give the directory that `ioweir run` wrote (its -o DIR)"
             )
         core = compiled()
-        unreadable = [f"{folder / name}: is missing, and {RUN_FILE} lists it" for name in _missing(run or {}, nodes)]
+        expected = [] if node is not None or (of_nodes and counted is not None) else _missing(run or {}, nodes)
+        unreadable = [f"{folder / name}: is missing, and {RUN_FILE} lists it" for name in expected]
         opened_nodes = _read_nodes(core, opened, nodes, unreadable, damage, _span(run or {}))
     if unreadable and not opened_nodes.hosts:
         raise IoweirError(f"the trace cannot be read: {'; '.join(unreadable)}")
@@ -464,7 +468,7 @@ def _with_ranks(trace: Trace, counted: Counted) -> Trace:
     """The ranks that have sums and no events, as processes that ran from start to end."""
     there = {process.rank for process in trace.processes}
     program = str((trace.run.get("command") or [""])[0])
-    hosts = trace.hosts or ("unknown",)
+    hosts = trace.hosts or counted.hosts or ("unknown",)
     more = [
         Process(
             rank + 1, host=hosts[0], executable=program, rank=rank, ranks=counted.ranks, image=rank + 1, end_ns=0,
@@ -488,6 +492,19 @@ def _read_counted(folder: Folder, damage: list[str]) -> Counted | None:
 
 
 load = read
+
+
+def _read_node_sums(folder: Folder, names: Sequence[str], damage: list[str]) -> Counted | None:
+    """The sums of all nodes, None where there are none."""
+    from ioweir.trace import node_sums  # noqa: PLC0415
+
+    parts = []
+    for name in node_sums.names_in(names):
+        try:
+            parts.append(node_sums.read(folder, name))
+        except (OSError, ValueError) as error:
+            damage.append(f"{name}: {error}")
+    return node_sums.counted(node_sums.merge(parts), str(folder.path)) if parts else None
 
 
 def _missing(run: Mapping[str, Any], nodes: Sequence[str]) -> list[str]:

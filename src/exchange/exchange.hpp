@@ -100,6 +100,7 @@ private:
         std::atomic<std::int64_t> valid_end[2];  ///< reading: what lies below it in the file is in the slot
     };
 
+    [[nodiscard]] static layout::Extent hull_of(const planner::Windows& windows);
     [[nodiscard]] static std::size_t slot_stride(const planner::CompiledPlan& compiled);
     [[nodiscard]] static std::size_t map_stride(const planner::CompiledPlan& compiled);
     /// Of a node: stations, then the slots' maps, all zero between calls, then slots.
@@ -111,6 +112,18 @@ private:
     [[nodiscard]] Room room_for(const planner::CompiledPlan& compiled) const;
     [[nodiscard]] bool fits(const planner::CompiledPlan& compiled) const;
     int grow(const planner::CompiledPlan& compiled);
+
+    /// Who takes part in this rank's rounds as a writer, for as long as all ranks ask for the same by the same plan: one look at every
+    /// rank's hull for all of these calls.
+    struct Participants {
+        const planner::CompiledPlan* plan = nullptr;
+        std::int64_t shape = 0;
+        std::int64_t region_in_shape = 0;  ///< where the plan's region begins, by where the hulls were told
+        std::vector<std::uint32_t> local;  ///< of each round: ranks of this node
+        std::vector<std::size_t> ends;     ///< of each round's in `others`
+        std::vector<int> others;           ///< of other nodes, by rank
+    };
+    void find_participants(const planner::CompiledPlan& compiled, const planner::RequestSummary& request);
 
     Group& group_;
     SharedMemory memory_;
@@ -126,7 +139,9 @@ private:
     bool has_waited_ = false;                // in this call
     std::vector<std::int64_t> last_round_;   // of each writer: the last in which this rank took part, -1: none
     std::vector<std::int64_t> local_index_;  // of each writer: its station, or -1
-    std::vector<char> owes_;                 // of each rank: packets of this round are still to come
+    std::vector<char> owes_;  // of each rank: packets of this round are still to come; zero between calls
+    Participants participants_;
+    std::vector<int> round_others_, call_others_;  // ranks of other nodes that take part in this round, in this call
     std::vector<std::int64_t>
         last_turn_;  // of each writer on another node: the last of its turns known to be over, -1: none
 };

@@ -49,7 +49,8 @@ namespace {
 
 class EnvironmentWithEngine : public testing::Environment {
 public:
-    EnvironmentWithEngine(std::string plan_text, bool verify) : plan_text_(std::move(plan_text)), verify_(verify) {}
+    EnvironmentWithEngine(std::string plan_text, bool verify, void (*change_library)(mpi::FileCalls&))
+        : plan_text_(std::move(plan_text)), verify_(verify), change_library_(change_library) {}
 
     void SetUp() override {
         world = new World;
@@ -66,10 +67,11 @@ public:
         mpi::fill(world->below, "PMPI_", [](const char* prefix, const char* function) {
             return ::dlsym(RTLD_DEFAULT, (std::string(prefix) + function).c_str());
         });
+        if (change_library_ != nullptr) change_library_(world->below);
         world->hooks = world->below;
         auto plan = policy::parse_plan_file(plan_text_, "test plan");
         ASSERT_TRUE(plan.ok()) << plan.error().message();
-        engine::Options options{plan.take(), verify_, &world->backend};
+        engine::Options options{plan.take(), verify_, &world->backend, change_library_ != nullptr};
         engine::Host host;
         host.note = [](format::NoteCode code, const char* path, std::int64_t value, const char* text) {
             world->notes.push_back({code, path, value, text});
@@ -78,6 +80,10 @@ public:
             if (world->on_step != nullptr) world->on_step(step);
         };
         host.did = [](const char*, const engine::Totals& totals) { world->work.push_back(Did::of(totals)); };
+        host.weighed = [](const char*, format::CallKind call, format::Chosen chosen,
+                          const format::WeighedFigures<std::int64_t>& figures) {
+            world->weighed.push_back({call, chosen, figures});
+        };
         host.verified = [](const engine::VerifyFinding& finding) {
             world->findings.push_back(
                 {finding.outcome, finding.calls, finding.bytes, finding.offset, finding.path, finding.text});
@@ -95,18 +101,21 @@ public:
 private:
     std::string plan_text_;
     bool verify_;
+    void (*change_library_)(mpi::FileCalls&);
     std::optional<TemporaryFolder> folder_;  // of rank 0, for all ranks
 };
 
 }  // namespace
 
-testing::Environment* add_world(const std::string& plan_text, bool verify) {
-    return testing::AddGlobalTestEnvironment(new EnvironmentWithEngine(plan_text, verify));
+testing::Environment* add_world(const std::string& plan_text, bool verify,
+                                void (*change_library)(mpi::FileCalls& below)) {
+    return testing::AddGlobalTestEnvironment(new EnvironmentWithEngine(plan_text, verify, change_library));
 }
 
 void EngineTest::SetUp() {
     world->notes.clear();
     world->work.clear();
+    world->weighed.clear();
     world->findings.clear();
     world->backend.arm({});
     PMPI_Barrier(MPI_COMM_WORLD);

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from ioweir.base.locate import RUN_FILE
 from ioweir.base.units import number_list
-from ioweir.report import engine_work, first_lines, verification
+from ioweir.report import engine_work, first_lines, verification, weighed
 from ioweir.report.model import Checked, Noted, PassedThrough, Plan
 from ioweir.trace.paths import clean_path
 from ioweir.trace.reader import LAYERS
@@ -146,6 +146,7 @@ def plan_notes(trace: Trace, written: Mapping[str, int], lacking: Sequence[str])
             {path: count for path, count in written.items() if path in matched}, lacking,
         ),
         carried_out=first_lines.carried_out(file, applied, passed, sum(row.bytes for row in engine), list(adapted)),
+        weighed=weighed.rows(trace),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ioweir.base import units
 from ioweir.base.units import plural
-from ioweir.report import verification
+from ioweir.report import verification, weighed
 from ioweir.report.error_names import name_of
 from ioweir.report.model import CarriedOut, ErrorCount, Failure, Reason
 from ioweir.trace.reader import DATA_OPS, LAYERS, POSIX, STDIO
@@ -41,6 +41,7 @@ def lines(report: Report) -> list[str]:
         *failed_lines(report.failures),
         *verification.lines(report.plan.verify),
         *plan_lines(report.plan),
+        *weighed.lines(report.plan.weighed),
     ]
 
 

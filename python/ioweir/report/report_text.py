@@ -15,7 +15,7 @@ from rich.table import Table
 from ioweir.base import plain_text
 from ioweir.base.plain_text import raw
 from ioweir.base.units import bounds, number_list, percent, plural, rate, seconds, size
-from ioweir.report import first_lines, verification
+from ioweir.report import first_lines, verification, weighed
 from ioweir.report.figures import PARTS
 from ioweir.report.model import Data, Moved, PassedThrough, RankLocks
 from ioweir.trace.reader import DATA_OPS, LAYERS, MPI_IO, POSIX, STDIO
@@ -511,7 +511,11 @@ def _print_plan(report: Report, console: Console) -> None:
     _title(console, f"Plan {plan.file or ''}".rstrip())
     for line in plan_lines(plan):
         say(console, f"  {line}")
-    for line in (*first_lines.plan_lines(plan), *verification.lines(plan.verify)):
+    for line in (
+        *first_lines.plan_lines(plan),
+        *weighed.lines(plan.weighed),
+        *verification.lines(plan.verify),
+    ):
         say(console, f"  {line}")
     back = report.verification
     if back.calls:

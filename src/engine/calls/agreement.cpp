@@ -61,8 +61,8 @@ void OwnRequest::set(const exchange::FileRange& range, std::int64_t bytes) {
         return;
     }
     const Instance now = instance_of(*range.view, range.first_byte);
-    const bool same_shape = bytes == bytes_ && now.byte == byte_ &&
-                            lie_alike(*range.view->filetype, *view_.filetype, now.byte, bytes);
+    const bool same_shape =
+        bytes == bytes_ && now.byte == byte_ && lie_alike(*range.view->filetype, *view_.filetype, now.byte, bytes);
     if (!same_shape) placed_.shape = last_shape.fetch_add(1, std::memory_order_relaxed) + 1;
     if (!same_shape || now.origin != placed_.origin) summary_.reset();
     if (range.view->filetype != view_.filetype) view_.filetype = range.view->filetype;
@@ -122,6 +122,7 @@ planner::RequestSummary Agreement::request(bool writes) const {
     planner::RequestSummary request = request_;
     request.writes = writes;
     request.known_cover = covered_;
+    request.shape = changes_;
     return request;
 }
 

@@ -153,6 +153,10 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
         }
         handle.ranks = engine.process_groups.take(comm);
         handle.comm = handle.ranks->comm;
+        // They tell each other what was written before each collective read; without, by the library's means.
+        std::string why;
+        if (handle.container && handle.readable && handle.writable && handle.container->directory().has_index())
+            (void)ProcessGroups::team_of(*handle.ranks, why);
     }
     handle.engaged = true;
     handle.file = engine.file(handle.descriptor.identity);
@@ -270,6 +274,7 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
             PMPI_File_seek(*fh, handle->begin, MPI_SEEK_SET);
         if (handle->engaged && !handle->sequential) take_pointer(*handle, *fh);
         judge_lean(engine, *handle);
+        if (handle->engaged && candidate.rule != nullptr) begin_turns(engine, *handle, rule_line);
     } else if (handle->refusal.empty()) {
         handle->refusal = "not possible on another rank";
     }

@@ -1,0 +1,65 @@
+"""Under `auto` the engine leaves calls to the MPI library where that is faster, and run, report and JSON say so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from tracing import IOWEIR, MPIS, Mpi, build, ioweir_run, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tracing import Traced
+
+CALLS: Final = 40
+BLOCK: Final = 4096
+
+
+def weighed(mpi: Mpi, folder: Path, ranks: int, *variables: str, options: tuple[str, ...] = ()) -> Traced:
+    plan = folder / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "*.data"\nwriters = "auto"\n')
+    program = build("weighed.c", mpi.cc)
+    data = folder / "one.data"
+    command = mpi.launch(ranks, "env", *variables, program, data, str(CALLS))
+    traced = ioweir_run(folder / "trace", command, options=["--plan", str(plan), *options])
+    expected = b"".join(
+        bytes([ord("a") + (call + rank) % 26]) * BLOCK for call in range(CALLS) for rank in range(ranks)
+    )
+    assert data.read_bytes() == expected
+    return traced
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_calls_that_the_engine_is_slow_at_are_left_to_the_library(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
+    # 4 KiB take the engine's backend 50 ms, and the library's calls go past it.
+    slow = f"IOWEIR_TEST_THROTTLE=stripe=1MiB rates=80kB state={tmp_path}/throttle"
+    traced = weighed(mpi, tmp_path, ranks, slow)
+    rows = {row["call"]: row for row in traced.report["plan"]["weighed"]}
+    for call, records in (("write_at_all", 1), ("read_at", ranks)):
+        row = rows[call]
+        assert row["chosen"] == "library"
+        assert row["records"] == records
+        # Two calls before the trial; 16 or, where it was noisy, 32 in it, of which the library makes half.
+        assert row["tried"] in range(8 * records, 16 * records + 1, 8)
+        assert row["left"] == (CALLS - 2) * records - 2 * row["tried"]
+        assert row["engine_s"] > row["library_s"] > 0
+    # What the engine made itself.
+    by_library = sum(row["tried"] + row["left"] for row in rows.values()) + (ranks - 1) * sum(
+        row["tried"] + row["left"] for call, row in rows.items() if call == "write_at_all"
+    )
+    assert sum(row["calls"] for row in traced.report["plan"]["engine"]) == 2 * CALLS * ranks - by_library
+    said = " ".join(run([*IOWEIR, "report", traced.directory]).expect().out.split())
+    assert "LEFT TO THE MPI LIBRARY" in said
+    assert f"{rows['write_at_all']['left']} calls of MPI_File_write_at_all, " in said
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("how", ["IOWEIR_WEIGH=0", "--verify"])
+def test_it_can_be_had_without(mpi: Mpi, how: str, tmp_path: Path) -> None:
+    verify = how == "--verify"
+    traced = weighed(mpi, tmp_path, 2, *(() if verify else (how,)), options=(how,) if verify else ())
+    assert traced.report["plan"]["weighed"] == []
+    assert sum(row["calls"] for row in traced.report["plan"]["engine"]) == 2 * 2 * CALLS
+    assert "LEFT TO" not in run([*IOWEIR, "report", traced.directory]).expect().out

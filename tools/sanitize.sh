@@ -24,8 +24,8 @@ export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
 stage "the same, of the preload" env IOWEIR_LIBDIR="$PWD/build/asan/lib" IOWEIR_TEST_SANITIZER="$(g++ -print-file-name=libasan.so)" \
     .venv/bin/python -m pytest -q -p no:cacheprovider tests/trace/test_symbols*.py \
     tests/trace/test_{positions,streams,processes,exact,mpi_calls,requests,languages,plan}.py
-tools/build.sh tsan tracer_{stream,handle_table,threads,process,pending_requests}_test || exit 1
-stage "threads" ctest --preset tsan --tests-regex '^(StreamTest|HandleTable|RingThreads|ProcessTest|PendingRequests)'
+tools/build.sh tsan test_base tracer_{stream,threads,process,pending_requests}_test || exit 1
+stage "threads" ctest --preset tsan --tests-regex '^(StreamTest|HandleTable|MadeHandles|RingThreads|ProcessTest|PendingRequests)'
 tools/build.sh tsan probe_test || exit 1
 stage "threads that probe targets" ctest --preset tsan --tests-regex '^(Measure|Confirmation)'
 tools/build.sh tsan hdf5_threads_test || exit 1

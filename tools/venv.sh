@@ -12,8 +12,9 @@ if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
     "$python" -m venv "$venv"
 fi
 echo "-- installing the locked Python packages"
+# The lock is complete, and leaves out what tools/lock_overrides.txt names: pip need not ask packages what they want besides.
 "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-input --only-binary :all: \
-    --require-hashes -r requirements.lock
+    --no-deps --require-hashes -r requirements.lock
 
 # mpi4py's wheel has the ABI of MPICH's libmpi.so.12, which Debian calls libmpich.so.12. With this directory in
 # LD_LIBRARY_PATH and MPI4PY_MPIABI=mpich the same wheel runs under Debian's MPICH.
@@ -21,4 +22,5 @@ mkdir -p "$venv/lib/mpich-abi"
 if library=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's/.*libmpich\.so\.12 .*=> //p' | head -n 1) && [ -n "$library" ]; then
     ln -sf "$library" "$venv/lib/mpich-abi/libmpi.so.12"
 fi
+tools/web.sh
 touch "$venv/.stamp-lock"

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/kernel_of.hpp"
 #include "bindings/planner.hpp"
 #include "bindings/text.hpp"
 #include "kernels/kernel.hpp"
@@ -33,13 +34,6 @@ using layout::Extent;
 constexpr std::int64_t operations_listed = 64;
 /// Steps that are given at all. A plan with more is for programs, not for people.
 constexpr std::int64_t most_steps = 100'000;
-
-std::shared_ptr<const kernels::Kernel> kernel_of(const std::string& name, int ranks,
-                                                 const std::vector<std::string>& words) {
-    std::vector<kernels::Setting> settings;
-    for (const std::string& word : words) settings.push_back(value_of(kernels::parse_setting(word)));
-    return value_of(kernels::make_kernel(name, ranks, settings));
-}
 
 nb::dict summary_of(const planner::PlanSummary& summary) {
     nb::dict row;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/kernel_of.hpp"
 #include "bindings/planner.hpp"
 #include "bindings/text.hpp"
 #include "kernels/kernel.hpp"
@@ -34,13 +35,8 @@ nb::list known_kernels() {
     return all;
 }
 
-/// Raises what is wrong with a kernel, its parameters or its number of ranks.
 void check_kernel(const std::string& name, int ranks, const std::vector<std::string>& words) {
-    std::vector<ioweir::kernels::Setting> settings;
-    for (const std::string& word : words) {
-        settings.push_back(ioweir::value_of(ioweir::kernels::parse_setting(word)));
-    }
-    ioweir::value_of(ioweir::kernels::make_kernel(name, ranks, settings));
+    (void)ioweir::kernel_of(name, ranks, words);
 }
 
 }  // namespace

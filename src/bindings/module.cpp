@@ -218,4 +218,5 @@ NB_MODULE(_core, m) {
     bind_container(m);
     bind_probe(m);
     bind_partition(m);
+    bind_sim(m);
 }

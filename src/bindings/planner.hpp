@@ -6,6 +6,7 @@
 void bind_planner(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
 void bind_explain(nanobind::module_& m);
+void bind_sim(nanobind::module_& m);
 void bind_container(nanobind::module_& m);
 void bind_probe(nanobind::module_& m);
 void bind_partition(nanobind::module_& m);

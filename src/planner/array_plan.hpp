@@ -28,6 +28,9 @@ public:
     /// it carries out everything by itself.
     ArrayPlan(std::span<const DividedRequest> requests, std::int64_t rank, const ncsub::Groups& keepers, bool writes,
               RoundLimits limits = {});
+    // Parts lead into it: a copy's would lead into the original.
+    ArrayPlan(const ArrayPlan&) = delete;
+    ArrayPlan& operator=(const ArrayPlan&) = delete;
 
     [[nodiscard]] std::int64_t rounds() const { return std::ssize(rounds_.parts); }
     /// None in rounds behind the last: others may have more.

@@ -1,47 +1,60 @@
-"""Programs with a planted fault, the same with the fault mended, and clean ones: what is found in real runs."""
+"""Programs with a planted fault, the same with the fault mended, and clean ones: what is found in real runs.
+
+The quickest program of most codes. All of them, and how often what is found is right: `make bench-findings`.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
-from planted import CLEAN, FAULTS, OF_ROMIO, SOURCE, found, traced
-from tracing import IOWEIR, MPICH, MPIS, Mpi, build, run
+from planted import CLEAN, PLANTED, REPAIRED, built, cases, chosen, found, traced
+from tracing import IOWEIR, MPICH, MPIS, Mpi, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+FAST: Final = (
+    "small-requests/writes-of-64", "random-access/reads-of-4k", "misaligned-requests/header-of-100",
+    "collective-scattered/writes-of-512", "data-sieving/views-of-512", "independent-shared-file/writes-of-4k",
+    "metadata-storm/open-and-stat", "file-per-process/files-of-4k", "sync-cost/after-32k",
+    "file-extension/size-before-each-write", "redundant-read/times-24", "stdio-data/text", "lock-wait/whole-file",
+    "unbalanced-bytes/slow-streams",
+    "hdf5-chunk-mismatch/columns-of-rows", "clean/collective", "clean/shared-blocks", "clean/nothing",
+)  # fmt: skip
+
+
+def test_every_fast_program_is_there() -> None:
+    assert {case.title for case in cases()} >= set(FAST)
+
 
 @pytest.mark.either_mpi
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("title", FAST)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
-def test_a_planted_fault_comes_first_or_second_and_goes_when_it_is_mended(mpi: Mpi, name: str, tmp_path: Path) -> None:
-    library = MPICH if name in OF_ROMIO else mpi
-    for kind in ("planted", "repaired"):
+def test_a_planted_fault_comes_first_or_second_and_goes_when_it_is_mended(mpi: Mpi, title: str, tmp_path: Path) -> None:
+    case = chosen(*title.split("/"))
+    mpi = mpi if mpi in case.mpis else case.mpis[0]
+    if case.code == CLEAN:
+        assert [row for row in found(traced(case, mpi, PLANTED, tmp_path)) if row["severity"] == "high"] == []
+        return
+    for kind in (PLANTED, REPAIRED):
         (tmp_path / kind).mkdir()
-        findings = found(traced(library, name, kind, tmp_path / kind))
-        if kind == "planted":
-            assert name in [row["code"] for row in findings[:2]], findings
+        findings = found(traced(case, mpi, kind, tmp_path / kind))
+        if kind == PLANTED:
+            assert case.code in [row["code"] for row in findings[:2]], findings
         else:
             severe = [row["code"] for row in findings if row["severity"] != "low"]
-            assert name not in severe, findings
-
-
-@pytest.mark.either_mpi
-@pytest.mark.parametrize("name", CLEAN)
-@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
-def test_nothing_grave_is_found_in_a_clean_program(mpi: Mpi, name: str, tmp_path: Path) -> None:
-    assert [row for row in found(traced(mpi, name, "planted", tmp_path)) if row["severity"] == "high"] == []
+            assert case.code not in severe, findings
 
 
 def test_a_run_ends_with_what_costs_most_and_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    program = build(str(SOURCE), MPICH.cc, "-O1")
-    launch = MPICH.launch(4, program, "independent-shared-file", "planted", tmp_path / "data")
+    case = chosen("independent-shared-file", "writes-of-4k")
+    launch = MPICH.launch(4, built(case, MPICH), tmp_path / "data", *case.arguments(PLANTED))
     said = run([*IOWEIR, "run", "-o", "trace", "--", *launch], cwd=tmp_path).expect().err
     assert len(said.splitlines()) <= 25
-    assert "\n1. Independent calls on a shared file [high, independent-shared-file]: costs " in said
+    assert "\n1. Independent calls on a shared file [medium, independent-shared-file]: costs " in said
     assert "What to do: call the collective function (MPI_File_write_at_all; HDF5: H5FD_MPIO_COLLECTIVE)." in said
     printed, reported = (
         json.loads(run([*IOWEIR, command, "trace", "--json"], cwd=tmp_path).expect().out)
@@ -60,7 +73,7 @@ def test_a_run_ends_with_what_costs_most_and_what_to_do(tmp_path: Path) -> None:
 
 def test_a_run_without_a_fault_says_so(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    program = build(str(SOURCE), MPICH.cc, "-O1")
-    launch = MPICH.launch(2, program, "clean-nothing", "planted", tmp_path / "data")
+    case = chosen("clean", "nothing")
+    launch = MPICH.launch(2, built(case, MPICH), tmp_path / "data", *case.arguments(PLANTED))
     said = run([*IOWEIR, "run", "-o", "trace", "--", *launch], cwd=tmp_path).expect().err
     assert "Nothing to gain in I/O: " in said

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
-from ioweir.report import Report, build, compare, report_text, to_dict
+from ioweir.findings.model import Finding, Gain
+from ioweir.report import Report, build, compare, compare_words, noise, report_text, to_dict
 from ioweir.report.model import Moved
 from ioweir.trace import Note
 from test_report_oracle import builders
@@ -96,7 +103,7 @@ def test_partial_traces_are_refused_unless_forced() -> None:
         compare.compare(killed, killed)
     assert compare.compare(killed, run(1), force=True).warnings == [why.format("first")]
     out = io.StringIO()
-    compare.write(compare.compare(run(1), killed, force=True), out)
+    compare_words.write(compare.compare(run(1), killed, force=True), out)
     assert f"Warning: {why.format('second')}" in out.getvalue()
 
 
@@ -182,20 +189,198 @@ def test_a_layer_that_appears_or_goes() -> None:
     assert sentences(compare.compare(reading, nothing))["POSIX read bytes"] == "POSIX read bytes 5 B -> 0 B: gone"
 
 
-def test_the_text_has_both_runs_and_the_caution() -> None:
+def text_of(result: compare.Comparison) -> list[str]:
     out = io.StringIO()
+    compare_words.write(result, out)
+    return out.getvalue().splitlines()
+
+
+def test_the_text_has_both_runs_and_the_caution() -> None:
     result = compare.compare(run(1.86, command=["mpirun", "solver"]), run(0.9, plan="p.toml"))
-    compare.write(result, out)
-    lines = out.getvalue().splitlines()
+    lines = text_of(result)
     assert lines[0] == (
         "The plan of the second run did nothing: it moved nothing: atomic mode (1 call, /d/f). No difference below is "
         "its doing."
     )
-    assert lines[1] == "wall time 18.60 s -> 9.00 s: 2.1x faster"
-    assert "  command: mpirun solver" in lines
-    assert "  no plan" in lines
-    assert "  plan: p.toml" in lines
-    assert "  passed through: atomic mode (/d/f, 1 call)" in lines
-    assert "  rank 0 wrote to storage" in lines
+    assert not result.credited
+    assert lines[1] == (
+        "wall time 18.60 s -> 9.00 s: 2.1x faster in this pair; no difference shown: one run a side allows no interval"
+    )
+    assert lines[2] == "I/O time of an average rank 1.86 s -> 900 ms: 2.1x faster"
+    assert lines[3] == ("MPI-IO write time (sum over ranks) 3.72 s -> 1.80 s: 2.1x faster; calls 2 -> 2: unchanged")
+    first, second = (next(line for line in lines if line.startswith(f"{name} run:")) for name in ("First", "Second"))
+    assert first == "First run: no plan; passed through: atomic mode (/d/f, 1 call); rank 0 wrote to storage"
+    assert second.startswith("Second run: plan p.toml; passed through: atomic mode (/d/f, 1 call)")
     assert lines[-1].startswith("One pair of runs is not a statistic")
     assert to_dict(result)["caution"] == lines[-1]
+
+
+# ------------------------------------------------------------------------------------------------- several runs a side
+
+
+def test_one_run_a_side_allows_no_interval() -> None:
+    time = to_dict(compare.compare(run(4), run(1)))["time"]
+    assert (time["ratio"], time["low"], time["high"], time["verdict"]) == (4.0, None, None, "no difference shown")
+
+
+def test_several_runs_a_side_that_differ() -> None:
+    old, new = [run(s) for s in (2.0, 2.02, 1.98, 2.04)], [run(s) for s in (1.0, 1.01, 0.99, 1.02)]
+    result = compare.compare(old, new)
+    time = to_dict(result)["time"]
+    assert time["ratio"] == pytest.approx(2.01 / 1.005)
+    assert time["verdict"] == "faster"
+    assert 1.9 < time["low"] < time["ratio"] < time["high"] < 2.1
+    back = compare.compare(new, old).time
+    assert back.verdict == "slower"
+    assert back.ratio == pytest.approx(1 / time["ratio"])
+    assert [back.low, back.high] == pytest.approx([1 / time["high"], 1 / time["low"]], rel=0.01)
+    lines = text_of(result)
+    assert lines[1].startswith("wall time 20.10 s -> 10.05 s: 2x faster, and not by a plan") is False
+    assert any(line.startswith("wall time 20.10 s -> 10.05 s: 2x faster (95 % interval") for line in lines)
+    assert any("medians of 4 and 4 runs, which vary by 1.3 %" in line for line in lines)
+    assert not result.caution
+    written = next(change for change in result.changes if change.what == "MPI-IO write time")
+    assert [written.before, written.after] == pytest.approx([4.02, 2.01])
+    assert written.low is not None
+    assert 1.9 < written.low < 2
+
+
+def test_several_runs_a_side_that_do_not() -> None:
+    result = compare.compare([run(s) for s in (1.0, 1.3, 0.9)], [run(s) for s in (1.1, 0.95, 1.2)])
+    assert result.time.verdict == "no difference shown"
+    assert any("wall time 10.00 s -> 11.00 s: no difference shown (95 % interval" in line for line in text_of(result))
+
+
+def test_the_noise_of_the_runs() -> None:
+    """ln 1.1 apart: one side's variance (ln 1.1)^2 / 2, of both sides the same."""
+    found = noise.difference([1.0, 1.1], [2.0, 2.2])
+    assert found.noise == pytest.approx(math.exp(math.log(1.1) / math.sqrt(2)) - 1)
+
+
+@pytest.mark.parametrize("runs", [3, 5])
+def test_runs_of_one_kind_seldom_differ(runs: int) -> None:
+    """What noise alone shows, drawn here: at most 5 of 100 verdicts, and 2 standard errors of 200 draws more."""
+    draw = np.random.default_rng(7)
+    alarms = 0
+    for _ in range(200):
+        times = np.exp(draw.normal(0, 0.1, 2 * runs)).tolist()
+        alarms += noise.difference(times[:runs], times[runs:]).verdict != noise.NOT_SHOWN
+    assert alarms <= 200 * 0.05 + 2 * math.sqrt(200 * 0.05 * 0.95)
+
+
+def test_a_true_difference_is_shown_and_lies_in_its_interval() -> None:
+    draw = np.random.default_rng(8)
+    shown = held = 0
+    for _ in range(100):
+        old, new = np.exp(draw.normal(0, 0.05, (2, 5)))
+        found = noise.difference((1.5 * old).tolist(), new.tolist())
+        shown += found.verdict == noise.FASTER
+        held += found.low is not None and found.high is not None and found.low <= 1.5 <= found.high
+    assert shown >= 95
+    assert held >= 93
+
+
+def test_the_text_is_short_and_in_order_of_seconds() -> None:
+    """Every layer and operation changes, with 40 files and warnings of every kind."""
+    sides = []
+    for factor in (1.0, 3.0):
+        builder = Builder()
+        rank = builder.rank(0, 1)
+        names = (
+            "open",
+            "fsync",
+            "pread",
+            "pwrite",
+            "lseek",
+            "fopen",
+            "fwrite",
+            "fread",
+            "MPI_File_open",
+            "MPI_File_sync",
+        )
+        for at, name in enumerate(names):
+            builder.add(Call(rank, name, 10 * at, 10 * at + factor * (at + 1) / 4, f"/d/{at}", 10))
+        sides.append(build(builder.trace(run={"exit_code": int(factor) - 1, "program": f"p{factor}"})))
+    lines = text_of(compare.compare(sides[0], sides[1], force=True))
+    assert len(lines) <= compare_words.MOST_LINES
+    order = [line.split(" time ")[0] for line in lines if "slower; calls" in line]
+    assert order[:3] == ["MPI-IO sync", "MPI-IO open", "STDIO read"]
+
+
+def test_calls_that_came_and_went_and_what_all_runs_have() -> None:
+    sides = []
+    for locks, reads in ((20, 0), (0, 3)):
+        builder = Builder()
+        rank = builder.rank(0, 1)
+        builder.add(Call(rank, "pwrite", 1, 2, "/d/f", failed=True))
+        builder.add(*(Call(rank, "fcntl_lock", 3 + at, 3.5 + at, "/d/f") for at in range(locks)))
+        builder.add(*(Call(rank, "pread", 3 + at, 3.5 + at, "/d/f", 5) for at in range(reads)))
+        sides.append(build(builder.trace()))
+    lines = text_of(compare.compare(sides[0], sides[1]))
+    assert lines[0].startswith("Both runs: FAILED CALLS: 1 of 1 POSIX writes")
+    assert "Calls gone: POSIX lock (20)" in lines
+    assert "Calls new: POSIX read (3)" in lines
+
+
+def test_microseconds_are_no_factors() -> None:
+    said = sentences(compare.compare(run(1.0), run(2.3e-5)))
+    assert said["MPI-IO write time"].endswith(": over 1,000x faster")
+    said = sentences(compare.compare(run(4e-4), run(1e-5)))
+    assert said["MPI-IO write time"].endswith(": too short to compare")
+
+
+def test_findings_come_and_go() -> None:
+    def found(*codes: str) -> Report:
+        report = run(1)
+        report.findings = [
+            Finding(code, "high", "POSIX", [], [], 2.0, Gain(0, 1), "", "", [], [], [], title=code) for code in codes
+        ]
+        return report
+
+    changes = compare.compare([found("a", "b"), found("a"), found("a", "b")], [found("b"), found("c", "b"), found("c")])
+    rows = {
+        name: [(row.code, row.before_runs, row.after_runs) for row in rows]
+        for name, rows in vars(changes.findings).items()
+    }
+    assert rows == {"gone": [("a", 3, 0)], "new": [("c", 0, 2)], "stayed": [("b", 2, 2)]}
+    lines = text_of(changes)
+    assert "Findings gone: a (2.00 s)" in lines
+    assert "Findings new: c (2.00 s)" in lines
+
+
+def test_runs_of_one_side_after_the_other_are_warned_about() -> None:
+    first, second = ([run(1, started=start + at) for at in (0, 2)] for start in (0.0, 5.0))
+    assert any("before all of the other" in one for one in compare.compare(first, second).warnings)
+    mixed = compare.compare([first[0], second[1]], [first[1], second[0]])
+    assert not any("before all of the other" in one for one in mixed.warnings)
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    folders = []
+    for name, factor in (("a1", 2.0), ("a2", 2.1), ("b1", 1.0), ("b2", 1.05)):
+        builder = Builder()
+        rank = builder.rank(0, 1)
+        builder.add(Call(rank, "pwrite", 1, 1 + factor, "/d/f", 5))
+        folder = tmp_path / name
+        folder.mkdir()
+        builder.write(folder)
+        run = {"wall_s": 10 * factor, "program": "p", "command": ["p"], "exit_code": 0, "state": "ended"}
+        (folder / "run.json").write_text(json.dumps(run))
+        folders.append(str(folder))
+    command = [sys.executable, "-m", "ioweir", "compare"]
+
+    def ask(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*command, *words], capture_output=True, text=True, check=False)
+
+    both = json.loads(ask(*folders[:2], "--to", *folders[2:], "--json").stdout)
+    assert both["time"]["verdict"] == "faster"
+    assert (both["time"]["before"], both["time"]["after"]) == ([20.0, 21.0], [10.0, 10.5])
+    assert [one["trace"] for one in both["after_runs"]] == folders[2:]
+    # Words behind the next option are of the first side again.
+    assert json.loads(ask("--json", "--to", *folders[2:], "--force", *folders[:2]).stdout) == both
+    pair = json.loads(ask(folders[0], folders[2], "--json").stdout)
+    assert (pair["time"]["ratio"], pair["time"]["low"]) == (2.0, None)
+    wrong = ask(*folders[:3])
+    assert wrong.returncode == 2
+    assert "compare needs two sides" in wrong.stderr
+    assert ask(folders[0], "--to").returncode == 2

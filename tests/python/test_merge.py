@@ -147,7 +147,7 @@ def test_what_fails_leaves_nothing_and_keeps_the_old(tmp_path: Path, monkeypatch
     def broken(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(merge._Merger, "_add", broken)
+    monkeypatch.setattr(merge.Merger, "_add", broken)
     with pytest.raises(OSError, match="No space"):
         merge.merge(tmp_path)
     assert log.read_bytes() == old

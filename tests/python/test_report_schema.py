@@ -94,12 +94,15 @@ def test_comparisons_and_timelines_keep_their_keys() -> None:
     result = report.build(trace)
     assert {key: result[key] for key in vars(result)} == report.to_dict(result)
     comparison = report.to_dict(compare.compare(result, result))
-    assert set(comparison) == {"before", "after", "first_lines", "warnings", "changes", "caution"}
+    assert set(comparison) == {
+        "time", "before", "after", "first_lines", "warnings", "changes", "findings", "credited", "caution",
+        "before_runs", "after_runs",
+    }  # fmt: skip
     assert set(comparison["before"]) == {
         "trace", "program", "command", "ranks", "wall_s", "io_mean_s", "exit_code", "partial", "storage", "plan",
     }  # fmt: skip
     assert comparison["before"]["plan"] == printed(trace)["plan"]
-    assert set(comparison["changes"][0]) == {"what", "unit", "before", "after", "ratio", "sentence"}
+    assert set(comparison["changes"][0]) == {"what", "unit", "before", "after", "ratio", "sentence", "low", "high"}
     shown = report.to_dict(timeline.of_trace(trace, timeline.Options()))
     assert set(shown) == {
         "trace", "op", "by", "ranks_are", "bins", "bin_s", "begin_s", "end_s", "rows", "left_out", "mean_time_s",

@@ -11,8 +11,9 @@ HARMLESS = ("bash", "dirname", "sed", "grep", "cat", "mktemp", "rm", "env", "tes
 
 
 def packages() -> list[str]:
-    lines = (line.partition("#")[0].strip() for line in (ROOT / "packages").read_text().splitlines())
-    return [line for line in lines if line]
+    """Those behind "#?", too, which may be missing."""
+    lines = (line.removeprefix("#?") for line in (ROOT / "packages").read_text().splitlines())
+    return [name for line in lines if (name := line.partition("#")[0].strip())]
 
 
 class Machine:
@@ -79,7 +80,8 @@ def test_package_lists_are_fetched_when_installing_fails(machine: Machine) -> No
     flag = machine.bin.parent / "updated"
     machine.fake("apt-get", f"case $1 in update) : >{flag} ;; *) test -e {flag} ;; esac")
     assert machine.run().returncode == 0
-    assert [call.split()[1] for call in machine.calls("apt-get")] == ["install", "update", "install"]
+    # The last for what is optional.
+    assert [call.split()[1] for call in machine.calls("apt-get")] == ["install", "update", "install", "install"]
 
 
 def test_apt_that_cannot_install_shows_its_messages(machine: Machine) -> None:
@@ -88,6 +90,16 @@ def test_apt_that_cannot_install_shows_its_messages(machine: Machine) -> None:
     done = machine.run()
     assert done.returncode == 1
     assert "E: Unable to locate package" in done.stderr
+
+
+def test_what_is_optional_may_be_missing(machine: Machine) -> None:
+    machine.fake("dpkg-query", installed([name for name in packages() if name != "chromium"]))
+    machine.fake("apt-get", "exit 100")
+    done = machine.run()
+    assert done.returncode == 0
+    assert "not installed: chromium" in done.stdout
+    machine.fake("chromium", "")
+    assert machine.run().stdout == ""
 
 
 def test_without_apt_the_missing_are_named(machine: Machine) -> None:
@@ -100,6 +112,7 @@ def test_without_apt_the_missing_are_named(machine: Machine) -> None:
     assert "librapidcheck-dev" in named
     assert "lammps" not in named
     assert "ninja-build" not in named
+    assert "chromium" not in named
 
 
 def test_without_root_and_sudo_the_missing_are_named(machine: Machine) -> None:

@@ -72,7 +72,8 @@ def build(source: str, compiler: str, *flags: str, libraries: Sequence[str] = ()
     """Compile programs/`source`, once per compiler and flags; later sessions find what has not changed."""
     path = PROGRAMS / source
     libraries = [*libraries, *yielding(compiler, flags)]
-    headers = [header.read_bytes() for header in sorted((*PROGRAMS.glob("*.h"), *PROGRAMS.glob("*.inc")))]
+    beside = {*PROGRAMS.glob("*.h"), *PROGRAMS.glob("*.inc"), *path.parent.glob("*.h")}
+    headers = [header.read_bytes() for header in sorted(beside)]
     key = hashlib.sha256(
         b"\0".join([path.read_bytes(), *headers, compiler.encode(), *(f.encode() for f in (*flags, *libraries))])
     )

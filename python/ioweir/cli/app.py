@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli import containers, launch, plan, report, targets
+from ioweir.cli import compare, containers, launch, plan, predict, report, targets
 from ioweir.cli.arguments import COMMAND
 from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError
 
@@ -58,10 +58,13 @@ app.command()(report.report)
 app.command()(report.findings)
 app.command()(report.timeline)
 app.command("merge-trace")(report.merge_trace)
-app.command()(report.compare)
+app.command()(report.export)
+app.command("import")(report.import_log)
+app.command(cls=compare.TwoSides)(compare.compare)
 app.command(context_settings=COMMAND)(launch.doctor)
 app.command()(launch.kernel)
 app.command()(plan.explain)
+app.command()(predict.simulate)
 app.command()(containers.merge)
 app.command()(containers.convert)
 app.command()(containers.ls)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import JsonOption, print_json, print_result
+from ioweir.cli.arguments import JsonOption, print_result
 from ioweir.errors import EXIT_FAILED, EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 def report(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write it as one web page that needs no network.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say where the time of a traced run went."""
@@ -26,8 +29,19 @@ def report(
 
     trace = load(directory)
     result = figures.build(trace, sys.stderr)
+    if html is not None:
+        from ioweir.html import page  # noqa: PLC0415
+
+        found = figures.findings_of(trace, result)
+        page.write(html, trace, result, found)
+        result.findings = found.findings
+        if not as_json:
+            plain_text.print_lines([f"written: {html}"])
+            _fail_if(result.unreadable)
+            return
     if as_json:
-        result.findings = figures.findings_of(trace, result).findings
+        if html is None:
+            result.findings = figures.findings_of(trace, result).findings
         from ioweir.base.json_text import lines  # noqa: PLC0415
 
         plain_text.print_lines(lines(result))
@@ -103,20 +117,29 @@ def merge_trace(
     _fail_if(merged.unreadable)
 
 
-def compare(
-    before: Annotated[Path, typer.Argument(metavar="A", help="Trace directory of the first run.")],
-    after: Annotated[Path, typer.Argument(metavar="B", help="Trace directory of the second run.")],
+def export(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` or `ioweir import` wrote.")],
+    form: Annotated[str, typer.Option("--format", metavar="perfetto|parquet|csv", help="Of which tool.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="OUT", help="The file; for parquet a directory.")],
     as_json: JsonOption = False,
-    force: Annotated[bool, typer.Option("--force", help="Compare runs of different programs.")] = False,
 ) -> None:
-    """Say what changed from one run to another."""
-    from ioweir.report import compare as comparison  # noqa: PLC0415
+    """Write the events of a trace in the form of other tools."""
+    from ioweir.exports import run  # noqa: PLC0415
 
-    result = comparison.compare_directories(before, after, force=force)
-    if as_json:
-        print_json(result)
-    else:
-        comparison.write(result, sys.stdout)
+    made = run.export(directory, form, output, sys.stderr)
+    print_result(as_json, made, lambda: run.to_text(made))
+
+
+def import_log(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log of Darshan, or a directory of Recorder.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The directory to make.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Make a directory that report, findings and compare read of another tool's log."""
+    from ioweir.imports import run  # noqa: PLC0415
+
+    made = run.import_log(log, output)
+    print_result(as_json, made, lambda: run.to_text(made))
 
 
 def _fail_if(unreadable: Sequence[str]) -> None:

@@ -39,6 +39,9 @@ _TRACER: Final = 3
 _MOST: Final = 1 << 62
 _DEEPEST: Final = 16
 """No call is nested deeper."""
+_PAUSE_NS: Final = 5_000
+"""A pause between two calls that is no longer belongs to them: a system call alone takes as long, and programs that
+compute between calls take more."""
 LARGE: Final = 1 << 20
 """Calls of so many bytes show what the storage can do."""
 
@@ -265,6 +268,22 @@ class Columns:
         sums = np.bincount(self.mpi[chosen], None if weights is None else weights[chosen], minlength=len(self))
         return sums.astype(np.int64)
 
+    @cached_property
+    def crowded(self) -> bool:
+        """Whether ranks share processors, so that some wait for them and not for I/O: known of the launcher's node.
+
+        They do where they and what ran there before (its load average) are at least one more than the processors.
+        """
+        node, processors = self.trace.run.get("host"), self.trace.run.get("processors")
+        if not node or not processors:
+            return False
+        here = {
+            unit
+            for unit, process in zip(self.who.units, self.trace.processes, strict=True)
+            if unit >= 0 and process.host == node
+        }
+        return len(here) + float(self.trace.run.get("load_before", 0)) >= int(processors) + 1
+
     # --------------------------------------------------------------------------------------------------- prices
 
     def price(self, mask: Mask) -> Price:
@@ -274,7 +293,8 @@ class Columns:
         if not chosen.size:
             return Price(0.0, [], by_unit)
         phases = self.phase[chosen]
-        group, busy = _union(phases * self.units + self.unit[chosen], self.arrival[chosen], self.end[chosen])
+        until = self._until(mask)[chosen]
+        group, busy = _union(phases * self.units + self.unit[chosen], self.arrival[chosen], until)
         phase, unit = group // self.units, group % self.units
         order = np.lexsort((-busy, phase))
         first = np.r_[True, phase[order][1:] != phase[order][:-1]]
@@ -282,6 +302,27 @@ class Columns:
         np.add.at(by_unit, unit[worst], busy[worst] / 1e9)
         ranked = [int(at) for at in np.argsort(-by_unit, kind="stable") if by_unit[at] > 0]
         return Price(min(float(busy[worst].sum()) / 1e9, self.wall_s), ranked, by_unit)
+
+    def _until(self, mask: Mask) -> Numbers:
+        """The calls' ends; of calls one right after the other, the next one's beginning: making calls costs, too."""
+        following = self._following
+        at = np.flatnonzero(mask & (following >= 0))
+        at = at[mask[following[at]]]
+        until: Numbers = self.end.copy()
+        pause = self.start[following[at]] - self.end[at]
+        close = (pause > 0) & (pause <= _PAUSE_NS) & (self.arrival_shift[following[at]] == 0)
+        until[at[close]] = self.start[following[at[close]]]
+        return until
+
+    @cached_property
+    def _following(self) -> Numbers:
+        """Of each outermost call the next outermost one of its thread; -1 without one."""
+        outer = np.flatnonzero(self.outermost)
+        outer = outer[np.lexsort((self.start[outer], self.thread[outer], self.unit[outer]))]
+        same = (self.unit[outer][1:] == self.unit[outer][:-1]) & (self.thread[outer][1:] == self.thread[outer][:-1])
+        following = np.full(len(self), -1, dtype=np.int64)
+        following[outer[:-1][same]] = outer[1:][same]
+        return following
 
     def seconds(self, mask: Mask) -> float:
         """The price alone."""

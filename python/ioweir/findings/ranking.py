@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ioweir.findings import counted
 from ioweir.findings.columns import Columns
 from ioweir.findings.model import HIGH, LOW, MEDIUM, Evidence, Finding, Findings, Gain
 from ioweir.findings.table import RULES
-from ioweir.trace.reader import LAYERS
+from ioweir.trace.reader import LAYERS, MPI_IO, POSIX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ioweir.findings.rule import Found, Rule
+    from ioweir.trace.counted import Counted
     from ioweir.trace.reader import Trace
 
 SEVERITIES: Final = ((HIGH, 0.10), (MEDIUM, 0.02))
@@ -31,6 +33,31 @@ MOST_EVENTS: Final = 20_000_000
 
 def find(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
     """All findings of a trace. `recorded`: layers whose calls were recorded."""
+    if trace.counted is not None:
+        return _of_log(trace, trace.counted, wall_s)
+    found = _of_events(trace, wall_s, recorded)
+    if (came := trace.run.get("imported")) is not None:
+        for one in found.findings:
+            one.unseen += [f"{one.code}: {words}" for words in came["unseen"]]
+    return found
+
+
+def _of_log(trace: Trace, log: Counted, wall_s: float) -> Findings:
+    """Of counters, and of the events beside them what counters do not tell."""
+    if wall_s <= 0:
+        return Findings([], 0.0, wall_s, ["the log says that the run took no time"])
+    found = counted.find(log, wall_s)
+    if trace.event_count:
+        known = {one.code for one in found.findings}
+        layers = [layer for layer in (MPI_IO, POSIX) if layer in log.layers]
+        more = [one for one in _of_events(trace, wall_s, layers).findings if one.code not in known]
+        for one in more:
+            one.unseen += [f"{one.code}: {words}" for words in log.unseen[1:]]
+        found.findings = sorted([*found.findings, *more], key=lambda one: -one.seconds)
+    return found
+
+
+def _of_events(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
     if trace.event_count > MOST_EVENTS:
         return Findings(
             [], 0.0, wall_s, [f"traces of more than {MOST_EVENTS:,} events are not looked into for findings"]
@@ -57,7 +84,7 @@ def _lacking(rule: Rule, run: Columns) -> list[str]:
 def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
     """Leaders in the order of their rules take what shares its seconds with them."""
     leaders: list[tuple[Rule, Found, list[tuple[Rule, Found]]]] = []
-    for rule, one in sorted(found, key=lambda entry: (entry[0].order, -entry[1].seconds)):
+    for rule, one in sorted(found, key=_leads):
         for above, leader, followers in leaders:
             within = run.roots_of(leader.calls)[run.root]
             same = run.seconds(one.calls & within) >= SAME * run.seconds(one.calls)
@@ -71,6 +98,12 @@ def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
     return [_finding(run, *leader) for leader in leaders]
 
 
+def _leads(entry: tuple[Rule, Found]) -> tuple[int, float]:
+    rule, one = entry
+    # What is in doubt takes nothing from what is not.
+    return (rule.order if one.order is None else one.order) + 1000 * bool(one.doubt), -one.seconds
+
+
 def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]]) -> Finding:
     wall_s = run.wall_s
     seconds = min(one.seconds, wall_s)
@@ -81,6 +114,8 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
     severity = next((name for name, least in SEVERITIES if share >= least), LOW)
     if severity == HIGH and low <= 0:
         severity = MEDIUM
+    if one.doubt:
+        severity = LOW
     evidence = [Evidence("share of the run", 100 * share, "%"), *one.evidence]
     cause = one.cause
     told: list[str] = []
@@ -90,7 +125,7 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
         told.append(other.code)
         cause += f" With it comes: {follower.summary} ({other.code})."
         evidence += follower.evidence[:1]
-    unseen = [f"{rule.code}: {rule.limits}"] if rule.limits else []
+    unseen = [f"{rule.code}: {text}" for text in (one.doubt, rule.limits) if text]
     if lacking := [layer for layer in LAYERS if layer not in run.recorded]:
         unseen.append(f"{rule.code}: calls of {', '.join(lacking)} were not recorded")
     return Finding(

@@ -54,6 +54,11 @@ class Found:
     ranks: list[int] | None = None
     """Those that it is about; those that make the calls where nothing else is said."""
 
+    order: int | None = None
+    """Instead of the rule's, where the trace says which of two is the cause."""
+    doubt: str = ""
+    """Why it may be none: it is of low severity then."""
+
     def gain(self) -> tuple[float, float]:
         """Its lower and its upper bound, in seconds."""
         high = self.seconds if self.high is None else self.high

@@ -12,7 +12,7 @@ from ioweir.errors import EXIT_USAGE, IoweirError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ioweir.findings.model import Evidence, Finding, Findings
+    from ioweir.findings.model import Evidence, Finding, Findings, Gain
     from ioweir.findings.rule import Rule
 
 _WIDTH: Final = 110
@@ -95,7 +95,7 @@ def full(found: Findings, directory: str) -> list[str]:
         lines += ["", f"{at}. {_head(finding, found.wall_s)}"]
         lines += _wrapped(finding.summary)
         lines += _wrapped(f"Why: {finding.cause}")
-        lines += [f"   - {_figure(evidence)}" for evidence in finding.evidence]
+        lines += [f"   - {evidence_text(evidence)}" for evidence in finding.evidence]
         if finding.files:
             more = f" and {len(finding.files) - 3} more" if len(finding.files) > 3 else ""
             lines.append(f"   Files: {', '.join(map(_short_name, finding.files[:3]))}{more}")
@@ -127,18 +127,21 @@ def plan_of(found: Findings, code: str) -> str:
 
 
 def _blind(found: Findings) -> bool:
-    return found.io_s == 0 and bool(found.unseen)
+    return bool(found.unseen) and (found.io_s == 0 or found.unseen[0].startswith("all codes: "))
 
 
 def _head(finding: Finding, wall_s: float) -> str:
-    gain = finding.gain
-    saved = f"{seconds(gain.low)} to {seconds(gain.high)}" if gain.low > 0 else f"up to {seconds(gain.high)}"
     share = 100 * finding.seconds / wall_s if wall_s > 0 else 0.0
     return (
         f"{finding.title} [{finding.severity}, {finding.code}]: costs {seconds(finding.seconds)} ({share:.0f} % of "
         "the run); "
-        f"a repair may save {saved}"
+        f"a repair may save {gain_text(finding.gain)}"
     )
+
+
+def gain_text(gain: Gain) -> str:
+    """What a repair may save. Example: Gain(0, 2.5) -> "up to 2.50 s"."""
+    return f"{seconds(gain.low)} to {seconds(gain.high)}" if gain.low > 0 else f"up to {seconds(gain.high)}"
 
 
 def _short_name(path: str) -> str:
@@ -146,7 +149,8 @@ def _short_name(path: str) -> str:
     return path if len(path) <= _LONGEST_NAME else f"{path[: _LONGEST_NAME // 2]}...{path[-_LONGEST_NAME // 2 :]}"
 
 
-def _figure(evidence: Evidence) -> str:
+def evidence_text(evidence: Evidence) -> str:
+    """A figure with its unit."""
     value, unit = evidence.figure, evidence.unit
     if unit == "s":
         return f"{evidence.text}: {seconds(value)}"

@@ -400,6 +400,8 @@ def _run_content(words: Sequence[str], options: Options, prepared: Prepared, sta
     return names | {
         "state": "running",
         "host": socket.gethostname(),
+        "processors": len(os.sched_getaffinity(0)),
+        "load_before": os.getloadavg()[0],
         "verify": options.verify,
         "tracing": options.tracing.described(),
         "ioweir_version": ioweir_version(),

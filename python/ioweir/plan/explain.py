@@ -12,7 +12,7 @@ from ioweir.base import picture
 from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.plan import schedule_picture
-from ioweir.plan.plan_check import read_plan
+from ioweir.plan.plan_check import read_plan, rule_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,14 +163,9 @@ def _of_kernel(text: str, options: Options) -> dict[str, Any]:
         raise IoweirError(f"--kernel {options.kernel} needs the number of ranks: --ranks N", EXIT_USAGE)
     rules = _rules(text, options)
     path = options.file or f"{options.kernel}.data"
-    index = compiled().match_plan(text, str(options.plan), path)
-    if index is None and len(rules) == 1 and options.file is None:
-        index = 0  # the only one there is can only be meant
-    if index is None:
-        raise IoweirError(
-            f"no rule of {options.plan} fits the file '{path}'; there are {_patterns(rules)}. Name a file with --file",
-            EXIT_USAGE,
-        )
+    index = rule_for(
+        options.plan, text, path, only_one_is_meant=options.file is None, remedy=". Name a file with --file"
+    )
     striping = _striping(rules[index], options)
     result = _planned(
         compiled().explain_kernel, text, str(options.plan), index, options.kernel, options.ranks,
@@ -199,11 +194,7 @@ def _of_trace(text: str, options: Options) -> dict[str, Any]:
         raise IoweirError(f"calls of all ranks are needed, and {'; '.join(loaded.unreadable)}")
     files = pattern.patterns(loaded)
     chosen = _file_of_trace(files, text, rules, options)
-    index = compiled().match_plan(text, str(options.plan), chosen.path)
-    if index is None:
-        raise IoweirError(
-            f"no rule of {options.plan} fits the file '{chosen.path}'; there are {_patterns(rules)}", EXIT_USAGE
-        )
+    index = rule_for(options.plan, text, chosen.path)
     if not chosen.calls:
         reasons = "; ".join(f"{count} calls {reason}" for reason, count in sorted(chosen.unknown.items()))
         raise IoweirError(
@@ -237,17 +228,12 @@ def _of_trace(text: str, options: Options) -> dict[str, Any]:
 def _file_of_trace(
     files: dict[str, FilePattern], text: str, rules: Sequence[dict[str, Any]], options: Options
 ) -> FilePattern:
+    from ioweir.trace import pattern  # noqa: PLC0415
+
     if not files:
         raise IoweirError(f"{options.trace}: the trace holds no MPI-IO data call: there is nothing to plan")
     if options.file is not None:
-        named = [path for path in files if path == options.file or path.endswith("/" + options.file)]
-        if len(named) != 1:
-            found, known = "several files" if named else "no file", ", ".join(sorted(files))
-            raise IoweirError(
-                f"--file {options.file}: {found} of that name with MPI-IO data calls; there are {known}",
-                EXIT_USAGE,
-            )
-        return files[named[0]]
+        return files[pattern.file_named(files, options.file)]
     fitting = [path for path in files if compiled().match_plan(text, str(options.plan), path) is not None]
     if not fitting:
         raise IoweirError(

@@ -31,6 +31,18 @@ def read_plan(plan: Path) -> str:
     return text
 
 
+def rule_for(plan: Path, text: str, path: str, *, only_one_is_meant: bool = False, remedy: str = "") -> int:
+    """The number of the first rule that fits a file; `only_one_is_meant`: or of the only one there is."""
+    index: int | None = compiled().match_plan(text, str(plan), path)
+    if index is not None:
+        return index
+    rules: list[dict[str, Any]] = compiled().parse_plan(text, str(plan))
+    if only_one_is_meant and len(rules) == 1:
+        return 0
+    patterns = ", ".join(f"'{rule['match']}'" for rule in rules)
+    raise IoweirError(f"no rule of {plan} fits the file '{path}'; there are {patterns}{remedy}", EXIT_USAGE)
+
+
 def check_plan(plan: Path, folder: Path | None) -> str:
     """The text of a plan file whose every rule can be carried out.
 

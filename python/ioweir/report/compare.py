@@ -1,38 +1,42 @@
-"""`ioweir compare A B`: what changed from one run to another, in sentences and in figures.
+"""`ioweir compare A... --to B...`: what changed from some runs to others.
 
-Works on two reports (figures.py) and reads nothing else. One pair of runs is not a statistic, and the text says so.
+Works on reports (figures.py) and reads nothing else. Figures are medians of a side's runs; whether times differ is
+noise.py's to say, how all of it is worded compare_text.py's. With one run a side no difference is claimed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from ioweir.base.units import number_list, plural, rate, seconds, size
+from ioweir.base.units import plural, size
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
+from ioweir.report import compare_words as words
 from ioweir.report import first_lines
-from ioweir.report.figures import build
-from ioweir.report.model import Data, WhereData
+from ioweir.report.figures import build, findings_of
+from ioweir.report.model import Data, Report, WhereData
+from ioweir.report.noise import Difference, difference, median
 from ioweir.trace.reader import DATA_OPS, LAYERS, POSIX, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
-    from ioweir.report.model import Calls, Plan, Report
+    from ioweir.report.model import Calls, Plan
 
 CAUTION: Final = (
-    "One pair of runs is not a statistic: repeat both, interleaved, before believing a difference of less than a few "
-    "times their scatter."
+    "One pair of runs is not a statistic: repeat both, interleaved (ioweir compare A... --to B...), before believing a "
+    "difference of less than a few times their scatter."
 )
-# Below this a difference of times says nothing: clock, scheduling and the file system's mood are of that size.
-_NOTICEABLE_RATIO = 1.02
-_NOTICEABLE_S = 1e-4
+FEW: Final = "Of two runs a side an interval holds the truth less often than it says (91 of 100): make three."
 
 
 @dataclass
 class Change:
-    """One figure of both runs. `ratio` is before / after for times, after / before for everything else."""
+    """One figure of both sides, each the median of its runs. `ratio` is before / after for times, else after / before.
+
+    `low`, `high`: interval of a time's ratio, where there are several runs a side.
+    """
 
     what: str
     unit: str
@@ -40,6 +44,8 @@ class Change:
     after: float | None
     ratio: float | None
     sentence: str
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass
@@ -59,35 +65,107 @@ class Run:
 
 
 @dataclass
-class Comparison:
-    """Everything that `ioweir compare --json` prints."""
+class Faults:
+    """A finding on either side: in how many runs, and the median of its seconds in those."""
 
+    code: str
+    title: str
+    before_runs: int
+    after_runs: int
+    before_s: float
+    after_s: float
+
+
+@dataclass
+class FindingChanges:
+    """Findings that most runs of one side have and most of the other have not, and those that stayed."""
+
+    gone: list[Faults] = field(default_factory=list)
+    new: list[Faults] = field(default_factory=list)
+    stayed: list[Faults] = field(default_factory=list)
+
+
+@dataclass
+class Comparison:
+    """Everything that `ioweir compare --json` prints. `before`, `after`: the run of median wall time of each side."""
+
+    time: Difference
+    """Of the wall time."""
     before: Run
     after: Run
     first_lines: list[str]
     warnings: list[str]
     changes: list[Change]
+    findings: FindingChanges
+    credited: bool
+    """False where the plan of a side did nothing, so that no difference is its doing."""
     caution: str
+    before_runs: list[Run]
+    after_runs: list[Run]
 
 
-def compare_directories(before: Path, after: Path, force: bool = False) -> Comparison:
-    """Read both traces and compare them."""
-    return compare(build(load(before)), build(load(after)), force=force)
+def compare_directories(before: Path | Sequence[Path], after: Path | Sequence[Path], force: bool = False) -> Comparison:
+    """Read all traces and compare them."""
+    old, new = ([side] if isinstance(side, Path) else side for side in (before, after))
+    return compare([_report(path) for path in old], [_report(path) for path in new], force=force)
 
 
-def compare(before: Report, after: Report, force: bool = False) -> Comparison:
+def _report(directory: Path) -> Report:
+    trace = load(directory)
+    report = build(trace)
+    report.findings = findings_of(trace, report).findings
+    return report
+
+
+def compare(before: Report | Sequence[Report], after: Report | Sequence[Report], force: bool = False) -> Comparison:
     """What changed. Runs of different programs, and partial traces, are refused unless `force`."""
+    old = [before] if isinstance(before, Report) else list(before)
+    new = [after] if isinstance(after, Report) else list(after)
+    warnings = _refusals(old, new, force)
+    warnings.extend(_warnings(old, new))
+    time = difference([run.wall_s for run in old], [run.wall_s for run in new])
+    nothing = [first_lines.moved_nothing(run.plan) is not None for run in (*old, *new)]
+    return Comparison(
+        time=time,
+        before=_run(_middle(old)),
+        after=_run(_middle(new)),
+        first_lines=list(dict.fromkeys(_first_lines(old, new))),
+        warnings=list(dict.fromkeys(warnings)),
+        changes=_changes(old, new),
+        findings=_findings(old, new),
+        credited=not any(nothing),
+        caution=CAUTION if min(len(old), len(new)) < 2 else FEW if min(len(old), len(new)) < 3 else "",
+        before_runs=[_run(run) for run in old],
+        after_runs=[_run(run) for run in new],
+    )
+
+
+def _middle(side: Sequence[Report]) -> Report:
+    return sorted(side, key=lambda run: run.wall_s)[(len(side) - 1) // 2]
+
+
+def _named(old: Sequence[Report], new: Sequence[Report]) -> Iterator[tuple[str, Report]]:
+    """Every run with what it is called: "first" and "second" where there are two."""
+    for name, side in (("first", old), ("second", new)):
+        for number, run in enumerate(side, 1):
+            yield (name if len(side) == 1 else f"{name} side's {number}."), run
+
+
+def _refusals(old: Sequence[Report], new: Sequence[Report], force: bool) -> list[str]:
+    """Why runs cannot be compared: an error, with `force` warnings."""
     warnings: list[str] = []
-    if before.program != after.program:
-        what = f"different programs: '{before.program}' in {before.trace}, '{after.program}' in {after.trace}"
-        if not force:
-            raise IoweirError(
-                f"{what}. Their figures say nothing about each other; --force compares them", EXIT_DIFFERENT
-            )
-        warnings.append(what)
+    one = old[0]
+    for other in (*old[1:], *new):
+        if other.program != one.program:
+            what = f"different programs: '{one.program}' in {one.trace}, '{other.program}' in {other.trace}"
+            if not force:
+                raise IoweirError(
+                    f"{what}. Their figures say nothing about each other; --force compares them", EXIT_DIFFERENT
+                )
+            warnings.append(what)
     partial = [
         f"the {name} trace is partial: {'; '.join(run.partial_reasons)}"
-        for name, run in (("first", before), ("second", after))
+        for name, run in _named(old, new)
         if run.partial
     ]
     if partial and not force:
@@ -96,41 +174,41 @@ def compare(before: Report, after: Report, force: bool = False) -> Comparison:
             "them",
             EXIT_DIFFERENT,
         )
-    warnings.extend(partial)
-    warnings.extend(_warnings(before, after))
-    return Comparison(
-        before=_run(before),
-        after=_run(after),
-        first_lines=list(_first_lines(before, after)),
-        warnings=warnings,
-        changes=list(_changes(before, after)),
-        caution=CAUTION,
-    )
+    return warnings + partial
 
 
-def _first_lines(before: Report, after: Report) -> Iterator[str]:
+def _first_lines(old: Sequence[Report], new: Sequence[Report]) -> Iterator[str]:
     """What has to be known before any figure."""
-    runs = (("First", before), ("Second", after))
-    for name, run in runs:
+    for name, run in _named(old, new):
         nothing = first_lines.moved_nothing(run.plan)
         if nothing is not None:
-            yield f"The plan of the {name.lower()} run did nothing: {nothing}. No difference below is its doing."
-    for name, run in runs:
+            yield f"The plan of the {name} run did nothing: {nothing}. No difference below is its doing."
+    said: dict[str, list[str]] = {}
+    for name, run in _named(old, new):
         for line in first_lines.lines(run):
             if not line.startswith("PLAN NOT APPLIED"):
-                yield f"{name} run: {line.lstrip()}"
+                said.setdefault(line.lstrip(), []).append(name)
+    everyone = len(old) + len(new)
+    for line, names in said.items():
+        if len(names) == everyone:
+            yield f"{'Both' if everyone == 2 else 'All'} runs: {line}"
+        else:
+            yield from (f"{name[:1].upper()}{name[1:]} run: {line}" for name in names)
 
 
-def _warnings(before: Report, after: Report) -> Iterator[str]:
-    if before.ranks != after.ranks:
-        yield f"different numbers of ranks: {before.ranks} and {after.ranks}"
-    for name, run in (("first", before), ("second", after)):
+def _warnings(old: Sequence[Report], new: Sequence[Report]) -> Iterator[str]:
+    before, after = old[0], new[0]
+    counts = [sorted({run.ranks for run in side}) for side in (old, new)]
+    if counts[0] != counts[1] or len(counts[0]) > 1:
+        yield f"different numbers of ranks: {' and '.join('/'.join(map(str, side)) for side in counts)}"
+    for name, run in _named(old, new):
         if run.exit_code:
             yield f"the {name} run returned {run.exit_code}"
         if run.plan.verify.result == "mismatch":
             yield f"the {name} run FAILED its verification: it did not write what the program passed in"
-    for name, run, other in (("first", before, after), ("second", after, before)):
-        if run.verification.calls and not other.verification.calls:
+    verified = [any(run.verification.calls for run in side) for side in (old, new)]
+    for name, run in _named(old, new):
+        if run.verification.calls and not all(verified):
             back = size(run.verification.bytes)
             yield (
                 f"the {name} run verified what it wrote: its close calls read {back} back, and its wall and I/O time "
@@ -138,20 +216,30 @@ def _warnings(before: Report, after: Report) -> Iterator[str]:
             )
     if before.mpi_libraries != after.mpi_libraries:
         yield f"different MPI libraries: {', '.join(before.mpi_libraries)} and {', '.join(after.mpi_libraries)}"
-    recorded = _recorded(before, after)
-    for name, run in (("first", before), ("second", after)):
+    recorded = _recorded(old, new)
+    for name, run in _named(old, new):
         missing = [layer for layer in LAYERS if layer not in run.layers_recorded]
         if missing:
             yield f"the {name} run recorded no calls of {', '.join(missing)} (--layers): their figures are left out"
     for op in DATA_OPS:
-        first, second = (_outer_bytes(run, op) for run in (before, after))
+        first, second = (median([_outer_bytes(run, op) for run in side]) for side in (old, new))
         if first != second and len(recorded) == len(LAYERS):
-            yield f"the programs did not {op} the same amount: {first:,} and {second:,} bytes"
+            yield f"the programs did not {op} the same amount: {first:,.0f} and {second:,.0f} bytes"
+    if _one_after_the_other(old, new):
+        yield "all runs of one side were made before all of the other: a machine that changes looks like a difference"
 
 
-def _recorded(before: Report, after: Report) -> list[str]:
-    """The layers whose calls were recorded in both runs."""
-    return [layer for layer in before.layers_recorded if layer in after.layers_recorded]
+def _one_after_the_other(old: Sequence[Report], new: Sequence[Report]) -> bool:
+    sides = [[run.started for run in side if run.started is not None] for side in (old, new)]
+    if min(map(len, sides)) < 2:
+        return False
+    first, second = sides
+    return max(first) < min(second) or max(second) < min(first)
+
+
+def _recorded(old: Sequence[Report], new: Sequence[Report]) -> list[str]:
+    """The layers whose calls were recorded in all runs."""
+    return [layer for layer in LAYERS if all(layer in run.layers_recorded for run in (*old, *new))]
 
 
 def _outer_bytes(run: Report, op: str) -> int:
@@ -174,128 +262,110 @@ def _run(report: Report) -> Run:
     )
 
 
-def _changes(before: Report, after: Report) -> Iterator[Change]:
-    yield _time("wall time", before.wall_s, after.wall_s)
-    unit = before.io.unit
-    yield _time(f"I/O time of an average {unit}", before.io.mean_s, after.io.mean_s)
-    yield _time(f"I/O time of the slowest {unit}", before.io.max_s, after.io.max_s)
-    recorded = _recorded(before, after)
-    for layer in recorded:
-        for op, first in before.layers[layer].items():
-            yield from _layer_changes(f"{layer} {op}", first, after.layers[layer][op])
-    for op, words in (("write", "write to"), ("read", "read from")):
-        touched = [len(run.storage[op].ranks) for run in (before, after)]
-        if any(touched) and POSIX in recorded:
-            yield _amount(f"{plural(unit, 2)} that {words} storage", "", *touched)
+# ----------------------------------------------------------------------------------------------------------- figures
+
+Figures = dict[str, tuple[str, "float | None"]]
+"""By name: unit and value."""
 
 
-def _layer_changes(name: str, first: Calls, second: Calls) -> Iterator[Change]:
-    if not first.calls and not second.calls:
-        return
-    yield _time(f"{name} time", first.time_s, second.time_s)
-    yield _amount(f"{name} calls", "", first.calls, second.calls)
-    if not isinstance(first, Data) or not isinstance(second, Data):
-        return
-    yield _amount(f"{name} bytes", "B", first.bytes, second.bytes)
-    for kind, old, new in (
-        ("perceived", first.perceived_bytes_per_s, second.perceived_bytes_per_s),
-        ("effective", first.effective_bytes_per_s, second.effective_bytes_per_s),
-        ("span", first.span_bytes_per_s, second.span_bytes_per_s),
+def _changes(old: Sequence[Report], new: Sequence[Report]) -> list[Change]:
+    recorded = _recorded(old, new)
+    made = [
+        (layer, op)
+        for layer in recorded
+        for op in old[0].layers[layer]
+        if any(run.layers[layer][op].calls for run in (*old, *new))
+    ]
+    unit = old[0].io.unit
+    sides = [[_figures(run, unit, recorded, made) for run in side] for side in (old, new)]
+    changes = []
+    for what in dict.fromkeys(what for side in sides for run in side for what in run):
+        before, after = ([run[what][1] for run in side if what in run] for side in sides)
+        old_values, new_values = ([value for value in side if value is not None] for side in (before, after))
+        measure = next(run[what][0] for side in sides for run in side if what in run)
+        if measure == "s":
+            changes.append(_time(what, old_values, new_values))
+        elif old_values or new_values:
+            changes.append(_amount(what, measure, *(median(v) if v else None for v in (old_values, new_values))))
+    return [one for one in changes if not one.what.endswith(" storage") or one.before or one.after]
+
+
+def _figures(run: Report, unit: str, recorded: Sequence[str], made: Sequence[tuple[str, str]]) -> Figures:
+    figures: Figures = {
+        "wall time": ("s", run.wall_s),
+        f"I/O time of an average {unit}": ("s", run.io.mean_s),
+        f"I/O time of the slowest {unit}": ("s", run.io.max_s),
+    }
+    for layer, op in made:
+        figures.update(_layer_figures(f"{layer} {op}", run.layers[layer][op]))
+    for op, verb in (("write", "write to"), ("read", "read from")):
+        if POSIX in recorded:
+            figures[f"{plural(unit, 2)} that {verb} storage"] = ("", len(run.storage[op].ranks))
+    return figures
+
+
+def _layer_figures(name: str, calls: Calls) -> Figures:
+    figures: Figures = {f"{name} time": ("s", calls.time_s), f"{name} calls": ("", calls.calls)}
+    if not isinstance(calls, Data):
+        return figures
+    figures[f"{name} bytes"] = ("B", calls.bytes)
+    for kind, value in (
+        ("perceived", calls.perceived_bytes_per_s),
+        ("effective", calls.effective_bytes_per_s),
+        ("span", calls.span_bytes_per_s),
     ):
-        bounds = isinstance(old, list) or isinstance(new, list)
-        for position, bound in enumerate(("lower bound", "upper bound") if bounds else ("",)):
-            low = old[position] if isinstance(old, list) else old
-            high = new[position] if isinstance(new, list) else new
-            if low is not None or high is not None:
-                label = f"{name} {kind} bandwidth" + (f" ({bound})" if bound else "")
-                yield _amount(label, "B/s", low, high)
+        if isinstance(value, list):
+            for bound, one in zip(("lower bound", "upper bound"), value, strict=True):
+                figures[f"{name} {kind} bandwidth ({bound})"] = ("B/s", one)
+        else:
+            figures[f"{name} {kind} bandwidth"] = ("B/s", value)
+    return figures
 
 
-def _time(what: str, before: float, after: float) -> Change:
-
-    ratio = before / after if after > 0 else None
-    sentence = f"{what} {seconds(before)} -> {seconds(after)}: {_faster(before, after)}"
-    return Change(what=what, unit="s", before=before, after=after, ratio=ratio, sentence=sentence)
-
-
-def _faster(before: float, after: float) -> str:
-    if before == after:
-        return "unchanged"
-    if after == 0:
-        return "gone"
-    if before == 0:
-        return "new"
-    if abs(before - after) < _NOTICEABLE_S or max(before, after) < _NOTICEABLE_RATIO * min(before, after):
-        return "about the same"
-    return f"{_factor(before / after)}x faster" if before > after else f"{_factor(after / before)}x slower"
-
-
-def _factor(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}" if value < 1.1 or value >= 10 else f"{value:.2g}"
+def _time(what: str, before: Sequence[float], after: Sequence[float]) -> Change:
+    found = difference(before, after)
+    old, new = median(before), median(after)
+    return Change(
+        what=what,
+        unit="s",
+        before=old,
+        after=new,
+        ratio=found.ratio,
+        sentence=words.time_sentence(what, old, new, found),
+        low=found.low,
+        high=found.high,
+    )
 
 
 def _amount(what: str, unit: str, before: float | None, after: float | None) -> Change:
-
-    def words(value: float | None) -> str:
-        if value is None:
-            return "none"
-        return {"B": size, "B/s": rate}[unit](value) if unit else f"{value:,.0f}"
-
-    ratio = after / before if before and after is not None else None
-    if before == after:
-        change = "unchanged"
-    elif not before:
-        change = "new"
-    elif not after:
-        change = "gone"
-    else:
-        change = f"{_factor(after / before)}x" if after > before else f"1/{_factor(before / after)}"
-    sentence = f"{what} {words(before)} -> {words(after)}: {change}"
-    return Change(what=what, unit=unit, before=before, after=after, ratio=ratio, sentence=sentence)
+    return Change(
+        what=what,
+        unit=unit,
+        before=before,
+        after=after,
+        ratio=after / before if before and after is not None else None,
+        sentence=words.amount_sentence(what, unit, before, after),
+    )
 
 
-# -------------------------------------------------------------------------------------------------------------- text
+# ---------------------------------------------------------------------------------------------------------- findings
 
 
-def write(comparison: Comparison, stream: IO[str]) -> None:
-    """Print what changed: times first, then how, then both runs' plans."""
-    from ioweir.report.report_text import console_for, say  # noqa: PLC0415 (rich is not needed for --json)
-
-    with console_for(stream) as console:
-        changes = comparison.changes
-        for line in comparison.first_lines:
-            say(console, line, "bold yellow")
-        for change in changes:
-            if change.unit == "s":
-                say(console, change.sentence)
-        for warning in comparison.warnings:
-            say(console, f"Warning: {warning}", "bold yellow")
-        console.print()
-        say(console, "Bandwidths, calls and bytes", "bold")
-        for change in changes:
-            if change.unit != "s":
-                say(console, f"  {change.sentence}")
-        for title, run in (("First run", comparison.before), ("Second run", comparison.after)):
-            console.print()
-            say(console, f"{title}: {run.trace}", "bold")
-            for line in run_lines(run):
-                say(console, f"  {line}")
-        console.print()
-        say(console, comparison.caution)
-
-
-def run_lines(run: Run) -> list[str]:
-    """What was special about a run: its command, its plan, what the engine did, who touched storage."""
-    from ioweir.report.report_text import plan_lines  # noqa: PLC0415 (rich is not needed for --json)
-
-    lines = [f"command: {' '.join(run.command)}"] if run.command else []
-    plan = run.plan
-    lines.append(f"plan: {plan.file}" if plan.file else "no plan")
-    lines.extend(plan_lines(plan))
-    lines.extend(first_lines.plan_lines(plan))
-    if plan.verify.result:
-        lines.append(f"verification: {plan.verify.result}")
-    for op, word in (("write", "wrote to"), ("read", "read from")):
-        if run.storage[op]:
-            lines.append(f"{number_list(run.storage[op], 'rank' if run.ranks else 'process')} {word} storage")
-    return lines
+def _findings(old: Sequence[Report], new: Sequence[Report]) -> FindingChanges:
+    """By code: most runs of a side have a finding or they have not."""
+    result = FindingChanges()
+    titles = {one.code: one.title for run in (*old, *new) for one in run.findings}
+    for code, title in titles.items():
+        sides = [[one.seconds for run in side for one in run.findings if one.code == code] for side in (old, new)]
+        runs = [sum(any(one.code == code for one in run.findings) for run in side) for side in (old, new)]
+        row = Faults(code, title, *runs, *(median(side) if side else 0.0 for side in sides))
+        had, has = 2 * runs[0] > len(old), 2 * runs[1] > len(new)
+        if had and has:
+            result.stayed.append(row)
+        elif had:
+            result.gone.append(row)
+        elif has:
+            result.new.append(row)
+    for rows in (result.gone, result.new, result.stayed):
+        rows.sort(key=lambda row: -max(row.before_s, row.after_s))
+    return result

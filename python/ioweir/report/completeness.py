@@ -32,6 +32,10 @@ def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
     if trace.disabled_processes:
         reasons.append(f"{trace.disabled_processes} processes stopped tracing for want of space")
     reasons.extend(f"damaged: {line}" for line in trace.damage)
+    if trace.counted is not None:
+        return [*reasons, *trace.counted.partial]
+    if (came := trace.run.get("imported")) is not None:
+        return [*reasons, *came["partial"]]
     if not trace.processes and not trace.damage and not _had_nothing_to_record(trace):
         reasons.append(
             "no process left a trace: none could be watched (`ioweir doctor -- COMMAND` says why), or ioweir said on "
@@ -99,6 +103,8 @@ def _signal_name(number: int) -> str:
 
 def recorded_layers(trace: Trace) -> list[str]:
     """The layers whose calls were recorded: those of --layers; all where that is not known."""
+    if trace.counted is not None:
+        return [layer for layer in LAYERS if layer in trace.counted.layers]
     chosen = (trace.run.get("tracing") or {}).get("layers")
     return [layer for layer in LAYERS if layer in chosen] if isinstance(chosen, list) else list(LAYERS)
 
@@ -164,6 +170,11 @@ def messages(trace: Trace, who: Attribution) -> list[str]:
     """What the user should know besides."""
     lines = [f"{note.path}: {note.text}" if note.path else note.text for note in trace.notes if note.code == "message"]
     lines += engine_work.words_of_before(trace)
+    if trace.counted is not None:
+        lines.append(f"imported from a log of {trace.counted.tool}: {trace.counted.log}")
+        return [*lines, *trace.counted.unseen]
+    if (came := trace.run.get("imported")) is not None:
+        return [*lines, f"imported from a log of {came['tool']}: {came['log']}", *came["unseen"]]
     if _had_nothing_to_record(trace) and not trace.dropped:
         lines.append(
             "nothing was recorded: the processes that ioweir watched made no call that is traced (a statically linked "

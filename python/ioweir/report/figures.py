@@ -18,7 +18,7 @@ from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
 from ioweir.trace.reader import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, Trace
 from ioweir.trace.runtime_files import is_runtime_file
-from ioweir.trace.sums import Amount, Row, Rows, Summation, Sums, layer_and_op, slot_of
+from ioweir.trace.sums import Amount, Row, Rows, Summation, Sums, layer_and_op, least_bytes, slot_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,6 +59,8 @@ class _Run:
     files: Sequence[str]
     recorded: Sequence[str]
     """The layers whose calls were recorded."""
+    without_events: bool
+    """Which calls made which others is not known."""
     units: int
     """Over how many ranks (without MPI: processes) a mean is taken."""
 
@@ -76,11 +78,9 @@ class _Run:
 def build(trace: Trace, progress: IO[str] | None = None) -> model.Report:
     """All figures of a trace. `progress`: a terminal that is told how far a long trace has been read."""
     who = attribute.attribute_processes(trace.processes)
-    files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
-    runtime = [is_runtime_file(name) for name in files]
-    summation = Summation(trace, who, file_of_path, runtime, verified=completeness.was_verified(trace))
-    sums = watched(summation.run, summation, summation.events, "adding up the trace's events", progress)
-    run = _Run(who, sums, files, completeness.recorded_layers(trace), max(who.unit_count, 1))
+    files, sums = _sums(trace, who, progress)
+    recorded = completeness.recorded_layers(trace)
+    run = _Run(who, sums, files, recorded, trace.counted is not None, max(who.unit_count, 1))
     wall_s = _wall_s(trace, sums)
     reasons = [*completeness.partial_reasons(trace, who), *_beyond(run, wall_s)]
     call_sites, unresolved = _call_sites(trace, run)
@@ -131,7 +131,26 @@ def build(trace: Trace, progress: IO[str] | None = None) -> model.Report:
         ),
         files=_file_rows(run),
         definitions=dict(DEFINITIONS),
+        imported=_imported(trace),
     )
+
+
+def _imported(trace: Trace) -> model.Imported | None:
+    came, events = trace.counted, trace.run.get("imported")
+    if came is not None:
+        return model.Imported(came.tool, came.log, list(came.unseen), list(came.heatmaps))
+    return model.Imported(events["tool"], events["log"], list(events["unseen"]), []) if events else None
+
+
+def _sums(trace: Trace, who: attribute.Attribution, progress: IO[str] | None) -> tuple[Sequence[str], Sums]:
+    """The files, and what the calls on them come to: as they came with the trace, or added up from its events."""
+    if trace.counted is not None:
+        sums = trace.counted.sums(who.unit_names, len(LAYERS) * len(OPS), _wall_from(trace, None))
+        return trace.counted.files, sums
+    files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
+    runtime = [is_runtime_file(name) for name in files]
+    summation = Summation(trace, who, file_of_path, runtime, verified=completeness.was_verified(trace))
+    return files, watched(summation.run, summation, summation.events, "adding up the trace's events", progress)
 
 
 def findings_of(trace: Trace, report: model.Report | None = None) -> Findings:
@@ -180,7 +199,7 @@ def _data(run: _Run, rows: Rows, row: Row | None, layer: str, op: str) -> model.
         effective_bytes_per_s=_rate(row.bytes, time_s),
         span_bytes_per_s=_rate(row.bytes, span_s),
         span_s=span_s,
-        sizes={str(1 << number >> 1): calls for number, calls in row.sizes},
+        sizes={str(least_bytes(number)): calls for number, calls in row.sizes},
     )
 
 
@@ -201,7 +220,7 @@ def _decomposition(run: _Run, rows: Rows, parts: Sequence[Sequence[int]] | None)
         for posix_op, time_ns in zip(OPS, parts[kind], strict=True) if parts else ():
             times[posix_op if posix_op in PARTS else "posix_other"] += time_ns
         times["other"] = (row.time_ns if row else 0) - sum(times.values())
-        known = POSIX in run.recorded and times["other"] >= 0
+        known = POSIX in run.recorded and times["other"] >= 0 and not run.without_events
         result[op] = model.Decomposition(
             calls=row.calls if row else 0,
             time_s=row.time_ns / 1e9 if row else 0.0,
@@ -461,6 +480,8 @@ def _place(call: Call) -> model.Place:
 def _not_counted(trace: Trace, run: _Run) -> list[model.NotCounted]:
     """The process images whose I/O is in no figure, by executable and reason."""
     rows: dict[tuple[str, str], model.NotCounted] = {}
+    if run.without_events:
+        return []
     for process, role, amount in zip(trace.processes, run.who.roles, run.sums.by_process, strict=True):
         if role.counted:
             continue

@@ -430,6 +430,18 @@ class LateEnds:
 
 
 @dataclass
+class Imported:
+    """Where the figures come from, if not from a trace of ioweir's: docs/reference/import.md."""
+
+    tool: str
+    log: str
+    unseen: list[str]
+    """What the tool does not record."""
+    heatmaps: list[Any]
+    """Bytes over time, by rank: `rank`, `layer`, `bin_s`, `write`, `read`."""
+
+
+@dataclass
 class FileRow:
     """One file."""
 
@@ -486,6 +498,8 @@ class Report:
     definitions: dict[str, str]
     findings: list[Finding] = field(default_factory=list)
     """What is wrong, most seconds first; filled in by whoever prints it, for it takes all events at once."""
+    imported: Imported | None = None
+    """Of logs of other tools."""
 
     def __getitem__(self, key: str) -> Any:
         """A part as `--json` has it: `report["files"]`, for programs from when the report was a dictionary."""

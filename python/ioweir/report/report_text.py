@@ -250,8 +250,8 @@ def _print_layers(report: Report, console: Console) -> None:
         for op, row in ops.items():
             if not _occurs(row):
                 continue
-            worst = report.slowest[layer][op]
-            slowest = f"{unit} {worst.rank}: {seconds(worst.time_s)}"
+            worst = report.slowest.get(layer, {}).get(op)
+            slowest = f"{unit} {worst.rank}: {seconds(worst.time_s)}" if worst is not None else "-"
             if isinstance(row, Data):
                 data.add(
                     layer, op, size(row.bytes), f"{row.calls:,}", seconds(row.time_s), slowest,
@@ -339,7 +339,7 @@ def _print_locks(report: Report, console: Console) -> None:
 def _print_decomposition(report: Report, console: Console) -> None:
     for op in DATA_OPS:
         whole = report.decomposition[op]
-        if not _occurs(whole):
+        if not _occurs(whole) or (report.imported is not None and whole.parts is None):
             continue
         _title(console, f"Inside of {whole.calls:,} MPI-IO {op} calls ({seconds(whole.time_s)}, summed over ranks)")
         if whole.parts is None:

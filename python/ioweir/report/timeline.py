@@ -287,7 +287,7 @@ def of_trace(trace: Trace, options: Options) -> Timeline:
     selection = _Selection(trace, options)
     sums = _sums(selection)
     shown = sorted(sums, key=lambda number: (-sums[number].bytes, -sums[number].time_ns, sums[number].name))[:MOST_ROWS]
-    shown.sort(key=lambda number: [int(part) if part.isdigit() else part for part in _pieces(sums[number].name)])
+    shown.sort(key=lambda number: as_people_count(sums[number].name))
     active = [sums[number] for number in shown if not sums[number].idle]
     begin_ns = min((row.first_ns for row in active), default=0)
     end_ns = max((row.last_ns for row in active), default=0)
@@ -323,9 +323,10 @@ def evenness(times_s: Iterable[float]) -> tuple[float | None, float | None]:
     return statistics.mean(times) if times else None, statistics.stdev(times) if len(times) > 1 else None
 
 
-def _pieces(name: str) -> list[str]:
-    """Texts and numbers in turn, beginning with a text, so that names sort as people count."""
-    return re.split(r"(\d+)", name)
+def as_people_count(name: str) -> list[str | int]:
+    """A key to sort names by. Example: "t10" -> ["t", 10, ""], so that it comes behind "t9"."""
+    # Texts and numbers in turn, beginning with a text.
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 # ------------------------------------------------------------------------------------------------------------- text

@@ -80,17 +80,17 @@ def merge(directory: Path, output: Path | None = None, progress: IO[str] | None 
     log = output or directory / DEFAULT_NAME
     suffix = _suffix(log)
     files = log.with_name(log.name.removesuffix(suffix) + "-files" + suffix)
-    merger = _Merger(read(directory))
+    merger = Merger(read(directory))
     trace = merger.trace
-    with _replacing(log) as unfinished_log, _replacing(files) as unfinished_files:
-        with _writer(unfinished_log, suffix, merger.metadata()) as write:
+    with replacing(log) as unfinished_log, replacing(files) as unfinished_files:
+        with table_writer(unfinished_log, suffix, merger.metadata()) as write:
 
             def work() -> None:
                 for table in merger.tables():
                     write(table)
 
             watched(work, merger, trace.event_count, "merging the trace's events", progress)
-        with _writer(unfinished_files, suffix, merger.metadata()) as write:
+        with table_writer(unfinished_files, suffix, merger.metadata()) as write:
             write(merger.file_table())
     return Merged(
         log, files, merger.done, merger.file_count, trace.epoch_ns, trace.damage, trace.dropped, trace.unreadable
@@ -107,7 +107,7 @@ def _suffix(path: Path) -> str:
 # ---------------------------------------------------------------------------------------------------------- tables
 
 
-class _Merger:
+class Merger:
     """Turns batches of events into tables whose codes are words, and adds up what the file table says."""
 
     def __init__(self, trace: Trace) -> None:
@@ -169,11 +169,13 @@ class _Merger:
             self.done += len(events)
 
     def _table(self, events: Events) -> pa.Table:
-        pa = self._pa
         file = self._file_of_path[events.path]
         op = self._op[events.function]
         self._add(events, file, op)
-        return pa.table(
+        return self._columns(events, file, op)
+
+    def _columns(self, events: Events, file: npt.NDArray[np.uint32], op: npt.NDArray[np.int8]) -> pa.Table:
+        return self._pa.table(
             {
                 "start_ns": events.start_ns,
                 "duration_ns": events.duration_ns,
@@ -194,6 +196,11 @@ class _Merger:
                 "failed": (events.flags & 1).astype(self._np.bool_),
             }
         )
+
+    def file_names(self, numbers: npt.NDArray[np.uint32]) -> pa.DictionaryArray:
+        """Names in the place of numbers; only those that occur are in the dictionary."""
+        used, places = self._np.unique(numbers, return_inverse=True)
+        return self._words(places.reshape(-1).astype(self._np.int32), [self.names[at] for at in used])
 
     def _words(self, codes: npt.NDArray[Any], words: Sequence[str]) -> pa.DictionaryArray:
         return self._pa.DictionaryArray.from_arrays(
@@ -231,7 +238,7 @@ class _Merger:
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the name's place when all went well and is removed otherwise."""
     with contextlib.ExitStack() as stack:
         try:
@@ -241,7 +248,7 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-class _writer:  # noqa: N801 (used like a function)
+class table_writer:  # noqa: N801 (used like a function)
     """Appends tables to a file of the format that `suffix` names."""
 
     def __init__(self, file: IO[bytes], suffix: str, metadata: dict[str, str]) -> None:
@@ -253,7 +260,7 @@ class _writer:  # noqa: N801 (used like a function)
         return self._write
 
     def _write(self, table: Any) -> None:
-        table = _plain(table) if self._suffix.startswith(".csv") else table.replace_schema_metadata(self._metadata)
+        table = plain(table) if self._suffix.startswith(".csv") else table.replace_schema_metadata(self._metadata)
         if self._open is None:
             self._open = self._begin(table.schema)
         self._open.write_table(table)
@@ -279,7 +286,7 @@ class _writer:  # noqa: N801 (used like a function)
                 part.close()
 
 
-def _plain(table: Any) -> Any:
+def plain(table: Any) -> Any:
     """Words instead of codes for words: CSV knows no dictionaries."""
     import pyarrow as pa  # noqa: PLC0415
 

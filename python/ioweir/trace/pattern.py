@@ -9,7 +9,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ioweir.errors import EXIT_USAGE, IoweirError
+
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ioweir.trace.reader import Requests, Trace
 
 Extents = list[tuple[int, int]]
@@ -34,10 +38,7 @@ class Collective:
         """What a rank asked for, in the order of its data; None where that is more than 2^20 pieces."""
         if rank not in self.numbers:
             return []
-        found = self.requests.extents(self.numbers[rank], MOST_EXTENTS + 1)
-        if found is None or found[0].size > MOST_EXTENTS:
-            return None
-        return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
+        return extents_of(self.requests, self.numbers[rank])
 
 
 @dataclass
@@ -48,6 +49,25 @@ class FilePattern:
     calls: list[Collective] = field(default_factory=list)
     unknown: Counter[str] = field(default_factory=Counter)
     """Calls of ranks left out, by reason."""
+
+
+def extents_of(requests: Requests, number: int) -> Extents | None:
+    """What a request asked for, in the order of its data; None where that is not known, or more than 2^20 pieces."""
+    found = requests.extents(number, MOST_EXTENTS + 1)
+    if found is None or found[0].size > MOST_EXTENTS:
+        return None
+    return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
+
+
+def file_named(paths: Collection[str], wanted: str) -> str:
+    """The path that a user means by it, or by its end."""
+    named = [path for path in paths if path == wanted or path.endswith("/" + wanted)]
+    if len(named) != 1:
+        found, known = "several files" if named else "no file", ", ".join(sorted(paths))
+        raise IoweirError(
+            f"--file {wanted}: {found} of that name with MPI-IO data calls; there are {known}", EXIT_USAGE
+        )
+    return named[0]
 
 
 def ranks_of(trace: Trace) -> int:

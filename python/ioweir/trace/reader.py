@@ -8,7 +8,7 @@ processes count is attribute.py's, sums are sums.py's, what it all means is repo
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from ioweir.trace.counted import Counted
+
     Column: TypeAlias = npt.NDArray[Any]
     Times: TypeAlias = npt.NDArray[np.int64]
 
 Frame: TypeAlias = tuple[int, int]
 
 NODE_FILES: Final = locate.NODE_FILES
+SUMS_FILE: Final = "sums.json"
 MOST_RUN_BYTES: Final = 64 << 20
 """Of run.json, which holds the words of a command."""
 
@@ -331,6 +334,8 @@ class Trace:
     """Of each host."""
     run: Mapping[str, Any] = field(default_factory=dict)
     directory: str = ""
+    counted: Counted | None = None
+    """Sums of calls, of which there are no events or only some: of imported logs."""
 
     @property
     def event_count(self) -> int:
@@ -449,8 +454,10 @@ def read(directory: str | Path) -> Trace:
     damage: list[str] = []
     with Folder.open(folder) as opened:
         run = _read_run(opened, damage)
-        nodes = [folder / name for name in opened.names() if fnmatch.fnmatch(name, NODE_FILES)]
-    if run is None and not nodes:
+        names = opened.names()
+        nodes = [folder / name for name in names if fnmatch.fnmatch(name, NODE_FILES)]
+        counted = _read_counted(opened, damage) if SUMS_FILE in names else None
+    if run is None and not nodes and counted is None:
         raise IoweirError(
             f"'{directory}' is no trace: it holds neither {RUN_FILE} nor {NODE_FILES}. "
             "Give the directory that `ioweir run` wrote (its -o DIR)"
@@ -460,7 +467,7 @@ def read(directory: str | Path) -> Trace:
     opened_nodes = _read_nodes(core, nodes, unreadable, _span(run or {}))
     if unreadable and not opened_nodes.hosts:
         raise IoweirError(f"the trace cannot be read: {'; '.join(unreadable)}")
-    return from_core(
+    trace = from_core(
         opened_nodes,
         function_table(core.functions()),
         run=run or {},
@@ -468,6 +475,34 @@ def read(directory: str | Path) -> Trace:
         unreadable=tuple(unreadable),
         directory=str(folder),
     )
+    return trace if counted is None else _with_ranks(replace(trace, counted=counted), counted)
+
+
+def _with_ranks(trace: Trace, counted: Counted) -> Trace:
+    """The ranks that have sums and no events, as processes that ran from start to end."""
+    there = {process.rank for process in trace.processes}
+    program = str((trace.run.get("command") or [""])[0])
+    hosts = trace.hosts or ("unknown",)
+    more = [
+        Process(
+            rank + 1, host=hosts[0], executable=program, rank=rank, ranks=counted.ranks, image=rank + 1, end_ns=0,
+            mpi_init_ns=0, mpi_finalize_ns=0,
+        )
+        for rank in counted.known_ranks()
+        if rank not in there
+    ]  # fmt: skip
+    clocks = trace.clocks or (Clock(aligned=True),)
+    return replace(trace, processes=(*trace.processes, *more), hosts=hosts, clocks=clocks)
+
+
+def _read_counted(folder: Folder, damage: list[str]) -> Counted | None:
+    from ioweir.trace import counted  # noqa: PLC0415 (imported logs only)
+
+    try:
+        return counted.from_json(loads_bounded(folder, SUMS_FILE, counted.MOST_BYTES))
+    except (OSError, ValueError) as error:
+        damage.append(f"{SUMS_FILE}: {error}")
+        return None
 
 
 load = read

@@ -46,6 +46,10 @@ def _is_signal(value: Any) -> bool:
     return value is None or (_is_code(value) and value >= 0)
 
 
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MOST_CODE
+
+
 def _is_tracing(value: Any) -> bool:
     return isinstance(value, dict) and ("layers" not in value or _is_texts(value["layers"]))
 
@@ -54,6 +58,14 @@ def _is_launcher(value: Any) -> bool:
     return value is None or (
         isinstance(value, dict)
         and all(entry is None or _is_text(entry) for entry in (value.get("path"), value.get("kind")))
+    )
+
+
+def _is_import(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(_is_text(value.get(key)) for key in ("tool", "log"))
+        and all(_is_texts(value.get(key)) for key in ("unseen", "partial"))
     )
 
 
@@ -71,7 +83,10 @@ _KINDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "wall_s": (_is_time, "seconds"),
     "exit_code": (_is_code, "an exit code or null"),
     "signal": (_is_signal, "a signal or null"),
+    "processors": (_is_count, "a whole number from 1"),
+    "load_before": (_is_time, "a number"),
     "nodes": (_is_texts, "a list of names"),
+    "imported": (_is_import, "an object with a tool, a log, and lists of texts"),
 }
 
 

@@ -34,7 +34,10 @@ class Row(NamedTuple):
     longest_unit: int
     longest_file: int
     sizes: list[tuple[int, int]]
-    """(bin, calls): bin 0 moved nothing, bin k moved 2^(k-1) .. 2^k - 1 bytes. Of reads and writes."""
+    """(bin, calls): bin 0 moved nothing, bin k moved 2^(k-1) .. 2^k - 1 bytes. Of reads and writes.
+
+    Bins of other tools are negative: -1 - the least bytes of the bin.
+    """
 
 
 class Amount(NamedTuple):
@@ -115,6 +118,11 @@ def slot_of(layer: str, op: str) -> int:
 def layer_and_op(slot: int) -> tuple[str, str]:
     """The reverse of slot_of."""
     return LAYERS[slot // len(OPS)], OPS[slot % len(OPS)]
+
+
+def least_bytes(number: int) -> int:
+    """Of a bin of sizes. Example: 13 -> 4096, -101 -> 100."""
+    return -1 - number if number < 0 else 1 << number >> 1
 
 
 class Summation:

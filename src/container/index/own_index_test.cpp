@@ -58,7 +58,9 @@ struct InMemory {
 
 /// Piece i of a program that leaves a gap behind each, so that no two are one entry.
 std::int64_t offset_of(std::int64_t i) { return 16 * i; }
-std::int64_t piece_of(std::int64_t i) { return i * 0x0101010101010101 + 1; }
+std::int64_t piece_of(std::int64_t i) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(i) * 0x0101010101010101 + 1);
+}
 
 bool write_and_show(Container& container, std::int64_t i) {
     const std::int64_t piece = piece_of(i);

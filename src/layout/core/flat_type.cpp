@@ -48,10 +48,9 @@ std::uint64_t digest_of(const FlatType& type) {
 }  // namespace
 
 bool same_runs(const FlatType& one, const FlatType& other) {
-    return &one == &other ||
-           (one.digest == other.digest && one.size == other.size && one.runs == other.runs &&
-            one.bounds.length == other.bounds.length && one.blocks.size() == other.blocks.size() &&
-            one.loops.size() == other.loops.size());
+    return &one == &other || (one.digest == other.digest && one.size == other.size && one.runs == other.runs &&
+                              one.bounds.length == other.bounds.length && one.blocks.size() == other.blocks.size() &&
+                              one.loops.size() == other.loops.size());
 }
 
 FlatTypeBuilder FlatTypeBuilder::run(std::int64_t offset, std::int64_t length) {

@@ -17,6 +17,19 @@ SMALL: Final = 64 << 10
 MANY: Final = 64
 STRIPE: Final = 1 << 20
 PAGE: Final = 4096
+CROWDED: Final = (
+    "ranks share processors with each other or with other programs, so that they wait for processors, too, and the "
+    "trace does not tell which of both it was"
+)
+_MEMORY_NS: Final = 100_000
+_MEMORY_NS_PER_BYTE: Final = 1
+MEMORY_WHY: Final = Threshold(
+    "memory",
+    "100 us and 1 ns a byte",
+    "requests that are faster (median) were answered by the node's memory, for storage over a network takes about 0.5 "
+    "ms and has about 1 GB/s: passing the bytes to other ranks may then cost more than it saves, and the gain begins "
+    "at 0",
+)
 SMALL_WHY: Final = Threshold(
     "small",
     "64 KiB",
@@ -46,6 +59,17 @@ def bounds(run: Columns, calls: Mask, op: str, seconds: float, share: float = 1.
         ideal = float(moved.max(initial=0)) / rate
     high = max(seconds - ideal, 0.05 * seconds) * share
     return high / 4, high
+
+
+def from_memory(run: Columns, requests: Mask) -> bool:
+    """Whether requests are as fast as the node's memory answers: then passing bytes to other ranks may cost more.
+
+    Example: a median of 20 us for 4 KiB is memory's (100 us and 4 us are allowed), 1 ms for 64 KiB is not.
+    """
+    if not requests.any():
+        return False
+    allowed = _MEMORY_NS + run.bytes[requests] * _MEMORY_NS_PER_BYTE
+    return bool(np.median(run.duration[requests] / allowed) <= 1)
 
 
 def op_of(run: Columns, calls: Mask) -> str:

@@ -8,7 +8,18 @@ import numpy as np
 
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import MANY, MANY_WHY, QUARTER, STRIPE, aggregate, bounds, counted, sized
+from ioweir.findings.rules.common import (
+    MANY,
+    MANY_WHY,
+    MEMORY_WHY,
+    QUARTER,
+    STRIPE,
+    aggregate,
+    bounds,
+    counted,
+    from_memory,
+    sized,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,16 +55,15 @@ def _find(run: Columns) -> Iterator[Found]:
         calls = run.above(inner) & run.is_op(op)
         if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
             continue
-        roots = run.roots_of(calls)
-        price = run.price(roots)
+        price = run.price(calls)
         if not run.worth(price.seconds):
             continue
         low, high = bounds(run, calls, op, price.seconds)
         files = run.files_of(calls)
         yield Found(
-            calls=roots,
+            calls=calls,
             seconds=price.seconds,
-            low=low,
+            low=0.0 if from_memory(run, inner) else low,
             high=high,
             summary=f"{sized(run, calls, op)}, each rank for itself, to places of one file that lie between "
             "those of other "
@@ -93,6 +103,7 @@ RULE = Rule(
             "larger pieces fill stripes of Lustre by themselves, and collective calls do not help",
         ),
         MANY_WHY,
+        MEMORY_WHY,
     ),
     gain=QUARTER,
     limits="Ranks whose parts of the file do not cross are left to small-requests.",

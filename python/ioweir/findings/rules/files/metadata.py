@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 _OPENS = 4
 
 
+def _resizing(run: Columns) -> Mask:
+    """Calls that set a file's size: file-extension's."""
+    return run.named("ftruncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate")
+
+
 def _asking(run: Columns) -> Mask:
     """Outermost opens, closes and questions that are no collective calls."""
     plain = run.is_layer("POSIX") | run.is_layer("STDIO") | (run.is_layer("MPI-IO") & (run.meeting < 0))
     asking = run.outermost & plain & run.is_op("open", "close", "meta", "seek")
-    plainly: Mask = asking & ~run.named(
-        "ftruncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate"
-    )
+    plainly: Mask = asking & ~_resizing(run)
     return plainly
 
 
@@ -47,7 +50,11 @@ def _own(run: Columns) -> Iterator[Found]:
     own = _own_files(run)
     if not own.any():
         return
-    opens = run.outermost & run.is_op("open", "close", "meta") & own[run.file] & (run.meeting < 0)
+    # Of HDF5 and its like, opening and closing files; not what they hold.
+    plain = run.is_layer("POSIX") | run.is_layer("STDIO") | run.is_layer("MPI-IO")
+    plain |= run.named("H5Fcreate", "H5Fopen", "H5Fclose", "nc_create", "nc_open", "nc_close")
+    opens = run.outermost & plain & run.is_op("open", "close", "meta") & own[run.file] & (run.meeting < 0)
+    opens &= ~_resizing(run)
     price = run.price(opens)
     if not run.worth(price.seconds) or (opens & run.is_op("open")).sum() > _OPENS * own.sum():
         return
@@ -130,7 +137,7 @@ STORM = Rule(
     order=56,
     definition="At least 64 opens, closes and questions of a rank, half as many as reads and writes or more, "
     "that cost 1 % of the run.",
-    source="Carns et al. 2011, section 4 (metadata time); NERSC, Lustre best practices (avoid repeated open and stat)",
+    source="NASA, Lustre Best Practices (avoid repetitive open, close and stat)",
     thresholds=(
         MANY_WHY,
         Threshold("half of the data calls", "50 %", "a program that moves data makes two metadata calls a file"),

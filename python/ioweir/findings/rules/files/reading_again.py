@@ -9,7 +9,7 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import STRIPE
+from ioweir.findings.rules.common import MEMORY_WHY, STRIPE, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,6 +110,7 @@ def _by_all(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=roots,
         seconds=seconds,
+        low=0.0 if from_memory(run, mask) else None,
         high=high,
         summary=f"{count:.0f} ranks each read the same {size(float(together[same].sum()))} from {int(same.sum()):,} "
         f"{'file' if same.sum() == 1 else 'files'}",
@@ -146,7 +147,7 @@ AGAIN = Rule(
     order=35,
     definition="A rank reads at least twice as many bytes of a file as it reads different ones. The seconds are "
     "the repeated share.",
-    source="Thakur, Gropp and Lusk 1999; Tang et al. 2019 (re-reads in workloads)",
+    source="NASA, Lustre Best Practices (read a file once, and use the data from memory)",
     thresholds=(Threshold("times", "2", "reading a header again at every open stays far below twice the data"),),
     gain="high: the repeated bytes' share of the time; low: a quarter, for the page cache may have made the "
     "repeats cheap",
@@ -161,10 +162,11 @@ BY_ALL = Rule(
     order=33,
     definition="At least half of the ranks read the same bytes of a file independently (of their bytes three "
     "quarters are common), 1 MiB or more.",
-    source="NERSC and NCSA, Lustre best practices (read on one rank and broadcast); Lofstead and Ross 2013",
+    source="NASA, Lustre Best Practices (few processes read, and send to the others)",
     thresholds=(
         Threshold("common", "75 %", "halos that neighbours share are under half of the blocks they belong to"),
         Threshold("bytes", "1 MiB", "configuration files are read by every rank of every program"),
+        MEMORY_WHY,
     ),
     gain="high: all ranks but one spared, seconds x (1 - 1/ranks); low: a quarter, for the broadcast costs, too",
     limits="Reads of FILE streams are taken to go from the file's beginning.",

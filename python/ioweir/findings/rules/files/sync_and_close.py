@@ -10,7 +10,7 @@ from ioweir.base.units import seconds as in_words
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import behind, counted, rule_for
+from ioweir.findings.rules.common import CROWDED, behind, counted, rule_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from ioweir.findings.columns import Columns
 
 _SYNCS = 4
+_LONG_NS = 20_000_000
+"""Shorter ones may be the processor's, where ranks share it (targets.py)."""
+_AGAIN = 4
+_BEFORE_NOTES = 27
+"""Of findings about HDF5's notes that these opens and closes make, the opens and closes are the cause."""
+_OPENING = ("H5Fopen", "H5Fcreate", "ncmpi_open", "ncmpi_create", "nc_open", "nc_create")
+_CLOSING = ("H5Fclose", "ncmpi_close", "nc_close")
 _ENOUGH = 64 << 20
 
 
@@ -62,11 +69,14 @@ def _close(run: Columns) -> Iterator[Found]:
     calls = run.outermost & run.is_op("close")
     if not calls.any():
         return
-    price = run.price(calls)
     longest = float(run.duration[calls].max()) / 1e9
+    yield from _reopened(run, longest)
+    price = run.price(calls)
     if not run.worth(price.seconds) or run.seconds(calls & (run.duration > 1_000_000)) < 0.5 * price.seconds:
         return
     files = run.files_of(calls)
+    # Long calls at the storage: the rest may be waiting for a processor.
+    shown = run.is_layer("POSIX") & calls[run.root] & (run.duration > _LONG_NS)
     yield Found(
         calls=calls,
         seconds=price.seconds,
@@ -83,6 +93,39 @@ def _close(run: Columns) -> Iterator[Found]:
             ),
         ],
         files=files,
+        doubt=CROWDED if run.crowded and run.seconds(shown) < 0.5 * price.seconds else "",
+    )
+
+
+def _reopened(run: Columns, longest: float) -> Iterator[Found]:
+    """Files of a library that are closed and opened again after each step: its own notes are written and read anew."""
+    libraries = run.outermost & ~run.is_layer("POSIX") & ~run.is_layer("STDIO") & ~run.is_layer("MPI-IO")
+    both = libraries & run.is_op("open", "close") & (run.file > 0)
+    opens = both & run.is_op("open") & run.named(*_OPENING)
+    times = np.bincount(run.file[opens] * run.units + run.unit[opens], minlength=len(run.files) * run.units)
+    again = times[run.file * run.units + run.unit] >= _AGAIN
+    calls = both & again & run.named(*_OPENING, *_CLOSING)
+    price = run.price(calls)
+    if not calls.any() or not run.worth(price.seconds):
+        return
+    each = int(np.median(times[times >= _AGAIN]))
+    files = run.files_of(calls)
+    yield Found(
+        calls=calls,
+        seconds=price.seconds,
+        summary=f"a file is opened and closed {each:,} times by each rank that uses it, which takes "
+        f"{in_words(price.seconds)}",
+        cause="At each close the library writes its headers and indexes, and at the next open it reads them again.",
+        high=price.seconds * (1 - 1 / each),
+        evidence=[
+            Evidence("opens of one file by a rank", float(each), "opens"),
+            Evidence("longest close", longest, "s"),
+        ],
+        remedies=[
+            Remedy("source", "keep the file open from the first step to the last, and flush it where that is needed")
+        ],
+        files=files,
+        order=_BEFORE_NOTES,
     )
 
 
@@ -141,10 +184,15 @@ CLOSE = Rule(
     title="Slow closes",
     layer="MPI-IO",
     order=65,
-    definition="Outermost closes that cost 1 % of the run, at least half of it in closes longer than 1 ms.",
-    source="HDF5 User Guide, metadata cache; Lustre Operations Manual (flush on close)",
-    thresholds=(Threshold("1 ms", "1 ms", "a close without work is a system call and a message: under 0.1 ms"),),
-    gain="high: the closes' time; low: a quarter, for the data that is flushed must be written",
+    definition="Outermost closes that cost 1 % of the run, at least half of it in closes longer than 1 ms; or opens "
+    "and closes of a library's file that a rank opens 4 times or more.",
+    source="Howison et al. 2010 (HDF5 flushes its metadata cache when a file is closed)",
+    thresholds=(
+        Threshold("1 ms", "1 ms", "a close without work is a system call and a message: under 0.1 ms"),
+        Threshold("opens", "4", "as for file-per-process: written, closed and read again is no fault"),
+    ),
+    gain="high: the closes' time, of n opens and closes all but one; low: a quarter, for the data that is flushed must "
+    "be written",
     limits="Whether data or metadata was flushed is seen only where the library's own calls are recorded.",
     needs=(),
     find=_close,
@@ -155,7 +203,7 @@ EXTENSION = Rule(
     layer="POSIX",
     order=58,
     definition="Calls that set a file's size or reserve space, at 1 % of the run or more.",
-    source="HDF5 (H5Pset_alloc_time); ROMIO's ADIOI_GEN_Prealloc",
+    source="Howison et al. 2010 (MPI_File_set_size took tens of seconds on Lustre); ROMIO's ADIOI_GEN_Prealloc",
     thresholds=(),
     gain="high: the calls' time; low: a quarter, for the size must be set once",
     limits="A file that grows by writes alone pays in these writes, which cannot be told apart.",

@@ -9,12 +9,17 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import MANY_WHY, PAGE, counted, rule_for
+from ioweir.findings.rules.common import MANY_WHY, PAGE, SMALL, SMALL_WHY, bounds, counted, rule_for, sized
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ioweir.findings.columns import Columns, Mask
+
+
+_MANY_CHUNKS = 16
+_SIDE_BY_SIDE = 4
+_ALIKE = 0.9
 
 
 def _requests(run: Columns) -> Mask:
@@ -67,8 +72,56 @@ def _metadata(run: Columns) -> Iterator[Found]:
     )
 
 
+def _data_calls(run: Columns) -> Mask:
+    data: Mask = run.is_layer("HDF5") & run.outermost & run.is_op("write", "read") & (run.bytes > 0) & run.named("H5D")
+    return data
+
+
+def _many(run: Columns) -> Iterator[Found]:
+    """Calls that end in many requests of one size which lie side by side: a contiguous data set would take one."""
+    data = _data_calls(run)
+    for op in ("write", "read"):
+        small = run.storage & run.is_op(op) & (run.bytes < SMALL) & (run.position >= 0) & ~run.outermost
+        small &= data[run.root] & run.is_op(op)[run.root] & ((run.mpi < 0) | ~run.collective[run.mpi])
+        at = np.flatnonzero(small)
+        if not at.size:
+            continue
+        at = at[np.lexsort((run.position[at], run.root[at]))]
+        root, place, stop = run.root[at], run.position[at], run.position[at] + run.bytes[at]
+        apart = np.r_[True, (root[1:] != root[:-1]) | (place[1:] != stop[:-1])]
+        number = np.bincount(root, minlength=len(run))
+        stretches = np.bincount(root, apart, minlength=len(run))
+        usual = np.median(run.bytes[at])
+        chunked = data & (number >= _MANY_CHUNKS) & (number >= _SIDE_BY_SIDE * stretches)
+        if not chunked.any() or (run.bytes[at] == usual).mean() < _ALIKE:
+            continue
+        price = run.price(chunked)
+        if not run.worth(price.seconds):
+            continue
+        inner = small & chunked[run.root]
+        low, high = bounds(run, inner, op, price.seconds)
+        yield Found(
+            calls=chunked,
+            seconds=price.seconds,
+            low=low,
+            high=high,
+            summary=f"{int(chunked.sum()):,} HDF5 calls become {sized(run, inner, op)} that lie side by side: chunks "
+            "smaller than what is moved at a time",
+            cause=f"The data set is stored in chunks of {size(float(usual))}, and HDF5 makes a request of its own for "
+            "each, though neighbours in the file are moved by the same call.",
+            evidence=[
+                counted(f"POSIX {op}s of one chunk", inner),
+                Evidence("chunks moved by one call", float(number[chunked].mean()), "chunks"),
+            ],
+            remedies=[Remedy("source", "give the data set chunks of the shape of one access (H5Pset_chunk)")],
+            files=run.files_of(chunked),
+            ranks=run.ranks_of(chunked),
+        )
+
+
 def _chunks(run: Columns) -> Iterator[Found]:
-    data = run.is_layer("HDF5") & run.outermost & run.is_op("write", "read") & (run.bytes > 0) & run.named("H5D")
+    yield from _many(run)
+    data = _data_calls(run)
     requests = _requests(run) & (run.bytes > PAGE)
     if not data.any() or not requests.any():
         return
@@ -115,7 +168,7 @@ METADATA = Rule(
     order=28,
     definition="16 or more requests of a rank of 4 KiB and less inside of HDF5 calls that move no data, or "
     "beside 16 times as much of it.",
-    source="HDF5 User Guide (metadata aggregation); Howison et al. 2010, Tuning HDF5 for Lustre",
+    source="Howison et al. 2010 (small metadata writes between the data, and gathering them)",
     thresholds=(MANY_WHY, Threshold("size", "4 KiB", "object headers and B-tree nodes are 256 B to 2 KiB; page size")),
     gain="high: the calls' time; low: a quarter, for the notes must be written once",
     limits="Chunks' indexes inside of a data call of like size are not told apart.",
@@ -128,13 +181,21 @@ CHUNKS = Rule(
     layer="HDF5",
     order=18,
     definition="At least 4 HDF5 calls on data sets that move more than twice their bytes beneath, or read in "
-    "order to write.",
-    source="HDF5 User Guide, Chunking in HDF5; Howison et al. 2010",
+    "order to write; or calls that each end in 16 or more requests under 64 KiB of one size, lying side by side.",
+    source="Howison et al. 2010 (one chunk for what a process accesses); HDF5 User Guide, Chunking in HDF5",
     thresholds=(
         Threshold("twice", "2 times", "a selection that is off by one chunk border moves under twice its bytes"),
+        Threshold(
+            "side by side",
+            "4 requests a stretch, 90 % of one size",
+            "a selection of a contiguous data set makes one request of a stretch, and its pieces have gaps between",
+        ),
+        SMALL_WHY,
     ),
-    gain="high: the share of bytes in excess; low: a quarter",
-    limits="Compression moves fewer bytes than the data has and hides the excess.",
+    gain="high: the share of bytes in excess, or the seconds above what the same bytes take at the run's own fast "
+    "large calls; low: a quarter",
+    limits="Compression moves fewer bytes than the data has and hides the excess. The shape of chunks is not in the "
+    "trace: it is concluded from the requests. Small chunks that a collective call puts together are not seen.",
     needs=("HDF5",),
     find=_chunks,
 )

@@ -9,7 +9,17 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import QUARTER, SMALL, SMALL_WHY, aggregate, bounds, counted, sized
+from ioweir.findings.rules.common import (
+    MEMORY_WHY,
+    QUARTER,
+    SMALL,
+    SMALL_WHY,
+    aggregate,
+    bounds,
+    counted,
+    from_memory,
+    sized,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +27,7 @@ if TYPE_CHECKING:
     from ioweir.findings.columns import Columns
 
 _REQUESTS = 16
+_BEHIND_EXCHANGE = 39
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -30,16 +41,15 @@ def _find(run: Columns) -> Iterator[Found]:
         met = set(run.meeting[calls].tolist()) - {-1}
 
         calls |= run.mpi_data & np.isin(run.meeting, list(met))
-        roots = run.roots_of(calls)
-        price = run.price(roots)
+        price = run.price(calls)
         if not run.worth(price.seconds):
             continue
         low, high = bounds(run, calls, op, price.seconds)
         files = run.files_of(calls)
         yield Found(
-            calls=roots,
+            calls=calls,
             seconds=price.seconds,
-            low=low,
+            low=0.0 if from_memory(run, inner) else low,
             high=high,
             summary=f"{int(calls.sum()):,} collective {op}s became {sized(run, inner, op)} at the storage",
             cause="The ranks call the collective function, but the MPI library does not put their pieces "
@@ -57,6 +67,8 @@ def _find(run: Columns) -> Iterator[Found]:
             ],
             files=files,
             ranks=run.ranks_of(calls),
+            # Where the requests are the smaller part, what passes or packs the data is the cause.
+            order=None if run.seconds(inner) >= 0.5 * price.seconds else _BEHIND_EXCHANGE,
         )
 
 
@@ -66,13 +78,15 @@ RULE = Rule(
     layer="MPI-IO",
     order=20,
     definition="Collective reads or writes that each make 16 or more POSIX requests of under 64 KiB on one rank.",
-    source="Thakur, Gropp and Lusk 1999 (collective I/O puts pieces together); Wright et al. 2013, figure 6",
+    source="Thakur, Gropp and Lusk 1999 (collective I/O puts pieces together)",
     thresholds=(
         SMALL_WHY,
+        MEMORY_WHY,
         Threshold("requests", "16 a call", "the pieces of 16 ranks' contiguous parts are no scattering yet"),
     ),
     gain=QUARTER,
-    limits="Asynchronous requests that a library gives to a thread of its own have no call around them.",
+    limits="Leads only where the requests take half of the calls' time or more. "
+    "Asynchronous requests that a library gives to a thread of its own have no call around them.",
     needs=("MPI-IO", "POSIX"),
     find=_find,
 )

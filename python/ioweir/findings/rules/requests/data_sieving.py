@@ -9,7 +9,7 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import PAGE, QUARTER, aggregate, bounds
+from ioweir.findings.rules.common import MEMORY_WHY, PAGE, QUARTER, aggregate, bounds, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,16 +32,16 @@ def _report(run: Columns, calls: Mask, summary: str, cause: str, hint: Remedy) -
     read, written = (int(run.bytes[inside & run.is_op(op)].sum()) for op in ("read", "write"))
     locks = run.is_op("lock") & (run.mpi >= 0) & calls[run.mpi]
     met = run.meeting[calls]
-    roots = run.roots_of(calls | (run.mpi_data & np.isin(run.meeting, met[met >= 0])))
-    price = run.price(roots)
+    all_calls = calls | (run.mpi_data & np.isin(run.meeting, met[met >= 0]))
+    price = run.price(all_calls)
     if not run.worth(price.seconds):
         return
     files = run.files_of(calls)
     low, high = bounds(run, calls, "write", price.seconds)
     yield Found(
-        calls=roots,
+        calls=all_calls,
         seconds=price.seconds,
-        low=low,
+        low=0.0 if from_memory(run, inside & run.storage) else low,
         high=high,
         summary=f"{int(calls.sum()):,} writes {summary}: {size(read)} read and {size(written)} written for "
         f"{size(int(run.bytes[calls].sum()))} of the program's data",
@@ -129,9 +129,11 @@ SIEVING = Rule(
     layer="MPI-IO",
     order=10,
     definition="MPI-IO writes that read the file inside, independent ones or with locks.",
-    source="Thakur, Gropp and Lusk 1999, section 4 (data sieving); Wright et al. 2013, section 6.1, figures 5 and 6",
+    source="Thakur, Gropp and Lusk 1999 (data sieving); Wright et al. 2013, section 6.1, figure 5, and section 6.2, "
+    "figures 6 and 7",
     thresholds=(
         Threshold("read", "more than 4 KiB a call", "reading one block at an end is what every file system does"),
+        MEMORY_WHY,
     ),
     gain=QUARTER,
     limits="A sieving that only reads (for reads with gaps) is not told apart from reading.",
@@ -145,7 +147,7 @@ MODIFYING = Rule(
     order=15,
     definition="Collective MPI-IO writes without locks that read the file inside; or at least 16 times a read of "
     "a place that the same rank writes next.",
-    source="Thakur, Gropp and Lusk 1999, section 6 (holes in two-phase writes); HDF5 User Guide, chunk cache",
+    source="Thakur, Gropp and Lusk 1999 (two-phase writes); HDF5 User Guide, chunk cache",
     thresholds=(
         Threshold("read", "more than 4 KiB a call", "as for data-sieving"),
         Threshold("times", "16", "updating a header or a time stamp now and then is no fault"),

@@ -10,6 +10,9 @@ from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import counted
 
+_LINE = 64
+_BEFORE_EXCHANGE = 37
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -26,6 +29,19 @@ def _has_gaps(run: Columns, number: int, depth: int = 8) -> bool:
     return any(_has_gaps(run, inner, depth - 1) for inner in kind.types)
 
 
+def _cell(run: Columns, number: int, depth: int = 8) -> int:
+    """How many bytes lie together in a datatype, at its innermost gaps; 0 where that is not known."""
+    kind = run.trace.datatypes[number]
+    inner = kind.types[0] if kind.types else 0
+    if kind.constructor == "named" or kind.size == kind.extent or depth == 0 or not kind.types:
+        return max(kind.size, 0)
+    if _has_gaps(run, inner):
+        return _cell(run, inner, depth - 1)
+    if kind.constructor in ("vector", "hvector") and len(kind.values) > 1:
+        return kind.values[1] * max(run.trace.datatypes[inner].size, 0)
+    return 0
+
+
 def _find(run: Columns) -> Iterator[Found]:
     accesses = run.trace.accesses
     if len(accesses) <= 1:
@@ -39,14 +55,15 @@ def _find(run: Columns) -> Iterator[Found]:
     calls = run.mpi_data & gaps[np.minimum(run.access, len(accesses) - 1)] & (run.bytes > 0)
     if not calls.any():
         return
-    roots = run.roots_of(calls)
     inside = run.is_layer("POSIX") & (run.mpi >= 0) & calls[run.mpi]
-    seconds = max(run.seconds(roots) - run.span_s(inside), 0.0)
+    seconds = max(run.seconds(calls) - run.span_s(inside), 0.0)
     if not run.worth(seconds):
         return
     pieces = float(inside.sum() / calls.sum())
+    cells = [_cell(run, number) for number, with_gaps in known.items() if with_gaps]
+    tiny = bool(cells) and 0 < max(cells) <= _LINE
     yield Found(
-        calls=roots,
+        calls=calls,
         seconds=seconds,
         summary=f"{int(calls.sum()):,} MPI-IO calls take their data from pieces in memory; packing takes longer "
         "than storage "
@@ -60,6 +77,7 @@ def _find(run: Columns) -> Iterator[Found]:
         remedies=[Remedy("source", "pack the data into one buffer (MPI_Pack or a loop) and write that")],
         files=run.files_of(calls),
         ranks=run.ranks_of(calls),
+        order=_BEFORE_EXCHANGE if tiny else None,
     )
 
 
@@ -69,8 +87,16 @@ RULE = Rule(
     layer="MPI-IO",
     order=40,
     definition="MPI-IO calls whose datatype in memory has gaps, and which spend 1 % of the run outside of POSIX calls.",
-    source="Ching et al. 2003 (noncontiguous I/O: memory and file); MPI 4.0, section 14.4",
-    thresholds=(Threshold("gaps", "size below extent, at any level", "MPI's own definition of a type with holes"),),
+    source="Ching et al. 2003 (noncontiguous I/O: memory and file)",
+    thresholds=(
+        Threshold("gaps", "size below extent, at any level", "MPI's own definition of a type with holes"),
+        Threshold(
+            "cells",
+            "64 B",
+            "of smaller ones each moves a whole line of the processor's cache: then it leads where exchange-dominates "
+            "explains the same seconds",
+        ),
+    ),
     gain="high: the calls' time outside of POSIX calls; low: a quarter, for waiting and exchange are in it, too",
     limits="Exchange between ranks is in the same time: see exchange-dominates. Types of more than 131,072 "
     "arguments are not looked into.",

@@ -70,8 +70,7 @@ RULE = Rule(
     order=45,
     definition="Of a rank's requests under 1 MiB to a file, at least half neither go on where the last one ended "
     "nor keep its stride.",
-    source="Carns et al. 2011, section 4 (sequential and consecutive accesses); Wright et al. 2013, section 5.2 "
-    "(seeks)",
+    source="Wright et al. 2013, section 5.2 (seek times of disks among the two main causes)",
     thresholds=(
         Threshold(
             "jumps", "50 %", "read-ahead of Linux switches itself off where most reads do not go on (mm/readahead.c)"

@@ -125,7 +125,8 @@ IMBALANCE = Rule(
     order=61,
     definition="In collective calls, the slowest of the ranks that touch the storage moves 1.5 times their mean "
     "or more.",
-    source="Thakur, Gropp and Lusk 1999, section 5 (file domains); Liao and Choudhary 2008",
+    source="Thakur, Gropp and Lusk 1999 (file domains); "
+    "Howison et al. 2010 (CB 0: equal ranges, whatever lies in them)",
     thresholds=(
         Threshold("bytes", "1.5 times", "domains of whole stripes differ by under half from two stripes a writer on"),
     ),

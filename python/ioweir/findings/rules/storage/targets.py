@@ -9,7 +9,7 @@ import numpy as np
 
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import counted, rule_for
+from ioweir.findings.rules.common import CROWDED, counted, rule_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,6 +111,7 @@ def _contention(run: Columns) -> Iterator[Found]:
             remedies=[Remedy("striping", "use more targets, or others (`ioweir probe` measures them)")],
             files=run.files_of(mask),
             ranks=run.ranks_of(mask),
+            doubt=CROWDED if run.crowded else "",
         )
 
 
@@ -121,7 +122,8 @@ SLOW = Rule(
     order=22,
     definition="Of three targets or more (directories with parts of containers), one is slower a byte than the "
     "others by 4 of their own spreads.",
-    source="Son et al. 2017 (slow targets); Rousseeuw and Croux 1993 (median absolute deviation)",
+    source="Son et al. 2016, section 3.1, figure 4 (targets of one file system differ); "
+    "Rousseeuw and Croux 1993 (median absolute deviation)",
     thresholds=(
         Threshold("spreads", "4", "one false alarm in 30,000 targets, of a spread that is taken to be 10 % at least"),
         Threshold("calls", "8 a target", "below it a median says nothing"),
@@ -145,7 +147,7 @@ CONTENTION = Rule(
         Threshold("share", "30 % of the time", "tails of well-behaved storage hold under a tenth"),
     ),
     gain="low: 0, for a full cache must be emptied; high: the slow requests' time",
-    limits="Other jobs are not in the trace. Severity at most medium.",
+    limits="Other jobs are not in the trace. Severity at most medium, and low where ranks share processors.",
     needs=("POSIX",),
     find=_contention,
 )

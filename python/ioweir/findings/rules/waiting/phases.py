@@ -10,7 +10,7 @@ from ioweir.base.units import seconds as in_words
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import STRIPE, behind, rule_for
+from ioweir.findings.rules.common import CROWDED, STRIPE, behind, rule_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +69,7 @@ def _exchange(run: Columns) -> Iterator[Found]:
             ],
             files=files,
             ranks=run.ranks_of(calls),
+            doubt=CROWDED if run.crowded else "",
         )
 
 
@@ -149,6 +150,8 @@ def _checkpoint(run: Columns) -> Iterator[Found]:
     if interval >= best or now < 0.1:
         return
     lost = min((now - then) * float(stop[-1] - begin[0]), run.wall_s)
+    # Writing that is longer than the pauses cannot be hidden behind them: then the checkpoints are the cause.
+    cannot_hide = float((stop - begin).sum()) > float((begin[1:] - stop[:-1]).sum())
     if not run.worth(lost):
         return
     files = run.files_of(calls & run.is_op("write"))
@@ -170,6 +173,7 @@ def _checkpoint(run: Columns) -> Iterator[Found]:
         remedies=[Remedy("source", f"write a checkpoint every {in_words(best)} only"), behind(files)],
         files=files,
         ranks=run.ranks_of(calls & run.is_op("write")),
+        order=OVERLAP.order - 1 if cannot_hide else None,
     )
 
 
@@ -181,11 +185,11 @@ EXCHANGE = Rule(
     definition="In collective calls, after the last rank has come, more than half of the time lies outside of "
     "any POSIX call of any rank.",
     source="Wright et al. 2013, section 5.2 (effective MPI against POSIX bandwidth, figures 3 and 4, table 4); "
-    "Kang et al. 2020 (TAM)",
+    "Howison et al. 2010 (communication can exceed what collective buffering saves); Kang et al. 2020 (TAM)",
     thresholds=(Threshold("half", "50 %", "below it, faster storage helps more than a faster exchange"),),
     gain="low: 0, for the exchange may be what keeps the storage's requests large; high: all of it",
-    limits="Copying within a rank and waiting for processors that are shared by several ranks count as exchange. "
-    "Severity at most medium.",
+    limits="Copying within a rank counts as exchange. Severity at most medium, and low where ranks share processors, "
+    "for waiting for these looks alike.",
     needs=("MPI-IO", "POSIX"),
     find=_exchange,
 )
@@ -196,7 +200,7 @@ OVERLAP = Rule(
     order=90,
     definition="Three or more bursts of like amounts (within a factor 3, 1 MiB or more each), with pauses "
     "between, and no asynchronous writes.",
-    source="Moody et al. 2010 (SCR); Gropp, Lusk and Thakur 1999, chapter 3 (non-blocking I/O)",
+    source="Moody et al. 2010 (SCR); Gropp, Lusk and Thakur 1999, Using MPI-2, chapter 3 (parallel I/O)",
     thresholds=(Threshold("bursts", "3", "two may be a beginning and an end"),),
     gain="low: 0, for the network and memory may be busy while computing; high: the smaller of writing, without "
     "opens, and pauses",
@@ -217,8 +221,8 @@ CHECKPOINT = Rule(
         Threshold(
             "MTBF",
             "6 h",
-            "the lowest that large machines report (Blue Waters, Di Martino et al. 2014: 4-9 h); others fail "
-            "less often",
+            "an assumption, for a trace does not tell it: a job on thousands of nodes; smaller jobs fail less often, "
+            "and their best interval is longer still",
         ),
         Threshold(
             "share",
@@ -227,7 +231,8 @@ CHECKPOINT = Rule(
         ),
     ),
     gain="low: 0, for the writes may be results that are wanted as often as this; high: to Young's optimum",
-    limits="Results and checkpoints look alike. Severity at most medium.",
+    limits="Results and checkpoints look alike. Severity at most medium. Leads where writing takes longer than the "
+    "pauses, which could not hide it; else it is in the chain of no-overlap.",
     needs=(),
     find=_checkpoint,
     follows=_FAULTS,

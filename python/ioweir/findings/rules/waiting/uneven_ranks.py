@@ -164,7 +164,8 @@ ONE = Rule(
     order=25,
     definition="One rank moves 90 % or more of the bytes that are written (or read) by itself, 1 MiB or more, in "
     "a program of several ranks.",
-    source="Gropp, Lusk and Thakur 1999, Using MPI-2, section 2.2 (from sequential to parallel I/O); Carns et al. 2011",
+    source="Gropp, Lusk and Thakur 1999, Using MPI-2, chapters 2 and 3 "
+    "(from one process that does the I/O to parallel I/O)",
     thresholds=(
         Threshold("share", "90 %", "what the other ranks move besides is logs"),
         Threshold("bytes", "1 MiB", "parameter files are rightly read once and sent to all"),
@@ -182,7 +183,7 @@ UNBALANCED = Rule(
     order=57,
     definition="Outside of collective calls, the rank that takes longest moves 1.5 times the mean of all ranks "
     "or more; the seconds are its time above the mean.",
-    source="Carns et al. 2011 (variance among ranks); Wright et al. 2013, section 5.2",
+    source="Wright et al. 2013, section 6.1 (up to 20 % of the write time is waiting for other ranks)",
     thresholds=(
         Threshold(
             "bytes",

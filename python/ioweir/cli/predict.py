@@ -1,0 +1,56 @@
+"""The commands of ioweir.predict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ioweir.cli.arguments import JsonOption, print_result
+
+
+def simulate(
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=VALUE...", help="Parameters of the kernel.")
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option("--machine", metavar="NAME|FILE", help="A machine of the package, or a machine file.")
+    ] = None,
+    kernel_name: Annotated[
+        str | None, typer.Option("--kernel", metavar="KERNEL", help="This kernel, see `ioweir kernel --list`.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="DIR", help="The MPI-IO calls in this trace.")
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", metavar="PATH", help="Of the trace. [the one with most bytes]")
+    ] = None,
+    ranks: Annotated[int | None, typer.Option("--ranks", metavar="N", help="Ranks. [the trace's]")] = None,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Under this plan. [as ROMIO does by default]")
+    ] = None,
+    api: Annotated[str, typer.Option("--api", metavar="API", help="Through which interface.")] = "mpiio",
+    compute: Annotated[
+        str | None, typer.Option("--compute", metavar="TIME", help="Between two calls that write. [0s]")
+    ] = None,
+    repeat: Annotated[int, typer.Option("--repeat", metavar="R", help="Runs, with a seed each.")] = 8,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the first run.")] = 1,
+    list_machines: Annotated[bool, typer.Option("--list", help="Name the machines of the package.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Foretell how long a program would take on a simulated machine, as a range."""
+    from ioweir.predict import simulate as simulation  # noqa: PLC0415
+    from ioweir.predict import text  # noqa: PLC0415
+
+    if list_machines:
+        machines = simulation.known_machines()
+        print_result(as_json, machines, lambda: [f"{name:<14} {about}" for name, about in machines.items()])
+        return
+    result = simulation.simulate(
+        simulation.Options(
+            machine, kernel_name, tuple(settings or ()), ranks, trace, file, plan, api, repeat, seed,
+            simulation.compute_seconds(compute),
+        )
+    )  # fmt: skip
+    print_result(as_json, result, lambda: text.to_text(result))

@@ -1,0 +1,1 @@
+"""Traces in the forms of other tools (docs/reference/export.md)."""

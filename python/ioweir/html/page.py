@@ -1,0 +1,103 @@
+"""The page: assets/ and what one run comes to, put into one file that needs no other.
+
+The scripts and styles are named in a content security policy by their hashes; the page may load nothing from anywhere,
+and no text of a trace can become a script. What is shown is decided in model.py and findings_html.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import pkgutil
+import re
+import shlex
+import time
+from typing import TYPE_CHECKING, Final
+
+from ioweir.base import plain_text
+from ioweir.base.guarded_files import write_named
+from ioweir.errors import IoweirError
+from ioweir.html import findings_html
+from ioweir.html.model import picture_model
+from ioweir.html.packing import script_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ioweir.findings.model import Findings
+    from ioweir.report import model
+    from ioweir.trace.reader import Trace
+
+LIBRARY: Final = "echarts.min.js"
+"""Apache ECharts; tools/web.sh fetches it when ioweir is built."""
+SCRIPTS: Final = (
+    "words.js",
+    "data.js",
+    "plots.js",
+    "heat.js",
+    "time.js",
+    "calls.js",
+    "matrix.js",
+    "tables.js",
+    "main.js",
+)
+"""Of ours, in the order in which they are put together."""
+_PLACE: Final = re.compile(r"\{\{(\w+)\}\}")
+
+
+def write(path: Path, trace: Trace, report: model.Report, found: Findings) -> None:
+    """Write the page of a run."""
+    write_named(path, page(trace, report, found))
+
+
+def page(trace: Trace, report: model.Report, found: Findings) -> str:
+    """The page of a run."""
+    library, own, style = _asset(LIBRARY), _own_script(), _asset("page.css")
+    program = shlex.join(report.command) if report.command else report.program or "PROGRAM"
+    name = plain_text.xml(report.program.rpartition("/")[2] or "a run")
+    started = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(report.started)) if report.started else ""
+    # One pass: what is filled in is not looked at again, whatever a file's name is.
+    values = {
+        "policy": f"default-src 'none'; script-src {_hash(library)} {_hash(own)}; style-src {_hash(style)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'",
+        "title": name,
+        "command": plain_text.xml(plain_text.line(program)),
+        "about": plain_text.xml(
+            ", ".join(filter(None, [started, *report.mpi_libraries[:1], f"trace {trace.directory}"]))
+        ),
+        "summary": findings_html.summary(report, found),
+        "findings": findings_html.findings(found, trace.directory, program),
+        "data": script_json(picture_model(trace, report)),
+        "style": style,
+        "library": library,
+        "script": own,
+    }
+    return _filled(_asset("page.html"), values)
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    return _PLACE.sub(lambda found: values[found[1]], template)
+
+
+def _own_script() -> str:
+    inner = "\n".join(_asset(name) for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{inner}}})();\n'
+
+
+def _hash(text: str) -> str:
+    """The source expression by which a policy names an element's text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _asset(name: str) -> str:
+    """A file of assets/, with line ends as the browser hashes them."""
+    try:
+        content = pkgutil.get_data("ioweir.html", f"assets/{name}")
+    except FileNotFoundError:
+        content = None
+    if content is None:
+        raise IoweirError(
+            f"this installation of ioweir has no {name}, which web pages need: it was built without tools/web.sh"
+        )
+    return content.decode().replace("\r\n", "\n")

@@ -1,0 +1,251 @@
+"""From a Darshan log to sums: which counters are which calls, bytes and times. DXT's events are dxt.py's.
+
+Darshan counts by file and rank; where all ranks opened a file it keeps one record for them (rank -1), summed, with the
+slowest and the fastest of them. Its time of metadata is one figure for opens, closes, seeks and questions: it stands
+at `meta`. docs/reference/import.md has the table.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ioweir.trace.counted import MOST_RANKS, Counted, Counts, Table, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ioweir.imports.darshan_log import Log, Module, Record
+
+_MOST_BYTES: Final = 1 << 62
+_BINS: Final = (
+    ("0_100", 0),
+    ("100_1K", 100),
+    ("1K_10K", 1 << 10),
+    ("10K_100K", 10 << 10),
+    ("100K_1M", 100 << 10),
+    ("1M_4M", 1 << 20),
+    ("4M_10M", 4 << 20),
+    ("10M_100M", 10 << 20),
+    ("100M_1G", 100 << 20),
+    ("1G_PLUS", 1 << 30),
+)
+"""Darshan's bins of sizes, and the least of each."""
+
+
+class _Kind(NamedTuple):
+    """How a module's counters are read. Counters of an operation are added."""
+
+    layer: str
+    prefix: str
+    calls: Mapping[str, tuple[str, ...]]
+    bins: str = ""
+
+
+_POSIX_CALLS: Final = {
+    "write": ("WRITES",),
+    "read": ("READS",),
+    "open": ("OPENS",),
+    "seek": ("SEEKS",),
+    "sync": ("FSYNCS", "FDSYNCS"),
+    "meta": ("STATS",),
+}
+_KINDS: Final[dict[str, _Kind]] = {
+    "POSIX": _Kind("POSIX", "POSIX", _POSIX_CALLS, "SIZE_{}_"),
+    "STDIO": _Kind(
+        "STDIO",
+        "STDIO",
+        {
+            "write": ("WRITES",),
+            "read": ("READS",),
+            "open": ("OPENS", "FDOPENS"),
+            "seek": ("SEEKS",),
+            "meta": ("FLUSHES",),
+        },
+    ),
+    "MPI-IO": _Kind(
+        "MPI-IO",
+        "MPIIO",
+        {
+            **{
+                op: tuple(f"{how}_{op.upper()}S" for how in ("INDEP", "COLL", "SPLIT", "NB"))
+                for op in ("write", "read")
+            },
+            "open": ("INDEP_OPENS", "COLL_OPENS"),
+            "view": ("VIEWS",),
+            "sync": ("SYNCS",),
+            "meta": (),
+        },
+        "SIZE_{}_AGG_",
+    ),
+    "H5F": _Kind("HDF5", "H5F", {"open": ("OPENS",), "sync": ("FLUSHES",), "meta": ()}),
+    "H5D": _Kind("HDF5", "H5D", {"write": ("WRITES",), "read": ("READS",), "meta": ("OPENS",)}, "SIZE_{}_AGG_"),
+    "PNETCDF_FILE": _Kind("PnetCDF", "PNETCDF_FILE", {"open": ("CREATES", "OPENS"), "sync": ("SYNCS",), "meta": ()}),
+    "PNETCDF_VAR": _Kind(
+        "PnetCDF",
+        "PNETCDF_VAR",
+        {
+            **{op: tuple(f"{how}_{op.upper()}S" for how in ("INDEP", "COLL", "NB")) for op in ("write", "read")},
+            "meta": ("OPENS",),
+        },
+        "SIZE_{}_AGG_",
+    ),
+}
+UNSEEN: Final = (
+    "Darshan counts calls and keeps no events: what happened between two calls, and in which order, is not in the log",
+    "Darshan does not see locks",
+    "Darshan keeps one record for all ranks of a file that all of them opened: their single times are not in the log",
+    "Darshan's time of fsync is part of its time of writes, and the times of opens, closes, seeks and questions "
+    "are one",
+    "which calls made which others is taken from the layers that a file was opened by",
+)
+
+
+def counted(log: Log, path: str) -> Counted:
+    """Everything that reports and findings are made of."""
+    files = _Files(log.names)
+    rows = [row for module in _KINDS if module in log.tables for row in _rows(module, log.tables[module], files)]
+    rows = _nested(rows)
+    ranks = min(max(int(log.job.get("nprocs", 1)), 1), MOST_RANKS)
+    busiest, busiest_s = _busiest(log)
+    partial = [f"Darshan's module {name} ran out of memory: its records are not complete" for name in _cut(log)]
+    made = Counted(
+        tool=f"Darshan {log.job.get('log_ver', '')}".strip(),
+        log=path,
+        ranks=ranks,
+        files=(),
+        counts=tuple(row for row in rows if -1 <= row.rank < MOST_RANKS),
+        busiest=busiest,
+        busiest_s=busiest_s,
+        tables={name: _table(module, files) for name, module in log.tables.items()},
+        targets=tuple(
+            Target(files.number(row["lustre"]), size, tuple(targets))
+            for row in log.lustre
+            for size, targets in zip(row["stripe_bytes"], row["targets"], strict=True)
+            if size > 0
+        ),
+        heatmaps=tuple(
+            {key: row[key] for key in ("rank", "bin_s", "write", "read")} | {"layer": log.names.get(row["heatmap"], "")}
+            for row in log.heatmaps
+        ),
+        layers=tuple(dict.fromkeys(_KINDS[name].layer for name in _KINDS if name in log.modules)),
+        unseen=(*UNSEEN, *_not_recorded(log)),
+        partial=(*partial, *log.troubles),
+    )
+    return replace(made, files=tuple(files.paths))
+
+
+def _not_recorded(log: Log) -> Iterator[str]:
+    for layer in ("MPI-IO", "POSIX", "STDIO", "HDF5"):
+        if not any(_KINDS[name].layer == layer for name in log.modules if name in _KINDS):
+            yield f"the log has no calls of {layer}: there were none, or they were not recorded"
+    for name in log.unread:
+        yield f"the log's module {name} is not read"
+
+
+def _cut(log: Log) -> list[str]:
+    return [name for name, module in log.modules.items() if module.get("partial_flag")]
+
+
+class _Files:
+    """Numbers files by Darshan's ids."""
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        self._names = names
+        self._by_name = {name: record_id for record_id, name in names.items()}
+        self._numbers: dict[int, int] = {}
+        self.paths: list[str] = []
+
+    def of(self, record: Record) -> int:
+        """The file that a record is about. Older logs name an object of a file FILE:OBJECT, and say no more."""
+        if record.file_id:
+            return self.number(record.file_id)
+        above, colon, _ = self._names.get(record.id, "").rpartition(":")
+        return self.number(self._by_name.get(above, record.id) if colon else record.id)
+
+    def number(self, record_id: int) -> int:
+        """Of a file, its own from the first time it is asked for."""
+        if record_id not in self._numbers:
+            self._numbers[record_id] = len(self.paths)
+            self.paths.append(self._names.get(record_id) or f"(name not in the log: {record_id})")
+        return self._numbers[record_id]
+
+
+def _table(module: Module, files: _Files) -> Table:
+    return Table(
+        (*module.counters, *module.seconds),
+        tuple((files.of(one), one.rank, *one.counters, *map(_finite, one.seconds)) for one in module.records),
+    )
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) and abs(value) < _MOST_BYTES else 0.0
+
+
+def _rows(module: str, table: Module, files: _Files) -> Iterator[Counts]:
+    kind = _KINDS[module]
+    for record in table.records:
+        values = table.values(record)
+        file = files.of(record)
+        for op, names in kind.calls.items():
+            calls = sum(_count(values, f"{kind.prefix}_{name}") for name in names)
+            row = Counts(kind.layer, op, file, record.rank, calls)
+            if op in ("write", "read"):
+                row = _moving(kind, op, row, values)
+            elif op == "meta":
+                row = replace(row, time_s=_time(values, f"{kind.prefix}_F_META_TIME"))
+            if row.calls or row.time_s or row.bytes:
+                yield row
+
+
+def _moving(kind: _Kind, op: str, row: Counts, values: Mapping[str, float]) -> Counts:
+    upper, p = op.upper(), kind.prefix
+    bins = kind.bins.format(upper)
+    return replace(
+        row,
+        bytes=_count(values, f"{p}_BYTES_{'WRITTEN' if op == 'write' else 'READ'}"),
+        time_s=_time(values, f"{p}_F_{upper}_TIME"),
+        longest_s=_time(values, f"{p}_F_MAX_{upper}_TIME"),
+        first_s=_time(values, f"{p}_F_{upper}_START_TIMESTAMP"),
+        last_s=_time(values, f"{p}_F_{upper}_END_TIMESTAMP"),
+        sizes=tuple(
+            (least, number) for name, least in _BINS if bins and (number := _count(values, f"{p}_{bins}{name}"))
+        ),
+    )
+
+
+def _count(values: Mapping[str, float], name: str) -> int:
+    """Counters that a log of an older version has not are -1."""
+    return min(max(int(values.get(name, 0)), 0), _MOST_BYTES)
+
+
+def _time(values: Mapping[str, float], name: str) -> float:
+    return max(_finite(float(values.get(name, 0.0))), 0.0)
+
+
+_ABOVE: Final = ("HDF5", "PnetCDF", "MPI-IO", "POSIX")
+"""Of a file that several of these opened the first one made the calls of the others; STDIO is by itself."""
+
+
+def _nested(rows: list[Counts]) -> list[Counts]:
+    top: dict[int, int] = {}
+    for row in rows:
+        if row.layer in _ABOVE:
+            top[row.file] = min(top.get(row.file, len(_ABOVE)), _ABOVE.index(row.layer))
+    return [replace(row, outermost=row.layer not in _ABOVE or top[row.file] == _ABOVE.index(row.layer)) for row in rows]
+
+
+def _busiest(log: Log) -> tuple[int, float]:
+    """The slowest rank of the shared record that took longest, of the outermost layer that has one."""
+    best = (-1, 0.0)
+    for name in ("POSIX", "MPI-IO"):
+        table = log.tables.get(name)
+        prefix = _KINDS[name].prefix
+        for record in table.records if table else ():
+            values = table.values(record) if table else {}
+            spent = _time(values, f"{prefix}_F_SLOWEST_RANK_TIME")
+            rank = int(values.get(f"{prefix}_SLOWEST_RANK", -1))
+            if record.rank < 0 and spent > best[1] and 0 <= rank < MOST_RANKS:
+                best = (rank, spent)
+    return best

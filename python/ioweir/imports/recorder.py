@@ -1,0 +1,267 @@
+"""A trace of Recorder (versions 2.3 and 3.0) as events: a reader of its files, bounded whatever they say.
+
+After the reader in Recorder's own repository (tools/reader.c): `recorder.mt` has the number of ranks, the resolution of
+times and the functions' names; N.cst (of all ranks: recorder.cst) numbers call signatures (thread, function, depth,
+arguments); N.cfg (ug.cfg, by ug.mt) is a grammar whose rule -1 is the sequence of signatures; N.ts (recorder.ts) has
+two times a call, after the start of the call before. No trace of Recorder was at hand to try this on: tests write the
+format themselves.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ioweir.base.guarded_files import Folder
+from ioweir.errors import IoweirError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MOST_FILE: Final = 1 << 30
+MOST_RANKS: Final = 1 << 20
+_MOST_SIGNATURES: Final = 1 << 24
+_MOST_TEXT: Final = 1 << 20
+_MOST_TROUBLES: Final = 20
+_HEAD: Final = 1024
+_V2: Final = struct.Struct("<i4xddii")
+_V3: Final = struct.Struct("<i8?4xddi4?")
+_SIZES: Final = struct.Struct("<QQ")
+_DAMAGE: Final = (OSError, ValueError, KeyError, IndexError, struct.error, zlib.error)
+UNSEEN: Final = (
+    "Recorder keeps no return values: bytes are those that calls asked for, and failed calls are not told apart",
+    "of MPI-IO, HDF5 and vector calls (readv, writev) Recorder's arguments do not say how many bytes they moved",
+    "Recorder does not say on which node a rank ran",
+)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A call but for its times."""
+
+    thread: int
+    function: str
+    depth: int
+    arguments: tuple[str, ...]
+
+
+@dataclass
+class RecorderTrace:
+    """What the files' heads say."""
+
+    version: tuple[int, int]
+    ranks: int
+    start_s: float
+    resolution_s: float
+    depths: bool
+    functions: list[str]
+    merged: bool
+    """All ranks share their signatures."""
+    compressed_times: bool
+    troubles: list[str] = field(default_factory=list)
+
+
+def is_recorder(path: Path) -> bool:
+    """Whether a directory looks like one of Recorder's."""
+    if not path.is_dir():
+        return False
+    with Folder.open(path) as folder:
+        return folder.status("recorder.mt") is not None
+
+
+def head(folder: Folder) -> RecorderTrace:
+    """Versions, ranks and names of functions."""
+    try:
+        version = _version(folder)
+        raw = folder.read("recorder.mt", 16 << 20)
+        if version[0] == 2:
+            ranks, start, resolution, _, _ = _V2.unpack_from(raw)
+            depths, merged, compressed, patterns, size = True, False, False, False, _V2.size
+        else:
+            values = _V3.unpack_from(raw)
+            ranks, depths, start, resolution = values[0], values[8], values[9], values[10]
+            compressed, merged = values[12], values[13]
+            patterns, size = values[14] or values[15], _V3.size
+    except (OSError, ValueError, struct.error) as error:
+        raise IoweirError(f"'{folder.path}' cannot be read as a trace of Recorder: {error}") from error
+    if not 0 < ranks <= MOST_RANKS or not 0 < resolution < 1 or not 0 <= start < 1 << 33:
+        raise IoweirError(
+            f"'{folder.path}' cannot be read as a trace of Recorder: {ranks} ranks, resolution {resolution}"
+        )
+    # Of version 2.3 the names may follow at once; later a block of 1,024 bytes is kept free for the head.
+    begin = _HEAD if not any(raw[size:_HEAD]) else size
+    names = raw[begin:].decode("utf-8", "replace").split("\n")
+    made = RecorderTrace(version, ranks, start, resolution, depths, names, merged, compressed)
+    if patterns:
+        made.troubles.append("arguments that Recorder's pattern recognition has replaced are not known")
+    return made
+
+
+def _version(folder: Folder) -> tuple[int, int]:
+    words = folder.read_text("VERSION", 256).strip().split(".")
+    version = (int(words[0]), int(words[1]))
+    if version not in ((2, 3), (3, 0)):
+        raise ValueError(f"version {version[0]}.{version[1]} is not known (2.3 and 3.0 are)")
+    return version
+
+
+def records(folder: Folder, trace: RecorderTrace) -> Iterator[tuple[int, list[tuple[Signature, float, float]]]]:
+    """Rank by rank its calls with their start and end, in seconds after the trace's start."""
+    shared: dict[int, Signature] | None = None
+    grammars: list[dict[int, list[tuple[int, int]]]] = []
+    numbers: list[int] = []
+    try:
+        if trace.merged:
+            shared = _signatures(_unpacked(folder.read("recorder.cst", MOST_FILE))[0], trace)
+            raw = folder.read("ug.mt", 4 * MOST_RANKS + 4)
+            numbers = list(struct.unpack_from(f"<{trace.ranks}i", raw))
+            grammars = [_grammar(block) for block in _unpacked(folder.read("ug.cfg", MOST_FILE))]
+        times = folder.read("recorder.ts", MOST_FILE) if trace.version[0] > 2 else b""
+    except _DAMAGE as error:
+        trace.troubles.append(f"what all ranks share cannot be read: {type(error).__name__}: {error}")
+        return
+    for rank in range(trace.ranks):
+        try:
+            if shared is not None:
+                signatures, grammar = shared, grammars[numbers[rank]]
+            else:
+                blocks = [folder.read(f"{rank}.{end}", MOST_FILE) for end in ("cst", "cfg")]
+                if trace.version[0] > 2:
+                    blocks = [_unpacked(block)[0] for block in blocks]
+                signatures, grammar = _signatures(blocks[0], trace), _grammar(blocks[1])
+            stamps = folder.read(f"{rank}.ts", MOST_FILE) if trace.version[0] == 2 else _stamps(times, rank, trace)
+            yield rank, _calls(signatures, grammar, stamps, trace)
+        except _DAMAGE as error:
+            if len(trace.troubles) < _MOST_TROUBLES:
+                trace.troubles.append(f"rank {rank} cannot be read: {type(error).__name__}: {error}")
+
+
+def _unpacked(raw: bytes) -> list[bytes]:
+    """Blocks of zlib, each behind its two sizes."""
+    blocks = []
+    at = total = 0
+    while at + _SIZES.size <= len(raw):
+        packed, size = _SIZES.unpack_from(raw, at)
+        at += _SIZES.size
+        if packed > len(raw) - at or size > MOST_FILE - total:
+            raise ValueError(f"a block says it is {packed:,} bytes long, {size:,} unpacked")
+        blocks.append(zlib.decompressobj().decompress(raw[at : at + packed], max(size, 1)))
+        total += size
+        at += packed
+    return blocks
+
+
+def _signatures(raw: bytes, trace: RecorderTrace) -> dict[int, Signature]:
+    (entries,) = struct.unpack_from("<i", raw)
+    if not 0 <= entries <= _MOST_SIGNATURES:
+        raise ValueError(f"{entries} signatures")
+    at, made = 4, {}
+    for _ in range(entries):
+        if trace.version[0] == 2:
+            number, length = struct.unpack_from("<ii", raw, at)
+            at += 8
+        else:
+            number, _, length, _ = struct.unpack_from("<iiii", raw, at)
+            at += 16
+        if not 0 <= length <= min(_MOST_TEXT, len(raw) - at):
+            raise ValueError(f"a signature of {length} bytes")
+        made[number] = _signature(raw[at : at + length], trace)
+        at += length
+    return made
+
+
+def _signature(key: bytes, trace: RecorderTrace) -> Signature:
+    """Thread, function, depth, number of arguments, their text. The function's number has had one byte or four."""
+    for kind in ("<QiBBi", "<QBBBi"):
+        size = struct.calcsize(kind)
+        if len(key) < size:
+            continue
+        thread, function, depth, count, length = struct.unpack_from(kind, key)
+        if length == len(key) - size and 0 <= function < len(trace.functions):
+            words = key[size:].decode("utf-8", "replace").split(" ")
+            return Signature(thread, trace.functions[function], depth, tuple(words[:count]))
+        if length == len(key) - size:
+            return Signature(thread, "", depth, ())
+    raise ValueError("a signature's text is not as long as it says")
+
+
+def _grammar(raw: bytes) -> dict[int, list[tuple[int, int]]]:
+    (rules,) = struct.unpack_from("<i", raw)
+    at, made = 4, {}
+    if not 0 <= rules <= len(raw):
+        raise ValueError(f"{rules} rules")
+    for _ in range(rules):
+        number, symbols = struct.unpack_from("<ii", raw, at)
+        at += 8
+        if not 0 <= symbols <= (len(raw) - at) // 8:
+            raise ValueError(f"a rule of {symbols} symbols")
+        values = struct.unpack_from(f"<{2 * symbols}i", raw, at)
+        at += 8 * symbols
+        made[number] = list(zip(values[::2], values[1::2], strict=True))
+    return made
+
+
+def _stamps(raw: bytes, rank: int, trace: RecorderTrace) -> bytes:
+    sizes = struct.unpack_from(f"<{trace.ranks}Q", raw)
+    begin = 8 * trace.ranks + sum(sizes[:rank])
+    part = raw[begin : begin + sizes[rank]]
+    return b"".join(_unpacked(part)) if trace.compressed_times else part
+
+
+def _calls(
+    signatures: dict[int, Signature], grammar: dict[int, list[tuple[int, int]]], stamps: bytes, trace: RecorderTrace
+) -> list[tuple[Signature, float, float]]:
+    """The grammar's sequence, as far as there are times for it: so a rule that doubles itself ends, too."""
+    pairs = struct.iter_unpack("<II", stamps[: len(stamps) // 8 * 8])
+    made: list[tuple[Signature, float, float]] = []
+    before = 0.0
+    for symbol in _sequence(grammar):
+        stamp = next(pairs, None)
+        if stamp is None:
+            if len(trace.troubles) < _MOST_TROUBLES:
+                trace.troubles.append("a rank's times end before its calls do")
+            break
+        start, end = (before + one * trace.resolution_s for one in stamp)
+        made.append((signatures[symbol], start, max(end, start)))
+        before = start
+    return made
+
+
+def _sequence(grammar: dict[int, list[tuple[int, int]]]) -> Iterator[int]:
+    """Signature numbers in order. Rules have negative numbers, and -1 is the first."""
+    empty = _without_calls(grammar)
+    stack: list[tuple[int, int, int]] = [(-1, 0, 0)]
+    while stack:
+        rule, at, turn = stack.pop()
+        body = grammar[rule]
+        while at < len(body):
+            symbol, times = body[at]
+            if turn >= times or symbol in empty:
+                at, turn = at + 1, 0
+                continue
+            turn += 1
+            if symbol >= 0:
+                yield symbol
+                continue
+            if len(stack) > len(grammar):
+                raise ValueError("a rule contains itself")
+            stack.append((rule, at, turn))
+            stack.append((symbol, 0, 0))
+            break
+
+
+def _without_calls(grammar: dict[int, list[tuple[int, int]]]) -> set[int]:
+    """Rules that make no call, however often they are repeated."""
+    full: set[int] = set()
+    while True:
+        more = {
+            rule
+            for rule, body in grammar.items()
+            if rule not in full and any(times > 0 and (symbol >= 0 or symbol in full) for symbol, times in body)
+        }
+        if not more:
+            return set(grammar) - full
+        full |= more

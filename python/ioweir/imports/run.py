@@ -1,0 +1,147 @@
+"""`ioweir import LOG -o DIR`: which tool wrote the log, and the directory that is made of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ioweir.base.guarded_files import Folder
+from ioweir.base.locate import RUN_FILE
+from ioweir.base.units import plural
+from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.imports import darshan, darshan_log, dxt, recorder, recorder_events
+from ioweir.trace import counted as sums
+from ioweir.trace.reader import SUMS_FILE
+
+if TYPE_CHECKING:
+    from ioweir.imports.darshan_log import Log
+
+
+@dataclass
+class Imported:
+    """What was made."""
+
+    directory: str
+    tool: str
+    ranks: int
+    files: int
+    calls: int
+    events: int
+    partial: list[str]
+    unseen: list[str]
+
+
+def import_log(log: Path, output: Path) -> Imported:
+    """Make a directory of a log. It must not be there yet, or be empty."""
+    if recorder.is_recorder(log):
+        return _import_recorder(log, output)
+    read = darshan_log.read(log)
+    made = darshan.counted(read, str(log))
+    with _new_folder(output) as folder:
+        return _write(folder, output, read, made)
+
+
+def _import_recorder(log: Path, output: Path) -> Imported:
+    with Folder.open(log) as source:
+        trace = recorder.head(source)
+        with _new_folder(output) as folder:
+            epoch_ns = round(trace.start_s) * 1_000_000_000
+            written = recorder_events.write(source, trace, str(output / "node-0.iowt"), epoch_ns)
+            tool = f"Recorder {trace.version[0]}.{trace.version[1]}"
+            partial = list(dict.fromkeys(trace.troubles))
+            unseen = [*recorder.UNSEEN]
+            if written.left_out:
+                unseen.append(f"{written.left_out:,} calls of functions that ioweir does not know are left out")
+            run = {
+                "program": "", "command": [], "cwd": "", "state": "ended", "started": float(round(trace.start_s)),
+                "ended": round(trace.start_s) + written.last_s + 1, "wall_s": written.last_s, "exit_code": None,
+                "signal": None,
+                "imported": {"tool": tool, "log": str(log), "unseen": unseen, "partial": partial},
+            }  # fmt: skip
+            folder.write(RUN_FILE, json.dumps(run, indent=1))
+    return Imported(str(output), tool, trace.ranks, 0, written.events, written.events, partial, unseen)
+
+
+def _new_folder(output: Path) -> Folder:
+    try:
+        output.mkdir(mode=0o777)
+    except FileExistsError:
+        if not output.is_dir() or any(True for _ in _names(output)):
+            raise IoweirError(
+                f"'{output}' is there already: give a directory that is new or empty", EXIT_USAGE
+            ) from None
+    except OSError as error:
+        raise IoweirError(f"'{output}' cannot be made: {error.strerror}") from error
+    return Folder.open(output)
+
+
+def _names(output: Path) -> list[str]:
+    with Folder.open(output) as folder:
+        return folder.names()
+
+
+def _write(folder: Folder, output: Path, log: Log, made: sums.Counted) -> Imported:
+    started = _time(log.job.get("start_time_sec")) + _time(log.job.get("start_time_nsec")) / 1e9
+    wall_s = _time(log.job.get("run_time"))
+    written = dxt.Written()
+    if log.segments:
+        written = dxt.write(
+            log,
+            lambda file: log.names.get(file) or f"(name not in the log: {file})",
+            lambda number: str(output / f"node-{number}.iowt"),
+            round(started) * 1_000_000_000,
+        )
+    partial = list(made.partial)
+    if written.left_out:
+        partial.append(f"{written.left_out:,} segments of DXT whose times, sizes or offsets cannot be are left out")
+    made = sums.replace_partial(made, partial)
+    folder.write(SUMS_FILE, json.dumps(sums.to_json(made), default=list, allow_nan=False))
+    folder.write(RUN_FILE, json.dumps(_run(log, started, max(wall_s, 0.0), written.last_s), indent=1))
+    return Imported(
+        directory=str(output),
+        tool=made.tool,
+        ranks=made.ranks,
+        files=len(made.files),
+        calls=sum(row.calls for row in made.counts),
+        events=written.events,
+        partial=partial,
+        unseen=list(made.unseen),
+    )
+
+
+def _time(value: Any) -> float:
+    number = float(value or 0)
+    return number if math.isfinite(number) and 0 <= number < 1 << 33 else 0.0
+
+
+def _run(log: Log, started: float, wall_s: float, last_s: float) -> dict[str, Any]:
+    command = str(log.job.get("exe", ""))
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    return {
+        "program": words[0].rpartition("/")[2] if words else "",
+        "command": words,
+        "cwd": "",
+        "state": "ended",
+        "started": started,
+        "ended": started + max(wall_s, last_s) + 1,
+        "wall_s": wall_s,
+        "exit_code": None,
+        "signal": None,
+    }
+
+
+def to_text(made: Imported) -> list[str]:
+    """What there is now, and what it lacks."""
+    lines = [
+        f"{made.directory}: a log of {made.tool}, {made.ranks:,} {plural('rank', made.ranks)}, {made.calls:,} calls"
+        + (f", {made.events:,} events" if made.events else ""),
+    ]
+    lines += [f"PARTIAL: {why}" for why in made.partial]
+    return [*lines, f"Look at it: ioweir report {made.directory}; ioweir findings {made.directory}"]

@@ -1,0 +1,211 @@
+"""Machine files: what a simulated machine is like, each figure with its source, and which figures nobody knows well.
+
+A file has a table a part, as the figures are named ("targets.seek_s" is `seek_s` in `[targets]`), `[sources]` with a
+text for a figure or a part, and `[open]` with a range [low, high] for each figure that is not known: a simulation
+draws from it, so that its result is a range, too.
+
+Lives here: finding, reading and checking them. Not here: what the figures do (src/sim).
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir.base.compiled import compiled
+from ioweir.base.guarded_files import read_named
+from ioweir.errors import EXIT_USAGE, IoweirError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_TEXTS: Final = ("name", "about")
+_TABLES: Final = ("sources", "open", "slow_targets")
+_MOST_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that machines have: see `ioweir._core.machine_figures`."""
+
+    name: str
+    meaning: str
+    default: float
+    whole: bool
+    switch: bool
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine file, read. Figures are seconds, bytes, bytes a second, counts and ratios, as their names say."""
+
+    name: str
+    about: str
+    figures: Mapping[str, float]
+    """Those that the file gives."""
+    sources: Mapping[str, str]
+    open: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Lowest and highest value of figures that are not known."""
+    slow_targets: Mapping[int, float] = field(default_factory=dict)
+    """How many times as long a target takes, by its number."""
+
+    def slowdown(self) -> list[float]:
+        """Of each target up to the last slow one."""
+        return [self.slow_targets.get(target, 1.0) for target in range(max(self.slow_targets, default=-1) + 1)]
+
+    def drawn(self, shares: Mapping[str, float]) -> dict[str, float]:
+        """The figures, with open ones at a share (0 to 1) of their range: by ratios, for they span powers of ten."""
+        figures = dict(self.figures)
+        for name, (low, high) in self.open.items():
+            share = shares[name]
+            value = low * (high / low) ** share if low > 0 else low + (high - low) * share
+            figures[name] = round(value) if _figures()[name].whole else value
+        return figures
+
+
+def names() -> list[str]:
+    """Of the machines in the package."""
+    return sorted(path.name.removesuffix(".toml") for path in _folder().iterdir() if path.name.endswith(".toml"))
+
+
+def read(name_or_file: str) -> Machine:
+    """A machine of the package by its name, else a file. Raises IoweirError that says what is wrong with it."""
+    if name_or_file in names():
+        text = (_folder() / f"{name_or_file}.toml").read_text(encoding="utf-8")
+        return parse(text, name_or_file)
+    path = Path(name_or_file)
+    if not path.exists() and path.suffix != ".toml" and "/" not in name_or_file:
+        near = difflib.get_close_matches(name_or_file, names(), 1)
+        hint = f"did you mean '{near[0]}'?" if near else "give a machine file, or one of"
+        raise IoweirError(
+            f"no machine '{name_or_file}'; {hint} {'' if near else ', '.join(names())}".rstrip(), EXIT_USAGE
+        )
+    try:
+        data = read_named(path)
+    except OSError as error:
+        raise IoweirError(f"machine file '{path}' cannot be read: {error.strerror}", EXIT_USAGE) from error
+    if len(data) > _MOST_BYTES:
+        raise IoweirError(f"machine file '{path}' is {len(data)} B long; give at most {_MOST_BYTES} B", EXIT_USAGE)
+    try:
+        return parse(data.decode("utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise IoweirError(f"machine file '{path}' is no text: {error}", EXIT_USAGE) from error
+
+
+def parse(text: str, name: str) -> Machine:
+    """A machine from the text of its file; `name` for messages."""
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise IoweirError(f"machine file '{name}' is not TOML: {error}", EXIT_USAGE) from error
+    figures = dict(_numbers(content, name))
+    opened = dict(_ranges(_table(content, "open", name), name))
+    sources = {key: str(value) for key, value in _flat(_table(content, "sources", name))}
+    slow = dict(_slow(_table(content, "slow_targets", name), name))
+    machine = Machine(str(content.get("name", name)), str(content.get("about", "")), figures, sources, opened, slow)
+    _check(machine, name)
+    return machine
+
+
+def figures() -> list[Figure]:
+    """All figures that a machine has."""
+    return list(_figures().values())
+
+
+@cache
+def _figures() -> dict[str, Figure]:
+    return {row["name"]: Figure(**row) for row in compiled().machine_figures()}
+
+
+def _folder() -> Any:
+    return resources.files(__package__) / "machines"
+
+
+def _table(content: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
+    table = content.get(key, {})
+    if not isinstance(table, dict):
+        raise IoweirError(f"machine file '{name}': {key} is no table; write [{key}]", EXIT_USAGE)
+    return table
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _numbers(content: Mapping[str, Any], name: str) -> Iterator[tuple[str, float]]:
+    others = {key: value for key, value in content.items() if key not in _TEXTS + _TABLES}
+    for key, value in _flat(others):
+        yield key, _number(key, value, name)
+
+
+def _number(key: str, value: Any, name: str) -> float:
+    figure = _known(key, name)
+    number = (
+        isinstance(value, bool) if figure.switch else isinstance(value, (int, float)) and not isinstance(value, bool)
+    )
+    wanted = "true or false" if figure.switch else "a whole number" if figure.whole else "a number"
+    if not number or not math.isfinite(value) or (figure.whole and value != int(value)):
+        raise IoweirError(f"machine file '{name}': {key} = {value!r} is not {wanted}; {figure.meaning}", EXIT_USAGE)
+    return float(value)
+
+
+def _known(key: str, name: str) -> Figure:
+    known = _figures()
+    if key not in known:
+        near = difflib.get_close_matches(key, known, 1)
+        hint = f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(known)}"
+        raise IoweirError(f"machine file '{name}': no figure '{key}'{hint}", EXIT_USAGE)
+    return known[key]
+
+
+def _ranges(table: Mapping[str, Any], name: str) -> Iterator[tuple[str, tuple[float, float]]]:
+    for key, value in _flat(table):
+        if not isinstance(value, list) or len(value) != 2:
+            raise IoweirError(f"machine file '{name}': open.{key} = {value!r}; write [low, high]", EXIT_USAGE)
+        low, high = (_number(key, end, name) for end in value)
+        if low > high:
+            raise IoweirError(f"machine file '{name}': open.{key} = {value!r}; write the lower one first", EXIT_USAGE)
+        yield key, (low, high)
+
+
+def _slow(table: Mapping[str, Any], name: str) -> Iterator[tuple[int, float]]:
+    for key, value in table.items():
+        if not key.isdecimal() or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+            raise IoweirError(
+                f"machine file '{name}': slow_targets.{key} = {value!r}; write the number of a target, from 0, and "
+                "how many times as long it takes",
+                EXIT_USAGE,
+            )
+        yield int(key), float(value)
+
+
+def _check(machine: Machine, name: str) -> None:
+    """Both ends of what is open, by the simulator's own rules."""
+    for share in (0.0, 1.0):
+        drawn = machine.drawn(dict.fromkeys(machine.open, share))
+        targets = int(drawn.get("targets.count", 1))
+        if machine.slow_targets and max(machine.slow_targets) >= targets:
+            raise IoweirError(
+                f"machine file '{name}': slow_targets.{max(machine.slow_targets)}: the machine has targets 0 to "
+                f"{targets - 1}",
+                EXIT_USAGE,
+            )
+        try:
+            compiled().check_machine(drawn, machine.slowdown())
+        except ValueError as error:
+            raise IoweirError(f"machine file '{name}': {error}", EXIT_USAGE) from error

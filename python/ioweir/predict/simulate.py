@@ -1,0 +1,278 @@
+"""`ioweir simulate`: a kernel, or the calls of a trace, on a simulated machine: how long they would take, as a range.
+
+Lives here: the runs, over seeds and over what the machine file leaves open, and what comes out of them. Not here:
+machine files (machine.py), calls of traces (workload.py), the simulation (src/sim), text (text.py).
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from ioweir.base import units
+from ioweir.base.compiled import compiled
+from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.plan.plan_check import read_plan, rule_for
+from ioweir.predict import machine as machines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from ioweir.predict.machine import Machine
+
+APIS: Final = ("mpiio",)
+DIRECTIONS: Final = ("write", "read")
+_DEFAULT_PLAN: Final = '[[file]]\nmatch = "*"\nwriters = "aggregators:{writers}"\ndomains = "even"\nbuffer = "16 MiB"\n'
+"""Two-phase I/O as ROMIO does it by default: a writer a node, even file domains, 16 MiB a round."""
+_ALONE_PLAN: Final = '[[file]]\nmatch = "*"\nwriters = "everyone"\n'
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked of `ioweir simulate`."""
+
+    machine: str | None
+    kernel: str | None = None
+    settings: tuple[str, ...] = ()
+    ranks: int | None = None
+    trace: Path | None = None
+    file: str | None = None
+    plan: Path | None = None
+    api: str = "mpiio"
+    repeat: int = 8
+    seed: int = 1
+    compute_s: float = 0.0
+    """Of the program, between two calls that write."""
+
+
+@dataclass(frozen=True)
+class PlanRule:
+    """A rule of a plan's text."""
+
+    text: str
+    name: str
+    rule: int
+    where_from: str
+
+
+class Program(Protocol):
+    """What is simulated."""
+
+    @property
+    def what(self) -> str:
+        """For a person."""
+
+    @property
+    def path(self) -> str:
+        """By which a plan's rule is chosen."""
+
+    @property
+    def ranks(self) -> int:
+        """How many there are."""
+
+    @property
+    def alone(self) -> bool:
+        """Each rank makes its calls by itself."""
+
+    def once(self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int) -> dict[str, Any]:
+        """One run, as ioweir._core tells it."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of the package."""
+
+    name: str
+    settings: tuple[str, ...]
+    ranks: int
+    compute_s: float
+    alone: bool = False
+
+    @property
+    def what(self) -> str:
+        """For a person."""
+        return f"kernel {' '.join([self.name, *self.settings])} on {self.ranks} ranks"
+
+    @property
+    def path(self) -> str:
+        """As `ioweir explain` names it."""
+        return f"{self.name}.data"
+
+    def once(self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int) -> dict[str, Any]:
+        """Written, then read."""
+        return called(
+            compiled().simulate_kernel, figures, slowdown, plan.text, plan.name, plan.rule, self.name, self.ranks,
+            list(self.settings), self.compute_s, True, True, seed,
+        )  # fmt: skip
+
+
+def simulate(options: Options) -> dict[str, Any]:
+    """All runs, as one object; every time in it is simulated but `wall_s`."""
+    _check(options)
+    assert options.machine is not None
+    machine = machines.read(options.machine)
+    program = _program(options)
+    plan = _plan_for(options, machine, program)
+    began, began_cpu = time.monotonic(), time.process_time()
+    runs = [
+        program.once(machine.drawn(shares), machine.slowdown(), plan, seed) for shares, seed in _draws(machine, options)
+    ]
+    cost = {"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - began_cpu}
+    return {**_result(program, machine, plan, options, runs), **cost}
+
+
+def known_machines() -> dict[str, str]:
+    """What the machines of the package are, by name."""
+    return {name: machines.read(name).name for name in machines.names()}
+
+
+def compute_seconds(text: str | None) -> float:
+    """A time as users write it."""
+    if text is None:
+        return 0.0
+    try:
+        return units.duration(text)
+    except ValueError as error:
+        raise IoweirError(f"--compute: {error}", EXIT_USAGE) from error
+
+
+def called(call: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """A run; what cannot be simulated is the user's to mend."""
+    try:
+        return call(*arguments)
+    except ValueError as error:
+        raise IoweirError(str(error), EXIT_USAGE) from error
+
+
+def _program(options: Options) -> Program:
+    if options.trace is None:
+        assert options.kernel is not None
+        assert options.ranks is not None
+        return Kernel(options.kernel, options.settings, options.ranks, options.compute_s)
+    from ioweir.predict import workload  # noqa: PLC0415
+
+    return workload.of_trace(options.trace, options.file, options.ranks, options.compute_s)
+
+
+def _check(options: Options) -> None:
+    if options.machine is None:
+        raise IoweirError(f"simulate needs a machine: --machine {'|'.join(machines.names())}, or a file", EXIT_USAGE)
+    if (options.kernel is None) == (options.trace is None):
+        raise IoweirError("simulate needs one program: --kernel NAME --ranks N, or --trace DIR", EXIT_USAGE)
+    if options.kernel is not None and options.ranks is None:
+        raise IoweirError(f"--kernel {options.kernel} needs the number of ranks: --ranks N", EXIT_USAGE)
+    if options.ranks is not None and options.ranks < 1:
+        raise IoweirError(f"--ranks {options.ranks}: give 1 or more", EXIT_USAGE)
+    if options.repeat < 1:
+        raise IoweirError(f"--repeat {options.repeat}: give 1 or more", EXIT_USAGE)
+    if options.api not in APIS:
+        raise IoweirError(f"--api {options.api}: only {', '.join(APIS)} is simulated", EXIT_USAGE)
+    if options.kernel is not None:
+        try:
+            compiled().check_kernel(options.kernel, options.ranks, list(options.settings))
+        except ValueError as error:
+            raise IoweirError(str(error), EXIT_USAGE) from error
+
+
+def _plan_for(options: Options, machine: Machine, program: Program) -> PlanRule:
+    if options.plan is not None:
+        text = read_plan(options.plan)
+        index = rule_for(options.plan, text, program.path, only_one_is_meant=options.trace is None)
+        return PlanRule(text, str(options.plan), index, f"the plan {options.plan}")
+    if program.alone:
+        return PlanRule(_ALONE_PLAN, "no plan", 0, "no plan: each rank moves its own bytes, as the program does")
+    nodes = -(-program.ranks // int(machine.figures.get("node.ranks", 1)))
+    return PlanRule(
+        _DEFAULT_PLAN.format(writers=nodes), "no plan", 0,
+        "no plan: two-phase I/O as ROMIO does it by default, a writer a node",
+    )  # fmt: skip
+
+
+def _draws(machine: Machine, options: Options) -> list[tuple[dict[str, float], int]]:
+    """Of each run the shares of open ranges, and its seed: each range is covered evenly (a Latin hypercube)."""
+    generator = random.Random(options.seed)
+    columns: dict[str, list[float]] = {}
+    for name in machine.open:
+        places = [(number + generator.random()) / options.repeat for number in range(options.repeat)]
+        generator.shuffle(places)
+        columns[name] = places
+    return [
+        ({name: column[number] for name, column in columns.items()}, options.seed + number)
+        for number in range(options.repeat)
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------- results
+
+
+def _result(
+    program: Program, machine: Machine, plan: PlanRule, options: Options, runs: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    phases = {name: _phase([run[name] for run in runs]) for name in DIRECTIONS}
+    counted = phases["write"] if phases["write"]["bytes"] else phases["read"]
+    return {
+        "simulated": True,
+        "what": program.what,
+        "machine": machine.name,
+        "plan": plan.where_from,
+        "strategy": runs[0]["strategy"],
+        "remarks": runs[0]["remarks"],
+        "runs": len(runs),
+        "seed": options.seed,
+        "interval": f"the lowest and the highest of {len(runs)} runs, over seeds and what is not known of the machine",
+        "open": {name: list(ends) for name, ends in machine.open.items()},
+        **phases,
+        "rounds": counted["rounds"],
+        "messages": counted["messages"],
+        "operations": counted["operations"],
+        "events": sum(run["events"] for run in runs),
+    }
+
+
+def _phase(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One direction over all runs: medians, and the range of its time."""
+    seconds = [run["seconds"] for run in runs]
+    middle = statistics.median(seconds)
+    perceived = statistics.median(run["perceived_s"] for run in runs)
+    first = runs[0]
+    return {
+        "bytes": first["bytes"],
+        "seconds": {"median": middle, "low": min(seconds), "high": max(seconds)},
+        "bytes_per_s": first["bytes"] / middle if middle > 0 else 0.0,
+        "perceived_bytes_per_s": first["bytes"] / perceived if perceived > 0 else 0.0,
+        "split": _split(runs),
+        "open_s": statistics.median(run["open_s"] for run in runs),
+        "writers": first["writers"],
+        "rounds": first["rounds"],
+        "messages": first["messages"],
+        "operations": first["operations"],
+        "requests": first["requests"],
+        "lock_requests": round(statistics.median(run["lock_requests"] for run in runs)),
+        "lock_handovers": round(statistics.median(run["lock_handovers"] for run in runs)),
+        "targets": _targets(runs),
+    }
+
+
+def _split(runs: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """What the average writer did with the time, in seconds that add up to the phase's: medians over runs."""
+    shares = {"exchange": "exchange_s", "lock": "lock_s", "storage": "storage_s"}
+    rows = []
+    for run in runs:
+        writers = max(1, run["writers"])
+        row = {name: run[key] / writers for name, key in shares.items()}
+        row["wait"] = max(0.0, run["seconds"] - sum(row.values()))
+        rows.append(row)
+    return {name: statistics.median(row[name] for row in rows) for name in (*shares, "wait")}
+
+
+def _targets(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """How busy the targets were while the phase went on, of the run in the middle."""
+    run = sorted(runs, key=lambda one: one["seconds"])[len(runs) // 2]
+    used = [target for target in run["targets"] if target["bytes"]]
+    shares = sorted(target["busy_s"] / run["seconds"] for target in used) if run["seconds"] > 0 else []
+    busy = {"least": shares[0], "median": statistics.median(shares), "most": shares[-1]} if shares else None
+    return {"used": len(used), "busy": busy}

@@ -1,0 +1,282 @@
+"""Sums of a run that came without its events: rows by file, rank, layer and operation, and the records behind them.
+
+A directory with sums.json is a trace of this kind: `ioweir import` writes one from another tool's log
+(docs/reference/sums.md). Rows are as fine as they are known, so that two of them are merged by putting their rows
+together. Events may lie beside it (node-*.iowt); figures are made of the sums, which hold all calls.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir.trace.sums import Amount, Row, Sums, slot_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+SUMS_VERSION: Final = 1
+MOST_BYTES: Final = 512 << 20
+"""Of sums.json."""
+MOST_RANKS: Final = 1 << 24
+_MOST: Final = (1 << 62) - 1
+SHARED: Final = -1
+"""The rank of what several ranks did together, and is not known one by one."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the calls of one layer and operation on one file by one rank (or SHARED) come to."""
+
+    layer: str
+    op: str
+    file: int
+    """Index into Counted.files."""
+    rank: int
+    calls: int = 0
+    bytes: int = 0
+    time_s: float = 0.0
+    longest_s: float = 0.0
+    first_s: float = 0.0
+    """When the first call began and the last ended; both 0 where it is not known."""
+    last_s: float = 0.0
+    outermost: bool = True
+    """No call of another layer around them, as far as the log tells."""
+    sizes: tuple[tuple[int, int], ...] = ()
+    """(least bytes, calls) of each bin."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Records of one module of a log, by the names that the tool gives its counters."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[float, ...], ...]
+    """File, rank, then a value for each name."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The storage targets of a file."""
+
+    file: int
+    stripe_bytes: int
+    targets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """All of sums.json."""
+
+    tool: str
+    """Which wrote the log, with its version."""
+    log: str
+    ranks: int
+    files: tuple[str, ...]
+    counts: tuple[Counts, ...]
+    busiest_s: float = 0.0
+    """I/O time of the rank that had most, where shared records tell it."""
+    busiest: int = SHARED
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    targets: tuple[Target, ...] = ()
+    heatmaps: tuple[Mapping[str, Any], ...] = ()
+    layers: tuple[str, ...] = ()
+    """Of which the log has calls, or would have them."""
+    unseen: tuple[str, ...] = ()
+    """What the tool does not record."""
+    partial: tuple[str, ...] = ()
+    """Why the log lacks something that the tool records."""
+
+    def known_ranks(self) -> list[int]:
+        """Those that can be told apart; all of them where there are not too many."""
+        named = {row.rank for row in self.counts if row.rank >= 0}
+        if self.busiest >= 0:
+            named.add(self.busiest)
+        return sorted(named | set(range(min(self.ranks, 1 << 16)))) or [0]
+
+    def sums(self, units: Sequence[int], slots: int, wall_s: float) -> Sums:
+        """As the compiled reader would add them up. `units`: the ranks, in the order of units.
+
+        A rank's threads may be in calls at once: its time in calls is the whole run at most.
+        """
+        unit_of = {rank: at for at, rank in enumerate(units)}
+        outer = [[0, 0, 0] for _ in range(slots)]
+        busy = [0] * max(len(units), 1)
+        together = 0
+        for row in self.counts:
+            if not row.outermost:
+                continue
+            time = _ns(row.time_s)
+            if row.rank in unit_of:
+                busy[unit_of[row.rank]] += time
+            else:
+                together += time
+            amount = outer[slot_of(row.layer, row.op)]
+            for at, value in enumerate((row.calls, row.bytes, time)):
+                amount[at] += value
+        self._share(busy, together, unit_of)
+        return Sums(
+            job=_grouped((0, row) for row in self.counts).get(0, {}),
+            by_file=_grouped((row.file, row) for row in self.counts),
+            by_unit=_grouped((unit_of[row.rank], row) for row in self.counts if row.rank in unit_of),
+            by_site={},
+            errors={},
+            unreported=[0, 0],
+            less={},
+            unreported_less=[0, 0],
+            events=0,
+            counted=sum(row.calls for row in self.counts),
+            unit_io_ns=[min(time, _ns(wall_s)) for time in busy],
+            outermost=[Amount(*amount) for amount in outer],
+            inside={},
+            origins=[],
+            parts=[],
+            file_parts={},
+            collective={},
+            by_process=[],
+            late_ends={},
+            runtime=Amount(0, 0, 0),
+            runtime_files=0,
+            verification=Amount(0, 0, 0),
+            last_end_ns=None,
+        )
+
+    def _share(self, busy: list[int], together: int, unit_of: Mapping[int, int]) -> None:
+        """What shared records sum up is dealt out evenly, so that means are right, and to the slowest rank its own."""
+        if not together or not busy:
+            return
+        ranks = max(self.ranks, len(busy))
+        each = together // ranks
+        for at in range(len(busy)):
+            busy[at] += each
+        if self.busiest in unit_of:
+            busy[unit_of[self.busiest]] = max(busy[unit_of[self.busiest]], _ns(self.busiest_s))
+
+
+def replace_partial(counted: Counted, partial: Sequence[str]) -> Counted:
+    """The same with other reasons why it lacks something."""
+    return replace(counted, partial=tuple(partial))
+
+
+def _ns(seconds: float) -> int:
+    value = seconds * 1e9
+    return min(round(value), _MOST) if math.isfinite(value) and value > 0 else 0
+
+
+def _grouped(rows: Iterable[tuple[int, Counts]]) -> dict[int, dict[int, Row]]:
+    """Rows of one group and slot added up; the span of several is from the first to the last of them."""
+    groups: dict[tuple[int, int], list[Counts]] = {}
+    for group, row in rows:
+        groups.setdefault((group, slot_of(row.layer, row.op)), []).append(row)
+    result: dict[int, dict[int, Row]] = {}
+    for (group, slot), members in groups.items():
+        calls = sum(row.calls for row in members)
+        time = sum(_ns(row.time_s) for row in members)
+        if not calls and not time:
+            continue
+        longest = max(members, key=lambda row: row.longest_s)
+        spans = [(row.first_s, row.last_s) for row in members if row.last_s > row.first_s]
+        span = _ns(max(last for _, last in spans) - min(first for first, _ in spans)) if spans else 0
+        bins: dict[int, int] = {}
+        for row in members:
+            for least, number in row.sizes:
+                bins[least] = bins.get(least, 0) + number
+        result.setdefault(group, {})[slot] = Row(
+            group=group,
+            slot=slot,
+            calls=calls,
+            failed=0,
+            bytes=sum(row.bytes for row in members),
+            time_ns=time,
+            span_ns=span,
+            longest_ns=_ns(longest.longest_s),
+            longest_start_ns=0,
+            longest_unit=0,
+            longest_file=longest.file,
+            sizes=[(-1 - least, number) for least, number in sorted(bins.items()) if number],
+        )
+    return result
+
+
+# --------------------------------------------------------------------------------------------------------------- JSON
+
+
+def to_json(counted: Counted) -> dict[str, Any]:
+    """What sums.json holds."""
+    return {
+        "sums_version": SUMS_VERSION,
+        **{
+            name: getattr(counted, name) for name in ("tool", "log", "ranks", "files", "busiest_s", "busiest", "layers")
+        },
+        "unseen": counted.unseen,
+        "partial": counted.partial,
+        "counts": [vars(row) for row in counted.counts],
+        "tables": {name: {"names": table.names, "rows": table.rows} for name, table in counted.tables.items()},
+        "targets": [vars(target) for target in counted.targets],
+        "heatmaps": list(counted.heatmaps),
+    }
+
+
+def from_json(content: Any) -> Counted:
+    """The reverse; ValueError says what cannot be."""
+    if not isinstance(content, dict) or content.get("sums_version") != SUMS_VERSION:
+        raise ValueError(f"has no sums_version {SUMS_VERSION}")
+    try:
+        files = tuple(str(name) for name in content["files"])
+        counts = tuple(_counts(row, len(files)) for row in content["counts"])
+        return Counted(
+            tool=str(content["tool"]),
+            log=str(content["log"]),
+            ranks=_whole(content["ranks"], MOST_RANKS),
+            files=files,
+            counts=counts,
+            busiest_s=_real(content["busiest_s"]),
+            busiest=int(content["busiest"]),
+            tables={
+                str(name): Table(tuple(map(str, table["names"])), tuple(tuple(row) for row in table["rows"]))
+                for name, table in content["tables"].items()
+            },
+            targets=tuple(
+                Target(_whole(one["file"], len(files)), int(one["stripe_bytes"]), tuple(map(int, one["targets"])))
+                for one in content["targets"]
+            ),
+            heatmaps=tuple(content["heatmaps"]),
+            layers=tuple(map(str, content["layers"])),
+            unseen=tuple(map(str, content["unseen"])),
+            partial=tuple(map(str, content["partial"])),
+        )
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"is no ioweir sums file: {type(error).__name__}: {error}") from error
+
+
+def _counts(row: Mapping[str, Any], files: int) -> Counts:
+    slot_of(row["layer"], row["op"])  # KeyError of layers and operations that there are not
+    return Counts(
+        layer=row["layer"],
+        op=row["op"],
+        file=_whole(row["file"], files),
+        rank=int(row["rank"]),
+        calls=_whole(row["calls"], _MOST),
+        bytes=_whole(row["bytes"], _MOST),
+        time_s=_real(row["time_s"]),
+        longest_s=_real(row["longest_s"]),
+        first_s=_real(row["first_s"]),
+        last_s=_real(row["last_s"]),
+        outermost=bool(row["outermost"]),
+        sizes=tuple((_whole(least, _MOST), _whole(number, _MOST)) for least, number in row["sizes"]),
+    )
+
+
+def _whole(value: Any, below: int) -> int:
+    number = int(value)
+    if not 0 <= number <= below:
+        raise ValueError(f"{number} cannot be here")
+    return number
+
+
+def _real(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number) or number < 0:
+        raise ValueError(f"{number} is no time")
+    return number

@@ -1,0 +1,184 @@
+// Python bindings of the simulator: figures of machines, and one run of a kernel, or of listed extents, on one of them.
+// What does not live here: machine files, seeds and ranges, text (python/ioweir/predict).
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "bindings/kernel_of.hpp"
+#include "bindings/planner.hpp"
+#include "bindings/text.hpp"
+#include "kernels/kernel.hpp"
+#include "layout/core/access_pattern.hpp"
+#include "policy/plan_file.hpp"
+#include "sim/simulation.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+using namespace ioweir;
+
+/// A figure of a machine file that is not a number of its kind is the caller's fault, who has checked them.
+void set_figure(const sim::MachineFigure& figure, double value) {
+    std::visit([&](auto* place) { *place = static_cast<std::remove_pointer_t<decltype(place)>>(value); }, figure.value);
+}
+
+sim::Machine machine_of(const std::map<std::string, double>& figures, const std::vector<double>& slowdown) {
+    sim::Machine machine;
+    std::size_t known = 0;
+    for (const sim::MachineFigure& figure : sim::figures_of(machine)) {
+        const auto given = figures.find(figure.name);
+        if (given == figures.end()) continue;
+        set_figure(figure, given->second);
+        ++known;
+    }
+    if (known != figures.size()) throw nb::value_error("a figure that machines do not have");
+    machine.targets.slowdown = slowdown;
+    if (auto error = sim::check_machine(machine)) throw nb::value_error(error->message().c_str());
+    return machine;
+}
+
+nb::list machine_figures() {
+    nb::list rows;
+    sim::Machine machine;
+    for (const sim::MachineFigure& figure : sim::figures_of(machine)) {
+        nb::dict row;
+        row["name"] = figure.name;
+        row["meaning"] = figure.meaning;
+        row["default"] = std::visit([](const auto* value) { return static_cast<double>(*value); }, figure.value);
+        row["whole"] =
+            std::holds_alternative<int*>(figure.value) || std::holds_alternative<std::int64_t*>(figure.value);
+        row["switch"] = std::holds_alternative<bool*>(figure.value);
+        rows.append(row);
+    }
+    return rows;
+}
+
+nb::dict phase_of(const sim::PhaseResult& phase) {
+    nb::dict row;
+    row["bytes"] = phase.bytes;
+    row["seconds"] = phase.seconds;
+    row["perceived_s"] = phase.perceived_s;
+    row["open_s"] = phase.open_s;
+    row["rounds"] = phase.work.rounds;
+    row["messages"] = phase.work.messages;
+    row["operations"] = phase.work.operations;
+    row["bytes_moved"] = phase.work.bytes;
+    row["writers"] = phase.work.writers;
+    row["writer_s"] = phase.writer_seconds;
+    row["exchange_s"] = phase.work.exchange_s;
+    row["wait_s"] = phase.work.wait_s;
+    row["lock_s"] = phase.work.lock_s;
+    row["storage_s"] = phase.work.storage_s;
+    row["requests"] = phase.requests;
+    row["lock_requests"] = phase.locks.requests;
+    row["lock_handovers"] = phase.locks.handovers;
+    nb::list targets;
+    for (const sim::TargetWork& target : phase.targets) {
+        nb::dict one;
+        one["requests"] = target.requests;
+        one["bytes"] = target.bytes;
+        one["seeks"] = target.seeks;
+        one["busy_s"] = target.busy_s;
+        one["last_s"] = target.last_s;
+        targets.append(one);
+    }
+    row["targets"] = targets;
+    return row;
+}
+
+nb::dict run(const sim::Machine& machine, const sim::Workload& workload, const planner::Strategy& strategy,
+             std::uint64_t seed) {
+    std::optional<Result<sim::SimulationResult>> done;
+    {
+        const nb::gil_scoped_release others_may_run;
+        done = sim::simulate(machine, workload, strategy, seed);
+    }
+    const sim::SimulationResult result = value_of(std::move(*done));
+    nb::dict row;
+    row["strategy"] = to_text(result.strategy);
+    row["remarks"] = result.remarks;
+    row["events"] = result.events;
+    row["write"] = phase_of(result.write);
+    row["read"] = phase_of(result.read);
+    return row;
+}
+
+planner::Strategy strategy_of(const std::string& text, const std::string& name, std::size_t rule) {
+    return value_of(policy::parse_plan_file(text, name)).files.at(rule).strategy;
+}
+
+nb::dict simulate_kernel(const std::map<std::string, double>& figures, const std::vector<double>& slowdown,
+                         const std::string& plan, const std::string& plan_name, std::size_t rule,
+                         const std::string& kernel_name, int ranks, const std::vector<std::string>& settings,
+                         double compute_s, bool writes, bool reads, std::uint64_t seed) {
+    const auto kernel = kernel_of(kernel_name, ranks, settings);
+    sim::Workload workload;
+    workload.ranks = ranks;
+    workload.calls = kernel->calls();
+    workload.pattern = [kernel](std::int64_t call) -> std::shared_ptr<const layout::AccessPattern> {
+        return std::make_shared<kernels::CallPattern>(kernel, call);
+    };
+    workload.compute_s = compute_s;
+    workload.writes = writes;
+    workload.reads = reads;
+    return run(machine_of(figures, slowdown), workload, strategy_of(plan, plan_name, rule), seed);
+}
+
+/// Of each call and rank: (offset, length).
+using Lists = std::vector<std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>>>;
+
+nb::dict simulate_extents(const std::map<std::string, double>& figures, const std::vector<double>& slowdown,
+                          const std::string& plan, const std::string& plan_name, std::size_t rule, const Lists& calls,
+                          double compute_s, bool writes, std::uint64_t seed) {
+    std::vector<std::shared_ptr<const layout::AccessPattern>> patterns;
+    for (const auto& ranks : calls) {
+        std::vector<layout::ExtentList> lists;
+        for (const auto& extents : ranks) {
+            layout::ExtentList& list = lists.emplace_back();
+            for (const auto& [offset, length] : extents) list.push_back({offset, length});
+        }
+        patterns.push_back(
+            std::make_shared<layout::ListedPattern>(value_of(layout::ListedPattern::make(std::move(lists)))));
+    }
+    sim::Workload workload;
+    workload.ranks = patterns.empty() ? 0 : patterns.front()->ranks();
+    workload.calls = std::ssize(patterns);
+    workload.pattern = [&](std::int64_t call) { return patterns[static_cast<std::size_t>(call)]; };
+    workload.compute_s = compute_s;
+    workload.writes = writes;
+    workload.reads = !writes;
+    return run(machine_of(figures, slowdown), workload, strategy_of(plan, plan_name, rule), seed);
+}
+
+}  // namespace
+
+void bind_sim(nb::module_& m) {
+    m.def("machine_figures", &machine_figures,
+          "What a simulated machine is described by: rows of name, meaning, default, whole (a whole number), switch "
+          "(0 or 1).");
+    m.def(
+        "check_machine",
+        [](const std::map<std::string, double>& figures, const std::vector<double>& slowdown) {
+            (void)machine_of(figures, slowdown);
+        },
+        nb::arg("figures"), nb::arg("slowdown"), "Raises ValueError when a machine cannot be.");
+    m.def("simulate_kernel", &simulate_kernel, nb::arg("figures"), nb::arg("slowdown"), nb::arg("plan"),
+          nb::arg("plan_name"), nb::arg("rule"), nb::arg("kernel"), nb::arg("ranks"), nb::arg("settings"),
+          nb::arg("compute_s"), nb::arg("writes"), nb::arg("reads"), nb::arg("seed"),
+          "One simulated run of a kernel: strategy, remarks, events, and of write and read what was done and how long "
+          "it took, in simulated seconds.");
+    m.def("simulate_extents", &simulate_extents, nb::arg("figures"), nb::arg("slowdown"), nb::arg("plan"),
+          nb::arg("plan_name"), nb::arg("rule"), nb::arg("calls"), nb::arg("compute_s"), nb::arg("writes"),
+          nb::arg("seed"), "The same of calls as lists of (offset, length), one a rank.");
+}

@@ -1,0 +1,267 @@
+#include "sim/collective.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace ioweir::sim {
+
+using layout::Extent;
+using planner::Turn;
+
+void Collective::begin(CollectiveCall call, Callback handed_over, Callback over) {
+    call_ = std::move(call);
+    handed_over_ = handed_over;
+    over_ = over;
+    work_ = {};
+    const planner::Schedule& schedule = *call_.plan->schedule;
+    writes_ = call_.plan->writes;
+    const int count = call_.topology->ranks();
+    ranks_.assign(static_cast<std::size_t>(count), {});
+    writers_.assign(static_cast<std::size_t>(schedule.writers()), {});
+    operations_.assign(writers_.size(), {});
+    rounds_.clear();
+    sent_.clear();
+    most_rounds_ = call_.plan->rounds();
+    work_.rounds = most_rounds_;
+    done_.assign(writers_.size() * static_cast<std::size_t>(most_rounds_), true);
+    bool exchanges = false;
+    for (std::size_t writer = 0; writer < writers_.size(); ++writer) {
+        const auto number = static_cast<std::int64_t>(writer);
+        writers_[writer].rank = schedule.writer_rank(number);
+        exchanges = exchanges || schedule.has_buffer(number);
+        list_rounds(number);
+    }
+    if (writes_)
+        sort_by_rank();
+    else
+        for (const Sent& sent : sent_) ++ranks_[sent.rank].end;
+    Seconds last = events_.now();
+    for (const Seconds arrival : call_.arrivals) last = std::max(last, arrival);
+    // A reduction in which ranks meet in pairs.
+    const auto steps = static_cast<double>(std::bit_width(static_cast<unsigned>(count - 1)));
+    if (exchanges) last += steps * fabric_.message_time();
+    unfinished_ = not_handed_over_ = ranks_.size();
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+        const Seconds comes = exchanges || call_.arrivals.empty() ? last : call_.arrivals[rank];
+        events_.at(comes, {this, rank_comes, static_cast<std::uint32_t>(rank)});
+    }
+}
+
+/// The rounds in which a writer has something to do, and what it is handed in them.
+void Collective::list_rounds(std::int64_t number) {
+    const planner::Schedule& schedule = *call_.plan->schedule;
+    Writer& writer = writers_[static_cast<std::size_t>(number)];
+    writer.first = writer.now = rounds_.size();
+    const bool has_buffer = schedule.has_buffer(number);
+    for (std::int64_t round = 0; round < schedule.rounds(number); ++round) {
+        Round one{static_cast<std::uint32_t>(round), 0, 0, sent_.size()};
+        bool works = false;
+        schedule.visit_messages(*call_.pattern, number, round, [&](const planner::Message& message) {
+            works = true;
+            if (!has_buffer) return;
+            std::int64_t bytes = 0;
+            for (const Extent& extent : message.extents) bytes += extent.length;
+            sent_.push_back({static_cast<std::uint32_t>(message.rank), static_cast<std::uint32_t>(number),
+                             static_cast<std::uint32_t>(round), bytes});
+            ++one.expected;
+        });
+        if (!works) continue;
+        work_.messages += one.expected;
+        rounds_.push_back(one);
+        done_[index_of({number, round})] = false;
+    }
+    writer.end = rounds_.size();
+    if (writer.first == writer.end) return;
+    ++work_.writers;
+    ranks_[static_cast<std::size_t>(writer.rank)].writer = static_cast<std::int32_t>(number);
+}
+
+/// A rank hands over round by round, and in a round writer by writer.
+void Collective::sort_by_rank() {
+    std::vector<std::size_t> first(ranks_.size() + 1, 0);
+    for (const Sent& sent : sent_) ++first[sent.rank + 1];
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+        first[rank + 1] += first[rank];
+        ranks_[rank].next = first[rank];
+        ranks_[rank].end = first[rank + 1];
+    }
+    std::vector<Sent> sorted(sent_.size());
+    for (const Sent& sent : sent_) sorted[first[sent.rank]++] = sent;
+    sent_ = std::move(sorted);
+    for (const Rank& rank : ranks_)
+        std::stable_sort(sent_.begin() + static_cast<std::ptrdiff_t>(rank.next),
+                         sent_.begin() + static_cast<std::ptrdiff_t>(rank.end),
+                         [](const Sent& a, const Sent& b) { return a.round < b.round; });
+}
+
+/// The next step of a rank that is free to make one.
+void Collective::advance(std::uint32_t number) {
+    Rank& rank = ranks_[number];
+    Writer* const writer = rank.writer < 0 ? nullptr : &writers_[static_cast<std::size_t>(rank.writer)];
+    const bool stores = writer != nullptr && writer->now < writer->end;
+    if (!rank.handed_over && (!writes_ || rank.next == rank.end)) {
+        rank.handed_over = true;
+        if (--not_handed_over_ == 0) std::exchange(handed_over_, {})();
+    }
+    if (writes_ && rank.next < rank.end && (!stores || sent_[rank.next].round <= rounds_[writer->now].number)) {
+        const Sent& sent = sent_[rank.next];
+        if (!has_buffer_for(sent)) return writers_[sent.writer].waiting.push_back(number);
+        ++rank.next;
+        const auto round = static_cast<std::uint32_t>(&sent - sent_.data());
+        return fabric_.send(node_of(static_cast<int>(number)), node_of(writers_[sent.writer].rank), sent.bytes,
+                            {this, bytes_left, number}, {this, bytes_there, round});
+    }
+    if (stores) return collect(static_cast<std::uint32_t>(rank.writer));
+    finish_rank(number);
+}
+
+/// A writer has two buffers: of the round that it is at, and of the next.
+bool Collective::has_buffer_for(const Sent& sent) {
+    if (call_.behind) return true;
+    const Writer& writer = writers_[sent.writer];
+    return writer.now + 1 >= writer.end || sent.round <= rounds_[writer.now + 1].number;
+}
+
+void Collective::collect(std::uint32_t number) {
+    Writer& writer = writers_[number];
+    const Round& round = rounds_[writer.now];
+    if (writer.doing == Doing::nothing) writer.doing = Doing::collecting;
+    const bool ready = writes_ ? round.arrived == round.expected : writer.untaken[(writer.now - writer.first) & 1] == 0;
+    if (writer.doing != Doing::collecting || !ready) return;
+    work_.exchange_s += events_.now() - writer.since;
+    writer.since = events_.now();
+    take_turn(number);
+}
+
+void Collective::take_turn(std::uint32_t number) {
+    Writer& writer = writers_[number];
+    writer.doing = Doing::waiting;
+    call_.plan->schedule->visit_before(turn_of(number), [&](Turn turn) { writer.missing += is_done(turn) ? 0 : 1; });
+    if (writer.missing == 0) store(number);
+}
+
+void Collective::store(std::uint32_t number) {
+    Writer& writer = writers_[number];
+    work_.wait_s += events_.now() - writer.since;
+    writer.doing = Doing::storing;
+    writer.since = events_.now();
+    writer.locks_before = clients_.lock_s(static_cast<std::uint32_t>(writer.rank));
+    writer.next_operation = 0;
+    layout::ExtentList& operations = operations_[number];
+    operations.clear();
+    const planner::Schedule& schedule = *call_.plan->schedule;
+    const Turn turn = turn_of(number);
+    const auto add = [&](Extent extent) { layout::append_joining(operations, extent); };
+    // What everybody's bytes fill is one operation a window, as it is where they are looked at one by one.
+    if (call_.dense) schedule.visit_windows(turn.writer, turn.round, add);
+    if (operations.empty())
+        schedule.visit_operations(*call_.pattern, turn.writer, turn.round,
+                                  [&](Extent extent) { operations.push_back(extent); });
+    if (call_.dense) {
+        const Extent region = call_.pattern->bounds();
+        for (Extent& extent : operations) extent = layout::intersect(extent, region);
+        std::erase_if(operations, [](const Extent& extent) { return extent.empty(); });
+    }
+    next_operation(number);
+}
+
+void Collective::next_operation(std::uint32_t number) {
+    Writer& writer = writers_[number];
+    if (writer.next_operation == operations_[number].size()) {
+        bool awaited = false;
+        call_.plan->schedule->visit_after(turn_of(number), [&](Turn) { awaited = true; });
+        // Who comes next on the same targets must not meet what is on its way to them.
+        if (awaited && writes_)
+            return clients_.settle(static_cast<std::uint32_t>(writer.rank), {this, settled, number});
+        return end_round(number);
+    }
+    const Extent extent = operations_[number][writer.next_operation++];
+    const Place place = call_.place(number, extent);
+    ++work_.operations;
+    work_.bytes += extent.length;
+    clients_.begin({place.file,
+                    {place.offset, extent.length},
+                    writes_,
+                    static_cast<std::uint32_t>(writer.rank),
+                    node_of(writer.rank)},
+                   {this, access_over, number});
+}
+
+void Collective::end_round(std::uint32_t number) {
+    Writer& writer = writers_[number];
+    const Turn turn = turn_of(number);
+    const Seconds locks = clients_.lock_s(static_cast<std::uint32_t>(writer.rank)) - writer.locks_before;
+    work_.lock_s += locks;
+    work_.storage_s += events_.now() - writer.since - locks;
+    writer.since = events_.now();
+    done_[index_of(turn)] = true;
+    writer.doing = Doing::nothing;
+    if (!writes_) give(number);
+    ++writer.now;
+    pass_on(turn);
+    for (const std::uint32_t rank : std::exchange(writer.waiting, {})) advance(rank);
+    advance(static_cast<std::uint32_t>(writer.rank));
+}
+
+/// What has been read goes to those who want it. The next round goes into the other buffer, when that is free.
+void Collective::give(std::uint32_t number) {
+    Writer& writer = writers_[number];
+    const Round& round = rounds_[writer.now];
+    writer.untaken[(writer.now - writer.first) & 1] = round.expected;
+    for (std::uint32_t i = 0; i < round.expected; ++i) {
+        const auto message = static_cast<std::uint32_t>(round.first_message + i);
+        const Sent& sent = sent_[message];
+        fabric_.send(node_of(writer.rank), node_of(static_cast<int>(sent.rank)), sent.bytes, {},
+                     {this, bytes_there, message});
+    }
+}
+
+void Collective::pass_on(Turn turn) {
+    call_.plan->schedule->visit_after(turn, [&](Turn next) {
+        Writer& writer = writers_[static_cast<std::size_t>(next.writer)];
+        if (writer.doing != Doing::waiting || rounds_[writer.now].number != next.round) return;
+        if (--writer.missing == 0) store(static_cast<std::uint32_t>(next.writer));
+    });
+}
+
+void Collective::finish_rank(std::uint32_t number) {
+    Rank& rank = ranks_[number];
+    if (rank.over || (!writes_ && rank.end > 0)) return;
+    rank.over = true;
+    if (--unfinished_ == 0) std::exchange(over_, {})();
+}
+
+void Collective::happen(std::uint32_t what, std::uint32_t which) {
+    switch (what) {
+        case rank_comes:
+            if (ranks_[which].writer >= 0)
+                writers_[static_cast<std::size_t>(ranks_[which].writer)].since = events_.now();
+            return advance(which);
+        case bytes_left:
+            return advance(which);
+        case bytes_there: {
+            const Sent sent = sent_[which];
+            Writer& writer = writers_[sent.writer];
+            const auto round =
+                std::lower_bound(rounds_.begin() + static_cast<std::ptrdiff_t>(writer.first),
+                                 rounds_.begin() + static_cast<std::ptrdiff_t>(writer.end), sent.round,
+                                 [](const Round& its, std::uint32_t wanted) { return its.number < wanted; });
+            if (writes_) {
+                ++round->arrived;
+                if (writer.doing == Doing::collecting) collect(sent.writer);
+                return;
+            }
+            const auto place = static_cast<std::size_t>(round - rounds_.begin()) - writer.first;
+            if (--writer.untaken[place & 1] == 0 && writer.doing == Doing::collecting) collect(sent.writer);
+            if (--ranks_[sent.rank].end == 0) advance(sent.rank);
+            return;
+        }
+        case access_over:
+            return next_operation(which);
+        default:
+            return end_round(which);
+    }
+}
+
+}  // namespace ioweir::sim

@@ -1,0 +1,99 @@
+#include "sim/machine.hpp"
+
+#include <cmath>
+#include <sstream>
+#include <string>
+
+namespace ioweir::sim {
+namespace {
+
+std::string figure_text(double value) {
+    std::ostringstream text;
+    text << value;
+    return text.str();
+}
+
+double number_of(const MachineFigure& figure) {
+    return std::visit([](const auto* value) { return static_cast<double>(*value); }, figure.value);
+}
+
+Error impossible(const std::string& figure, const std::string& remedy) {
+    return {"a figure of the machine that cannot be", figure, remedy};
+}
+
+std::optional<Error> check_figure(const char* name, double value, bool may_be_zero) {
+    if (std::isfinite(value) && (may_be_zero ? value >= 0 : value > 0)) return std::nullopt;
+    return impossible(std::string(name) + " = " + figure_text(value),
+                      may_be_zero ? "give 0 or more" : "give more than 0");
+}
+
+}  // namespace
+
+std::vector<MachineFigure> figures_of(Machine& m) {
+    return {
+        {"node.ranks", &m.node.ranks, false, "ranks of a node, where a run has that many"},
+        {"node.nic_bytes_per_s", &m.node.nic_bytes_per_s, false, "of a node's network interface, each way"},
+        {"node.copy_bytes_per_s", &m.node.copy_bytes_per_s, false, "that one process copies to another of its node"},
+        {"node.memory_bytes_per_s", &m.node.memory_bytes_per_s, false, "that all processes of a node copy together"},
+        {"fabric.latency_s", &m.fabric.latency_s, true, "of a message, besides its bytes"},
+        {"fabric.message_s", &m.fabric.message_s, true, "of a process, for sending a message"},
+        {"fabric.chunk_bytes", &m.fabric.chunk_bytes, true,
+         "messages share a network interface in pieces of so much; 0: one message after the other"},
+        {"fabric.storage_bytes_per_s", &m.fabric.storage_bytes_per_s, true,
+         "between all nodes and all servers, each way; 0: no bound"},
+        {"targets.count", &m.targets.count, false, "storage targets"},
+        {"targets.of_server", &m.targets.of_server, false, "targets of a server"},
+        {"targets.server_bytes_per_s", &m.targets.server_bytes_per_s, true,
+         "of a server's network interface, each way; 0: no bound"},
+        {"targets.write_bytes_per_s", &m.targets.write_bytes_per_s, false, "that a target writes"},
+        {"targets.read_bytes_per_s", &m.targets.read_bytes_per_s, false, "that a target reads"},
+        {"targets.request_s", &m.targets.request_s, true, "of a target, for each request, besides its bytes"},
+        {"targets.seek_s", &m.targets.seek_s, true, "more, where a request does not go on where the one before ended"},
+        {"targets.reorder_window", &m.targets.reorder_window, false,
+         "waiting requests among which one that needs no seek goes first"},
+        {"targets.cache_bytes", &m.targets.cache_bytes, true, "of a target's write cache; 0: none"},
+        {"targets.cache_bytes_per_s", &m.targets.cache_bytes_per_s, m.targets.cache_bytes == 0,
+         "at which the cache takes writes"},
+        {"targets.jitter", &m.targets.jitter, true, "of the time of a request: standard deviation over mean"},
+        {"targets.spread", &m.targets.spread, true,
+         "among targets, for good: standard deviation over mean of their times"},
+        {"bursts.between_s", &m.bursts.between_s, true,
+         "mean time from the end of a burst of slow service to the next; 0: none"},
+        {"bursts.length_s", &m.bursts.length_s, false, "mean length of a burst"},
+        {"bursts.share", &m.bursts.share, true, "of the targets that a burst strikes, on average"},
+        {"bursts.slowdown", &m.bursts.slowdown, false, "how many times as long those targets take meanwhile"},
+        {"client.rpc_bytes", &m.client.rpc_bytes, false, "most bytes of a request to a target"},
+        {"client.rpcs_in_flight", &m.client.rpcs_in_flight, false, "requests that a node has under way to a target"},
+        {"client.cache_bytes", &m.client.cache_bytes, true,
+         "of a node for a target: a write returns when its bytes lie there; 0: when they are on the target"},
+        {"client.process_bytes_per_s", &m.client.process_bytes_per_s, true,
+         "that one process moves to and from storage; 0: no bound"},
+        {"locks.used", &m.locks.used, true, "extent locks by nodes, as Lustre has them"},
+        {"locks.request_s", &m.locks.request_s, true, "of a target's lock server, for each request"},
+        {"metadata.open_s", &m.metadata.open_s, true, "of the metadata server, for each process that opens a file"},
+        {"metadata.create_s", &m.metadata.create_s, true, "of the metadata server, for each file that is made"},
+        {"jobs.streams", &m.jobs.streams, true, "loops of other jobs, each with one request under way"},
+        {"jobs.request_bytes", &m.jobs.request_bytes, false, "of other jobs' requests"},
+        {"jobs.think_s", &m.jobs.think_s, true, "mean time between two requests of such a loop"},
+        {"files.stripe_bytes", &m.files.stripe_bytes, false, "size of a stripe, where a plan names none"},
+        {"files.stripe_count", &m.files.stripe_count, true,
+         "targets of a file of all ranks, where a plan names none; 0: all"},
+        {"files.most_stripes", &m.files.most_stripes, true, "most targets of one file; 0: no bound"},
+        {"files.small_stripe_count", &m.files.small_stripe_count, true,
+         "targets of a file of a group or a rank; 0: all"},
+        {"skew_s", &m.skew_s, true, "mean time by which ranks come later than the first into a call"},
+    };
+}
+
+std::optional<Error> check_machine(const Machine& machine) {
+    Machine copy = machine;
+    for (const MachineFigure& figure : figures_of(copy))
+        if (auto error = check_figure(figure.name, number_of(figure), figure.may_be_zero)) return error;
+    for (const double slowdown : machine.targets.slowdown)
+        if (auto error = check_figure("targets.slowdown", slowdown, false)) return error;
+    if (machine.bursts.share > 1)
+        return impossible("bursts.share = " + figure_text(machine.bursts.share), "give a share of the targets, 0 to 1");
+    return std::nullopt;
+}
+
+}  // namespace ioweir::sim

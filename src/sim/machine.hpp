@@ -1,0 +1,109 @@
+// Machine: the figures of a simulated machine. Values only.
+// figures_of() says what each is.
+// What does not live here: machine files (python/ioweir/predict/machines), what the figures do (fabric.hpp, targets.hpp, locks.hpp, ...).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace ioweir::sim {
+
+struct NodeFigures {
+    int ranks = 1;
+    double nic_bytes_per_s = 1e9;
+    double copy_bytes_per_s = 2e9;
+    double memory_bytes_per_s = 8e9;
+};
+
+struct FabricFigures {
+    double latency_s = 2e-6;
+    double message_s = 1e-6;
+    std::int64_t chunk_bytes = 1 << 20;
+    double storage_bytes_per_s = 0;
+};
+
+struct TargetFigures {
+    int count = 1;
+    int of_server = 1;
+    double server_bytes_per_s = 0;
+    double write_bytes_per_s = 100e6;
+    double read_bytes_per_s = 100e6;
+    double request_s = 1e-4;
+    double seek_s = 0;
+    int reorder_window = 1;
+    std::int64_t cache_bytes = 0;
+    double cache_bytes_per_s = 0;
+    double jitter = 0;
+    double spread = 0;
+    std::vector<double> slowdown;  ///< of each target, in addition: 1 = none; others 1
+};
+
+/// Time of slow service that strikes some targets together, now and then.
+struct BurstFigures {
+    double between_s = 0;
+    double length_s = 1;
+    double share = 0.1;
+    double slowdown = 1;
+};
+
+struct ClientFigures {
+    std::int64_t rpc_bytes = 1 << 20;
+    int rpcs_in_flight = 8;
+    std::int64_t cache_bytes = 0;
+    double process_bytes_per_s = 0;
+};
+
+struct LockFigures {
+    bool used = true;
+    double request_s = 2e-5;
+};
+
+struct MetadataFigures {
+    double open_s = 0;
+    double create_s = 0;
+};
+
+struct JobFigures {
+    int streams = 0;
+    std::int64_t request_bytes = 1 << 20;
+    double think_s = 0;
+};
+
+struct FileFigures {
+    std::int64_t stripe_bytes = 1 << 20;
+    int stripe_count = 0;
+    int most_stripes = 0;
+    int small_stripe_count = 1;
+};
+
+struct Machine {
+    NodeFigures node;
+    FabricFigures fabric;
+    TargetFigures targets;
+    BurstFigures bursts;
+    ClientFigures client;
+    LockFigures locks;
+    MetadataFigures metadata;
+    JobFigures jobs;
+    FileFigures files;
+    double skew_s = 0;
+};
+
+/// One of its figures, by the name that machine files have: "targets.seek_s".
+struct MachineFigure {
+    const char* name;
+    std::variant<double*, int*, std::int64_t*, bool*> value;
+    bool may_be_zero;
+    const char* meaning;
+};
+/// All but slowdowns of single targets; they lead into `machine`.
+[[nodiscard]] std::vector<MachineFigure> figures_of(Machine& machine);
+
+/// What is wrong with it; nothing where it can be simulated.
+[[nodiscard]] std::optional<Error> check_machine(const Machine& machine);
+
+}  // namespace ioweir::sim

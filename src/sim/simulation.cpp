@@ -1,0 +1,281 @@
+#include "sim/simulation.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "planner/plan.hpp"
+#include "sim/events.hpp"
+#include "sim/indexed_pattern.hpp"
+#include "sim/jobs.hpp"
+#include "sim/random.hpp"
+
+namespace ioweir::sim {
+namespace {
+
+using layout::StripeLayout;
+using planner::MappingKind;
+using planner::Strategy;
+
+/// The files of a run, made when they are written to.
+class Files {
+public:
+    Files(const Machine& machine, const Strategy& strategy) : figures_(machine.files), targets_(machine.targets.count) {
+        kind_ = strategy.mapping.kind;
+        stripe_bytes_ = strategy.stripe.size_bytes > 0 ? strategy.stripe.size_bytes : figures_.stripe_bytes;
+        asked_ = strategy.stripe.count > 0 ? strategy.stripe.count : 0;
+        if (kind_ == MappingKind::subfiles) asked_ = strategy.mapping.count;
+    }
+
+    /// The stripes that plans go by.
+    [[nodiscard]] StripeLayout shared_stripes() const { return stripes_of(0, is_divided() ? small() : large()); }
+
+    Place place(std::int64_t number, layout::Extent extent) {
+        if (kind_ != MappingKind::log) return {&file(is_divided() ? number : 0), extent.offset};
+        SimulatedFile& log = file(number);
+        std::int64_t& end = ends_[number];
+        return {&log, std::exchange(end, end + extent.length)};
+    }
+    /// Reading finds what a log has in the order in which it was written.
+    void rewind() { ends_.clear(); }
+
+private:
+    [[nodiscard]] bool is_divided() const { return kind_ == MappingKind::grouped || kind_ == MappingKind::log; }
+    [[nodiscard]] std::int64_t large() const {
+        std::int64_t count = asked_ > 0 ? asked_ : figures_.stripe_count;
+        // Each of several subfiles is a file of its own.
+        if (figures_.most_stripes > 0 && kind_ != MappingKind::subfiles) {
+            if (count == 0) count = targets_;
+            count = std::min<std::int64_t>(count, figures_.most_stripes);
+        }
+        return bounded(count);
+    }
+    [[nodiscard]] std::int64_t small() const { return bounded(figures_.small_stripe_count); }
+    [[nodiscard]] std::int64_t bounded(std::int64_t count) const {
+        return count > 0 ? std::min<std::int64_t>(count, targets_) : targets_;
+    }
+    [[nodiscard]] StripeLayout stripes_of(std::int64_t number, std::int64_t count) const {
+        std::vector<std::int32_t> chosen(static_cast<std::size_t>(count));
+        for (std::int64_t i = 0; i < count; ++i)
+            chosen[static_cast<std::size_t>(i)] = static_cast<std::int32_t>((number * count + i) % targets_);
+        if (count == 1) return StripeLayout::unstriped(chosen.front());
+        return StripeLayout::make(stripe_bytes_, std::move(chosen)).take();
+    }
+    SimulatedFile& file(std::int64_t number) {
+        const auto found = files_.find(number);
+        if (found != files_.end()) return found->second;
+        const StripeLayout stripes = stripes_of(number, is_divided() ? small() : large());
+        SimulatedFile& made = files_.emplace(number, SimulatedFile{stripes, next_object_}).first->second;
+        next_object_ += static_cast<std::uint32_t>(stripes.stripe_count());
+        return made;
+    }
+
+    FileFigures figures_;
+    std::int64_t targets_;
+    MappingKind kind_;
+    std::int64_t stripe_bytes_;
+    std::int64_t asked_;  ///< stripes, 0: not said
+    std::map<std::int64_t, SimulatedFile> files_;
+    std::map<std::int64_t, std::int64_t> ends_;
+    std::uint32_t next_object_ = 0;
+};
+
+class Simulation final : public Actor {
+public:
+    Simulation(const Machine& machine, const Workload& workload, const Strategy& strategy, std::uint64_t seed)
+        : machine_(machine),
+          workload_(workload),
+          strategy_(strategy),
+          nodes_((workload.ranks - 1) / machine.node.ranks + 1),
+          topology_(planner::Topology::blocks(workload.ranks, nodes_)),
+          files_(machine, strategy),
+          skew_(seed, Part::rank_skew, 0),
+          fabric_(events_, machine, nodes_),
+          targets_(events_, machine, seed),
+          locks_(events_, machine),
+          clients_(events_, machine, fabric_, targets_, locks_),
+          jobs_(events_, machine, targets_, seed) {
+        // "drawn for one node": each has so many (planner/strategies/behind.cpp).
+        if (strategy_.writers.kind == planner::WritersKind::behind) strategy_.writers.count *= nodes_;
+    }
+
+    Result<SimulationResult> run() {
+        if (workload_.writes)
+            if (auto error = phase(true, result_.write)) return *error;
+        files_.rewind();
+        if (workload_.reads)
+            if (auto error = phase(false, result_.read)) return *error;
+        result_.strategy = strategy_;
+        result_.events = events_.happened();
+        return std::move(result_);
+    }
+
+    void happen(std::uint32_t, std::uint32_t) override { happened_ = true; }
+
+private:
+    std::optional<Error> phase(bool writes, PhaseResult& result) {
+        const Seconds began = events_.now();
+        const LockWork locks_before = locks_.work();
+        const std::int64_t requests_before = clients_.requests();
+        const std::vector<TargetWork> targets_before = targets_.work();
+        open(result);
+        Seconds computed = 0;
+        const bool behind = writes && strategy_.writers.kind == planner::WritersKind::behind;
+        for (std::int64_t call = 0; call < workload_.calls; ++call) {
+            if (call > 0 && writes && workload_.compute_s > 0) {
+                wait_until(events_.now() + workload_.compute_s);
+                computed += workload_.compute_s;
+            }
+            if (auto error = this->call(call, writes, behind, result)) return error;
+        }
+        const Seconds returned = events_.now();
+        for (const auto& call : under_way_) wait_for(call->over);
+        for (const auto& call : under_way_) add(call->collective.work(), result);
+        under_way_.clear();
+        happened_ = false;
+        clients_.settle_all({this, 0, 0});
+        events_.run_until(happened_);
+        result.seconds = events_.now() - began - computed;
+        result.perceived_s = (behind ? returned : events_.now()) - began - computed;
+        result.requests = clients_.requests() - requests_before;
+        result.locks = {locks_.work().requests - locks_before.requests,
+                        locks_.work().handovers - locks_before.handovers};
+        result.targets = targets_.work();
+        for (std::size_t i = 0; i < result.targets.size(); ++i) {
+            result.targets[i].requests -= targets_before[i].requests;
+            result.targets[i].bytes -= targets_before[i].bytes;
+            result.targets[i].seeks -= targets_before[i].seeks;
+            result.targets[i].busy_s -= targets_before[i].busy_s;
+            result.targets[i].last_s -= began;
+        }
+        return std::nullopt;
+    }
+
+    /// Every process opens the file; files of groups and logs are made by one each.
+    void open(PhaseResult& result) {
+        std::int64_t made = 1;
+        if (strategy_.mapping.kind == MappingKind::grouped) made = strategy_.mapping.count;
+        if (strategy_.mapping.kind == MappingKind::subfiles) made = std::max<std::int64_t>(1, strategy_.mapping.count);
+        if (strategy_.mapping.kind == MappingKind::log) made = workload_.ranks;
+        result.open_s = machine_.metadata.create_s * static_cast<double>(made) +
+                        machine_.metadata.open_s * static_cast<double>(workload_.ranks);
+        wait_until(events_.now() + result.open_s);
+    }
+
+    struct UnderWay final : Actor {
+        UnderWay(Events& events, Fabric& fabric, Clients& clients) : collective(events, fabric, clients) {}
+        enum What : std::uint32_t { all_handed_over, all_over };
+        void happen(std::uint32_t what, std::uint32_t) override { (what == all_over ? over : handed_over) = true; }
+
+        std::shared_ptr<const layout::AccessPattern> pattern;
+        std::unique_ptr<IndexedPattern> indexed;
+        planner::Plan plan;
+        Collective collective;
+        bool handed_over = false, over = false;
+    };
+
+    std::optional<Error> call(std::int64_t number, bool writes, bool behind, PhaseResult& result) {
+        auto under_way = std::make_unique<UnderWay>(events_, fabric_, clients_);
+        under_way->pattern = workload_.pattern(number);
+        under_way->indexed = std::make_unique<IndexedPattern>(*under_way->pattern);
+        const IndexedPattern& pattern = *under_way->indexed;
+        const std::vector<planner::RankSummary> said = planner::summaries_of(pattern);
+        const auto request = planner::RequestSummary::of(said, writes);
+        result.bytes += request.bytes;
+        if (request.bytes == 0) return std::nullopt;
+        auto made =
+            planner::plan(request, topology_, files_.shared_stripes(), {}, writes ? strategy_ : read_strategy());
+        if (!made) return made.error();
+        under_way->plan = made.take();
+        if (number == 0 && writes) result_.remarks = under_way->plan.remarks;
+        const planner::Plan& plan = under_way->plan;
+        CollectiveCall call{&plan, &pattern, &topology_, request.dense, behind, arrivals(), {}};
+        call.place = [this, &plan](std::int64_t writer, layout::Extent extent) {
+            return files_.place(plan.file(writer), extent);
+        };
+        const Seconds began = events_.now();
+        UnderWay& its = *under_way_.emplace_back(std::move(under_way));
+        its.collective.begin(std::move(call), {&its, UnderWay::all_handed_over, 0}, {&its, UnderWay::all_over, 0});
+        if (behind) {
+            wait_for(its.handed_over);
+            return std::nullopt;
+        }
+        wait_for(its.over);
+        result.writer_seconds += static_cast<double>(its.collective.work().writers) * (events_.now() - began);
+        add(its.collective.work(), result);
+        under_way_.clear();
+        return std::nullopt;
+    }
+
+    /// What was written behind the program is read by each rank.
+    [[nodiscard]] Strategy read_strategy() const {
+        Strategy strategy = strategy_;
+        if (strategy.writers.kind == planner::WritersKind::behind)
+            strategy.writers = {planner::WritersKind::everyone, 0};
+        return strategy;
+    }
+
+    [[nodiscard]] std::vector<Seconds> arrivals() {
+        std::vector<Seconds> arrivals(static_cast<std::size_t>(workload_.ranks), events_.now());
+        if (machine_.skew_s > 0)
+            for (Seconds& arrival : arrivals) arrival += skew_.exponential(machine_.skew_s);
+        return arrivals;
+    }
+
+    static void add(const CollectiveWork& work, PhaseResult& result) {
+        result.work.rounds += work.rounds;
+        result.work.messages += work.messages;
+        result.work.operations += work.operations;
+        result.work.bytes += work.bytes;
+        result.work.writers = std::max(result.work.writers, work.writers);
+        result.work.exchange_s += work.exchange_s;
+        result.work.wait_s += work.wait_s;
+        result.work.lock_s += work.lock_s;
+        result.work.storage_s += work.storage_s;
+    }
+
+    void wait_for(const bool& what) { events_.run_until(what); }
+    void wait_until(Seconds time) {
+        happened_ = false;
+        events_.at(time, {this, 0, 0});
+        events_.run_until(happened_);
+    }
+
+    Machine machine_;
+    const Workload& workload_;
+    Strategy strategy_;
+    int nodes_;
+    planner::Topology topology_;
+    Files files_;
+    RandomStream skew_;
+    Events events_;
+    Fabric fabric_;
+    Targets targets_;
+    ExtentLocks locks_;
+    Clients clients_;
+    Jobs jobs_;
+    std::vector<std::unique_ptr<UnderWay>> under_way_;
+    SimulationResult result_;
+    bool happened_ = false;
+};
+
+}  // namespace
+
+Result<SimulationResult> simulate(const Machine& machine, const Workload& workload, const planner::Strategy& strategy,
+                                  std::uint64_t seed) {
+    if (auto error = check_machine(machine)) return *error;
+    if (workload.ranks < 1 || workload.calls < 1)
+        return Error{"nothing to simulate",
+                     std::to_string(workload.ranks) + " ranks, " + std::to_string(workload.calls) + " calls",
+                     "give at least one rank and one call"};
+    if (strategy.mapping.kind == MappingKind::grouped && strategy.mapping.count > workload.ranks)
+        return Error{"more files than ranks",
+                     to_text(strategy.mapping) + " with " + std::to_string(workload.ranks) + " ranks",
+                     "give at most one file a rank"};
+    if (auto error = planner::why_not_executable(strategy)) return *error;
+    return Simulation(machine, workload, strategy, seed).run();
+}
+
+}  // namespace ioweir::sim

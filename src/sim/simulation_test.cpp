@@ -1,0 +1,323 @@
+// The simulator against sums done by hand, against the Plan that it carries out, and against what can never be: bytes that are lost, targets
+// that are faster than they are, two runs that differ.
+#include "sim/simulation.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "layout/core/testing.hpp"
+#include "planner/plan.hpp"
+
+namespace ioweir::sim {
+namespace {
+
+using layout::AccessPattern;
+using layout::StridedPattern;
+using layout::testing::lists_of_ranks;
+using layout::testing::pattern_of;
+using planner::Domains;
+using planner::MappingKind;
+using planner::Order;
+using planner::Strategy;
+using planner::WritersKind;
+
+constexpr std::int64_t mib = 1 << 20;
+
+/// Everything takes no time but bytes on targets: 100 MiB/s.
+Machine bare_machine(int targets) {
+    Machine machine;
+    machine.node = {1, 1e30, 1e30, 1e30};
+    machine.fabric = {0, 0, 0, 0};
+    machine.targets.count = targets;
+    machine.targets.write_bytes_per_s = machine.targets.read_bytes_per_s = 100.0 * mib;
+    machine.targets.request_s = 0;
+    machine.locks.used = false;
+    return machine;
+}
+
+/// Each rank a block behind the other's.
+Workload blocks(int ranks, std::int64_t bytes, std::int64_t calls = 1) {
+    Workload workload;
+    workload.ranks = ranks;
+    workload.calls = calls;
+    workload.pattern = [=](std::int64_t call) -> std::shared_ptr<const AccessPattern> {
+        return std::make_shared<StridedPattern>(
+            StridedPattern::make({ranks, call * ranks * bytes, bytes, 1, 0, bytes}).take());
+    };
+    return workload;
+}
+
+Strategy aggregators(std::int64_t count, Domains domains = Domains::even, Order order = Order::sequential,
+                     std::int64_t buffer_bytes = 0) {
+    Strategy strategy;
+    strategy.writers = {WritersKind::aggregators, count};
+    strategy.domains = domains;
+    strategy.order = order;
+    strategy.buffer_bytes = buffer_bytes;
+    return strategy;
+}
+
+SimulationResult must_simulate(const Machine& machine, const Workload& workload, const Strategy& strategy,
+                               std::uint64_t seed = 1) {
+    auto result = simulate(machine, workload, strategy, seed);
+    if (!result) throw std::runtime_error(result.error().message());
+    return result.take();
+}
+
+std::int64_t bytes_on_targets(const PhaseResult& result) {
+    std::int64_t sum = 0;
+    for (const TargetWork& target : result.targets) sum += target.bytes;
+    return sum;
+}
+
+// --- sums by hand
+
+TEST(Simulation, OneRankTakesBytesOverRate) {
+    const auto result = must_simulate(bare_machine(1), blocks(1, 200 * mib), {});
+    EXPECT_NEAR(result.write.seconds, 2.0, 1e-12);
+    EXPECT_NEAR(result.read.seconds, 2.0, 1e-12);
+}
+
+TEST(Simulation, RequestsCostTheirOverheadAndSeeksWhereTheyDoNotGoOn) {
+    Machine machine = bare_machine(1);
+    machine.targets.request_s = 0.5;
+    // 4 requests of 1 MiB, one after the other: 4 x (0.5 + 0.01).
+    machine.client.rpcs_in_flight = 1;
+    EXPECT_NEAR(must_simulate(machine, blocks(1, 4 * mib), {}).write.seconds, 2.04, 1e-12);
+    // The first needs a seek, the others go on.
+    machine.targets.seek_s = 1;
+    EXPECT_NEAR(must_simulate(machine, blocks(1, 4 * mib), {}).write.seconds, 3.04, 1e-12);
+    // Two nodes take turns, a request each: each one is a seek.
+    EXPECT_NEAR(must_simulate(machine, blocks(2, 2 * mib), {}).write.seconds, 6.04, 1e-12);
+    // A target that looks ahead takes them in the order of the file.
+    machine.client.rpcs_in_flight = 2;
+    EXPECT_NEAR(must_simulate(machine, blocks(2, 2 * mib), {}).write.seconds, 6.04, 1e-12);
+    machine.targets.reorder_window = 8;
+    EXPECT_NEAR(must_simulate(machine, blocks(2, 2 * mib), {}).write.seconds, 3.04, 1e-12);
+}
+
+TEST(Simulation, StripesAreServedAtOnce) {
+    Machine machine = bare_machine(4);
+    EXPECT_NEAR(must_simulate(machine, blocks(1, 400 * mib), {}).write.seconds, 1.0, 1e-9);
+    machine.files.most_stripes = 2;
+    EXPECT_NEAR(must_simulate(machine, blocks(1, 400 * mib), {}).write.seconds, 2.0, 1e-9);
+    // Subfiles have no such bound.
+    Strategy subfiles;
+    subfiles.mapping = {MappingKind::subfiles, 4};
+    EXPECT_NEAR(must_simulate(machine, blocks(1, 400 * mib), subfiles).write.seconds, 1.0, 1e-9);
+}
+
+TEST(Simulation, ASlowTargetHoldsUpWhoNeedsIt) {
+    Machine machine = bare_machine(4);
+    machine.targets.slowdown = {1, 1, 3};
+    EXPECT_NEAR(must_simulate(machine, blocks(1, 400 * mib), {}).write.seconds, 3.0, 1e-9);
+    // A file a rank, each on a target of its own: one rank of four is slow.
+    Strategy logs;
+    logs.mapping = {MappingKind::log, 0};
+    EXPECT_NEAR(must_simulate(machine, blocks(4, 100 * mib), logs).write.seconds, 3.0, 1e-9);
+}
+
+TEST(Simulation, ANodeIsNoFasterThanItsNic) {
+    Machine machine = bare_machine(4);
+    machine.node.nic_bytes_per_s = 50.0 * mib;
+    EXPECT_NEAR(must_simulate(machine, blocks(1, 400 * mib), {}).write.seconds, 8.0 + 0.01, 1e-9);
+    EXPECT_NEAR(must_simulate(machine, blocks(4, 100 * mib), {}).write.seconds, 2.0, 0.1);
+}
+
+TEST(Simulation, AnExchangeTakesItsBytesThroughTheWritersNic) {
+    Machine machine = bare_machine(1);
+    machine.targets.write_bytes_per_s = 1e18;
+    machine.node.nic_bytes_per_s = 100.0 * mib;
+    // 3 of 4 ranks send 100 MiB each to the one writer, whose NIC then sends 400 MiB to storage, which overlaps with what comes in: rounds of
+    // 16 MiB, taken while the round before is stored.
+    const double seconds = must_simulate(machine, blocks(4, 100 * mib), aggregators(1)).write.seconds;
+    EXPECT_GE(seconds, 4.0);
+    EXPECT_LE(seconds, 4.0 + 3.0);
+}
+
+TEST(Simulation, ACacheTakesWhatItHasRoomFor) {
+    Machine machine = bare_machine(1);
+    machine.client.cache_bytes = 64 * mib;
+    machine.node.copy_bytes_per_s = 1000.0 * mib;
+    // Two calls: the process is done with the first when it has copied it. Closing waits for the targets.
+    const auto result = must_simulate(machine, blocks(1, 50 * mib, 1), {});
+    EXPECT_NEAR(result.write.seconds, 0.5, 1e-9);
+    EXPECT_NEAR(result.write.work.storage_s, 0.05, 1e-9);
+    const auto full = must_simulate(machine, blocks(1, 164 * mib, 1), {});
+    EXPECT_NEAR(full.write.seconds, 1.64, 1e-9);
+    EXPECT_NEAR(full.write.work.storage_s, 1.0, 0.011);
+}
+
+TEST(Simulation, AServersCacheEmptiesAtTheTargetsRate) {
+    Machine machine = bare_machine(1);
+    machine.targets.cache_bytes = 100 * mib;
+    machine.targets.cache_bytes_per_s = 1000.0 * mib;
+    // 100 MiB + what leaves meanwhile at 1000, the others at 100 MiB/s.
+    EXPECT_NEAR(must_simulate(machine, blocks(1, 300 * mib), {}).write.seconds, 3.0 - 1.0, 0.02);
+    EXPECT_NEAR(must_simulate(machine, blocks(1, 100 * mib), {}).write.seconds, 0.1, 1e-3);
+}
+
+TEST(Simulation, WritingBehindIsPerceivedAsACopy) {
+    Machine machine = bare_machine(1);
+    machine.node.copy_bytes_per_s = 1000.0 * mib;
+    Strategy behind;
+    behind.writers = {WritersKind::behind, 1};
+    Workload workload = blocks(2, 100 * mib, 3);
+    workload.reads = false;
+    workload.compute_s = 2;
+    const auto result = must_simulate(machine, workload, behind);
+    EXPECT_NEAR(result.write.perceived_s, 0.3, 1e-9);
+    // The last call's bytes: 2 s on the target, from the end of the copying on.
+    EXPECT_NEAR(result.write.seconds, 0.3 + 2.0, 1e-6);
+}
+
+// --- locks
+
+TEST(Simulation, WritersOfOneStripeHandItsLockOver) {
+    Machine machine = bare_machine(1);
+    machine.locks = {true, 0.001};
+    const auto alone = must_simulate(machine, blocks(1, 100 * mib), {});
+    EXPECT_EQ(alone.write.locks.requests, 1);
+    EXPECT_EQ(alone.write.locks.handovers, 0);
+    // The first comer's lock has grown to the end of the file, and is given up when its 25 MiB are there; those of the others end where others wait.
+    const auto shared = must_simulate(machine, blocks(4, 25 * mib), {});
+    EXPECT_EQ(shared.write.locks.handovers, 1);
+    EXPECT_NEAR(shared.write.work.lock_s, 3 * 0.25, 0.02);
+    // In each of more calls somebody has the last one's lock to the end of the file.
+    EXPECT_EQ(must_simulate(machine, blocks(4, mib, 25), {}).write.locks.handovers, 25);
+    // Files of their own have locks of their own.
+    Strategy logs;
+    logs.mapping = {MappingKind::log, 0};
+    EXPECT_EQ(must_simulate(machine, blocks(4, 25 * mib), logs).write.locks.handovers, 0);
+}
+
+// --- what can never be
+
+Machine random_machine() {
+    Machine machine = bare_machine(*rc::gen::inRange(1, 6));
+    machine.node = {*rc::gen::inRange(1, 4), 1e9, 2e9, 4e9};
+    machine.fabric = {1e-6, 1e-6, *rc::gen::element<std::int64_t>(0, 100, mib), *rc::gen::element(0.0, 5e8)};
+    machine.targets.of_server = *rc::gen::inRange(1, 3);
+    machine.targets.server_bytes_per_s = *rc::gen::element(0.0, 3e8);
+    machine.targets.request_s = 1e-5;
+    machine.targets.seek_s = *rc::gen::element(0.0, 1e-3);
+    machine.targets.reorder_window = *rc::gen::inRange(1, 4);
+    machine.targets.jitter = *rc::gen::element(0.0, 0.3);
+    machine.targets.spread = *rc::gen::element(0.0, 0.3);
+    machine.client = {*rc::gen::element<std::int64_t>(7, 64, mib), *rc::gen::inRange(1, 4),
+                      *rc::gen::element<std::int64_t>(0, 50, mib), 0};
+    machine.locks.used = *rc::gen::arbitrary<bool>();
+    machine.files.stripe_bytes = *rc::gen::inRange(1, 40);
+    machine.jobs.streams = *rc::gen::inRange(0, 2);
+    machine.skew_s = *rc::gen::element(0.0, 1e-4);
+    return machine;
+}
+
+Strategy random_strategy_of_simulation() {
+    Strategy strategy;
+    const int kind = *rc::gen::inRange(0, 6);
+    if (kind > 0)
+        strategy = aggregators(*rc::gen::inRange(0, 5),
+                               *rc::gen::element(Domains::even, Domains::aligned, Domains::cyclic,
+                                                 Domains::group_cyclic, Domains::cooperative),
+                               *rc::gen::element(Order::sequential, Order::contention_free),
+                               *rc::gen::element<std::int64_t>(3, 16, 50, 1000));
+    if (kind == 4) strategy.mapping = {MappingKind::grouped, 2};
+    if (kind == 5) strategy.mapping = {MappingKind::subfiles, 2};
+    return strategy;
+}
+
+RC_GTEST_PROP(Simulation, CarriesOutThePlanAndLosesNothing, ()) {
+    const auto lists = *lists_of_ranks(6, true);
+    const auto pattern = std::make_shared<layout::ListedPattern>(pattern_of(lists));
+    const Machine machine = random_machine();
+    Strategy strategy = random_strategy_of_simulation();
+    if (strategy.mapping.kind == MappingKind::grouped)
+        strategy.mapping.count = std::min<std::int64_t>(2, pattern->ranks());
+    Workload workload;
+    workload.ranks = pattern->ranks();
+    workload.pattern = [&](std::int64_t) -> std::shared_ptr<const AccessPattern> { return pattern; };
+    auto simulated = simulate(machine, workload, strategy, 7);
+    if (!simulated) RC_DISCARD(simulated.error().message());
+    const SimulationResult& result = simulated.value();
+    if (result.write.bytes == 0) return;
+
+    // The same plan, and what it does by the planner's own proof.
+    const int nodes = (workload.ranks - 1) / machine.node.ranks + 1;
+    const auto topology = planner::Topology::blocks(workload.ranks, nodes);
+    for (const bool writes : {true, false}) {
+        const PhaseResult& phase = writes ? result.write : result.read;
+        const auto said = planner::summaries_of(*pattern);
+        std::vector<std::int32_t> targets;
+        const bool divided = strategy.mapping.kind == MappingKind::grouped;
+        const int count = divided                                          ? 1
+                          : strategy.mapping.kind == MappingKind::subfiles ? std::min(2, machine.targets.count)
+                                                                           : machine.targets.count;
+        for (int i = 0; i < count; ++i) targets.push_back(i);
+        const auto stripes = count == 1 ? layout::StripeLayout::unstriped()
+                                        : layout::StripeLayout::make(machine.files.stripe_bytes, targets).take();
+        auto plan = planner::plan(planner::RequestSummary::of(said, writes), topology, stripes, {}, strategy);
+        RC_ASSERT(plan.ok());
+        const auto summary = planner::verify(plan.value(), *pattern);
+        RC_ASSERT(summary.ok());
+        RC_ASSERT(phase.work.bytes == summary.value().bytes_moved);
+        if (strategy.writers.kind == WritersKind::aggregators)
+            RC_ASSERT(phase.work.messages == summary.value().messages);
+        RC_ASSERT(phase.work.operations <= summary.value().operations);
+        RC_ASSERT(phase.work.writers == summary.value().writers);
+        // What other jobs do is counted, too, and may go on behind the end.
+        if (machine.jobs.streams > 0) continue;
+        RC_ASSERT(bytes_on_targets(phase) == phase.work.bytes);
+        for (const TargetWork& target : phase.targets) {
+            RC_ASSERT(target.busy_s <= phase.seconds * (1 + 1e-9));
+            if (machine.targets.jitter == 0 && machine.targets.spread == 0)
+                RC_ASSERT(static_cast<double>(target.bytes) <= 100.0 * mib * phase.seconds * (1 + 1e-9));
+        }
+    }
+}
+
+RC_GTEST_PROP(Simulation, TwiceIsTheSameToTheBit, ()) {
+    const auto pattern = std::make_shared<layout::ListedPattern>(pattern_of(*lists_of_ranks(6, true)));
+    const Machine machine = random_machine();
+    Workload workload;
+    workload.ranks = pattern->ranks();
+    workload.pattern = [&](std::int64_t) -> std::shared_ptr<const AccessPattern> { return pattern; };
+    const Strategy strategy = aggregators(2, Domains::cyclic, Order::contention_free, 64);
+    const auto a = must_simulate(machine, workload, strategy, 3), b = must_simulate(machine, workload, strategy, 3);
+    RC_ASSERT(a.write.seconds == b.write.seconds);
+    RC_ASSERT(a.read.seconds == b.read.seconds);
+    RC_ASSERT(a.events == b.events);
+}
+
+TEST(Simulation, SeedsDiffer) {
+    Machine machine = bare_machine(2);
+    machine.targets.jitter = 0.2;
+    EXPECT_NE(must_simulate(machine, blocks(2, 100 * mib), {}, 1).write.seconds,
+              must_simulate(machine, blocks(2, 100 * mib), {}, 2).write.seconds);
+}
+
+TEST(Simulation, RefusesWhatCannotBe) {
+    const auto why = [](const Machine& machine, const Workload& workload, const Strategy& strategy) {
+        const auto result = simulate(machine, workload, strategy, 1);
+        return result ? std::string("no error") : result.error().message();
+    };
+    Machine none = bare_machine(1);
+    none.targets.count = 0;
+    EXPECT_EQ(why(none, blocks(1, 1), {}),
+              "a figure of the machine that cannot be: targets.count = 0; give more than 0");
+    Machine negative = bare_machine(1);
+    negative.targets.write_bytes_per_s = -5;
+    EXPECT_EQ(why(negative, blocks(1, 1), {}),
+              "a figure of the machine that cannot be: targets.write_bytes_per_s = -5; give more than 0");
+    Strategy grouped;
+    grouped.mapping = {MappingKind::grouped, 3};
+    EXPECT_EQ(why(bare_machine(1), blocks(2, 1), grouped),
+              "more files than ranks: grouped:3 with 2 ranks; give at most one file a rank");
+}
+
+}  // namespace
+}  // namespace ioweir::sim

@@ -1,0 +1,242 @@
+"""`ioweir simulate`: against an independent simulation, by its contract, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import simpy_oracle as oracle
+from ioweir.base.compiled import compiled
+from ioweir.errors import IoweirError
+from ioweir.predict import machine as machines
+from ioweir.predict import simulate
+from tracing import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IOWEIR = [sys.executable, "-m", "ioweir"]
+PRECISION = 1e-9
+EVERYONE = '[[file]]\nmatch = "*"\nwriters = "everyone"\n'
+ONE_WRITER = '[[file]]\nmatch = "*"\nwriters = "aggregators:1"\nbuffer = "1 GiB"\n'
+
+
+def random_case(seed: int, *, gaps: bool) -> oracle.Case:
+    """A machine and blocks whose sizes are all different: what happens at the same time has no order of its own."""
+    draw = random.Random(seed)
+    figures = {
+        "node.ranks": draw.randint(1, 3),
+        "node.nic_bytes_per_s": draw.uniform(1e8, 1e9),
+        "node.copy_bytes_per_s": draw.uniform(1e9, 3e9),
+        "node.memory_bytes_per_s": draw.uniform(3e9, 6e9),
+        "fabric.latency_s": draw.uniform(0, 1e-5),
+        "fabric.message_s": draw.uniform(0, 1e-5),
+        "fabric.chunk_bytes": draw.choice([0, 70_001]),
+        "fabric.storage_bytes_per_s": draw.choice([0, draw.uniform(2e8, 1e9)]),
+        "targets.count": draw.randint(1, 5),
+        "targets.of_server": draw.randint(1, 2),
+        "targets.server_bytes_per_s": draw.choice([0, draw.uniform(1e8, 6e8)]),
+        "targets.write_bytes_per_s": draw.uniform(5e7, 2e8),
+        "targets.read_bytes_per_s": draw.uniform(5e7, 2e8),
+        "targets.request_s": draw.uniform(0, 1e-3),
+        "targets.seek_s": draw.uniform(0, 5e-3),
+        "client.rpc_bytes": draw.choice([50_021, 1 << 30]),
+        "client.rpcs_in_flight": draw.randint(1, 3),
+        "locks.used": 0,
+        "files.stripe_bytes": draw.randint(30_000, 90_000),
+    }
+    blocks, at = [], 0
+    for _ in range(draw.randint(2, 7)):
+        at += draw.randint(1, 99_999) if gaps else 0
+        size = draw.randint(10_000, 400_000)
+        blocks.append((at, size))
+        at += size
+    return oracle.Case(figures, blocks)
+
+
+def simulated(case: oracle.Case, plan: str, *, writes: bool) -> dict[str, Any]:
+    calls = [[[block] for block in case.blocks]]
+    run: dict[str, Any] = compiled().simulate_extents(case.figures, [], plan, "plan", 0, calls, 0.0, writes, 1)
+    return run["write" if writes else "read"]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("kind", ["write", "read"])
+def test_blocks_take_as_long_as_in_another_simulation(seed: int, kind: str) -> None:
+    case = random_case(seed, gaps=True)
+    found = simulated(case, EVERYONE, writes=kind == "write")
+    assert found["seconds"] == pytest.approx(oracle.each_by_itself(case, kind), rel=PRECISION)
+    assert sum(target["bytes"] for target in found["targets"]) == sum(size for _, size in case.blocks)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_exchange_takes_as_long_as_in_another_simulation(seed: int) -> None:
+    case = random_case(seed, gaps=False)
+    found = simulated(case, ONE_WRITER, writes=True)
+    assert found["seconds"] == pytest.approx(oracle.through_one_writer(case), rel=PRECISION)
+    assert found["messages"] == len(case.blocks)
+
+
+# ---------------------------------------------------------------------------------------------------------- contract
+
+
+def run_json(*words: str) -> dict[str, Any]:
+    done = subprocess.run([*IOWEIR, "simulate", *words, "--json"], capture_output=True, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def test_contract() -> None:
+    words = ("--machine", "gigabit12", "--kernel", "ior-strided", "data=4 MiB", "transfer=2 MiB", "--ranks", "32")
+    result = run_json(*words, "--repeat", "5", "--seed", "3")
+    assert result["simulated"] is True
+    for name in ("write", "read"):
+        phase = result[name]
+        assert phase["bytes"] == 32 * (4 << 20)
+        assert 0 < phase["seconds"]["low"] <= phase["seconds"]["median"] <= phase["seconds"]["high"]
+        assert phase["bytes_per_s"] == pytest.approx(phase["bytes"] / phase["seconds"]["median"])
+        assert phase["perceived_bytes_per_s"] >= phase["bytes_per_s"] * (1 - 1e-12)
+        assert set(phase["split"]) == {"exchange", "lock", "storage", "wait"}
+        assert min(phase["split"].values()) >= 0
+    assert min(result[key] for key in ("rounds", "messages", "operations", "events")) > 0
+    assert result["wall_s"] > 0
+    again = run_json(*words, "--repeat", "5", "--seed", "3")
+    cost = {"wall_s": 0, "cpu_s": 0}
+    assert {**again, **cost} == {**result, **cost}
+    assert run_json(*words, "--repeat", "5", "--seed", "4")["write"]["seconds"] != result["write"]["seconds"]
+
+
+def test_a_split_adds_up_to_the_time() -> None:
+    options = simulate.Options("gigabit12", "ior-segmented", ("data=2 MiB", "transfer=1 MiB"), 16, repeat=1)
+    for name in ("write", "read"):
+        phase = simulate.simulate(options)[name]
+        assert sum(phase["split"].values()) == pytest.approx(phase["seconds"]["median"])
+
+
+def test_text_says_that_it_is_simulated() -> None:
+    words = ["--machine", "minerva", "--kernel", "ior-segmented", "data=1 MiB", "transfer=1 MiB", "--ranks", "4"]
+    done = subprocess.run([*IOWEIR, "simulate", *words], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("SIMULATED kernel ior-segmented")
+    assert "not known:" in done.stdout
+
+
+# ------------------------------------------------------------------------------------------------------ machine files
+
+
+@pytest.mark.parametrize("name", machines.names())
+def test_each_figure_of_a_machine_has_a_source(name: str) -> None:
+    machine = machines.read(name)
+    given = set(machine.figures) | set(machine.open)
+    without = {figure for figure in given if not {figure, figure.partition(".")[0]} & set(machine.sources)}
+    assert without == set()
+    known = {figure.name for figure in machines.figures()}
+    assert {source for source in machine.sources if "." in source} <= known
+    assert machine.about
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[targets]\ncount = 0\n", "targets.count = 0; give more than 0"),
+        ("[targets]\nwrite_bytes_per_s = -1.0\n", "targets.write_bytes_per_s = -1; give more than 0"),
+        ("[targets]\nconut = 3\n", "no figure 'targets.conut'; did you mean 'targets.count'?"),
+        ("[targets]\ncount = 1.5\n", "targets.count = 1.5 is not a whole number; storage targets"),
+        ("[targets]\njitter = nan\n", "targets.jitter = nan is not a number"),
+        ("[locks]\nused = 1\n", "locks.used = 1 is not true or false"),
+        ("[open]\n'targets.seek_s' = [2, 1]\n", "write the lower one first"),
+        ("[open]\n'targets.seek_s' = 3\n", "write [low, high]"),
+        ("[slow_targets]\n1 = 9\n", "slow_targets.1: the machine has targets 0 to 0"),
+        ("[slow_targets]\nx = 9\n", "write the number of a target, from 0"),
+        ("open = 3\n", "open is no table; write [open]"),
+        ("[[[", "is not TOML"),
+    ],
+)
+def test_machine_files_that_cannot_be(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "machine.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(IoweirError) as error:
+        machines.read(str(tmp_path / "machine.toml"))
+    assert said in str(error.value)
+
+
+def test_a_slow_target_makes_it_slower(tmp_path: Path) -> None:
+    (tmp_path / "even.toml").write_text("[targets]\ncount = 4\n", encoding="utf-8")
+    (tmp_path / "slow.toml").write_text("[targets]\ncount = 4\n[slow_targets]\n2 = 5\n", encoding="utf-8")
+    seconds = {
+        name: simulate.simulate(
+            simulate.Options(str(tmp_path / f"{name}.toml"), "ior-segmented", ("data=8 MiB", "transfer=8 MiB"), 4)
+        )["write"]["seconds"]["median"]
+        for name in ("even", "slow")
+    }  # fmt: skip
+    assert seconds["slow"] > 3 * seconds["even"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--kernel", "flash", "--ranks", "4"], "simulate needs a machine"),
+        (["--machine", "hoper", "--kernel", "flash", "--ranks", "4"], "no machine 'hoper'; did you mean 'hopper'?"),
+        (["--machine", "hopper", "--kernel", "flsh", "--ranks", "4"], "flsh"),
+        (["--machine", "hopper", "--kernel", "flash"], "needs the number of ranks: --ranks N"),
+        (["--machine", "hopper", "--kernel", "flash", "--ranks", "0"], "--ranks 0: give 1 or more"),
+        (["--machine", "hopper"], "simulate needs one program"),
+        (["--machine", "hopper", "--kernel", "flash", "--ranks", "4", "--api", "telepathy"], "only mpiio is simulated"),
+        (["--machine", "hopper", "--kernel", "flash", "--ranks", "4", "--repeat", "0"], "--repeat 0: give 1 or more"),
+    ],
+)
+def test_what_cannot_be_simulated(words: list[str], said: str) -> None:
+    done = subprocess.run([*IOWEIR, "simulate", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_more_files_than_ranks(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "*"\nmapping = "grouped:9"\n', encoding="utf-8")
+    with pytest.raises(IoweirError, match="more files than ranks: grouped:9 with 4 ranks"):
+        simulate.simulate(simulate.Options("hopper", "ior-segmented", (), 4, plan=plan))
+
+
+# ------------------------------------------------------------------------------------------------------------- traces
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A kernel of three ranks, recorded: two collective calls that write, and two that read."""
+    folder = tmp_path_factory.mktemp("traced")
+    kernel = [*IOWEIR, "kernel", *KERNEL, "--mpi", "openmpi", "--ranks", "3", "--directory", str(folder)]
+    run([*IOWEIR, "run", "-q", "-o", str(folder / "trace"), "--", *kernel], cwd=folder).expect()
+    return folder / "trace"
+
+
+KERNEL = ("ior-strided", "data=2 MiB", "transfer=1 MiB", "piece=64 KiB")
+
+
+def test_a_recorded_kernel_takes_as_long_as_the_kernel(trace: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "*"\nwriters = "aggregators:2"\ndomains = "cyclic"\n', encoding="utf-8")
+    common = ("--machine", "gigabit12", "--plan", str(plan), "--repeat", "1")
+    recorded = run_json("--trace", str(trace), *common)
+    generated = run_json("--kernel", *KERNEL, "--ranks", "3", *common)
+    assert recorded["write"]["bytes"] == 3 * (2 << 20)
+    assert recorded["write"] == generated["write"]
+    # What was written before does not lie in between here: the same bytes and steps, other seeks.
+    for key in ("bytes", "messages", "operations", "requests"):
+        assert recorded["read"][key] == generated["read"][key]
+
+
+def test_traces_that_cannot_be_simulated(trace: Path) -> None:
+    for words, said in (
+        (("--ranks", "6"), "recorded programs are not scaled yet"),
+        (("--file", "another"), "--file another: no file of that name"),
+    ):
+        done = subprocess.run(
+            [*IOWEIR, "simulate", "--machine", "hopper", "--trace", str(trace), *words],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert said in done.stderr

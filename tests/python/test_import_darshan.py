@@ -1,0 +1,297 @@
+"""Darshan logs as traces. The oracle is PyDarshan's own report of the same log; the logs come with its package."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import darshan
+import pytest
+from darshan.report import DarshanReport
+from ioweir.errors import IoweirError
+from ioweir.findings.model import Findings
+from ioweir.imports import darshan as counters
+from ioweir.imports import darshan_log
+from ioweir.imports.run import import_log
+from ioweir.report import build, compare, report_text, to_dict
+from ioweir.report.figures import findings_of
+from ioweir.trace import counted, reader
+
+PACKAGE = Path(darshan.__file__).parent
+LOGS = sorted(PACKAGE.rglob("*.darshan"))
+UNIQUE = [log for log in LOGS if not any(other < log and other.read_bytes() == log.read_bytes() for other in LOGS)]
+"""Some come twice."""
+IDS = [str(log.relative_to(PACKAGE)) for log in LOGS]
+SAMPLES = PACKAGE / "tests" / "input"
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Path]:
+    """Every log's directory."""
+    folder = tmp_path_factory.mktemp("imported")
+    made: dict[Path, Path] = {}
+    same: dict[bytes, Path] = {}
+    for number, log in enumerate(LOGS):
+        content = log.read_bytes()
+        if content not in same:
+            same[content] = folder / str(number)
+            import_log(log, same[content])
+        made[log] = same[content]
+    return made
+
+
+def pydarshan(log: Path) -> DarshanReport:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return DarshanReport(str(log), read_all=True)
+
+
+def total(report: DarshanReport, module: str, *names: str) -> float:
+    """The sum of counters over all records, without those that the log has not (-1)."""
+    records = report.records[module].to_df()
+    table = records["fcounters" if "_F_" in names[0] else "counters"]
+    return float(sum(table[name][table[name] > 0].sum() for name in names))
+
+
+def test_there_are_eighteen_logs() -> None:
+    assert len(LOGS) == 18
+
+
+@pytest.mark.parametrize("log", LOGS, ids=IDS)
+def test_figures_equal_pydarshans(log: Path, imported: dict[Path, Path]) -> None:
+    theirs, ours = pydarshan(log), to_dict(build(reader.load(imported[log])))
+    job = theirs.metadata["job"]
+    assert (ours["ranks"], ours["wall_s"]) == (job["nprocs"], pytest.approx(job["run_time"]))
+    assert ours["imported"]["tool"] == f"Darshan {job['log_ver']}"
+    assert not ours["partial"]
+    prefixes = {"POSIX": "POSIX", "STDIO": "STDIO", "MPI-IO": "MPIIO", "H5D": "H5D"}
+    for module, prefix in prefixes.items():
+        layer = ours["layers"]["HDF5" if module == "H5D" else module]
+        if module not in theirs.modules:
+            assert (layer["write"]["calls"], layer["read"]["calls"]) == (0, 0)
+            continue
+        kinds = ("INDEP_", "COLL_", "SPLIT_", "NB_") if module == "MPI-IO" else ("",)
+        for op, moved in (("write", "WRITTEN"), ("read", "READ")):
+            assert layer[op]["calls"] == total(theirs, module, *(f"{prefix}_{kind}{op.upper()}S" for kind in kinds))
+            assert layer[op]["bytes"] == total(theirs, module, f"{prefix}_BYTES_{moved}")
+            assert layer[op]["time_s"] == pytest.approx(
+                total(theirs, module, f"{prefix}_F_{op.upper()}_TIME"), rel=1e-6, abs=1e-6
+            )
+        opens = {"POSIX": ["OPENS"], "STDIO": ["OPENS", "FDOPENS"], "MPI-IO": ["INDEP_OPENS", "COLL_OPENS"]}.get(module)
+        if opens:
+            assert layer["open"]["calls"] == total(theirs, module, *(f"{prefix}_{name}" for name in opens))
+            assert layer["meta"]["time_s"] == pytest.approx(
+                total(theirs, module, f"{prefix}_F_META_TIME"), rel=1e-6, abs=1e-5
+            )
+
+
+@pytest.mark.parametrize("log", UNIQUE, ids=lambda log: log.name)
+def test_files_equal_pydarshans(log: Path, imported: dict[Path, Path]) -> None:
+    theirs, ours = pydarshan(log), to_dict(build(reader.load(imported[log])))
+    rows = {row["path"]: row["layers"] for row in ours["files"]}
+    if "POSIX" not in theirs.modules:
+        return
+    sums: dict[str, int] = {}
+    for record in theirs.records["POSIX"]:
+        path = theirs.name_records[record["id"]]
+        sums[path] = sums.get(path, 0) + int(
+            record["counters"][theirs.counters["POSIX"]["counters"].index("POSIX_BYTES_WRITTEN")]
+        )
+    for path, moved in sums.items():
+        assert rows.get(path, {}).get("POSIX", {}).get("write", {"bytes": 0})["bytes"] == moved
+
+
+@pytest.mark.parametrize("log", UNIQUE, ids=lambda log: log.name)
+def test_findings_text_and_comparison(log: Path, imported: dict[Path, Path]) -> None:
+    trace = reader.load(imported[log])
+    report = build(trace)
+    found = findings_of(trace, report)
+    for one in found.findings:
+        assert one.gain.method == "bound"
+        assert 0 <= one.gain.low <= one.gain.high <= one.seconds <= report.wall_s
+        assert any("keeps no events" in words or "DXT" in words or "locks" in words for words in one.unseen)
+    out = io.StringIO()
+    report_text.write(report, out)
+    assert f"imported from a log of {report.imported.tool if report.imported else ''}" in out.getvalue()
+    assert compare.compare(report, report).time.ratio == (1.0 if report.wall_s else None)
+
+
+def found_in(log: str, imported: dict[Path, Path]) -> Findings:
+    return findings_of(reader.load(imported[SAMPLES / log]))
+
+
+def test_the_bad_target_is_named(imported: dict[Path, Path]) -> None:
+    """OST 14 by hand: the files that PyDarshan's Lustre records put there."""
+    log = SAMPLES / "sample-badost.darshan"
+    theirs = pydarshan(log)
+    on_14 = {
+        theirs.name_records[row["id"]] for row in theirs.records["LUSTRE"] if 14 in row["components"][0]["ost_ids"]
+    }
+    first = found_in(log.name, imported).findings[0]
+    assert (first.code, first.severity) == ("slow-target", "high")
+    assert "OST 14" in first.summary
+    assert first.files
+    assert set(first.files) <= on_14
+    assert len(on_14) == 85
+    assert next(one.figure for one in first.evidence if one.text == "files on OST 14") == 85
+    good = found_in("sample-goodost.darshan", imported)
+    assert "slow-target" not in [one.code for one in good.findings]
+
+
+def test_events_of_dxt(imported: dict[Path, Path]) -> None:
+    for name in (
+        "tests/input/sample-dxt-simple.darshan",
+        "examples/example_logs/ior_hdf5_example.darshan",
+        "examples/example_logs/dxt.darshan",
+    ):
+        log = PACKAGE / name
+        theirs, trace = pydarshan(log), reader.load(imported[log])
+        segments: list[tuple[Any, ...]] = []
+        for module in ("DXT_POSIX", "DXT_MPIIO"):
+            for record in theirs.records[module] if module in theirs.modules else ():
+                for op in ("write", "read"):
+                    segments += [
+                        (
+                            module,
+                            record["rank"],
+                            theirs.name_records[record["id"]],
+                            op,
+                            seg["offset"],
+                            seg["length"],
+                            round(seg["start_time"] * 1e9),
+                        )
+                        for seg in record[f"{op}_segments"]
+                    ]
+        events = trace.events
+        functions = {function.id: function for function in trace.functions}
+        ours = []
+        for at in range(len(events)):
+            function = functions[int(events.function[at])]
+            ours.append(
+                (
+                    "DXT_MPIIO" if function.layer == "MPI-IO" else "DXT_POSIX",
+                    trace.processes[events.process[at]].rank,
+                    trace.paths[events.path[at]],
+                    function.op,
+                    int(events.offset[at]),
+                    int(events.bytes[at]),
+                    int(events.start_ns[at]),
+                )
+            )
+        assert sorted(ours) == sorted(segments)
+        assert not trace.damage
+
+
+def test_posix_calls_lie_in_the_mpi_io_calls_around_them(imported: dict[Path, Path]) -> None:
+    trace = reader.load(imported[PACKAGE / "examples/example_logs/ior_hdf5_example.darshan"])
+    events, layer = trace.events, {function.id: function.layer for function in trace.functions}
+    by_number = {(int(events.thread[at]), int(events.seq[at])): at for at in range(len(events))}
+    nested = [at for at in range(len(events)) if events.parent[at]]
+    assert len(nested) == sum(layer[int(f)] == "POSIX" for f in events.function)
+    for at in nested:
+        above = by_number[int(events.thread[at]), int(events.parent[at])]
+        assert layer[int(events.function[above])] == "MPI-IO"
+        assert events.start_ns[above] <= events.start_ns[at]
+        assert events.start_ns[at] + events.duration_ns[at] <= events.start_ns[above] + events.duration_ns[above]
+
+
+# ------------------------------------------------------------------------------------------------------- hostile logs
+
+
+def damaged(folder: Path) -> dict[str, Path]:
+    whole = (SAMPLES / "sample-dxt-simple.darshan").read_bytes()
+    draw = random.Random(3)
+    made = {"empty": b"", "text": b"no log\n" * 99, "version2": b"\x1f\x8b\x08" + bytes(200), "head": whole[:400]}
+    for part in (1, 3):
+        made[f"cut{part}"] = whole[: len(whole) * part // 4]
+    for number in range(2):
+        flipped = bytearray(whole)
+        for _ in range(20):
+            flipped[draw.randrange(len(flipped))] ^= 1 << draw.randrange(8)
+        made[f"flipped{number}"] = bytes(flipped)
+    huge = bytearray(whole)
+    huge[400:440] = b"\xff" * 40
+    made["huge"] = bytes(huge)
+    paths = {}
+    for name, content in made.items():
+        paths[name] = folder / f"{name}.darshan"
+        paths[name].write_bytes(content)
+    return paths
+
+
+def test_damaged_logs_are_errors_or_partial(tmp_path: Path) -> None:
+    for name, path in damaged(tmp_path).items():
+        output = tmp_path / f"{name}.d"
+        said = ""
+        try:
+            made = import_log(path, output)
+        except IoweirError as error:
+            said = str(error)
+        if said:
+            assert name in said
+            continue
+        trace = reader.load(output)
+        report = build(trace)
+        findings_of(trace, report)
+        assert report.partial == bool(made.partial) or name.startswith("flipped"), name
+
+
+def test_a_log_of_version_2_is_named_so(tmp_path: Path) -> None:
+    with pytest.raises(IoweirError, match="logs of Darshan 2"):
+        import_log(damaged(tmp_path)["version2"], tmp_path / "out")
+
+
+def test_names_that_the_log_has_not() -> None:
+    """As of a log whose names were taken out."""
+    log = darshan_log.read(SAMPLES / "sample.darshan")
+    named = counters.counted(log, "log")
+    log.names.clear()
+    made = counters.counted(log, "log")
+    assert [row.bytes for row in made.counts] == [row.bytes for row in named.counts]
+    assert all(name.startswith("(name not in the log: ") for name in made.files)
+
+
+def test_modules_that_ran_out_of_memory_make_it_partial() -> None:
+    log = darshan_log.read(SAMPLES / "sample.darshan")
+    log.modules["POSIX"]["partial_flag"] = True
+    assert counters.counted(log, "log").partial == (
+        "Darshan's module POSIX ran out of memory: its records are not complete",
+    )
+
+
+def test_sums_survive_json_and_refuse_what_cannot_be() -> None:
+    made = counters.counted(darshan_log.read(SAMPLES / "sample-goodost.darshan"), "log")
+    content = json.loads(json.dumps(counted.to_json(made), default=list))
+    assert counted.from_json(content) == made
+    for key, value in (("ranks", -1), ("counts", [{}]), ("busiest_s", "nan"), ("files", 3), ("sums_version", 2)):
+        with pytest.raises(ValueError, match=r"."):
+            counted.from_json(content | {key: value})
+
+
+def test_without_pydarshan_it_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['darshan'] = None\n"
+        f"sys.argv = ['x', {str(SAMPLES / 'sample.darshan')!r}]\n"
+        f"exec(open({str(darshan_log.CHILD)!r}).read())\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "missing" in json.loads(said.stdout)
+    fake = tmp_path / "child.py"
+    fake.write_text('print(\'{"missing":"No module named darshan"}\')\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(darshan_log, "CHILD", fake)
+        with pytest.raises(IoweirError, match=r"pip install 'ioweir\[darshan\]'"):
+            darshan_log.read(SAMPLES / "sample.darshan")
+
+
+def test_a_directory_that_holds_something_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x")
+    with pytest.raises(IoweirError, match="new or empty"):
+        import_log(SAMPLES / "sample.darshan", tmp_path)
+    assert (tmp_path / "mine").read_text() == "x"

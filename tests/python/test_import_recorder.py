@@ -1,0 +1,238 @@
+"""Recorder's traces, written here as its logger writes them (versions 2.3 and 3.0), and read back."""
+
+from __future__ import annotations
+
+import random
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ioweir.errors import IoweirError
+from ioweir.imports.run import import_log
+from ioweir.report import build, to_dict
+from ioweir.report.figures import findings_of
+from ioweir.trace import reader
+
+FUNCTIONS = [
+    "open",
+    "close",
+    "write",
+    "pwrite64",
+    "read",
+    "lseek",
+    "getcwd",
+    "fcntl",
+    "MPI_File_open",
+    "MPI_File_write_at_all",
+]
+RESOLUTION = 1e-6
+
+
+@dataclass
+class Made:
+    """A call as the test knows it: microseconds after the start."""
+
+    function: str
+    start: int
+    end: int
+    arguments: tuple[str, ...]
+    depth: int = 0
+
+
+def program(rank: int) -> list[Made]:
+    """An MPI-IO write of three pwrites in two rounds, then small writes in a loop."""
+    calls = [
+        Made("MPI_File_open", 10, 40, ("comm", "/d/shared", "5", "info", "fh1")),
+        Made("open", 15, 20, ("/d/shared", "66"), 1),
+    ]
+    for step in range(2):
+        at = 100 + 200 * step
+        calls.append(Made("MPI_File_write_at_all", at, at + 100, ("fh1", str(step), "buf", "1", "type", "status")))
+        calls += [
+            Made(
+                "pwrite64", at + 10 + 20 * i, at + 20 + 20 * i, ("/d/shared", "0x1", "4096", str(4096 * (rank + i))), 1
+            )
+            for i in range(3)
+        ]
+    calls += [Made("write", 1000 + 10 * i, 1000 + 10 * i + 5, ("/d/log", "0x2", "100")) for i in range(50)]
+    calls.append(Made("getcwd", 2000, 2001, ("x",)))
+    calls.append(Made("fcntl", 2010, 2060, ("/d/shared", "7", "1", "0", "0", "0")))
+    calls.append(Made("fcntl", 2070, 2071, ("/d/shared", "6", "2", "0", "0", "0")))
+    return calls
+
+
+def key(call: Made, version: int) -> bytes:
+    text = "".join(f"{word} " for word in call.arguments).encode()
+    function = struct.pack("<i" if version == 3 else "<B", FUNCTIONS.index(call.function))
+    return struct.pack("<Q", 7) + function + struct.pack("<BBi", call.depth, len(call.arguments), len(text)) + text
+
+
+def stamps(calls: list[Made]) -> bytes:
+    before, out = 0, b""
+    for call in calls:
+        out += struct.pack("<II", call.start - before, call.end - before)
+        before = call.start
+    return out
+
+
+def grammar(numbers: list[int]) -> bytes:
+    """Runs of one symbol are one entry, and the middle third is a rule of its own, used once."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][0] == number:
+            runs[-1][1] += 1
+        else:
+            runs.append([number, 1])
+    third = len(runs) // 3
+    first = [*runs[:third], [-2, 1], *runs[2 * third :]]
+    rules = {-1: first, -2: runs[third : 2 * third]}
+    out = struct.pack("<i", len(rules))
+    for rule, body in rules.items():
+        out += struct.pack("<ii", rule, len(body)) + b"".join(struct.pack("<ii", *entry) for entry in body)
+    return out
+
+
+def packed(content: bytes) -> bytes:
+    small = zlib.compress(content)
+    return struct.pack("<QQ", len(small), len(content)) + small
+
+
+def write(folder: Path, version: int, ranks: int, merged: bool = False) -> None:
+    folder.mkdir()
+    (folder / "VERSION").write_text("2.3.3" if version == 2 else "3.0.0")
+    names = "".join(f"{name}\n" for name in FUNCTIONS).encode()
+    if version == 2:
+        (folder / "recorder.mt").write_bytes(struct.pack("<i4xddii", ranks, 1.7e9, RESOLUTION, 1024, 0) + names)
+    else:
+        flags = (True, True, True, True, False, False, True, True)
+        head = struct.pack("<i8?4xddi4?", ranks, *flags, 1.7e9, RESOLUTION, 1024, True, merged, False, False)
+        (folder / "recorder.mt").write_bytes(head.ljust(1024, b"\0") + names)
+    programs = [program(rank) for rank in range(ranks)]
+    tables = [list(dict.fromkeys(key(call, version) for call in calls)) for calls in programs]
+    if merged:
+        union = list(dict.fromkeys(entry for table in tables for entry in table))
+        tables = [union] * ranks
+        (folder / "recorder.cst").write_bytes(packed(signatures(union, version)))
+        (folder / "ug.mt").write_bytes(struct.pack(f"<{ranks + 1}i", *range(ranks), ranks))
+        (folder / "ug.cfg").write_bytes(
+            b"".join(
+                packed(grammar([t.index(key(c, version)) for c in calls]))
+                for t, calls in zip(tables, programs, strict=True)
+            )
+        )
+    times = [packed(stamps(calls)) for calls in programs]
+    for rank, (table, calls) in enumerate(zip(tables, programs, strict=True)):
+        cfg = grammar([table.index(key(call, version)) for call in calls])
+        if version == 2:
+            (folder / f"{rank}.cst").write_bytes(signatures(table, version))
+            (folder / f"{rank}.cfg").write_bytes(cfg)
+            (folder / f"{rank}.ts").write_bytes(stamps(calls))
+        elif not merged:
+            (folder / f"{rank}.cst").write_bytes(packed(signatures(table, version)))
+            (folder / f"{rank}.cfg").write_bytes(packed(cfg))
+    if version == 3:
+        sizes = struct.pack(f"<{ranks}Q", *map(len, times))
+        (folder / "recorder.ts").write_bytes(sizes + b"".join(times))
+
+
+def signatures(table: list[bytes], version: int) -> bytes:
+    out = struct.pack("<i", len(table))
+    for number, entry in enumerate(table):
+        out += (
+            struct.pack("<ii", number, len(entry)) if version == 2 else struct.pack("<iiii", number, 0, len(entry), 1)
+        )
+        out += entry
+    return out
+
+
+OURS = {"pwrite64": "pwrite", "fcntl": "fcntl_lock"}
+
+
+@pytest.mark.parametrize(("version", "merged"), [(2, False), (3, False), (3, True)])
+def test_calls_are_events(tmp_path: Path, version: int, merged: bool) -> None:
+    write(tmp_path / "log", version, 3, merged)
+    made = import_log(tmp_path / "log", tmp_path / "out")
+    assert made.partial == []
+    trace = reader.load(tmp_path / "out")
+    assert not trace.damage
+    events, names = trace.events, {function.id: function.name for function in trace.functions}
+    found = sorted(
+        (
+            trace.processes[events.process[at]].rank,
+            names[int(events.function[at])],
+            trace.paths[events.path[at]],
+            round(int(events.start_ns[at]) / 1000),
+            int(events.duration_ns[at]) // 1000,
+            int(events.bytes[at]),
+        )
+        for at in range(len(events))
+    )
+    wanted: list[tuple[Any, ...]] = []
+    for rank in range(3):
+        for call in program(rank):
+            if call.function == "getcwd":
+                continue
+            name = OURS.get(call.function, call.function)
+            if call.function == "fcntl" and call.arguments[2] == "2":
+                name = "fcntl_unlock"
+            path = "/d/log" if call.function == "write" else "/d/shared"
+            moved = int(call.arguments[2]) if call.function in ("write", "pwrite64") else 0
+            wanted.append((rank, name, path, call.start, call.end - call.start, moved))
+    assert found == sorted(wanted)
+    inside = [names[int(events.function[at])] for at in range(len(events)) if events.parent[at]]
+    assert sorted(inside) == ["open"] * 3 + ["pwrite"] * 18
+    report = to_dict(build(trace))
+    assert report["ranks"] == 3
+    assert not report["partial"]
+    assert report["imported"]["tool"] == ("Recorder 2.3" if version == 2 else "Recorder 3.0")
+    assert report["layers"]["POSIX"]["write"]["bytes"] == 3 * (6 * 4096 + 5000)
+    for one in findings_of(trace).findings:
+        assert any("no return values" in words for words in one.unseen)
+
+
+def test_rules_that_never_end_do(tmp_path: Path) -> None:
+    """A rule that holds itself, one without calls two thousand million times, one that doubles itself 30 times."""
+    loop = struct.pack("<i", 1) + struct.pack("<ii", -1, 2) + struct.pack("<iiii", 0, 1, -1, 1)
+    nothing = struct.pack("<i", 2) + struct.pack("<iiii", -1, 1, -2, 2**31 - 1) + struct.pack("<ii", -2, 0)
+    double = struct.pack("<i", 31) + b"".join(
+        struct.pack("<iiii", -n, 1, -n - 1 if n < 31 else 0, 2) for n in range(1, 32)
+    )
+    for name, cfg in (("loop", loop), ("nothing", nothing), ("double", double)):
+        write(tmp_path / name, 2, 1)
+        (tmp_path / name / "0.cfg").write_bytes(cfg)
+        made = import_log(tmp_path / name, tmp_path / f"{name}.out")
+        assert bool(made.partial) == (name != "nothing")
+        assert reader.load(tmp_path / f"{name}.out").event_count <= len(program(0))
+
+
+def test_damaged_traces_are_errors_or_partial(tmp_path: Path) -> None:
+    draw = random.Random(5)
+    for number in range(24):
+        version = 2 + number % 2
+        folder = tmp_path / f"log{number}"
+        write(folder, version, 2, merged=number % 4 == 3)
+        victim = draw.choice(sorted(folder.iterdir()))
+        content = bytearray(victim.read_bytes())
+        if number % 3 == 0:
+            content = content[: draw.randrange(len(content) + 1)]
+        for _ in range(4):
+            if content:
+                content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        victim.write_bytes(bytes(content))
+        try:
+            import_log(folder, tmp_path / f"out{number}")
+        except IoweirError:
+            continue
+        trace = reader.load(tmp_path / f"out{number}")
+        build(trace)
+        findings_of(trace)
+
+
+def test_other_versions_are_named(tmp_path: Path) -> None:
+    write(tmp_path / "log", 3, 1)
+    (tmp_path / "log" / "VERSION").write_text("9.1.0")
+    with pytest.raises(IoweirError, match=r"version 9\.1 is not known \(2\.3 and 3\.0 are\)"):
+        import_log(tmp_path / "log", tmp_path / "out")

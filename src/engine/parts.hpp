@@ -63,8 +63,10 @@ void count_alone(Handle& handle, bool writes);
 /// The call's result; nothing where it is not such a call, or not a lean handle: then nothing has been done.
 [[nodiscard]] std::optional<int> move_one_piece(Engine& engine, Handle& handle, const Call& call);
 
-// turns.cpp: whether the engine is to make calls under `auto`, or the MPI library.
-/// When an engaged handle has been opened; by all its ranks.
+// turns.cpp: whether the engine is to make calls under `auto`, or the MPI library; and who would be faster.
+/// By what this process knows; all ranks of a file must.
+[[nodiscard]] bool may_take_turns(const Engine& engine);
+/// When an engaged handle has been opened whose ranks all may; by all of them.
 void begin_turns(Engine& engine, Handle& handle, std::int64_t rule_line);
 /// An independent call of so many bytes, whose result is given where it was made. `real` is the library's.
 [[nodiscard]] std::optional<int> take_turn_alone(Engine& engine, Handle& handle, const Call& call, std::int64_t bytes,

@@ -70,12 +70,13 @@ void Exchange::release() {
     memory_ = {};
 }
 
-/// Whatever fails here, each round looks at all ranks by itself.
-void Exchange::find_participants(const planner::CompiledPlan& compiled, const planner::RequestSummary& request) {
-    Participants& known = participants_;
+/// Whatever fails here, they are not known.
+void Exchange::find_participants(KnownPlan& plan, const planner::RequestSummary& request) {
+    Participants& known = plan.participants;
+    const planner::CompiledPlan& compiled = *plan.compiled;
     const std::int64_t region_in_shape = request.region.offset - request.moved_bytes;
-    if (known.plan == &compiled && known.shape == request.shape && known.region_in_shape == region_in_shape) return;
-    known.plan = nullptr;
+    if (known.shape != 0 && known.shape == request.shape && known.region_in_shape == region_in_shape) return;
+    known.shape = 0;
     known.local.clear();
     known.ends.clear();
     known.others.clear();
@@ -104,9 +105,14 @@ void Exchange::find_participants(const planner::CompiledPlan& compiled, const pl
     } catch (const std::bad_alloc&) {
         return;
     }
-    known.plan = &compiled;
     known.shape = request.shape;
     known.region_in_shape = region_in_shape;
+}
+
+const planner::CompiledPlan* Exchange::take(KnownPlan& plan, const planner::RequestSummary& request) {
+    find_participants(plan, request);
+    participants_ = plan.participants.shape != 0 ? &plan.participants : nullptr;
+    return plan.compiled.get();
 }
 
 layout::Extent Exchange::hull_of(const planner::Windows& windows) {
@@ -116,16 +122,16 @@ layout::Extent Exchange::hull_of(const planner::Windows& windows) {
 
 const planner::CompiledPlan* Exchange::prepare(const planner::Strategy& strategy,
                                                const planner::RequestSummary& request, std::string& why) {
-    for (const auto& known : plans_) {
+    const auto serves = [&](const KnownPlan& known) {
+        return known.compiled->serves(strategy, group_.topology(), request);
+    };
+    for (KnownPlan& known : plans_) {
         // Found on one rank, found on all: they have seen the same calls.
-        if (known->serves(strategy, group_.topology(), request) && fits(*known)) {
-            find_participants(*known, request);
-            return known.get();
-        }
+        if (serves(known) && fits(*known.compiled)) return take(known, request);
     }
     // Everything below is done by every rank, whatever fails on it.
-    participants_.plan = nullptr;  // another one may come to lie in its place
-    std::erase_if(plans_, [&](const auto& known) { return known->serves(strategy, group_.topology(), request); });
+    participants_ = nullptr;
+    std::erase_if(plans_, serves);
     std::unique_ptr<planner::CompiledPlan> compiled;
     try {
         compiled = planner::CompiledPlan::make(strategy, group_.topology(), request, why);
@@ -159,9 +165,8 @@ const planner::CompiledPlan* Exchange::prepare(const planner::Strategy& strategy
         }
     }
     if (plans_.size() == most_plans) plans_.erase(plans_.begin());
-    plans_.push_back(std::move(compiled));
-    find_participants(*plans_.back(), request);
-    return plans_.back().get();
+    plans_.push_back({std::move(compiled), {}});
+    return take(plans_.back(), request);
 }
 
 }  // namespace ioweir::exchange

@@ -113,24 +113,29 @@ private:
     [[nodiscard]] bool fits(const planner::CompiledPlan& compiled) const;
     int grow(const planner::CompiledPlan& compiled);
 
-    /// Who takes part in this rank's rounds as a writer, for as long as all ranks ask for the same by the same plan: one look at every
-    /// rank's hull for all of these calls.
+    /// Who takes part in this rank's rounds of a plan as a writer, for as long as all ranks ask for the same: one look at every rank's hull for
+    /// all of these calls.
     struct Participants {
-        const planner::CompiledPlan* plan = nullptr;
-        std::int64_t shape = 0;
+        std::int64_t shape = 0;            ///< RequestSummary::shape; 0: not known
         std::int64_t region_in_shape = 0;  ///< where the plan's region begins, by where the hulls were told
         std::vector<std::uint32_t> local;  ///< of each round: ranks of this node
         std::vector<std::size_t> ends;     ///< of each round's in `others`
         std::vector<int> others;           ///< of other nodes, by rank
     };
-    void find_participants(const planner::CompiledPlan& compiled, const planner::RequestSummary& request);
+    struct KnownPlan {
+        std::unique_ptr<planner::CompiledPlan> compiled;
+        Participants participants;
+    };
+    void find_participants(KnownPlan& plan, const planner::RequestSummary& request);
+    /// The plan for the next call.
+    const planner::CompiledPlan* take(KnownPlan& plan, const planner::RequestSummary& request);
 
     Group& group_;
     SharedMemory memory_;
     Room room_;
     std::vector<std::uint32_t> base_;  // of each station: `done` before this call
     std::uint32_t call_ = 0;
-    std::vector<std::unique_ptr<planner::CompiledPlan>> plans_;
+    std::vector<KnownPlan> plans_;
     Mailbox mailbox_;
     // Of the call under way; kept so that it allocates nothing.
     planner::Windows windows_, my_windows_;
@@ -140,7 +145,7 @@ private:
     std::vector<std::int64_t> last_round_;   // of each writer: the last in which this rank took part, -1: none
     std::vector<std::int64_t> local_index_;  // of each writer: its station, or -1
     std::vector<char> owes_;  // of each rank: packets of this round are still to come; zero between calls
-    Participants participants_;
+    const Participants* participants_ = nullptr;   // null: each round looks at all ranks by itself
     std::vector<int> round_others_, call_others_;  // ranks of other nodes that take part in this round, in this call
     std::vector<std::int64_t>
         last_turn_;  // of each writer on another node: the last of its turns known to be over, -1: none

@@ -108,8 +108,8 @@ void ExchangeCall::expect(int rank) {
 }
 
 void ExchangeCall::find_participants(std::int64_t round) {
-    const Exchange::Participants& known = exchange_.participants_;
-    if (known.plan == &compiled_) {
+    if (exchange_.participants_ != nullptr) {
+        const Exchange::Participants& known = *exchange_.participants_;
         const auto index = static_cast<std::size_t>(round);
         participants_ = known.local[index];
         for (std::size_t i = index == 0 ? 0 : known.ends[index - 1]; i < known.ends[index]; ++i)

@@ -49,8 +49,8 @@ namespace {
 
 class EnvironmentWithEngine : public testing::Environment {
 public:
-    EnvironmentWithEngine(std::string plan_text, bool verify, void (*change_library)(mpi::FileCalls&))
-        : plan_text_(std::move(plan_text)), verify_(verify), change_library_(change_library) {}
+    EnvironmentWithEngine(std::string plan_text, const WorldOptions& options)
+        : plan_text_(std::move(plan_text)), options_(options) {}
 
     void SetUp() override {
         world = new World;
@@ -67,12 +67,15 @@ public:
         mpi::fill(world->below, "PMPI_", [](const char* prefix, const char* function) {
             return ::dlsym(RTLD_DEFAULT, (std::string(prefix) + function).c_str());
         });
-        if (change_library_ != nullptr) change_library_(world->below);
+        if (options_.change_library != nullptr) options_.change_library(world->below);
         world->hooks = world->below;
         auto plan = policy::parse_plan_file(plan_text_, "test plan");
         ASSERT_TRUE(plan.ok()) << plan.error().message();
-        engine::Options options{plan.take(), verify_, &world->backend, change_library_ != nullptr};
+        engine::Options options{plan.take(), options_.verify, options_.plain ? nullptr : &world->backend,
+                                options_.weighs};
         engine::Host host;
+        static const std::uint32_t no_descriptors = 0;
+        if (options_.plain) host.descriptors_gone = &no_descriptors;
         host.note = [](format::NoteCode code, const char* path, std::int64_t value, const char* text) {
             world->notes.push_back({code, path, value, text});
         };
@@ -100,16 +103,18 @@ public:
 
 private:
     std::string plan_text_;
-    bool verify_;
-    void (*change_library_)(mpi::FileCalls&);
+    WorldOptions options_;
     std::optional<TemporaryFolder> folder_;  // of rank 0, for all ranks
 };
 
 }  // namespace
 
-testing::Environment* add_world(const std::string& plan_text, bool verify,
-                                void (*change_library)(mpi::FileCalls& below)) {
-    return testing::AddGlobalTestEnvironment(new EnvironmentWithEngine(plan_text, verify, change_library));
+testing::Environment* add_world(const std::string& plan_text, const WorldOptions& options) {
+    return testing::AddGlobalTestEnvironment(new EnvironmentWithEngine(plan_text, options));
+}
+
+testing::Environment* add_world(const std::string& plan_text, bool verify) {
+    return add_world(plan_text, WorldOptions{verify});
 }
 
 void EngineTest::SetUp() {

@@ -188,11 +188,17 @@ struct World {
 };
 extern World* world;
 
-/// Makes the world before the first test, with this plan, and takes it down after the last. For a global constant. `verify`: files are
-/// compared with what was written, for which checksums are kept in memory. `change_library`: the engine weighs its calls against those of
-/// the library as it is then.
-testing::Environment* add_world(const std::string& plan_text, bool verify = true,
-                                void (*change_library)(mpi::FileCalls& below) = nullptr);
+struct WorldOptions {
+    bool verify = true;   ///< files are compared with what was written, for which checksums are kept in memory
+    bool weighs = false;  ///< the engine compares its calls with those of the library
+    void (*change_library)(mpi::FileCalls& below) = nullptr;  ///< before the engine sees it
+    bool plain =
+        false;  ///< as in programs: nothing counts or fails below the engine, and the tracer says which descriptors are closed
+};
+
+/// Makes the world before the first test, with this plan, and takes it down after the last. For a global constant.
+testing::Environment* add_world(const std::string& plan_text, const WorldOptions& options);
+testing::Environment* add_world(const std::string& plan_text, bool verify = true);
 
 cases::IoCalls calls_of(const mpi::FileCalls& table);
 

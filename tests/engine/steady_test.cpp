@@ -67,10 +67,11 @@ writers = "auto"
 match = "*.gathered"
 writers = "aggregators:2"
 domains = "cyclic"
-stripe = { size = 4096 }
+stripe = { size = 512 }
 )";
 
-[[maybe_unused]] const testing::Environment* const registered = add_world(plan, false);
+[[maybe_unused]] const testing::Environment* const registered =
+    add_world(plan, WorldOptions{.verify = false, .plain = true});
 
 constexpr int bytes = 512;
 constexpr int warm_calls = 24, calls = 64;

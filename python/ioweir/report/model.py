@@ -343,9 +343,10 @@ class EngineFile:
 
 @dataclass
 class WeighedKind:
-    """Calls of one kind on one file that `auto` had made by the engine and by the MPI library in turns.
+    """Calls of one kind on one file that were made by the engine and by the MPI library in turns.
 
-    `chosen`: engine, library, or undecided. `records`: handles that say so (where calls are collective, of one rank).
+    `chosen`: engine, library, undecided, or plan: the engine, for the plan names its writers, though the library was
+    faster. `records`: handles that say so (where calls are collective, of one rank).
     Of a call's time: the medians in the last trial. `tried`: calls that the library made in its turn; `left`: that were
     left to it since.
     """

@@ -1,4 +1,4 @@
-"""Which calls `auto` leaves to the MPI library, because it was measured to be faster at them, and by how much.
+"""Which calls `auto` leaves to the MPI library, because it was measured to be faster, and which a plan slows down.
 
 Works on WeighedRecords (spec/records.toml). Wording is here too, for `run` and `report` say the same.
 """
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ioweir.trace.reader import Trace
 
 LIBRARY: Final = "library"
+PLAN: Final = "plan"
 _SHOWN: Final = 3
 
 
@@ -37,20 +38,37 @@ def rows(trace: Trace) -> list[WeighedKind]:
 
 
 def lines(weighed: Sequence[WeighedKind]) -> list[str]:
-    """One line for what was left to the library, most calls first; none where nothing was."""
-    left = sorted((row for row in weighed if row.chosen == LIBRARY and row.left), key=lambda row: -row.left)
-    if not left:
-        return []
-    words = [
-        f"{row.left:,} {plural('call', row.left)} of MPI_File_{row.call}, {row.path}: the engine's took "
-        f"{row.engine_s / row.library_s:.2f} times as long ({seconds(row.engine_s)} against "
-        f"{seconds(row.library_s)}, medians of {row.pairs} pairs)"
-        for row in left[:_SHOWN]
-        if row.library_s > 0
-    ]
-    more = len(left) - len(words)
+    """One line for what was left to the library, most calls first, and one for what the plan made slower."""
+    timed = [row for row in weighed if row.library_s > 0]
+    left = sorted((row for row in timed if row.chosen == LIBRARY and row.left), key=lambda row: -row.left)
+    slower = sorted((row for row in timed if row.chosen == PLAN), key=lambda row: row.library_s / row.engine_s)
     return [
-        "LEFT TO THE MPI LIBRARY by `auto`, which found it faster on the first calls: "
-        + "; ".join([*words, *([f"{more} more kinds of calls"] if more else [])])
-        + "."
+        *_line(
+            "LEFT TO THE MPI LIBRARY by `auto`, which found it faster on the first calls: ",
+            [
+                f"{row.left:,} {plural('call', row.left)} of {_name(row)}: the engine's took {_times(row)}"
+                for row in left
+            ],
+        ),
+        *_line(
+            "SLOWER WITH THE PLAN than without, as far as was measured: ",
+            [f"a call of {_name(row)} takes {_times(row)}" for row in slower],
+        ),
     ]
+
+
+def _name(row: WeighedKind) -> str:
+    return f"MPI_File_{row.call}, {row.path}"
+
+
+def _times(row: WeighedKind) -> str:
+    return (
+        f"{row.engine_s / row.library_s:.2f} times as long as the library's ({seconds(row.engine_s)} against "
+        f"{seconds(row.library_s)}, medians of {row.pairs} pairs)"
+    )
+
+
+def _line(begin: str, kinds: Sequence[str]) -> list[str]:
+    more = len(kinds) - _SHOWN
+    shown = [*kinds[:_SHOWN], *([f"{more} more {plural('kind', more)} of calls"] if more > 0 else [])]
+    return [begin + "; ".join(shown) + "."] if kinds else []

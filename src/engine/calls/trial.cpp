@@ -34,7 +34,8 @@ void Trial::add(std::int64_t ns, std::int64_t bytes) {
 
 bool Trial::may_end() const {
     const std::int64_t pairs = calls_ / 2 - 1;
-    return calls_ % 2 == 0 && (pairs == first_looks[0] || pairs == first_looks[1] || pairs >= most_pairs);
+    return calls_ % 2 == 0 && pairs > 0 &&
+           (doubts_ || pairs == first_looks[0] || pairs == first_looks[1] || pairs >= most_pairs);
 }
 
 std::optional<Trial::Result> Trial::result() const {
@@ -57,11 +58,13 @@ std::optional<Trial::Result> Trial::result() const {
         result.library_ns = median(pairs, [](const Pair& one) { return one.library_ns; });
         result.bytes = median(pairs, [](const Pair& one) { return one.bytes; });
     }
-    // Of two equal ways one wins 7 pairs of 7 once in 128 times, 10 of 12 once in 52, 12 of 15 once in 57.
-    result.library_is_faster =
-        (compared >= first_looks[1] && wins == compared) || (compared >= 12 && 5 * wins >= 4 * compared);
     const std::int64_t tried = calls_ / 2 - 1;
+    // Of two equal ways one wins 7 pairs of 7 once in 128 times, 10 of 12 once in 52, 12 of 15 once in 57.
+    const bool may_say_so = tried == first_looks[1] || tried >= most_pairs;  // who looks more often errs more often
+    result.library_is_faster = may_say_so && ((compared >= first_looks[1] && wins == compared) ||
+                                              (compared >= 12 && 5 * wins >= 4 * compared));
     if (result.library_is_faster || tried >= most_pairs) return result;
+    if (doubts_) return 2 * wins <= compared ? std::optional(result) : std::nullopt;
     if (tried == first_looks[0] && compared == tried && ahead == tried) return result;
     if (tried == first_looks[1] && compared == tried && wins <= 1) return result;
     return std::nullopt;

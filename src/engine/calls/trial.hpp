@@ -1,5 +1,5 @@
 // Trial: two ways to make calls of one kind, the engine's and the MPI library's, compared over the program's own calls, which are made in
-// turns. Values only; what is measured, and whose times add up, is the caller's.
+// turns. Values only; what is measured, and of which ranks, is the caller's.
 //
 // Machines are noisy: two calls that follow on each other are compared, and as many of such pairs must agree as chance alone would have
 // agree less than once in fifty times.
@@ -22,6 +22,9 @@ public:
         std::int64_t engine_ns = 0, library_ns = 0, bytes = 0;  ///< medians over these pairs, of a call
     };
 
+    /// `doubts`: it ends as soon as half of the pairs are not won by the library.
+    explicit Trial(bool doubts = false) : doubts_(doubts) {}
+
     /// Whose turn it is: the engine's first in one pair, and second in the next.
     [[nodiscard]] By turn() const {
         const bool second = calls_ % 2 != 0, swapped = calls_ / 2 % 2 != 0;
@@ -33,7 +36,7 @@ public:
     [[nodiscard]] bool may_end() const;
     /// Nothing: more calls are needed. Where may_end().
     [[nodiscard]] std::optional<Result> result() const;
-    /// All times and bytes: where all ranks add theirs up, all come to the same result.
+    /// All times and bytes: where all ranks take the largest of all, all come to the same result.
     [[nodiscard]] std::span<std::int64_t> figures() { return figures_; }
 
 private:
@@ -43,6 +46,7 @@ private:
 
     std::array<std::int64_t, 4 * (1 + most_pairs)> figures_{};  // of each pair: both times, both bytes
     std::int64_t calls_ = 0;
+    bool doubts_ = false;
 };
 
 }  // namespace ioweir::engine

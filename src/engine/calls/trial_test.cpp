@@ -73,14 +73,29 @@ TEST(Trial, SaysNothingOfCallsThatDifferInSize) {
     EXPECT_EQ(trial.result()->pairs, 0);
 }
 
+TEST(Trial, EndsAfterTwoPairsWhereItDoubtsAndIsRight) {
+    Trial trial(true);
+    int calls = 0;
+    EXPECT_FALSE(tried(trial, calls, [](By by, int) { return by == By::engine ? 90 : 1000; }).library_is_faster);
+    EXPECT_EQ(calls, 4) << "two by each";
+}
+
+TEST(Trial, FindsWhatIsSlowWhereItDoubts) {
+    Trial trial(true);
+    int calls = 0;
+    const auto result = tried(trial, calls, [](By by, int) { return by == By::engine ? 120 : 100; });
+    EXPECT_TRUE(result.library_is_faster);
+    EXPECT_EQ(calls, 16);
+}
+
 /// How often of 2,000 trials the library is found to be faster, where the engine takes `ratio` of its time, each call is slower by up to
 /// `noise`, and one of ten by ten times.
-int found(double ratio, double noise) {
+int found(double ratio, double noise, bool doubts = false) {
     std::mt19937 random(7);
     std::uniform_real_distribution<double> even(0, 1);
     int times = 0;
     for (int i = 0; i < 2000; ++i) {
-        Trial trial;
+        Trial trial(doubts);
         int calls = 0;
         const auto took = [&](By by, int) {
             const double time = 10'000 * (by == By::engine ? ratio : 1) * (1 + noise * even(random));
@@ -97,6 +112,9 @@ TEST(Trial, IsSeldomMisledByNoise) {
     EXPECT_EQ(found(0.5, 0.3), 0);
     EXPECT_GT(found(1.5, 0.3), 2000 * 3 / 4);
     EXPECT_GT(found(3.0, 0.3), 2000 * 9 / 10);
+    EXPECT_LT(found(1.0, 0.3, true), 2000 / 50);
+    EXPECT_LT(found(1.0, 3.0, true), 2000 / 50);
+    EXPECT_GT(found(3.0, 0.3, true), 2000 * 2 / 3);
 }
 
 }  // namespace

@@ -27,36 +27,38 @@ std::size_t kind_of(const Call& call) {
 static_assert(static_cast<int>(CallKind::write_at_all) == 7 && static_cast<int>(CallKind::read_all) == 4 &&
               static_cast<int>(CallKind::write) == 2 && static_cast<int>(CallKind::read_at) == 1);
 
-/// Collective where the calls are: what was found, where the trial is over.
+/// Collective: nobody comes out of it before all are in it.
+void meet(const Handle& handle) {
+    if (handle.size > 1) ProcessGroups::largest_of_all(*handle.ranks, 0);
+}
+
+/// Collective where the calls are: what was found, where the trial is over. A collective call has taken what its slowest rank took.
 std::optional<Trial::Result> end_trial(const Handle& handle, const Choice& choice, bool collective) {
     if (!collective || handle.size == 1) return choice.trial.result();
     Trial all = choice.trial;
     const std::span<std::int64_t> figures = all.figures();
     // What the engine has won so far is not lost where ranks cannot tell each other.
-    if (PMPI_Allreduce(MPI_IN_PLACE, figures.data(), static_cast<int>(figures.size()), MPI_INT64_T, MPI_SUM,
+    if (PMPI_Allreduce(MPI_IN_PLACE, figures.data(), static_cast<int>(figures.size()), MPI_INT64_T, MPI_MAX,
                        handle.comm) != MPI_SUCCESS)
         return Trial::Result{};
-    std::optional<Trial::Result> result = all.result();
-    if (result) {
-        for (std::int64_t* figure : {&result->engine_ns, &result->library_ns, &result->bytes}) *figure /= handle.size;
-    }
-    return result;
+    return all.result();
 }
 
 Turn next_turn(const Handle& handle, Choice& choice, bool collective) {
+    const bool acts = handle.choices->acts;
     if (choice.calls_left == 0 && choice.trial.may_end()) {
         if (const auto found = end_trial(handle, choice, collective)) {
             constexpr std::int64_t most_calls = std::int64_t{1} << 40;
             choice.found = *found;
             choice.calls_left = choice.next_calls;
             choice.next_calls = std::min(4 * choice.next_calls, most_calls);
-            choice.trial = {};
+            choice.trial = Trial(!acts);
             ++choice.trials;
         }
     }
     if (choice.calls_left > 0) {
         --choice.calls_left;
-        return choice.found.library_is_faster ? Turn::library : Turn::engine;
+        return acts && choice.found.library_is_faster ? Turn::library : Turn::engine;
     }
     return choice.trial.turn() == Trial::By::engine ? Turn::measured_engine : Turn::measured_library;
 }
@@ -81,8 +83,15 @@ private:
 
 int by_library(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> real) {
     settle_size(engine, *handle.file);
-    const LentPointer lent(handle, call.fh, !call.explicit_offset);
-    return real();
+    int result = MPI_SUCCESS;
+    {
+        const LentPointer lent(handle, call.fh, !call.explicit_offset);
+        result = real();
+    }
+    // Two-phase calls return before another rank has written this one's bytes, or has written back what lay between them. The library's next
+    // call would come after that, by whom it has the bytes moved; the engine's would not.
+    if (call.collective && call.direction == Direction::write) meet(handle);
+    return result;
 }
 
 /// The choice for an independent call; null: there is none.
@@ -95,11 +104,18 @@ Choice* own_choice(const Handle& handle, const Call& call, std::int64_t bytes) {
     const auto known =
         std::find_if(choices.own.begin(), choices.own.end(), [&](const auto& one) { return one.key == key; });
     if (known != choices.own.end()) return &known->choice;
-    if (choices.own.size() == Choices::most_own) return nullptr;
-    return &choices.own.emplace_back(Choices::Own{key, {}}).choice;
+    if (choices.own.size() == choices.most_own) return nullptr;
+    return &choices.own.emplace_back(Choices::Own{key, Choice(choices.acts)}).choice;
 }
 
 }  // namespace
+
+Choices::Choices(bool is_to_act) : acts(is_to_act), most_own(is_to_act ? 64 : 8) {
+    for (auto& of_a_size : together) of_a_size.fill(Choice(acts));
+    own.reserve(most_own);
+}
+
+bool may_take_turns(const Engine& engine) { return engine.weighs && !engine.verify && !engine.threaded; }
 
 std::optional<int> take_turn_alone(Engine& engine, Handle& handle, const Call& call, std::int64_t bytes,
                                    FunctionRef<int()> by_engine, FunctionRef<int()> real) {
@@ -136,8 +152,8 @@ int transfer_in_turns(Engine& engine, Handle& handle, Call call, FunctionRef<int
     call.blocks = true;
     if (!call.collective) {
         const LeftCall& left = handle.left_calls[call.direction == Direction::write ? 1 : 0];
-        if (left.choice == nullptr || left.datatype != call.datatype || left.count != call.count ||
-            left.explicit_offset != call.explicit_offset || left.choice->calls_left == 0)
+        if (left.choice == nullptr || handle.library_atomic || left.datatype != call.datatype ||
+            left.count != call.count || left.explicit_offset != call.explicit_offset || left.choice->calls_left == 0)
             return transfer(engine, handle, call, same, independent);
         --left.choice->calls_left;
         ++handle.weighed[kind_of(call)].left;
@@ -156,11 +172,13 @@ int transfer_in_turns(Engine& engine, Handle& handle, Call call, FunctionRef<int
             ++weighed.left;
             return by_library(engine, handle, call, same);
         case Turn::measured_engine: {
+            meet(handle);  // who comes late is not to be counted against whoever waits for it
             const Measured measured(choice, bytes_asked(call));
             return transfer(engine, handle, call, same, independent);
         }
         case Turn::measured_library: {
             ++weighed.tried;
+            meet(handle);
             const Measured measured(choice, bytes_asked(call));
             return by_library(engine, handle, call, same);
         }
@@ -169,12 +187,14 @@ int transfer_in_turns(Engine& engine, Handle& handle, Call call, FunctionRef<int
 }
 
 void begin_turns(Engine& engine, Handle& handle, std::int64_t rule_line) {
-    if (!engine.weighs || engine.verify || engine.threaded || handle.container || handle.behind || handle.rebalance ||
-        handle.sequential || handle.strategy.writers.kind != planner::WritersKind::automatic)
+    if (handle.container || handle.behind || handle.rebalance || handle.sequential) return;
+    if (handle.strategy.writers.kind != planner::WritersKind::automatic) {
+        handle.choices = std::make_shared<Choices>(false);
         return;
+    }
     std::shared_ptr<Choices>& choices =
         handle.size > 1 ? handle.ranks->choices[rule_line] : engine.choices_alone[rule_line];
-    if (!choices) choices = std::make_shared<Choices>();
+    if (!choices) choices = std::make_shared<Choices>(true);
     handle.choices = choices;
 }
 
@@ -191,9 +211,8 @@ void note_turns(const Engine& engine, const Handle& handle) {
         figures.bytes = found.bytes;
         figures.tried = one.tried;
         figures.left = one.left;
-        const auto chosen = one.choice->trials == 0   ? format::Chosen::undecided
-                            : found.library_is_faster ? format::Chosen::library
-                                                      : format::Chosen::engine;
+        auto chosen = one.choice->trials == 0 ? format::Chosen::undecided : format::Chosen::engine;
+        if (found.library_is_faster) chosen = handle.choices->acts ? format::Chosen::library : format::Chosen::plan;
         engine.host.weighed(handle.path.c_str(), static_cast<CallKind>(kind), chosen, figures);
     }
 }

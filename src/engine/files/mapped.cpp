@@ -222,13 +222,6 @@ void flush_container(Engine& engine, Handle& handle, bool durable) {
     if (const int error = handle.container->look_around(); error != 0) owe_error(handle, error_class(error));
 }
 
-/// Collective. Over shared memory, where the handle's ranks have met there: the library's own reduction takes several times as long.
-static std::int64_t largest_of_all(const Handle& handle, std::int64_t mine) {
-    if (handle.ranks->team) return handle.ranks->team->group->range({mine, mine}).most;
-    PMPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_INT64_T, MPI_MAX, handle.comm);
-    return mine;
-}
-
 void share_container(Engine& engine, Handle& handle) {
     if (!handle.container || !handle.readable || !handle.writable || handle.size == 1) return;
     if (!handle.container->directory().has_index()) return;  // all see everything at once
@@ -242,7 +235,7 @@ void share_container(Engine& engine, Handle& handle) {
         mine = std::max(mine, shown_number(engine, handle, error));
         if (error != 0) owe_error(handle, error_class(error));
     }
-    const std::int64_t largest = largest_of_all(handle, mine);
+    const std::int64_t largest = ProcessGroups::largest_of_all(*handle.ranks, mine);
     if (largest <= handle.shared_stamp) return;  // nobody has written since the last time
     handle.container->adopt(largest);
     handle.shared_stamp = largest;

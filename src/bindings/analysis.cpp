@@ -17,15 +17,21 @@ nb::list rows(const analysis::Table& table) {
     nb::list out;
     for (const analysis::Row& row : table.rows()) {
         nb::list sizes;
-        for (const auto& bin : row.sizes.bins()) sizes.append(nb::make_tuple(bin.number, bin.calls));
+        for (const auto& bin : row.sizes.bins())
+            sizes.append(nb::make_tuple(bin.number, bin.calls, bin.least, bin.most));
         out.append(nb::make_tuple(row.group, row.slot, row.calls, row.failed, row.bytes, row.time_ns, row.span.length(),
-                                  row.longest_ns, row.longest_start_ns, row.longest_unit, row.longest_file, sizes));
+                                  row.longest_ns, row.longest_start_ns, row.longest_unit, row.longest_file, sizes,
+                                  row.behind_ns));
     }
     return out;
 }
 
 nb::tuple tuple_of(const analysis::Amount& amount) {
     return nb::make_tuple(amount.calls, amount.bytes, amount.time_ns);
+}
+
+nb::tuple tuple_of(std::uint32_t unit, const analysis::Waited& waited) {
+    return nb::make_tuple(unit, waited.wait_ns, waited.held_ns, waited.last, waited.meetings);
 }
 
 nb::list list_of(const std::vector<analysis::Amount>& amounts) {
@@ -66,6 +72,14 @@ nb::dict to_python(const analysis::Summary& summary) {
     for (const auto& ops : summary.origins) origins.append(list_of(ops));
     out["origins"] = origins;
     out["parts"] = summary.parts;
+    out["behind"] = summary.behind;
+    nb::list waited;
+    for (const auto& [unit, sum] : summary.waited) waited.append(tuple_of(unit, sum));
+    out["waited"] = waited;
+    nb::list waited_by_slot;
+    for (const auto& [unit, slot, sum] : summary.waited_by_slot)
+        waited_by_slot.append(nb::make_tuple(slot, tuple_of(unit, sum)));
+    out["waited_by_slot"] = waited_by_slot;
     nb::dict file_parts;
     for (const auto& [file, parts] : summary.file_parts) file_parts[nb::int_(file)] = parts;
     out["file_parts"] = file_parts;
@@ -150,13 +164,15 @@ void bind_analysis(nb::module_& m) {
             "__init__",
             [](PySummary* self, const PyTrace& trace, std::vector<std::string> layers, std::vector<std::string> ops,
                std::string mpi_layer, std::string posix_layer, std::vector<std::string> data_ops,
-               std::vector<std::string> transfer_ops, std::string close_op, std::vector<std::int32_t> unit_of_process,
-               std::size_t units, std::vector<std::uint32_t> file_of_path, const std::vector<bool>& runtime_file) {
+               std::vector<std::string> transfer_ops, std::string wait_layer, std::string close_op,
+               std::vector<std::int32_t> unit_of_process, std::size_t units, std::vector<std::uint32_t> file_of_path,
+               const std::vector<bool>& runtime_file) {
                 new (self) PySummary(trace, analysis::Question{{std::move(layers), std::move(ops)},
                                                                std::move(mpi_layer),
                                                                std::move(posix_layer),
                                                                std::move(data_ops),
                                                                std::move(transfer_ops),
+                                                               std::move(wait_layer),
                                                                std::move(close_op),
                                                                std::move(unit_of_process),
                                                                units,
@@ -164,8 +180,9 @@ void bind_analysis(nb::module_& m) {
                                                                {runtime_file.begin(), runtime_file.end()}});
             },
             nb::arg("trace"), nb::kw_only(), nb::arg("layers"), nb::arg("ops"), nb::arg("mpi_layer"),
-            nb::arg("posix_layer"), nb::arg("data_ops"), nb::arg("transfer_ops"), nb::arg("close_op"),
-            nb::arg("unit_of_process"), nb::arg("units"), nb::arg("file_of_path"), nb::arg("runtime_file"))
+            nb::arg("posix_layer"), nb::arg("data_ops"), nb::arg("transfer_ops"), nb::arg("wait_layer"),
+            nb::arg("close_op"), nb::arg("unit_of_process"), nb::arg("units"), nb::arg("file_of_path"),
+            nb::arg("runtime_file"))
         .def_prop_ro("done", &PySummary::done)
         .def("stop", &PySummary::stop, "Makes run() in another thread raise soon.")
         .def("run", &PySummary::run);

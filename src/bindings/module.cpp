@@ -139,6 +139,7 @@ nb::list functions() {
         row["op"] = info.op;
         row["collective"] = info.collective;
         row["completes"] = info.completes;
+        row["begins"] = info.begins;
         row["late"] = info.late;
         nb::list symbols;
         for (const char* at = info.symbols; *at != '\0';) {

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from ioweir.base import locate
 from ioweir.base.compiled import compiled
+from ioweir.base.spec_names import WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -309,6 +310,8 @@ class Recorded:
     """A trace as ioweir._core gives it."""
 
     events: tuple[Event, ...]
+    waits: tuple[Event, ...]
+    """Long calls of MPI outside of I/O: how many there are is the machine's business."""
     processes: tuple[dict[str, Any], ...]
     notes: tuple[dict[str, Any], ...]
     dropped: int
@@ -340,7 +343,9 @@ class Recorded:
                 )
             )  # fmt: skip
         return cls(
-            tuple(events), tuple(processes), tuple(trace.notes), trace.dropped, trace.disabled_processes,
+            tuple(event for event in events if event.layer != WAITING),
+            tuple(event for event in events if event.layer == WAITING),
+            tuple(processes), tuple(trace.notes), trace.dropped, trace.disabled_processes,
             tuple(trace.damage),
         )  # fmt: skip
 
@@ -360,8 +365,8 @@ class Recorded:
     @cached_property
     def by_sequence(self) -> dict[tuple[int, int], Event]:
         """Every event by its thread and its number there."""
-        table = {(event.thread, event.seq): event for event in self.events}
-        assert len(table) == len(self.events), "two events of one thread have the same number"
+        table = {(event.thread, event.seq): event for event in (*self.events, *self.waits)}
+        assert len(table) == len(self.events) + len(self.waits), "two events of one thread have the same number"
         return table
 
     def parent_of(self, event: Event) -> Event | None:

@@ -35,7 +35,7 @@ LayersOption = Annotated[
     typer.Option(
         "--layers",
         metavar="LIST",
-        help="Trace these layers only: posix, stdio, mpiio, hdf5, pnetcdf, netcdf, separated by commas. [complete]",
+        help="Trace these layers only: mpiio, posix, stdio, hdf5, pnetcdf, netcdf, mpi, joined by commas. [complete]",
     ),
 ]
 CallSitesOption = Annotated[

@@ -194,7 +194,7 @@ def _grouped(rows: Iterable[tuple[int, Counts]]) -> dict[int, dict[int, Row]]:
             longest_start_ns=0,
             longest_unit=0,
             longest_file=longest.file,
-            sizes=[(-1 - least, number) for least, number in sorted(bins.items()) if number],
+            sizes=[(-1 - least, number, least, -1) for least, number in sorted(bins.items()) if number],
         )
     return result
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ioweir.base import locate
+from ioweir.base import locate, spec_names
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import Folder, UnsafeFileError, loads_bounded
 from ioweir.base.locate import RUN_FILE
@@ -38,15 +38,12 @@ SUMS_FILE: Final = "sums.json"
 MOST_RUN_BYTES: Final = 64 << 20
 """Of run.json, which holds the words of a command."""
 
-MPI_IO: Final = "MPI-IO"
-POSIX: Final = "POSIX"
-STDIO: Final = "STDIO"
-LAYERS: Final = (MPI_IO, POSIX, STDIO, "HDF5", "PnetCDF", "netCDF")
-"""Every layer that spec/functions.toml may name."""
-OPS: Final = ("write", "read", "lock", "unlock", "open", "close", "view", "sync", "split", "seek", "meta")
-"""Every operation that spec/functions.toml may name."""
-DATA_OPS: Final = ("write", "read")
-"""Those that move bytes."""
+MPI_IO: Final = spec_names.MPI_IO
+POSIX: Final = spec_names.POSIX
+STDIO: Final = spec_names.STDIO
+LAYERS: Final = spec_names.LAYERS
+OPS: Final = spec_names.OPS
+DATA_OPS: Final = spec_names.DATA_OPS
 
 FLAG_FAILED: Final = 1
 FLAG_SHORT: Final = 2
@@ -109,6 +106,8 @@ class Function:
     """Ends an operation that another call began: its time counts, but neither a call nor bytes."""
     late: bool = False
     """All that is known is that the operation had ended by then."""
+    begins: bool = False
+    """Asynchronous: what it begins goes on behind its return."""
 
 
 @dataclass(frozen=True)
@@ -400,6 +399,7 @@ def function_table(rows: Iterable[Mapping[str, Any]]) -> tuple[Function, ...]:
             collective=bool(row.get("collective", False)),
             symbols=tuple(row.get("symbols", ())),
             completes=bool(row.get("completes", False)),
+            begins=bool(row.get("begins", False)),
             late=bool(row.get("late", False)),
         )
         for row in rows

@@ -9,11 +9,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "engine_world.hpp"
+
+extern "C" const char __executable_start, etext;  // of the linker: where this program's own code begins and ends
 
 namespace {
 
@@ -25,8 +28,15 @@ Function real_function(const char* name) {
     return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
 }
 
-void* allocate(std::size_t bytes) {
-    if (counts) ++allocations;
+/// Shared libraries take locks while they wait for messages: those are the MPI library's own.
+bool is_own(const void* caller) {
+    const auto address = reinterpret_cast<std::uintptr_t>(caller);
+    return address >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
+           address < reinterpret_cast<std::uintptr_t>(&etext);
+}
+
+void* allocate(std::size_t bytes, const void* caller) {
+    if (counts && is_own(caller)) ++allocations;
     void* const memory = std::malloc(bytes > 0 ? bytes : 1);
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
@@ -34,22 +44,21 @@ void* allocate(std::size_t bytes) {
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return allocate(bytes); }
-void* operator new[](std::size_t bytes) { return allocate(bytes); }
+void* operator new(std::size_t bytes) { return allocate(bytes, __builtin_return_address(0)); }
+void* operator new[](std::size_t bytes) { return allocate(bytes, __builtin_return_address(0)); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
-// Calls of this program's own code come here; those of shared libraries do not.
 extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
     static const auto real = real_function<int (*)(pthread_mutex_t*)>("pthread_mutex_lock");
-    if (counts) ++locks;
+    if (counts && is_own(__builtin_return_address(0))) ++locks;
     return real(mutex);
 }
 extern "C" int pthread_rwlock_rdlock(pthread_rwlock_t* lock) {
     static const auto real = real_function<int (*)(pthread_rwlock_t*)>("pthread_rwlock_rdlock");
-    if (counts) ++locks;
+    if (counts && is_own(__builtin_return_address(0))) ++locks;
     return real(lock);
 }
 
@@ -135,6 +144,19 @@ protected:
     MPI_Datatype pieces_{};
     std::vector<unsigned char> memory_ = std::vector<unsigned char>(2 * bytes, 7);
 };
+
+TEST_F(SteadyTest, WhatItCountsIsCounted) {
+    std::mutex lock;
+    allocations = locks = 0;
+    counts = true;
+    lock.lock();
+    void* const memory = ::operator new(1);
+    lock.unlock();
+    counts = false;
+    ::operator delete(memory);
+    EXPECT_EQ(allocations.load(), 1);
+    EXPECT_EQ(locks.load(), 1);
+}
 
 TEST_F(SteadyTest, CallsOfEveryoneTakeNoMemoryAndNoLock) { expect_nothing_of("file.everyone"); }
 

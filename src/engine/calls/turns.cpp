@@ -29,7 +29,7 @@ static_assert(static_cast<int>(CallKind::write_at_all) == 7 && static_cast<int>(
 
 /// Collective: nobody comes out of it before all are in it.
 void meet(const Handle& handle) {
-    if (handle.size > 1) ProcessGroups::largest_of_all(*handle.ranks, 0);
+    if (handle.size > 1) PMPI_Barrier(handle.comm);
 }
 
 /// Collective where the calls are: what was found, where the trial is over. A collective call has taken what its slowest rank took.

@@ -235,7 +235,8 @@ void share_container(Engine& engine, Handle& handle) {
         mine = std::max(mine, shown_number(engine, handle, error));
         if (error != 0) owe_error(handle, error_class(error));
     }
-    const std::int64_t largest = ProcessGroups::largest_of_all(*handle.ranks, mine);
+    std::int64_t largest = mine;
+    PMPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_INT64_T, MPI_MAX, handle.comm);
     if (largest <= handle.shared_stamp) return;  // nobody has written since the last time
     handle.container->adopt(largest);
     handle.shared_stamp = largest;

@@ -155,10 +155,6 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
         }
         handle.ranks = engine.process_groups.take(comm);
         handle.comm = handle.ranks->comm;
-        // They tell each other what was written before each collective read; without, by the library's means.
-        std::string why;
-        if (handle.container && handle.readable && handle.writable && handle.container->directory().has_index())
-            (void)ProcessGroups::team_of(*handle.ranks, why);
     }
     handle.engaged = true;
     handle.file = engine.file(handle.descriptor.identity);

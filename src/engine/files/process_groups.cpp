@@ -43,12 +43,6 @@ void free_group(ProcessGroup& group) {
 
 }  // namespace
 
-std::int64_t ProcessGroups::largest_of_all(const ProcessGroup& group, std::int64_t mine) {
-    if (group.team) return group.team->group->range({mine, mine}).most;
-    PMPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_INT64_T, MPI_MAX, group.comm);
-    return mine;
-}
-
 std::shared_ptr<ProcessGroup> ProcessGroups::take(MPI_Comm comm) {
     int level = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&level);

@@ -35,9 +35,6 @@ public:
     [[nodiscard]] std::shared_ptr<ProcessGroup> take(MPI_Comm comm);
     /// Collective over the group: what its ranks exchange through. Null on every rank, and why, when they cannot.
     [[nodiscard]] static std::shared_ptr<Team> team_of(ProcessGroup& group, std::string& why);
-    /// Collective over the group; no rank has it before all have said theirs. Over shared memory, where they have met there: the library's own
-    /// reduction takes several times as long.
-    static std::int64_t largest_of_all(const ProcessGroup& group, std::int64_t mine);
     /// Collective over the group: one user less. Null: nothing to do.
     void give_back(std::shared_ptr<ProcessGroup>& group);
     /// When MPI ends, on all ranks: frees what was kept and is not in use.

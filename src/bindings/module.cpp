@@ -80,6 +80,20 @@ nb::list engine_work(const PyTrace& self) {
     return out;
 }
 
+nb::list weighed_calls(const PyTrace& self) {
+    const auto name = [](const auto& names, std::uint32_t number) {
+        return number < std::size(names) ? names[number] : "unknown";
+    };
+    return ioweir::rows_of(self.about().weighed_calls, [&](nb::dict& row, const format::WeighedCalls& one) {
+        row["process"] = one.process;
+        row["path"] = one.path;
+        row["call"] = name(format::callkind_names, one.call);
+        row["chosen"] = name(format::chosen_names, one.chosen);
+        format::WeighedFigures<std::int64_t>::for_each(
+            one.figures, [&](const char* figure_name, bool, std::int64_t figure) { row[figure_name] = figure; });
+    });
+}
+
 /// Each figure's name, and whether the largest counts and not the sum.
 nb::dict engine_figures() {
     nb::dict out;
@@ -168,6 +182,7 @@ NB_MODULE(_core, m) {
         .def_prop_ro("notes", notes)
         .def_prop_ro("verdicts", verdicts)
         .def_prop_ro("engine_work", engine_work)
+        .def_prop_ro("weighed_calls", weighed_calls)
         .def_prop_ro("modules", modules)
         .def_prop_ro("clocks", clocks)
         .def_prop_ro("sites", sites)

@@ -48,6 +48,9 @@ struct Host {
     void (*note)(format::NoteCode code, const char* path, std::int64_t value, const char* text) = nullptr;
     /// What it did with a file through one handle, which is being closed.
     void (*did)(const char* path, const Totals& totals) = nullptr;
+    /// What became of one kind of its calls under `auto`, when it is closed.
+    void (*weighed)(const char* path, format::CallKind kind, format::Chosen chosen,
+                    const format::WeighedFigures<std::int64_t>& figures) = nullptr;
     /// With Options::verify.
     void (*verified)(const VerifyFinding& finding) = nullptr;
     /// From now on before_path() must be called, or need not be any more. Without it only MPI calls drain what is written behind.
@@ -63,6 +66,7 @@ struct Options {
     policy::PlanFile plan;
     bool verify = false;                  ///< check after close that files hold what the program passed in
     storage::Backend* backend = nullptr;  ///< must outlive the engine; null: POSIX
+    bool weighs = false;                  ///< under `auto`, calls that the MPI library is faster at are left to it
 };
 
 /// Replaces in `hooks` what the engine handles; `below` must hold the real functions. Once a process; a further call (another

@@ -61,7 +61,7 @@ int carry_out(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, M
                     same != alone};
     const auto all = [&] { return real(same); };
     const auto one = [&] { return real(alone); };
-    return transfer(*the_engine, *handle, call, all, one);
+    return transfer_in_turns(*the_engine, *handle, call, all, one);
 }
 
 /// The hook for member `same`, by the shape of its parameters.

@@ -21,6 +21,7 @@ void note_end(const Engine& engine, Handle& handle) {
     for (const PassedThrough::Entry& entry : handle.passed.take()) {
         note(engine, format::NoteCode::passed_through, handle.path, entry.calls, entry.reason);
     }
+    note_turns(engine, handle);
     const Totals& totals = handle.totals;
     if (totals.calls == 0 && totals.sizes_deferred == 0) return;
     if (engine.host.did != nullptr) engine.host.did(handle.path.c_str(), totals);

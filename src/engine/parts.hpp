@@ -39,6 +39,7 @@ struct Call {
     bool collective = false;  ///< every rank of the file makes it, and each stays in it until its own data are moved
     bool shared = false;      ///< its offset is from the shared file pointer
     bool raises = true;       ///< an error goes to the file's error handler at once; else the caller sees to it
+    bool blocks = false;      ///< nothing else of the program goes on meanwhile: its time can be compared (turns.cpp)
 };
 /// Bytes of its memory type, as often as it says; 0 where the arguments are faulty.
 [[nodiscard]] std::int64_t bytes_asked(const Call& call);
@@ -46,6 +47,9 @@ struct Call {
 [[nodiscard]] bool descriptor_is_usable(Engine& engine, Handle& handle);
 /// `same` is the real function, which may be collective; `independent` its form that needs no other rank.
 int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same, FunctionRef<int()> independent);
+/// The same for blocking calls, by whoever is faster at them, where the handle has choices.
+int transfer_in_turns(Engine& engine, Handle& handle, Call call, FunctionRef<int()> same,
+                      FunctionRef<int()> independent);
 /// How many etypes of the view the call would move, whatever its offset; -1: transfer() will not have the engine move it. Needs no other
 /// rank.
 [[nodiscard]] std::int64_t etypes_wanted(Engine& engine, Handle& handle, Call call);
@@ -58,6 +62,17 @@ void judge_lean(const Engine& engine, Handle& handle);
 void count_alone(Handle& handle, bool writes);
 /// The call's result; nothing where it is not such a call, or not a lean handle: then nothing has been done.
 [[nodiscard]] std::optional<int> move_one_piece(Engine& engine, Handle& handle, const Call& call);
+
+// turns.cpp: whether the engine is to make calls under `auto`, or the MPI library; and who would be faster.
+/// By what this process knows; all ranks of a file must.
+[[nodiscard]] bool may_take_turns(const Engine& engine);
+/// When an engaged handle has been opened whose ranks all may; by all of them.
+void begin_turns(Engine& engine, Handle& handle, std::int64_t rule_line);
+/// An independent call of so many bytes, whose result is given where it was made. `real` is the library's.
+[[nodiscard]] std::optional<int> take_turn_alone(Engine& engine, Handle& handle, const Call& call, std::int64_t bytes,
+                                                 FunctionRef<int()> by_engine, FunctionRef<int()> real);
+/// For the report.
+void note_turns(const Engine& engine, const Handle& handle);
 
 // split.cpp and nonblocking.cpp: put their calls into `hooks`, where the real library has them.
 void hook_split_collectives(const mpi::FileCalls& below, mpi::FileCalls& hooks);

@@ -30,6 +30,7 @@ Engine::Engine(const mpi::FileCalls& real, Options given, Host services)
     : below(real),
       plan(std::move(given.plan)),
       verify(given.verify),
+      weighs(given.weighs),
       host(services),
       backend(given.backend != nullptr ? *given.backend : posix_),
       descriptors(backend, services.program_has_open) {}

@@ -16,6 +16,7 @@
 #include "base/handle_table.hpp"
 #include "container/container.hpp"
 #include "engine/calls/together.hpp"
+#include "engine/calls/turns.hpp"
 #include "engine/engine.hpp"
 #include "engine/files/descriptors.hpp"
 #include "engine/files/process_groups.hpp"
@@ -102,6 +103,13 @@ struct HintEffects {
     const char* sieving_answer = "automatic";  ///< to romio_ds_write
 };
 
+/// What a datatype holds, as long as layout::age_of_types() is `age`.
+struct LastType {
+    MPI_Datatype datatype{};
+    std::uint32_t age = 0;
+    std::shared_ptr<const layout::FlatType> type;
+};
+
 /// One MPI_File of a file that a rule of the plan matches.
 struct Handle {
     std::uint32_t id = 0;
@@ -164,6 +172,12 @@ struct Handle {
     bool external32 = false;   ///< the data representation of the present view; else as in memory; containers only
     std::string view_refusal;  ///< agreed by all ranks: why this view is left to the MPI library; empty: it is not
 
+    std::shared_ptr<Choices> choices;  ///< the engine's calls are weighed against the library's; null: they are not
+    Weighed weighed[8];                ///< by CallKind
+    LeftCall left_calls[2];            ///< for reading, for writing, in the present view
+
+    LastType last_type;  ///< in memory, of the call before; of programs with one thread in MPI at a time
+
     SplitCollective split;
     std::atomic<int> failed{MPI_SUCCESS};  ///< class of this rank's first failure of which the others do not know
     std::atomic<int> owed{MPI_SUCCESS};    ///< of its first failure of which not even its own program knows
@@ -185,6 +199,7 @@ public:
     const mpi::FileCalls below;
     const policy::PlanFile plan;
     const bool verify;
+    const bool weighs;
     const Host host;
     storage::Backend& backend;
     Descriptors descriptors;
@@ -211,6 +226,7 @@ public:
 
     container::Clock clock;  ///< of all containers
     ProcessGroups process_groups;
+    std::map<std::int64_t, std::shared_ptr<Choices>> choices_alone;  ///< by rule, of files that one rank opens
     WriteBehindQueues queues;
     std::atomic<int> behind_handles{0};  ///< open ones whose bytes are handed over
 

@@ -12,6 +12,8 @@ namespace {
 /// A checkpoint loop repeats a handful of calls.
 constexpr std::size_t most_plans = 8;
 constexpr std::size_t line = 64;
+/// Of one writer in all rounds: more are found anew in each.
+constexpr std::size_t most_participants = 1 << 16;
 
 std::size_t lines(std::int64_t bytes) { return (static_cast<std::size_t>(bytes) + line - 1) / line * line; }
 
@@ -68,14 +70,68 @@ void Exchange::release() {
     memory_ = {};
 }
 
+/// Whatever fails here, they are not known.
+void Exchange::find_participants(KnownPlan& plan, const planner::RequestSummary& request) {
+    Participants& known = plan.participants;
+    const planner::CompiledPlan& compiled = *plan.compiled;
+    const std::int64_t region_in_shape = request.region.offset - request.moved_bytes;
+    if (known.shape != 0 && known.shape == request.shape && known.region_in_shape == region_in_shape) return;
+    known.shape = 0;
+    known.local.clear();
+    known.ends.clear();
+    known.others.clear();
+    const auto mine = std::find(compiled.writer_ranks.begin(), compiled.writer_ranks.end(), group_.rank());
+    if (request.shape == 0 || mine == compiled.writer_ranks.end()) return;
+    const std::int64_t writer = mine - compiled.writer_ranks.begin();
+    const std::size_t most_others = most_participants + static_cast<std::size_t>(group_.size());
+    try {
+        planner::Windows windows;
+        for (std::int64_t round = 0; round < compiled.plan.schedule->rounds(writer); ++round) {
+            std::uint32_t local = 0;
+            if (compiled.windows(writer, round, windows, compiled.distance_to(request))) {
+                const layout::Extent hull = hull_of(windows);
+                for (int rank = 0; rank < group_.size(); ++rank) {
+                    if (layout::intersect(request.hull(rank), hull).empty()) continue;
+                    if (group_.is_local(rank))
+                        ++local;
+                    else
+                        known.others.push_back(rank);
+                }
+            }
+            if (known.others.size() > most_others) return;
+            known.local.push_back(local);
+            known.ends.push_back(known.others.size());
+        }
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    known.shape = request.shape;
+    known.region_in_shape = region_in_shape;
+}
+
+const planner::CompiledPlan* Exchange::take(KnownPlan& plan, const planner::RequestSummary& request) {
+    find_participants(plan, request);
+    participants_ = plan.participants.shape != 0 ? &plan.participants : nullptr;
+    return plan.compiled.get();
+}
+
+layout::Extent Exchange::hull_of(const planner::Windows& windows) {
+    const layout::Extent first = windows.front().file;
+    return {first.offset, windows.back().file.end() - first.offset};
+}
+
 const planner::CompiledPlan* Exchange::prepare(const planner::Strategy& strategy,
                                                const planner::RequestSummary& request, std::string& why) {
-    for (const auto& known : plans_) {
+    const auto serves = [&](const KnownPlan& known) {
+        return known.compiled->serves(strategy, group_.topology(), request);
+    };
+    for (KnownPlan& known : plans_) {
         // Found on one rank, found on all: they have seen the same calls.
-        if (known->serves(strategy, group_.topology(), request) && fits(*known)) return known.get();
+        if (serves(known) && fits(*known.compiled)) return take(known, request);
     }
     // Everything below is done by every rank, whatever fails on it.
-    std::erase_if(plans_, [&](const auto& known) { return known->serves(strategy, group_.topology(), request); });
+    participants_ = nullptr;
+    std::erase_if(plans_, serves);
     std::unique_ptr<planner::CompiledPlan> compiled;
     try {
         compiled = planner::CompiledPlan::make(strategy, group_.topology(), request, why);
@@ -89,6 +145,8 @@ const planner::CompiledPlan* Exchange::prepare(const planner::Strategy& strategy
             if (local_index_.size() < writers) local_index_.resize(writers);
             if (last_turn_.size() < writers) last_turn_.resize(writers);
             owes_.resize(static_cast<std::size_t>(group_.size()));
+            round_others_.reserve(owes_.size());
+            call_others_.reserve(owes_.size());
             base_.reserve(writers);  // at least as many as stations
             if (group_.nodes() > 1) mailbox_.open(group_.comm());
         }
@@ -107,8 +165,8 @@ const planner::CompiledPlan* Exchange::prepare(const planner::Strategy& strategy
         }
     }
     if (plans_.size() == most_plans) plans_.erase(plans_.begin());
-    plans_.push_back(std::move(compiled));
-    return plans_.back().get();
+    plans_.push_back({std::move(compiled), {}});
+    return take(plans_.back(), request);
 }
 
 }  // namespace ioweir::exchange

@@ -100,6 +100,7 @@ private:
         std::atomic<std::int64_t> valid_end[2];  ///< reading: what lies below it in the file is in the slot
     };
 
+    [[nodiscard]] static layout::Extent hull_of(const planner::Windows& windows);
     [[nodiscard]] static std::size_t slot_stride(const planner::CompiledPlan& compiled);
     [[nodiscard]] static std::size_t map_stride(const planner::CompiledPlan& compiled);
     /// Of a node: stations, then the slots' maps, all zero between calls, then slots.
@@ -112,12 +113,29 @@ private:
     [[nodiscard]] bool fits(const planner::CompiledPlan& compiled) const;
     int grow(const planner::CompiledPlan& compiled);
 
+    /// Who takes part in this rank's rounds of a plan as a writer, for as long as all ranks ask for the same: one look at every rank's hull for
+    /// all of these calls.
+    struct Participants {
+        std::int64_t shape = 0;            ///< RequestSummary::shape; 0: not known
+        std::int64_t region_in_shape = 0;  ///< where the plan's region begins, by where the hulls were told
+        std::vector<std::uint32_t> local;  ///< of each round: ranks of this node
+        std::vector<std::size_t> ends;     ///< of each round's in `others`
+        std::vector<int> others;           ///< of other nodes, by rank
+    };
+    struct KnownPlan {
+        std::unique_ptr<planner::CompiledPlan> compiled;
+        Participants participants;
+    };
+    void find_participants(KnownPlan& plan, const planner::RequestSummary& request);
+    /// The plan for the next call.
+    const planner::CompiledPlan* take(KnownPlan& plan, const planner::RequestSummary& request);
+
     Group& group_;
     SharedMemory memory_;
     Room room_;
     std::vector<std::uint32_t> base_;  // of each station: `done` before this call
     std::uint32_t call_ = 0;
-    std::vector<std::unique_ptr<planner::CompiledPlan>> plans_;
+    std::vector<KnownPlan> plans_;
     Mailbox mailbox_;
     // Of the call under way; kept so that it allocates nothing.
     planner::Windows windows_, my_windows_;
@@ -126,7 +144,9 @@ private:
     bool has_waited_ = false;                // in this call
     std::vector<std::int64_t> last_round_;   // of each writer: the last in which this rank took part, -1: none
     std::vector<std::int64_t> local_index_;  // of each writer: its station, or -1
-    std::vector<char> owes_;                 // of each rank: packets of this round are still to come
+    std::vector<char> owes_;  // of each rank: packets of this round are still to come; zero between calls
+    const Participants* participants_ = nullptr;   // null: each round looks at all ranks by itself
+    std::vector<int> round_others_, call_others_;  // ranks of other nodes that take part in this round, in this call
     std::vector<std::int64_t>
         last_turn_;  // of each writer on another node: the last of its turns known to be over, -1: none
 };

@@ -34,6 +34,7 @@ ExchangeCall::ExchangeCall(Exchange& exchange, const planner::CompiledPlan& comp
       request_(request),
       io_(io),
       figures_(figures),
+      distance_(compiled.distance_to(request)),
       local_index_(exchange.local_index_),
       last_round_(exchange.last_round_),
       windows_(exchange.windows_),
@@ -48,7 +49,8 @@ ExchangeCall::ExchangeCall(Exchange& exchange, const planner::CompiledPlan& comp
         exchange_.last_turn_[index] = -1;
         if (rank == group_.rank()) mine_ = writer;
     }
-    std::fill(exchange_.owes_.begin(), exchange_.owes_.end(), char{0});
+    exchange_.round_others_.clear();
+    exchange_.call_others_.clear();
     figures_.messages -= exchange_.mailbox_.sent();
     figures_.sent_bytes -= exchange_.mailbox_.sent_bytes();
 }
@@ -59,13 +61,9 @@ void ExchangeCall::end_call() {
         const std::int64_t index = local_index_[static_cast<std::size_t>(writer)];
         if (index >= 0) exchange_.base_[static_cast<std::size_t>(index)] = after_round(writer, rounds_of(writer) - 1);
     }
+    for (const int rank : exchange_.call_others_) exchange_.owes_[static_cast<std::size_t>(rank)] = 0;
     figures_.messages += exchange_.mailbox_.sent();
     figures_.sent_bytes += exchange_.mailbox_.sent_bytes();
-}
-
-Extent ExchangeCall::hull_of(const planner::Windows& windows) {
-    const Extent first = windows.front().file;
-    return {first.offset, windows.back().file.end() - first.offset};
 }
 
 Exchange::Station& ExchangeCall::station(std::int64_t writer) const {
@@ -96,16 +94,35 @@ void ExchangeCall::begin_round(std::int64_t round) {
     round_ = round;
     participants_ = 0;
     owing_ = 0;
-    if (!writes_in(round) || !compiled_.windows(mine_, round, my_windows_)) return;
-    const Extent hull = hull_of(my_windows_);
+    exchange_.round_others_.clear();
+    if (writes_in(round) && compiled_.windows(mine_, round, my_windows_, distance_)) find_participants(round);
+}
+
+/// Packets of a rank of another node, in this round.
+void ExchangeCall::expect(int rank) {
+    char& owes = exchange_.owes_[static_cast<std::size_t>(rank)];
+    if ((owes & took_part) == 0) exchange_.call_others_.push_back(rank);
+    owes = owes_now | took_part;
+    exchange_.round_others_.push_back(rank);
+    ++owing_;
+}
+
+void ExchangeCall::find_participants(std::int64_t round) {
+    if (exchange_.participants_ != nullptr) {
+        const Exchange::Participants& known = *exchange_.participants_;
+        const auto index = static_cast<std::size_t>(round);
+        participants_ = known.local[index];
+        for (std::size_t i = index == 0 ? 0 : known.ends[index - 1]; i < known.ends[index]; ++i)
+            expect(known.others[i]);
+        return;
+    }
+    const Extent hull = Exchange::hull_of(my_windows_);
     for (int rank = 0; rank < group_.size(); ++rank) {
         if (!takes_part(rank, hull)) continue;
-        if (group_.is_local(rank)) {
+        if (group_.is_local(rank))
             ++participants_;
-        } else {
-            exchange_.owes_[static_cast<std::size_t>(rank)] = owes_now | took_part;
-            ++owing_;
-        }
+        else
+            expect(rank);
     }
 }
 

@@ -54,7 +54,6 @@ private:
     [[nodiscard]] bool is_local(std::int64_t writer) const {
         return local_index_[static_cast<std::size_t>(writer)] >= 0;
     }
-    [[nodiscard]] static layout::Extent hull_of(const planner::Windows& windows);
     [[nodiscard]] bool takes_part(int rank, layout::Extent hull) const {
         return !layout::intersect(request_.hull(rank), hull).empty();
     }
@@ -93,6 +92,8 @@ private:
 
     /// Begins a round: this rank's windows as a writer, and who takes part in them.
     void begin_round(std::int64_t round);
+    void expect(int rank);
+    void find_participants(std::int64_t round);
     [[nodiscard]] bool writes_in(std::int64_t round) const { return mine_ >= 0 && round < rounds_of(mine_); }
     [[nodiscard]] std::int64_t rounds_of(std::int64_t writer) const { return compiled_.plan.schedule->rounds(writer); }
     /// Waits until the turns are over that must be before this rank's, as a writer, and says when this one is.
@@ -136,6 +137,7 @@ private:
     const planner::RequestSummary& request_;
     const IoRequest& io_;
     ExchangeFigures& figures_;
+    const std::int64_t distance_;  // of this call's region from the plan's
     std::vector<std::int64_t>& local_index_;
     std::vector<std::int64_t>& last_round_;
     planner::Windows& windows_;
@@ -174,7 +176,9 @@ void ExchangeCall::visit_writers(std::int64_t round, Visit visit) {
     const std::int64_t writers = compiled_.writers();
     for (std::int64_t i = 0; i < writers; ++i) {
         const std::int64_t writer = (i + group_.rank()) % writers;
-        if (!compiled_.windows(writer, round, windows_) || !takes_part(group_.rank(), hull_of(windows_))) continue;
+        if (!compiled_.windows(writer, round, windows_, distance_) ||
+            !takes_part(group_.rank(), Exchange::hull_of(windows_)))
+            continue;
         last_round_[static_cast<std::size_t>(writer)] = round;
         visit(writer);
     }

@@ -182,7 +182,7 @@ void ExchangeCall::answer(std::int64_t round) {
         const std::int64_t valid = std::min(window.file.length, valid_end - window.file.offset);
         if (valid > 0) valid_place = window.at + valid;
     }
-    for (int rank = 0; rank < group_.size(); ++rank) {
+    for (const int rank : exchange_.round_others_) {
         char& owes = exchange_.owes_[static_cast<std::size_t>(rank)];
         while ((owes & owes_now) != 0) {
             std::byte* const data = mailbox.free_buffer(Mailbox::Purpose::answer);

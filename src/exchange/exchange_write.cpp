@@ -96,7 +96,7 @@ void ExchangeCall::send(std::int64_t writer, std::int64_t round) {
 void ExchangeCall::take_packets(std::int64_t round) {
     if (owing_ == 0) return;
     const Slot slot = this->slot(mine_, round);
-    for (int rank = 0; rank < group_.size(); ++rank) {
+    for (const int rank : exchange_.round_others_) {
         char& owes = exchange_.owes_[static_cast<std::size_t>(rank)];
         if ((owes & owes_now) == 0) continue;
         Mailbox::Packet packet;
@@ -197,15 +197,14 @@ void ExchangeCall::store_range(const planner::Window& window, std::int64_t begin
 /// Writers tell ranks of other nodes that their bytes are in the file, or why not.
 void ExchangeCall::exchange_receipts(Outcome& outcome) {
     Mailbox& mailbox = exchange_.mailbox_;
-    int to = 0;
+    std::size_t to = 0;
     std::int64_t from = 0;
     work_until([&] {
-        for (; to < group_.size(); ++to) {
-            if ((exchange_.owes_[static_cast<std::size_t>(to)] & took_part) == 0) continue;
+        for (; to < exchange_.call_others_.size(); ++to) {
             if (mailbox.free_buffer(Mailbox::Purpose::answer) == nullptr) break;
             PacketHeader header;
             header.error = error_;
-            mailbox.send(Mailbox::Purpose::answer, to, Tag::receipt, header, nullptr);
+            mailbox.send(Mailbox::Purpose::answer, exchange_.call_others_[to], Tag::receipt, header, nullptr);
         }
         for (; from < compiled_.writers(); ++from) {
             if (is_local(from) || last_round_[static_cast<std::size_t>(from)] < 0) continue;
@@ -213,7 +212,7 @@ void ExchangeCall::exchange_receipts(Outcome& outcome) {
             if (!mailbox.receive(rank_of(from), Tag::receipt, packet)) break;
             if (packet.header.error != 0) outcome.error = packet.header.error;
         }
-        return to == group_.size() && from == compiled_.writers() && mailbox.all_sent();
+        return to == exchange_.call_others_.size() && from == compiled_.writers() && mailbox.all_sent();
     });
 }
 

@@ -6,7 +6,7 @@
 
 namespace ioweir::exchange {
 
-/// Uninitialised. Thread safe to make and to drop.
+/// Uninitialised. Thread safe to make and to drop, and no thread waits for another.
 class Scratch {
 public:
     explicit Scratch(std::int64_t bytes);

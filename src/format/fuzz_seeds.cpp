@@ -81,6 +81,13 @@ void ranks(NodeWriter& writer) {
     engine.figures.exchange_processor_ns = -2;
     engine.tick = 1350;
     writer.record(thread, engine, std::string("/data/a\0", 8));
+    WeighedRecord weighed{};
+    weighed.call = 5;
+    weighed.chosen = 2;
+    weighed.figures.pairs = 7;
+    weighed.figures.left = 20;
+    weighed.tick = 1360;
+    writer.record(thread, weighed, std::string("/data/a\0", 8));
     file(writer, thread, 1, "/data/a");
     ModuleRecord module{{}, {}, {}, 1, 4, {}};
     for (int i = 0; i < 4; ++i) module.build_id[i] = static_cast<char>(0x11 * i);

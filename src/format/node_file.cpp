@@ -307,6 +307,14 @@ void NodeFile::read_said_record(std::uint32_t process, std::uint16_t kind, const
         if (!holds) return;
         auto [path, text] = words_of<EngineRecord>(data, size);
         trace_.engine_work.push_back({process, std::move(path), record.figures});
+    } else if (kind == WeighedRecord::record_kind && size >= sizeof(WeighedRecord)) {
+        const auto record = load<WeighedRecord>(data);
+        bool holds = in_time(record.tick);
+        WeighedFigures<std::int64_t>::for_each(
+            record.figures, [&](const char*, bool, std::int64_t figure) { holds = holds && can_be(figure); });
+        if (!holds) return;
+        auto [path, text] = words_of<WeighedRecord>(data, size);
+        trace_.weighed_calls.push_back({process, std::move(path), record.call, record.chosen, record.figures});
     }
 }
 

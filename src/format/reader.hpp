@@ -62,6 +62,15 @@ struct EngineWork {
     EngineFigures<std::int64_t> figures;
 };
 
+/// Who made calls of one kind on a file through one handle of a process, and why.
+struct WeighedCalls {
+    std::uint32_t process = 0;  ///< index into Trace::processes
+    std::string path;
+    std::uint32_t call = 0;    ///< CallKind, or a newer one
+    std::uint32_t chosen = 0;  ///< Chosen, or a newer one
+    WeighedFigures<std::int64_t> figures;
+};
+
 /// How a node's clock relates to the run's.
 struct ClockAlignment {
     bool aligned = false;              ///< false: times are by the node's own CLOCK_REALTIME
@@ -174,6 +183,7 @@ struct Trace {
     std::vector<Note> notes;
     std::vector<Verdict> verdicts;
     std::vector<EngineWork> engine_work;
+    std::vector<WeighedCalls> weighed_calls;
     std::vector<Module> modules;
     std::vector<std::vector<SiteFrame>> sites;  ///< innermost call first; sites[0] is empty: not recorded
     std::vector<Datatype> datatypes;            ///< datatypes[0] is unknown

@@ -67,6 +67,8 @@ void check(const TraceFiles& files) {
     for (const Process& process : about.processes) require(process.host < about.hosts.size(), "a process's host");
     for (const EngineWork& one : about.engine_work)
         require(one.process < about.processes.size(), "an engine's process");
+    for (const WeighedCalls& one : about.weighed_calls)
+        require(one.process < about.processes.size(), "a weighing's process");
     for (const Verdict& one : about.verdicts) require(one.process < about.processes.size(), "a verdict's process");
     for (const Note& note : about.notes) require(note.process < about.processes.size(), "a note's process");
     for (const auto& site : about.sites)

@@ -22,14 +22,14 @@ layout::StripeLayout layout_of(const Stripe& stripe) {
 
 }  // namespace
 
-bool CompiledPlan::windows(std::int64_t writer, std::int64_t round, Windows& into) const {
+bool CompiledPlan::windows(std::int64_t writer, std::int64_t round, Windows& into, std::int64_t distance) const {
     into.clear();
     if (round >= plan.schedule->rounds(writer)) return false;
     std::int64_t end = 0;
     plan.schedule->visit_windows(writer, round, [&](Extent window) {
         // A granule of the file is one of the buffer, and no two windows share one.
         const std::int64_t at = ceil_divide(end, granule_bytes) * granule_bytes + window.offset % granule_bytes;
-        into.push_back({window, at});
+        into.push_back({{window.offset + distance, window.length}, at});
         end = at + window.length;
     });
     return !into.empty();

@@ -90,6 +90,8 @@ struct Plan {
         0;  ///< most bytes that a writer holds in a round; 0 = no buffer between memory and storage
     std::vector<std::string> remarks;  ///< where the plan departs from what was asked for, for a person
     std::shared_ptr<const Schedule> schedule;
+    /// The same plan, so many bytes or a multiple further on, is what a request so much further on gets; 0: only where it lies.
+    std::int64_t period_bytes = 0;
     bool logs = false;  ///< each writer's bytes go to a file of its own (mapping = log)
 
     /// The number of the file that a writer's bytes go to: several with mapping = grouped or log.

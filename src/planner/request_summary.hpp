@@ -40,6 +40,9 @@ struct RequestSummary {
     std::int64_t granule_bytes = 1;
     bool writes = true;  ///< else they read
     std::span<const RankSummary> ranks = {};
+    /// Requests that one meeting of ranks after another agrees on have the same number where every rank's hull is the same, `moved_bytes`
+    /// apart; 0: nobody numbers them.
+    std::int64_t shape = 0;
     std::int64_t moved_bytes = 0;         ///< how far every hull has moved since `ranks` was said
     layout::ExtentSpan known_cover = {};  ///< what covered() was before the move, if somebody has kept it
 

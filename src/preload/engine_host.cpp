@@ -78,6 +78,11 @@ void did(const char* path, const engine::Totals& totals) {
     if (process_tracer->active) process_tracer->did(path, format::EngineFigures<std::int64_t>::of(totals));
 }
 
+void weighed(const char* path, format::CallKind call, format::Chosen chosen,
+             const format::WeighedFigures<std::int64_t>& figures) {
+    if (process_tracer->active) process_tracer->weighed(path, call, chosen, figures);
+}
+
 void verified(const engine::VerifyFinding& finding) {
     if (process_tracer->active)
         process_tracer->verdict({static_cast<std::uint32_t>(finding.outcome), finding.calls, finding.bytes,
@@ -196,6 +201,8 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     engine::Options options;
     options.plan = policy::with_subfile_rules(plan.take());
     options.verify = services.verify;
+    const char* const weighs = std::getenv("IOWEIR_WEIGH");
+    options.weighs = weighs == nullptr || std::strcmp(weighs, "0") != 0;
     options.backend = backend;
     engine::Host host;
     host.enter_storage = enter_storage;
@@ -203,6 +210,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     host.run_storage_thread = run_storage_thread;
     host.note = note;
     host.did = did;
+    host.weighed = weighed;
     host.verified = verified;
     host.watch_paths = watch_paths;
     host.program_has_open = program_has_open;

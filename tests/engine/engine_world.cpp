@@ -49,7 +49,8 @@ namespace {
 
 class EnvironmentWithEngine : public testing::Environment {
 public:
-    EnvironmentWithEngine(std::string plan_text, bool verify) : plan_text_(std::move(plan_text)), verify_(verify) {}
+    EnvironmentWithEngine(std::string plan_text, const WorldOptions& options)
+        : plan_text_(std::move(plan_text)), options_(options) {}
 
     void SetUp() override {
         world = new World;
@@ -66,11 +67,15 @@ public:
         mpi::fill(world->below, "PMPI_", [](const char* prefix, const char* function) {
             return ::dlsym(RTLD_DEFAULT, (std::string(prefix) + function).c_str());
         });
+        if (options_.change_library != nullptr) options_.change_library(world->below);
         world->hooks = world->below;
         auto plan = policy::parse_plan_file(plan_text_, "test plan");
         ASSERT_TRUE(plan.ok()) << plan.error().message();
-        engine::Options options{plan.take(), verify_, &world->backend};
+        engine::Options options{plan.take(), options_.verify, options_.plain ? nullptr : &world->backend,
+                                options_.weighs};
         engine::Host host;
+        static const std::uint32_t no_descriptors = 0;
+        if (options_.plain) host.descriptors_gone = &no_descriptors;
         host.note = [](format::NoteCode code, const char* path, std::int64_t value, const char* text) {
             world->notes.push_back({code, path, value, text});
         };
@@ -78,6 +83,10 @@ public:
             if (world->on_step != nullptr) world->on_step(step);
         };
         host.did = [](const char*, const engine::Totals& totals) { world->work.push_back(Did::of(totals)); };
+        host.weighed = [](const char*, format::CallKind call, format::Chosen chosen,
+                          const format::WeighedFigures<std::int64_t>& figures) {
+            world->weighed.push_back({call, chosen, figures});
+        };
         host.verified = [](const engine::VerifyFinding& finding) {
             world->findings.push_back(
                 {finding.outcome, finding.calls, finding.bytes, finding.offset, finding.path, finding.text});
@@ -94,19 +103,24 @@ public:
 
 private:
     std::string plan_text_;
-    bool verify_;
+    WorldOptions options_;
     std::optional<TemporaryFolder> folder_;  // of rank 0, for all ranks
 };
 
 }  // namespace
 
+testing::Environment* add_world(const std::string& plan_text, const WorldOptions& options) {
+    return testing::AddGlobalTestEnvironment(new EnvironmentWithEngine(plan_text, options));
+}
+
 testing::Environment* add_world(const std::string& plan_text, bool verify) {
-    return testing::AddGlobalTestEnvironment(new EnvironmentWithEngine(plan_text, verify));
+    return add_world(plan_text, WorldOptions{verify});
 }
 
 void EngineTest::SetUp() {
     world->notes.clear();
     world->work.clear();
+    world->weighed.clear();
     world->findings.clear();
     world->backend.arm({});
     PMPI_Barrier(MPI_COMM_WORLD);

@@ -157,6 +157,13 @@ struct Finding {
 
 using Did = format::EngineFigures<std::int64_t>;
 
+/// Who made calls of a kind under `auto`.
+struct WeighedCalls {
+    format::CallKind call;
+    format::Chosen chosen;
+    format::WeighedFigures<std::int64_t> figures;
+};
+
 /// Never destroyed: the engine refers to it until the process ends.
 struct World {
     int rank = 0, ranks = 1;
@@ -166,6 +173,7 @@ struct World {
     std::vector<Note> notes;
     std::vector<Finding> findings;
     std::vector<Did> work;  ///< of each handle that was closed
+    std::vector<WeighedCalls> weighed;
     void (*on_step)(const engine::Step& step) = nullptr;
     mpi::FileCalls below, hooks;
     cases::IoCalls library{}, engine{};
@@ -180,8 +188,16 @@ struct World {
 };
 extern World* world;
 
-/// Makes the world before the first test, with this plan, and takes it down after the last. For a global constant. `verify`: files are
-/// compared with what was written, for which checksums are kept in memory.
+struct WorldOptions {
+    bool verify = true;   ///< files are compared with what was written, for which checksums are kept in memory
+    bool weighs = false;  ///< the engine compares its calls with those of the library
+    void (*change_library)(mpi::FileCalls& below) = nullptr;  ///< before the engine sees it
+    bool plain =
+        false;  ///< as in programs: nothing counts or fails below the engine, and the tracer says which descriptors are closed
+};
+
+/// Makes the world before the first test, with this plan, and takes it down after the last. For a global constant.
+testing::Environment* add_world(const std::string& plan_text, const WorldOptions& options);
 testing::Environment* add_world(const std::string& plan_text, bool verify = true);
 
 cases::IoCalls calls_of(const mpi::FileCalls& table);

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ioweir.base import units
 from ioweir.base.spec_names import DATA_OPS, LAYERS, POSIX, STDIO
 from ioweir.base.units import plural
-from ioweir.report import other_form, verification
+from ioweir.report import other_form, verification, weighed
 from ioweir.report.error_names import name_of
 from ioweir.report.model import CarriedOut, ErrorCount, Failure, Reason
 from ioweir.trace.sums import Less
@@ -41,6 +41,7 @@ def lines(report: Report) -> list[str]:
         *failed_lines(report.failures),
         *verification.lines(report.plan.verify),
         *plan_lines(report.plan),
+        *weighed.lines(report.plan.weighed),
     ]
 
 

@@ -383,6 +383,27 @@ class EngineFile:
 
 
 @dataclass
+class WeighedKind:
+    """Calls of one kind on one file that were made by the engine and by the MPI library in turns.
+
+    `chosen`: engine, library, undecided, or plan: the engine, for the plan names its writers, though the library was
+    faster. `records`: handles that say so (where calls are collective, of one rank).
+    Of a call's time: the medians in the last trial. `tried`: calls that the library made in its turn; `left`: that were
+    left to it since.
+    """
+
+    path: str
+    call: str
+    chosen: str
+    records: int = 0
+    pairs: int = 0
+    engine_s: float = 0.0
+    library_s: float = 0.0
+    tried: int = 0
+    left: int = 0
+
+
+@dataclass
 class Reason:
     """Why the engine left calls to the MPI library."""
 
@@ -419,6 +440,7 @@ class Plan:
     engine: list[EngineFile]
     verify: Verify
     carried_out: CarriedOut
+    weighed: list[WeighedKind] = field(default_factory=list)
     other_form: list[OtherForm] = field(default_factory=list)
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Trace,
         Verdict,
         View,
+        WeighedCalls,
         load,
         read,
     )
@@ -70,6 +71,7 @@ __all__ = [
     "Trace",
     "Verdict",
     "View",
+    "WeighedCalls",
     "load",
     "read",
 ]

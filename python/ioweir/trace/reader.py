@@ -184,6 +184,22 @@ class EngineWork:
 
 
 @dataclass(frozen=True)
+class WeighedCalls:
+    """Who made calls of a kind on a file through a handle of a process: see WeighedRecord in spec/records.toml."""
+
+    process: int
+    path: str
+    call: str
+    chosen: str
+    pairs: int
+    engine_ns: int
+    library_ns: int
+    bytes: int
+    tried: int
+    left: int
+
+
+@dataclass(frozen=True)
 class Thread:
     """A thread of a process image."""
 
@@ -298,6 +314,7 @@ class Trace:
     notes: tuple[Note, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     engine_work: tuple[EngineWork, ...] = ()
+    weighed_calls: tuple[WeighedCalls, ...] = ()
     modules: tuple[Module, ...] = ()
     sites: tuple[tuple[Frame, ...], ...] = ((),)
     """The calls that led to an event, innermost first: index into `modules` (-1: unknown) and address in its file."""
@@ -409,6 +426,7 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
         notes=tuple(_note(row) for row in core.notes),
         verdicts=tuple(Verdict(**row) for row in core.verdicts),
         engine_work=tuple(EngineWork(**row) for row in core.engine_work),
+        weighed_calls=tuple(WeighedCalls(**row) for row in core.weighed_calls),
         modules=tuple(Module(row["path"], row["build_id"]) for row in core.modules),
         sites=tuple(core.sites),
         dropped=int(core.dropped),

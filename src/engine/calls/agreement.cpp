@@ -122,6 +122,7 @@ planner::RequestSummary Agreement::request(bool writes) const {
     planner::RequestSummary request = request_;
     request.writes = writes;
     request.known_cover = covered_;
+    request.shape = changes_;
     return request;
 }
 

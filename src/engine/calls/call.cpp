@@ -37,9 +37,20 @@ struct Decision {
 Decision alone(std::string reason) { return {By::library_alone, std::move(reason), nullptr, 0, 0, 0}; }
 Decision refused(std::string reason) { return {By::library_alone, std::move(reason), nullptr, 0, 0, 0, true}; }
 
+/// As layout::flatten(), which takes a lock and asks the library: not for the type of the call before.
+Result<std::shared_ptr<const layout::FlatType>> flattened(const Engine& engine, Handle& handle, MPI_Datatype datatype) {
+    if (engine.threaded) return layout::flatten(datatype);
+    LastType& last = handle.last_type;
+    const std::uint32_t age = layout::age_of_types();
+    if (last.type && last.datatype == datatype && last.age == age) return last.type;
+    auto flat = layout::flatten(datatype);
+    if (flat.ok()) last = {datatype, age, flat.value()};
+    return flat;
+}
+
 /// Gives decision.type and decision.packing, or says why there are none.
-std::string look_at_memory(const Handle& handle, const Call& call, Decision& decision) {
-    const auto flat = layout::flatten(call.datatype);
+std::string look_at_memory(const Engine& engine, Handle& handle, const Call& call, Decision& decision) {
+    const auto flat = flattened(engine, handle, call.datatype);
     MPI_Count size = 0;
     if (flat.ok()) {
         size = flat.value()->size;
@@ -67,7 +78,7 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
     if (handle.sequential && !call.shared)
         return alone("a call that is not by the shared pointer, in MPI_MODE_SEQUENTIAL");
     Decision decision;
-    if (const std::string why = look_at_memory(handle, call, decision); !why.empty()) return alone(why);
+    if (const std::string why = look_at_memory(engine, handle, call, decision); !why.empty()) return alone(why);
     const MPI_Count size = decision.packing.bytes;
     MPI_Offset position = call.offset;
     // In a view without data the pointer stands still; ROMIO would divide by its size.
@@ -221,14 +232,8 @@ int refuse_container(Engine& engine, Handle& handle, const Call& call, const Dec
     return call.raises ? raise(call.fh, MPI_ERR_UNSUPPORTED_OPERATION) : MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
-int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
-                      FunctionRef<int()> independent) {
-    Decision decision;
-    try {
-        decision = decide(engine, handle, call);
-    } catch (const std::bad_alloc&) {
-        decision = alone("no memory");  // the others may count on this rank for an exchange
-    }
+int transfer_decided(Engine& engine, Handle& handle, const Call& call, const Decision& decision,
+                     FunctionRef<int()> same, FunctionRef<int()> independent) {
     std::optional<Outcome> outcome;
     const bool writes = call.direction == Direction::write;
     // Aggregators would mix what overlaps.
@@ -269,6 +274,21 @@ int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, Function
     if (outcome->error == EIO) say_container_problem(engine, handle);
     count(handle, call.direction, *outcome);
     return finish(handle, call, decision, *outcome);
+}
+
+int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
+                      FunctionRef<int()> independent) {
+    Decision decision;
+    try {
+        decision = decide(engine, handle, call);
+    } catch (const std::bad_alloc&) {
+        decision = alone("no memory");  // the others may count on this rank for an exchange
+    }
+    const auto by_engine = [&] { return transfer_decided(engine, handle, call, decision, same, independent); };
+    if (decision.by == By::engine) {
+        if (const auto done = take_turn_alone(engine, handle, call, decision.bytes, by_engine, same)) return *done;
+    }
+    return by_engine();
 }
 
 }  // namespace

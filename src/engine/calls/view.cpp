@@ -167,6 +167,7 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
     // A view that is left to the library has the library's pointer, and so has a file in atomic mode or MPI_MODE_SEQUENTIAL.
     handle->own_pointer = !refusal.empty() || handle->library_atomic || handle->sequential ? -1 : 0;
     for (Subgroup& subgroup : handle->subgroup) subgroup.begin_view();
+    for (LeftCall& left : handle->left_calls) left = {};
     handle->view_refusal = refusal;
     judge_lean(engine, *handle);
     if (handle->shared_pointer) handle->shared_pointer->begin_view();

@@ -235,11 +235,11 @@ void share_container(Engine& engine, Handle& handle) {
         mine = std::max(mine, shown_number(engine, handle, error));
         if (error != 0) owe_error(handle, error_class(error));
     }
-    std::array<std::int64_t, 2> largest{mine > handle.shared_stamp ? 1 : 0, mine};
-    PMPI_Allreduce(MPI_IN_PLACE, largest.data(), static_cast<int>(largest.size()), MPI_INT64_T, MPI_MAX, handle.comm);
-    if (largest[0] == 0) return;  // nobody has written since the last time
-    handle.container->adopt(largest[1]);
-    handle.shared_stamp = largest[1];
+    std::int64_t largest = mine;
+    PMPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_INT64_T, MPI_MAX, handle.comm);
+    if (largest <= handle.shared_stamp) return;  // nobody has written since the last time
+    handle.container->adopt(largest);
+    handle.shared_stamp = largest;
 }
 
 void leave_container(Engine& engine, Handle& handle) {

@@ -94,26 +94,28 @@ struct Agreement {
     bool engaged = false;
     bool same_hints = false;
     bool again = false;  ///< somebody has put another file there meanwhile: all have opened it, and not all the same
+    bool takes_turns = false;
 };
 
 /// Do all ranks want the engine, by the same rule, for the same file, and in the same way? Every rank that has a plan gets here on
 /// every open, whatever it thinks, so that none waits for another.
 /// `opened`: by the MPI library. `stale`: what it has opened is not what rank 0 has found.
 Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line, bool opened, bool stale,
-                bool is_header_file) {
+                bool is_header_file, bool takes_turns) {
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
-    std::array<std::int64_t, 9> mine{wants ? 1 : 0, inode, ~inode,         rule_line,    ~rule_line,
-                                     way,           ~way,  opened ? 1 : 0, stale ? 0 : 1};  // min(~x) == ~max(x)
-    std::array<std::int64_t, 9> least{};
+    std::array<std::int64_t, 10> mine{
+        wants ? 1 : 0, inode, ~inode,         rule_line,     ~rule_line,
+        way,           ~way,  opened ? 1 : 0, stale ? 0 : 1, takes_turns ? 1 : 0};  // min(~x) == ~max(x)
+    std::array<std::int64_t, 10> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
         MPI_SUCCESS) {
         return {};
     }
     const bool same_file = least[1] == ~least[2];
     const bool again = least[7] == 1 && (least[8] == 0 || (is_header_file && !same_file));
-    return {least[0] == 1 && same_file && least[3] == ~least[4] && !again, least[5] == ~least[6], again};
+    return {least[0] == 1 && same_file && least[3] == ~least[4] && !again, least[5] == ~least[6], again, least[9] == 1};
 }
 
 /// Those who exchange bytes with each other: all ranks of the file, or where groups have a file each those of one group.
@@ -248,7 +250,8 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     const bool wants = tries && handle->refusal.empty();
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
     const bool stale = was_header_file && found.kind == Found::Kind::ordinary;
-    const Agreement agreement = agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_header_file);
+    const Agreement agreement =
+        agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_header_file, may_take_turns(engine));
     if (agreement.again && may_repeat) return leave_open(engine, *handle, fh);
     if (agreement.engaged) {
         std::vector<std::string> unused = candidate.chosen.unused;
@@ -270,6 +273,8 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
             PMPI_File_seek(*fh, handle->begin, MPI_SEEK_SET);
         if (handle->engaged && !handle->sequential) take_pointer(*handle, *fh);
         judge_lean(engine, *handle);
+        if (handle->engaged && candidate.rule != nullptr && agreement.takes_turns)
+            begin_turns(engine, *handle, rule_line);
     } else if (handle->refusal.empty()) {
         handle->refusal = "not possible on another rank";
     }

@@ -8,11 +8,14 @@
 // What does not live here: the exchange (exchange.hpp), which files share bytes with whom (open.cpp).
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/calls/together.hpp"
+#include "engine/calls/turns.hpp"
 #include "mpi/mpi.hpp"
 
 namespace ioweir::engine {
@@ -20,9 +23,10 @@ namespace ioweir::engine {
 struct ProcessGroup {
     MPI_Comm comm{};             ///< ours, with the ranks of the program's in their order; errors return
     std::shared_ptr<Team> team;  ///< null: nobody has needed one yet
-    int users = 0;               ///< open files, or parts of them
-    bool shared = false;         ///< by all files of the group
-    bool kept = false;           ///< until MPI is finalised; else until there are no users
+    std::map<std::int64_t, std::shared_ptr<Choices>> choices;  ///< by rule
+    int users = 0;                                             ///< open files, or parts of them
+    bool shared = false;                                       ///< by all files of the group
+    bool kept = false;  ///< until MPI is finalised; else until there are no users
 };
 
 class ProcessGroups {

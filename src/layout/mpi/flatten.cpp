@@ -131,6 +131,7 @@ Result<std::shared_ptr<const FlatType>> flatten(MPI_Datatype datatype) {
         remember_run(datatype, *type.value(), age);
     } else {
         delete entry;
+        made_runs.forget();  // nobody will say when it is freed
     }
     return type;
 }
@@ -140,6 +141,8 @@ std::int64_t known_run_bytes(MPI_Datatype datatype) {
     if (const CachedType* const lasts = lasting().find(key)) return is_one_run(**lasts) ? (*lasts)->size : -1;
     return made_runs.find(key).value_or(-1);
 }
+
+std::uint32_t age_of_types() { return made_runs.age(); }
 
 void release_flatten_cache() {
     const std::lock_guard guard(cache_lock);

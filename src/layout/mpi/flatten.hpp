@@ -24,4 +24,7 @@ namespace ioweir::layout {
 /// Lets MPI free the attribute key. Types flattened before stay valid. Call it before MPI is finalised.
 void release_flatten_cache();
 
+/// Changes when a datatype that flatten() knows is freed: until then a handle stands for the same type.
+[[nodiscard]] std::uint32_t age_of_types();
+
 }  // namespace ioweir::layout

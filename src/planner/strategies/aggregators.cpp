@@ -7,6 +7,7 @@
 // move; aggregators are spread evenly over nodes and the ranks of each (placement.hpp) instead of one a node.
 // What does not live here: domains (domains.cpp), rounds (rounds.cpp).
 #include <algorithm>
+#include <numeric>
 
 #include "base/checked.hpp"
 #include "base/size_text.hpp"
@@ -186,6 +187,19 @@ std::int64_t even_rounds(Extent region, std::int64_t writers, std::int64_t buffe
     return ceil_divide(ceil_divide(region.length, writers), buffer_bytes);
 }
 
+/// Domains and rounds are counted from the region's begin, but for what goes by stripes, and by the writers or targets that these are dealt
+/// to. A granule keeps its place in a buffer. Cooperative domains are searched for among places in the file.
+std::int64_t period_of(const PlanInput& input, std::int64_t unit, std::int64_t writers) {
+    const Strategy& strategy = input.strategy;
+    if (strategy.domains == Domains::cooperative) return 0;
+    const std::int64_t granule = input.request.granule_bytes;
+    const bool turns = strategy.order == Order::contention_free;
+    std::int64_t stripes = turns ? input.layout.stripe_count() : 1;
+    if (cyclic(strategy)) stripes = std::lcm(stripes, writers);
+    if (!turns && strategy.domains == Domains::even) return granule;
+    return checked_multiply(std::lcm(unit, granule), stripes).value_or(0);
+}
+
 /// Nobody to exchange with.
 Result<Plan> make_alone(const PlanInput& input) {
     auto made = everyone_strategy.make(input);
@@ -244,6 +258,7 @@ Result<Plan> make(const PlanInput& input) {
         rounds = sequential_rounds(domains, buffer);
     }
     plan.buffer_bytes = rounds->most_bytes();
+    plan.period_bytes = period_of(input, unit, writers);
     plan.window_rule = WindowRule::of(input.request, input.topology);
     plan.schedule = std::make_shared<AggregatedSchedule>(
         place_writers(input.topology, writers), std::move(domains), std::move(rounds), plan.window_rule,

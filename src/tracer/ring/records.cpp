@@ -180,6 +180,15 @@ void write_engine(const char* path, const format::EngineFigures<std::int64_t>& f
     write_words<format::EngineRecord>(path, "", [&](format::EngineRecord& record) { record.figures = figures; });
 }
 
+void write_weighed(const char* path, format::CallKind call, format::Chosen chosen,
+                   const format::WeighedFigures<std::int64_t>& figures) {
+    write_words<format::WeighedRecord>(path, "", [&](format::WeighedRecord& record) {
+        record.call = static_cast<std::uint32_t>(call);
+        record.chosen = static_cast<std::uint32_t>(chosen);
+        record.figures = figures;
+    });
+}
+
 void write_rank(int rank, int ranks, const char* mpi_version) {
     if (!process_tracer.active) return;
     const Writing writing(process_tracer, thread_stream);
@@ -223,6 +232,7 @@ void connect_records() {
     process_tracer.note = write_note;
     process_tracer.verdict = write_verdict;
     process_tracer.did = write_engine;
+    process_tracer.weighed = write_weighed;
     process_tracer.rank = write_rank;
     process_tracer.finalize = write_finalize;
 }

@@ -117,6 +117,8 @@ struct alignas(64) Tracer {
     bool (*write_record)(ThreadStream& stream, std::uint16_t kind, const void* fields, std::size_t bytes,
                          const void* more, std::size_t more_bytes) = nullptr;
     void (*verdict)(const Verdict& verdict) = nullptr;
+    void (*weighed)(const char* path, format::CallKind call, format::Chosen chosen,
+                    const format::WeighedFigures<std::int64_t>& figures) = nullptr;
     void (*did)(const char* path, const format::EngineFigures<std::int64_t>& figures) = nullptr;
     void (*note)(std::uint32_t code, const char* path, std::int64_t value, const char* text) = nullptr;
     void (*rank)(int rank, int ranks, const char* mpi_version) = nullptr;

@@ -1,0 +1,73 @@
+// Under `auto` the engine watches its own cost: the first calls of each kind are made in turns by it and by the MPI library, and where the
+// library's are faster, they are left to it. All files of a rule that the same ranks open share what was found.
+// Where the plan names its writers, calls are theirs: after a thousand calls of a kind through one handle as few as will do are made in
+// turns, so that the report can say what the plan costs.
+// What does not live here: who has won (trial.hpp), the calls (call.cpp, and the library).
+//
+// Promises:
+// - Each call is made once, by one of the two, with the program's bytes.
+// - The ranks of a collective call go the same way, for they agreed to count when they opened the file, count the same calls, and tell each other their times when a trial ends. Between
+//   trials no clock is looked at, and the engine's calls ask nothing more of another rank.
+// - A rank's next call sees what its last has written, whoever makes them: the ranks come out of a collective write by the library together,
+//   for its bytes may be written by another rank.
+// - Trials come again, ever more rarely, for what a program asks for may change, and so may the machine.
+// - A rank writes by itself through the library only where the view has no gaps: libraries read and write back what lies in gaps, under
+//   locks that the engine does not take.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/calls/trial.hpp"
+#include "mpi/mpi.hpp"
+
+namespace ioweir::engine {
+
+/// Who makes the calls of one kind.
+struct Choice {
+    explicit Choice(bool acts = true) : trial(!acts), calls_left(acts ? 2 : 1000), next_calls(acts ? 256 : 4000) {}
+
+    Trial trial;
+    std::int64_t calls_left;  ///< before the next trial; at first the engine has its plans and memory made
+    std::int64_t next_calls;
+    std::int64_t trials = 0;
+    Trial::Result found;  ///< by the last one
+};
+
+/// Under `auto` of all files of a rule that the same ranks open, else of one handle. Programs with several threads in MPI at a time have
+/// none.
+struct Choices {
+    static constexpr std::size_t sizes = 8;
+
+    const bool acts;  ///< calls are left to who is faster; else they are the engine's, and only looked at
+    const std::size_t most_own;
+
+    /// By the size of what lies together in the ranks' views, then by kind of call (CallKind).
+    std::array<std::array<Choice, 4>, sizes> together;
+    struct Own {
+        std::uint32_t key = 0;
+        Choice choice;
+    };
+    std::vector<Own> own;  ///< of this rank's independent calls; never more than there is room for from the beginning
+
+    explicit Choices(bool is_to_act);
+};
+
+/// What became of one kind of calls through one handle.
+struct Weighed {
+    const Choice* choice = nullptr;  ///< the last that was looked at
+    std::int64_t tried = 0;          ///< calls that the library made in its turn
+    std::int64_t left = 0;           ///< calls that were left to it
+};
+
+/// An independent call that the library was found to be faster at: the next one like it needs no look at its bytes.
+struct LeftCall {
+    Choice* choice = nullptr;
+    MPI_Datatype datatype{};
+    MPI_Count count = 0;
+    bool explicit_offset = false;
+};
+
+}  // namespace ioweir::engine

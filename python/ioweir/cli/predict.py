@@ -54,3 +54,24 @@ def simulate(
         )
     )  # fmt: skip
     print_result(as_json, result, lambda: text.to_text(result))
+
+
+def calibrate(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MACHINE.toml", help="The machine file to write.")],
+    targets: Annotated[
+        Path | None, typer.Option("--targets", metavar="PATH", help="Measure the storage targets in effect there.")
+    ] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", metavar="DIR", help="The POSIX calls in this trace.")] = None,
+    runs: Annotated[
+        Path | None, typer.Option("--runs", metavar="FILE", help="Measured runs of kernels, a JSON object a line.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="TEXT", help="Of the machine. [this host's]")] = None,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="How often each case is measured.")] = 3,
+    force: Annotated[bool, typer.Option("--force", help="MACHINE.toml may be replaced.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit a machine file to this machine's storage, and say what the measurements leave open."""
+    from ioweir.predict import calibrate as calibration  # noqa: PLC0415
+
+    result = calibration.calibrate(calibration.Options(output, targets, trace, runs, name, repeats, force))
+    print_result(as_json, result, lambda: calibration.to_text(result))

@@ -119,7 +119,8 @@ def simulate(options: Options) -> dict[str, Any]:
     plan = _plan_for(options, machine, program)
     began, began_cpu = time.monotonic(), time.process_time()
     runs = [
-        program.once(machine.drawn(shares), machine.slowdown(), plan, seed) for shares, seed in _draws(machine, options)
+        program.once(machine.drawn(shares), machine.slowdown(), plan, seed)
+        for shares, seed in draws(machine, options.repeat, options.seed)
     ]
     cost = {"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - began_cpu}
     return {**_result(program, machine, plan, options, runs), **cost}
@@ -192,18 +193,15 @@ def _plan_for(options: Options, machine: Machine, program: Program) -> PlanRule:
     )  # fmt: skip
 
 
-def _draws(machine: Machine, options: Options) -> list[tuple[dict[str, float], int]]:
+def draws(machine: Machine, repeat: int, seed: int) -> list[tuple[dict[str, float], int]]:
     """Of each run the shares of open ranges, and its seed: each range is covered evenly (a Latin hypercube)."""
-    generator = random.Random(options.seed)
+    generator = random.Random(seed)
     columns: dict[str, list[float]] = {}
     for name in machine.open:
-        places = [(number + generator.random()) / options.repeat for number in range(options.repeat)]
+        places = [(number + generator.random()) / repeat for number in range(repeat)]
         generator.shuffle(places)
         columns[name] = places
-    return [
-        ({name: column[number] for name, column in columns.items()}, options.seed + number)
-        for number in range(options.repeat)
-    ]
+    return [({name: column[number] for name, column in columns.items()}, seed + number) for number in range(repeat)]
 
 
 # ------------------------------------------------------------------------------------------------------------- results

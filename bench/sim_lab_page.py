@@ -5,6 +5,7 @@ Not here: labs and runs (bench_sim_lab.py).
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bench_sim_lab import Row
 
-BEGIN, END = "<!-- lab: begin -->", "<!-- lab: end -->"
 MEDIAN_BAR, P90_BAR, COVERAGE_BAR, REGRET_BAR, NEAR = 0.10, 0.25, 0.85, 0.90, 0.10
 SAME = 1.05
 """Targets that differ by less are as fast as each other."""
@@ -130,14 +130,22 @@ def text(rows: Sequence[Row], facts: Facts) -> str:
 
 
 def kept(page: Path) -> str:
-    """What stands between the marks, with them."""
+    """All sections between marks, with the marks: of a page that is written anew otherwise."""
     old = page.read_text(encoding="utf-8") if page.exists() else ""
-    return f"\n{BEGIN}{old.partition(BEGIN)[2].partition(END)[0]}{END}\n" if BEGIN in old else ""
+    found = re.findall(r"<!-- (\w+): begin -->.*?<!-- \1: end -->\n", old, re.DOTALL | re.MULTILINE)
+    return "".join(f"\n{_between(old, name)}" for name in found)
 
 
-def put(page: Path, section: str) -> None:
-    """In place of what stands between the marks, or at the end."""
+def _between(text: str, name: str) -> str:
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    return f"{begin}{text.partition(begin)[2].partition(end)[0]}{end}\n"
+
+
+def put(page: Path, section: str, name: str = "lab") -> None:
+    """In place of what stands between the marks of that name, or at the end."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     old = page.read_text(encoding="utf-8") if page.exists() else ""
-    before, _, rest = old.partition(BEGIN)
-    after = rest.partition(END)[2].lstrip("\n")
-    page.write_text(f"{before.rstrip()}\n\n{BEGIN}\n\n{section}\n{END}\n{after}".lstrip(), encoding="utf-8")
+    before, _, rest = old.partition(begin)
+    after = rest.partition(end)[2].lstrip("\n")
+    whole = f"{before.rstrip()}\n\n{begin}\n\n{section}\n{end}\n"
+    page.write_text((whole + (f"\n{after}" if after else "")).lstrip(), encoding="utf-8")

@@ -187,18 +187,22 @@ def shares_of(found: machine.Machine) -> list[dict[str, float]]:
     return [shares for shares, _ in simulate.draws(found, DRAWS, 1)]
 
 
-def measure(rows: list[Row], scratch: Path, repeats: int) -> None:
-    """Everything that was foretold, lab by lab."""
+def measure(rows: list[Row], scratch: Path, repeats: int, until: float) -> None:
+    """What was foretold, lab by lab, until the time is up; kept after each step."""
     for targets, slow in dict.fromkeys((row.targets, row.slow) for row in rows):
         made = up(targets, slow)
         try:
             mine = [row for row in rows if (row.targets, row.slow) == (targets, slow)]
             for mpi, kernel, settings in dict.fromkeys((row.mpi, row.kernel, row.settings) for row in mine):
+                if time.monotonic() > until:
+                    return
                 seconds = run(made, scratch, mpi, (kernel, *settings), repeats)
                 for row in mine:
                     if (row.mpi, row.kernel) == (mpi, kernel):
                         row.measured = seconds[row.strategy]
                 print(f"-- {targets} targets, slow: {slow}, {mpi}, {kernel}: {seconds}", flush=True)
+                text = json.dumps([vars(row) for row in rows], indent=1)
+                (OUT / "results.json").write_text(text, encoding="utf-8")
         finally:
             lab.down(made.name, made.root, True)
 
@@ -207,6 +211,7 @@ def main() -> int:
     """Calibrates, foretells, measures, and judges."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one number of targets: to see that it works")
+    parser.add_argument("--minutes", type=float, default=60.0, help="stop measuring after so long (60)")
     parser.add_argument("--record", type=Path, help="put the outcome into this page")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
@@ -232,11 +237,10 @@ def main() -> int:
                 + hashlib.sha256(text.encode()).hexdigest()
             )
             print(f"-- {len(rows)} predictions written {written}", flush=True)
-            measure(rows, Path(folder), repeats)
+            measure(rows, Path(folder), repeats, began + 60 * options.minutes)
     except (launch.BenchmarkError, IoweirError) as error:
         print(f"bench_sim_lab: {error}", file=sys.stderr)
         return 1
-    (OUT / "results.json").write_text(json.dumps([vars(row) for row in rows], indent=1), encoding="utf-8")
     facts = sim_lab_page.Facts(written, fitted, load, os.getloadavg()[0], time.monotonic() - began, repeats)
     page = sim_lab_page.text(rows, facts)
     print(page)

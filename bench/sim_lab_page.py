@@ -74,8 +74,9 @@ def verdict(met: bool) -> str:
     return "met" if met else "MISSED"
 
 
-def text(rows: Sequence[Row], facts: Facts) -> str:
+def text(predicted: Sequence[Row], facts: Facts) -> str:
     """The section."""
+    rows = [row for row in predicted if row.measured]
     whole, choices = outcome(rows), regrets(rows)
     good = sum(worse <= NEAR for *_, worse in choices) / len(choices)
     fitted = facts.fitted
@@ -105,7 +106,12 @@ def text(rows: Sequence[Row], facts: Facts) -> str:
         f"| {good:.0%} of {len(choices)} "
         f"| {verdict(good >= REGRET_BAR)} |",
         "",
-        f"{len(rows)} cases. By part:",
+        f"{len(predicted)} cases were predicted, and {len(rows)} measured"
+        + (
+            ": the time was up, and the largest labs come last. By part:"
+            if len(rows) < len(predicted)
+            else ". By part:"
+        ),
         "",
         "| part | cases | median error | 90th percentile | in the interval |",
         "|---|---:|---:|---:|---:|",

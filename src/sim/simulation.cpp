@@ -197,7 +197,8 @@ private:
         under_way->plan = made.take();
         if (number == 0 && writes) result_.remarks = under_way->plan.remarks;
         const planner::Plan& plan = under_way->plan;
-        CollectiveCall call{&plan, &pattern, &topology_, request.dense, behind, arrivals(), {}};
+        const bool joins = writes && strategy_.mapping.kind == MappingKind::log;
+        CollectiveCall call{&plan, &pattern, &topology_, request.dense, behind, joins, arrivals(), {}};
         call.place = [this, &plan](std::int64_t writer, layout::Extent extent) {
             return files_.place(plan.file(writer), extent);
         };

@@ -329,6 +329,23 @@ TEST(Simulation, AStormOfCreatesGrowsWithItsFiles) {
     }
 }
 
+// 2000 pieces of 1 KiB with holes between them: in a log two operations of at most 1024 pieces, in the file 2000.
+TEST(Simulation, ALogTakesPiecesTogether) {
+    std::vector<layout::ExtentList> lists(1);
+    for (int i = 0; i < 2000; ++i) lists[0].push_back({i * 2048, 1024});
+    const auto pattern = std::make_shared<layout::ListedPattern>(pattern_of(std::move(lists)));
+    Workload workload;
+    workload.pattern = [&](std::int64_t) -> std::shared_ptr<const AccessPattern> { return pattern; };
+    Strategy log;
+    log.mapping = {MappingKind::log, 0};
+    Machine machine = bare_machine(1);
+    machine.targets.request_s = 1e-3;
+    const auto joined = must_simulate(machine, workload, log);
+    EXPECT_EQ(joined.write.work.operations, 2);
+    EXPECT_EQ(joined.write.work.bytes, 2000 * 1024);
+    EXPECT_EQ(must_simulate(machine, workload, {}).write.work.operations, 2000);
+}
+
 TEST(Simulation, SeedsDiffer) {
     Machine machine = bare_machine(2);
     machine.targets.jitter = 0.2;

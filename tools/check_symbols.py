@@ -125,8 +125,10 @@ def library_exports(table: Path) -> set[str]:
     """Every symbol of spec/libraries.toml; its families of functions are what the generator makes of them."""
     sys.path.insert(0, str(TOOLS))
     from generator import libraries  # noqa: PLC0415 (found only now)
+    from generator.spec import Names  # noqa: PLC0415 (found only now)
 
-    functions, _ = libraries.load(tomllib.loads(table.read_text(encoding="utf-8")), 1)
+    names = Names(tomllib.loads((table.parent / "layers.toml").read_text(encoding="utf-8")))
+    functions, _ = libraries.load(tomllib.loads(table.read_text(encoding="utf-8")), names, 1, 1 << 15)
     return {function.symbol for function in functions}
 
 

@@ -5,7 +5,7 @@ Uses the standard library only (tomli on Python 3.10), but for --docs.
 
 generate.py --out DIR     writes every file (only those whose text changed, so that builds stay incremental)
 generate.py --list        prints the names, relative to DIR
-generate.py --docs DIR    writes the reference pages, or their generated parts
+generate.py --docs DIR    writes the reference pages, or their generated parts, and generated Python modules
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from generator import functions, hints, plan_key_pages, plan_keys, records, tests
+from generator import functions, hints, layers, plan_key_pages, plan_keys, records, tests
 from generator.spec import load
 
 
@@ -30,7 +30,7 @@ def main() -> int:
     root = Path(__file__).resolve().parent.parent
     spec = load(root / "spec")
     outputs: dict[str, str] = {}
-    for generator in (functions, records, tests, hints, plan_keys):
+    for generator in (functions, records, tests, hints, plan_keys, layers):
         outputs |= generator.outputs(spec)
     if arguments.list:
         print("\n".join(sorted(outputs)))
@@ -39,6 +39,7 @@ def main() -> int:
     if arguments.docs:
         made = {**functions.pages(spec), **records.pages(spec), **hints.pages(spec)}
         made |= plan_key_pages.pages(spec, root / "docs" / "reference" / "plan-file.md")
+        write_all(root / "python", layers.modules(spec))  # before it is imported
         write_all(arguments.docs, {**made, **findings_page(root)})
     return 0
 

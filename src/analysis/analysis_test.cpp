@@ -193,6 +193,7 @@ Question question(const format::TraceFiles& files) {
     asked.names = vocabulary();
     asked.mpi_layer = "MPI-IO";
     asked.posix_layer = "POSIX";
+    asked.wait_layer = "MPI";
     asked.data_ops = {"write", "read"};
     asked.transfer_ops = {"write", "read", "split"};
     asked.close_op = "close";

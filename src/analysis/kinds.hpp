@@ -1,5 +1,5 @@
 // What each function counts as, by number: its layer and its operation.
-// What does not live here: the names of layers and operations (python/ioweir/trace/reader.py states them, spec/functions.toml uses them).
+// What does not live here: the names of layers and operations (spec/layers.toml).
 #pragma once
 
 #include <algorithm>
@@ -19,6 +19,7 @@ struct FunctionKind {
     std::uint8_t op = 0;     ///< position in Vocabulary::ops
     bool collective = false;
     bool late = false;       ///< all that is known is that what it ends had ended by then
+    bool begins = false;     ///< asynchronous: what it begins goes on behind its return
     bool completes = false;  ///< ends what another call began: its time counts, it is neither a call nor bytes
 };
 
@@ -42,8 +43,12 @@ struct Vocabulary {
             const std::size_t op = position(ops, info.op);
             if (layer == layers.size()) return Error{"unknown layer", info.layer, std::string("of ") + info.name};
             if (op == ops.size()) return Error{"unknown operation", info.op, std::string("of ") + info.name};
-            result[id] = FunctionKind{static_cast<std::uint8_t>(layer), static_cast<std::uint8_t>(op), info.collective,
-                                      info.late, info.completes};
+            result[id] = FunctionKind{static_cast<std::uint8_t>(layer),
+                                      static_cast<std::uint8_t>(op),
+                                      info.collective,
+                                      info.late,
+                                      info.begins,
+                                      info.completes};
         }
         return result;
     }

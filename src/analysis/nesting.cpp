@@ -48,11 +48,14 @@ void NestedCursor::settle() {
         child->outer_function = parent->outer_function != 0 ? parent->outer_function : parent->event.function;
         child->mpi_function = parent->mpi_function;
         child->mpi_path = parent->mpi_path;
+        child->mpi_end_ns = parent->mpi_end_ns;
         child->mpi_failed = parent->mpi_failed;
         child->mpi_less = parent->mpi_less;
         if (child->mpi_function == 0 && layer == mpi_layer_) {
             child->mpi_function = parent->event.function;
             child->mpi_path = parent->event.path;
+            child->mpi_end_ns =
+                format::codec::sum(parent->event.start_ns, std::max<std::int64_t>(parent->event.duration_ns, 0));
             child->mpi_failed = parent->event.failed;
             child->mpi_less = parent->event.missing != 0;
         }

@@ -19,6 +19,7 @@ struct NestedEvent {
     std::uint16_t outer_function = 0;  ///< of the outermost recorded call around it; 0: none
     std::uint16_t mpi_function = 0;    ///< of the outermost MPI-IO call around it; 0: none
     std::uint32_t mpi_path = 0;        ///< of that call
+    std::int64_t mpi_end_ns = 0;       ///< of that call
     bool mpi_failed = false;           ///< that call failed
     bool mpi_less = false;             ///< that call was short, and the program was told
 

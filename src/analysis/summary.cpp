@@ -4,6 +4,8 @@
 #include <bit>
 #include <cerrno>
 
+#include "analysis/begun.hpp"
+
 namespace ioweir::analysis {
 
 namespace codec = format::codec;
@@ -20,10 +22,12 @@ void SizeHistogram::add(std::uint64_t bytes) {
     for (std::size_t i = 0; i < bins_.size(); ++i) {
         if (bins_[i].number != number) continue;
         ++bins_[i].calls;
+        bins_[i].least = std::min(bins_[i].least, bytes);
+        bins_[i].most = std::max(bins_[i].most, bytes);
         if (i != 0) std::swap(bins_[i], bins_[0]);
         return;
     }
-    bins_.push_back(Bin{number, 1});
+    bins_.push_back(Bin{number, 1, bytes, bytes});
 }
 
 std::vector<SizeHistogram::Bin> SizeHistogram::bins() const {
@@ -58,7 +62,10 @@ public:
           ops_(question.names.ops.size()),
           mpi_(Vocabulary::position(question.names.layers, question.mpi_layer)),
           posix_(Vocabulary::position(question.names.layers, question.posix_layer)),
+          wait_(Vocabulary::position(question.names.layers, question.wait_layer)),
           close_(Vocabulary::position(question.names.ops, question.close_op)),
+          begun_(files, kinds, posix_),
+          meetings_(files.threads().size()),
           data_of_op_(ops_, -1),
           transfers_(ops_),
           runtime_seen_(question.runtime_file.size()) {
@@ -71,6 +78,7 @@ public:
         summary.inside.assign(question.names.slots(), std::vector<Amount>(question.names.slots()));
         summary.origins.assign(origin_count, std::vector<Amount>(ops_));
         summary.parts.assign(question.data_ops.size(), std::vector<std::int64_t>(ops_));
+        summary.behind.resize(question.data_ops.size());
         summary.unreported.resize(question.data_ops.size());
         summary.less.resize(question.names.slots());
         summary.unreported_less.resize(question.data_ops.size());
@@ -111,30 +119,99 @@ public:
         }
         if ((nested.layers_around >> kind.layer & 1) != 0) return;  // inside a call of its own layer
         ++summary_.counted;
+        if (kind.layer == wait_) {
+            add_waiting(nested, kind, static_cast<std::uint32_t>(unit));
+            return;
+        }
         if (kind.late) ++summary_.late_ends[file];
         const auto slot = static_cast<std::uint32_t>(kind.layer * ops_ + kind.op);
         const auto of_unit = static_cast<std::uint32_t>(unit);
         if (event.failed) ++summary_.errors[{slot, event.error}];
-        add_to(summary_.job.row(0, slot), event, kind, data, moved, of_unit, file);
-        add_to(summary_.by_file.row(file, slot), event, kind, data, moved, of_unit, file);
-        add_to(summary_.by_unit.row(of_unit, slot), event, kind, data, moved, of_unit, file);
-        if (event.site != 0) add_to(summary_.by_site.row(event.site, slot), event, kind, data, moved, of_unit, file);
+        const Took took = time_of(nested, kind, time_ns, end_ns);
+        add_to(summary_.job.row(0, slot), event, took, kind, data, moved, of_unit, file);
+        add_to(summary_.by_file.row(file, slot), event, took, kind, data, moved, of_unit, file);
+        add_to(summary_.by_unit.row(of_unit, slot), event, took, kind, data, moved, of_unit, file);
+        if (question_.cells)
+            add_to_cell(cell_of(file, of_unit, slot, nested.outermost()), event, kind, took, moved, data);
+        if (event.site != 0)
+            add_to(summary_.by_site.row(event.site, slot), event, took, kind, data, moved, of_unit, file);
         if (data >= 0) look_for_rest(nested, kind, slot);
         if (nested.outermost()) {
             add_to(summary_.outermost[slot], amount);
             summary_.unit_io[of_unit].add(event.start_ns, end_ns);
         }
+        if (kind.layer == mpi_ && kind.collective && !kind.completes) {
+            const FunctionKind& outer = nested.outermost() ? kind : kinds_[nested.outer_function];
+            const std::uint32_t ranks = event.access != 0 ? files_.about().accesses[event.access].ranks : 0;
+            meetings_.arrive(
+                event.thread, file, ranks,
+                {of_unit, slot, static_cast<std::uint32_t>(outer.layer * ops_ + outer.op), event.start_ns, end_ns});
+        }
+        if (kind.layer == posix_ && data >= 0 && moved > 0 && mpi_call != nullptr && mpi_call->collective &&
+            data_of_op_[mpi_call->op] >= 0)
+            meetings_.moves_data(event.thread, event.start_ns);
+        const Amount within{amount.calls, amount.bytes, took.within_ns};
         if (std::has_single_bit(nested.layers_around)) {
             const FunctionKind& outer = kinds_[nested.outer_function];
-            add_to(summary_.inside[outer.layer * ops_ + outer.op][slot], amount);
+            add_to(summary_.inside[outer.layer * ops_ + outer.op][slot], within);
         }
-        if (kind.layer == posix_) add_storage(nested, kind, mpi_call, amount, of_unit);
+        if (kind.layer == posix_)
+            add_storage(nested, kind, mpi_call, within, codec::difference(took.within_ns, took.own_ns), of_unit);
+    }
+
+    /// When all events have been added.
+    void finish() {
+        meetings_.finish();
+        summary_.waited.assign(meetings_.by_unit().begin(), meetings_.by_unit().end());
+        for (const auto& [key, waited] : meetings_.by_slot())
+            summary_.waited_by_slot.emplace_back(key.first, key.second, waited);
     }
 
 private:
-    /// What a POSIX call is of the MPI-IO call around it.
+    /// How long a call took, with what it began.
+    struct Took {
+        std::int64_t own_ns;     ///< from entry to return; 0 where it lies within the time of a request
+        std::int64_t busy_ns;    ///< with the time of the request that no other request of the thread covers
+        std::int64_t within_ns;  ///< of it, within the MPI-IO call around
+        std::int64_t end_ns;     ///< of call and request
+    };
+    Took time_of(const NestedEvent& nested, const FunctionKind& kind, std::int64_t time_ns, std::int64_t end_ns) {
+        const format::Event& event = nested.event;
+        if (kind.layer != posix_ || (!kind.begins && !kind.completes)) return {time_ns, time_ns, time_ns, end_ns};
+        if (kind.completes) {
+            const std::int64_t own_ns = !kind.late && begun_.is_counted(event) ? 0 : time_ns;
+            return {own_ns, own_ns, own_ns, end_ns};
+        }
+        const std::int64_t until_ns = event.failed ? end_ns : begun_.end_of(event, end_ns);
+        std::int64_t& reached = begun_.reached(event.thread);
+        const std::int64_t from_ns = std::max(end_ns, reached);
+        const auto beyond = [&](std::int64_t stop_ns) {
+            return codec::sum(time_ns, std::max<std::int64_t>(codec::difference(stop_ns, from_ns), 0));
+        };
+        const std::int64_t in_call_ns = nested.mpi_function != 0 ? std::min(until_ns, nested.mpi_end_ns) : until_ns;
+        const Took took{time_ns, beyond(until_ns), beyond(in_call_ns), until_ns};
+        reached = std::max(reached, until_ns);
+        return took;
+    }
+    /// Waiting for other ranks: no I/O, of no file.
+    void add_waiting(const NestedEvent& nested, const FunctionKind& kind, std::uint32_t of_unit) {
+        const format::Event& event = nested.event;
+        const auto slot = static_cast<std::uint32_t>(kind.layer * ops_ + kind.op);
+        const std::int64_t time_ns = std::max<std::int64_t>(event.duration_ns, 0);
+        const Took took{time_ns, time_ns, time_ns, codec::sum(event.start_ns, time_ns)};
+        const std::uint32_t file = question_.file_of_path[event.path];
+        add_to(summary_.job.row(0, slot), event, took, kind, -1, 0, of_unit, file);
+        add_to(summary_.by_unit.row(of_unit, slot), event, took, kind, -1, 0, of_unit, file);
+        // Called an inner call: what is outermost is I/O.
+        if (question_.cells) add_to_cell(cell_of(file, of_unit, slot, false), event, kind, took, 0, -1);
+        if (!std::has_single_bit(nested.layers_around)) return;
+        const FunctionKind& outer = kinds_[nested.outer_function];
+        add_to(summary_.inside[outer.layer * ops_ + outer.op][slot], Amount{1, 0, time_ns});
+    }
+
+    /// What a POSIX call is of the MPI-IO call around it. `behind_ns`: of its time, in which the thread did something else.
     void add_storage(const NestedEvent& nested, const FunctionKind& kind, const FunctionKind* mpi_call,
-                     const Amount& amount, std::uint32_t of_unit) {
+                     const Amount& amount, std::int64_t behind_ns, std::uint32_t of_unit) {
         const format::Event& event = nested.event;
         const int data = data_of_op_[kind.op];
         add_to(summary_.origins[std::min<std::size_t>(event.origin, origin_count - 1)][kind.op], amount);
@@ -146,6 +223,7 @@ private:
         if (call_kind >= 0) {
             const auto part = static_cast<std::size_t>(call_kind);
             add_time(summary_.parts[part][kind.op], amount.time_ns);
+            add_time(summary_.behind[part], behind_ns);
             std::vector<std::vector<std::int64_t>>& of_file =
                 summary_.file_parts[question_.file_of_path[nested.mpi_path]];
             if (of_file.empty()) of_file = std::vector(summary_.parts.size(), std::vector<std::int64_t>(ops_));
@@ -177,14 +255,15 @@ private:
         sum.bytes += amount.bytes;
         add_time(sum.time_ns, amount.time_ns);
     }
-    static void add_to(Row& row, const format::Event& event, const FunctionKind& kind, int data, std::uint64_t moved,
-                       std::uint32_t unit, std::uint32_t file) {
-        const std::int64_t time_ns = std::max<std::int64_t>(event.duration_ns, 0);
+    static void add_to(Row& row, const format::Event& event, const Took& took, const FunctionKind& kind, int data,
+                       std::uint64_t moved, std::uint32_t unit, std::uint32_t file) {
+        const std::int64_t time_ns = std::max<std::int64_t>(codec::difference(took.end_ns, event.start_ns), 0);
         row.calls += kind.completes ? 0 : 1;
         row.failed += event.failed ? 1 : 0;
         row.bytes += moved;
-        add_time(row.time_ns, time_ns);
-        row.span.add(event.start_ns, codec::sum(event.start_ns, time_ns));
+        add_time(row.time_ns, took.busy_ns);
+        add_time(row.behind_ns, codec::difference(took.busy_ns, took.own_ns));
+        row.span.add(event.start_ns, took.end_ns);
         if (time_ns > row.longest_ns) {
             row.longest_ns = time_ns;
             row.longest_start_ns = event.start_ns;
@@ -192,6 +271,28 @@ private:
             row.longest_file = file;
         }
         if (data >= 0 && !kind.completes) row.sizes.add(moved);
+    }
+    Cell& cell_of(std::uint32_t file, std::uint32_t unit, std::uint32_t slot, bool outermost) {
+        std::vector<Cell>& cells = summary_.cells[std::uint64_t{file} << 32 | unit];
+        for (Cell& cell : cells)
+            if (cell.slot == slot && cell.outermost == outermost) return cell;
+        Cell& cell = cells.emplace_back();
+        cell.slot = slot;
+        cell.file = file;
+        cell.unit = unit;
+        cell.outermost = outermost;
+        return cell;
+    }
+    static void add_to_cell(Cell& cell, const format::Event& event, const FunctionKind& kind, const Took& took,
+                            std::uint64_t moved, int data) {
+        cell.calls += kind.completes ? 0 : 1;
+        cell.failed += event.failed ? 1 : 0;
+        cell.bytes += moved;
+        add_time(cell.time_ns, took.busy_ns);
+        cell.longest_ns = std::max(cell.longest_ns, codec::difference(took.end_ns, event.start_ns));
+        cell.first_ns = std::min(cell.first_ns, event.start_ns);
+        cell.last_ns = std::max(cell.last_ns, took.end_ns);
+        if (data >= 0 && !kind.completes) cell.sizes.add(moved);
     }
     /// A short call, or what goes on with the one before. What MPI-IO calls return of short ones beneath is looked at, too.
     void look_for_rest(const NestedEvent& nested, const FunctionKind& kind, std::uint32_t slot) {
@@ -242,7 +343,9 @@ private:
     const std::vector<FunctionKind>& kinds_;
     Summary& summary_;
     std::size_t ops_;
-    std::size_t mpi_, posix_, close_;
+    std::size_t mpi_, posix_, wait_, close_;
+    Begun begun_;
+    Meetings meetings_;
     std::vector<int> data_of_op_;  ///< position in Question::data_ops, -1: moves no bytes
     std::vector<bool> transfers_;  ///< by operation
     std::vector<std::uint8_t> runtime_seen_;
@@ -275,6 +378,7 @@ Result<Summary> summarise(const format::TraceFiles& files, const Question& quest
         watch.done.store(summary.events, std::memory_order_relaxed);
         if (watch.stop.load(std::memory_order_relaxed)) return Error{"stopped", "", ""};
     }
+    adder.finish();
     return summary;
 }
 

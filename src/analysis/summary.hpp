@@ -11,10 +11,12 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "analysis/kinds.hpp"
+#include "analysis/meetings.hpp"
 #include "analysis/nesting.hpp"
 #include "base/result.hpp"
 #include "format/reader.hpp"
@@ -44,6 +46,8 @@ public:
     struct Bin {
         std::uint32_t number;
         std::uint64_t calls;
+        std::uint64_t least;  ///< bytes of its smallest call
+        std::uint64_t most;
     };
     void add(std::uint64_t bytes);
     /// The bins that hold something, smallest first.
@@ -61,6 +65,7 @@ struct Row {
     std::uint64_t failed = 0;
     std::uint64_t bytes = 0;
     std::int64_t time_ns = 0;
+    std::int64_t behind_ns = 0;  ///< of it, in which the thread did something else: requests that were under way
     Union span;
     std::int64_t longest_ns = -1;  ///< -1: there was none
     std::int64_t longest_start_ns = 0;
@@ -89,6 +94,23 @@ struct Amount {
     std::int64_t time_ns = 0;
 };
 
+/// What the calls of one operation of one layer, by one unit on one file, come to: the finest sums that there are, from which
+/// others are made where the events are not at hand.
+struct Cell {
+    std::uint32_t slot = 0;
+    std::uint32_t file = 0;
+    std::uint32_t unit = 0;
+    bool outermost = false;  ///< no recorded call is around them
+    std::uint64_t calls = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t bytes = 0;
+    std::int64_t time_ns = 0;
+    std::int64_t longest_ns = 0;
+    std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();  ///< when the first of them began
+    std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();   ///< when the last of them had ended
+    SizeHistogram sizes;
+};
+
 /// Short calls: they moved fewer bytes than they were asked for, and no file ended there.
 struct Less {
     std::uint64_t calls = 0;
@@ -103,11 +125,13 @@ struct Question {
     std::string posix_layer;                ///< into calls of this layer
     std::vector<std::string> data_ops;      ///< operations that move bytes
     std::vector<std::string> transfer_ops;  ///< operations of MPI-IO calls that move data, also for other ranks
+    std::string wait_layer;                 ///< waiting for other ranks outside of I/O: in sums of run and units only
     std::string close_op;                   ///< inside it, the engine's reads are a verification; "": there was none
     std::vector<std::int32_t> unit_of_process;  ///< -1: does not count
     std::size_t units = 0;
     std::vector<std::uint32_t> file_of_path;
     std::vector<std::uint8_t> runtime_file;  ///< by file: made by the MPI runtime for itself, apart from the program's
+    bool cells = false;                      ///< whether Summary::cells is wanted
 };
 
 struct Summary {
@@ -134,6 +158,13 @@ struct Summary {
     /// does: of the run, and by the MPI-IO call's file.
     std::vector<std::vector<std::int64_t>> parts;
     std::unordered_map<std::uint32_t, std::vector<std::vector<std::int64_t>>> file_parts;
+    /// Of `parts`, by data operation of the MPI-IO call: in which its thread did something else while requests were under way.
+    std::vector<std::int64_t> behind;
+    std::unordered_map<std::uint64_t, std::vector<Cell>>
+        cells;  ///< by file and unit; empty where nobody asked for them
+    /// Who waited for whom in collective MPI-IO calls: by unit; and by unit and slot, of calls around them too.
+    std::vector<std::pair<std::uint32_t, Waited>> waited;
+    std::vector<std::tuple<std::uint32_t, std::uint32_t, Waited>> waited_by_slot;
     /// POSIX reads and writes inside of collective MPI-IO calls, by unit, data operation: aggregators' work.
     std::unordered_map<std::uint32_t, std::vector<Amount>> collective;
     std::vector<Amount> by_process;  ///< all events of every process; bytes of data operations

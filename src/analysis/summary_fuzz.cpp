@@ -33,6 +33,7 @@ Question question(const format::TraceFiles& files, bool by_rank) {
     asked.names = names;
     asked.mpi_layer = "MPI-IO";
     asked.posix_layer = "POSIX";
+    asked.wait_layer = "MPI";
     asked.data_ops = {"write", "read"};
     asked.transfer_ops = {"write", "read", "split"};
     asked.close_op = "close";

@@ -50,6 +50,9 @@ long word(T* pointer) {
 inline int openat(int directory, const char* path, int flags, mode_t mode) {
     return static_cast<int>(call(SYS_openat, directory, word(path), flags, mode));
 }
+inline ssize_t readlink(const char* path, char* text, size_t size) {
+    return call(SYS_readlinkat, AT_FDCWD, word(path), word(text), static_cast<long>(size));
+}
 inline int close(int fd) { return static_cast<int>(call(SYS_close, fd)); }
 inline ssize_t read(int fd, void* buffer, size_t count) {
     return call(SYS_read, fd, word(buffer), static_cast<long>(count));

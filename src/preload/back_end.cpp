@@ -11,6 +11,7 @@
 #include "preload/unwinder.hpp"
 #include "tracer/hooks/mpi_hooks.hpp"
 #include "tracer/hooks/request_hooks.hpp"
+#include "tracer/hooks/waiting.hpp"
 
 namespace ioweir::preload {
 namespace {
@@ -96,6 +97,7 @@ extern "C" __attribute__((visibility("default"))) int ioweir_back_end_start(cons
     fill_from(request_tables.library, "PMPI_", services.find_in_mpi);
     fill_from(request_tables.next_mpi, "MPI_", services.find_next);
     fill_from(request_tables.next_pmpi, "PMPI_", services.find_next);
+    tracer::waiting.arm(*services.tracer, services.find_next, services.slots);
     tracer::arm_requests(request_tables, *services.tracer, services.slots);
     tracer::arm(tables, *services.tracer, services.slots);
     return 0;

@@ -88,13 +88,6 @@ bool is_set(const char* name) {
 /// IOWEIR_LAYERS: a comma list; absent or "complete": every layer. `ioweir run` has checked it; a word that is wrong all
 /// the same (set by hand) is said and every layer is traced.
 std::uint32_t layers_to_trace() {
-    struct Named {
-        const char* name;
-        tracer::LayerBit bit;
-    };
-    static constexpr Named named[] = {{"posix", tracer::LayerBit::posix},     {"stdio", tracer::LayerBit::stdio},
-                                      {"mpiio", tracer::LayerBit::mpi_io},    {"hdf5", tracer::LayerBit::hdf5},
-                                      {"pnetcdf", tracer::LayerBit::pnetcdf}, {"netcdf", tracer::LayerBit::netcdf}};
     const char* at = std::getenv("IOWEIR_LAYERS");
     if (at == nullptr || at[0] == '\0') return tracer::all_layers;
     std::uint32_t layers = 0;
@@ -102,13 +95,14 @@ std::uint32_t layers_to_trace() {
         const std::size_t length = std::strcspn(at, ",");
         std::uint32_t found = 0;
         if (length == std::strlen("complete") && std::strncmp(at, "complete", length) == 0) found = tracer::all_layers;
-        for (const Named& layer : named)
-            if (std::strlen(layer.name) == length && std::strncmp(at, layer.name, length) == 0)
+        for (const format::LayerName& layer : format::layer_names)
+            if (std::strlen(layer.word) == length && std::strncmp(at, layer.word, length) == 0)
                 found = static_cast<std::uint32_t>(layer.bit);
         if (found == 0) {
-            tracer::complain(
-                "IOWEIR_LAYERS may hold complete or posix, stdio, mpiio, hdf5, pnetcdf, netcdf; tracing all, not", at,
-                0);
+            char words[160];
+            std::snprintf(words, sizeof words, "IOWEIR_LAYERS may hold complete or %s; tracing all, not",
+                          format::layer_words);
+            tracer::complain(words, at, 0);
             return tracer::all_layers;
         }
         layers |= found;

@@ -10,7 +10,7 @@
 
 namespace ioweir::preload {
 
-inline constexpr std::uint32_t services_version = 6;
+inline constexpr std::uint32_t services_version = 7;
 
 struct Services {
     std::uint32_t version = services_version;

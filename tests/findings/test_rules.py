@@ -25,7 +25,7 @@ CODES = {
     "serialised-writes", "rank0-io", "metadata-storm", "hdf5-metadata-scattered", "hdf5-chunk-mismatch",
     "file-extension", "read-modify-write", "redundant-read", "same-read-by-all", "random-access", "sync-cost",
     "close-cost", "no-overlap", "exchange-dominates", "file-per-process", "unbalanced-bytes", "stdio-data",
-    "checkpoint-too-slow", "noncontiguous-memory",
+    "checkpoint-too-slow", "noncontiguous-memory", "late-rank",
 }  # fmt: skip
 MIB = 1 << 20
 
@@ -233,7 +233,9 @@ def test_what_was_not_recorded_is_said() -> None:
     run = ranking.find(builder.trace(), 100.0, ["MPI-IO"])
     assert "lock-wait: calls of POSIX were not recorded" in run.unseen
     assert [finding.code for finding in run.findings] == ["rank0-io"]
-    assert run.findings[0].unseen[1] == "rank0-io: calls of POSIX, STDIO, HDF5, PnetCDF, netCDF were not recorded"
+    assert run.findings[0].unseen[1] == (
+        "rank0-io: calls of POSIX, STDIO, HDF5, PnetCDF, netCDF, MPI were not recorded"
+    )
 
 
 def test_a_run_without_calls_has_no_finding() -> None:

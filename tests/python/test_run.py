@@ -327,9 +327,9 @@ def test_env_puts_stand_ins_before_the_launchers_of_a_batch_script(place: Place,
     rank = place.variables("rank.env")
     assert rank["LD_PRELOAD"] == str(place.library)
     assert rank["IOWEIR_DIR"] == str(place.root / f"t-{shell}")
-    assert rank["IOWEIR_LAYERS"] == "posix,mpiio"
+    assert rank["IOWEIR_LAYERS"] == "mpiio,posix"
     assert rank["IOWEIR_CALLSITES"] == "1"
-    assert json.loads((place.root / f"t-{shell}/run.json").read_text())["tracing"]["layers"] == ["POSIX", "MPI-IO"]
+    assert json.loads((place.root / f"t-{shell}/run.json").read_text())["tracing"]["layers"] == ["MPI-IO", "POSIX"]
 
 
 def test_env_says_its_variables_as_json(place: Place) -> None:
@@ -396,7 +396,7 @@ def test_a_failed_verification_is_an_error(
 ) -> None:
     report = build(Builder().trace())
     report.plan.verify.result, report.plan.verify.mismatch = result, [Checked("/d/x", "", 1)]
-    monkeypatch.setattr(run_module, "_first_report", lambda _directory, _quiet, _anonymous: report)
+    monkeypatch.setattr(run_module, "_first_report", lambda _directory, _options: report)
     options = Options(verify=True, plan=Path("p.toml"))
     assert run_module._conclude(Path("t"), Ended(1.0, exit_code=code), options) == expected
     said = capsys.readouterr().err

@@ -17,7 +17,7 @@ from ioweir.launch.tracing_options import LAYERS, Tracing, make, parse_bytes, pa
     [
         ("complete", tuple(LAYERS)),
         ("posix", ("posix",)),
-        ("mpiio,POSIX", ("posix", "mpiio")),
+        ("POSIX,mpiio", ("mpiio", "posix")),
         (" hdf5 , stdio ", ("stdio", "hdf5")),
         ("posix,complete", tuple(LAYERS)),
     ],

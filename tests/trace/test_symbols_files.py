@@ -200,9 +200,8 @@ def test_asking_about_a_link_that_leads_to_a_file(both: Both) -> None:
     assert both.seen("lstat.link") == []
 
 
-def test_folders_are_not_recorded(both: Both) -> None:
-    paths = {event.path for event in both.traced.trace.events}
-    assert str(both.data) not in paths
-    assert str(both.data / "unlinkat.folder") not in paths
+def test_folders_are_recorded_when_they_are_made_and_removed(both: Both) -> None:
+    assert str(both.data) not in {event.path for event in both.traced.trace.events}
+    assert both.seen("unlinkat.folder") == [("mkdir", 0, -1, 0), ("unlinkat", 0, -1, 0)]
     assert both.traced.trace.is_whole()
     assert both.traced.err == ""

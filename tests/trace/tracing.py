@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+import zstandard
 from ioweir.base import locate
 from ioweir.base.compiled import compiled
+from ioweir.base.spec_names import WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -300,6 +302,16 @@ class Event:
         return self.start_ns + self.duration_ns
 
 
+def node_files(directory: Path) -> list[Path]:
+    """The nodes' files of a trace, in order; those that are compressed are expanded first, not by ioweir's reader."""
+    for packed in directory.glob("node-*.iowt.zst"):
+        plain = packed.with_suffix("")
+        assert not plain.exists()
+        plain.write_bytes(zstandard.ZstdDecompressor().decompress(packed.read_bytes()))
+        packed.unlink()
+    return sorted(directory.glob("node-*.iowt"))
+
+
 Totals = dict[Any, tuple[int, int]]
 """Calls and bytes by some key."""
 
@@ -309,6 +321,8 @@ class Recorded:
     """A trace as ioweir._core gives it."""
 
     events: tuple[Event, ...]
+    waits: tuple[Event, ...]
+    """Long calls of MPI outside of I/O: how many there are is the machine's business."""
     processes: tuple[dict[str, Any], ...]
     notes: tuple[dict[str, Any], ...]
     dropped: int
@@ -318,7 +332,7 @@ class Recorded:
     @classmethod
     def read(cls, directory: Path) -> Recorded:
         """Read the node files of a directory."""
-        trace = _core.read_traces([str(path) for path in sorted(directory.glob("node-*.iowt"))])
+        trace = _core.read_traces([str(path) for path in node_files(directory)])
         columns = [
             getattr(trace, name).tolist()
             for name in (
@@ -340,7 +354,9 @@ class Recorded:
                 )
             )  # fmt: skip
         return cls(
-            tuple(events), tuple(processes), tuple(trace.notes), trace.dropped, trace.disabled_processes,
+            tuple(event for event in events if event.layer != WAITING),
+            tuple(event for event in events if event.layer == WAITING),
+            tuple(processes), tuple(trace.notes), trace.dropped, trace.disabled_processes,
             tuple(trace.damage),
         )  # fmt: skip
 
@@ -360,8 +376,8 @@ class Recorded:
     @cached_property
     def by_sequence(self) -> dict[tuple[int, int], Event]:
         """Every event by its thread and its number there."""
-        table = {(event.thread, event.seq): event for event in self.events}
-        assert len(table) == len(self.events), "two events of one thread have the same number"
+        table = {(event.thread, event.seq): event for event in (*self.events, *self.waits)}
+        assert len(table) == len(self.events) + len(self.waits), "two events of one thread have the same number"
         return table
 
     def parent_of(self, event: Event) -> Event | None:

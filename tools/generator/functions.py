@@ -12,9 +12,8 @@ BUFFER_SYMBOLS = ["__overflow", "__uflow"]
 # What makes processes that share open files (spawn_hooks.cpp); system calls by number (tracer/hooks/syscall_hooks.cpp).
 SPAWN_SYMBOLS = ["_Fork", "clone", "popen", "posix_spawn", "posix_spawnp", "system", "vfork"]
 SYSCALL_SYMBOLS = ["syscall"]
-# What changes who may use a file (src/preload/access_hooks.cpp): not in programs that ioweir is linked into.
-ACCESS_SYMBOLS = ["chmod", "chown", "fchmod", "fchmodat", "fchown", "fchownat", "fremovexattr", "fsetxattr", "lchown",
-                  "lremovexattr", "lsetxattr", "removexattr", "setxattr"]
+# What changes a file's ACL (src/preload/access_hooks.cpp): not in programs that ioweir is linked into.
+ACCESS_SYMBOLS = ["fremovexattr", "fsetxattr", "lremovexattr", "lsetxattr", "removexattr", "setxattr"]
 # Beside those of the table (tracer/hooks/uring_hooks.cpp).
 URING_SYMBOLS = ["io_uring_peek_batch_cqe", "io_uring_queue_exit"]
 JUMP_SYMBOLS = ["longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"]
@@ -35,6 +34,7 @@ def outputs(spec: Spec) -> dict[str, str]:
         "ioweir_generated/mpi_wrappers.inc": mpi_wrappers(spec),
         "ioweir_generated/mpi_request_calls.hpp": mpi_request_calls(spec),
         "ioweir_generated/mpi_request_wrappers.inc": mpi_request_wrappers(spec),
+        "ioweir_generated/mpi_wait_wrappers.inc": mpi_wait_wrappers(spec),
         "ioweir_generated/mpi_slots.hpp": mpi_slots(spec),
         "ioweir_generated/trampolines.S": trampolines(spec),
         "ioweir_generated/preload.map": "{\n  global:\n" + "".join(f"    {s};\n" for s in exported) + "  local: *;\n};\n",
@@ -53,12 +53,13 @@ def function_ids(spec: Spec) -> str:
             "enum class Position : std::uint8_t { none, given, individual, shared };", "",
             "/// What a report needs to know of a function.", "struct FunctionInfo {", "    const char* name;",
             "    const char* layer;", "    const char* op;", "    bool collective;",
+            "    bool begins;     ///< asynchronous: what it begins goes on behind its return",
             "    bool completes;  ///< ends an operation that another call began: time, but neither a call nor bytes",
             "    bool late;       ///< all that is known is that the operation had ended by then",
             "    Position position;",
             "    const char* symbols;  ///< exported symbols, separated by spaces", "};",
-            "inline constexpr FunctionInfo functions[function_count] = {", '    {"", "", "", false, false, false, Position::none, ""},']
-    out += [f'    {{"{e.name}", "{e.layer}", "{e.op}", {str(e.collective).lower()}, {str(e.completes).lower()}, {str(e.late).lower()}, Position::{positions.get(e.id, "none")}, "{" ".join(e.symbols)}"}},'
+            "inline constexpr FunctionInfo functions[function_count] = {", '    {"", "", "", false, false, false, false, Position::none, ""},']
+    out += [f'    {{"{e.name}", "{e.layer}", "{e.op}", {str(e.collective).lower()}, {str(e.begins).lower()}, {str(e.completes).lower()}, {str(e.late).lower()}, Position::{positions.get(e.id, "none")}, "{" ".join(e.symbols)}"}},'
             for e in spec.events]
     out += ["};", "", "}  // namespace ioweir::format", ""]
     return "\n".join(out)
@@ -195,13 +196,35 @@ def mpi_request_wrapper(function: RequestFunction, prefix: str) -> str:
         counts = [p.name for p in function.parameters if p.type == "int"]
         body, described = "traced_requests", f"{by_type['MPI_Request*']}, {counts[0] if counts else '1'}"
     kinds = ", ".join(f"Function::{enumerator(e.name)}" for e in (function.writing, function.reading))
+    plain = f"next_{prefix.lower()}.{function.short}({arguments})"
+    if function.waits:
+        plain = f"waited(Function::{enumerator(function.name)}, [&] {{ return {plain}; }})"
     return (
         f"\nstatic int traced_{prefix}_{function.short}({declarations(function.parameters)}) {{\n"
-        f"    if (!pending.any()) [[likely]]\n        return next_{prefix.lower()}.{function.short}({arguments});\n"
+        f"    if (!pending.any()) [[likely]]\n        return {plain};\n"
         f"    if (inside_mpi_io()) return library_calls.{function.short}({arguments});\n"
         f"    return {body}({{{kinds}}}, __builtin_frame_address(0),\n"
         f"        [&] {{ return next_{prefix.lower()}.{function.short}({arguments}); }}, {described});\n}}"
     )
+
+
+def mpi_wait_wrappers(spec: Spec) -> str:
+    """The hooks of calls that may wait: what a call came in is passed on, whatever it means."""
+    forms = [(f, form, prefix) for f in spec.waits for form in f.forms for prefix in ("MPI", "PMPI")]
+    out = [HEADER, "// Included once, by tracer/hooks/wait_hooks.cpp.", "",
+           f"static void* behind[{len(forms)}];  // by hook: the next tool's function, or the MPI library's"]
+    for at, (function, form, prefix) in enumerate(forms):
+        declared = ", ".join(f"Word a{i}" for i in range(function.arguments))
+        given = ", ".join(f"a{i}" for i in range(function.arguments))
+        types = ", ".join(["Word"] * function.arguments)
+        out.append(f"\nstatic int traced_{prefix}_{form}({declared}) {{\n"
+                   f"    return waited(Function::{enumerator(function.name)},\n"
+                   f"                  [&] {{ return reinterpret_cast<int (*)({types})>(behind[{at}])({given}); }});\n}}")
+    out += ["", "static const WaitHook wait_hooks[] = {"]
+    out += [f'    {{"{prefix}_{form}", preload::Slot::{prefix}_{form}, reinterpret_cast<void*>(&traced_{prefix}_{form})}},'
+            for _, form, prefix in forms]
+    out += ["};", ""]
+    return "\n".join(out)
 
 
 def mpi_slots(spec: Spec) -> str:
@@ -242,11 +265,12 @@ def trampolines(spec: Spec) -> str:
 
 def pages(spec: Spec) -> dict[str, str]:
     out = ["# Intercepted functions", "", "Generated from spec/functions*.toml.", "",
-           "`completes`: ends an operation that another call began; its time counts, but neither calls nor bytes. `late`: all that is",
-           "known is that the operation had ended by then.", "",
-           "| id | event | layer | counted as | collective | completes | symbols |", "|---|---|---|---|---|---|---|"]
+           "`begins`: what it began goes on behind its return, until a call that completes it: all of that is its time. `completes`: ends an",
+           "operation that another call began; its time counts, but neither calls nor bytes. `late`: all that is known is that the operation had",
+           "ended by then. Calls of the layer MPI make events when they take longer than 10 us, outside of MPI-IO calls.", "",
+           "| id | event | layer | counted as | collective | begins, completes | symbols |", "|---|---|---|---|---|---|---|"]
     for e in spec.events:
-        out.append(f"| {e.id} | {e.name} | {e.layer} | {e.op} | {'yes' if e.collective else ''} | {'late' if e.late else 'yes' if e.completes else ''} | {', '.join(e.symbols)} |")
+        out.append(f"| {e.id} | {e.name} | {e.layer} | {e.op} | {'yes' if e.collective else ''} | {'late' if e.late else 'completes' if e.completes else 'begins' if e.begins else ''} | {', '.join(e.symbols)} |")
     out += ["", "MPI starts are seen through MPI_Init, MPI_Init_thread and MPI_Session_init (and their PMPI forms);",
             "Fortran programs arrive at these C entries through the bindings of Open MPI and MPICH.", "",
             f"{', '.join(BUFFER_SYMBOLS)} are what the inline forms of getc_unlocked and putc_unlocked call: seen, without an event.", "",

@@ -17,12 +17,14 @@ from generator.spec import Event, Parameter, parse_parameters
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from generator.spec import Names
+
 HEADER = "// Generated from spec/libraries.toml.\n"
 # What the asynchronous form of a function of HDF5 has before its arguments; behind them there is an event set.
 BEFORE = parse_parameters("const char* app_file, const char* app_func, unsigned app_line")
 # Functions that are hooked and not recorded (body "plain") are of no use to programs that ioweir is linked with.
 PRELOAD_ONLY = "#if !defined(IOWEIR_LINKED)"
-LAYERS = {"hdf5": "HDF5", "pnetcdf": "PnetCDF", "netcdf": "netCDF"}
+APIS = ("hdf5", "pnetcdf", "netcdf")  # tables, called as the layers' words are
 # Which argument plays a part, by the parameter's name. The field of LibraryFunction that takes its place.
 ROLES = {
     "path": ("filename", "path"), "made": ("ncidp",), "location": ("target_loc_id",), "variable": ("varid", "varids"),
@@ -70,11 +72,11 @@ class _Form:
 
 
 def load(
-    functions: dict[str, Any], next_id: int, next_appended: int = 1 << 15
+    functions: dict[str, Any], names: Names, next_id: int, next_appended: int
 ) -> tuple[list[LibraryFunction], list[Event]]:
     """The functions of all libraries, and their events: from `next_id`, of appended groups from `next_appended` on."""
-    result, events = _load(functions, next_id, appended=False)
-    others, other_events = _load(functions, next_appended, appended=True)
+    result, events = _load(functions, names, next_id, appended=False)
+    others, other_events = _load(functions, names, next_appended, appended=True)
     result += others
     result.sort(key=lambda function: function.body == "plain")  # behind those that programs are linked with
     seen: set[str] = set()
@@ -85,15 +87,16 @@ def load(
     return result, events + other_events
 
 
-def first_free(functions: dict[str, Any], next_id: int) -> int:
+def first_free(functions: dict[str, Any], names: Names, next_id: int) -> int:
     """The id behind those of the groups that are not appended."""
-    return next_id + len(_load(functions, next_id, appended=False)[1])
+    return next_id + len(_load(functions, names, next_id, appended=False)[1])
 
 
-def _load(functions: dict[str, Any], next_id: int, *, appended: bool) -> tuple[list[LibraryFunction], list[Event]]:
+def _load(functions: dict[str, Any], names: Names, next_id: int, *, appended: bool) -> tuple[list[LibraryFunction], list[Event]]:
     result: list[LibraryFunction] = []
     events: list[Event] = []
-    for api, layer in LAYERS.items():
+    for api in APIS:
+        layer = names.layer(api)
         for group in (g for g in functions.get(api, []) if bool(g.get("appended", False)) == appended):
             collective = bool(group.get("collective", False))
             forms = [form for prototype in group["functions"] for form in _expand(api, group, prototype, functions)]

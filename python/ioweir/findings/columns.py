@@ -4,8 +4,10 @@ Seconds on the critical path. The ranks of a program meet in its collective MPI-
 rank works by itself, and the slowest is waited for: so the price of some calls is, summed over the stretches between
 meetings, the largest time that one rank spent in them. In a collective call only the time after the last rank's
 arrival counts: before it, the others wait for whatever held that rank up. Example: in one stretch rank 0 spends 3 s in
-reads and rank 1 2 s, in the next 1 s and 4 s: reading costs 3 + 4 = 7 s. Waiting in MPI outside of I/O is not in the
-trace, so that turns which ranks take by messages look parallel (serialised_writes.py looks for them).
+reads and rank 1 2 s, in the next 1 s and 4 s: reading costs 3 + 4 = 7 s. Waiting in MPI outside of I/O (`waits`) is
+no price; who is waited for then, `waited_for` tells. Turns which ranks take by messages look parallel
+(serialised_writes.py looks for them). An asynchronous request inside of an MPI-IO call lasts until that call, or the
+program's next one, was told of its end.
 
 Works on whole columns: 0.5 million events take less than a second.
 """
@@ -18,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from ioweir.base.spec_names import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, WAITING
 from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
-from ioweir.trace.reader import DATA_OPS, FLAG_FAILED, LAYERS, MPI_IO, OPS, POSIX, STDIO, Trace
+from ioweir.trace.reader import FLAG_FAILED, Trace
 from ioweir.trace.runtime_files import is_runtime_file
 
 if TYPE_CHECKING:
@@ -55,8 +58,33 @@ class Price:
     by_unit: Floats
 
 
+@dataclass(frozen=True)
+class Waits:
+    """Long calls of MPI outside of I/O, by unit and start."""
+
+    unit: Numbers
+    function: Numbers
+    start: Numbers
+    end: Numbers
+
+
+@dataclass(frozen=True)
+class Late:
+    """One entry a collective MPI-IO call of several ranks that waited for each other."""
+
+    unit: Numbers
+    """The one that came last."""
+    before: Numbers
+    """When the one before it came."""
+    arrival: Numbers
+    """When the last one came."""
+    file: Numbers
+    ranks: Numbers
+    """How many took part."""
+
+
 class Columns:
-    """The counted calls of a run, ordered by unit (rank) and start."""
+    """The counted calls of a run, ordered by unit (rank) and start. Waiting in MPI is apart: `waits`."""
 
     def __init__(self, trace: Trace, wall_s: float, recorded: Sequence[str]) -> None:
         self.trace = trace
@@ -68,6 +96,7 @@ class Columns:
         self._tables()
         self._columns(np.array(file_of_path, dtype=np.int64), np.array([is_runtime_file(name) for name in names]))
         self._ancestors()
+        self._requests()
         self._meetings()
 
     # --------------------------------------------------------------------------------------------------- columns
@@ -80,6 +109,7 @@ class Columns:
         self._collective = np.zeros(most, dtype=bool)
         self._completes = np.zeros(most, dtype=bool)
         self._late = np.zeros(most, dtype=bool)
+        self._begins = np.zeros(most, dtype=bool)
         self.names = [""] * most
         for function in functions:
             self._layer[function.id] = LAYERS.index(function.layer)
@@ -87,6 +117,7 @@ class Columns:
             self._collective[function.id] = function.collective
             self._completes[function.id] = function.completes
             self._late[function.id] = function.late
+            self._begins[function.id] = function.begins
             self.names[function.id] = function.name
 
     def _columns(self, file_of_path: Numbers, runtime: Mask) -> None:
@@ -95,7 +126,9 @@ class Columns:
         unit = units[events.process]
         file = file_of_path[events.path]
         keep = (unit >= 0) & ~runtime[file] & (events.origin != _TRACER) & ~self._late[events.function]
-        order = np.flatnonzero(keep)
+        waiting = self._layer[events.function] == LAYERS.index(WAITING)
+        self._waits(np.flatnonzero(keep & waiting & (events.parent == 0)), unit)
+        order = np.flatnonzero(keep & ~waiting)
         order = order[np.lexsort((events.start_ns[order], unit[order]))]
         self.unit = unit[order]
         self.file = file[order]
@@ -122,6 +155,29 @@ class Columns:
 
     def __len__(self) -> int:
         return int(self.unit.size)
+
+    def _waits(self, chosen: Numbers, unit: Numbers) -> None:
+        events = self.trace.events
+        chosen = chosen[np.lexsort((events.start_ns[chosen], unit[chosen]))]
+        start = events.start_ns[chosen]
+        self.waits = Waits(
+            unit[chosen], events.function[chosen], start, start + np.maximum(events.duration_ns[chosen], 0)
+        )
+
+    def _requests(self) -> None:
+        """An asynchronous request inside of an MPI-IO call lasts until something says that it has ended."""
+        posix = self.is_layer(POSIX) & ~self.failed
+        began = np.flatnonzero(posix & self._begins[self.function] & (self.mpi >= 0))
+        ended = np.flatnonzero(posix & self.completes & (self.offset > 0))
+        if not began.size or not ended.size:
+            return
+        keys = (self.thread[ended] << 32) + self.offset[ended]
+        order = np.lexsort((self.end[ended], keys))
+        keys, ends = keys[order], self.end[ended][order]
+        at = np.minimum(np.searchsorted(keys, self._key[began]), keys.size - 1)
+        until = np.where(keys[at] == self._key[began], ends[at], self.end[began])
+        self.end[began] = np.maximum(self.end[began], np.minimum(until, self.end[self.mpi[began]]))
+        self.duration = self.end - self.start
 
     def _ancestors(self) -> None:
         """Of each call the one around it, the outermost one, and the MPI-IO call around it."""
@@ -156,6 +212,8 @@ class Columns:
         self.meeting = np.full(len(self), -1, dtype=np.int64)
         calls = np.flatnonzero(self.collective & self.is_layer(MPI_IO) & ~self.completes & (self.mpi < 0))
         boundaries = np.zeros(0, dtype=np.int64)
+        nobody = np.zeros(0, dtype=np.int64)
+        self.late = Late(nobody, nobody, nobody, nobody, nobody)
         if calls.size:
             # Calls are ordered by unit and start: the k-th call of a rank on a file meets the k-th of the others.
             pair = self.file[calls] * self.units + self.unit[calls]
@@ -181,10 +239,25 @@ class Columns:
             np.add.at(self.arrival_shift, roots[nested], shift[nested])
             everyone = met & (count >= self.unit_count)
             boundaries = np.sort(last[everyone])
+            self._lateness(calls, group, met, count)
         self.boundaries = boundaries
         self.arrival = np.minimum(self.start + self.arrival_shift, self.end)
         """When the call's own work began: for collective ones when the last rank had come."""
         self.phase = np.searchsorted(boundaries, self.arrival, side="right")
+
+    def _lateness(self, calls: Numbers, group: Numbers, met: Mask, count: Numbers) -> None:
+        """Of each meeting who came last, and how long after the one before."""
+        chosen = met[group]
+        order = np.lexsort((self.start[calls[chosen]], group[chosen]))
+        of, row = group[chosen][order], calls[chosen][order]
+        last = np.flatnonzero(np.r_[of[1:] != of[:-1], True]) if of.size else np.zeros(0, dtype=np.int64)
+        self.late = Late(
+            self.unit[row[last]],
+            self.start[row[last - 1]],
+            self.start[row[last]],
+            self.file[row[last]],
+            count[of[last]],
+        )
 
     def _ahead(self, calls: Numbers, group: Numbers, last: Numbers) -> Mask:
         """Collective calls in which a rank moved data before the last one came: they do not wait for each other."""
@@ -341,6 +414,44 @@ class Columns:
         """Bytes that each rank moved."""
         moved: Floats = np.bincount(self.unit[mask], self.bytes[mask], minlength=self.units).astype(np.float64)
         return moved
+
+    def waited_for(self, unit: int, calls: Mask) -> float:
+        """Seconds that the others, in the mean, wait in MPI for a rank that makes some calls.
+
+        A wait counts from where it meets the first of the calls on: what comes behind is the rank's passing on of what
+        it has read. Example: rank 0 reads from 2 s to 3 s and sends until 5 s, rank 1 waits from 1 s to 5 s: 3 s.
+        """
+        chosen = np.flatnonzero(calls & (self.unit == unit))
+        others = np.flatnonzero(self.waits.unit != unit)
+        if not chosen.size or not others.size or self.unit_count < 2:
+            return 0.0
+        begin = self.start[chosen]
+        reached = np.maximum.accumulate(self.end[chosen])
+        start, end = self.waits.start[others], self.waits.end[others]
+        first = np.searchsorted(reached, start, side="right")
+        met = first < begin.size
+        first = np.minimum(first, begin.size - 1)
+        met &= begin[first] < end
+        waited = np.where(met, end - np.maximum(start, begin[first]), 0)
+        return float(waited.sum()) / 1e9 / (self.unit_count - 1)
+
+    def inside_of(self, unit: int, begin: Numbers, stop: Numbers) -> float:
+        """How many seconds of some stretches, which do not overlap, a rank spends in outermost calls."""
+        chosen = np.flatnonzero(self.outermost & (self.unit == unit))
+        if not chosen.size or not begin.size:
+            return 0.0
+        order = np.argsort(begin, kind="stable")
+        edges = np.stack([begin[order], stop[order]], axis=1).reshape(-1)
+        edges = np.maximum.accumulate(edges)
+        # Up to each edge, how much of the time lay in calls.
+        reached = np.maximum.accumulate(self.end[chosen])
+        start = np.maximum(self.start[chosen], np.r_[np.int64(-_MOST), reached[:-1]])
+        length = np.maximum(self.end[chosen] - start, 0)
+        before = np.r_[np.int64(0), np.cumsum(length)]
+        at = np.searchsorted(start, edges, side="right")
+        cut = np.where(at > 0, np.maximum(start[at - 1] + length[at - 1] - edges, 0), 0)
+        busy = before[at] - cut
+        return float((busy[1::2] - busy[::2]).sum()) / 1e9
 
     def span_s(self, mask: Mask) -> float:
         """The time in which any rank was in one of the calls."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ioweir.base.spec_names import LAYERS, MPI_IO, POSIX
 from ioweir.findings import counted
 from ioweir.findings.columns import Columns
 from ioweir.findings.model import HIGH, LOW, MEDIUM, Evidence, Finding, Findings, Gain
 from ioweir.findings.table import RULES
-from ioweir.trace.reader import LAYERS, MPI_IO, POSIX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,6 +88,7 @@ def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
         for above, leader, followers in leaders:
             within = run.roots_of(leader.calls)[run.root]
             same = run.seconds(one.calls & within) >= SAME * run.seconds(one.calls)
+            same = same and not one.apart and not leader.apart
             follows = above.code in rule.follows and not set(leader.files).isdisjoint(one.files)
             # What a leader explains a small part of stays a finding of its own.
             if follows or (same and leader.seconds >= SAME * one.seconds):

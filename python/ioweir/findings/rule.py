@@ -53,6 +53,8 @@ class Found:
     files: list[str] = field(default_factory=list)
     ranks: list[int] | None = None
     """Those that it is about; those that make the calls where nothing else is said."""
+    apart: bool = False
+    """The seconds are in no call's price: no other finding explains them."""
 
     order: int | None = None
     """Instead of the rule's, where the trace says which of two is the cause."""

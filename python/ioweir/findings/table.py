@@ -15,7 +15,7 @@ from ioweir.findings.rules.requests import (
     small_requests,
 )
 from ioweir.findings.rules.storage import aggregators, targets
-from ioweir.findings.rules.waiting import locks, phases, serialised_writes, uneven_ranks
+from ioweir.findings.rules.waiting import late_rank, locks, phases, serialised_writes, uneven_ranks
 
 if TYPE_CHECKING:
     from ioweir.findings.rule import Rule
@@ -43,6 +43,7 @@ RULES: Final[tuple[Rule, ...]] = (
     uneven_ranks.ONE,
     uneven_ranks.UNBALANCED,
     uneven_ranks.SLOW,
+    late_rank.RULE,
     phases.EXCHANGE,
     phases.OVERLAP,
     phases.CHECKPOINT,

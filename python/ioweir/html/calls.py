@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ioweir.base.spec_names import IO_LAYERS
 from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
 from ioweir.trace.reader import DATA_OPS, FLAG_FAILED, LAYERS, POSIX, STDIO, Events, Trace
@@ -36,7 +37,7 @@ CATEGORIES: Final = (
 )
 """What a rank does in a call: every operation of every layer is one of these."""
 _OF_OP: Final = {"write": WRITE, "read": READ, "lock": ORDER, "unlock": ORDER, "sync": ORDER}
-_IO_LAYERS: Final = frozenset({"MPI-IO", "POSIX", "STDIO", "HDF5", "PnetCDF", "netCDF"})
+_IO_LAYERS: Final = frozenset(IO_LAYERS)
 _TRACER: Final = 3
 """Origin of calls that ioweir makes to verify; they are no I/O of the run."""
 
@@ -123,9 +124,11 @@ class Run:
             self._late[here] = function.late
 
     def batches(self) -> Iterator[Calls]:
-        """All calls that count; of a trace in memory in one batch, else by time."""
+        """All calls that count; of a trace in memory in one batch, with waiting in MPI in a second, else by time."""
         if self.columns is not None:
             yield self._of_columns(self.columns)
+            if self.columns.waits.unit.size:
+                yield self._of_waits(self.columns)
             return
         for events in self.trace.batches():
             calls = self._of_events(events)
@@ -137,6 +140,14 @@ class Run:
             unit=run.unit, file=run.file, function=run.function, start=run.start - self.begin_ns,
             end=run.end - self.begin_ns, bytes=run.bytes, offset=np.where(self.storage[run.function], run.position, -1),
             outermost=run.outermost,
+        )  # fmt: skip
+
+    def _of_waits(self, run: Columns) -> Calls:
+        waits = run.waits
+        none = np.zeros(waits.unit.size, dtype=np.int64)
+        return Calls(
+            unit=waits.unit, file=none, function=waits.function, start=waits.start - self.begin_ns,
+            end=waits.end - self.begin_ns, bytes=none, offset=none - 1, outermost=np.ones(none.size, dtype=bool),
         )  # fmt: skip
 
     def _of_events(self, events: Events) -> Calls:

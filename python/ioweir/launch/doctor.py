@@ -18,10 +18,11 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 from ioweir.base import locate
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import named_holds, open_named
+from ioweir.base.spec_names import LAYERS, MPI_IO, POSIX, STDIO
 from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, IoweirError
 from ioweir.launch import launchers, wrappers
 from ioweir.programs import elf, io_functions, linking, sanitizers
-from ioweir.trace.reader import LAYERS, MPI_IO, POSIX, STDIO, function_table
+from ioweir.trace.reader import function_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

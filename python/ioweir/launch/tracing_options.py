@@ -12,19 +12,13 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir.base.spec_names import LAYER_WORDS
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LAYERS: Final = {
-    "posix": "POSIX",
-    "stdio": "STDIO",
-    "mpiio": "MPI-IO",
-    "hdf5": "HDF5",
-    "pnetcdf": "PnetCDF",
-    "netcdf": "netCDF",
-}
+LAYERS: Final = LAYER_WORDS
 """The words of --layers and the names of the layers in reports."""
 COMPLETE: Final = "complete"
 ANONYMISE: Final = "IOWEIR_ANONYMISE"

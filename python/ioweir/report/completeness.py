@@ -9,11 +9,11 @@ import signal
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ioweir.base.locate import RUN_FILE
+from ioweir.base.spec_names import LAYERS
 from ioweir.base.units import number_list
-from ioweir.report import engine_work, first_lines, verification
+from ioweir.report import engine_work, first_lines, other_form, verification
 from ioweir.report.model import Checked, Noted, PassedThrough, Plan
 from ioweir.trace.paths import clean_path
-from ioweir.trace.reader import LAYERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -152,6 +152,7 @@ def plan_notes(trace: Trace, written: Mapping[str, int], lacking: Sequence[str])
             {path: count for path, count in written.items() if path in matched}, lacking,
         ),
         carried_out=first_lines.carried_out(file, applied, passed, sum(row.bytes for row in engine), list(adapted)),
+        other_form=other_form.of([*(row.path for row in applied), *written] if file or applied else []),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Final
 
-from ioweir.trace.reader import MPI_IO, POSIX, STDIO
+from ioweir.base.spec_names import MPI_IO, POSIX, STDIO
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.progress import watched
+from ioweir.base.spec_names import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, WAITING
 from ioweir.base.units import seconds
-from ioweir.report import completeness, first_lines, model
+from ioweir.report import completeness, first_lines, model, steps
 from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
-from ioweir.trace.reader import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, Trace
+from ioweir.trace.reader import Trace
 from ioweir.trace.runtime_files import is_runtime_file
-from ioweir.trace.sums import Amount, Row, Rows, Summation, Sums, layer_and_op, least_bytes, slot_of
+from ioweir.trace.sums import Amount, Row, Rows, Summation, Sums, Waited, layer_and_op, least_bytes, slot_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -113,7 +114,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> model.Report:
         layers_recorded=list(run.recorded),
         layers=layers,
         slowest=_slowest(run),
-        decomposition=_decomposition(run, sums.job, sums.parts),
+        decomposition=_of_run(run),
         inside=_inside(sums),
         origins=_origins(sums),
         storage={op: _storage(run, op) for op in DATA_OPS},
@@ -132,6 +133,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> model.Report:
         files=_file_rows(run),
         definitions=dict(DEFINITIONS),
         imported=_imported(trace),
+        steps=_steps(trace, run),
     )
 
 
@@ -140,6 +142,18 @@ def _imported(trace: Trace) -> model.Imported | None:
     if came is not None:
         return model.Imported(came.tool, came.log, list(came.unseen), list(came.heatmaps))
     return model.Imported(events["tool"], events["log"], list(events["unseen"]), []) if events else None
+
+
+def _steps(trace: Trace, run: _Run) -> list[model.Step]:
+    if trace.counted is not None:
+        return []
+    files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
+    runtime = [is_runtime_file(name) for name in files]
+
+    def io_of(who: attribute.Attribution, sums: Sums, wall_s: float) -> model.Io:
+        return _io(_Run(who, sums, files, run.recorded, False, max(who.unit_count, 1)), wall_s)
+
+    return steps.of(trace, run.who, file_of_path, runtime, io_of)
 
 
 def _sums(trace: Trace, who: attribute.Attribution, progress: IO[str] | None) -> tuple[Sequence[str], Sums]:
@@ -199,7 +213,9 @@ def _data(run: _Run, rows: Rows, row: Row | None, layer: str, op: str) -> model.
         effective_bytes_per_s=_rate(row.bytes, time_s),
         span_bytes_per_s=_rate(row.bytes, span_s),
         span_s=span_s,
-        sizes={str(least_bytes(number)): calls for number, calls in row.sizes},
+        sizes={str(least_bytes(number)): calls for number, calls, _, _ in row.sizes},
+        size_ranges={str(least_bytes(number)): [least, most] for number, _, least, most in row.sizes if most >= 0},
+        asynchronous_s=row.behind_ns / 1e9,
     )
 
 
@@ -229,6 +245,22 @@ def _decomposition(run: _Run, rows: Rows, parts: Sequence[Sequence[int]] | None)
     return result
 
 
+def _of_run(run: _Run) -> dict[str, model.Decomposition]:
+    """The decomposition of the run, with what is known of all files together only."""
+    result = _decomposition(run, run.sums.job, run.sums.parts)
+    for kind, op in enumerate(DATA_OPS):
+        waiting_s = _waiting_s(run.sums, slot_of(MPI_IO, op))
+        parts = result[op].parts
+        result[op].waiting_s = waiting_s if parts is None else min(waiting_s, parts["other"])
+        result[op].asynchronous_s = run.sums.behind[kind] / 1e9
+    return result
+
+
+def _waiting_s(sums: Sums, slot: int) -> float:
+    """How long ranks waited for the last one to come, in calls of a slot."""
+    return sum(waited.wait_ns for waited in sums.waited_by_slot.get(slot, {}).values()) / 1e9
+
+
 def _failures(trace: Trace, sums: Sums, layers: dict[str, model.Operations]) -> list[model.Failure]:
     return first_lines.failures(
         layers,
@@ -249,7 +281,11 @@ def _inside(sums: Sums) -> list[model.Inside]:
         parts = [model.Part(*_moved(below), *layer_and_op(slot)) for slot, below in order]
         other_ns = whole.time_ns - sum(amount.time_ns for amount in made.values())
         other_s = other_ns / 1e9 if other_ns >= 0 else None
-        rows.append(model.Inside(whole.calls, whole.time_ns / 1e9, *layer_and_op(outer), parts, other_s))
+        rows.append(
+            model.Inside(
+                whole.calls, whole.time_ns / 1e9, *layer_and_op(outer), parts, other_s, _waiting_s(sums, outer)
+            )
+        )
     return sorted(rows, key=lambda row: -row.time_s)
 
 
@@ -339,41 +375,56 @@ def _program(trace: Trace, who: attribute.Attribution) -> str:
 
 def _io(run: _Run, wall_s: float) -> model.Io:
     """How much of the wall time the ranks spent in I/O, and in what: only calls with no other call around them."""
-    union = run.sums.unit_io_ns
+    union, waited = run.sums.unit_io_ns, run.sums.waited
     mean_s = sum(union) / 1e9 / run.units
-    slowest = max(range(len(union)), key=lambda unit: union[unit])
+    # Who comes late is short in I/O, and those that wait for it are long.
+    cost = [time_ns + _shifted(waited.get(unit)) for unit, time_ns in enumerate(union)]
+    slowest = max(range(len(cost)), key=lambda unit: cost[unit])
     order = sorted(enumerate(run.sums.outermost), key=lambda item: -item[1].time_ns)
+    in_mpi = run.sums.job.get(slot_of(WAITING, "wait"))
     return model.Io(
         unit=run.unit,
         mean_s=mean_s,
-        max_s=union[slowest] / 1e9,
-        slowest=run.name(slowest) if union[slowest] > 0 else None,
+        max_s=max(cost[slowest], 0) / 1e9,
+        slowest=run.name(slowest) if cost[slowest] > 0 else None,
         share_of_wall=mean_s / wall_s if wall_s > 0 and not _beyond(run, wall_s) else None,
         where=[_where(run, slot, amount) for slot, amount in order if amount.time_ns > 0],
+        waiting_s=sum(one.wait_ns for one in waited.values()) / 1e9 / run.units,
+        collective_calls=sum(one.last for one in waited.values()),
+        late=[
+            model.LateRank(run.name(unit), one.last, one.held_ns / 1e9)
+            for unit, one in sorted(waited.items(), key=lambda item: (-item[1].held_ns, item[0]))
+            if one.last
+        ],
+        mpi_waiting_s=in_mpi.time_ns / 1e9 / run.units if in_mpi else 0.0,
     )
+
+
+def _shifted(waited: Waited | None) -> int:
+    """What the time of a rank in calls is to be changed by, so that whom the others wait for has their time."""
+    return waited.held_ns - waited.wait_ns if waited is not None else 0
 
 
 def _where(run: _Run, slot: int, amount: Amount) -> model.Where:
     layer, op = layer_and_op(slot)
-    mean_s = amount.time_ns / 1e9 / run.units
-    if op in DATA_OPS:
-        return model.WhereData(layer, op, mean_s, amount.calls, amount.bytes)
-    return model.Where(layer, op, mean_s, amount.calls)
+    row = model.WhereData if op in DATA_OPS else model.Where
+    return row(layer, op, amount.time_ns / 1e9 / run.units, amount.calls, amount.bytes)
 
 
 def _slowest(run: _Run) -> dict[str, dict[str, model.Slowest]]:
-    """Per layer and operation that occur, the rank that spent most time in it; means hide it."""
+    """Per layer and operation that occur, the rank that it took longest with; means hide it."""
     worst: dict[int, tuple[int, int]] = {}
     for unit, rows in run.sums.by_unit.items():
         for slot, row in rows.items():
-            if slot not in worst or (row.time_ns, -unit) > (worst[slot][0], -worst[slot][1]):
-                worst[slot] = (row.time_ns, unit)
+            time_ns = row.time_ns + _shifted(run.sums.waited_by_slot.get(slot, {}).get(unit))
+            if slot not in worst or (time_ns, -unit) > (worst[slot][0], -worst[slot][1]):
+                worst[slot] = (time_ns, unit)
     result: dict[str, dict[str, model.Slowest]] = {}
     for slot in sorted(worst):
         layer, op = layer_and_op(slot)
         time_ns, unit = worst[slot]
         mean_s = run.sums.job[slot].time_ns / 1e9 / run.units
-        result.setdefault(layer, {})[op] = model.Slowest(run.name(unit), time_ns / 1e9, mean_s)
+        result.setdefault(layer, {})[op] = model.Slowest(run.name(unit), max(time_ns, 0) / 1e9, mean_s)
     return result
 
 

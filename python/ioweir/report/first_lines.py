@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ioweir.base import units
+from ioweir.base.spec_names import DATA_OPS, LAYERS, POSIX, STDIO
 from ioweir.base.units import plural
-from ioweir.report import verification
+from ioweir.report import other_form, verification
 from ioweir.report.error_names import name_of
 from ioweir.report.model import CarriedOut, ErrorCount, Failure, Reason
-from ioweir.trace.reader import DATA_OPS, LAYERS, POSIX, STDIO
 from ioweir.trace.sums import Less
 
 if TYPE_CHECKING:
@@ -105,13 +105,13 @@ def short_lines(rows: Sequence[Failure]) -> list[str]:
     """Example: SHORT CALLS: 2 of 9 POSIX writes moved 4 KiB less than they were asked for; no call moved the rest."""
     lost = [(row, row.short - row.continued) for row in rows if row.short > row.continued]
     words = [
-        f"{calls:,}{_of(row.calls, calls)} {row.layer} {_noun(row.op)} moved {units.size(row.missing_bytes)} less than "
+        f"{calls:,}{_of(row.calls, calls)} {row.layer} {noun(row.op)} moved {units.size(row.missing_bytes)} less than "
         f"{'it was' if calls == 1 else 'they were'} asked for"
         for row, calls in lost
     ]
     said = [f"SHORT CALLS: {'; '.join(words)}; no call moved the rest."] if words else []
     went_on = [
-        f"{row.continued:,}{_of(row.calls, row.continued)} {row.layer} {_noun(row.op)}" for row in rows if row.continued
+        f"{row.continued:,}{_of(row.calls, row.continued)} {row.layer} {noun(row.op)}" for row in rows if row.continued
     ]
     if went_on:
         said.append(f"Short calls whose rest a later call moved: {'; '.join(went_on)}.")
@@ -119,26 +119,27 @@ def short_lines(rows: Sequence[Failure]) -> list[str]:
 
 
 def _unreported_short(row: Failure) -> str:
-    noun = _noun(row.op)
+    calls = noun(row.op)
     return (
-        f"SUCCESS FOR LESS: {row.unreported_short:,} POSIX {noun} moved fewer bytes than they were asked for inside "
-        f"of MPI-IO {noun} that returned success, and no call moved the rest."
+        f"SUCCESS FOR LESS: {row.unreported_short:,} POSIX {calls} moved fewer bytes than they were asked for inside "
+        f"of MPI-IO {calls} that returned success, and no call moved the rest."
     )
 
 
 def _unreported(row: Failure) -> str:
-    noun = _noun(row.op)
+    calls = noun(row.op)
     return (
-        f"SUCCESS WITHOUT THE BYTES: {row.unreported:,} POSIX {noun}{_errors(row)} failed inside of MPI-IO {noun} "
+        f"SUCCESS WITHOUT THE BYTES: {row.unreported:,} POSIX {calls}{_errors(row)} failed inside of MPI-IO {calls} "
         "that returned success: what they should have moved may be missing."
     )
 
 
 def _failed(row: Failure) -> str:
-    return f"{row.failed:,}{_of(row.calls, row.failed)} {row.layer} {_noun(row.op)}{_errors(row)}"
+    return f"{row.failed:,}{_of(row.calls, row.failed)} {row.layer} {noun(row.op)}{_errors(row)}"
 
 
-def _noun(op: str) -> str:
+def noun(op: str) -> str:
+    """Calls of an operation in words."""
     return _NOUNS.get(op, plural(op, 2))
 
 
@@ -186,7 +187,11 @@ def _reasons(rows: Iterable[PassedThrough]) -> list[Reason]:
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """Where a plan was not carried out, or not for all calls: that, and why."""
+    """Where a plan was not carried out, or not for all calls: that, and why. And which files have another form now."""
+    return [*_carried_out(plan), *other_form.lines(plan.other_form)]
+
+
+def _carried_out(plan: Plan) -> list[str]:
     how = plan.carried_out
     if how.state == NOT_APPLIED:
         if not how.reasons:

@@ -40,6 +40,10 @@ class Data(Calls):
     span_s: float = 0.0
     sizes: dict[str, int] = field(default_factory=dict)
     """Calls, by the least bytes of a bin: "0" or a power of two."""
+    size_ranges: dict[str, list[int]] = field(default_factory=dict)
+    """By the same key: the least and the most bytes that a call of the bin moved."""
+    asynchronous_s: float = 0.0
+    """Of `time_s`: a rank did something else while its requests were under way."""
 
 
 Operations = dict[str, Calls]
@@ -67,6 +71,10 @@ class Decomposition(Made):
 
     parts: dict[str, float] | None
     """Seconds, by PARTS of figures.py. None where POSIX calls were not recorded, or took longer than the calls."""
+    waiting_s: float = 0.0
+    """Of "other": for the last rank to come to collective calls."""
+    asynchronous_s: float = 0.0
+    """Of the other parts: requests were under way while the rank passed on data, waited or copied."""
 
 
 @dataclass
@@ -77,18 +85,30 @@ class Where:
     op: str
     mean_s: float
     calls: int
+    bytes: int = 0
 
 
 @dataclass
 class WhereData(Where):
     """Those that move bytes."""
 
-    bytes: int
+
+@dataclass
+class LateRank:
+    """A rank that came last to collective calls. `time_s`: how long after the one before it, summed."""
+
+    rank: int
+    calls: int
+    time_s: float
 
 
 @dataclass
 class Io:
-    """How much of the wall time the ranks spent in I/O, and in what."""
+    """How much of the wall time the ranks spent in I/O, and in what.
+
+    `slowest` is the rank with most I/O that nobody else made it wait for, with the time for which it made the others
+    wait: `max_s`. `mean_s` and `share_of_wall` hold all time in calls.
+    """
 
     unit: str
     """What is counted: "rank", or without MPI "process"."""
@@ -97,11 +117,30 @@ class Io:
     slowest: int | None
     share_of_wall: float | None
     where: list[Where]
+    waiting_s: float = 0.0
+    """Of `mean_s`: in collective calls, until the last rank came."""
+    collective_calls: int = 0
+    """Of all ranks together, in which they waited for each other."""
+    late: list[LateRank] = field(default_factory=list)
+    """Most time first."""
+    mpi_waiting_s: float = 0.0
+    """Waiting in MPI outside of I/O, on an average rank; not in `mean_s`."""
+
+
+@dataclass
+class Step:
+    """One of several MPI programs that a script started one after the other. `begin_s` counts from the run's start."""
+
+    program: str
+    ranks: int
+    begin_s: float
+    wall_s: float
+    io: Io
 
 
 @dataclass
 class Slowest:
-    """The rank that spent most time in an operation, and the mean of all."""
+    """The rank that an operation took longest with, as Io.slowest, and the mean time of all in it."""
 
     rank: int
     time_s: float
@@ -124,6 +163,8 @@ class Inside(Made):
     op: str
     parts: list[Part]
     other_s: float | None
+    waiting_s: float = 0.0
+    """Of it: for the last rank to come to collective calls."""
 
 
 @dataclass
@@ -361,6 +402,14 @@ class CarriedOut:
 
 
 @dataclass
+class OtherForm:
+    """A file whose bytes lie in several when the report is made. `parts`: their directory, or a number of subfiles."""
+
+    path: str
+    parts: str
+
+
+@dataclass
 class Plan:
     """What the engine did and did not do. `file`: the plan's; None without one."""
 
@@ -370,6 +419,7 @@ class Plan:
     engine: list[EngineFile]
     verify: Verify
     carried_out: CarriedOut
+    other_form: list[OtherForm] = field(default_factory=list)
 
 
 @dataclass
@@ -475,6 +525,8 @@ class Report:
     late_ends: LateEnds
     files: list[FileRow]
     definitions: dict[str, str]
+    steps: list[Step] = field(default_factory=list)
+    """Of a script with several MPI programs: all other figures are of all of them together."""
     findings: list[Finding] = field(default_factory=list)
     """What is wrong, most seconds first; filled in by whoever prints it, for it takes all events at once."""
     imported: Imported | None = None

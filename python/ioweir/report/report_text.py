@@ -14,34 +14,29 @@ from rich.table import Table
 
 from ioweir.base import plain_text
 from ioweir.base.plain_text import raw
+from ioweir.base.spec_names import DATA_OPS, IO_LAYERS, LAYERS, MPI_IO
 from ioweir.base.units import bounds, number_list, percent, plural, rate, seconds, size
-from ioweir.report import first_lines, verification
-from ioweir.report.figures import PARTS
+from ioweir.report import file_table, first_lines, inside_text, verification
 from ioweir.report.model import Data, Moved, PassedThrough, RankLocks
-from ioweir.trace.reader import DATA_OPS, LAYERS, MPI_IO, POSIX, STDIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ioweir.report.model import Calls, Decomposition, EngineFile, FileLocks, FileRow, Noted, Plan, Report, Where
+    from ioweir.report.model import Calls, Decomposition, EngineFile, FileLocks, Noted, Plan, Report, Where
 
 FILES_SHOWN = 10
 SITES_SHOWN = 15
 RANKS_SHOWN = 5
 SIZES_SHOWN = 4
+STEPS_SHOWN = 5
+"""Below `ioweir run`; the report has all."""
+WORTH = 0.01
+"""The share of a run from which waiting is told of."""
 RUNS_SHOWN = 8
 """How many runs of rank numbers a list shows."""
 _PLAIN_WIDTH = 160
 _GAP = 2
 """Blanks between columns."""
-_PART_WORDS = {
-    "write": "POSIX writes",
-    "read": "POSIX reads",
-    "lock": "taking locks",
-    "unlock": "giving locks up",
-    "posix_other": "other POSIX calls",
-    "other": "outside of POSIX calls (exchange, waiting, copying)",
-}
 
 
 @contextmanager
@@ -74,9 +69,15 @@ def print_report(report: Report, console: Console) -> None:
     for line in headline(report):
         say(console, line)
     _print_warnings(report, console)
+    if report.steps:
+        _title(console, "Programs of the script, one after the other; all else is of all of them together")
+        for line in step_lines(report):
+            say(console, line)
     _print_layers(report, console)
-    _print_inside(report, console)
-    _print_decomposition(report, console)
+    for title, lines in inside_text.sections(report):
+        _title(console, title)
+        for line in lines:
+            say(console, f"  {line}")
     _print_locks(report, console)
     _print_files(report, console)
     _print_call_sites(report, console)
@@ -108,21 +109,55 @@ def headline(report: Report) -> list[str]:
         + f": {_where(io.where, mean)}"
     )
     if io.slowest is not None and count > 1:
-        lines.append(f"Longest in I/O: {unit} {io.slowest} with {seconds(io.max_s)}.")
+        lines.append(f"Longest in I/O: {unit} {io.slowest} with {seconds(io.max_s)}{_late(report)}.")
+    if io.mpi_waiting_s >= WORTH * report.wall_s:
+        lines.append(
+            f"Waiting in MPI outside of I/O: {seconds(io.mpi_waiting_s)} on an average {unit} "
+            f"({percent(io.mpi_waiting_s, report.wall_s)} of the run)."
+        )
     lines.extend(_storage_lines(report, count))
     return lines
+
+
+def step_lines(report: Report) -> list[str]:
+    """A line for each MPI program of a script."""
+    return [
+        f"  {number}. {step.program or 'unknown program'}: {step.ranks} {plural('rank', step.ranks)}, "
+        f"{seconds(step.wall_s)} from {seconds(step.begin_s)} on; I/O {seconds(step.io.mean_s)}"
+        + (
+            f" ({percent(step.io.mean_s, step.wall_s)}): {_where(step.io.where, step.io.mean_s)}"
+            if step.io.where
+            else ""
+        )
+        for number, step in enumerate(report.steps, 1)
+    ]
+
+
+def _late(report: Report) -> str:
+    """That the others waited for the rank that took longest, or that all waited in turns."""
+    io = report.io
+    if io.waiting_s < 0.05 * io.mean_s:
+        return ""
+    of = f"{io.collective_calls:,} collective {plural('call', io.collective_calls)}"
+    own = next((late for late in io.late if late.rank == io.slowest), None)
+    if own is None or own.time_s < 0.5 * io.max_s:
+        return f"; {seconds(io.waiting_s)} of an average rank's I/O is waiting for the last one to come to {of}"
+    return (
+        f": it came last to {own.calls:,} of {of}, and the others waited {seconds(own.time_s)} for it in them "
+        f"({seconds(io.waiting_s)} of the I/O of an average rank is such waiting)"
+    )
 
 
 def summary(report: Report) -> list[str]:
     """What ran, what has to be known of it, and how long it was in I/O: what stands above the findings of a run."""
     known = 1 + len(first_lines.lines(report))
-    return [*headline(report)[: known + 1], *warnings(report)]
+    return [*headline(report)[: known + 1], *step_lines(report)[:STEPS_SHOWN], *warnings(report)]
 
 
 def _nothing_seen(report: Report) -> str:
     if report.damage or report.dropped:
         return "No file I/O was seen in what was recorded and could be read."
-    missing = unrecorded(report)
+    missing = [layer for layer in unrecorded(report) if layer in IO_LAYERS]
     return (
         f"No file I/O was seen; calls of {', '.join(missing)} were not recorded."
         if missing
@@ -258,7 +293,7 @@ def _print_layers(report: Report, console: Console) -> None:
                     bounds(row.perceived_bytes_per_s), rate(row.effective_bytes_per_s),
                     rate(row.span_bytes_per_s),
                 )  # fmt: skip
-                sizes.add(layer, op, _sizes(row.sizes))
+                sizes.add(layer, op, _sizes(row))
             else:
                 other.add(
                     layer, op, f"{row.calls:,}", str(row.failed or ""), seconds(row.time_s), slowest,
@@ -273,32 +308,19 @@ def _print_layers(report: Report, console: Console) -> None:
             table.print(console)
 
 
-def _sizes(histogram: dict[str, int]) -> str:
-    """The bins of a size histogram that hold most calls. Example: {"0": 1, "4096": 9} -> "4.00 KiB 90 %, 0 B 10 %"."""
+def _sizes(row: Data) -> str:
+    """The sizes that most calls have. Example: {"0": 1, "64": 9}, all of 100 B -> "100 B 90 %, 0 B 10 %"."""
+    histogram = row.sizes
     total = sum(histogram.values())
     order = sorted(histogram.items(), key=lambda item: (-item[1], int(item[0])))
-    words = [f"{size(int(least))} {percent(calls, total)}" for least, calls in order[:SIZES_SHOWN]]
+    words = [f"{_range(row, key)} {percent(calls, total)}" for key, calls in order[:SIZES_SHOWN]]
     rest = sum(calls for _, calls in order[SIZES_SHOWN:])
     return ", ".join([*words, f"others {percent(rest, total)}"] if rest else words)
 
 
-def _print_inside(report: Report, console: Console) -> None:
-    """Calls of libraries above MPI-IO: what MPI-IO's own are made of is told apart."""
-    for row in report.inside:
-        if row.layer in (MPI_IO, POSIX, STDIO) or row.op not in DATA_OPS:
-            continue
-        calls = f"{row.calls:,} {row.layer} {row.op} calls"
-        _title(console, f"Inside of {calls} ({seconds(row.time_s)}, summed over ranks)")
-        parts = [(f"{part.layer} {part.op}", part.time_s) for part in row.parts]
-        below = [layer for layer in unrecorded(report) if layer in (MPI_IO, POSIX)]
-        rest = f"{row.layer} itself: conversion, metadata, waiting"
-        if below:
-            rest = f"outside of calls that were recorded ({' and '.join(below)} were not)"
-        if row.other_s is None:
-            say(console, "  calls inside of them took longer than they did: what the time went into is not known")
-            continue
-        for words, time_s in [*parts, (rest, row.other_s)]:
-            say(console, f"  {percent(time_s, row.time_s):>5}  {seconds(time_s):>8}  {words}")
+def _range(row: Data, key: str) -> str:
+    least, most = row.size_ranges.get(key, [int(key), int(key)])
+    return size(least) if size(least) == size(most) else f"{size(least)} to {size(most)}"
 
 
 def _print_locks(report: Report, console: Console) -> None:
@@ -336,67 +358,29 @@ def _print_locks(report: Report, console: Console) -> None:
             )
 
 
-def _print_decomposition(report: Report, console: Console) -> None:
-    for op in DATA_OPS:
-        whole = report.decomposition[op]
-        if not _occurs(whole) or (report.imported is not None and whole.parts is None):
-            continue
-        _title(console, f"Inside of {whole.calls:,} MPI-IO {op} calls ({seconds(whole.time_s)}, summed over ranks)")
-        if whole.parts is None:
-            known = POSIX in report.layers_recorded
-            why = (
-                "calls of POSIX inside of them took longer than they did"
-                if known
-                else "POSIX calls were not recorded (--layers)"
-            )
-            say(console, f"  {why}: what the time went into is not known")
-            continue
-        for part in PARTS:
-            time_s = whole.parts[part]
-            if time_s:
-                say(console, f"  {percent(time_s, whole.time_s):>5}  {seconds(time_s):>8}  {_PART_WORDS[part]}")
-
-
 def _print_files(report: Report, console: Console) -> None:
-    rows = [row for row in report.files if _moves_data(row)]
-    if not report.files:
+    groups = file_table.groups(report)
+    if not groups:
         return
-    shown = f", {FILES_SHOWN} of {len(rows):,}" if len(rows) > FILES_SHOWN else ""
-    _title(console, f"Files, most time first, opening and closing included{shown}")
-    table = _Table(["file", "layer", "", "bytes", "calls", "time (sum)", "perceived", "effective"], names=3)
-    for row in rows[:FILES_SHOWN]:
-        name = row.path
-        for layer, ops in row.layers.items():
-            for op in (*DATA_OPS, "lock"):
-                figures = ops[op]
-                if not _occurs(figures):
-                    continue
-                data = figures if isinstance(figures, Data) else None
-                table.add(
-                    name, layer, op, size(data.bytes) if data else "", f"{figures.calls:,}", seconds(figures.time_s),
-                    bounds(data.perceived_bytes_per_s) if data else "",
-                    rate(data.effective_bytes_per_s) if data else "",
-                )  # fmt: skip
-                name = ""
-    if table:
-        table.print(console)
-    rest = rows[FILES_SHOWN:]
+    shown = f", {FILES_SHOWN} of {len(groups):,} rows" if len(groups) > FILES_SHOWN else ""
+    _title(console, f"Files, most time in all first{shown}")
+    table = _Table(["file", "in all", "layer", "", "bytes", "calls", "time (sum)", "perceived", "effective"], names=4)
+    for group in groups[:FILES_SHOWN]:
+        cells = [group.name, seconds(group.time_s)]
+        for layer, op, figures in file_table.rows(group, report):
+            data = figures if isinstance(figures, Data) else None
+            table.add(
+                *cells, layer, op, size(data.bytes) if data else "", f"{figures.calls:,}", seconds(figures.time_s),
+                bounds(data.perceived_bytes_per_s) if data else "", rate(data.effective_bytes_per_s) if data else "",
+            )  # fmt: skip
+            cells = ["", ""]
+    table.print(console)
+    rest = groups[FILES_SHOWN:]
     if rest:
-        moved = " and ".join(f"{size(sum(_moved(row, op) for row in rest))} {op}" for op in ("read", "write"))
-        moved = moved.replace(" write", " written")
-        say(console, f"  and {len(rest):,} more {plural('file', len(rest))}: {moved} (--json lists all)")
-    others = len(report.files) - len(rows)
-    if others:
-        say(console, f"  {others:,} more {plural('file', others)} without reads, writes or locks (--json lists all)")
-
-
-def _moves_data(row: FileRow) -> bool:
-    return any(_occurs(ops[op]) for ops in row.layers.values() for op in (*DATA_OPS, "lock"))
-
-
-def _moved(row: FileRow, op: str) -> int:
-    """Bytes of a file, of the layer that moved most: layers hold each other's bytes."""
-    return max(moved.bytes for ops in row.layers.values() if isinstance(moved := ops[op], Data))
+        files = sum(len(group.files) for group in rest)
+        moved = f"{size(sum(group.moved('read') for group in rest))} read and "
+        moved += f"{size(sum(group.moved('write') for group in rest))} written"
+        say(console, f"  and {files:,} more {plural('file', files)}: {moved} (--json lists all)")
 
 
 _ORIGIN_WORDS = {

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import picture
+from ioweir.base.spec_names import POSIX, STDIO
 from ioweir.base.units import number_list, plural, seconds, size
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.report import completeness, first_lines, timeline_picture
 from ioweir.report.figures import build
 from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
-from ioweir.trace.reader import FLAG_FAILED, POSIX, STDIO, load
+from ioweir.trace.reader import FLAG_FAILED, load
 from ioweir.trace.runtime_files import is_runtime_file
 
 if TYPE_CHECKING:

@@ -14,11 +14,12 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from ioweir.base.guarded_files import writing_named
 from ioweir.base.progress import watched
+from ioweir.base.spec_names import DATA_OPS, LAYERS, OPS
 from ioweir.base.units import plural
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
-from ioweir.trace.reader import BATCH_EVENTS, DATA_OPS, LAYERS, OPS, Events, Trace, read
+from ioweir.trace.reader import BATCH_EVENTS, Events, Trace, read
 from ioweir.trace.runtime_files import is_runtime_file
 
 if TYPE_CHECKING:

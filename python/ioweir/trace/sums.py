@@ -6,11 +6,12 @@ which paths are one file is decided by attribute.py and paths.py and handed in; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ioweir.base.compiled import compiled
-from ioweir.trace.reader import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, Trace
+from ioweir.base.spec_names import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, WAITING
+from ioweir.trace.reader import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,11 +34,14 @@ class Row(NamedTuple):
     longest_start_ns: int
     longest_unit: int
     longest_file: int
-    sizes: list[tuple[int, int]]
-    """(bin, calls): bin 0 moved nothing, bin k moved 2^(k-1) .. 2^k - 1 bytes. Of reads and writes.
+    sizes: list[tuple[int, int, int, int]]
+    """(bin, calls, least, most): bin 0 moved nothing, bin k moved 2^(k-1) .. 2^k - 1 bytes, in fact from least to most.
 
-    Bins of other tools are negative: -1 - the least bytes of the bin.
+    Of reads and writes. Bins of other tools are negative: -1 - the least bytes of the bin; what is in them is not known
+    (most: -1).
     """
+    behind_ns: int = 0
+    """Of the time, in which the thread did something else while requests were under way."""
 
 
 class Amount(NamedTuple):
@@ -56,6 +60,18 @@ class Less(NamedTuple):
     """Of these: a later call of the thread on the file went on where they had ended."""
     missing: int = 0
     """Bytes of the others."""
+
+
+class Waited(NamedTuple):
+    """What collective MPI-IO calls of a unit waited for, and made others wait for."""
+
+    wait_ns: int = 0
+    """For the last rank to come."""
+    held_ns: int = 0
+    """It was the last: after the one before it."""
+    last: int = 0
+    """How often that was."""
+    meetings: int = 0
 
 
 Rows = dict[int, Row]
@@ -105,6 +121,12 @@ class Sums:
     verification: Amount
     last_end_ns: int | None
     """When the last call returned; None without any."""
+    behind: Sequence[int] = (0,) * len(DATA_OPS)
+    """Of `parts`, by DATA_OPS: in which the thread did something else while requests were under way."""
+    waited: dict[int, Waited] = field(default_factory=dict)
+    """By unit."""
+    waited_by_slot: dict[int, dict[int, Waited]] = field(default_factory=dict)
+    """By slot of the calls and of those around them, and unit."""
 
 
 _SLOTS: Final = {(layer, op): at for at, (layer, op) in enumerate((layer, op) for layer in LAYERS for op in OPS)}
@@ -136,6 +158,7 @@ class Summation:
         runtime_file: Sequence[bool],
         *,
         verified: bool,
+        cells: bool = False,
     ) -> None:
         self.events = trace.event_count
         self._core = compiled().Summary(
@@ -146,11 +169,13 @@ class Summation:
             posix_layer=POSIX,
             data_ops=list(DATA_OPS),
             transfer_ops=[*DATA_OPS, "split"],
+            wait_layer=WAITING,
             close_op="close" if verified else "",
             unit_of_process=list(who.units),
             units=max(len(who.unit_names), 1),
             file_of_path=list(file_of_path),
             runtime_file=list(runtime_file),
+            cells=cells,
         )
 
     @property
@@ -161,6 +186,11 @@ class Summation:
     def stop(self) -> None:
         """Make `run` in another thread give up soon."""
         self._core.stop()
+
+    def cells(self) -> dict[str, list[int]]:
+        """Add up by file, unit, slot and whether calls are outermost: columns. `cells` has to have been asked for."""
+        columns: dict[str, list[int]] = self._core.run()["cells"]
+        return columns
 
     def run(self) -> Sums:
         """Add everything up."""
@@ -182,6 +212,9 @@ class Summation:
             origins=[[Amount(*row) for row in rows] for rows in raw["origins"]],
             parts=raw["parts"],
             file_parts=raw["file_parts"],
+            behind=raw["behind"],
+            waited={unit: Waited(*sums) for unit, *sums in raw["waited"]},
+            waited_by_slot=_by_slot(raw["waited_by_slot"]),
             collective={unit: [Amount(*row) for row in rows] for unit, rows in raw["collective"].items()},
             by_process=[Amount(*row) for row in raw["by_process"]],
             late_ends=raw["late_ends"],
@@ -198,6 +231,13 @@ def _by_group(rows: Sequence[Sequence[Any]]) -> dict[int, Rows]:
         row = Row._make(values)
         groups.setdefault(row.group, {})[row.slot] = row
     return groups
+
+
+def _by_slot(rows: Sequence[tuple[int, Sequence[int]]]) -> dict[int, dict[int, Waited]]:
+    result: dict[int, dict[int, Waited]] = {}
+    for slot, (unit, *sums) in rows:
+        result.setdefault(slot, {})[unit] = Waited(*sums)
+    return result
 
 
 def _by_error(rows: Sequence[tuple[int, int, int]]) -> dict[int, dict[int, int]]:

@@ -1,5 +1,5 @@
-// Calls that change who may use a file: what has the bytes of one elsewhere gives them the same access (ring/named_files.hpp). No events.
-// What does not live here: the hooks themselves (preload/access_hooks.cpp, syscall_hooks.cpp).
+// Calls that change who may use a file: what has the bytes of one elsewhere gives them the same access (ring/named_files.hpp).
+// What does not live here: the hooks themselves (preload/access_hooks.cpp, names_bodies.hpp, syscall_hooks.cpp).
 #pragma once
 
 #include <fcntl.h>

@@ -166,7 +166,8 @@ int traced_path_size(Function function, Call&& call, const char* path, off_t siz
 }
 template <typename Call>
 int traced_unlinkat(Function function, Call&& call, int directory, const char* path, int flags) {
-    return (flags & AT_REMOVEDIR) != 0 ? call() : traced_removal(function, call, directory, path);
+    return (flags & AT_REMOVEDIR) != 0 ? traced_at(function, call, directory, path)
+                                       : traced_removal(function, call, directory, path);
 }
 template <typename Call>
 int traced_names(Function from_function, Function to_function, Call&& renames, int from_directory, const char* from,

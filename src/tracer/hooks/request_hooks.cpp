@@ -1,6 +1,7 @@
 // Bodies of the wrappers of MPI_Wait, MPI_Test and their relatives. Compiled once per MPI library.
 //
-// Programs make these calls for every message: while no request of I/O is pending, a wrapper is one load and a jump. Else the
+// Programs make these calls for every message: while no request of I/O is pending, a wrapper only watches whether the program
+// waits long (waiting.hpp), and one of a call that does not wait is one load and a jump. Else the
 // requests given are looked up, and the call is recorded if it completed one of I/O, or did I/O itself (progress of a
 // collective); a test that did neither leaves no event. One event a completed operation; its offset is the sequence number
 // of the call that began it. The first carries the time of the call, further ones none, so that no time is counted twice.
@@ -8,6 +9,7 @@
 
 #include "ioweir_generated/mpi_slots.hpp"
 #include "mpi/mpi.hpp"
+#include "tracer/hooks/waiting.hpp"
 
 namespace ioweir::tracer {
 namespace {
@@ -25,6 +27,12 @@ struct Functions {
     Function write;
     Function read;
 };
+
+/// A call that completes no I/O.
+template <typename Call>
+[[gnu::always_inline]] inline int waited(Function function, Call&& call) {
+    return waiting.watch(function, call);
+}
 
 /// There, MPI's own waiting is part of the call around it.
 bool inside_mpi_io() { return tracer::inside_mpi_io(*tracer->thread(), __builtin_frame_address(0)); }

@@ -7,9 +7,8 @@
 #include <cstdarg>
 
 #include "base/raw_syscall.hpp"
-#include "tracer/hooks/access_calls.hpp"
-#include "tracer/hooks/files_bodies.hpp"
 #include "tracer/hooks/mappings.hpp"
+#include "tracer/hooks/names_bodies.hpp"
 #include "tracer/hooks/raw_rings.hpp"
 
 namespace ioweir::tracer {
@@ -25,29 +24,48 @@ T* as(long word) {
     return reinterpret_cast<T*>(word);
 }
 
-/// The calls that change who may use a file. Without events.
+/// The calls of names_bodies.hpp, and those that change a file's ACL, which make no event.
 template <typename Call>
-long access_call(long number, Call&& call, const long (&w)[6]) {
+long rights_call(long number, Call&& call, const long (&w)[6]) {
     const auto path = [&](int i) { return as<const char>(w[i]); };
     const auto fd = [&](int i) { return static_cast<int>(w[i]); };
+    const auto whole = [&] { return static_cast<int>(call()); };
     constexpr long fchmodat2 = 452;  // on every architecture; older headers lack it
     switch (number) {
 #ifdef SYS_chmod
         case SYS_chmod:
+            return traced_rights(Function::chmod, whole, path(0));
         case SYS_chown:
-            return changing_access(call, AT_FDCWD, path(0));
+            return traced_rights(Function::chown, whole, path(0));
         case SYS_lchown:
-            return changing_access(call, AT_FDCWD, path(0), false);
+            return traced_rights_of_link(Function::lchown, whole, path(0));
+        case SYS_mkdir:
+            return traced_name(Function::mkdir, whole, path(0));
+        case SYS_rmdir:
+            return traced_name(Function::rmdir, whole, path(0));
+        case SYS_access:
+            return traced_existing(Function::access, whole, path(0));
+        case SYS_readlink:
+            return traced_existing(Function::readlink, call, path(0));
 #endif
         case SYS_fchmod:
+            return traced_rights_of(Function::fchmod, whole, fd(0));
         case SYS_fchown:
-            return changing_access_of(call, fd(0));
+            return traced_rights_of(Function::fchown, whole, fd(0));
         case SYS_fchmodat:
-            return changing_access_at(call, fd(0), path(1), 0);
+            return traced_rights_with(Function::fchmodat, whole, fd(0), path(1), 0);
         case fchmodat2:
-            return changing_access_at(call, fd(0), path(1), fd(3));
+            return traced_rights_with(Function::fchmodat, whole, fd(0), path(1), fd(3));
         case SYS_fchownat:
-            return changing_access_at(call, fd(0), path(1), fd(4));
+            return traced_rights_with(Function::fchownat, whole, fd(0), path(1), fd(4));
+        case SYS_mkdirat:
+            return traced_name_at(Function::mkdirat, whole, fd(0), path(1));
+        case SYS_faccessat:
+            return traced_existing_at(Function::faccessat, whole, fd(0), path(1));
+        case SYS_readlinkat:
+            return traced_existing_at(Function::readlinkat, call, fd(0), path(1));
+        case SYS_statfs:
+            return traced_existing(Function::statfs, whole, path(0));
         case SYS_setxattr:
         case SYS_removexattr:
             return is_acl(path(1)) ? changing_access(call, AT_FDCWD, path(0)) : call();
@@ -118,7 +136,7 @@ long name_call(long number, Call&& call, const long (&w)[6]) {
         case SYS_symlinkat:
             return traced_symlinkat(Function::symlinkat, whole, path(0), fd(1), path(2));
         default:
-            return access_call(number, call, w);
+            return rights_call(number, call, w);
     }
 }
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/raw_syscall.hpp"
 #include "ioweir_generated/records.hpp"
 #include "tracer/ring/paths.hpp"
 #include "tracer/ring/process.hpp"
@@ -106,7 +107,7 @@ void describe(const dl_phdr_info& info, std::uint16_t number) {
     char path[path_bytes];
     std::size_t length = 0;
     if (info.dlpi_name == nullptr || info.dlpi_name[0] == '\0') {
-        const ssize_t got = ::readlink("/proc/self/exe", path, sizeof path);
+        const ssize_t got = raw::readlink("/proc/self/exe", path, sizeof path);
         length = got > 0 ? static_cast<std::size_t>(got) : 0;
         if (length != 0) length = shown_path(path, length, sizeof path);
     } else if (std::strchr(info.dlpi_name, '/') == nullptr) {  // no file: linux-vdso.so.1

@@ -44,7 +44,7 @@ bool absolute_path(int directory, const char* path, char* out, std::size_t capac
         } else {
             char link[64];
             std::snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
-            base = ::readlink(link, joined, Scratch::path_bytes);
+            base = raw::readlink(link, joined, Scratch::path_bytes);
         }
         if (base <= 0) return false;
         length = static_cast<std::size_t>(base);

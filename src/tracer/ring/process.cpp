@@ -29,6 +29,8 @@ std::uint64_t realtime_ns() { return clock_ns(CLOCK_REALTIME) + static_cast<std:
 
 void name_image() {
     process.start_tick = ticks(process_tracer.use_tsc);
+    process_tracer.start_tick = process.start_tick;
+    process_tracer.start_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
     process.pid.store(raw::process_id());
     process.image = (static_cast<std::uint64_t>(process.pid.load()) << 32) | ((process.start_tick >> 8) & 0xffff'ffffU);
 }

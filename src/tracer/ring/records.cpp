@@ -35,7 +35,7 @@ void write_stream_record(ThreadStream& stream) {
 void describe_process(ThreadStream& stream) {
     const Scratch scratch;
     char* const executable = scratch.text();
-    const ssize_t length = executable != nullptr ? ::readlink("/proc/self/exe", executable, path_capacity) : 0;
+    const ssize_t length = executable != nullptr ? raw::readlink("/proc/self/exe", executable, path_capacity) : 0;
     const std::size_t bytes = length > 0 ? shown_path(executable, static_cast<std::size_t>(length), path_capacity) : 0;
     if (auto* record = begin_meta<format::ProcessRecord>(stream, bytes)) {
         record->image = process.image;

@@ -16,6 +16,7 @@
 #include "base/ticks.hpp"
 #include "format/event_codec.hpp"
 #include "ioweir_generated/functions.hpp"
+#include "ioweir_generated/layers.hpp"
 #include "ioweir_generated/records.hpp"
 #include "tracer/ring/named_files.hpp"
 
@@ -27,9 +28,8 @@ enum class Layer : std::uint8_t { mpi, mpi_io, engine, stdio, hdf5, pnetcdf, net
 
 inline bool is_library(Layer layer) { return layer >= Layer::stdio; }
 
-/// What `--layers` chooses from; each layer's hooks only forward when its bit is not in Tracer::layers.
-enum class LayerBit : std::uint32_t { posix = 1, stdio = 2, mpi_io = 4, hdf5 = 8, pnetcdf = 16, netcdf = 32 };
-inline constexpr std::uint32_t all_layers = 63;
+using format::all_layers;
+using format::LayerBit;
 
 /// What verification found of writes to a file: a VerdictRecord.
 struct Verdict {
@@ -67,6 +67,7 @@ struct alignas(64) ThreadStream {
     format::ChunkHeader* chunk = nullptr;
     ThreadStream* deputy = nullptr;  ///< a second stream of the thread, made when it is first needed
     format::codec::Contexts contexts = {};
+    std::uint64_t waited_until = 0;  ///< tick: what was recorded of waiting in MPI ends there
 };
 static_assert(offsetof(ThreadStream, frames) + sizeof(Frame) == 64);
 
@@ -135,6 +136,9 @@ struct alignas(64) Tracer {
     const NamedFiles* named_files = nullptr;
     /// The engine moves the bytes of MPI files: what the MPI library does with a name is meant as it is.
     bool has_engine = false;
+    /// The same moment, when the process began: with a second one, how long a tick is.
+    std::uint64_t start_tick = 0;
+    std::uint64_t start_monotonic_ns = 0;
 
     /// The calling thread's stream, without a call.
     [[nodiscard]] ThreadStream* thread() const {

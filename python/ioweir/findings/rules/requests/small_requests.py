@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.base.spec_names import LAYERS
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule
 from ioweir.findings.rules.common import MANY, MANY_WHY, QUARTER, SMALL, SMALL_WHY, bounds, counted, sized, typical
-from ioweir.trace.reader import LAYERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -38,13 +38,15 @@ def _one(run: Columns) -> Iterator[Found]:
             continue
         calls &= run.unit == unit
         price = run.price(calls)
-        if not run.worth(price.seconds):
+        waited = run.waited_for(unit, run.outermost)
+        seconds = max(price.seconds, waited)
+        if not run.worth(seconds):
             continue
-        high = price.seconds * (1 - 1 / run.unit_count)
+        high = seconds * (1 - 1 / run.unit_count)
         (rank,) = run.ranks([unit]) or (unit,)
         yield Found(
             calls=calls,
-            seconds=price.seconds,
+            seconds=seconds,
             high=high,
             summary=f"rank {rank} {op}s everything ({size(float(moved[unit]))}) while {run.unit_count - 1} other "
             f"{'rank has' if run.unit_count == 2 else 'ranks have'} nothing to do with the files",
@@ -53,6 +55,8 @@ def _one(run: Columns) -> Iterator[Found]:
             evidence=[
                 Evidence(f"share of the bytes that rank {rank} {op}s", 100 * float(moved[unit]) / total, "%"),
                 counted(f"its {op}s", calls),
+                Evidence(f"time of its {op}s", price.seconds, "s"),
+                Evidence("waiting of another rank in MPI for it, in the mean", waited, "s"),
             ],
             remedies=[
                 Remedy("source", f"let every rank {op} its own part: MPI_File_{op}_at_all, or parallel HDF5 or PnetCDF")
@@ -163,7 +167,8 @@ ONE = Rule(
     layer="POSIX",
     order=25,
     definition="One rank moves 90 % or more of the bytes that are written (or read) by itself, 1 MiB or more, in "
-    "a program of several ranks.",
+    "a program of several ranks. The seconds are those of its calls; or, where that is more, those that another rank "
+    "waits in MPI, in the mean, from where its wait meets one of the calls on: passing on what was read is part of it.",
     source="Gropp, Lusk and Thakur 1999, Using MPI-2, chapters 2 and 3 "
     "(from one process that does the I/O to parallel I/O)",
     thresholds=(
@@ -172,7 +177,8 @@ ONE = Rule(
     ),
     gain="high: shared out over all ranks, seconds x (1 - 1/ranks); low: a quarter, for the storage may not be "
     "faster for several",
-    limits="Gathering and waiting for the rank is not in the trace: the true price is higher by that.",
+    limits="What the others wait in MPI before the rank's first call, while it gathers, is not counted; without the "
+    "layer MPI no waiting is.",
     needs=(),
     find=_one,
 )
@@ -218,7 +224,7 @@ SLOW = Rule(
         ),
     ),
     gain="high: the rank as fast as the others; low: a quarter",
-    limits="Needs 8 requests a rank. A rank that comes late because it computes is not meant.",
+    limits="Needs 8 requests a rank. A rank that comes late because it computes: late-rank.",
     needs=("POSIX",),
     find=_slow,
     follows=("data-sieving", "lock-wait", "serialised-writes", "target-contention", "random-access"),

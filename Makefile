@@ -32,6 +32,10 @@
 #                   hour, root for its labs); RECORD=1 writes docs/results/hdf5.md, QUICK=1 takes five minutes
 #   make bench-hdf5-keys  what each key of an hdf5 table costs a program in Python (ten minutes, a quiet machine); ARGS="--rounds 5"
 #   make bench-sim  what simulations cost, up to 131,072 ranks (a minute)
+#   make bench-sim-lab   predictions of kernels on throttled targets, written down, then measured (half an hour, root); RECORD=1 writes a
+#                   section of docs/results/simulator.md, QUICK=1 takes five minutes
+#   make bench-sim-papers   published figures beside simulated ones, with ablations (a few minutes); RECORD=1 writes a section of
+#                   docs/results/simulator.md and a picture
 #   make screenshots   the web report of LAMMPS, of an HDF5 checkpoint with data sieving and of a slow target, and pictures of each section in
 #                   build/screenshots (two minutes; needs chromium, and root for the slow target)
 #   make bench-call-logs  logs with visibility "call" beneath Meep and MED (apt-get install meep-mpi-default libmed-dev libmedc-dev)
@@ -48,7 +52,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: screenshots bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: screenshots bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -157,6 +161,12 @@ bench-hdf5-keys: package
 
 bench-sim: package
 	@$(PY) bench/bench_sim.py $(if $(RECORD),--record docs/results/simulator.md) $(ARGS)
+
+bench-sim-lab: package
+	@$(PY) bench/bench_sim_lab.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/simulator.md) $(ARGS)
+
+bench-sim-papers: package
+	@$(PY) bench/bench_sim_papers.py $(if $(RECORD),--record docs/results/simulator.md) $(ARGS)
 
 bench-call-logs: package
 	@$(PY) bench/bench_call_logs.py $(ARGS)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import launch
+import sim_lab_page
 
 RANKS = (1024, 4096, 16384, 65536, 131_072)
 MACHINE = "jaguarpf"
@@ -137,7 +138,7 @@ def main() -> int:
     text = page(rows)
     print(text)
     if options.record:
-        options.record.write_text(text, encoding="utf-8")
+        options.record.write_text(text + sim_lab_page.kept(options.record), encoding="utf-8")
     return 0
 
 

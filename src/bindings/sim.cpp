@@ -70,6 +70,9 @@ nb::dict phase_of(const sim::PhaseResult& phase) {
     row["seconds"] = phase.seconds;
     row["perceived_s"] = phase.perceived_s;
     row["open_s"] = phase.open_s;
+    row["metadata_requests"] = phase.metadata.requests;
+    row["metadata_wait_s"] = phase.metadata.wait_s;
+    row["slowest_open_s"] = phase.metadata.longest_s;
     row["rounds"] = phase.work.rounds;
     row["messages"] = phase.work.messages;
     row["operations"] = phase.work.operations;

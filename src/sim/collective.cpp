@@ -176,16 +176,22 @@ void Collective::next_operation(std::uint32_t number) {
             return clients_.settle(static_cast<std::uint32_t>(writer.rank), {this, settled, number});
         return end_round(number);
     }
-    const Extent extent = operations_[number][writer.next_operation++];
+    const layout::ExtentList& operations = operations_[number];
+    const Extent extent = operations[writer.next_operation++];
     const Place place = call_.place(number, extent);
+    std::int64_t bytes = extent.length;
+    // A log takes pieces from anywhere behind each other: one operation (Backend::write_scattered_at).
+    for (std::int64_t pieces = 1; call_.joins && pieces < most_joined && writer.next_operation < operations.size();
+         ++pieces) {
+        const Extent next = operations[writer.next_operation++];
+        (void)call_.place(number, next);
+        bytes += next.length;
+    }
     ++work_.operations;
-    work_.bytes += extent.length;
-    clients_.begin({place.file,
-                    {place.offset, extent.length},
-                    writes_,
-                    static_cast<std::uint32_t>(writer.rank),
-                    node_of(writer.rank)},
-                   {this, access_over, number});
+    work_.bytes += bytes;
+    clients_.begin(
+        {place.file, {place.offset, bytes}, writes_, static_cast<std::uint32_t>(writer.rank), node_of(writer.rank)},
+        {this, access_over, number});
 }
 
 void Collective::end_round(std::uint32_t number) {

@@ -32,6 +32,7 @@ struct CollectiveCall {
     const planner::Topology* topology = nullptr;
     bool dense = false;   ///< every byte of the region is somebody's
     bool behind = false;  ///< writers have room for everything
+    bool joins = false;   ///< what a writer writes lies behind each other, wherever it belongs: a log
     /// Of each rank: when it comes.
     std::vector<Seconds> arrivals;
     std::function<Place(std::int64_t writer, layout::Extent)> place;
@@ -52,6 +53,9 @@ struct CollectiveWork {
 
 class Collective final : public Actor {
 public:
+    /// Pieces of one operation: IOV_MAX.
+    static constexpr std::int64_t most_joined = 1024;
+
     Collective(Events& events, Fabric& fabric, Clients& clients)
         : events_(events), fabric_(fabric), clients_(clients) {}
 

@@ -109,6 +109,7 @@ public:
         free_at_ = std::max(now, free_at_) + duration;
         return free_at_;
     }
+    [[nodiscard]] Seconds free_at() const { return free_at_; }
 
 private:
     Seconds free_at_ = 0;

@@ -63,8 +63,11 @@ struct LockFigures {
 };
 
 struct MetadataFigures {
+    int servers = 1;
     double open_s = 0;
     double create_s = 0;
+    double stat_s = 0;
+    double jitter = 0;
 };
 
 struct JobFigures {

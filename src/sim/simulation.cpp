@@ -91,6 +91,7 @@ public:
           nodes_((workload.ranks - 1) / machine.node.ranks + 1),
           topology_(planner::Topology::blocks(workload.ranks, nodes_)),
           files_(machine, strategy),
+          seed_(seed),
           skew_(seed, Part::rank_skew, 0),
           fabric_(events_, machine, nodes_),
           targets_(events_, machine, seed),
@@ -120,7 +121,7 @@ private:
         const LockWork locks_before = locks_.work();
         const std::int64_t requests_before = clients_.requests();
         const std::vector<TargetWork> targets_before = targets_.work();
-        open(result);
+        open(result, writes);
         Seconds computed = 0;
         const bool behind = writes && strategy_.writers.kind == planner::WritersKind::behind;
         for (std::int64_t call = 0; call < workload_.calls; ++call) {
@@ -154,14 +155,19 @@ private:
     }
 
     /// Every process opens the file; files of groups and logs are made by one each.
-    void open(PhaseResult& result) {
+    void open(PhaseResult& result, bool writes) {
         std::int64_t made = 1;
         if (strategy_.mapping.kind == MappingKind::grouped) made = strategy_.mapping.count;
         if (strategy_.mapping.kind == MappingKind::subfiles) made = std::max<std::int64_t>(1, strategy_.mapping.count);
         if (strategy_.mapping.kind == MappingKind::log) made = workload_.ranks;
-        result.open_s = machine_.metadata.create_s * static_cast<double>(made) +
-                        machine_.metadata.open_s * static_cast<double>(workload_.ranks);
-        wait_until(events_.now() + result.open_s);
+        const Seconds began = events_.now();
+        Metadata metadata(events_, machine_, seed_);
+        happened_ = false;
+        // Reading finds the files that are there.
+        metadata.open_all(writes ? made : 0, workload_.ranks, {this, 0, 0});
+        events_.run_until(happened_);
+        result.open_s = events_.now() - began;
+        result.metadata = metadata.work();
     }
 
     struct UnderWay final : Actor {
@@ -191,7 +197,8 @@ private:
         under_way->plan = made.take();
         if (number == 0 && writes) result_.remarks = under_way->plan.remarks;
         const planner::Plan& plan = under_way->plan;
-        CollectiveCall call{&plan, &pattern, &topology_, request.dense, behind, arrivals(), {}};
+        const bool joins = writes && strategy_.mapping.kind == MappingKind::log;
+        CollectiveCall call{&plan, &pattern, &topology_, request.dense, behind, joins, arrivals(), {}};
         call.place = [this, &plan](std::int64_t writer, layout::Extent extent) {
             return files_.place(plan.file(writer), extent);
         };
@@ -249,6 +256,7 @@ private:
     int nodes_;
     planner::Topology topology_;
     Files files_;
+    std::uint64_t seed_;
     RandomStream skew_;
     Events events_;
     Fabric fabric_;

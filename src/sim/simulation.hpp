@@ -14,6 +14,7 @@
 #include "planner/topology.hpp"
 #include "sim/collective.hpp"
 #include "sim/machine.hpp"
+#include "sim/metadata.hpp"
 
 namespace ioweir::sim {
 
@@ -32,6 +33,7 @@ struct PhaseResult {
     Seconds seconds = 0;      ///< from opening to closing, without what is computed
     Seconds perceived_s = 0;  ///< the same, until the ranks could go on
     Seconds open_s = 0;
+    MetadataWork metadata;
     CollectiveWork work;         ///< sums over calls; `rounds` too
     Seconds writer_seconds = 0;  ///< sum over calls and writers of a call's duration
     std::int64_t requests = 0;   ///< to targets

@@ -293,6 +293,59 @@ RC_GTEST_PROP(Simulation, TwiceIsTheSameToTheBit, ()) {
     RC_ASSERT(a.events == b.events);
 }
 
+// 3 files of 3 processes in one directory: made one after the other, 3 x 10 ms; whoever's is there opens it, 1 ms, meanwhile.
+TEST(Simulation, FilesOfProcessesAreMadeOneAfterTheOther) {
+    Machine machine = bare_machine(1);
+    machine.metadata.create_s = 10e-3;
+    machine.metadata.open_s = 1e-3;
+    Strategy log;
+    log.mapping = {MappingKind::log, 0};
+    const auto each = must_simulate(machine, blocks(3, mib), log, 1);
+    EXPECT_NEAR(each.write.open_s, 31e-3, 1e-9);
+    EXPECT_EQ(each.write.metadata.requests, 6);
+    EXPECT_NEAR(each.write.metadata.wait_s, (0 + 10 + 20) * 1e-3, 1e-9);
+    // Reading makes none: 3 x 1 ms.
+    EXPECT_NEAR(each.read.open_s, 3e-3, 1e-9);
+    // One file: made, then opened by all, one after the other.
+    EXPECT_NEAR(must_simulate(machine, blocks(3, mib), {}, 1).write.open_s, 13e-3, 1e-9);
+    // Servers share what is no change of a directory.
+    machine.metadata.servers = 3;
+    EXPECT_NEAR(must_simulate(machine, blocks(3, mib), {}, 1).write.open_s, 11e-3, 1e-9);
+    EXPECT_NEAR(must_simulate(machine, blocks(3, mib), log, 1).write.open_s, 31e-3, 1e-9);
+    machine.metadata.stat_s = 2e-3;
+    EXPECT_NEAR(must_simulate(machine, blocks(3, mib), {}, 1).read.open_s, 3e-3, 1e-9);
+}
+
+// A storm: what it takes grows as the number of files, and the mean wait of a request as half of that.
+TEST(Simulation, AStormOfCreatesGrowsWithItsFiles) {
+    Machine machine = bare_machine(1);
+    machine.metadata.create_s = 1e-3;
+    Strategy log;
+    log.mapping = {MappingKind::log, 0};
+    for (const int ranks : {64, 1024}) {
+        const auto result = must_simulate(machine, blocks(ranks, 4096), log, 1);
+        EXPECT_NEAR(result.write.open_s, ranks * 1e-3, 1e-9);
+        EXPECT_NEAR(result.write.metadata.wait_s / ranks, (ranks - 1) * 1e-3 / 2, 1e-6);
+    }
+}
+
+// 2000 pieces of 1 KiB with holes between them: in a log two operations of at most 1024 pieces, in the file 2000.
+TEST(Simulation, ALogTakesPiecesTogether) {
+    std::vector<layout::ExtentList> lists(1);
+    for (int i = 0; i < 2000; ++i) lists[0].push_back({i * 2048, 1024});
+    const auto pattern = std::make_shared<layout::ListedPattern>(pattern_of(std::move(lists)));
+    Workload workload;
+    workload.pattern = [&](std::int64_t) -> std::shared_ptr<const AccessPattern> { return pattern; };
+    Strategy log;
+    log.mapping = {MappingKind::log, 0};
+    Machine machine = bare_machine(1);
+    machine.targets.request_s = 1e-3;
+    const auto joined = must_simulate(machine, workload, log);
+    EXPECT_EQ(joined.write.work.operations, 2);
+    EXPECT_EQ(joined.write.work.bytes, 2000 * 1024);
+    EXPECT_EQ(must_simulate(machine, workload, {}).write.work.operations, 2000);
+}
+
 TEST(Simulation, SeedsDiffer) {
     Machine machine = bare_machine(2);
     machine.targets.jitter = 0.2;

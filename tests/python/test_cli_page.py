@@ -22,7 +22,7 @@ def test_every_command_and_option_is_described() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     assert set(commands) == {
         "run", "env", "link", "report", "merge-trace", "compare", "doctor", "kernel", "explain", "merge", "ls", "check",
-        "probe", "lab", "gc", "timeline", "convert", "findings", "import", "export", "simulate",
+        "probe", "lab", "gc", "timeline", "convert", "findings", "import", "export", "simulate", "calibrate",
         "compress", "merge-sums",
     }  # fmt: skip
     for name, command in commands.items():

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ioweir.cli.arguments import JsonOption, print_result
+from ioweir.errors import EXIT_USAGE, IoweirError
+
+if TYPE_CHECKING:
+    from ioweir.predict.simulate import Options
 
 
 def simulate(
@@ -36,6 +40,15 @@ def simulate(
     ] = None,
     repeat: Annotated[int, typer.Option("--repeat", metavar="R", help="Runs, with a seed each.")] = 8,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the first run.")] = 1,
+    sweeps: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep", metavar="AXIS=VALUE,...", help="Of ranks, targets, files, buffer, strategy; repeatable."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw the sweep; FILE.html: a web page.")
+    ] = None,
     list_machines: Annotated[bool, typer.Option("--list", help="Name the machines of the package.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -47,10 +60,46 @@ def simulate(
         machines = simulation.known_machines()
         print_result(as_json, machines, lambda: [f"{name:<14} {about}" for name, about in machines.items()])
         return
-    result = simulation.simulate(
-        simulation.Options(
-            machine, kernel_name, tuple(settings or ()), ranks, trace, file, plan, api, repeat, seed,
-            simulation.compute_seconds(compute),
-        )
+    options = simulation.Options(
+        machine, kernel_name, tuple(settings or ()), ranks, trace, file, plan, api, repeat, seed,
+        simulation.compute_seconds(compute),
     )  # fmt: skip
+    if sweeps:
+        _sweep(options, sweeps, plot, as_json=as_json)
+        return
+    if plot is not None:
+        raise IoweirError("--plot draws a sweep; add --sweep AXIS=VALUE,...", EXIT_USAGE)
+    result = simulation.simulate(options)
     print_result(as_json, result, lambda: text.to_text(result))
+
+
+def _sweep(options: Options, sweeps: list[str], plot: Path | None, *, as_json: bool) -> None:
+    from ioweir.base import picture  # noqa: PLC0415
+    from ioweir.predict import sweep, sweep_text  # noqa: PLC0415
+
+    picture.check_name("--plot", plot)
+    result = sweep.sweep(options, sweep.axes_of(sweeps))
+    if plot is not None:
+        picture.save(plot, sweep_text.chart(result))
+    print_result(as_json, result, lambda: sweep_text.to_text(result))
+
+
+def calibrate(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MACHINE.toml", help="The machine file to write.")],
+    targets: Annotated[
+        Path | None, typer.Option("--targets", metavar="PATH", help="Measure the storage targets in effect there.")
+    ] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", metavar="DIR", help="The POSIX calls in this trace.")] = None,
+    runs: Annotated[
+        Path | None, typer.Option("--runs", metavar="FILE", help="Measured runs of kernels, a JSON object a line.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="TEXT", help="Of the machine. [this host's]")] = None,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="How often each case is measured.")] = 3,
+    force: Annotated[bool, typer.Option("--force", help="MACHINE.toml may be replaced.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit a machine file to this machine's storage, and say what the measurements leave open."""
+    from ioweir.predict import calibrate as calibration  # noqa: PLC0415
+
+    result = calibration.calibrate(calibration.Options(output, targets, trace, runs, name, repeats, force))
+    print_result(as_json, result, lambda: calibration.to_text(result))

@@ -112,17 +112,28 @@ class Kernel:
 
 def simulate(options: Options) -> dict[str, Any]:
     """All runs, as one object; every time in it is simulated but `wall_s`."""
+    machine, program, plan = prepared(options)
+    began, began_cpu = time.monotonic(), time.process_time()
+    runs = runs_of(program, machine, plan, options.repeat, options.seed)
+    cost = {"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - began_cpu}
+    return {**_result(program, machine, plan, options, runs), **cost}
+
+
+def prepared(options: Options) -> tuple[Machine, Program, PlanRule]:
+    """What is simulated, where and under which rule; raises IoweirError for what cannot be."""
     _check(options)
     assert options.machine is not None
     machine = machines.read(options.machine)
     program = _program(options)
-    plan = _plan_for(options, machine, program)
-    began, began_cpu = time.monotonic(), time.process_time()
-    runs = [
-        program.once(machine.drawn(shares), machine.slowdown(), plan, seed) for shares, seed in _draws(machine, options)
+    return machine, program, _plan_for(options, machine, program)
+
+
+def runs_of(program: Program, machine: Machine, plan: PlanRule, repeat: int, seed: int) -> list[dict[str, Any]]:
+    """As many runs, each with a seed of its own and other values of what is open."""
+    return [
+        program.once(machine.drawn(shares), machine.slowdown(), plan, number)
+        for shares, number in draws(machine, repeat, seed)
     ]
-    cost = {"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - began_cpu}
-    return {**_result(program, machine, plan, options, runs), **cost}
 
 
 def known_machines() -> dict[str, str]:
@@ -172,10 +183,16 @@ def _check(options: Options) -> None:
     if options.api not in APIS:
         raise IoweirError(f"--api {options.api}: only {', '.join(APIS)} is simulated", EXIT_USAGE)
     if options.kernel is not None:
-        try:
-            compiled().check_kernel(options.kernel, options.ranks, list(options.settings))
-        except ValueError as error:
-            raise IoweirError(str(error), EXIT_USAGE) from error
+        assert options.ranks is not None
+        check_kernel(Kernel(options.kernel, options.settings, options.ranks, options.compute_s))
+
+
+def check_kernel(kernel: Kernel) -> None:
+    """Raises IoweirError where there is no such kernel, or not on so many ranks."""
+    try:
+        compiled().check_kernel(kernel.name, kernel.ranks, list(kernel.settings))
+    except ValueError as error:
+        raise IoweirError(str(error), EXIT_USAGE) from error
 
 
 def _plan_for(options: Options, machine: Machine, program: Program) -> PlanRule:
@@ -192,18 +209,15 @@ def _plan_for(options: Options, machine: Machine, program: Program) -> PlanRule:
     )  # fmt: skip
 
 
-def _draws(machine: Machine, options: Options) -> list[tuple[dict[str, float], int]]:
+def draws(machine: Machine, repeat: int, seed: int) -> list[tuple[dict[str, float], int]]:
     """Of each run the shares of open ranges, and its seed: each range is covered evenly (a Latin hypercube)."""
-    generator = random.Random(options.seed)
+    generator = random.Random(seed)
     columns: dict[str, list[float]] = {}
     for name in machine.open:
-        places = [(number + generator.random()) / options.repeat for number in range(options.repeat)]
+        places = [(number + generator.random()) / repeat for number in range(repeat)]
         generator.shuffle(places)
         columns[name] = places
-    return [
-        ({name: column[number] for name, column in columns.items()}, options.seed + number)
-        for number in range(options.repeat)
-    ]
+    return [({name: column[number] for name, column in columns.items()}, seed + number) for number in range(repeat)]
 
 
 # ------------------------------------------------------------------------------------------------------------- results
@@ -212,7 +226,7 @@ def _draws(machine: Machine, options: Options) -> list[tuple[dict[str, float], i
 def _result(
     program: Program, machine: Machine, plan: PlanRule, options: Options, runs: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    phases = {name: _phase([run[name] for run in runs]) for name in DIRECTIONS}
+    phases = {name: phase(runs, name) for name in DIRECTIONS}
     counted = phases["write"] if phases["write"]["bytes"] else phases["read"]
     return {
         "simulated": True,
@@ -233,8 +247,9 @@ def _result(
     }
 
 
-def _phase(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def phase(all_runs: Sequence[dict[str, Any]], direction: str) -> dict[str, Any]:
     """One direction over all runs: medians, and the range of its time."""
+    runs = [run[direction] for run in all_runs]
     seconds = [run["seconds"] for run in runs]
     middle = statistics.median(seconds)
     perceived = statistics.median(run["perceived_s"] for run in runs)
@@ -246,6 +261,10 @@ def _phase(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "perceived_bytes_per_s": first["bytes"] / perceived if perceived > 0 else 0.0,
         "split": _split(runs),
         "open_s": statistics.median(run["open_s"] for run in runs),
+        "metadata": {
+            "requests": first["metadata_requests"],
+            "wait_s": statistics.median(run["metadata_wait_s"] for run in runs),
+        },
         "writers": first["writers"],
         "rounds": first["rounds"],
         "messages": first["messages"],

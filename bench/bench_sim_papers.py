@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Published figures beside simulated ones, with ablations: bench/bench_sim_papers.py --help.
+
+The machines are the package's, made of what the papers say of them; nothing is fitted to the figures that are compared.
+
+Lives here: what was published, and how it is simulated. Not here: machines (python/ioweir/predict/machines).
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sim_lab_page
+from ioweir.base import picture
+from ioweir.predict import machine as machines
+from ioweir.predict import simulate
+from ioweir.predict.simulate import Kernel, PlanRule
+
+RUNS = 3
+ABLATIONS: dict[str, dict[str, float]] = {
+    "no seek": {"targets.seek_s": 0.0},
+    "no shuffle": {"node.nic_bytes_per_s": 1e15, "node.copy_bytes_per_s": 1e15, "node.memory_bytes_per_s": 1e15,
+                   "fabric.latency_s": 0.0, "fabric.message_s": 0.0},
+    "locks off": {"locks.used": 0.0},
+    "no client cache": {"client.cache_bytes": 0.0},
+}  # fmt: skip
+"""Figures that take a part of the model away. The network interface also carries bytes to storage: without a shuffle
+that is free, too, and the servers' interfaces remain."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure of a paper: the time of one way over that of another, or bytes a second of one."""
+
+    where: str
+    machine: str
+    kernel: tuple[str, ...]
+    ranks: int
+    before: str | None
+    """A rule; None: `after` in bytes a second."""
+    after: str
+    direction: str
+    value: float
+    perceived: bool = False
+    own: tuple[tuple[str, float], ...] = ()
+    """Figures of this run: how many processes a node had."""
+
+
+def two_phase(nodes: int) -> str:
+    """As ROMIO does it."""
+    return f'writers = "aggregators:{nodes}"\ndomains = "even"\nbuffer = "16 MiB"\n'
+
+
+ROMIO_4 = 'writers = "aggregators:6"\ndomains = "even"\nbuffer = "4 MiB"\nstripe = { size = "1 MiB", count = 12 }\n'
+IBCS_4 = ROMIO_4 + 'order = "contention-free"\n'
+IOR = ("ior-segmented", "data=576MiB", "transfer=48MiB")
+SPREAD = (("node.ranks", 1.0),)
+"""Six processes on nodes of their own: assumed, the paper does not say."""
+BT = ("btio", "class=C", "writes=2")
+FIELD = ("ior-segmented", "data=4MiB", "transfer=4MiB")
+ALONE = 'writers = "everyone"\n'
+FIGURES = (
+    Published("Wang et al. 2014, fig. 8: IBCS, write", "gigabit12", IOR, 6, ROMIO_4, IBCS_4, "write", 1.63, own=SPREAD),
+    Published("Wang et al. 2014, fig. 8: IBCS, read", "gigabit12", IOR, 6, ROMIO_4, IBCS_4, "read", 1.47, own=SPREAD),
+    *(
+        Published(f"Wright et al. 2013, table 5: PLFS over MPI-IO, {name}, {ranks}", name.lower(), BT, ranks,
+                  two_phase(-(-ranks // 12)), 'mapping = "log"\n', "write", value)
+        for name, ranks, value in (
+            ("Minerva", 256, 125.44 / 61.44),
+            ("Sierra", 16, 337.12 / 222.24), ("Sierra", 64, 1518.08 / 126.08), ("Sierra", 256, 3118.08 / 115.20),
+        )
+    ),
+    Published("Liu et al. 2013, figure 4: syncIO, write, GB/s", "intrepid", FIELD, 131_072, None,
+              f'mapping = "grouped:1024"\n{ALONE}', "write", 27.5e9),
+    Published("Liu et al. 2013, figure 4: syncIO, read, GB/s", "intrepid", FIELD, 131_072, None,
+              f'mapping = "grouped:1024"\n{ALONE}', "read", 47.4e9),
+    Published("Liu et al. 2013, figure 9: rbIO, perceived, GB/s", "intrepid", FIELD, 131_072, None,
+              'writers = "behind:1"\n', "write", 166e12, perceived=True),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Range:
+    """Of all runs."""
+
+    median: float
+    low: float
+    high: float
+
+    def text(self, scale: float) -> str:
+        """Three digits each."""
+        return f"{self.median / scale:,.3g} ({self.low / scale:,.3g} .. {self.high / scale:,.3g})"
+
+
+def simulated(figure: Published, without: dict[str, float] | None = None) -> Range:
+    """Run by run, both ways with the same seeds and the same places in what is open."""
+    found = machines.read(figure.machine)
+    given = {**dict(figure.own), **(without or {})}
+    opened = {name: ends for name, ends in found.open.items() if name not in given}
+    found = dataclasses.replace(found, figures={**found.figures, **given}, open=opened)
+    repeat = RUNS if figure.ranks < 10_000 else 3
+
+    def runs(rule: str) -> list[dict[str, Any]]:
+        plan = PlanRule(f'[[file]]\nmatch = "*"\n{rule}', "a paper's", 0, "")
+        return simulate.runs_of(Kernel(figure.kernel[0], figure.kernel[1:], figure.ranks, 0.0), found, plan, repeat, 1)
+
+    key = "perceived_s" if figure.perceived else "seconds"
+    after = [run[figure.direction] for run in runs(figure.after)]
+    if figure.before is None:
+        values = [run["bytes"] / run[key] for run in after]
+    else:
+        values = [a[figure.direction][key] / b[key] for a, b in zip(runs(figure.before), after, strict=True)]
+    values.sort()
+    return Range(values[len(values) // 2], values[0], values[-1])
+
+
+def rows() -> list[tuple[Published, Range, dict[str, Range]]]:
+    """All figures; ablations of those that the range does not hold."""
+    found = []
+    for figure in FIGURES:
+        got = simulated(figure)
+        fits = got.low <= figure.value <= got.high
+        print(f"-- {figure.where}: {got}", flush=True)
+        found.append((figure, got, {} if fits else {name: simulated(figure, off) for name, off in ABLATIONS.items()}))
+    return found
+
+
+def page(found: list[tuple[Published, Range, dict[str, Range]]]) -> str:
+    """The section."""
+    fitting = sum(got.low <= figure.value <= got.high for figure, got, _ in found)
+    lines = [
+        "## Published and simulated",
+        "",
+        "`make bench-sim-papers RECORD=1`. The package's machines, made of what the papers say; nothing is fitted",
+        f"to these figures. {fitting} of {len(found)} published values lie within the simulated range. Of the others,",
+        "ablations say what a part of the model does to them. Ratios, or GB/s.",
+        "",
+        "| figure | published | simulated (range) | within | " + " | ".join(ABLATIONS) + " |",
+        "|---|---:|---:|---|" + "---:|" * len(ABLATIONS),
+    ]
+    for figure, got, ablated in found:
+        scale = 1e9 if figure.before is None else 1.0
+        more = [ablated[name].text(scale) if ablated else "" for name in ABLATIONS]
+        within = "yes" if got.low <= figure.value <= got.high else "NO"
+        lines.append(
+            f"| {figure.where} | {figure.value / scale:,.3g} | {got.text(scale)} | {within} | {' | '.join(more)} |"
+        )
+    lines += ["", "![published values and simulated ranges](simulator-papers.svg)"]
+    return "\n".join(lines) + "\n"
+
+
+def chart(found: list[tuple[Published, Range, dict[str, Range]]]) -> picture.Chart:
+    """Simulated over published, as ranges about 1."""
+    values = [
+        {"title": figure.where, "low": got.low / figure.value, "high": got.high / figure.value,
+         "median": got.median / figure.value, "description": f"{figure.where}: {got.median / figure.value:.2f}"}
+        for figure, got, _ in found
+    ]  # fmt: skip
+    y = picture.axis("title", "nominal", "", sort=None, axis={"labelLimit": 480})
+    x = picture.axis("low", "quantitative", "simulated over published", scale={"type": "log"})
+    layers = [
+        {"mark": {"type": "rule", "strokeWidth": 3, "stroke": picture.BLUE},
+         "encoding": {"y": y, "x": x, "x2": {"field": "high"}}},
+        {"mark": {"type": "circle", "size": 60, "fill": picture.BLUE},
+         "encoding": {"y": y, "x": {**x, "field": "median"}, **picture.described()}},
+        {"data": {"values": [{"low": 1}]}, "mark": {"type": "rule", "stroke": picture.RED, "strokeDash": [4, 3]},
+         "encoding": {"x": x}},
+    ]  # fmt: skip
+    content = {"width": 460, "height": {"step": 24}, "data": {"values": values}, "layer": layers}
+    return picture.chart("Simulated over published", ["1: as published; lines: lowest to highest run"], content)
+
+
+def main() -> int:
+    """Simulates all, prints the section, and keeps it where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", type=Path, help="put the section into this page, and the picture beside it")
+    options = parser.parse_args()
+    found = rows()
+    text = page(found)
+    print(text)
+    folder = options.record.parent if options.record else Path(tempfile.mkdtemp(prefix="ioweir-bench-"))
+    picture.save(folder / "simulator-papers.svg", chart(found))
+    if options.record:
+        sim_lab_page.put(options.record, text, "papers")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

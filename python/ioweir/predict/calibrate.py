@@ -1,0 +1,279 @@
+"""`ioweir calibrate`: a machine file that fits what was measured of this storage, and what that does not settle.
+
+Lives here: options, which figures are free, the machine file, text. Not here: the fit (fitting.py), cases
+(measured.py, traced.py, cases.py).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import time
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir.base import units
+from ioweir.base.guarded_files import write_named
+from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.predict import cases as case_files
+from ioweir.predict import fitting, machine, measured, traced
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from ioweir.predict.fitting import Fit, Found
+
+LEAST_CASES: Final = 4
+WRITE, READ = "targets.write_bytes_per_s", "targets.read_bytes_per_s"
+_ONE_NODE: Final = {
+    "node.ranks": 4096.0,
+    "fabric.latency_s": 1e-6,
+    "client.cache_bytes": float(1 << 40),
+    "client.rpc_bytes": float(1 << 20),
+    "targets.cache_bytes_per_s": 1e10,
+    "locks.used": 0.0,
+}
+"""Of one machine: all ranks on one node, a page cache, a local file system without locks between nodes."""
+_BEFOREHAND: Final = {
+    WRITE: (1e5, 1e11),
+    READ: (1e5, 1e11),
+    "targets.request_s": (1e-6, 0.1),
+    "targets.seek_s": (1e-6, 0.1),
+    "targets.cache_bytes": (4096.0, float(256 << 20)),
+    "node.copy_bytes_per_s": (1e8, 3e10),
+    "fabric.storage_bytes_per_s": (1e6, 1e12),
+    "fabric.message_s": (1e-7, 1e-2),
+}
+"""In which range a figure of one machine can be, before anything is measured."""
+_EXCHANGE: Final = ("fabric.message_s",)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for."""
+
+    output: Path
+    targets: Path | None = None
+    trace: Path | None = None
+    runs: Path | None = None
+    name: str | None = None
+    repeats: int = 3
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All cases of a calibration, and what is known of the machine without a fit."""
+
+    cases: Sequence[Any]
+    count: int
+    slowdown: Sequence[float]
+    remarks: tuple[str, ...] = ()
+    how: str = ""
+    beforehand: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Narrower ranges of figures than machines in general have."""
+
+
+def calibrate(options: Options) -> dict[str, Any]:
+    """Measures or reads, fits, writes the machine file; everything that was found as one object."""
+    if (options.targets, options.trace, options.runs) == (None, None, None):
+        raise IoweirError("calibrate needs measurements: --targets PATH, --trace DIR or --runs FILE", EXIT_USAGE)
+    if options.repeats < 2:
+        raise IoweirError(
+            f"--repeats {options.repeats}: give 2 or more; one run says nothing of its spread", EXIT_USAGE
+        )
+    if options.output.exists() and not options.force:
+        raise IoweirError(f"{options.output} is there; name another --output, or --force", EXIT_USAGE)
+    began = time.monotonic()
+    found = _measured(options)
+    result = fit_machine(found, options.name or f"{platform.node()}, calibrated")
+    try:
+        write_named(options.output, result["machine"])
+    except OSError as error:
+        raise IoweirError(f"{options.output} cannot be written: {error.strerror}", EXIT_USAGE) from error
+    machine.read(str(options.output))
+    return {**result, "output": str(options.output), "wall_s": time.monotonic() - began}
+
+
+def fit_machine(found: Measured, name: str) -> dict[str, Any]:
+    """The machine file's text, and what it rests on."""
+    groups = {case.group for case in found.cases}
+    if len(groups) < LEAST_CASES:
+        raise IoweirError(
+            f"{len(groups)} different cases are too few to fit a machine to; {LEAST_CASES} are needed: run the program "
+            "with other sizes and numbers of ranks, or measure with --targets",
+            EXIT_USAGE,
+        )
+    base = {**_ONE_NODE, "targets.count": float(found.count)}
+    result = fitting.fit(found.cases, _free(found), base)
+    text = machine_text(found, result, base, name)
+    return {
+        "name": name,
+        "cases": len(found.cases),
+        "groups": len(groups),
+        "how": found.how,
+        "held_out": asdict(result.held_out),
+        "fitted": asdict(result.fitted),
+        "figures": [asdict(one) for one in result.found],
+        "targets": {"count": found.count, "slowdown": list(found.slowdown)},
+        "remarks": list(found.remarks),
+        "machine": text,
+    }
+
+
+def _measured(options: Options) -> Measured:
+    parts = []
+    if options.targets is not None:
+        places = measured.directories(options.targets)
+        cases, slowdown = measured.measure(places, options.repeats)
+        copying = measured.copying(places[0])
+        how = f"files on {len(places)} {units.plural('target', len(places))}"
+        known = {"node.copy_bytes_per_s": (copying / 2, copying * 2)}
+        parts.append(Measured(cases, len(places), slowdown, (), how, known))
+    if options.trace is not None:
+        parts.append(_of_trace(options.trace))
+    if options.runs is not None:
+        runs = case_files.of_runs(options.runs, parts[0].slowdown if parts else ())
+        count = max((max(case.placed.targets, default=0) + 1 for case in runs), default=1)
+        slow = max((case.placed.slowdown for case in runs), key=len)
+        parts.append(Measured(runs, count, slow, (), f"{len(runs)} runs of kernels"))
+    first = max(parts, key=lambda part: part.count)
+    return replace(
+        first,
+        cases=[case for part in parts for case in part.cases],
+        remarks=tuple(remark for part in parts for remark in part.remarks),
+        how=", ".join(part.how for part in parts),
+    )
+
+
+def _of_trace(directory: Path) -> Measured:
+    found = traced.of_trace(directory)
+    remarks = [] if found.flushed else [
+        "the trace has writes that nothing flushed: the machine is what they met (a page cache), not the device below"
+    ]  # fmt: skip
+    if found.targets == 1:
+        remarks.append("how many storage targets there are, a trace does not say: targets.count = 1 is all of them")
+    how = f"{len(found.cases)} stretches of calls of {found.ranks} processes"
+    return Measured(found.cases, found.targets, (), tuple(remarks), how)
+
+
+def _free(found: Measured) -> list[fitting.Free]:
+    """Figures that cases of these kinds can say something about."""
+    writes = [case for case in found.cases if case.writes]
+    reads = [case for case in found.cases if not case.writes]
+    kernels = any(isinstance(case, case_files.KernelCase) for case in found.cases)
+    names = [name for name in _BEFOREHAND if name not in _EXCHANGE or kernels]
+    if found.count == 1:
+        names.remove("fabric.storage_bytes_per_s")
+    if not writes:
+        names = [name for name in names if name not in (WRITE, "targets.cache_bytes", "node.copy_bytes_per_s")]
+    if not reads:
+        names.remove(READ)
+    free = []
+    for name in names:
+        low, high = found.beforehand.get(name, _BEFOREHAND[name])
+        start = math.sqrt(low * high)
+        if name == WRITE:
+            start = min(high / 2, max(2 * low, _fastest(writes) / found.count))
+        elif name == READ:
+            start = min(high / 2, max(2 * low, _fastest(reads) / found.count))
+        elif name == "fabric.storage_bytes_per_s":
+            start = min(high / 2, 20 * _fastest(found.cases))
+        elif name == "targets.cache_bytes":
+            start = float(256 << 10)
+        free.append(fitting.Free(name, low, high, start))
+    return free
+
+
+def _fastest(cases: Sequence[Any]) -> float:
+    """Bytes a second of the case in the upper quarter."""
+    rates = sorted(case.bytes / case.seconds for case in cases)
+    return float(rates[len(rates) * 3 // 4])
+
+
+# ---------------------------------------------------------------------------------------------------------------- file
+
+
+def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: str) -> str:
+    """A machine file: figures that are determined, ranges of those that are not, and sources."""
+    day = time.strftime("%Y-%m-%d", time.gmtime())
+    source = f"ioweir calibrate, {day}: {found.how}"
+    known = [one for one in result.found if one.determined]
+    opened = {one.name: _range(one) for one in result.found if not one.determined}
+    for one in known:
+        if one.name in (WRITE, READ) and result.held_out.cases:
+            opened[one.name] = _spread(one, result)
+    given = {**base, **{one.name: one.value for one in result.found}}
+    lines = [f"name = {_text(name)}", f"about = {_text(_about(found, result))}"]
+    for table in dict.fromkeys(key.partition(".")[0] for key in given):
+        lines += ["", f"[{table}]"]
+        lines += [
+            f"{key.partition('.')[2]} = {_number(key, value)}" for key, value in given.items()
+            if key.startswith(f"{table}.")
+        ]  # fmt: skip
+    if opened:
+        lines += ["", "[open]"]
+        lines += [f'"{key}" = [{_number(key, low)}, {_number(key, high)}]' for key, (low, high) in opened.items()]
+    slow = {number: factor for number, factor in enumerate(found.slowdown) if factor != 1}
+    if slow:
+        lines += ["", "[slow_targets]", *(f"{number} = {factor:.4g}" for number, factor in slow.items())]
+    lines += ["", "[sources]"]
+    for table in dict.fromkeys(key.partition(".")[0] for key in given):
+        lines.append(f"{table} = {_text(source + '; figures that are not fitted: one node, no locks between nodes')}")
+    for one in result.found:
+        why = "fitted" if one.determined else "not determined by the data: open"
+        lines.append(f'"{one.name}" = {_text(f"{source}: {why}, 90 % interval {one.low:.3g} to {one.high:.3g}")}')
+    return "\n".join(lines) + "\n"
+
+
+def _spread(one: Found, result: Fit) -> tuple[float, float]:
+    """What the fit does not explain of times that it had not seen, as a range of rates: nine of ten lie within."""
+    error = result.held_out
+    return one.value / max(1.0, error.ratio_high), one.value / min(1.0, error.ratio_low)
+
+
+def _range(one: Found) -> tuple[float, float]:
+    return one.low, one.high
+
+
+def _about(found: Measured, result: Fit) -> str:
+    error = result.held_out
+    text = f"Fitted to {len(found.cases)} cases ({found.how})."
+    if error.cases:
+        text += f" Held-out error: median {error.median:.1%}, nine of ten below {error.p90:.1%}."
+    return " ".join([text, *(f"{remark[0].upper()}{remark[1:]}." for remark in found.remarks)])
+
+
+def _number(key: str, value: float) -> str:
+    figure = next(one for one in machine.figures() if one.name == key)
+    if figure.switch:
+        return "true" if value else "false"
+    return str(round(value)) if figure.whole else f"{value:.6g}" if value < 1e6 else f"{value:.1f}"
+
+
+def _text(text: str) -> str:
+    return json.dumps(text)
+
+
+# ---------------------------------------------------------------------------------------------------------------- text
+
+
+def to_text(result: Mapping[str, Any]) -> list[str]:
+    """For a person."""
+    held, fitted = result["held_out"], result["fitted"]
+    lines = [f"{result['output']}: fitted to {result['cases']} cases ({result['how']})"]
+    if held["cases"]:
+        lines.append(
+            f"held-out error: median {held['median']:.1%}, 90th percentile {held['p90']:.1%}, of {held['cases']} "
+            f"cases, each left out of the fit that it is held against"
+        )
+    lines.append(f"error of the fit itself: median {fitted['median']:.1%}, 90th percentile {fitted['p90']:.1%}")
+    for one in result["figures"]:
+        known = f"{one['value']:.4g}, 90 % within {one['low']:.3g} .. {one['high']:.3g}"
+        unknown = f"not determined by the data: open, {one['low']:.3g} .. {one['high']:.3g}"
+        lines.append(f"  {one['name']:<28} {known if one['determined'] else unknown}")
+    slow = [(number, factor) for number, factor in enumerate(result["targets"]["slowdown"]) if factor != 1]
+    lines += [f"  target {number} takes {factor:.2f} times as long as the others" for number, factor in slow]
+    return lines + [f"note: {remark}" for remark in result["remarks"]]

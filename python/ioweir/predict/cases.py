@@ -1,0 +1,146 @@
+"""Cases for a calibration that are simulated: extents that ranks moved, and kernels that ran under a plan.
+
+Lives here: how a measured case is simulated, on some or all targets of a machine. Not here: measuring (measured.py),
+traces (traced.py), the fit (fitting.py).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir.base.compiled import compiled
+from ioweir.base.guarded_files import read_named
+from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.predict.simulate import called
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+EVERYONE: Final = '[[file]]\nmatch = "*"\nwriters = "everyone"\n'
+SEED: Final = 1
+_MOST_RUNS: Final = 64 << 20
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Which targets of a machine a file lies on; empty: all. `slowdown`: of the machine's targets."""
+
+    targets: tuple[int, ...] = ()
+    slowdown: tuple[float, ...] = ()
+
+    def figures(self, figures: Mapping[str, float]) -> dict[str, float]:
+        """Of a machine that has these targets only."""
+        if not self.targets:
+            return dict(figures)
+        return {**figures, "targets.count": len(self.targets)}
+
+    def slow(self) -> list[float]:
+        """Of these targets, in their order."""
+        if not self.targets:
+            return list(self.slowdown)
+        return [self.slowdown[target] if target < len(self.slowdown) else 1.0 for target in self.targets]
+
+
+@dataclass(frozen=True)
+class ExtentCase:
+    """What ranks moved by themselves: of each call and rank (offset, length)."""
+
+    group: str
+    seconds: float
+    calls: list[list[list[tuple[int, int]]]]
+    writes: bool
+    placed: Placed = field(default_factory=Placed)
+    own: Mapping[str, float] = field(default_factory=dict)
+    """Figures that are this case's: stripes, the size of its requests, whether a write waits for the device."""
+
+    @property
+    def bytes(self) -> int:
+        """Moved."""
+        return sum(length for call in self.calls for rank in call for _, length in rank)
+
+    def simulated_s(self, figures: Mapping[str, float]) -> float:
+        """Without opening."""
+        run = called(
+            compiled().simulate_extents, self.placed.figures({**figures, **self.own}), self.placed.slow(), EVERYONE,
+            "a case", 0, self.calls, 0.0, self.writes, SEED,
+        )  # fmt: skip
+        phase = run["write" if self.writes else "read"]
+        return float(phase["seconds"] - phase["open_s"])
+
+
+@dataclass(frozen=True)
+class KernelCase:
+    """A kernel under a plan, one direction."""
+
+    group: str
+    seconds: float
+    kernel: str
+    settings: tuple[str, ...]
+    ranks: int
+    plan: str
+    bytes: int
+    writes: bool = True
+    placed: Placed = field(default_factory=Placed)
+
+    def simulated_s(self, figures: Mapping[str, float]) -> float:
+        """Without opening."""
+        run = called(
+            compiled().simulate_kernel, self.placed.figures(figures), self.placed.slow(), self.plan, "a case", 0,
+            self.kernel, self.ranks, list(self.settings), 0.0, True, not self.writes, SEED,
+        )  # fmt: skip
+        phase = run["write" if self.writes else "read"]
+        return float(phase["seconds"] - phase["open_s"])
+
+
+def of_runs(file: Path, slowdown: Sequence[float] = ()) -> list[KernelCase]:
+    """Runs of kernels: a JSON object a line, with kernel, settings, ranks, plan (text), write_s and read_s."""
+    try:
+        lines = [line for line in read_named(file, _MOST_RUNS).decode("utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise IoweirError(f"--runs {file}: cannot be read: {error}", EXIT_USAGE) from error
+    cases = [case for number, line in enumerate(lines, 1) for case in _of_line(line, f"{file}:{number}", slowdown)]
+    if not cases:
+        raise IoweirError(
+            f"--runs {file}: no runs; write a JSON object a line: "
+            '{"kernel": "ior-strided", "settings": ["data=8 MiB"], "ranks": 4, "plan": "[[file]]...", "write_s": 1.5}',
+            EXIT_USAGE,
+        )
+    return cases
+
+
+def _of_line(line: str, where: str, slowdown: Sequence[float]) -> list[KernelCase]:
+    try:
+        row = json.loads(line)
+        kernel, settings, ranks = str(row["kernel"]), tuple(map(str, row.get("settings", []))), int(row["ranks"])
+        plan, targets = str(row.get("plan", EVERYONE)), tuple(map(int, row.get("targets", [])))
+        seconds = {name: _seconds(row[f"{name}_s"]) for name in ("write", "read") if row.get(f"{name}_s") is not None}
+        slow = tuple(float(value) for value in row.get("slowdown", slowdown))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise IoweirError(
+            f"{where}: not a run: {error}; give kernel, ranks, write_s or read_s, and settings, plan, targets",
+            EXIT_USAGE,
+        ) from error
+    group = json.dumps([kernel, settings, ranks, plan, targets, slow])
+    # One simulation says whether it can be simulated, and how much it moves.
+    run = called(
+        compiled().simulate_kernel, {"targets.count": float(max(targets, default=0) + 1)}, [], plan, where, 0, kernel,
+        ranks, list(settings), 0.0, True, False, SEED,
+    )  # fmt: skip
+    moved = int(run["write"]["bytes"])
+    return [
+        KernelCase(
+            f"{name} {group}", took, kernel, settings, ranks, plan, moved, name == "write", Placed(targets, slow)
+        )
+        for name, took in seconds.items()
+    ]
+
+
+def _seconds(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number) or number <= 0:
+        raise ValueError(f"{value} is no time")
+    return number

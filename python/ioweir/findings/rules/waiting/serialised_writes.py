@@ -47,12 +47,16 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
     if overlap > 0.1 or union < gap * 0.5 or not (again or _in_order(unit, writers, overlap)):
         return
     lost = union - float(spent.max())
+    # Where the next rank waits in MPI for its turn, handing over is part of the price.
+    turn = np.flatnonzero((unit[1:] != unit[:-1]) & (start[1:] > reached[:-1]))
+    passed_on = run.handed_to(unit[1:][turn], reached[:-1][turn], start[1:][turn])
+    lost += passed_on
     if not run.worth(lost):
         return
     files = run.files_of(calls)
     yield Found(
         calls=run.roots_of(calls),
-        seconds=min(union, run.wall_s),
+        seconds=min(union + passed_on, run.wall_s),
         low=lost / 4 if again else 0.0,
         high=lost,
         summary=f"{writers} ranks {op} one after the other, never two at a time: {in_words(union)} instead of "
@@ -65,6 +69,7 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
             counted(f"{op}s", calls),
             Evidence("time in which two ranks do it at once", 100 * max(overlap, 0.0), "%"),
             Evidence("changes from one rank to another", float(turns), "turns"),
+            Evidence("waiting in MPI for the turn while nobody does it", passed_on, "s"),
         ],
         remedies=[
             Remedy("source", f"let all ranks {op} at once, each to its own place: MPI_File_{op}_at_all"),
@@ -102,7 +107,9 @@ RULE = Rule(
     layer="POSIX",
     order=14,
     definition="At least half of the ranks write (or read), under 10 % of that time two at once, with pauses "
-    "that are at most twice as long as the writing.",
+    "that are at most twice as long as the writing. Pauses in which the next rank waits in MPI for "
+    "its turn are part of "
+    "the seconds.",
     source="Wright et al. 2013, section 6.3, figure 9 (the stepping of writes that are queued and complete one by one)",
     thresholds=(
         Threshold(

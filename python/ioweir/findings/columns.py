@@ -458,19 +458,21 @@ class Columns:
         last = np.unique(last[(last >= 0) & (end[np.maximum(last, 0)] > before)])
         return float((end[last] - start[last]).sum()) / 1e9
 
-    def handed_to(self, unit: Numbers, begin: Numbers, stop: Numbers) -> float:
-        """How many seconds of some stretches a rank each waits in MPI, in a wait that the stretch's beginning meets."""
+    def waiting_in(self, unit: Numbers, begin: Numbers, stop: Numbers) -> Numbers:
+        """Of stretches, each of a rank, how many nanoseconds the rank's last wait in MPI before their ends takes."""
+        nothing = np.zeros(unit.size, dtype=np.int64)
         if not self.waits.unit.size or not unit.size:
-            return 0.0
+            return nothing
         span = int(max(self.waits.end.max(), stop.max())) + 1
         if span * (self.units + 1) >= _MOST:
-            return 0.0
+            return nothing
         keys = self.waits.unit * span + self.waits.start
         at = np.searchsorted(keys, unit * span + stop, side="right") - 1
         known = (at >= 0) & (self.waits.unit[np.maximum(at, 0)] == unit)
         until = np.minimum(self.waits.end[np.maximum(at, 0)], stop)
         since = np.maximum(self.waits.start[np.maximum(at, 0)], begin)
-        return float(np.where(known, np.maximum(until - since, 0), 0).sum()) / 1e9
+        waited: Numbers = np.where(known, np.maximum(until - since, 0), 0)
+        return waited
 
     def mean_whole(self, mask: Mask) -> float:
         """Seconds that a rank spends in the calls, in the mean of those that make them, waiting for others included."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.base.spec_names import WAITING
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _TURNS = 8
 _ORDERLY = 0.8
+_WAITED = 0.5
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -49,7 +51,13 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
     lost = union - float(spent.max())
     # Where the next rank waits in MPI for its turn, handing over is part of the price.
     turn = np.flatnonzero((unit[1:] != unit[:-1]) & (start[1:] > reached[:-1]))
-    passed_on = run.handed_to(unit[1:][turn], reached[:-1][turn], start[1:][turn])
+    passed_on = float(run.waiting_in(unit[1:][turn], reached[:-1][turn], start[1:][turn]).sum()) / 1e9
+    if (
+        WAITING in run.recorded
+        and not (run.collective[run.mpi[chosen]] & (run.mpi[chosen] >= 0)).any()
+        and not _made_to(run, unit, start)
+    ):
+        return
     lost += passed_on
     if not run.worth(lost):
         return
@@ -79,6 +87,16 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
         ranks=run.ranks_of(calls),
         doubt=CROWDED if run.crowded and not _regular(unit) else "",
     )
+
+
+def _made_to(run: Columns, unit: Numbers, start: Numbers) -> bool:
+    """Whether ranks wait for their turns, in MPI or for locks: of others it is chance that they are apart.
+
+    Example: a rank that computes while the other writes, and writes while the other computes, waits for nobody.
+    """
+    turn = np.flatnonzero(unit[1:] != unit[:-1])
+    waited = run.waiting_in(unit[1:][turn], start[:-1][turn], start[1:][turn]) > 0
+    return bool(waited.mean() >= _WAITED) or bool((run.is_op("lock") & ~run.failed).any())
 
 
 def _regular(unit: Numbers) -> bool:
@@ -127,6 +145,12 @@ RULE = Rule(
             "order",
             "80 % the usual follower",
             "asked only where ranks share processors: by chance one of three other ranks follows in 33 %",
+        ),
+        Threshold(
+            "waiting",
+            "half of the turns",
+            "asked where waiting in MPI was recorded, outside of collective calls: the next rank waits in MPI while the "
+            "one before it writes, or ranks lock; otherwise they are apart by chance",
         ),
         Threshold("pauses", "twice the writing", "with rarer writes, meeting by chance is rare, too"),
     ),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _TURNS = 8
 _ORDERLY = 0.8
 _WAITED = 0.5
+_PAUSES = 0.1
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -52,11 +53,9 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
     # Where the next rank waits in MPI for its turn, handing over is part of the price.
     turn = np.flatnonzero((unit[1:] != unit[:-1]) & (start[1:] > reached[:-1]))
     passed_on = float(run.waiting_in(unit[1:][turn], reached[:-1][turn], start[1:][turn]).sum()) / 1e9
-    if (
-        WAITING in run.recorded
-        and not (run.collective[run.mpi[chosen]] & (run.mpi[chosen] >= 0)).any()
-        and not _made_to(run, unit, start)
-    ):
+    collective = (run.collective[run.mpi[chosen]] & (run.mpi[chosen] >= 0)).any()
+    by_chance = gap > _PAUSES * union and not collective and not _made_to(run, unit, start)
+    if by_chance and WAITING in run.recorded:
         return
     lost += passed_on
     if not run.worth(lost):
@@ -149,8 +148,9 @@ RULE = Rule(
         Threshold(
             "waiting",
             "half of the turns",
-            "asked where waiting in MPI was recorded, outside of collective calls: the next rank waits in MPI while the "
-            "one before it writes, or ranks lock; otherwise they are apart by chance",
+            "asked where waiting in MPI was recorded, outside of collective calls, and where pauses are over 10 % of "
+            "the writing: the next rank waits in MPI while the one before it writes, or ranks lock; otherwise they are "
+            "apart by chance. Without pauses it is no chance",
         ),
         Threshold("pauses", "twice the writing", "with rarer writes, meeting by chance is rare, too"),
     ),

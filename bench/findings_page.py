@@ -23,7 +23,8 @@ NOTES = (
     "## What this does not show",
     "",
     "- Most runs count as crowded (ranks and others' work exceed the processors), and some of what was wrong is that.",
-    "- What was held out is known now. The next programs have to be new.",
+    "- What was held out is known now. The next programs have to be new. One of them, `no-overlap/three-ranks`, ran "
+    "once by mistake before rules were mended, and was right.",
     "- Two planted programs of `serialised-writes` did not have their fault, and were mended: of "
     "`ring` ranks went on with "
     "their next step while others wrote; `ordered` wrote by",
@@ -159,6 +160,13 @@ class Gain:
     low: float
     high: float
     modelled: bool
+    spread: tuple[float, float]
+    """The least and the greatest difference of two runs that were one after the other."""
+
+    @property
+    def reached(self) -> bool:
+        """Whether some pair of runs comes to lie in the interval, or they lie on both sides of it."""
+        return self.spread[0] <= self.high and self.spread[1] >= self.low
 
     @property
     def inside(self) -> bool:
@@ -187,7 +195,9 @@ def gains(rows: list[Row], known: dict[str, Case]) -> list[Gain]:
         before, after = (median(row["seconds"][kind]) for kind in ("planted", "repaired"))
         low, high = (median(values) for values in zip(*intervals, strict=True))
         modelled = bool(case.model and any(case.model.values()))
-        result.append(Gain(row["case"], row["mpi"], before, before - after, low, high, modelled))
+        pairs = [one - other for one, other in zip(row["seconds"]["planted"], row["seconds"]["repaired"], strict=True)]
+        spread = min(pairs), max(pairs)
+        result.append(Gain(row["case"], row["mpi"], before, before - after, low, high, modelled, spread))
     return result
 
 
@@ -296,6 +306,7 @@ def _gains(told: list[Gain]) -> list[str]:
             f"{gain.case} ({gain.mpi}){' *' if gain.modelled else ''}",
             f"{gain.before:.3f}",
             f"{gain.measured:.3f}",
+            f"{gain.spread[0]:.3f} to {gain.spread[1]:.3f}",
             f"{gain.low:.3f} to {gain.high:.3f}",
             "yes" if gain.inside else "below" if gain.measured < gain.low else "above",
             "yes" if gain.narrow else "no",
@@ -310,10 +321,13 @@ def _gains(told: list[Gain]) -> list[str]:
         "",
         f"- Inside of the interval: {_share(sum(gain.inside for gain in told), len(told))}; without the modelled "
         f"storage {_share(sum(gain.inside for gain in real), len(real))}.",
+        f"- Outside of it, though pairs of runs reach it: {sum(gain.reached and not gain.inside for gain in told)}. "
+        f"Above it: {sum(gain.measured > gain.high for gain in told)}, below: "
+        f"{sum(gain.measured < gain.low for gain in told)}.",
         f"- No wider than a factor of 4: {_share(sum(gain.narrow for gain in told), len(told))}; of these inside: "
         f"{_share(sum(gain.inside and gain.narrow for gain in told), sum(gain.narrow for gain in told))}.",
         "",
-        *_table(["pair", "planted, s", "gained, s", "interval, s", "inside", "factor 4"], rows),
+        *_table(["pair", "planted, s", "gained, s", "pairs of runs, s", "interval, s", "inside", "factor 4"], rows),
         "",
         "* on a model of storage (`tests/findings/programs/storage_model.c`): a library beneath the program that makes "
         "some calls last longer. No real device was slow.",

@@ -10,6 +10,8 @@
 #   make bench      release build, micro and whole-run benchmarks (results in build/bench)
 #   make bench-tracer   what tracing costs: RIOT's Table 3, nanoseconds a call, bytes an event (about 15 minutes on 2
 #                   processors, which must be quiet); RECORD=1 writes docs/results/tracer.md
+#   make bench-trace-size   bytes an event on disk, running and ended, by level of compression (a minute); RECORD=1 writes docs/results/trace-size.md
+#   make bench-merge-sums   reports of 4,096 generated nodes (a minute); RECORD=1 writes docs/results/merge-sums.md
 #   make bench-engine   the engine against the MPI libraries and hand-written I/O, by kernel, MPI library and storage (an hour or two
 #                   on 2 processors, which must be quiet); RECORD=1 writes docs/results/engine.md, QUICK=1 takes five minutes at
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
@@ -46,7 +48,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: screenshots bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-tracer bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: screenshots bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -119,6 +121,12 @@ bench: package build-bench
 
 bench-tracer: package build-bench
 	@$(PY) bench/bench_tracer.py $(if $(RECORD),--record docs/results/tracer.md)
+
+bench-trace-size: package build-bench
+	@$(PY) bench/trace_size.py $(if $(RECORD),--record docs/results/trace-size.md)
+
+bench-merge-sums: package
+	@$(PY) bench/merged_sums.py $(if $(RECORD),--record docs/results/merge-sums.md)
 
 bench-engine: package build-bench
 	@$(PY) bench/bench_engine.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/engine.md) $(ARGS)

@@ -50,19 +50,21 @@ struct Times {
     double whole_cpu_ns = 0;      // of the process, per call over all batches
 };
 
-/// The same writes in every run and on every rank.
+/// The same writes in every run and, but for `unrepeated`, on every rank.
 ///   constant    4 KiB at offset 0, over and over        sequential  4 KiB after 4 KiB
 ///   regular     4 KiB every 64 KiB                      random      64 B to 4 KiB anywhere
+///   unrepeated  as random, each write once, and other writes on each rank: what a compressor cannot find again
 ///   varying     64 B to 4 KiB, one after the other: the loop of the table that other tracers were measured with
-std::vector<Write> writes_of(const std::string& pattern) {
-    std::vector<Write> writes(1 << 14);
-    std::mt19937 random(20070522);
+std::vector<Write> writes_of(const std::string& pattern, int calls, int rank) {
+    const bool once = pattern == "unrepeated";
+    std::vector<Write> writes(once ? static_cast<std::size_t>(calls) : std::size_t{1} << 14);
+    std::mt19937 random(once ? 20070522U + static_cast<unsigned>(rank) : 20070522U);
     std::uniform_int_distribution<int> size(smallest_write_bytes, largest_write_bytes);
     std::uniform_int_distribution<std::int64_t> place(0, file_bytes - largest_write_bytes);
     std::int64_t position = 0;
     for (Write& write : writes) {
         write = {position, largest_write_bytes};
-        if (pattern == "random") write = {place(random), size(random)};
+        if (pattern == "random" || once) write = {place(random), size(random)};
         if (pattern == "varying") write.bytes = size(random);
         if (pattern == "sequential" || pattern == "varying") position += write.bytes;
         if (pattern == "regular") position += stride_bytes;
@@ -72,8 +74,8 @@ std::vector<Write> writes_of(const std::string& pattern) {
 }
 
 template <typename Call>
-Times measure(Turn& turn, const char* name, const std::string& pattern, int calls, const Call& call) {
-    const std::vector<Write> writes = writes_of(pattern);
+Times measure(Turn& turn, int rank, const char* name, const std::string& pattern, int calls, const Call& call) {
+    const std::vector<Write> writes = writes_of(pattern, calls, rank);
     Times times{name, pattern, {}, {}, 0};
     const int calls_per_batch = std::max(1, calls / batches);
     // Half a round apart: neither run writes what the other has just brought into the caches.
@@ -136,12 +138,12 @@ int main(int argc, char** argv) {
     std::istringstream patterns(argv[2]);
     for (std::string pattern; std::getline(patterns, pattern, ',');) {
         if (posix_calls > 0)
-            all.push_back(measure(turn, "posix", pattern, posix_calls, [&](const Write& write) {
+            all.push_back(measure(turn, rank, "posix", pattern, posix_calls, [&](const Write& write) {
                 const auto bytes = static_cast<std::size_t>(write.bytes);
                 if (pwrite(fd, buffer.data(), bytes, write.offset) != write.bytes) fail("pwrite");
             }));
         if (mpi_calls > 0)
-            all.push_back(measure(turn, "mpi_io", pattern, mpi_calls, [&](const Write& write) {
+            all.push_back(measure(turn, rank, "mpi_io", pattern, mpi_calls, [&](const Write& write) {
                 if (MPI_File_write_at(file, write.offset, buffer.data(), write.bytes, MPI_BYTE, MPI_STATUS_IGNORE) !=
                     MPI_SUCCESS)
                     fail("MPI_File_write_at");

@@ -85,8 +85,7 @@ ALLOWED: Final[dict[tuple[str, str], str]] = {
     ("targets/probe.py", "mkdir"): _EMPTY,
     ("launch/run.py", "mkdir"): "a trace's folder; whose it is, and who else may write there, is checked right after",
     ("launch/run.py", "rmdir"): "a trace's folder that was made just before, if it is empty",
-    ("imports/run.py", "mkdir"): _EMPTY,
-    ("exports/tables.py", "mkdir"): _EMPTY,
+    ("base/new_folder.py", "mkdir"): _EMPTY,
     ("launch/shim.py", "mkdir"): "in a trace's folder, which is the user's alone",
     (
         "containers/partitioned_convert.py",

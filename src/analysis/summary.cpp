@@ -131,6 +131,8 @@ public:
         add_to(summary_.job.row(0, slot), event, took, kind, data, moved, of_unit, file);
         add_to(summary_.by_file.row(file, slot), event, took, kind, data, moved, of_unit, file);
         add_to(summary_.by_unit.row(of_unit, slot), event, took, kind, data, moved, of_unit, file);
+        if (question_.cells)
+            add_to_cell(cell_of(file, of_unit, slot, nested.outermost()), event, kind, took, moved, data);
         if (event.site != 0)
             add_to(summary_.by_site.row(event.site, slot), event, took, kind, data, moved, of_unit, file);
         if (data >= 0) look_for_rest(nested, kind, slot);
@@ -200,6 +202,8 @@ private:
         const std::uint32_t file = question_.file_of_path[event.path];
         add_to(summary_.job.row(0, slot), event, took, kind, -1, 0, of_unit, file);
         add_to(summary_.by_unit.row(of_unit, slot), event, took, kind, -1, 0, of_unit, file);
+        // Called an inner call: what is outermost is I/O.
+        if (question_.cells) add_to_cell(cell_of(file, of_unit, slot, false), event, kind, took, 0, -1);
         if (!std::has_single_bit(nested.layers_around)) return;
         const FunctionKind& outer = kinds_[nested.outer_function];
         add_to(summary_.inside[outer.layer * ops_ + outer.op][slot], Amount{1, 0, time_ns});
@@ -267,6 +271,28 @@ private:
             row.longest_file = file;
         }
         if (data >= 0 && !kind.completes) row.sizes.add(moved);
+    }
+    Cell& cell_of(std::uint32_t file, std::uint32_t unit, std::uint32_t slot, bool outermost) {
+        std::vector<Cell>& cells = summary_.cells[std::uint64_t{file} << 32 | unit];
+        for (Cell& cell : cells)
+            if (cell.slot == slot && cell.outermost == outermost) return cell;
+        Cell& cell = cells.emplace_back();
+        cell.slot = slot;
+        cell.file = file;
+        cell.unit = unit;
+        cell.outermost = outermost;
+        return cell;
+    }
+    static void add_to_cell(Cell& cell, const format::Event& event, const FunctionKind& kind, const Took& took,
+                            std::uint64_t moved, int data) {
+        cell.calls += kind.completes ? 0 : 1;
+        cell.failed += event.failed ? 1 : 0;
+        cell.bytes += moved;
+        add_time(cell.time_ns, took.busy_ns);
+        cell.longest_ns = std::max(cell.longest_ns, codec::difference(took.end_ns, event.start_ns));
+        cell.first_ns = std::min(cell.first_ns, event.start_ns);
+        cell.last_ns = std::max(cell.last_ns, took.end_ns);
+        if (data >= 0 && !kind.completes) cell.sizes.add(moved);
     }
     /// A short call, or what goes on with the one before. What MPI-IO calls return of short ones beneath is looked at, too.
     void look_for_rest(const NestedEvent& nested, const FunctionKind& kind, std::uint32_t slot) {

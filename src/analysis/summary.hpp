@@ -94,6 +94,23 @@ struct Amount {
     std::int64_t time_ns = 0;
 };
 
+/// What the calls of one operation of one layer, by one unit on one file, come to: the finest sums that there are, from which
+/// others are made where the events are not at hand.
+struct Cell {
+    std::uint32_t slot = 0;
+    std::uint32_t file = 0;
+    std::uint32_t unit = 0;
+    bool outermost = false;  ///< no recorded call is around them
+    std::uint64_t calls = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t bytes = 0;
+    std::int64_t time_ns = 0;
+    std::int64_t longest_ns = 0;
+    std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();  ///< when the first of them began
+    std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();   ///< when the last of them had ended
+    SizeHistogram sizes;
+};
+
 /// Short calls: they moved fewer bytes than they were asked for, and no file ended there.
 struct Less {
     std::uint64_t calls = 0;
@@ -114,6 +131,7 @@ struct Question {
     std::size_t units = 0;
     std::vector<std::uint32_t> file_of_path;
     std::vector<std::uint8_t> runtime_file;  ///< by file: made by the MPI runtime for itself, apart from the program's
+    bool cells = false;                      ///< whether Summary::cells is wanted
 };
 
 struct Summary {
@@ -142,6 +160,8 @@ struct Summary {
     std::unordered_map<std::uint32_t, std::vector<std::vector<std::int64_t>>> file_parts;
     /// Of `parts`, by data operation of the MPI-IO call: in which its thread did something else while requests were under way.
     std::vector<std::int64_t> behind;
+    std::unordered_map<std::uint64_t, std::vector<Cell>>
+        cells;  ///< by file and unit; empty where nobody asked for them
     /// Who waited for whom in collective MPI-IO calls: by unit; and by unit and slot, of calls around them too.
     std::vector<std::pair<std::uint32_t, Waited>> waited;
     std::vector<std::tuple<std::uint32_t, std::uint32_t, Waited>> waited_by_slot;

@@ -2,6 +2,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <tuple>
+
 #include "analysis/nesting.hpp"
 #include "analysis/summary.hpp"
 #include "bindings/columns.hpp"
@@ -37,6 +40,46 @@ nb::tuple tuple_of(std::uint32_t unit, const analysis::Waited& waited) {
 nb::list list_of(const std::vector<analysis::Amount>& amounts) {
     nb::list out;
     for (const analysis::Amount& amount : amounts) out.append(tuple_of(amount));
+    return out;
+}
+
+/// Columns, so that many rows are few objects. Sizes: of all rows one after the other, with how many each row has.
+nb::dict columns_of(const std::unordered_map<std::uint64_t, std::vector<analysis::Cell>>& all) {
+    std::vector<const analysis::Cell*> cells;
+    for (const auto& [place, some] : all)
+        for (const analysis::Cell& cell : some) cells.push_back(&cell);
+    std::sort(cells.begin(), cells.end(), [](const analysis::Cell* a, const analysis::Cell* b) {
+        return std::tie(a->file, a->unit, a->slot, a->outermost) < std::tie(b->file, b->unit, b->slot, b->outermost);
+    });
+    nb::dict out;
+    const auto column = [&](const char* name, auto of) {
+        nb::list values;
+        for (const analysis::Cell* cell : cells) values.append(of(*cell));
+        out[name] = values;
+    };
+    column("slot", [](const analysis::Cell& cell) { return cell.slot; });
+    column("file", [](const analysis::Cell& cell) { return cell.file; });
+    column("unit", [](const analysis::Cell& cell) { return cell.unit; });
+    column("outermost", [](const analysis::Cell& cell) { return cell.outermost ? 1 : 0; });
+    column("calls", [](const analysis::Cell& cell) { return cell.calls; });
+    column("failed", [](const analysis::Cell& cell) { return cell.failed; });
+    column("bytes", [](const analysis::Cell& cell) { return cell.bytes; });
+    column("time_ns", [](const analysis::Cell& cell) { return cell.time_ns; });
+    column("longest_ns", [](const analysis::Cell& cell) { return cell.longest_ns; });
+    column("first_ns", [](const analysis::Cell& cell) { return cell.first_ns; });
+    column("last_ns", [](const analysis::Cell& cell) { return cell.last_ns; });
+    nb::list counts, least, calls;
+    for (const analysis::Cell* cell : cells) {
+        const auto bins = cell->sizes.bins();
+        counts.append(bins.size());
+        for (const auto& bin : bins) {
+            least.append(bin.number == 0 ? 0 : std::uint64_t{1} << (bin.number - 1));
+            calls.append(bin.calls);
+        }
+    }
+    out["size_bins"] = counts;
+    out["size_least"] = least;
+    out["size_calls"] = calls;
     return out;
 }
 
@@ -86,6 +129,7 @@ nb::dict to_python(const analysis::Summary& summary) {
     nb::dict collective;
     for (const auto& [unit, amounts] : summary.collective) collective[nb::int_(unit)] = list_of(amounts);
     out["collective"] = collective;
+    out["cells"] = columns_of(summary.cells);
     out["by_process"] = list_of(summary.by_process);
     nb::dict late_ends;
     for (const auto& [file, calls] : summary.late_ends) late_ends[nb::int_(file)] = calls;
@@ -166,7 +210,7 @@ void bind_analysis(nb::module_& m) {
                std::string mpi_layer, std::string posix_layer, std::vector<std::string> data_ops,
                std::vector<std::string> transfer_ops, std::string wait_layer, std::string close_op,
                std::vector<std::int32_t> unit_of_process, std::size_t units, std::vector<std::uint32_t> file_of_path,
-               const std::vector<bool>& runtime_file) {
+               const std::vector<bool>& runtime_file, bool cells) {
                 new (self) PySummary(trace, analysis::Question{{std::move(layers), std::move(ops)},
                                                                std::move(mpi_layer),
                                                                std::move(posix_layer),
@@ -177,12 +221,13 @@ void bind_analysis(nb::module_& m) {
                                                                std::move(unit_of_process),
                                                                units,
                                                                std::move(file_of_path),
-                                                               {runtime_file.begin(), runtime_file.end()}});
+                                                               {runtime_file.begin(), runtime_file.end()},
+                                                               cells});
             },
             nb::arg("trace"), nb::kw_only(), nb::arg("layers"), nb::arg("ops"), nb::arg("mpi_layer"),
             nb::arg("posix_layer"), nb::arg("data_ops"), nb::arg("transfer_ops"), nb::arg("wait_layer"),
             nb::arg("close_op"), nb::arg("unit_of_process"), nb::arg("units"), nb::arg("file_of_path"),
-            nb::arg("runtime_file"))
+            nb::arg("runtime_file"), nb::arg("cells") = false)
         .def_prop_ro("done", &PySummary::done)
         .def("stop", &PySummary::stop, "Makes run() in another thread raise soon.")
         .def("run", &PySummary::run);

@@ -139,11 +139,12 @@ nb::list functions() {
     return out;
 }
 
-PyTrace read_trace(const std::vector<std::string>& files, const format::RunSpan& span = {}) {
+PyTrace read_trace(const std::vector<std::string>& files, const std::vector<std::string>& shown,
+                   const format::RunSpan& span) {
     Result<format::TraceFiles> trace = Error{};
     {
         const nb::gil_scoped_release release;
-        trace = format::TraceFiles::open(files, span);
+        trace = format::TraceFiles::open(files, span, shown);
     }
     return PyTrace(value_of(std::move(trace)));
 }
@@ -183,14 +184,18 @@ NB_MODULE(_core, m) {
         .def_prop_ro("version", [](const PyTrace& self) { return self.about().version; });
     m.def(
         "read_traces",
-        [](const std::vector<std::string>& files, std::optional<std::pair<std::int64_t, std::int64_t>> span_ns) {
-            return read_trace(files, span_ns ? format::RunSpan{span_ns->first, span_ns->second} : format::RunSpan{});
+        [](const std::vector<std::string>& files, std::optional<std::pair<std::int64_t, std::int64_t>> span_ns,
+           const std::vector<std::string>& shown) {
+            return read_trace(files, shown,
+                              span_ns ? format::RunSpan{span_ns->first, span_ns->second} : format::RunSpan{});
         },
-        nb::arg("files"), nb::arg("span_ns") = nb::none(),
+        nb::arg("files"), nb::arg("span_ns") = nb::none(), nb::arg("shown") = std::vector<std::string>{},
         "Reads the trace files of the nodes of one run. `span_ns`: when the run began and ended, nanoseconds since "
-        "1970 by "
-        "the run's clock. Raises ValueError when one is no trace file.");
-    m.def("read_trace", [](const std::string& file) { return read_trace({file}); }, nb::arg("file"), "One trace file.");
+        "1970 by the run's clock. `shown`: what messages call the files, where that is not their names. Raises "
+        "ValueError when one is no trace file.");
+    m.def(
+        "read_trace", [](const std::string& file) { return read_trace({file}, {}, {}); }, nb::arg("file"),
+        "One trace file.");
     m.def("functions", &functions,
           "Every function that is intercepted: id, name, layer, op, collective, completes, symbols.");
     m.attr("engine_figures") = engine_figures();

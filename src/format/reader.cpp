@@ -85,12 +85,13 @@ struct TraceFiles::Source {
     std::shared_ptr<MappedFile> file;
 };
 
-Result<TraceFiles> TraceFiles::open(const std::vector<std::string>& files, const RunSpan& span) {
+Result<TraceFiles> TraceFiles::open(const std::vector<std::string>& files, const RunSpan& span,
+                                    const std::vector<std::string>& shown) {
     std::vector<Source> sources;
-    for (const std::string& name : files) {
-        auto file = MappedFile::open(name);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        auto file = MappedFile::open(files[i]);
         if (!file) return file.error();
-        sources.push_back({name, file.take()});
+        sources.push_back({i < shown.size() ? shown[i] : files[i], file.take()});
     }
     return index(std::move(sources), span);
 }

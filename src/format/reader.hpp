@@ -235,8 +235,10 @@ struct TraceBytes {
 /// The trace files of a run, mapped and indexed: everything but the events is known, the events are read through cursors.
 class TraceFiles {
 public:
-    /// `files`: the trace files of the nodes. An Error only when a file cannot be opened or is no trace file at all.
-    static Result<TraceFiles> open(const std::vector<std::string>& files, const RunSpan& span = {});
+    /// `files`: the trace files of the nodes; `shown`: what messages call them, by their own names where it is shorter.
+    /// An Error only when a file cannot be opened or is no trace file at all.
+    static Result<TraceFiles> open(const std::vector<std::string>& files, const RunSpan& span = {},
+                                   const std::vector<std::string>& shown = {});
     /// The same of bytes, which must outlive it.
     static Result<TraceFiles> read(std::span<const TraceBytes> files, const RunSpan& span = {});
     TraceFiles(TraceFiles&&) noexcept;

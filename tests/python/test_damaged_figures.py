@@ -117,7 +117,10 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes, d
     whole = made(tmp_path_factory.mktemp("made"))
     place = tmp_path_factory.mktemp("real")
     subprocess.run(
-        [IOWEIR, "run", "-q", "-o", "trace", "--", sys.executable, "-c", PROGRAM], cwd=place, check=True, timeout=60
+        [IOWEIR, "run", "-q", "--no-compress", "-o", "trace", "--", sys.executable, "-c", PROGRAM],
+        cwd=place,
+        check=True,
+        timeout=60,
     )
     (node,) = (place / "trace").glob("node-*.iowt")
     real = node.read_bytes()

@@ -396,7 +396,7 @@ def test_a_failed_verification_is_an_error(
 ) -> None:
     report = build(Builder().trace())
     report.plan.verify.result, report.plan.verify.mismatch = result, [Checked("/d/x", "", 1)]
-    monkeypatch.setattr(run_module, "_first_report", lambda _directory, _quiet, _anonymous: report)
+    monkeypatch.setattr(run_module, "_first_report", lambda _directory, _options: report)
     options = Options(verify=True, plan=Path("p.toml"))
     assert run_module._conclude(Path("t"), Ended(1.0, exit_code=code), options) == expected
     said = capsys.readouterr().err

@@ -14,7 +14,7 @@ from ioweir.base.compiled import compiled
 from ioweir.programs import symbols
 from ioweir.trace import load
 from ioweir.trace.callsites import Resolver, shown
-from tracing import PROGRAMS, Mpi, build, ioweir_run, preloaded
+from tracing import PROGRAMS, Mpi, build, ioweir_run, node_files, preloaded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,7 +147,7 @@ def test_a_program_that_changed_is_said_and_not_guessed_about(tmp_path: Path) ->
 
 def sites_of(directory: Path) -> list[int]:
     """The call site of every event."""
-    columns = compiled().read_traces([str(path) for path in sorted(directory.glob("node-*.iowt"))])
+    columns = compiled().read_traces([str(path) for path in node_files(directory)])
     return [int(site) for site in columns.site]
 
 

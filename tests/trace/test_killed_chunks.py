@@ -72,7 +72,9 @@ def test_what_returned_is_in_the_trace_of_a_killed_rank(mpi: Mpi, kill: int, dat
     rng = random.Random(kill)
     program = build("killed_chunks.c", mpi.cc, "-O1", "-pthread")
     after_us = rng.randrange(LONGEST_US)
-    traced = ioweir_run(tmp_path / "trace", mpi.launch(RANKS, program, data, str(after_us)), code=None)
+    traced = ioweir_run(
+        tmp_path / "trace", mpi.launch(RANKS, program, data, str(after_us)), options=("--no-compress",), code=None
+    )
     assert traced.code != 0
     report = traced.report
     assert report["partial"] is True

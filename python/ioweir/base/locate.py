@@ -10,6 +10,8 @@ from typing import Final
 RUN_FILE: Final = "run.json"
 NODE_FILES: Final = "node-*.iowt"
 """What a traced node leaves, one file each."""
+COMPRESSED_SUFFIX: Final = ".zst"
+"""Behind the name of such a file, when it is compressed."""
 PRELOAD_LIBRARY: Final = "libioweir_preload.so"
 LIBRARY_DIRECTORY_VARIABLE: Final = "IOWEIR_LIBDIR"
 

@@ -74,6 +74,7 @@ def run(
     anonymise: AnonymiseOption = False,
     on_kill: OnKillOption = OnKill.END,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report after the run.")] = False,
+    compress: Annotated[bool, typer.Option(help="Compress the trace when the run has ended.")] = True,
 ) -> None:
     """Run a program and trace its I/O; prints the first report to stderr and returns the program's exit code."""
     from ioweir.launch.run import Options  # noqa: PLC0415
@@ -81,7 +82,7 @@ def run(
     from ioweir.launch.tracing_options import make  # noqa: PLC0415
 
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
-    sys.exit(run_program(command, Options(output, plan, verify, quiet, on_kill is OnKill.END, tracing)))
+    sys.exit(run_program(command, Options(output, plan, verify, quiet, compress, on_kill is OnKill.END, tracing)))
 
 
 def env(

@@ -117,6 +117,38 @@ def merge_trace(
     _fail_if(merged.unreadable)
 
 
+def merge_sums(
+    sources: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Traces, or what this command made of them.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="OUT", help="A directory, new or empty.")],
+    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Nodes whose events are read at once.")] = 1,
+    host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Of this node only; may be given several times.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add up the events of each node, and put the sums of all nodes together: reports then read no event."""
+    from ioweir.report import merge_sums as merging  # noqa: PLC0415
+
+    merged = merging.merge(sources, output, jobs=jobs, hosts=host)
+    print_result(as_json, merging.to_json(merged), lambda: merging.to_text(merged))
+
+
+def compress(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
+    unfinished: Annotated[
+        bool, typer.Option(help="Also where a process was killed. No process may write into the trace any more.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compress the nodes' files of a trace, as `ioweir run` does at its end."""
+    from ioweir.trace import compressed, reader  # noqa: PLC0415
+
+    trace = reader.read(directory)
+    done = compressed.compress_all(directory, trace, also_unfinished=unfinished)
+    print_result(as_json, compressed.to_json(done), lambda: compressed.to_text(done))
+    _fail_if(trace.unreadable)
+
+
 def export(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` or `ioweir import` wrote.")],
     form: Annotated[str, typer.Option("--format", metavar="perfetto|parquet|csv", help="Of which tool.")],

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from ioweir.base.guarded_files import Folder
+from ioweir.base.new_folder import new_folder
 from ioweir.base.progress import watched
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.trace.merge import Merger, plain, replacing, table_writer
@@ -34,7 +34,7 @@ def parquet(trace: Trace, output: Path, progress: IO[str] | None) -> int:
     import pyarrow as pa  # noqa: PLC0415 (this format only)
     from pyarrow import dataset  # noqa: PLC0415
 
-    _make(output)
+    new_folder(output).close()
     rows = _Rows(trace)
     metadata = {**rows.merger.metadata(), "ioweir.export_version": str(FORMAT_VERSION)}
 
@@ -78,21 +78,6 @@ def csv(trace: Trace, output: Path, progress: IO[str] | None) -> int:
         watched(work, rows.merger, trace.event_count, "writing the trace's events", progress)
     counts = output.with_name(f"{output.name.removesuffix(suffix)}-counts{suffix}")
     return _write_counts(trace, counts, suffix)
-
-
-def _make(output: Path) -> None:
-    try:
-        output.mkdir(mode=0o777)
-    except FileExistsError:
-        if not output.is_dir():
-            raise IoweirError(f"'{output}' is not a directory", EXIT_USAGE) from None
-        with Folder.open(output) as folder:
-            if folder.names(most=1 << 20):
-                raise IoweirError(
-                    f"'{output}' holds something: give a directory that is new or empty", EXIT_USAGE
-                ) from None
-    except OSError as error:
-        raise IoweirError(f"'{output}' cannot be made: {error.strerror}") from error
 
 
 class _Rows:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import RUN_FILE
+from ioweir.base.new_folder import new_folder
 from ioweir.base.units import plural
-from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.imports import darshan, darshan_log, dxt, recorder, recorder_events
 from ioweir.trace import counted as sums
 from ioweir.trace.reader import SUMS_FILE
@@ -41,14 +41,14 @@ def import_log(log: Path, output: Path) -> Imported:
         return _import_recorder(log, output)
     read = darshan_log.read(log)
     made = darshan.counted(read, str(log))
-    with _new_folder(output) as folder:
+    with new_folder(output) as folder:
         return _write(folder, output, read, made)
 
 
 def _import_recorder(log: Path, output: Path) -> Imported:
     with Folder.open(log) as source:
         trace = recorder.head(source)
-        with _new_folder(output) as folder:
+        with new_folder(output) as folder:
             epoch_ns = round(trace.start_s) * 1_000_000_000
             written = recorder_events.write(source, trace, str(output / "node-0.iowt"), epoch_ns)
             tool = f"Recorder {trace.version[0]}.{trace.version[1]}"
@@ -64,24 +64,6 @@ def _import_recorder(log: Path, output: Path) -> Imported:
             }  # fmt: skip
             folder.write(RUN_FILE, json.dumps(run, indent=1))
     return Imported(str(output), tool, trace.ranks, 0, written.events, written.events, partial, unseen)
-
-
-def _new_folder(output: Path) -> Folder:
-    try:
-        output.mkdir(mode=0o777)
-    except FileExistsError:
-        if not output.is_dir() or any(True for _ in _names(output)):
-            raise IoweirError(
-                f"'{output}' is there already: give a directory that is new or empty", EXIT_USAGE
-            ) from None
-    except OSError as error:
-        raise IoweirError(f"'{output}' cannot be made: {error.strerror}") from error
-    return Folder.open(output)
-
-
-def _names(output: Path) -> list[str]:
-    with Folder.open(output) as folder:
-        return folder.names()
 
 
 def _write(folder: Folder, output: Path, log: Log, made: sums.Counted) -> Imported:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ioweir.report.model import Report
+    from ioweir.trace.reader import Trace
 
 PLAN_FILE: Final = "plan.toml"
 REPORT_FILE: Final = "report.json"
@@ -92,6 +93,8 @@ class Options:
     plan: Path | None = None
     verify: bool = False
     quiet: bool = False
+    compress: bool = True
+    """The trace, when the run has ended and all processes with it."""
     guarded: bool = True
     """What is left of the command ends with it, also when this process is killed (guardian.py)."""
     tracing: Tracing = field(default_factory=Tracing)
@@ -425,7 +428,7 @@ def anonymous_names(names: Mapping[str, Any]) -> dict[str, Any]:
 
 def _conclude(directory: Path, ended: Ended, options: Options) -> int:
     """Report, and judge a verification. The program's own exit code stays, unless it is 0 and not all was equal."""
-    report = _first_report(directory, options.quiet, options.tracing.anonymise_key is not None)
+    report = _first_report(directory, options)
     if not options.quiet:
         _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")
     if not options.verify:
@@ -436,7 +439,8 @@ def _conclude(directory: Path, ended: Ended, options: Options) -> int:
     return EXIT_VERIFY if problem is not None and ended.shell_code == 0 else ended.shell_code
 
 
-def _first_report(directory: Path, quiet: bool, anonymous: bool = False) -> Report | None:
+def _first_report(directory: Path, options: Options) -> Report | None:
+    anonymous = options.tracing.anonymise_key is not None
     # numpy starts threads: see execute
     from ioweir.findings import text  # noqa: PLC0415
     from ioweir.report import figures, report_text  # noqa: PLC0415
@@ -452,10 +456,22 @@ def _first_report(directory: Path, quiet: bool, anonymous: bool = False) -> Repo
     except (IoweirError, OSError) as error:
         _say(f"the trace cannot be reported: {error}")
         return None
-    if not quiet:
+    if options.compress:
+        _compress(directory, trace)
+    if not options.quiet:
         for line in (*report_text.summary(result), "", *text.short(found, shown(directory))):
             print(plain_text.line(line), file=sys.stderr)
     return result
+
+
+def _compress(directory: Path, trace: Trace) -> None:
+    """A trace that cannot be compressed is a trace all the same."""
+    from ioweir.trace import compressed  # noqa: PLC0415
+
+    try:
+        compressed.compress_all(directory, trace)
+    except OSError as error:
+        _say(f"the trace is not compressed: {error}")
 
 
 def shown(directory: Path) -> str:

@@ -35,6 +35,7 @@ class Counts:
     """Index into Counted.files."""
     rank: int
     calls: int = 0
+    failed: int = 0
     bytes: int = 0
     time_s: float = 0.0
     longest_s: float = 0.0
@@ -87,12 +88,17 @@ class Counted:
     """What the tool does not record."""
     partial: tuple[str, ...] = ()
     """Why the log lacks something that the tool records."""
+    spent: Mapping[int, float] = field(default_factory=dict)
+    """I/O time of each rank, in seconds, where it is known although rows of several ranks are one."""
+    hosts: tuple[str, ...] = ()
+    """Where the ranks ran, as far as it is known."""
 
     def known_ranks(self) -> list[int]:
         """Those that can be told apart; all of them where there are not too many."""
         named = {row.rank for row in self.counts if row.rank >= 0}
         if self.busiest >= 0:
             named.add(self.busiest)
+        named.update(self.spent)
         return sorted(named | set(range(min(self.ranks, 1 << 16)))) or [0]
 
     def sums(self, units: Sequence[int], slots: int, wall_s: float) -> Sums:
@@ -115,7 +121,10 @@ class Counted:
             amount = outer[slot_of(row.layer, row.op)]
             for at, value in enumerate((row.calls, row.bytes, time)):
                 amount[at] += value
-        self._share(busy, together, unit_of)
+        if self.spent:
+            busy = [_ns(self.spent.get(rank, 0.0)) for rank in units]
+        else:
+            self._share(busy, together, unit_of)
         return Sums(
             job=_grouped((0, row) for row in self.counts).get(0, {}),
             by_file=_grouped((row.file, row) for row in self.counts),
@@ -186,7 +195,7 @@ def _grouped(rows: Iterable[tuple[int, Counts]]) -> dict[int, dict[int, Row]]:
             group=group,
             slot=slot,
             calls=calls,
-            failed=0,
+            failed=sum(row.failed for row in members),
             bytes=sum(row.bytes for row in members),
             time_ns=time,
             span_ns=span,
@@ -258,6 +267,7 @@ def _counts(row: Mapping[str, Any], files: int) -> Counts:
         file=_whole(row["file"], files),
         rank=int(row["rank"]),
         calls=_whole(row["calls"], _MOST),
+        failed=_whole(row.get("failed", 0), _MOST),
         bytes=_whole(row["bytes"], _MOST),
         time_s=_real(row["time_s"]),
         longest_s=_real(row["longest_s"]),

@@ -7,7 +7,7 @@ processes count is attribute.py's, sums are sums.py's, what it all means is repo
 
 from __future__ import annotations
 
-import fnmatch
+import contextlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import Folder, UnsafeFileError, loads_bounded
 from ioweir.base.locate import RUN_FILE
 from ioweir.errors import IoweirError
-from ioweir.trace import run_text
+from ioweir.trace import compressed, run_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -422,10 +422,10 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
     )
 
 
-def read(directory: str | Path) -> Trace:
+def read(directory: str | Path, node: str | None = None) -> Trace:
     """Read a trace directory. What is damaged is left out and listed.
 
-    A directory that is no trace is an error, and so is one of which no node can be read.
+    A directory that is no trace is an error, and so is one of which no node can be read. `node`: only this node's file.
     """
     folder = Path(directory)
     if not folder.is_dir():
@@ -437,16 +437,20 @@ def read(directory: str | Path) -> Trace:
     with Folder.open(folder) as opened:
         run = _read_run(opened, damage)
         names = opened.names()
-        nodes = [folder / name for name in names if fnmatch.fnmatch(name, NODE_FILES)]
+        nodes = [name for name in compressed.node_files(names) if node in (None, name)]
         counted = _read_counted(opened, damage) if SUMS_FILE in names else None
-    if run is None and not nodes and counted is None:
-        raise IoweirError(
-            f"'{directory}' is no trace: it holds neither {RUN_FILE} nor {NODE_FILES}. "
-            "Give the directory that `ioweir run` wrote (its -o DIR)"
-        )
-    core = compiled()
-    unreadable = [f"{folder / name}: is missing, and {RUN_FILE} lists it" for name in _missing(run or {}, nodes)]
-    opened_nodes = _read_nodes(core, nodes, unreadable, _span(run or {}))
+        of_nodes = counted is None and not nodes and node is None
+        if of_nodes:
+            counted = _read_node_sums(opened, names, damage)
+        if run is None and not nodes and counted is None:
+            raise IoweirError(
+                f"'{directory}' is no trace: it holds neither {RUN_FILE} nor {NODE_FILES}. "
+                "Give the directory that `ioweir run` wrote (its -o DIR)"
+            )
+        core = compiled()
+        expected = [] if node is not None or (of_nodes and counted is not None) else _missing(run or {}, nodes)
+        unreadable = [f"{folder / name}: is missing, and {RUN_FILE} lists it" for name in expected]
+        opened_nodes = _read_nodes(core, opened, nodes, unreadable, damage, _span(run or {}))
     if unreadable and not opened_nodes.hosts:
         raise IoweirError(f"the trace cannot be read: {'; '.join(unreadable)}")
     trace = from_core(
@@ -464,7 +468,7 @@ def _with_ranks(trace: Trace, counted: Counted) -> Trace:
     """The ranks that have sums and no events, as processes that ran from start to end."""
     there = {process.rank for process in trace.processes}
     program = str((trace.run.get("command") or [""])[0])
-    hosts = trace.hosts or ("unknown",)
+    hosts = trace.hosts or counted.hosts or ("unknown",)
     more = [
         Process(
             rank + 1, host=hosts[0], executable=program, rank=rank, ranks=counted.ranks, image=rank + 1, end_ns=0,
@@ -490,10 +494,23 @@ def _read_counted(folder: Folder, damage: list[str]) -> Counted | None:
 load = read
 
 
-def _missing(run: Mapping[str, Any], nodes: Sequence[Path]) -> list[str]:
+def _read_node_sums(folder: Folder, names: Sequence[str], damage: list[str]) -> Counted | None:
+    """The sums of all nodes, None where there are none."""
+    from ioweir.trace import node_sums  # noqa: PLC0415
+
+    parts = []
+    for name in node_sums.names_in(names):
+        try:
+            parts.append(node_sums.read(folder, name))
+        except (OSError, ValueError) as error:
+            damage.append(f"{name}: {error}")
+    return node_sums.counted(node_sums.merge(parts), str(folder.path)) if parts else None
+
+
+def _missing(run: Mapping[str, Any], nodes: Sequence[str]) -> list[str]:
     """The nodes' files that were there when the run ended, and are not any more."""
     listed = run.get("nodes")
-    there = {node.name for node in nodes}
+    there = {compressed.plain_name(node) for node in nodes}
     return [str(name) for name in listed if name not in there] if isinstance(listed, list) else []
 
 
@@ -505,20 +522,44 @@ def _span(run: Mapping[str, Any]) -> tuple[int, int] | None:
     return int(begin * 1e9), int(end * 1e9)
 
 
-def _read_nodes(core: Any, nodes: Sequence[Path], unreadable: list[str], span: tuple[int, int] | None) -> Any:
+def _read_nodes(
+    core: Any, folder: Folder, names: Sequence[str], unreadable: list[str], damage: list[str],
+    span: tuple[int, int] | None,
+) -> Any:  # fmt: skip
     """All nodes at once, on one clock; a file that is no trace file at all is left out and said to be so."""
-    names = [str(node) for node in nodes]
-    try:
-        return core.read_traces(names, span)
-    except ValueError:
-        readable: list[str] = []
+    with contextlib.ExitStack() as memories:
+        nodes = []
         for name in names:
             try:
-                core.read_traces([name], span)
-                readable.append(name)
-            except ValueError as error:
-                unreadable.append(str(error))  # names the file
-        return core.read_traces(readable, span)
+                node = _opened_node(memories, folder, name, damage)
+                if node is not None:
+                    nodes.append(node)
+            except OSError as error:
+                unreadable.append(f"{folder.path / name}: {error.strerror}")
+        try:
+            return core.read_traces([file for file, _ in nodes], span, [shown for _, shown in nodes])
+        except ValueError:
+            readable: list[tuple[str, str]] = []
+            for node in nodes:
+                try:
+                    core.read_traces([node[0]], span, [node[1]])
+                    readable.append(node)
+                except ValueError as error:
+                    unreadable.append(str(error))  # names the file
+            return core.read_traces([file for file, _ in readable], span, [shown for _, shown in readable])
+
+
+def _opened_node(
+    memories: contextlib.ExitStack, folder: Folder, name: str, damage: list[str]
+) -> tuple[str, str] | None:
+    """Where the compiled reader finds a node's file, and what it is called in messages; None: it is there twice."""
+    path = str(folder.path / name)
+    if not name.endswith(locate.COMPRESSED_SUFFIX):
+        return path, path
+    memory = memories.enter_context(compressed.expanded(folder, name, damage))
+    if compressed.is_twice(folder, name, memory):
+        return None
+    return f"/proc/self/fd/{memory}", path
 
 
 def _read_run(folder: Folder, damage: list[str]) -> dict[str, Any] | None:

@@ -158,6 +158,7 @@ class Summation:
         runtime_file: Sequence[bool],
         *,
         verified: bool,
+        cells: bool = False,
     ) -> None:
         self.events = trace.event_count
         self._core = compiled().Summary(
@@ -174,6 +175,7 @@ class Summation:
             units=max(len(who.unit_names), 1),
             file_of_path=list(file_of_path),
             runtime_file=list(runtime_file),
+            cells=cells,
         )
 
     @property
@@ -184,6 +186,11 @@ class Summation:
     def stop(self) -> None:
         """Make `run` in another thread give up soon."""
         self._core.stop()
+
+    def cells(self) -> dict[str, list[int]]:
+        """Add up by file, unit, slot and whether calls are outermost: columns. `cells` has to have been asked for."""
+        columns: dict[str, list[int]] = self._core.run()["cells"]
+        return columns
 
     def run(self) -> Sums:
         """Add everything up."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -52,6 +53,7 @@ def _row(case: Case, mpi: Mpi, kind: str, again: int, rows: list[dict[str, Any]]
         "mpi": mpi.name,
         "kind": kind,
         "again": again,
+        "load": os.getloadavg()[0],
         "findings": [
             {key: row[key] for key in ("code", "severity", "seconds", "gain", "chain") if key in row} for row in rows
         ],
@@ -65,7 +67,15 @@ def gained(case: Case, mpi: Mpi, rounds: int) -> dict[str, Any]:
         for kind, taken in seconds.items():
             with tempfile.TemporaryDirectory(prefix="findings.", dir=place_for(case)) as place:
                 taken.append(timed(case, mpi, kind, Path(place)))
-    return {"what": "gain", "case": case.title, "mpi": mpi.name, "kind": "both", "again": 0, "seconds": seconds}
+    return {
+        "what": "gain",
+        "case": case.title,
+        "mpi": mpi.name,
+        "kind": "both",
+        "again": 0,
+        "load": os.getloadavg()[0],
+        "seconds": seconds,
+    }
 
 
 def judged_again(kept: Path) -> list[dict[str, Any]]:

@@ -22,20 +22,39 @@ SETS = ("seen", "held out")
 NOTES = (
     "## What this does not show",
     "",
-    "- The machine was busy: its load average was 12 to 20 with two processors, so that most runs count as "
-    "crowded, and "
-    "some of what was wrong is that.",
-    "- Cases that were held out are known now. The next ones have to be new.",
-    "- The planted program of `serialised-writes/ring` turned out not to have its fault: ranks go on with their next "
-    "step while others write. It counts as it is.",
-    "- Gains were measured under MPICH only, three runs each, after the traces and at another load. Where a repair "
-    "passes data between ranks (collective calls, a broadcast),",
-    "  it made the program slower here, where memory answers and ranks share processors: the interval begins at "
-    "0, and what was gained lies below.",
+    "- Most runs count as crowded (ranks and others' work exceed the processors), and some of what was wrong is that.",
+    "- What was held out is known now. The next programs have to be new. One of them, `no-overlap/three-ranks`, ran "
+    "once by mistake before rules were mended, and was right.",
+    "- Two planted programs of `serialised-writes` did not have their fault, and were mended: of "
+    "`ring` ranks went on with "
+    "their next step while others wrote; `ordered` wrote by",
+    "  MPI_File_write_ordered, in which both MPI libraries pass on where to write one after the "
+    "other, and then write at "
+    "once. `mpi-ring` stands for it. Of the two `no-overlap` programs pauses are longer now, "
+    "for on a busy machine",
+    "  their bursts had become longer than their pauses; `hdf5-metadata-scattered/attributes` has "
+    "more of them, for they "
+    "cost under 1 % of the run.",
+    "- `misaligned-requests/pieces-of-256k` costs under 1 % of the run by the rule's arithmetic, and no more in the "
+    "measurement: it counts as not found.",
+    "- Gains were measured under MPICH only, right after each trace. Where a repair passes data between ranks "
+    "(collective calls, a broadcast), the interval begins below 0.",
     "- Drishti was not run on these programs: it reads Darshan's logs, and Darshan's runtime is in no package index of "
     "the machine.",
     "",
 )
+
+
+def _load(rows: list[Row]) -> str:
+    """How busy the machine was. Example: The load average was 3.1 to 9.0, 6.2 in the median."""
+    loads = [row["load"] for row in rows if "load" in row]
+    if not loads:
+        return "The load average was not recorded."
+    return (
+        f"The load average was {min(loads):.1f} to {max(loads):.1f}, {median(loads):.1f} in the "
+        f"median, the programs' own "
+        "ranks included: two halves of the runs went on side by side, and others used the machine."
+    )
 
 
 @dataclass
@@ -141,6 +160,13 @@ class Gain:
     low: float
     high: float
     modelled: bool
+    spread: tuple[float, float]
+    """The least and the greatest difference of two runs that were one after the other."""
+
+    @property
+    def reached(self) -> bool:
+        """Whether some pair of runs comes to lie in the interval, or they lie on both sides of it."""
+        return self.spread[0] <= self.high and self.spread[1] >= self.low
 
     @property
     def inside(self) -> bool:
@@ -169,7 +195,9 @@ def gains(rows: list[Row], known: dict[str, Case]) -> list[Gain]:
         before, after = (median(row["seconds"][kind]) for kind in ("planted", "repaired"))
         low, high = (median(values) for values in zip(*intervals, strict=True))
         modelled = bool(case.model and any(case.model.values()))
-        result.append(Gain(row["case"], row["mpi"], before, before - after, low, high, modelled))
+        pairs = [one - other for one, other in zip(row["seconds"]["planted"], row["seconds"]["repaired"], strict=True)]
+        spread = min(pairs), max(pairs)
+        result.append(Gain(row["case"], row["mpi"], before, before - after, low, high, modelled, spread))
     return result
 
 
@@ -221,13 +249,16 @@ def page(rows: list[Row]) -> str:
     lines = [
         "# Findings: how often they are right",
         "",
-        f"Made by `make bench-findings RECORD=1` from `tests/findings/cases.toml`: {len(planted)} programs with one "
+        f"Made by `make bench-findings RECORD=1` from `tests/findings/cases.toml` and "
+        f"`held_out.toml`: {len(planted)} programs with one "
         f"planted fault, the same {len(planted)} programs with the fault mended and the same bytes of data,",
         f"and {len(known) - len(planted)} clean ones, two to eight ranks on two processors that others used, too, in "
         "memory (tmpfs; on disk what waits for it), "
         "under Open MPI and MPICH where a fault is not one library's own.",
-        "What a right finding is was written down, from the rule's definition, before a program ran. Every third case "
-        "was held out while rules were mended.",
+        "What a right finding is was written down, from the rule's definition, before a program ran. "
+        f"{sum(case.held for case in known.values())} programs were held out: they were committed before rules were "
+        "mended for this record, and judged once, by it.",
+        _load(rows),
         "",
         *_table(
             ["runs", "seen", "held out", "all"],
@@ -275,6 +306,7 @@ def _gains(told: list[Gain]) -> list[str]:
             f"{gain.case} ({gain.mpi}){' *' if gain.modelled else ''}",
             f"{gain.before:.3f}",
             f"{gain.measured:.3f}",
+            f"{gain.spread[0]:.3f} to {gain.spread[1]:.3f}",
             f"{gain.low:.3f} to {gain.high:.3f}",
             "yes" if gain.inside else "below" if gain.measured < gain.low else "above",
             "yes" if gain.narrow else "no",
@@ -289,10 +321,13 @@ def _gains(told: list[Gain]) -> list[str]:
         "",
         f"- Inside of the interval: {_share(sum(gain.inside for gain in told), len(told))}; without the modelled "
         f"storage {_share(sum(gain.inside for gain in real), len(real))}.",
+        f"- Outside of it, though pairs of runs reach it: {sum(gain.reached and not gain.inside for gain in told)}. "
+        f"Above it: {sum(gain.measured > gain.high for gain in told)}, below: "
+        f"{sum(gain.measured < gain.low for gain in told)}.",
         f"- No wider than a factor of 4: {_share(sum(gain.narrow for gain in told), len(told))}; of these inside: "
         f"{_share(sum(gain.inside and gain.narrow for gain in told), sum(gain.narrow for gain in told))}.",
         "",
-        *_table(["pair", "planted, s", "gained, s", "interval, s", "inside", "factor 4"], rows),
+        *_table(["pair", "planted, s", "gained, s", "pairs of runs, s", "interval, s", "inside", "factor 4"], rows),
         "",
         "* on a model of storage (`tests/findings/programs/storage_model.c`): a library beneath the program that makes "
         "some calls last longer. No real device was slow.",

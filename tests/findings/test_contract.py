@@ -54,7 +54,7 @@ def check(rows: list[dict[str, Any]], wall_s: float) -> None:
             assert all(type(value) is str and value for value in row[name]), name
         assert set(row["gain"]) == {"low", "high", "method"}
         assert all(is_number(value) for value in (row["seconds"], row["gain"]["low"], row["gain"]["high"]))
-        assert 0 <= row["gain"]["low"] <= row["gain"]["high"] <= row["seconds"] <= wall_s
+        assert -wall_s <= row["gain"]["low"] <= row["gain"]["high"] <= row["seconds"] <= wall_s
         assert row["gain"]["method"] in ("bound", "simulated", "measured")
         assert row["summary"]
         assert row["cause"]

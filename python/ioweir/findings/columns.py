@@ -39,6 +39,8 @@ else:
 
 _TRACER: Final = 3
 """Origin of calls that ioweir makes to verify."""
+_ENGINE: Final = 2
+"""Origin of calls that ioweir makes to carry out a plan."""
 _MOST: Final = 1 << 62
 _DEEPEST: Final = 16
 """No call is nested deeper."""
@@ -293,6 +295,12 @@ class Columns:
         return self.is_layer(POSIX) & self.is_op(*DATA_OPS) & (self.bytes > 0)
 
     @cached_property
+    def engine(self) -> Mask:
+        """Calls that a plan makes, and not the program."""
+        chosen: Mask = self.origin == _ENGINE
+        return chosen
+
+    @cached_property
     def own_storage(self) -> Mask:
         """Of these, those that no MPI-IO call made."""
         return self.storage & (self.mpi < 0)
@@ -434,6 +442,52 @@ class Columns:
         met &= begin[first] < end
         waited = np.where(met, end - np.maximum(start, begin[first]), 0)
         return float(waited.sum()) / 1e9 / (self.unit_count - 1)
+
+    def gathered_for(self, unit: int, calls: Mask) -> float:
+        """Seconds that a rank waits in MPI right before calls of its own: for what the others give it to write.
+
+        Example: it waits from 1 s to 3 s and writes from 3 s on: 2 s. A wait with another one behind counts nothing.
+        """
+        chosen = np.flatnonzero(calls & (self.unit == unit))
+        own = np.flatnonzero(self.waits.unit == unit)
+        if not chosen.size or not own.size:
+            return 0.0
+        start, end = self.waits.start[own], self.waits.end[own]
+        last = np.searchsorted(end, self.start[chosen], side="right") - 1
+        before = np.r_[np.int64(-_MOST), self.end[chosen][:-1]]
+        last = np.unique(last[(last >= 0) & (end[np.maximum(last, 0)] > before)])
+        return float((end[last] - start[last]).sum()) / 1e9
+
+    def waiting_in(self, unit: Numbers, begin: Numbers, stop: Numbers) -> Numbers:
+        """Of stretches, each of a rank, how many nanoseconds the rank's last wait in MPI before their ends takes."""
+        nothing = np.zeros(unit.size, dtype=np.int64)
+        if not self.waits.unit.size or not unit.size:
+            return nothing
+        span = int(max(self.waits.end.max(), stop.max())) + 1
+        if span * (self.units + 1) >= _MOST:
+            return nothing
+        keys = self.waits.unit * span + self.waits.start
+        at = np.searchsorted(keys, unit * span + stop, side="right") - 1
+        known = (at >= 0) & (self.waits.unit[np.maximum(at, 0)] == unit)
+        until = np.minimum(self.waits.end[np.maximum(at, 0)], stop)
+        since = np.maximum(self.waits.start[np.maximum(at, 0)], begin)
+        waited: Numbers = np.where(known, np.maximum(until - since, 0), 0)
+        return waited
+
+    def mean_whole(self, mask: Mask) -> float:
+        """Seconds that a rank spends in the calls, in the mean of those that make them, waiting for others included."""
+        if not mask.any():
+            return 0.0
+        spent = np.bincount(self.unit[mask], self.duration[mask], minlength=self.units) / 1e9
+        return min(float(spent[spent > 0].mean()) if (spent > 0).any() else 0.0, self.wall_s)
+
+    @cached_property
+    def sharing(self) -> float:
+        """How many runnable ranks, and others' work, there are for each processor: 1 where each has one of its own."""
+        if not self.crowded:
+            return 1.0
+        processors = int(self.trace.run["processors"])
+        return max((self.unit_count + float(self.trace.run.get("load_before", 0))) / processors, 1.0)
 
     def inside_of(self, unit: int, begin: Numbers, stop: Numbers) -> float:
         """How many seconds of some stretches, which do not overlap, a rank spends in outermost calls."""

@@ -24,7 +24,8 @@ cost most; `ioweir report DIR --json` has all of them as
   counts, and these stretches are added up. In a collective call only the time after the last rank's arrival counts.
 Never more than the run.
 - `gain`: wall seconds that a repair saves, from low to high. `method` is `bound`: derived from the trace as each
-  rule says, neither simulated nor measured.
+  rule says, neither simulated nor measured. Where a repair passes bytes between ranks and the node's memory answered
+  the requests, the passing may cost more than the requests did: then `low` is below 0, by what it may cost more.
 - `severity`: `high` from 10 % of the run on, about as much as runs on shared machines vary by themselves (Wright et
   al. 2013, section 5.1); `medium` from 2 %; else `low`. Where the
   trace does not show the loss itself (gain from 0), it is `medium` at most. Below 1 % of the run nothing is reported.
@@ -33,8 +34,9 @@ Never more than the run.
 - `unseen`: what the rule cannot see.
 - `title`: the code in words. `layer`, `files`, `ranks`: where, most time first; at most 20 files.
 
-Waiting in MPI outside of I/O is not in traces, so that what a late rank costs the others is seen in collective
-MPI-IO calls only. Traces of more than 20 million events are
+Waiting in MPI outside of I/O is in traces where it lasts longer than 10 us. It is part of the seconds where the trace
+shows that it is waiting for I/O: for the rank that does all of it, and for a turn. What a late rank costs the others is
+seen in collective MPI-IO calls only. Traces of more than 20 million events are
 not looked into.
 
 | code | in words | layer |

@@ -110,7 +110,7 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
     seconds = min(one.seconds, wall_s)
     low, high = one.gain()
     high = min(max(high, 0.0), seconds)
-    low = min(max(low, 0.0), high)
+    low = min(max(low, -wall_s), high)
     share = seconds / wall_s
     severity = next((name for name, least in SEVERITIES if share >= least), LOW)
     if severity == HIGH and low <= 0:

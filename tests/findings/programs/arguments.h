@@ -13,7 +13,7 @@ static void must(int good, const char* what) {
 }
 
 /* Of "name:value,name:value"; the caller frees the info. */
-static MPI_Info hints_of(const char* words) {
+static inline MPI_Info hints_of(const char* words) {
     MPI_Info info;
     MPI_Info_create(&info);
     char* copy = strdup(words);

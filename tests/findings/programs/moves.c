@@ -276,13 +276,14 @@ static void move(long step) {
 }
 
 static void in_turn(long step) {
+    const int ring = is(p.turns, "ring"), before = (rank + ranks - 1) % ranks, after = (rank + 1) % ranks;
     int token = 0;
-    if (is(p.turns, "ring") && rank > 0) MPI_Recv(&token, 1, MPI_INT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (ring && (rank > 0 || step > 0)) MPI_Recv(&token, 1, MPI_INT, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int turn = 0; turn < ranks; ++turn) {
         if (is(p.turns, "barrier")) MPI_Barrier(MPI_COMM_WORLD);
         if (turn == rank) move(step);
     }
-    if (is(p.turns, "ring") && rank + 1 < ranks) MPI_Send(&token, 1, MPI_INT, rank + 1, 0, MPI_COMM_WORLD);
+    if (ring && (after > 0 || step + 1 < p.steps)) MPI_Send(&token, 1, MPI_INT, after, 0, MPI_COMM_WORLD);
 }
 
 /* Rank 0 for all: of size bytes of each rank, or (bcast) of size bytes that all need. */

@@ -23,12 +23,24 @@ CROWDED: Final = (
 )
 _MEMORY_NS: Final = 100_000
 _MEMORY_NS_PER_BYTE: Final = 1
+_COPIES: Final = 3
+_ROUND: Final = 16 << 20
+_MEETINGS: Final = 2
+_SLICE_S: Final = 0.01
+PASSING_WHY: Final = Threshold(
+    "passing",
+    "3 copies of 1 ns a byte; where ranks share processors also 2 turns of 10 ms at each round of 16 MiB",
+    "what passing bytes between ranks costs where memory answers: a byte is copied by who sends, who gets and who "
+    "gathers it; ROMIO passes cb_buffer_size (16 MiB) a round, in which ranks meet twice, and who "
+    "has no processor then "
+    "waits for a time slice of Linux (up to 10 ms) of each that has",
+)
 MEMORY_WHY: Final = Threshold(
     "memory",
     "100 us and 1 ns a byte",
     "requests that are faster (median) were answered by the node's memory, for storage over a network takes about 0.5 "
     "ms and has about 1 GB/s: passing the bytes to other ranks may then cost more than it saves, and the gain begins "
-    "at 0",
+    "below 0 by what that may cost",
 )
 SMALL_WHY: Final = Threshold(
     "small",
@@ -70,6 +82,22 @@ def from_memory(run: Columns, requests: Mask) -> bool:
         return False
     allowed = _MEMORY_NS + run.bytes[requests] * _MEMORY_NS_PER_BYTE
     return bool(np.median(run.duration[requests] / allowed) <= 1)
+
+
+def passing(run: Columns, moved: float, meetings: float) -> float:
+    """What a repair may cost that passes bytes between ranks (PASSING_WHY): the gain begins so far below 0.
+
+    Example: 64 MiB in 4 rounds, 4 ranks on 2 processors: 0.1 s of copying, 2 x 4 x 10 ms x 2 of waiting for processors.
+    """
+    processors = int(run.trace.run.get("processors") or run.unit_count)
+    copying = _COPIES * moved * 1e-9 / min(processors, run.unit_count)
+    return copying + (_MEETINGS * meetings * _SLICE_S * run.sharing if run.crowded else 0.0)
+
+
+def by_collective(run: Columns, calls: Mask) -> float:
+    """The same, of calls whose bytes collective calls move instead, in rounds of ROMIO's buffer."""
+    moved = float(run.bytes[calls].sum())
+    return passing(run, moved, max(moved / _ROUND, 1.0))
 
 
 def op_of(run: Columns, calls: Mask) -> str:

@@ -12,10 +12,12 @@ from ioweir.findings.rules.common import (
     MANY,
     MANY_WHY,
     MEMORY_WHY,
+    PASSING_WHY,
     QUARTER,
     STRIPE,
     aggregate,
     bounds,
+    by_collective,
     counted,
     from_memory,
     sized,
@@ -63,7 +65,7 @@ def _find(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=calls,
             seconds=price.seconds,
-            low=0.0 if from_memory(run, inner) else low,
+            low=-by_collective(run, calls) if from_memory(run, inner) else low,
             high=high,
             summary=f"{sized(run, calls, op)}, each rank for itself, to places of one file that lie between "
             "those of other "
@@ -104,6 +106,7 @@ RULE = Rule(
         ),
         MANY_WHY,
         MEMORY_WHY,
+        PASSING_WHY,
     ),
     gain=QUARTER,
     limits="Ranks whose parts of the file do not cross are left to small-requests.",

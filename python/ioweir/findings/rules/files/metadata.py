@@ -35,7 +35,7 @@ def _asking(run: Columns) -> Mask:
 
 def _own_files(run: Columns) -> Mask:
     """Files that one rank alone writes, as many as there are ranks or more."""
-    writes = (run.storage | run.stdio_data) & run.is_op("write")
+    writes = (run.storage | run.stdio_data) & run.is_op("write") & ~run.engine
     pairs = np.unique(run.file[writes] * run.units + run.unit[writes])
     files, writers = np.unique(pairs // run.units, return_counts=True)
     own = np.zeros(len(run.files), dtype=bool)
@@ -53,8 +53,7 @@ def _own(run: Columns) -> Iterator[Found]:
     # Of HDF5 and its like, opening and closing files; not what they hold.
     plain = run.is_layer("POSIX") | run.is_layer("STDIO") | run.is_layer("MPI-IO")
     plain |= run.named("H5Fcreate", "H5Fopen", "H5Fclose", "nc_create", "nc_open", "nc_close")
-    opens = run.outermost & plain & run.is_op("open", "close", "meta") & own[run.file] & (run.meeting < 0)
-    opens &= ~_resizing(run)
+    opens = run.outermost & plain & run.is_op("open", "close") & own[run.file] & (run.meeting < 0) & ~run.engine
     price = run.price(opens)
     if not run.worth(price.seconds) or (opens & run.is_op("open")).sum() > _OPENS * own.sum():
         return
@@ -114,7 +113,7 @@ OWN = Rule(
     layer="POSIX",
     order=54,
     definition="At least as many files as ranks, each written by one rank, whose opening and closing costs 1 % "
-    "of the run.",
+    "of the run. Files that ioweir itself makes for a plan (logs, containers) are none of the program's.",
     source="Carns et al. 2009 (small-file access); Bent et al. 2009 (PLFS: N-N against N-1); Frings et al. 2009 "
     "(SIONlib)",
     thresholds=(
@@ -143,7 +142,7 @@ STORM = Rule(
         Threshold("half of the data calls", "50 %", "a program that moves data makes two metadata calls a file"),
     ),
     gain="high: the calls' time; low: a quarter, for some of the files must be opened once",
-    limits="mkdir, rmdir, access, opendir and readdir are not in the trace.",
+    limits="",
     needs=("POSIX",),
     find=_storm,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import MEMORY_WHY, STRIPE, from_memory
+from ioweir.findings.rules.common import MEMORY_WHY, PASSING_WHY, STRIPE, from_memory, passing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +79,11 @@ def _again(run: Columns) -> Iterator[Found]:
     )
 
 
+def _broadcasts(run: Columns, reads: Mask, readers: Numbers) -> float:
+    """What it may cost to send what was read to all others, a broadcast for each read."""
+    return passing(run, float(run.bytes[reads].sum()), float(reads.sum()) / max(int(readers.max()), 1))
+
+
 def _by_all(run: Columns) -> Iterator[Found]:
     reads = run.topmost(_reads(run) | (run.stdio_data & run.is_op("read") & (run.parent < 0)))
     if not reads.any() or run.unit_count < 2:
@@ -110,7 +115,7 @@ def _by_all(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=roots,
         seconds=seconds,
-        low=0.0 if from_memory(run, mask) else None,
+        low=-_broadcasts(run, mask, readers) if from_memory(run, mask) else None,
         high=high,
         summary=f"{count:.0f} ranks each read the same {size(float(together[same].sum()))} from {int(same.sum()):,} "
         f"{'file' if same.sum() == 1 else 'files'}",
@@ -167,6 +172,7 @@ BY_ALL = Rule(
         Threshold("common", "75 %", "halos that neighbours share are under half of the blocks they belong to"),
         Threshold("bytes", "1 MiB", "configuration files are read by every rank of every program"),
         MEMORY_WHY,
+        PASSING_WHY,
     ),
     gain="high: all ranks but one spared, seconds x (1 - 1/ranks); low: a quarter, for the broadcast costs, too",
     limits="Reads of FILE streams are taken to go from the file's beginning.",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.base.spec_names import POSIX
 from ioweir.base.units import seconds as in_words
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
@@ -15,7 +16,7 @@ from ioweir.findings.rules.common import CROWDED, behind, counted, rule_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns
+    from ioweir.findings.columns import Columns, Mask
 
 _SYNCS = 4
 _LONG_NS = 20_000_000
@@ -39,15 +40,15 @@ def _sync(run: Columns) -> Iterator[Found]:
         written = np.maximum(written, written.sum() / run.unit_count)
     often = (syncs >= _SYNCS) & (written < _ENOUGH * syncs)
     waits &= often[run.unit]
-    price = run.price(waits)
-    if not waits.any() or not run.worth(price.seconds):
+    seconds = _meeting(run, waits)
+    if not waits.any() or not run.worth(seconds):
         return
     calls = waits & ~run.completes
     each = float(written[often].sum() / max(syncs[often].sum(), 1))
     files = run.files_of(calls)
     yield Found(
         calls=waits,
-        seconds=price.seconds,
+        seconds=seconds,
         summary=f"{int(calls.sum()):,} calls wait until the disk has everything (fsync), one for every "
         f"{size(each)} written",
         cause="The program asks for its data to be safe on disk after little of it, and waits each time.",
@@ -75,8 +76,13 @@ def _close(run: Columns) -> Iterator[Found]:
     if not run.worth(price.seconds) or run.seconds(calls & (run.duration > 1_000_000)) < 0.5 * price.seconds:
         return
     files = run.files_of(calls)
-    # Long calls at the storage: the rest may be waiting for a processor.
-    shown = run.is_layer("POSIX") & calls[run.root] & (run.duration > _LONG_NS)
+    # Calls at the storage: where ranks share processors, the rest of a close may be waiting for one.
+    beneath = run.is_layer("POSIX") & calls[run.root]
+    if run.crowded and POSIX in run.recorded and run.span_s(beneath) < 0.5 * price.seconds:
+        price = run.price(beneath)
+        if not run.worth(price.seconds):
+            return
+    shown = beneath & (run.duration > _LONG_NS)
     yield Found(
         calls=calls,
         seconds=price.seconds,
@@ -129,19 +135,24 @@ def _reopened(run: Columns, longest: float) -> Iterator[Found]:
     )
 
 
+def _meeting(run: Columns, calls: Mask) -> float:
+    """What calls cost that the program does not need: of collective ones also that the ranks meet in them at all."""
+    return max(run.seconds(calls), run.mean_whole(calls & run.collective))
+
+
 def _extension(run: Columns) -> Iterator[Found]:
     calls = run.topmost(
         run.named("ftruncate", "truncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate")
     )
     if not calls.any():
         return
-    price = run.price(calls)
-    if not run.worth(price.seconds):
+    seconds = _meeting(run, calls)
+    if not run.worth(seconds):
         return
     files = run.files_of(calls)
     yield Found(
         calls=calls,
-        seconds=price.seconds,
+        seconds=seconds,
         summary=f"{int(calls.sum()):,} calls change the size of a file or reserve space for it",
         cause="The file grows in steps, or its space is reserved beforehand, and each time all ranks wait for "
         "the file system.",
@@ -166,7 +177,9 @@ SYNC = Rule(
     order=52,
     definition="A rank that syncs 4 times or more, with under 64 MiB written for each. A sync is an fsync, a "
     "call of its kind, or an MPI_File_sync, whatever lies beneath it; fflush and H5Fflush count where they make one. "
-    "Before MPI_File_sync, at least the mean of all ranks counts as written.",
+    "Before MPI_File_sync, at least the mean of all ranks counts as written; its seconds have the "
+    "waiting for other ranks "
+    "in it, which meet for it alone.",
     source="POSIX fsync; Prabhakaran et al. 2005 (cost of flushing journals)",
     thresholds=(
         Threshold("times", "4", "one sync each for data, header, and close is what careful programs do"),
@@ -185,7 +198,9 @@ CLOSE = Rule(
     layer="MPI-IO",
     order=65,
     definition="Outermost closes that cost 1 % of the run, at least half of it in closes longer than 1 ms; or opens "
-    "and closes of a library's file that a rank opens 4 times or more.",
+    "and closes of a library's file that a rank opens 4 times or more. Where ranks share processors "
+    "and the POSIX calls "
+    "beneath take less than half of the closes' time, only these calls count.",
     source="Howison et al. 2010 (HDF5 flushes its metadata cache when a file is closed)",
     thresholds=(
         Threshold("1 ms", "1 ms", "a close without work is a system call and a message: under 0.1 ms"),
@@ -202,7 +217,9 @@ EXTENSION = Rule(
     title="Changing a file's size",
     layer="POSIX",
     order=58,
-    definition="Calls that set a file's size or reserve space, at 1 % of the run or more.",
+    definition="Calls that set a file's size or reserve space, at 1 % of the run or more. Of collective ones "
+    "the waiting "
+    "for other ranks counts, too: they meet for it alone.",
     source="Howison et al. 2010 (MPI_File_set_size took tens of seconds on Lustre); ROMIO's ADIOI_GEN_Prealloc",
     thresholds=(),
     gain="high: the calls' time; low: a quarter, for the size must be set once",

@@ -11,11 +11,13 @@ from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import (
     MEMORY_WHY,
+    PASSING_WHY,
     QUARTER,
     SMALL,
     SMALL_WHY,
     aggregate,
     bounds,
+    by_collective,
     counted,
     from_memory,
     sized,
@@ -49,7 +51,7 @@ def _find(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=calls,
             seconds=price.seconds,
-            low=0.0 if from_memory(run, inner) else low,
+            low=-by_collective(run, calls) if from_memory(run, inner) else low,
             high=high,
             summary=f"{int(calls.sum()):,} collective {op}s became {sized(run, inner, op)} at the storage",
             cause="The ranks call the collective function, but the MPI library does not put their pieces "
@@ -82,6 +84,7 @@ RULE = Rule(
     thresholds=(
         SMALL_WHY,
         MEMORY_WHY,
+        PASSING_WHY,
         Threshold("requests", "16 a call", "the pieces of 16 ranks' contiguous parts are no scattering yet"),
     ),
     gain=QUARTER,

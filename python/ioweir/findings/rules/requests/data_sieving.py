@@ -9,7 +9,16 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import MEMORY_WHY, PAGE, QUARTER, aggregate, bounds, from_memory
+from ioweir.findings.rules.common import (
+    MEMORY_WHY,
+    PAGE,
+    PASSING_WHY,
+    QUARTER,
+    aggregate,
+    bounds,
+    by_collective,
+    from_memory,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +50,7 @@ def _report(run: Columns, calls: Mask, summary: str, cause: str, hint: Remedy) -
     yield Found(
         calls=all_calls,
         seconds=price.seconds,
-        low=0.0 if from_memory(run, inside & run.storage) else low,
+        low=-by_collective(run, calls) if from_memory(run, inside & run.storage) else low,
         high=high,
         summary=f"{int(calls.sum()):,} writes {summary}: {size(read)} read and {size(written)} written for "
         f"{size(int(run.bytes[calls].sum()))} of the program's data",
@@ -134,6 +143,7 @@ SIEVING = Rule(
     thresholds=(
         Threshold("read", "more than 4 KiB a call", "reading one block at an end is what every file system does"),
         MEMORY_WHY,
+        PASSING_WHY,
     ),
     gain=QUARTER,
     limits="A sieving that only reads (for reads with gaps) is not told apart from reading.",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.base.spec_names import DATA_OPS
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import MANY, MANY_WHY, QUARTER, STRIPE, bounds, counted, sized
@@ -37,6 +38,8 @@ def _find(run: Columns) -> Iterator[Found]:
         calls = run.own_storage & run.is_op(op) & (run.bytes < STRIPE)
         independent = run.storage & (run.mpi >= 0) & ~run.collective[run.mpi] & run.is_op(op) & (run.bytes < STRIPE)
         calls |= independent
+        # What HDF5 notes for itself is hdf5-metadata-scattered's.
+        calls &= ~((run.is_layer("HDF5") & (~run.is_op(*DATA_OPS) | run.named("H5A")))[run.root])
         if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
             continue
         jumping = jumps(run, calls)

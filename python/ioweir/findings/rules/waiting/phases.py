@@ -150,8 +150,8 @@ def _checkpoint(run: Columns) -> Iterator[Found]:
     if interval >= best or now < 0.1:
         return
     lost = min((now - then) * float(stop[-1] - begin[0]), run.wall_s)
-    # Writing that is longer than the pauses cannot be hidden behind them: then the checkpoints are the cause.
-    cannot_hide = float((stop - begin).sum()) > float((begin[1:] - stop[:-1]).sum())
+    # Writing that is longer than the pause after it cannot be hidden behind it: then the checkpoints are the cause.
+    cannot_hide = cost > float(np.median(begin[1:] - stop[:-1]))
     if not run.worth(lost):
         return
     files = run.files_of(calls & run.is_op("write"))
@@ -232,7 +232,7 @@ CHECKPOINT = Rule(
     ),
     gain="low: 0, for the writes may be results that are wanted as often as this; high: to Young's optimum",
     limits="Results and checkpoints look alike. Severity at most medium. Leads where writing takes longer than the "
-    "pauses, which could not hide it; else it is in the chain of no-overlap.",
+    "pauses (medians), which could not hide it; else it is in the chain of no-overlap.",
     needs=(),
     find=_checkpoint,
     follows=_FAULTS,

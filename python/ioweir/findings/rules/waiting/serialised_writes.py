@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.base.spec_names import WAITING
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _TURNS = 8
 _ORDERLY = 0.8
+_WAITED = 0.5
+_PAUSES = 0.1
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -47,12 +50,20 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
     if overlap > 0.1 or union < gap * 0.5 or not (again or _in_order(unit, writers, overlap)):
         return
     lost = union - float(spent.max())
+    # Where the next rank waits in MPI for its turn, handing over is part of the price.
+    turn = np.flatnonzero((unit[1:] != unit[:-1]) & (start[1:] > reached[:-1]))
+    passed_on = float(run.waiting_in(unit[1:][turn], reached[:-1][turn], start[1:][turn]).sum()) / 1e9
+    collective = (run.collective[run.mpi[chosen]] & (run.mpi[chosen] >= 0)).any()
+    by_chance = gap > _PAUSES * union and not collective and not _made_to(run, unit, start)
+    if by_chance and WAITING in run.recorded:
+        return
+    lost += passed_on
     if not run.worth(lost):
         return
     files = run.files_of(calls)
     yield Found(
         calls=run.roots_of(calls),
-        seconds=min(union, run.wall_s),
+        seconds=min(union + passed_on, run.wall_s),
         low=lost / 4 if again else 0.0,
         high=lost,
         summary=f"{writers} ranks {op} one after the other, never two at a time: {in_words(union)} instead of "
@@ -65,6 +76,7 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
             counted(f"{op}s", calls),
             Evidence("time in which two ranks do it at once", 100 * max(overlap, 0.0), "%"),
             Evidence("changes from one rank to another", float(turns), "turns"),
+            Evidence("waiting in MPI for the turn while nobody does it", passed_on, "s"),
         ],
         remedies=[
             Remedy("source", f"let all ranks {op} at once, each to its own place: MPI_File_{op}_at_all"),
@@ -74,6 +86,16 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
         ranks=run.ranks_of(calls),
         doubt=CROWDED if run.crowded and not _regular(unit) else "",
     )
+
+
+def _made_to(run: Columns, unit: Numbers, start: Numbers) -> bool:
+    """Whether ranks wait for their turns, in MPI or for locks: of others it is chance that they are apart.
+
+    Example: a rank that computes while the other writes, and writes while the other computes, waits for nobody.
+    """
+    turn = np.flatnonzero(unit[1:] != unit[:-1])
+    waited = run.waiting_in(unit[1:][turn], start[:-1][turn], start[1:][turn]) > 0
+    return bool(waited.mean() >= _WAITED) or bool((run.is_op("lock") & ~run.failed).any())
 
 
 def _regular(unit: Numbers) -> bool:
@@ -102,7 +124,9 @@ RULE = Rule(
     layer="POSIX",
     order=14,
     definition="At least half of the ranks write (or read), under 10 % of that time two at once, with pauses "
-    "that are at most twice as long as the writing.",
+    "that are at most twice as long as the writing. Pauses in which the next rank waits in MPI for "
+    "its turn are part of "
+    "the seconds.",
     source="Wright et al. 2013, section 6.3, figure 9 (the stepping of writes that are queued and complete one by one)",
     thresholds=(
         Threshold(
@@ -120,6 +144,13 @@ RULE = Rule(
             "order",
             "80 % the usual follower",
             "asked only where ranks share processors: by chance one of three other ranks follows in 33 %",
+        ),
+        Threshold(
+            "waiting",
+            "half of the turns",
+            "asked where waiting in MPI was recorded, outside of collective calls, and where pauses are over 10 % of "
+            "the writing: the next rank waits in MPI while the one before it writes, or ranks lock; otherwise they are "
+            "apart by chance. Without pauses it is no chance",
         ),
         Threshold("pauses", "twice the writing", "with rarer writes, meeting by chance is rare, too"),
     ),

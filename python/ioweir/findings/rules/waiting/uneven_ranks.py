@@ -25,6 +25,11 @@ def _own_data(run: Columns, op: str) -> Mask:
     return own
 
 
+def _collective(run: Columns) -> Mask:
+    """Collective MPI-IO calls, whether their ranks waited for each other or not, and the calls around them."""
+    return run.roots_of(run.mpi_data & run.collective)
+
+
 def _one(run: Columns) -> Iterator[Found]:
     if run.unit_count < 2:
         return
@@ -39,7 +44,8 @@ def _one(run: Columns) -> Iterator[Found]:
         calls &= run.unit == unit
         price = run.price(calls)
         waited = run.waited_for(unit, run.outermost)
-        seconds = max(price.seconds, waited)
+        gathered = run.gathered_for(unit, run.outermost) if op == "write" else 0.0
+        seconds = min(max(price.seconds + gathered, waited), run.wall_s)
         if not run.worth(seconds):
             continue
         high = seconds * (1 - 1 / run.unit_count)
@@ -57,6 +63,7 @@ def _one(run: Columns) -> Iterator[Found]:
                 counted(f"its {op}s", calls),
                 Evidence(f"time of its {op}s", price.seconds, "s"),
                 Evidence("waiting of another rank in MPI for it, in the mean", waited, "s"),
+                Evidence(f"waiting of rank {rank} in MPI for what it writes next", gathered, "s"),
             ],
             remedies=[
                 Remedy("source", f"let every rank {op} its own part: MPI_File_{op}_at_all, or parallel HDF5 or PnetCDF")
@@ -70,7 +77,7 @@ def _unbalanced(run: Columns) -> Iterator[Found]:
     if run.unit_count < 2:
         return
     for op in ("write", "read"):
-        calls = run.outermost & run.is_op(op) & (run.bytes > 0) & ~run.completes & (run.meeting < 0)
+        calls = run.outermost & run.is_op(op) & (run.bytes > 0) & ~run.completes & ~_collective(run)
         moved, spent = run.bytes_by_unit(calls), run.busy_by_unit(calls)
         mean = float(moved.sum()) / run.unit_count
         unit = int(spent.argmax())
@@ -168,7 +175,9 @@ ONE = Rule(
     order=25,
     definition="One rank moves 90 % or more of the bytes that are written (or read) by itself, 1 MiB or more, in "
     "a program of several ranks. The seconds are those of its calls; or, where that is more, those that another rank "
-    "waits in MPI, in the mean, from where its wait meets one of the calls on: passing on what was read is part of it.",
+    "waits in MPI, in the mean, from where its wait meets one of the calls on: passing on what was "
+    "read is part of it. What the rank "
+    "itself waits in MPI right before its writes is added: it gathers what it writes.",
     source="Gropp, Lusk and Thakur 1999, Using MPI-2, chapters 2 and 3 "
     "(from one process that does the I/O to parallel I/O)",
     thresholds=(
@@ -177,8 +186,7 @@ ONE = Rule(
     ),
     gain="high: shared out over all ranks, seconds x (1 - 1/ranks); low: a quarter, for the storage may not be "
     "faster for several",
-    limits="What the others wait in MPI before the rank's first call, while it gathers, is not counted; without the "
-    "layer MPI no waiting is.",
+    limits="Without the layer MPI no waiting is counted.",
     needs=(),
     find=_one,
 )

@@ -35,10 +35,16 @@ NOTES = (
     "  their bursts had become longer than their pauses; `hdf5-metadata-scattered/attributes` has "
     "more of them, for they "
     "cost under 1 % of the run.",
-    "- `misaligned-requests/pieces-of-256k` costs under 1 % of the run by the rule's arithmetic, and no more in the "
-    "measurement: it counts as not found.",
+    "- `misaligned-requests` of `pieces-of-256k` and `odd-blocks` cost under 1 % of the run by the rule's arithmetic: "
+    "they count as not found.",
     "- Gains were measured under MPICH only, right after each trace. Where a repair passes data between ranks "
     "(collective calls, a broadcast), the interval begins below 0.",
+    "- The traced run and the measured ones met different loads: runs of one program differ by up to "
+    "ten times, so that "
+    "many measured gains lie outside of an interval that some pairs of runs reach. More lie above the intervals than "
+    "below: repairs also spare messages and waiting for processors, which are in no call of the "
+    "finding. Below lie locks "
+    "and uneven shares: where ranks share processors, others use the time in which one waits.",
     "- Drishti was not run on these programs: it reads Darshan's logs, and Darshan's runtime is in no package index of "
     "the machine.",
     "",

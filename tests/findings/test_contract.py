@@ -52,9 +52,11 @@ def check(rows: list[dict[str, Any]], wall_s: float) -> None:
         assert row["ranks"] == sorted(set(row["ranks"]))
         for name in ("files", "unseen", "chain"):
             assert all(type(value) is str and value for value in row[name]), name
-        assert set(row["gain"]) == {"low", "high", "method"}
+        assert set(row["gain"]) == {"low", "high", "method", "may_cost"}
+        assert 0 <= row["gain"]["may_cost"] <= wall_s
+        assert row["gain"]["low"] == 0 or row["gain"]["may_cost"] == 0
         assert all(is_number(value) for value in (row["seconds"], row["gain"]["low"], row["gain"]["high"]))
-        assert -wall_s <= row["gain"]["low"] <= row["gain"]["high"] <= row["seconds"] <= wall_s
+        assert 0 <= row["gain"]["low"] <= row["gain"]["high"] <= row["seconds"] <= wall_s
         assert row["gain"]["method"] in ("bound", "simulated", "measured")
         assert row["summary"]
         assert row["cause"]

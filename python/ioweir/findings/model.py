@@ -21,6 +21,8 @@ class Gain:
     high: float
     method: str = "bound"
     """ "bound": from the trace alone; "simulated", "measured": by whoever did that."""
+    may_cost: float = 0.0
+    """Seconds that the repair may cost in the place of saving any, where it has work of its own."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ cost most; `ioweir report DIR --json` has all of them as
 Never more than the run.
 - `gain`: wall seconds that a repair saves, from low to high. `method` is `bound`: derived from the trace as each
   rule says, neither simulated nor measured. Where a repair passes bytes between ranks and the node's memory answered
-  the requests, the passing may cost more than the requests did: then `low` is below 0, by what it may cost more.
+  the requests, the passing may cost more than the requests did: then `low` is 0, and
+  `may_cost` says how many seconds.
 - `severity`: `high` from 10 % of the run on, about as much as runs on shared machines vary by themselves (Wright et
   al. 2013, section 5.1); `medium` from 2 %; else `low`. Where the
   trace does not show the loss itself (gain from 0), it is `medium` at most. Below 1 % of the run nothing is reported.

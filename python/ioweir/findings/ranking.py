@@ -110,7 +110,8 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
     seconds = min(one.seconds, wall_s)
     low, high = one.gain()
     high = min(max(high, 0.0), seconds)
-    low = min(max(low, -wall_s), high)
+    may_cost = min(max(-low, 0.0), wall_s)
+    low = min(max(low, 0.0), high)
     share = seconds / wall_s
     severity = next((name for name, least in SEVERITIES if share >= least), LOW)
     if severity == HIGH and low <= 0:
@@ -136,7 +137,7 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
         one.files,
         run.ranks_of(one.calls) if one.ranks is None else one.ranks,
         seconds,
-        Gain(low, high),
+        Gain(low, high, may_cost=may_cost),
         one.summary,
         cause,
         evidence,

@@ -141,8 +141,8 @@ def _head(finding: Finding, wall_s: float) -> str:
 
 def gain_text(gain: Gain) -> str:
     """What a repair may save. Example: Gain(0, 2.5) -> "up to 2.50 s"."""
-    if gain.low < 0:
-        return f"up to {seconds(gain.high)}, or cost up to {seconds(-gain.low)} more"
+    if gain.may_cost > 0:
+        return f"up to {seconds(gain.high)}, or cost up to {seconds(gain.may_cost)} more"
     return f"{seconds(gain.low)} to {seconds(gain.high)}" if gain.low > 0 else f"up to {seconds(gain.high)}"
 
 

@@ -39,8 +39,8 @@ MEMORY_WHY: Final = Threshold(
     "memory",
     "100 us and 1 ns a byte",
     "requests that are faster (median) were answered by the node's memory, for storage over a network takes about 0.5 "
-    "ms and has about 1 GB/s: passing the bytes to other ranks may then cost more than it saves, and the gain begins "
-    "below 0 by what that may cost",
+    "ms and has about 1 GB/s: passing the bytes to other ranks may then cost more than it saves: the gain begins "
+    "at 0, and `may_cost` says what that may cost",
 )
 SMALL_WHY: Final = Threshold(
     "small",
@@ -85,7 +85,7 @@ def from_memory(run: Columns, requests: Mask) -> bool:
 
 
 def passing(run: Columns, moved: float, meetings: float) -> float:
-    """What a repair may cost that passes bytes between ranks (PASSING_WHY): the gain begins so far below 0.
+    """What a repair may cost that passes bytes between ranks (PASSING_WHY): the gain's `may_cost`.
 
     Example: 64 MiB in 4 rounds, 4 ranks on 2 processors: 0.1 s of copying, 2 x 4 x 10 ms x 2 of waiting for processors.
     """

@@ -235,6 +235,19 @@ def test_where_a_process_may_still_run_nothing_is_compressed(tmp_path: Path) -> 
     assert [one.why_not for one in compress(place, also_unfinished=True)] == [""]
 
 
+def test_a_damaged_file_stays_as_it_is(tmp_path: Path) -> None:
+    place = written(job(7, hosts=2, calls=4000), tmp_path / "t")
+    file = place / "node-n1.iowt"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2 + 100] ^= 0x40
+    file.write_bytes(content)
+    assert reader.read(place).damage
+    assert [(one.name, one.why_not) for one in compress(place)] == [
+        ("node-n0.iowt", ""), ("node-n1.iowt", "it is damaged")
+    ]  # fmt: skip
+    assert file.read_bytes() == content
+
+
 def test_a_process_that_was_replaced_by_exec_has_ended(tmp_path: Path) -> None:
     builder = job(7)
     builder.process(pid=4, start_s=1, end_s=None, host="n0", image=50)

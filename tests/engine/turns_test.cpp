@@ -70,7 +70,7 @@ void make_slower(mpi::FileCalls& below) {
 [[maybe_unused]] const testing::Environment* const registered =
     add_world(plan, WorldOptions{.verify = false, .weighs = true, .change_library = make_slower});
 
-constexpr std::int64_t slow_ns = 15'000'000;  // longer than a turn of busy ranks on a busy machine
+constexpr std::int64_t slow_ns = 40'000'000;  // longer than a turn of busy ranks on a busy machine
 constexpr int block = 64;
 constexpr int calls = 40;
 
@@ -108,16 +108,23 @@ protected:
         remove(path);
     }
 
-    static void expect_weighed(format::CallKind call, format::Chosen chosen, std::int64_t tried, std::int64_t left) {
+    /// On every rank.
+    static void expect_most_by_library() { EXPECT_GE(library_calls, calls - 18); }
+
+    /// By its first look, where the machine is quiet, or by its last.
+    static void expect_weighed(format::CallKind call, format::Chosen chosen, std::int64_t least_tried) {
         ASSERT_EQ(world->weighed.size(), 1U);
         const WeighedCalls& one = world->weighed[0];
         EXPECT_EQ(one.call, call);
         EXPECT_EQ(one.chosen, chosen);
-        EXPECT_EQ(one.figures.tried, tried)
-            << one.figures.pairs << " pairs, " << one.figures.engine_ns << " and " << one.figures.library_ns << " ns";
-        EXPECT_EQ(one.figures.left, left);
+        const std::int64_t tried = one.figures.tried;
+        EXPECT_TRUE(tried >= least_tried && tried <= 16)
+            << tried << ", " << one.figures.pairs << " pairs, " << one.figures.engine_ns << " and "
+            << one.figures.library_ns << " ns";
+        // Two calls before the trial, and half of those in it, are the engine's.
+        EXPECT_EQ(one.figures.left, chosen == format::Chosen::library ? calls - 2 - 2 * tried : 0);
         EXPECT_EQ(one.figures.engine_ns > one.figures.library_ns, chosen != format::Chosen::engine);
-        EXPECT_EQ(library_calls, tried + left);
+        EXPECT_EQ(library_calls, tried + one.figures.left);
     }
 };
 
@@ -127,8 +134,7 @@ TEST_F(TurnsTest, LeaveCallsToTheEngineWhereItIsFaster) {
     library_ns = slow_ns;
     write_together(file, false);
     EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
-    EXPECT_EQ(library_calls, 4);
-    if (world->rank == 0) expect_weighed(format::CallKind::write_at_all, format::Chosen::engine, 4, 0);
+    if (world->rank == 0) expect_weighed(format::CallKind::write_at_all, format::Chosen::engine, 4);
     expect_all(path);
 }
 
@@ -138,9 +144,8 @@ TEST_F(TurnsTest, LeaveCallsToTheLibraryWhereTheEngineIsSlower) {
     world->backend.slow_down("file.library", slow_ns);
     write_together(file, false);
     EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
-    // Two calls before the trial, 16 in it, half of them by the library.
-    EXPECT_EQ(library_calls, calls - 10);
-    if (world->rank == 0) expect_weighed(format::CallKind::write_at_all, format::Chosen::library, 8, calls - 18);
+    if (world->rank == 0) expect_weighed(format::CallKind::write_at_all, format::Chosen::library, 8);
+    expect_most_by_library();
     expect_all(path);
     // The next file of the rule, by the same ranks, begins with what was found.
     world->weighed.clear();
@@ -149,7 +154,10 @@ TEST_F(TurnsTest, LeaveCallsToTheLibraryWhereTheEngineIsSlower) {
     write_together(file, false);
     EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
     EXPECT_EQ(library_calls, calls);
-    if (world->rank == 0) expect_weighed(format::CallKind::write_at_all, format::Chosen::library, 0, calls);
+    if (world->rank == 0) {
+        ASSERT_EQ(world->weighed.size(), 1U);
+        EXPECT_EQ(world->weighed[0].figures.left, calls);
+    }
     expect_all(path);
 }
 
@@ -170,7 +178,7 @@ TEST_F(TurnsTest, KeepThePointerWhoeverMovesIt) {
     EXPECT_EQ(world->hooks.File_get_position(file, &position), MPI_SUCCESS);
     EXPECT_EQ(position, calls * block);
     EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
-    EXPECT_EQ(library_calls, calls - 10);
+    expect_most_by_library();
     expect_all(path);
 }
 
@@ -181,7 +189,7 @@ TEST_F(TurnsTest, AreTheSameOnAllRanksWhereOneIsSlow) {
     if (world->rank == world->ranks - 1) world->backend.slow_down("file.one", 2 * slow_ns);
     write_together(file, false);
     EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
-    EXPECT_EQ(library_calls, calls - 10);
+    expect_most_by_library();
     expect_all(path);
 }
 
@@ -208,9 +216,9 @@ TEST_F(TurnsTest, AreEachRanksOwnInIndependentCalls) {
     PMPI_Type_free(&pieces);
     EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
     if (slow) {
-        expect_weighed(format::CallKind::write_at, format::Chosen::library, 8, calls - 18);
+        expect_weighed(format::CallKind::write_at, format::Chosen::library, 8);
     } else {
-        expect_weighed(format::CallKind::write_at, format::Chosen::engine, 4, 0);
+        expect_weighed(format::CallKind::write_at, format::Chosen::engine, 4);
     }
     expect_all(path);
 }
@@ -233,28 +241,28 @@ TEST_F(TurnsTest, AreNotTakenByIndependentWritesIntoViewsWithGaps) {
 }
 
 TEST_F(TurnsTest, ShowWhatAPlanCostsThatNamesItsWriters) {
-    constexpr int before = 1000, all = before + 30;
+    constexpr int before = 1000, all = before + 36;
     const std::string path = world->path("file.named");
     MPI_File file = open(world->engine, path);
     write_together(file, false, 0, before);
     world->backend.slow_down("file.named", slow_ns);
     write_together(file, false, before, all);
     EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
-    EXPECT_EQ(library_calls, 8) << "in turns; all others are the plan's";
-    if (world->rank == 0) expect_weighed(format::CallKind::write_at_all, format::Chosen::plan, 8, 0);
+    EXPECT_LE(library_calls, 16) << "in turns; all others are the plan's";
+    if (world->rank == 0) expect_weighed(format::CallKind::write_at_all, format::Chosen::plan, 8);
     expect_all(path, all);
 }
 
 TEST_F(TurnsTest, AreFewWhereThePlanNamesItsWritersAndIsRight) {
-    constexpr int before = 1000, all = before + 30;
+    constexpr int before = 1000, all = before + 36;
     const std::string path = world->path("file.named");
     MPI_File file = open(world->engine, path);
     write_together(file, false, 0, before);
     library_ns = slow_ns;
     write_together(file, false, before, all);
     EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
-    EXPECT_EQ(library_calls, 2);
-    if (world->rank == 0) expect_weighed(format::CallKind::write_at_all, format::Chosen::engine, 2, 0);
+    EXPECT_LE(library_calls, 4);
+    if (world->rank == 0) expect_weighed(format::CallKind::write_at_all, format::Chosen::engine, 2);
     expect_all(path, all);
 }
 

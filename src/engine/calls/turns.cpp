@@ -27,9 +27,15 @@ std::size_t kind_of(const Call& call) {
 static_assert(static_cast<int>(CallKind::write_at_all) == 7 && static_cast<int>(CallKind::read_all) == 4 &&
               static_cast<int>(CallKind::write) == 2 && static_cast<int>(CallKind::read_at) == 1);
 
-/// Collective: nobody comes out of it before all are in it.
+/// Collective: nobody comes out of it before all are in it. The library's ranks spin while they wait, which is best where each has a
+/// processor; where they share some, the others' are asleep.
 void meet(const Handle& handle) {
-    if (handle.size > 1) PMPI_Barrier(handle.comm);
+    if (handle.size == 1) return;
+    const std::shared_ptr<Team>& team = handle.ranks->team;
+    if (team && team->group->topology().crowded)
+        (void)team->group->all(true);
+    else
+        PMPI_Barrier(handle.comm);
 }
 
 /// Collective where the calls are: what was found, where the trial is over. A collective call has taken what its slowest rank took.

@@ -115,7 +115,7 @@ def simulated(figure: Published, without: dict[str, float] | None = None) -> Ran
 
     def took(run: dict[str, Any]) -> float:
         # What the program sees is the hand-over, which the paper times by itself: without opening.
-        return run["perceived_s"] - run["open_s"] if figure.perceived else run["seconds"]
+        return float(run["perceived_s"] - run["open_s"] if figure.perceived else run["seconds"])
 
     after = [run[figure.direction] for run in runs(figure.after)]
     if figure.before is None:

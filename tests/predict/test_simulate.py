@@ -229,6 +229,31 @@ def test_a_recorded_kernel_takes_as_long_as_the_kernel(trace: Path, tmp_path: Pa
         assert recorded["read"][key] == generated["read"][key]
 
 
+def test_a_recorded_kernel_is_tuned_like_the_kernel(trace: Path, tmp_path: Path) -> None:
+    made = {}
+    for name, words in (
+        ("recorded", [str(trace)]), ("generated", ["--kernel", *KERNEL, "--ranks", "3"]),
+    ):  # fmt: skip
+        done = subprocess.run(
+            [*IOWEIR, "tune", *words, "--machine", "gigabit12", "--repeat", "2", "-o", tmp_path / f"{name}.toml",
+             "--json"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        made[name] = json.loads(done.stdout)
+    recorded, generated = (
+        [(row["strategy"], row.get("error", "")) for row in made[name]["tried"]] for name in ("recorded", "generated")
+    )
+    assert recorded == generated
+    assert (made["recorded"]["plan"] is None) == (not (tmp_path / "recorded.toml").exists())
+    # One fitted to so few calls would know nothing.
+    done = subprocess.run(
+        [*IOWEIR, "tune", trace, "-o", tmp_path / "fitted.toml"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "no machine can be fitted" in done.stderr
+    assert "--machine" in done.stderr
+
+
 def test_traces_that_cannot_be_simulated(trace: Path) -> None:
     for words, said in (
         (("--ranks", "6"), "recorded programs are not scaled yet"),

@@ -73,6 +73,55 @@ def simulate(
     print_result(as_json, result, lambda: text.to_text(result))
 
 
+def tune(
+    trace: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="A trace.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE...]", help="Parameters of the kernel.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="PLAN.toml", help="The plan to write.")
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option("--machine", metavar="NAME|FILE", help="Where it is to run. [fitted to the trace]"),
+    ] = None,
+    kernel_name: Annotated[
+        str | None, typer.Option("--kernel", metavar="KERNEL", help="This kernel, see `ioweir kernel --list`.")
+    ] = None,
+    ranks: Annotated[int | None, typer.Option("--ranks", metavar="N", help="Ranks of the kernel.")] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", metavar="PATH", help="Of the trace. [the one with most bytes]")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="TIME", help="Begin no candidate after so long. [no limit]")
+    ] = None,
+    repeat: Annotated[int, typer.Option("--repeat", metavar="R", help="Runs of each candidate.")] = 8,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the first run.")] = 1,
+    force: Annotated[bool, typer.Option("--force", help="PLAN.toml may be replaced.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Simulate a program under many plans, and write the one under which it is fastest, where one helps."""
+    from ioweir.base import units  # noqa: PLC0415
+    from ioweir.predict import tune as tuning  # noqa: PLC0415
+
+    words = list(settings or ())
+    if kernel_name is not None and trace is not None:
+        words.insert(0, str(trace))
+        trace = None
+    elif words:
+        raise IoweirError(f"{words[0]}: parameters are a kernel's; name it with --kernel", EXIT_USAGE)
+    if output is None:
+        raise IoweirError("tune writes a plan: say where, -o PLAN.toml", EXIT_USAGE)
+    try:
+        budget_s = None if budget is None else units.duration(budget)
+    except ValueError as error:
+        raise IoweirError(f"--budget: {error}", EXIT_USAGE) from error
+    result = tuning.tune(
+        tuning.Options(output, machine, trace, file, kernel_name, tuple(words), ranks, repeat, seed, budget_s, force)
+    )
+    print_result(as_json, result, lambda: tuning.to_text(result))
+
+
 def _sweep(options: Options, sweeps: list[str], plot: Path | None, *, as_json: bool) -> None:
     from ioweir.base import picture  # noqa: PLC0415
     from ioweir.predict import sweep, sweep_text  # noqa: PLC0415

@@ -133,7 +133,7 @@ def _measured(options: Options) -> Measured:
         known = {"node.copy_bytes_per_s": (copying / 2, copying * 2)}
         parts.append(Measured(cases, len(places), slowdown, (), how, known))
     if options.trace is not None:
-        parts.append(_of_trace(options.trace))
+        parts.append(of_trace(options.trace))
     if options.runs is not None:
         runs = case_files.of_runs(options.runs, parts[0].slowdown if parts else ())
         count = max((max(case.placed.targets, default=0) + 1 for case in runs), default=1)
@@ -148,7 +148,8 @@ def _measured(options: Options) -> Measured:
     )
 
 
-def _of_trace(directory: Path) -> Measured:
+def of_trace(directory: Path) -> Measured:
+    """The POSIX calls of a trace as cases."""
     found = traced.of_trace(directory)
     remarks = [] if found.flushed else [
         "the trace has writes that nothing flushed: the machine is what they met (a page cache), not the device below"

@@ -124,8 +124,8 @@ def prepared(options: Options) -> tuple[Machine, Program, PlanRule]:
     _check(options)
     assert options.machine is not None
     machine = machines.read(options.machine)
-    program = _program(options)
-    return machine, program, _plan_for(options, machine, program)
+    program = program_of(options)
+    return machine, program, plan_of(options, machine, program)
 
 
 def runs_of(program: Program, machine: Machine, plan: PlanRule, repeat: int, seed: int) -> list[dict[str, Any]]:
@@ -159,7 +159,9 @@ def called(call: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, An
         raise IoweirError(str(error), EXIT_USAGE) from error
 
 
-def _program(options: Options) -> Program:
+def program_of(options: Options) -> Program:
+    """The kernel, or the calls of the trace."""
+    _check(options)
     if options.trace is None:
         assert options.kernel is not None
         assert options.ranks is not None
@@ -195,7 +197,8 @@ def check_kernel(kernel: Kernel) -> None:
         raise IoweirError(str(error), EXIT_USAGE) from error
 
 
-def _plan_for(options: Options, machine: Machine, program: Program) -> PlanRule:
+def plan_of(options: Options, machine: Machine, program: Program) -> PlanRule:
+    """The rule that is asked for; without, what the program does by itself."""
     if options.plan is not None:
         text = read_plan(options.plan)
         index = rule_for(options.plan, text, program.path, only_one_is_meant=options.trace is None)

@@ -14,14 +14,15 @@ from typing import Any, Final
 
 import launch
 import run
+import tracer_cost
 import zstandard
 from ioweir.trace import compressed
 
-RANKS: Final = 2
-CALLS: Final = 384_000
+RANKS: Final = tracer_cost.RANKS
+CALLS: Final = tracer_cost.DISK_CALLS
 LEVELS: Final = (1, 3, 6, 9, 12)
 PATTERNS: Final = ("regular", "unrepeated")
-TITLES: Final = {"posix": "pwrite", "mpi_io": "MPI_File_write_at and its pwrite"}
+TITLES: Final = tracer_cost.TITLES
 
 PAGE: Final = """\
 # Results: the size of traces
@@ -50,9 +51,8 @@ def measure(kind: str, call: str, pattern: str, scratch: Path) -> dict[str, Any]
         raise launch.BenchmarkError(
             f"{summary['events']} events, {summary['dropped']} dropped: not what the loop makes"
         )
-    (packed,) = trace.glob("node-*.iowt.zst")
-    content = zstandard.ZstdDecompressor().decompress(packed.read_bytes())
-    running = sum(any(content[at : at + 4096]) for at in range(0, len(content), 4096)) * 4096
+    content, packed = tracer_cost.node_file(trace)
+    running = tracer_cost.bytes_with_data(content)
     levels = {}
     for level in LEVELS:
         begun = time.process_time()
@@ -65,7 +65,7 @@ def measure(kind: str, call: str, pattern: str, scratch: Path) -> dict[str, Any]
             "compress_s": packed_at - begun,
             "expand_s": expanded_at - packed_at,
         }
-    ended = packed.stat().st_size / summary["events"]
+    ended = packed / summary["events"]
     shutil.rmtree(trace, ignore_errors=True)
     return {
         "mpi": kind, "call": call, "pattern": pattern, "events": summary["events"],

@@ -85,6 +85,20 @@ def difference(bare: list[list[float]], traced: list[list[float]]) -> float:
     return sum(medians) / len(medians)
 
 
+def node_file(trace: Path) -> tuple[bytes, int]:
+    """What the one node of a trace has written, and how long its file is when the run has ended."""
+    files = list(trace.glob("node-*.iowt.zst"))
+    if len(files) != 1:
+        raise launch.BenchmarkError(f"{len(files)} compressed files of nodes, not one")
+    packed = files[0].read_bytes()
+    return zstandard.ZstdDecompressor().decompress(packed), len(packed)
+
+
+def bytes_with_data(content: bytes) -> int:
+    """In blocks that are not all zero: what a file takes whose holes were given back."""
+    return sum(any(content[at : at + BLOCK]) for at in range(0, len(content), BLOCK)) * BLOCK
+
+
 def on_disk(kind: str, scratch: Path, call: str, pattern: str) -> dict[str, Any]:
     """Disk space of the trace of one loop, per event: while it runs, and when it has ended."""
     trace = scratch / "trace"
@@ -93,15 +107,8 @@ def on_disk(kind: str, scratch: Path, call: str, pattern: str) -> dict[str, Any]
     calls = [str(DISK_CALLS), "0"] if call == "posix" else ["0", str(DISK_CALLS // 2)]
     launch.run_program("tracer_cost", kind, RANKS, [str(scratch), pattern, *calls], launch.Traced(trace))
     summary = launch.report(trace)
-    packed = [file.read_bytes() for file in trace.glob("node-*.iowt.zst")]
-    if not packed:
-        raise launch.BenchmarkError("the trace is not compressed")
-    plain = [zstandard.ZstdDecompressor().decompress(one) for one in packed]
-    blocks = [one[at : at + BLOCK] for one in plain for at in range(0, len(one), BLOCK)]
-    taken = {
-        "bytes_per_event": sum(any(block) for block in blocks) * BLOCK,
-        "compressed_bytes_per_event": sum(len(one) for one in packed),
-    }
+    content, packed = node_file(trace)
+    taken = {"bytes_per_event": bytes_with_data(content), "compressed_bytes_per_event": packed}
     shutil.rmtree(trace, ignore_errors=True)
     if summary["dropped"] != 0 or summary["events"] < RANKS * DISK_CALLS:
         raise launch.BenchmarkError(

@@ -558,22 +558,6 @@ def test_layers_that_do_not_occur_are_not_printed() -> None:
         assert layer not in text
 
 
-def test_the_text_counts_what_it_does_not_list() -> None:
-    builder = Builder()
-    ranks = [builder.rank(rank, 40) for rank in range(40)]
-    for number in range(1000):
-        name = "".join("abcdefghij"[int(digit)] for digit in str(number))  # files that differ in numbers are one row
-        builder.add(Call(ranks[number % 40], "pwrite", number, number + 1, f"/data/{name}", 1024))
-    for rank in ranks:
-        builder.add(Call(rank, "fcntl_lock", 2000 + rank, 2000.5 + rank, "/data/b", 1))
-        builder.add(Call(rank, "open", 3000 + rank, 3000.5 + rank, f"/data/empty{rank}"))
-    text = text_of(builder)
-    assert "10 of 1,001 rows" in text
-    assert "/data/empty*: 40 files" in text
-    assert "and 991 more files: 0 B read and 991 KiB written" in text
-    assert "and 35 more ranks: 35 calls, 17.5" in text
-
-
 def test_definitions_that_apply_are_printed() -> None:
     builder = Builder()
     builder.add(Call(builder.process(), "pwrite", 0, 1, "f", 1))

@@ -61,7 +61,11 @@ def test_sizes_are_quoted_as_they_are() -> None:
 def test_settings_that_an_mpi_library_looks_for_are_not_the_programs_failures() -> None:
     builder = Builder()
     process = builder.rank(0, 1)
-    for name in ("/root/.openmpi/mca-params.conf", "/root/.pmix/mca-params.conf", "/opt/etc/openmpi-mca-params.conf"):
+    for name in (
+        "/home/a/.openmpi/mca-params.conf",
+        "/home/a/.pmix/mca-params.conf",
+        "/opt/etc/openmpi-mca-params.conf",
+    ):
         builder.add(Call(process, "fopen", 1, 2, name, failed=True, origin="mpi_library"))
     builder.add(Call(process, "fopen", 3, 4, "/data/settings", failed=True))
     (row,) = printed(builder.trace())["failures"]
@@ -111,3 +115,19 @@ def test_one_program_and_programs_at_the_same_time_have_no_steps() -> None:
                 process = builder.rank(rank, 2, start_s=begin, end_s=begin + 40, finalized=False)
                 builder.add(Call(process, "pwrite", begin + 1, begin + 2, "/out", 4096))
         assert printed(builder.trace())["steps"] == []
+
+
+def test_the_text_counts_what_it_does_not_list() -> None:
+    builder = Builder()
+    ranks = [builder.rank(rank, 40) for rank in range(40)]
+    for number in range(1000):
+        name = "".join("abcdefghij"[int(digit)] for digit in str(number))  # files that differ in numbers are one row
+        builder.add(Call(ranks[number % 40], "pwrite", number, number + 1, f"/data/{name}", 1024))
+    for rank in ranks:
+        builder.add(Call(rank, "fcntl_lock", 2000 + rank, 2000.5 + rank, "/data/b", 1))
+        builder.add(Call(rank, "open", 3000 + rank, 3000.5 + rank, f"/data/empty{rank}"))
+    text = text_of(builder)
+    assert "10 of 1,001 rows" in text
+    assert "/data/empty*: 40 files" in text
+    assert "and 991 more files: 0 B read and 991 KiB written" in text
+    assert "and 35 more ranks: 35 calls, 17.5" in text

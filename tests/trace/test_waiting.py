@@ -122,4 +122,4 @@ def disassembled(library: Path, part: str) -> list[str]:
         head, _, body = block.partition("\n")
         if part in head:
             return [line.split("\t", 1)[1].strip() for line in body.splitlines() if "\t" in line]
-    pytest.skip(f"{library.name} has no symbol {part}")
+    raise AssertionError(f"{library.name} has no symbol {part}")

@@ -6,6 +6,7 @@ machine files (machine.py), calls of traces (workload.py), the simulation (src/s
 
 from __future__ import annotations
 
+import json
 import random
 import statistics
 import time
@@ -19,7 +20,7 @@ from ioweir.plan.plan_check import read_plan, rule_for
 from ioweir.predict import machine as machines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ioweir.predict.machine import Machine
@@ -57,6 +58,22 @@ class PlanRule:
     name: str
     rule: int
     where_from: str
+
+
+def rule_text(keys: Mapping[str, Any], match: str = "*") -> str:
+    """A plan of one rule."""
+    return "".join(f"{line}\n" for line in ("[[file]]", f"match = {_toml(match)}", *_key_lines(keys)))
+
+
+def _key_lines(keys: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {_toml(value)}" for key, value in keys.items()]
+
+
+def _toml(value: Any) -> str:
+    """Of what rules have: texts, numbers, switches, lists, tables."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(_key_lines(value)) + " }"
+    return json.dumps(value)
 
 
 class Program(Protocol):

@@ -9,7 +9,6 @@ Lives here: axes, points, comparisons. Not here: one simulation (simulate.py), t
 from __future__ import annotations
 
 import itertools
-import json
 import statistics
 import sys
 from dataclasses import dataclass, replace
@@ -163,15 +162,7 @@ def _rule(plan: PlanRule, machine: Machine, ranks: int, point: Mapping[str, str]
         keys["mapping"] = f"{kind if kind in ('grouped', 'subfiles') else 'grouped'}:{point['files']}"
     if "buffer" in point:
         keys["buffer"] = point["buffer"]
-    text = '[[file]]\nmatch = "*"\n' + "".join(f"{key} = {_toml(value)}\n" for key, value in keys.items())
-    return PlanRule(text, "the sweep's plan", 0, "the sweep's plan")
-
-
-def _toml(value: Any) -> str:
-    """Of what rules have: texts, numbers, switches, lists, tables."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + " }"
-    return json.dumps(value)
+    return PlanRule(simulate.rule_text(keys), "the sweep's plan", 0, "the sweep's plan")
 
 
 def _ratio(before: Sequence[float], after: Sequence[float]) -> dict[str, float]:

@@ -9,7 +9,6 @@ that does not, in all of these runs. Lives here: candidates, the choice, the pla
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import statistics
 import time
@@ -66,8 +65,7 @@ class Candidate:
 
     def text(self, match: str) -> str:
         """The rule as a plan's file has it."""
-        lines = [f"{key} = {json.dumps(value)}" for key, value in self.keys.items()]
-        return "\n".join(["[[file]]", f"match = {json.dumps(match)}", *lines]) + "\n"
+        return simulate.rule_text(self.keys, match)
 
 
 def candidates(ranks: int, ranks_a_node: int, targets: int) -> Iterator[Candidate]:

@@ -4,6 +4,8 @@
  *                                       says where its pointer stands after each, in FILE.said.RANK
  *     small_calls descriptor FILE HOW   closes the highest descriptor of FILE, has another file take its number, and goes on writing
  *     small_calls steady FILE CALLS     CALLS of each kind, between two calls of getppid
+ *     small_calls writes FILE CALLS     the same, only those that write
+ *     small_calls reads FILE CALLS      the same, only those that read, of what was written and synced before
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -215,7 +217,7 @@ static void descriptor(const char* path, const char* how) {
     MPI(MPI_File_close(&file));
 }
 
-static void steady(const char* path, const char* calls) {
+static void steady(const char* path, const char* calls, int writes, int reads) {
     char text[512];
     memset(text, 'x', sizeof text);
     MPI_File file;
@@ -226,6 +228,9 @@ static void steady(const char* path, const char* calls) {
     MPI_Type_commit(&tile);
     MPI_Type_commit(&piece);
     MPI(MPI_File_set_view(file, (MPI_Offset)(sizeof text) * rank, MPI_BYTE, tile, "native", MPI_INFO_NULL));
+    for (int i = 0; !writes && i <= 2 * atoi(calls); ++i) /* all that is read is there */
+        MPI(MPI_File_write_at(file, (MPI_Offset)i * (int)sizeof text, text, (int)sizeof text, MPI_BYTE, MPI_STATUS_IGNORE));
+    if (!writes) MPI(MPI_File_sync(file));
     for (int round = 0; round < 2; ++round) {
         MPI(MPI_File_seek(file, 0, MPI_SEEK_SET));
         const int many = round == 0 ? 8 : atoi(calls); /* the first are for what is done once */
@@ -234,8 +239,11 @@ static void steady(const char* path, const char* calls) {
         for (int i = 0; i < many; ++i) {
             MPI_Status status;
             const MPI_Offset at = (MPI_Offset)i * (int)sizeof text;
-            MPI(MPI_File_write_at(file, at, text, (int)sizeof text, MPI_BYTE, MPI_STATUS_IGNORE));
-            MPI(MPI_File_write(file, text, 1, piece, &status));
+            if (writes) {
+                MPI(MPI_File_write_at(file, at, text, (int)sizeof text, MPI_BYTE, MPI_STATUS_IGNORE));
+                MPI(MPI_File_write(file, text, 1, piece, &status));
+            }
+            if (!reads) continue;
             MPI(MPI_File_read_at(file, at, text, (int)sizeof text / 8, MPI_DOUBLE, &status));
             MPI(MPI_File_read(file, text, 1, piece, MPI_STATUS_IGNORE));
             MPI(MPI_File_seek(file, 1, MPI_SEEK_CUR));
@@ -254,7 +262,9 @@ int main(int argc, char** argv) {
     MUST(argc == 4);
     if (strcmp(argv[1], "pointers") == 0) pointers(argv[2], argv[3]);
     if (strcmp(argv[1], "descriptor") == 0) descriptor(argv[2], argv[3]);
-    if (strcmp(argv[1], "steady") == 0) steady(argv[2], argv[3]);
+    if (strcmp(argv[1], "steady") == 0) steady(argv[2], argv[3], 1, 1);
+    if (strcmp(argv[1], "writes") == 0) steady(argv[2], argv[3], 1, 0);
+    if (strcmp(argv[1], "reads") == 0) steady(argv[2], argv[3], 0, 1);
     MPI_Finalize();
     return 0;
 }

@@ -137,7 +137,7 @@ struct Handle {
 
     int rank = 0;  ///< in the group that opened the file
     int size = 1;
-    bool one_thread = false;              ///< no rank of the file has several threads in MPI at a time; agreed by all ranks
+    bool one_thread = false;  ///< no rank of the file has several threads in MPI at a time; agreed by all ranks
     std::shared_ptr<ProcessGroup> ranks;  ///< that group; only if engaged and size > 1
     MPI_Comm comm{};                      ///< its communicator
 
@@ -175,9 +175,9 @@ struct Handle {
     Subgroup subgroup[2];  ///< for reading, for writing
     HintEffects effects;
 
-    bool lean = false;                        ///< calls of one piece need none of what other calls need: one_piece.cpp
+    bool lean = false;  ///< calls of one piece need none of what other calls need: one_piece.cpp
     PlainCalls plain;
-    std::atomic<bool> library_atomic{false};  ///< atomic mode of a file that is no container
+    std::atomic<bool> library_atomic{false};         ///< atomic mode of a file that is no container
     std::atomic<std::uint32_t> descriptors_gone{0};  ///< Host::descriptors_gone when the descriptor was last looked at
 
     layout::FileView view;

@@ -353,9 +353,7 @@ void WriteBehindQueue::wait_for(std::size_t ring, std::uint64_t position) {
     }
 }
 
-void WriteBehindQueue::drain_own() {
-    drain(own_);
-}
+void WriteBehindQueue::drain_own() { drain(own_); }
 
 void WriteBehindQueue::drain_node() {
     for (std::size_t ring = 0; ring < rings_.size(); ++ring) drain(ring);

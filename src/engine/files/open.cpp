@@ -106,10 +106,17 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
-    std::array<std::int64_t, 11> mine{
-        wants ? 1 : 0, inode, ~inode,         rule_line,     ~rule_line,
-        way,           ~way,  opened ? 1 : 0, stale ? 0 : 1, takes_turns ? 1 : 0,
-        ProcessGroups::has_one_thread() ? 1 : 0};  // min(~x) == ~max(x)
+    std::array<std::int64_t, 11> mine{wants ? 1 : 0,
+                                      inode,
+                                      ~inode,
+                                      rule_line,
+                                      ~rule_line,
+                                      way,
+                                      ~way,
+                                      opened ? 1 : 0,
+                                      stale ? 0 : 1,
+                                      takes_turns ? 1 : 0,
+                                      ProcessGroups::has_one_thread() ? 1 : 0};  // min(~x) == ~max(x)
     std::array<std::int64_t, 11> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
         MPI_SUCCESS) {
@@ -117,10 +124,7 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
     }
     const bool same_file = least[1] == ~least[2];
     const bool again = least[7] == 1 && (least[8] == 0 || (is_header_file && !same_file));
-    return {least[0] == 1 && same_file && least[3] == ~least[4] && !again,
-            least[5] == ~least[6],
-            again,
-            least[9] == 1,
+    return {least[0] == 1 && same_file && least[3] == ~least[4] && !again, least[5] == ~least[6], again, least[9] == 1,
             least[10] == 1};
 }
 

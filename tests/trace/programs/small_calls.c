@@ -229,7 +229,8 @@ static void steady(const char* path, const char* calls, int writes, int reads) {
     MPI_Type_commit(&piece);
     MPI(MPI_File_set_view(file, (MPI_Offset)(sizeof text) * rank, MPI_BYTE, tile, "native", MPI_INFO_NULL));
     for (int i = 0; !writes && i <= 2 * atoi(calls); ++i) /* all that is read is there */
-        MPI(MPI_File_write_at(file, (MPI_Offset)i * (int)sizeof text, text, (int)sizeof text, MPI_BYTE, MPI_STATUS_IGNORE));
+        MPI(MPI_File_write_at(file, (MPI_Offset)i * (int)sizeof text, text, (int)sizeof text, MPI_BYTE,
+                              MPI_STATUS_IGNORE));
     if (!writes) MPI(MPI_File_sync(file));
     for (int round = 0; round < 2; ++round) {
         MPI(MPI_File_seek(file, 0, MPI_SEEK_SET));

@@ -152,7 +152,7 @@ def _expanded(file: IO[bytes]) -> tuple[bytes, str]:
     file.seek(0)
     pieces: list[bytes] = []
     got = 0
-    with bz2.open(file) if is_bzip2 else gzip.open(file) as stream:
+    with bz2.BZ2File(file) if is_bzip2 else gzip.GzipFile(fileobj=file) as stream:
         try:
             while got <= MOST_BYTES and (piece := stream.read1(1 << 16)):
                 pieces.append(piece)

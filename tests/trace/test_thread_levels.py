@@ -1,4 +1,4 @@
-"""Ranks of one job that start MPI with different levels of threads: all share what they exchange through, or none does."""
+"""Ranks of one job that start MPI with different levels of threads all share what they exchange through, or none."""
 
 from __future__ import annotations
 

@@ -112,6 +112,15 @@ def test_no_strategy_makes_more_system_calls_than_the_library(mpi: Mpi, rule: st
         assert not made - Counter({name: 2 * calls}), (what, made)
 
 
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_what_the_kernel_carries_out_in_part_is_told(mpi: Mpi, tmp_path: Path) -> None:
+    program = build("small_calls.c", mpi.cc)
+    command = mpi.launch(1, program, "limit", tmp_path / "one.data", "4096")
+    traced = ioweir_run(tmp_path / "trace", command, options=plan_for(tmp_path, "everyone"))
+    assert traced.out.splitlines() == ["failed 100", "failed 0", "done 512", "done 100", "done 0"]
+    assert (tmp_path / "one.data").stat().st_size == 4096
+
+
 def traced_by_strace(
     mpi: Mpi, program: Path, folder: Path, output: Path, calls: int, what: str = "steady"
 ) -> list[str]:

@@ -4,6 +4,7 @@
  *                                       says where its pointer stands after each, in FILE.said.RANK
  *     small_calls descriptor FILE HOW   closes the highest descriptor of FILE, has another file take its number, and goes on writing
  *     small_calls steady FILE CALLS     CALLS of each kind, between two calls of getppid
+ *     small_calls limit FILE BYTES      calls at the end of a file that may be so long and no longer: whether they failed, and their counts
  *     small_calls writes FILE CALLS     the same, only those that write
  *     small_calls reads FILE CALLS      the same, only those that read, of what was written and synced before
  */
@@ -11,9 +12,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -256,6 +259,30 @@ static void steady(const char* path, const char* calls, int writes, int reads) {
     MPI(MPI_File_close(&file));
 }
 
+/* What calls say that the kernel carries out in part, or not at all. */
+static void limit(const char* path, const char* bytes) {
+    static char text[512];
+    const MPI_Offset last = atoi(bytes);
+    MPI_File file;
+    MPI(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit rlimit = {(rlim_t)last, (rlim_t)last};
+    MUST(setrlimit(RLIMIT_FSIZE, &rlimit) == 0);
+    for (int call = 0; call < 5; ++call) {
+        MPI_Status status;
+        const MPI_Offset at = call == 0 || call == 3 ? last - 100 : last; /* a part of it; nothing; all of it */
+        int code, class = MPI_SUCCESS, count = -1;
+        if (call < 2)
+            code = MPI_File_write_at(file, at, text, sizeof text, MPI_BYTE, &status);
+        else
+            code = MPI_File_read_at(file, call == 2 ? 0 : at, text, sizeof text, MPI_BYTE, &status);
+        MPI_Error_class(code, &class);
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        printf("%s %d\n", class == MPI_SUCCESS ? "done" : "failed", count);
+    }
+    MPI(MPI_File_close(&file));
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -264,6 +291,7 @@ int main(int argc, char** argv) {
     if (strcmp(argv[1], "pointers") == 0) pointers(argv[2], argv[3]);
     if (strcmp(argv[1], "descriptor") == 0) descriptor(argv[2], argv[3]);
     if (strcmp(argv[1], "steady") == 0) steady(argv[2], argv[3], 1, 1);
+    if (strcmp(argv[1], "limit") == 0) limit(argv[2], argv[3]);
     if (strcmp(argv[1], "writes") == 0) steady(argv[2], argv[3], 1, 0);
     if (strcmp(argv[1], "reads") == 0) steady(argv[2], argv[3], 0, 1);
     MPI_Finalize();

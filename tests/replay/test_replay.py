@@ -23,8 +23,8 @@ KERNELS = {
     "lattice": ["local=4,4,4,8"],
     "coll_perf": ["local=8,8,8"],
     "ior-strided": ["data=256 KiB", "transfer=64 KiB", "piece=4 KiB"],
-    "flash": ["cells=4", "blocks=4"],
-    "btio": ["grid=12", "dumps=2"],
+    "flash": ["local=4,4,4", "blocks=4", "variables=4"],
+    "btio": ["class=S", "writes=2"],
 }
 
 

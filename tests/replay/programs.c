@@ -79,7 +79,8 @@ static void pointers(const char* directory) {
     MPI_File_write_at_all_begin(file, 100000 + 500 * rank, data, 500, MPI_CHAR);
     MPI_File_write_at_all_end(file, data, &status);
     MPI_Request requests[3];
-    for (int i = 0; i < 3; ++i) MPI_File_iwrite_at(file, 200000 + 3000 * rank + 1000 * i, data, 1000, MPI_BYTE, &requests[i]);
+    for (int i = 0; i < 3; ++i)
+        MPI_File_iwrite_at(file, 200000 + 3000 * rank + 1000 * i, data, 1000, MPI_BYTE, &requests[i]);
     MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
     MPI_File_iread_at(file, 200000, data, 700, MPI_BYTE, &requests[0]);
     MPI_Wait(&requests[0], &status);
@@ -122,10 +123,12 @@ static void parts(const char* directory) { /* a file for each half of the ranks,
     MPI_Comm_rank(half, &mine);
     MPI_File file;
     MPI_File_open(half, in(directory, name), MPI_MODE_WRONLY | MPI_MODE_CREATE, MPI_INFO_NULL, &file);
-    for (int i = 0; i < 3; ++i) MPI_File_write_at_all(file, (100 * i + mine) * 512, data, 512, MPI_BYTE, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 3; ++i)
+        MPI_File_write_at_all(file, (100 * i + mine) * 512, data, 512, MPI_BYTE, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
     if (rank == 0) {
-        MPI_File_open(MPI_COMM_SELF, in(directory, "alone.dat"), MPI_MODE_WRONLY | MPI_MODE_CREATE, MPI_INFO_NULL, &file);
+        MPI_File_open(MPI_COMM_SELF, in(directory, "alone.dat"), MPI_MODE_WRONLY | MPI_MODE_CREATE, MPI_INFO_NULL,
+                      &file);
         MPI_File_write(file, data, 300, MPI_BYTE, MPI_STATUS_IGNORE);
         MPI_File_close(&file);
         MPI_File_delete(path, MPI_INFO_NULL);

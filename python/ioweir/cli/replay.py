@@ -53,3 +53,17 @@ def replay(
     )
     print_result(as_json, result, lambda: run.to_text(result))
     sys.exit(EXIT_FAILED if run.failed(result) else EXIT_OK)
+
+
+def make_benchmark(
+    trace: Annotated[Path, typer.Argument(metavar="DIR", help="A trace.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="OUT", help="Where to write the program: new or empty.")
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Write a small C program with a trace's I/O, without its names and without ioweir."""
+    from ioweir.replay import benchmark  # noqa: PLC0415
+
+    result = benchmark.make(trace, output)
+    print_result(as_json, result, lambda: benchmark.to_text(result))

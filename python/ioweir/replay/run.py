@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -254,8 +254,3 @@ def to_text(result: dict[str, Any]) -> list[str]:
             lines.append(f"  {title}:")
             lines += [f"    {row['calls']:>8}  {row['what']}" for row in rows]
     return lines + [f"  {remark}" for remark in result["remarks"]]
-
-
-def without_plan(options: Options) -> Options:
-    """The same, as it was."""
-    return replace(options, plan=None)

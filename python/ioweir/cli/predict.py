@@ -49,6 +49,10 @@ def simulate(
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw the sweep; FILE.html: a web page.")
     ] = None,
+    trace_out: Annotated[
+        Path | None,
+        typer.Option("--trace-out", metavar="DIR", help="Write the run as a trace, for `ioweir report` and others."),
+    ] = None,
     list_machines: Annotated[bool, typer.Option("--list", help="Name the machines of the package.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -62,8 +66,10 @@ def simulate(
         return
     options = simulation.Options(
         machine, kernel_name, tuple(settings or ()), ranks, trace, file, plan, api, repeat, seed,
-        simulation.compute_seconds(compute),
+        simulation.compute_seconds(compute), trace_out,
     )  # fmt: skip
+    if sweeps and trace_out is not None:
+        raise IoweirError("--trace-out writes one simulated run, and --sweep makes many; leave one out", EXIT_USAGE)
     if sweeps:
         _sweep(options, sweeps, plot, as_json=as_json)
         return

@@ -36,12 +36,14 @@ class Recorded:
     read: Calls
     compute_s: float
 
-    def once(self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int) -> dict[str, Any]:
+    def once(
+        self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int, recorder: Any = None
+    ) -> dict[str, Any]:
         """All that is written, then all that is read."""
         runs = {
             name: called(
                 compiled().simulate_extents, figures, slowdown, plan.text, plan.name, plan.rule, calls,
-                self.compute_s, name == "write", seed,
+                self.compute_s, name == "write", seed, plan.by_library, recorder,
             )
             for name, calls in (("write", self.written), ("read", self.read)) if calls
         }  # fmt: skip

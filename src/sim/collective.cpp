@@ -44,7 +44,7 @@ void Collective::begin(CollectiveCall call, Callback handed_over, Callback over)
     unfinished_ = not_handed_over_ = ranks_.size();
     call_.in_step = call_.in_step && exchanges;
     parked_.clear();
-    if (call_.in_step) begin_step(0);
+    if (call_.in_step) begin_step();
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
         const Seconds comes = exchanges || call_.arrivals.empty() ? last : call_.arrivals[rank];
         events_.at(comes, {this, rank_comes, static_cast<std::uint32_t>(rank)});
@@ -70,8 +70,7 @@ void Collective::list_rounds(std::int64_t number) {
             ++one.expected;
         });
         // A window of which nobody wants anything is read where all windows are.
-        if (!works && !writes_)
-            schedule.visit_operations(*call_.pattern, number, round, [&](Extent) { works = true; });
+        if (!works && !writes_) schedule.visit_operations(*call_.pattern, number, round, [&](Extent) { works = true; });
         if (!works) continue;
         work_.messages += one.expected;
         rounds_.push_back(one);
@@ -79,6 +78,9 @@ void Collective::list_rounds(std::int64_t number) {
     }
     writer.end = rounds_.size();
     if (writer.first == writer.end) return;
+    // Where turns keep writers apart, rounds belong together by their numbers.
+    if (call_.in_step && call_.plan->strategy.order == planner::Order::sequential)
+        writer.first_round = rounds_[writer.first].number;
     ++work_.writers;
     ranks_[static_cast<std::size_t>(writer.rank)].writer = static_cast<std::int32_t>(number);
 }
@@ -98,21 +100,17 @@ void Collective::sort_by_rank() {
     for (const Rank& rank : ranks_)
         std::stable_sort(sent_.begin() + static_cast<std::ptrdiff_t>(rank.next),
                          sent_.begin() + static_cast<std::ptrdiff_t>(rank.end),
-                         [](const Sent& a, const Sent& b) { return a.round < b.round; });
+                         [this](const Sent& a, const Sent& b) { return step_of(a) < step_of(b); });
 }
 
-/// The first round from `number` on in which anybody does anything.
-void Collective::begin_step(std::uint32_t number) {
+/// The next one in which anybody does anything.
+void Collective::begin_step() {
     left_in_step_ = 0;
     step_ = UINT32_MAX;
     for (const Writer& writer : writers_)
-        for (std::size_t round = writer.now; round < writer.end; ++round)
-            if (rounds_[round].number >= number) {
-                step_ = std::min(step_, rounds_[round].number);
-                break;
-            }
+        if (writer.now < writer.end) step_ = std::min(step_, step_of(writer));
     for (const Writer& writer : writers_)
-        if (writer.now < writer.end && rounds_[writer.now].number == step_)
+        if (writer.now < writer.end && step_of(writer) == step_)
             left_in_step_ += 1 + (writes_ ? 0 : rounds_[writer.now].expected);
 }
 
@@ -120,7 +118,7 @@ void Collective::begin_step(std::uint32_t number) {
 void Collective::end_part_of_step() {
     if (--left_in_step_ > 0) return;
     const std::uint32_t over = step_;
-    begin_step(over + 1);
+    begin_step();
     const std::uint32_t next = std::exchange(step_, over);
     const auto steps = static_cast<double>(std::bit_width(static_cast<unsigned>(ranks_.size() - 1)));
     events_.after(steps * fabric_.message_time(), {this, step_begins, next});
@@ -129,10 +127,10 @@ void Collective::end_part_of_step() {
 bool Collective::must_wait_for_step(const Rank& rank) const {
     if (!call_.in_step) return false;
     std::uint32_t next = UINT32_MAX;
-    if (writes_ && rank.next < rank.end) next = sent_[rank.next].round;
+    if (writes_ && rank.next < rank.end) next = step_of(sent_[rank.next]);
     if (rank.writer >= 0)
         if (const Writer& writer = writers_[static_cast<std::size_t>(rank.writer)]; writer.now < writer.end)
-            next = std::min(next, rounds_[writer.now].number);
+            next = std::min(next, step_of(writer));
     return next != UINT32_MAX && next > step_;
 }
 
@@ -151,7 +149,7 @@ void Collective::advance(std::uint32_t number) {
         rank.parked = true;
         return parked_.push_back(number);
     }
-    if (writes_ && rank.next < rank.end && (!stores || sent_[rank.next].round <= rounds_[writer->now].number)) {
+    if (writes_ && rank.next < rank.end && (!stores || step_of(sent_[rank.next]) <= step_of(*writer))) {
         const Sent& sent = sent_[rank.next];
         if (!has_buffer_for(sent)) return writers_[sent.writer].waiting.push_back(number);
         ++rank.next;

@@ -3,7 +3,7 @@
 // own, and moves what it has. A writer has two buffers, so that it takes a round's bytes while it stores those of the round before. Reading
 // goes the other way. Ranks that move their own bytes exchange nothing.
 // An MPI library's own two-phase I/O (`in_step`) has one buffer a writer, and nobody begins a round before all have ended the one before: in each
-// the ranks tell each other how much they send (Thakur, Gropp and Lusk 1999; ROMIO's ad_write_coll.c: MPI_Alltoall of the sizes).
+// the ranks tell each other how much they send. A writer's first round is where its first byte is (Thakur, Gropp and Lusk 1999; ROMIO's ad_write_coll.c: MPI_Alltoall of the sizes).
 // Limits: agreeing on the request costs `log2(ranks)` messages; writers behind the program work on several calls at once.
 // What does not live here: who does what (planner), how long it takes (fabric.hpp, clients.hpp).
 #pragma once
@@ -91,6 +91,7 @@ private:
         int rank = 0;
         std::size_t first = 0, end = 0;  ///< of its rounds, among `rounds_`
         std::size_t now = 0;             ///< the one that it is at; `end`: none
+        std::uint32_t first_round = 0;   ///< `in_step`: of the first step
         Doing doing = Doing::nothing;
         std::int64_t missing = 0;  ///< turns before its own
         std::size_t next_operation = 0;
@@ -108,8 +109,14 @@ private:
     };
 
     void list_rounds(std::int64_t writer);
-    void begin_step(std::uint32_t number);
+    void begin_step();
     void end_part_of_step();
+    [[nodiscard]] std::uint32_t step_of(const Writer& writer) const {
+        return rounds_[writer.now].number - writer.first_round;
+    }
+    [[nodiscard]] std::uint32_t step_of(const Sent& sent) const {
+        return sent.round - writers_[sent.writer].first_round;
+    }
     [[nodiscard]] bool must_wait_for_step(const Rank& rank) const;
     void sort_by_rank();
     void advance(std::uint32_t rank);

@@ -206,7 +206,8 @@ private:
         call.plan = &plan;
         call.pattern = &pattern;
         call.topology = &topology_;
-        call.dense = request.dense;
+        // What all ranks fill together, a group of them need not.
+        call.dense = request.dense && strategy_.mapping.kind != MappingKind::grouped;
         call.behind = behind;
         call.in_step = workload_.in_step;
         call.joins = joins;

@@ -396,6 +396,8 @@ void compare_case(std::uint64_t number, const planner::Topology& topology, Seen&
                 return one.operation != 0 && !has_exchanged(static_cast<int>(one.rank));
             });
         EXPECT_EQ(difference(planned, ran), "");
+        // It takes no more files than ranks.
+        if (asked.mapping.kind == planner::MappingKind::grouped && asked.mapping.count > world->ranks) return;
         std::vector<Done> engine = done_by_engine(ran, world->ranks);
         std::vector<Done> sim = simulated(pattern, topology, asked, writes);
         for (int rank = 0; rank < world->ranks; ++rank) {
@@ -435,7 +437,7 @@ TEST_F(EngineTest, TakesTheStepsOfThePlanAndNoOthers) {
     EXPECT_EQ(seen.behind > 0, topology.node_of.back() == 0);
     if (world->rank == 0) {
         EXPECT_GT(seen.simulated_operations, 0);
-        EXPECT_EQ(seen.simulated_messages > 0, world->ranks > 1);
+        EXPECT_GT(seen.simulated_messages, 0);
     }
     if (world->ranks > 2 && world->cases >= 2 * std::size(strategies)) {
         EXPECT_GT(seen.exchanged_in_containers, 0);

@@ -50,6 +50,8 @@ class Options:
     compute_s: float = 0.0
     """Of the program, between two calls that write."""
     trace_out: Path | None = None
+    more_traces: tuple[Path, ...] = ()
+    """Of the same program on other numbers of ranks."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,8 @@ def program_of(options: Options) -> Program:
         return Kernel(options.kernel, options.settings, options.ranks, options.compute_s)
     from ioweir.predict import workload  # noqa: PLC0415
 
-    return workload.of_trace(options.trace, options.file, options.ranks, options.compute_s)
+    traces = [options.trace, *options.more_traces]
+    return workload.of_traces(traces, options.file, options.ranks, options.compute_s)
 
 
 def _check(options: Options) -> None:

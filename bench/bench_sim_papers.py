@@ -84,8 +84,8 @@ FIGURES = (
               in_step=(True, True)),
     *(
         Published(f"Wright et al. 2013, table 5: PLFS over MPI-IO, {name}, {ranks}", name.partition(",")[0].lower(), BT,
-                  ranks, two_phase(-(-ranks // 12)), 'mapping = "log"\n', "write", after / before, in_step=(True, False),
-                  own_after=own, absolute=(before, after))
+                  ranks, two_phase(-(-ranks // 12)), 'mapping = "log"\n', "write", after / before,
+                  in_step=(True, False), own_after=own, absolute=(before, after))
         for name, ranks, before, after, own in (
             ("Minerva", 256, 61.44, 125.44, ()), ("Sierra", 16, 222.24, 337.12, ()),
             ("Sierra", 64, 126.08, 1518.08, ()), ("Sierra", 256, 115.20, 3118.08, ()),

@@ -65,10 +65,10 @@ def simulate(
         machines = simulation.known_machines()
         print_result(as_json, machines, lambda: [f"{name:<14} {about}" for name, about in machines.items()])
         return
-    first, *more = traces or [None]
+    all_traces = traces or []
     options = simulation.Options(
-        machine, kernel_name, tuple(settings or ()), ranks, first, file, plan, api, repeat, seed,
-        simulation.compute_seconds(compute), trace_out, tuple(one for one in more if one is not None),
+        machine, kernel_name, tuple(settings or ()), ranks, all_traces[0] if all_traces else None, file, plan,
+        api, repeat, seed, simulation.compute_seconds(compute), trace_out, tuple(all_traces[1:]),
     )  # fmt: skip
     if sweeps and trace_out is not None:
         raise IoweirError("--trace-out writes one simulated run, and --sweep makes many; leave one out", EXIT_USAGE)

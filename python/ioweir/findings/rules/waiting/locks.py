@@ -9,7 +9,7 @@ import numpy as np
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import PAGE, STRIPE, aggregate, counted
+from ioweir.findings.rules.common import ONE_WRITER, PAGE, STRIPE, aggregate, counted, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,9 +37,12 @@ def _wait(run: Columns) -> Iterator[Found]:
     if pair:
         evidence.append(Evidence(f"rank {pair[0]} waited for rank {pair[1]}", waited, "s"))
     inside = (run.mpi[waits] >= 0).mean() > 0.5
+    locked = np.zeros(len(run.files), dtype=bool)
+    locked[run.file[waits]] = True
     yield Found(
         calls=waits,
         seconds=price.seconds,
+        low=0.0 if from_memory(run, run.storage & locked[run.file]) else None,
         summary=f"ranks wait {in_words(price.seconds)} for locks on parts of a file that other ranks hold",
         cause="The MPI library locks stretches of the file before it writes to them, and the stretches of the "
         "ranks overlap."
@@ -134,8 +137,11 @@ WAIT = Rule(
             "20 us",
             "a free lock is one system call of 1-5 us, on shared storage one message of under 20 us on the node",
         ),
+        ONE_WRITER,
     ),
-    gain="high: the waiting; low: a quarter, for the writes beneath the locks may queue at the storage instead",
+    gain="high: the waiting; low: a quarter, for the writes beneath the locks may queue at the storage instead; 0 "
+    "where "
+    "the node's memory answered the requests on these files: there they do",
     limits="Locks inside of the file system (Lustre, GPFS) are not calls: see lock-handover and serialised-writes.",
     needs=("POSIX",),
     find=_wait,

@@ -10,7 +10,7 @@ from ioweir.base.spec_names import WAITING
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import CROWDED, aggregate, counted
+from ioweir.findings.rules.common import CROWDED, ONE_WRITER, aggregate, counted, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
     yield Found(
         calls=run.roots_of(calls),
         seconds=min(union + passed_on, run.wall_s),
-        low=lost / 4 if again else 0.0,
+        low=lost / 4 if again and not from_memory(run, calls) else 0.0,
         high=lost,
         summary=f"{writers} ranks {op} one after the other, never two at a time: {in_words(union)} instead of "
         f"{in_words(float(spent.max()))} for the longest of them",
@@ -152,10 +152,11 @@ RULE = Rule(
             "the writing: the next rank waits in MPI while the one before it writes, or ranks lock; otherwise they are "
             "apart by chance. Without pauses it is no chance",
         ),
+        ONE_WRITER,
         Threshold("pauses", "twice the writing", "with rarer writes, meeting by chance is rare, too"),
     ),
     gain="high: all ranks at once, the time of the longest remains; low: a quarter, for the storage may not be "
-    "faster for all at once",
+    "faster for all at once; 0 where the node's memory answered",
     limits="Turns inside of the file system, where the calls overlap and only complete one by one, look parallel here.",
     needs=("POSIX",),
     find=_find,

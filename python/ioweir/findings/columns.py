@@ -459,7 +459,7 @@ class Columns:
         return float((end[last] - start[last]).sum()) / 1e9
 
     def passed_on(self, unit: int, calls: Mask) -> float:
-        """Seconds that a rank spends in MPI right behind calls of its own: in the first call behind each, not the next."""
+        """Seconds that a rank spends in MPI right behind calls of its own: in the first one behind each, no more."""
         chosen = np.flatnonzero(calls & (self.unit == unit))
         own = np.flatnonzero(self.waits.unit == unit)
         if not chosen.size or not own.size:

@@ -110,7 +110,7 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
     seconds = min(one.seconds, wall_s)
     low, high = one.gain()
     high = min(max(high, 0.0), seconds)
-    may_cost = min(max(-low, 0.0), wall_s)
+    may_cost = max(-low, 0.0)
     if low <= 0:
         may_cost = max(may_cost, RUNS_DIFFER * wall_s)
     low = min(max(low, 0.0), high)

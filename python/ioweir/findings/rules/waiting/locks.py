@@ -9,7 +9,7 @@ import numpy as np
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import ONE_WRITER, PAGE, STRIPE, aggregate, counted, from_memory
+from ioweir.findings.rules.common import MEMORY_WHY, ONE_WRITER, PAGE, STRIPE, aggregate, counted, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +100,8 @@ def _handover(run: Columns) -> Iterator[Found]:
         return
     pace = run.duration[calls] / run.bytes[calls]
     slow, usual = float(np.median(pace[other])), float(np.median(pace[~other]))
-    if slow < 2 * usual:
+    # The node's memory has no stripes: there, others' work makes writes slow.
+    if slow < 2 * usual or from_memory(run, mask):
         return
     lost = run.seconds(mask) * (1 - usual / slow)
     if not run.worth(lost):
@@ -152,7 +153,7 @@ HANDOVER = Rule(
     layer="POSIX",
     order=42,
     definition="Writes that begin or end in a stretch of 1 MiB that another rank wrote last, at least twice as slow a "
-    "byte (median) as all others.",
+    "byte (median) as all others, and not as fast as the node's memory, which has no stripes.",
     source="Schmuck and Haskin 2002 (GPFS tokens); Liao and Choudhary 2008 (Lustre extent locks)",
     thresholds=(
         Threshold(
@@ -161,6 +162,7 @@ HANDOVER = Rule(
             "the medians of 16 or more calls differ by less without a cause: a hand-over is a flush and a round trip",
         ),
         Threshold("calls", "16 of each kind", "below it a median says nothing"),
+        MEMORY_WHY,
     ),
     gain="high: what the writes cost above the pace of the others; low: a quarter",
     limits="The file's real stripes are not in the trace: 1 MiB is assumed.",

@@ -84,7 +84,7 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
         ],
         files=files,
         ranks=run.ranks_of(calls),
-        doubt=CROWDED if run.crowded and not _regular(unit) else "",
+        doubt=CROWDED if run.crowded and not (_regular(unit) or _made_to(run, unit, start)) else "",
     )
 
 
@@ -101,9 +101,12 @@ def _made_to(run: Columns, unit: Numbers, start: Numbers) -> bool:
 def _regular(unit: Numbers) -> bool:
     """Whether each rank is followed by the same other one, nearly always: processors do not keep to an order.
 
+    Of two ranks nothing is shown: there is only one other to follow.
     Example: of 0, 1, 2, 0, 1, 2 all four pairs of followers are alike; of 0, 1, 2, 1, 0, 2 they are not.
     """
     turns = unit[np.r_[True, unit[1:] != unit[:-1]]]
+    if np.unique(turns).size < 3:
+        return False
     most = int(turns.max()) + 1
     pairs, times = np.unique(turns[:-1] * most + turns[1:], return_counts=True)
     usual = np.zeros(most, dtype=np.int64)
@@ -143,7 +146,9 @@ RULE = Rule(
         Threshold(
             "order",
             "80 % the usual follower",
-            "asked only where ranks share processors: by chance one of three other ranks follows in 33 %",
+            "asked only where ranks share processors, for three ranks or more that do not wait for their turns: "
+            "by chance "
+            "one of three other ranks follows in 33 %",
         ),
         Threshold(
             "waiting",

@@ -31,7 +31,8 @@ NOTES = (
     "under 1 % of the run; of `file-per-process` all but `mpi-files` made so few files that they cost under 1 % of "
     "the run (now five times as many or more); `checkpoint-too-slow/collective` wrote for a shorter time than it "
     "paused, which `no-overlap` says rightly; `hdf5-chunk-mismatch/reads-of-parts` had a chunk cache smaller than "
-    "a chunk, and HDF5 then reads the parts alone.",
+    "a chunk, and HDF5 then reads the parts alone; `data-sieving/hdf5-rows` made independent calls, in which HDF5 "
+    "writes row by row and nothing is sieved.",
     "- `hdf5-chunk-mismatch/collective-tiny-chunks` does not have its fault by the rule's definition either, for "
     "HDF5 puts the chunks of a collective call together; the trace does not tell chunks from a selection with "
     "gaps. It counts as not found.",

@@ -15,6 +15,8 @@
 #   make bench-engine   the engine against the MPI libraries and hand-written I/O, by kernel, MPI library and storage (an hour or two
 #                   on 2 processors, which must be quiet); RECORD=1 writes docs/results/engine.md, QUICK=1 takes five minutes at
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
+#   make bench-old-new OLD=DIR   this version against another one on the rows of bench-engine, -targets, -partition, -subfiles and -hdf5 (two hours,
+#                   root for the labs); RECORD=1 writes docs/results/old-new.md, ARGS="--bench engine --pairs 2" a part
 #   make bench-calls   what a call of 100 B to 64 KiB costs under a plan, by kind of call, MPI library and plan (a quarter of an hour); RECORD=1
 #                   writes docs/results/calls.md, ARGS="--mpi mpich --plan auto --bytes 512" a part
 #   make bench-findings  how often findings are right and what their repair gains: planted faults, mended ones, clean programs (an hour); RECORD=1
@@ -52,7 +54,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: screenshots bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -134,6 +136,10 @@ bench-merge-sums: package
 
 bench-engine: package build-bench
 	@$(PY) bench/bench_engine.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/engine.md) $(ARGS)
+
+# OLD: a directory in which another version was built (`make package build-bench`).
+bench-old-new: package build-bench
+	@$(PY) bench/old_new.py --old $(OLD) $(if $(RECORD),--record docs/results/old-new.md) $(ARGS)
 
 bench-calls: package build-bench
 	@$(PY) bench/bench_calls.py $(if $(RECORD),--record docs/results/calls.md) $(ARGS)

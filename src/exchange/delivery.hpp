@@ -1,7 +1,7 @@
 // Delivery: bytes of any length from every rank of a communicator to every other one, where each knows what comes to it. Calls on several
 // files or arrays go to the ranks that carry them out in this way, and their answers come back (adapters/pnetcdf/exchange.cpp).
 // What does not live here: bytes through the buffers of writers, as a Plan says (exchange.hpp); bytes that a rank hands over and goes on
-// (partition/hand_over.hpp).
+// (hand_over.hpp).
 //
 // Every function is collective over its communicator. False: MPI has lost something.
 #pragma once

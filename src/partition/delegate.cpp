@@ -82,7 +82,7 @@ bool Delegate::is_whole(const Set& set) const {
 
 void Delegate::serve() {
     const Reserve::Use use(reserve_);
-    Patience patience;
+    exchange::Patience patience;
     while (std::find(left_.begin(), left_.end(), false) != left_.end() || !sets_.empty()) {
         bool any = false;
         for (std::size_t worker = 0; worker < workers_.size(); ++worker)
@@ -92,11 +92,10 @@ void Delegate::serve() {
         else
             rest(patience);
     }
-    for (auto& [request, text] : told_) MPI_Wait(&request, MPI_STATUS_IGNORE);
-    told_.clear();
+    told_.wait_all();
 }
 
-void Delegate::rest(Patience& patience) {
+void Delegate::rest(exchange::Patience& patience) {
     if (passage_ == nullptr) return patience.wait();
     // Messages must be looked for; a parcel that there was no memory for waits for a message.
     const bool is_alone = workers_.size() == 1 && !passage_->next();
@@ -113,19 +112,17 @@ bool Delegate::take_from(std::size_t worker) {
 }
 
 bool Delegate::take_message(std::size_t worker) {
-    int there = 0, bytes = 0;
-    MPI_Status status;
-    MPI_Iprobe(workers_[worker], MPI_ANY_TAG, channels_.blocks, &there, &status);
-    if (there == 0) return false;
-    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    const std::optional<exchange::Arrival> arrival = exchange::arrived(channels_.blocks, workers_[worker]);
+    if (!arrival) return false;
+    const auto kind = static_cast<Message>(arrival->tag);
     // How long a block is that comes in several messages is not known yet.
-    if (status.MPI_TAG == static_cast<int>(Message::block) && !make_room(bytes)) return false;
-    if (status.MPI_TAG == static_cast<int>(Message::first) && !make_room(most_bytes_)) return false;
+    if (kind == Message::block && !make_room(arrival->bytes)) return false;
+    if (kind == Message::first && !make_room(most_bytes_)) return false;
     // Further bytes of a block are copied to their place, which is there; all other messages are kept.
     Buffer message;
-    if (status.MPI_TAG != static_cast<int>(Message::more)) message = memory_or_none(bytes);
+    if (kind != Message::more) message = memory_or_none(arrival->bytes);
     char* const to = message.empty() ? sink_.get() : message.data.get();
-    MPI_Recv(to, bytes, MPI_BYTE, workers_[worker], status.MPI_TAG, channels_.blocks, MPI_STATUS_IGNORE);
+    exchange::take_arrival(channels_.blocks, workers_[worker], *arrival, to);
     take(worker, to, std::move(message));
     return true;
 }
@@ -387,19 +384,9 @@ void Delegate::tell(std::int64_t number, const std::optional<Failure>& failure) 
     wire.set = number;
     wire.bytes = std::ssize(text);
     if (passage_ != nullptr) passage_->tell(failure);
-    for (std::size_t i = passage_ != nullptr ? 1 : 0; i < workers_.size(); ++i) {
-        auto message = std::make_unique<std::string>(reinterpret_cast<const char*>(&wire), sizeof wire);
-        *message += text;
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Isend(message->data(), static_cast<int>(message->size()), MPI_BYTE, workers_[i],
-                  static_cast<int>(Message::result), channels_.results, &request);
-        told_.emplace_back(request, std::move(message));
-    }
-    std::erase_if(told_, [](auto& one) {
-        int done = 0;
-        MPI_Test(&one.first, &done, MPI_STATUS_IGNORE);
-        return done != 0;
-    });
+    const std::string message = std::string(reinterpret_cast<const char*>(&wire), sizeof wire) + text;
+    for (std::size_t i = passage_ != nullptr ? 1 : 0; i < workers_.size(); ++i)
+        told_.post(channels_.results, workers_[i], static_cast<int>(Message::result), message);
 }
 
 }  // namespace ioweir::partition

@@ -71,7 +71,7 @@ private:
     [[nodiscard]] bool take_message(std::size_t worker);
     [[nodiscard]] bool take_parcel();
     /// Nothing of the workers' is taken meanwhile.
-    void rest(Patience& patience);
+    void rest(exchange::Patience& patience);
     /// `message`: that owns `data`, or empty, where it lies in sink_.
     void take(std::size_t worker, const char* data, Buffer message);
     /// All but blocks. `text`: behind the Wire.
@@ -117,7 +117,7 @@ private:
     std::map<std::int64_t, Set> sets_;
     std::int64_t next_ = 0;         ///< the set that is created or finished next
     std::unique_ptr<char[]> sink_;  ///< as long as the longest message: what is not kept is taken into it
-    std::vector<std::pair<MPI_Request, std::unique_ptr<std::string>>> told_;
+    exchange::Letters told_;
 };
 
 }  // namespace ioweir::partition

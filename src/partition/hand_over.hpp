@@ -1,13 +1,12 @@
 // The worker's side of rbIO: blocks are copied into memory of ours, so that the program goes on at once with its own. To a
-// delegate that is another rank they are sent from there; passage.hpp has the way to one that is a thread of this process.
+// delegate that is another rank they are sent from there (exchange/hand_over.hpp); passage.hpp has the way to one that is a thread of this process.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <memory>
 #include <optional>
 #include <string>
 
+#include "exchange/hand_over.hpp"
 #include "mpi/mpi.hpp"
 #include "partition/agreement.hpp"
 #include "partition/wire.hpp"
@@ -46,52 +45,27 @@ class HandOverBySending final : public HandOver {
 public:
     /// `delegate`: its rank. Communicators must outlive this. `room`: bytes that may be on their way.
     HandOverBySending(const Channels& channels, int delegate, std::int64_t room);
-    ~HandOverBySending() override;
 
     void send(Wire wire, const void* data, std::int64_t bytes) override;
     /// In as many messages as it takes.
     void send_block(Wire wire, const std::string& header, const void* items, std::int64_t bytes) override;
     using HandOver::results;
     [[nodiscard]] std::optional<Failure> results(std::int64_t sets) override;
-    void drain() override;
+    void drain() override { ring_.drain(); }
     [[nodiscard]] std::int64_t most_bytes() const override;
     /// The longest message, with its Wire, of a worker that may have `room` bytes on their way.
     [[nodiscard]] static std::int64_t longest_message(std::int64_t room);
 
 private:
-    struct Sent {
-        MPI_Request request = MPI_REQUEST_NULL;
-        std::int64_t end = 0;  ///< behind its bytes in memory_
-    };
-    /// `bytes` that lie together in memory_.
-    [[nodiscard]] char* take(std::int64_t bytes);
     void post(char* from, const Wire& wire);
-    /// Lets go of what the delegate has taken; `waits`: of the oldest in any case.
-    void collect(bool waits);
-    void take_result();
+    void take_result(const exchange::Arrival& arrival);
 
     Channels channels_;
     int delegate_;
     std::int64_t room_;
-    std::unique_ptr<char[]> memory_;
-    std::int64_t
-        head_ = 0,
-        tail_ = 0;  ///< what is on its way: [tail_, head_), or, where head_ < tail_, to the end and from the beginning
-    std::deque<Sent> sent_;
+    exchange::SendRing ring_;
     std::int64_t told_ = 0;
     std::optional<Failure> failure_;
-};
-
-/// Sleeps longer and longer, a millisecond at most: who waits takes no processor from who works.
-class Patience {
-public:
-    void wait();
-    void reset() { us_ = 0; }
-    /// How long the next wait is, for who waits otherwise.
-    [[nodiscard]] int next_us();
-
-private:
-    int us_ = 0;
 };
 
 }  // namespace ioweir::partition

@@ -18,8 +18,7 @@ void Passage::until(Lock& lock, Condition condition) {
     while (!for_worker_.wait_for(lock, between_probes, condition)) {
         lock.unlock();
         // Others may wait for messages of this process, and the delegate for them.
-        int there = 0;
-        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &there, MPI_STATUS_IGNORE);
+        exchange::let_messages_go_on(comm_);
         lock.lock();
     }
 }

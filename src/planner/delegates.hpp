@@ -1,5 +1,5 @@
 // Delegates: which ranks take the blocks of which others and write them, while those go on (rbIO: Liu et al. 2010, sections 2.2 and 3.3).
-// What does not live here: handing over (partition/hand_over.hpp), serving (partition/delegate.hpp). Pure.
+// What does not live here: handing over (partition/hand_over.hpp, exchange/hand_over.hpp), serving (partition/delegate.hpp). Pure.
 #pragma once
 
 #include <algorithm>

@@ -242,11 +242,6 @@ def test_damaged_logs_are_errors_or_partial(tmp_path: Path) -> None:
         assert report.partial == bool(made.partial) or name.startswith("flipped"), name
 
 
-def test_a_log_of_version_2_is_named_so(tmp_path: Path) -> None:
-    with pytest.raises(IoweirError, match="logs of Darshan 2"):
-        import_log(damaged(tmp_path)["version2"], tmp_path / "out")
-
-
 def test_names_that_the_log_has_not() -> None:
     """As of a log whose names were taken out."""
     log = darshan_log.read(SAMPLES / "sample.darshan")

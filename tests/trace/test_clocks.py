@@ -83,6 +83,8 @@ def test_events_of_nodes_with_wrong_clocks_are_in_order(
     clocks = {row["host"]: row for row in traced.report["clocks"]}
     nodes = {f"node{node}" for node in range((ranks + ranks_a_node - 1) // ranks_a_node)}
     assert set(clocks) == nodes
+    # What each node did is added up when the run has ended.
+    assert {path.name for path in (tmp_path / "t").glob("*.sums.zst")} == {f"node-{node}.sums.zst" for node in nodes}
     assert all(clock["aligned"] for clock in clocks.values())
     for host, clock in clocks.items():
         # The skewed clocks are seen as skewed, as exactly as is claimed; the others are right.

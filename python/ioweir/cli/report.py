@@ -15,19 +15,24 @@ from ioweir.errors import EXIT_FAILED, EXIT_USAGE, IoweirError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+EventsOption = Annotated[
+    bool, typer.Option("--events", help="Read every event, where sums would do: of 256 nodes and more.")
+]
+
 
 def report(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write it as one web page that needs no network.")
     ] = None,
+    events: EventsOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say where the time of a traced run went."""
     from ioweir.report import figures  # noqa: PLC0415
     from ioweir.trace.reader import load  # noqa: PLC0415
 
-    trace = load(directory)
+    trace = load(directory, sums_of_many=not events)
     result = figures.build(trace, sys.stderr)
     if html is not None:
         from ioweir.html import page  # noqa: PLC0415
@@ -58,6 +63,7 @@ def findings(
     plan: Annotated[
         str | None, typer.Option("--plan", metavar="CODE", help="Print the plan that helps against this finding.")
     ] = None,
+    events: EventsOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say what is wrong with the I/O of a traced run, what it costs, and what to do."""
@@ -71,7 +77,7 @@ def findings(
     from ioweir.report import figures  # noqa: PLC0415
     from ioweir.trace.reader import load  # noqa: PLC0415
 
-    trace = load(directory)
+    trace = load(directory, sums_of_many=not events)
     found = figures.findings_of(trace)
     if plan is not None:
         plain_text.print_lines(text.plan_of(found, plan).splitlines())

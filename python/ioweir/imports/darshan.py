@@ -130,7 +130,7 @@ def counted(log: Log, path: str) -> Counted:
             for row in log.heatmaps
         ),
         layers=tuple(dict.fromkeys(_KINDS[name].layer for name in _KINDS if name in log.modules)),
-        unseen=(*UNSEEN, *_not_recorded(log)),
+        unseen=(*UNSEEN, *log.unseen, *_not_recorded(log)),
         partial=(*partial, *log.troubles),
     )
     return replace(made, files=tuple(files.paths))

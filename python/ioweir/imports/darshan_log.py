@@ -27,8 +27,6 @@ _LONGEST_S: Final = 600
 _MOST_COUNT: Final = (1 << 63) - 1
 
 CHILD: Final = Path(__file__).with_name("darshan_child.py")
-_MAGIC_2: Final = (b"\x1f\x8b", b"BZh")
-"""How logs of Darshan 2 begin: they are compressed as a whole."""
 
 
 @dataclass
@@ -72,6 +70,8 @@ class Log:
     segments: list[dict[str, Any]] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+    """What this version of Darshan does not tell, besides what none does."""
 
 
 def read(path: Path) -> Log:
@@ -121,16 +121,11 @@ def _look(path: Path) -> None:
     """What can be said before PyDarshan is asked."""
     try:
         with open_named(path) as file:
-            head = file.read(64)
+            head = file.read(1)
     except OSError as error:
         raise IoweirError(f"'{path}' cannot be read: {error.strerror}") from error
     if not head:
         raise IoweirError(f"'{path}' is empty: no Darshan log")
-    if head.startswith(_MAGIC_2):
-        raise IoweirError(
-            f"'{path}' is compressed as a whole, as logs of Darshan 2 are: PyDarshan reads those of version 3 only. "
-            "darshan-util 3's darshan-convert makes one of the other"
-        )
 
 
 def _some(stream: IO[bytes] | None) -> bytes:

@@ -13,7 +13,7 @@ from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import RUN_FILE
 from ioweir.base.new_folder import new_folder
 from ioweir.base.units import plural
-from ioweir.imports import darshan, darshan_log, dxt, recorder, recorder_events
+from ioweir.imports import darshan, darshan2, darshan_log, dxt, recorder, recorder_events
 from ioweir.trace import counted as sums
 from ioweir.trace.reader import SUMS_FILE
 
@@ -39,7 +39,7 @@ def import_log(log: Path, output: Path) -> Imported:
     """Make a directory of a log. It must not be there yet, or be empty."""
     if recorder.is_recorder(log):
         return _import_recorder(log, output)
-    read = darshan_log.read(log)
+    read = darshan2.read(log) if darshan2.is_one(log) else darshan_log.read(log)
     made = darshan.counted(read, str(log))
     with new_folder(output) as folder:
         return _write(folder, output, read, made)

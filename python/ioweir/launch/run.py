@@ -447,7 +447,8 @@ def _first_report(directory: Path, options: Options) -> Report | None:
     from ioweir.trace.reader import load  # noqa: PLC0415
 
     try:
-        trace = load(directory)
+        is_compressed = _end_nodes(directory, options)
+        trace = load(directory, sums_of_many=True)
         result = figures.build(trace, sys.stderr)
         found = figures.findings_of(trace, result)
         result.findings = found.findings
@@ -456,12 +457,27 @@ def _first_report(directory: Path, options: Options) -> Report | None:
     except (IoweirError, OSError) as error:
         _say(f"the trace cannot be reported: {error}")
         return None
-    if options.compress:
+    if options.compress and not is_compressed:
         _compress(directory, trace)
     if not options.quiet:
         for line in (*report_text.summary(result), "", *text.short(found, shown(directory))):
             print(plain_text.line(line), file=sys.stderr)
     return result
+
+
+def _end_nodes(directory: Path, options: Options) -> bool:
+    """Add up what each of several nodes did; whether their files are compressed now."""
+    with Folder.open(directory, own=True) as folder:
+        names = sorted(name for name in folder.names() if fnmatch.fnmatch(name, NODE_FILES))
+    if len(names) < 2:
+        return False
+    from ioweir.report import node_end  # noqa: PLC0415
+    from ioweir.trace import node_sums  # noqa: PLC0415
+
+    compress = options.compress and len(names) >= node_sums.MANY_NODES
+    for why in node_end.end_nodes(directory, names, compress=compress):
+        _say(f"no sums of {why}")
+    return compress
 
 
 def _compress(directory: Path, trace: Trace) -> None:

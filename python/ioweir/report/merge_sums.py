@@ -17,8 +17,8 @@ from ioweir.base.locate import RUN_FILE
 from ioweir.base.new_folder import new_folder, require_empty
 from ioweir.base.units import plural
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.report import completeness
-from ioweir.trace import attribute, compressed, node_sums, reader
+from ioweir.report import node_end
+from ioweir.trace import compressed, node_sums, reader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,9 @@ def merge(sources: Sequence[Path], output: Path, *, jobs: int = 1, hosts: Sequen
         with _opened(source) as folder:
             names = folder.names()
             nodes = [name for name in compressed.node_files(names) if _is_asked_for(name, hosts)]
-            made = [] if nodes else node_sums.names_in(names)
+            ended = {name: node_sums.name_of(name) for name in nodes if node_sums.name_of(name) in names}
+            made = [*ended.values()] if nodes else node_sums.names_in(names)
+            nodes = [name for name in nodes if name not in ended]
             if not nodes and not made:
                 which = f" of {', '.join(hosts)}" if hosts else ""
                 raise IoweirError(f"'{source}' holds neither events{which} nor sums of nodes", EXIT_USAGE)
@@ -111,14 +113,7 @@ def _all(work: Sequence[tuple[str, str]], jobs: int) -> list[node_sums.NodeSums 
 def _of_node(place: tuple[str, str]) -> node_sums.NodeSums | None:
     """The sums of one node; None: no rank ran there."""
     source, name = place
-    trace = reader.read(source, name)
-    who = attribute.attribute_processes(trace.processes)
-    if not who.has_ranks:
-        return None
-    lacking = [
-        reason for reason in completeness.partial_reasons(trace, who) if not reason.startswith("left no trace: ")
-    ]
-    return node_sums.of_trace(trace, completeness.recorded_layers(trace), [f"{name}: {words}" for words in lacking])
+    return node_end.of_node(reader.read(source, name), name)
 
 
 def _run_of(sources: Sequence[Path]) -> dict[str, Any]:

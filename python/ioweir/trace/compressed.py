@@ -86,10 +86,9 @@ def compress_all(directory: Path, trace: Trace, *, also_unfinished: bool = False
     """Compress the files of all nodes of a trace of the user's own, where nobody writes into them any more."""
     with Folder.open(directory, own=True) as folder:
         names = [name for name in folder.names() if fnmatch.fnmatch(name, NODE_FILES)]
-        unfinished = hosts_with_unfinished_processes(trace.processes)
         done = []
         for name in names:
-            why = _why_not(name, trace, unfinished)
+            why = why_not(name, trace)
             if why and not also_unfinished:
                 taken = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False).st_blocks * 512
                 done.append(Compressed(name, taken, taken, why))
@@ -100,9 +99,9 @@ def compress_all(directory: Path, trace: Trace, *, also_unfinished: bool = False
         return done
 
 
-def _why_not(name: str, trace: Trace, unfinished: set[str]) -> str:
+def why_not(name: str, trace: Trace) -> str:
     """Why a node's file is to stay; a network file system may still bring what makes a damaged one whole."""
-    if host_of(name) in unfinished:
+    if host_of(name) in hosts_with_unfinished_processes(trace.processes):
         return "a process has not ended, or was killed"
     return "it is damaged" if any(f"{name}: " in line for line in trace.damage) else ""
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 SUFFIX: Final = ".sums.zst"
 MERGED_NAME: Final = "all" + SUFFIX
+MANY_NODES: Final = 256
+"""From so many on reports are made of the nodes' sums where all are there."""
 MOST_BYTES: Final = 1 << 30
 """Of a sums file, expanded."""
 MOST_RANKS_A_FILE: Final = 64
@@ -113,6 +115,11 @@ def write(folder: Folder, name: str, sums: NodeSums) -> None:
     folder.write(
         name, zstandard.ZstdCompressor(level=compressed.LEVEL).compress(text.encode("utf-8", "surrogateescape"))
     )
+
+
+def name_of(node_file: str) -> str:
+    """The name of the sums of a node's file."""
+    return compressed.plain_name(node_file).removesuffix(".iowt") + SUFFIX
 
 
 def names_in(names: Iterable[str]) -> list[str]:

@@ -440,10 +440,11 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
     )
 
 
-def read(directory: str | Path, node: str | None = None) -> Trace:
+def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool = False) -> Trace:
     """Read a trace directory. What is damaged is left out and listed.
 
     A directory that is no trace is an error, and so is one of which no node can be read. `node`: only this node's file.
+    `sums_of_many`: of node_sums.MANY_NODES and more the sums in place of the events, if those of all ranks are there.
     """
     folder = Path(directory)
     if not folder.is_dir():
@@ -460,6 +461,8 @@ def read(directory: str | Path, node: str | None = None) -> Trace:
         of_nodes = counted is None and not nodes and node is None
         if of_nodes:
             counted = _read_node_sums(opened, names, damage)
+        elif sums_of_many and counted is None and node is None and (counted := _sums_of_many(opened, names, nodes)):
+            nodes, of_nodes = [], True
         if run is None and not nodes and counted is None:
             raise IoweirError(
                 f"'{directory}' is no trace: it holds neither {RUN_FILE} nor {NODE_FILES}. "
@@ -523,6 +526,20 @@ def _read_node_sums(folder: Folder, names: Sequence[str], damage: list[str]) -> 
         except (OSError, ValueError) as error:
             damage.append(f"{name}: {error}")
     return node_sums.counted(node_sums.merge(parts), str(folder.path)) if parts else None
+
+
+def _sums_of_many(folder: Folder, names: Sequence[str], nodes: Sequence[str]) -> Counted | None:
+    """The sums in place of the events of very many nodes; None where they do not have every rank."""
+    from ioweir.trace import node_sums  # noqa: PLC0415
+
+    made = {node_sums.name_of(name) for name in nodes}.intersection(names)
+    if len(nodes) < node_sums.MANY_NODES or not made:
+        return None
+    try:
+        merged = node_sums.merge([node_sums.read(folder, name) for name in sorted(made)])
+    except (OSError, ValueError, IoweirError):
+        return None  # the events are there
+    return node_sums.counted(merged, str(folder.path)) if len(merged.known) == merged.ranks else None
 
 
 def _missing(run: Mapping[str, Any], nodes: Sequence[str]) -> list[str]:

@@ -164,6 +164,7 @@ int PMPI_File_call_errhandler(MPI_File fh, int errorcode);
 int PMPI_File_get_position(MPI_File fh, MPI_Offset* offset);
 int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence);
 int PMPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count);
+int PMPI_Get_count(const MPI_Status* status, MPI_Datatype datatype, int* count);
 int PMPI_Get_library_version(char* version, int* resultlen);
 int PMPI_Get_version(int* version, int* subversion);
 int PMPI_Grequest_complete(MPI_Request request);
@@ -183,6 +184,8 @@ int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* statu
 int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request);
 int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                MPI_Request* request);
+int PMPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                MPI_Request* request);
 int PMPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position,
               MPI_Comm comm);
 int PMPI_Pack_external(const char datarep[], const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf,
@@ -219,6 +222,7 @@ int PMPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int 
                 MPI_Comm comm);
 int PMPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint insize, MPI_Aint* position, void* outbuf,
                          int outcount, MPI_Datatype datatype);
+int PMPI_Wait(MPI_Request* request, MPI_Status* status);
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]);
 #ifdef __cplusplus
 }

@@ -4,11 +4,11 @@ nothing of ours outlives the program's communicators.
 IOWEIR_TEST_CYCLES=5000 (tools/long_tests.sh) makes as many files, and compares the resident pages, too.
 IOWEIR_TEST_FIGURES names a file that gets a line for each rank of each run.
 
-Open MPI 4.1.4's mpirun can leave a spawned process waiting in MPI_Init for ever on a busy machine: 18 bytes lie unread in
-the receive queue of mpirun's end of their connection (`ss -t`), and all threads of mpirun, which is not traced and has no
-library of ours, rest in their event loops. Seen in 4 of 25 runs of 12 files at load 25 to 29 under `ioweir run`, with a plan
-and without one; in none of 36 runs without ioweir there. What starts slower or ends later in the program alone did not
-bring it about (50 runs). So a test that spawns is repeated once when it does not end.
+Open MPI 4.1.4's mpirun can leave a spawned process waiting in MPI_Init for ever on a busy machine: 18 bytes lie
+unread in the receive queue of mpirun's end of their connection (`ss -t`), and all threads of mpirun, which is not
+traced and has no library of ours, rest in their event loops. Seen in 4 of 25 runs of 12 files at load 25 to 29 under
+`ioweir run`, with a plan and without one; in none of 36 runs without ioweir there. What starts slower or ends later
+in the program alone did not bring it about (50 runs). So a test that spawns is repeated once when it does not end.
 """
 
 from __future__ import annotations

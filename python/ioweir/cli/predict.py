@@ -24,8 +24,9 @@ def simulate(
     kernel_name: Annotated[
         str | None, typer.Option("--kernel", metavar="KERNEL", help="This kernel, see `ioweir kernel --list`.")
     ] = None,
-    trace: Annotated[
-        Path | None, typer.Option("--trace", metavar="DIR", help="The MPI-IO calls in this trace.")
+    traces: Annotated[
+        list[Path] | None,
+        typer.Option("--trace", metavar="DIR", help="The MPI-IO calls in this trace; several: to be scaled."),
     ] = None,
     file: Annotated[
         str | None, typer.Option("--file", metavar="PATH", help="Of the trace. [the one with most bytes]")
@@ -49,6 +50,10 @@ def simulate(
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw the sweep; FILE.html: a web page.")
     ] = None,
+    trace_out: Annotated[
+        Path | None,
+        typer.Option("--trace-out", metavar="DIR", help="Write the run as a trace, for `ioweir report`."),
+    ] = None,
     list_machines: Annotated[bool, typer.Option("--list", help="Name the machines of the package.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,10 +65,13 @@ def simulate(
         machines = simulation.known_machines()
         print_result(as_json, machines, lambda: [f"{name:<14} {about}" for name, about in machines.items()])
         return
+    all_traces = traces or []
     options = simulation.Options(
-        machine, kernel_name, tuple(settings or ()), ranks, trace, file, plan, api, repeat, seed,
-        simulation.compute_seconds(compute),
+        machine, kernel_name, tuple(settings or ()), ranks, all_traces[0] if all_traces else None, file, plan,
+        api, repeat, seed, simulation.compute_seconds(compute), trace_out, tuple(all_traces[1:]),
     )  # fmt: skip
+    if sweeps and trace_out is not None:
+        raise IoweirError("--trace-out writes one simulated run, and --sweep makes many; leave one out", EXIT_USAGE)
     if sweeps:
         _sweep(options, sweeps, plot, as_json=as_json)
         return

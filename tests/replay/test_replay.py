@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -233,3 +234,27 @@ def test_a_script_that_leads_elsewhere_is_refused(one_rank: Path, tmp_path: Path
     assert done.returncode != 0
     assert "is no name below the target directory" in done.stderr
     assert not (tmp_path.parent / "elsewhere").exists()
+
+
+def test_a_damaged_trace_is_refused_or_replayed_in_part(one_rank: Path, tmp_path: Path) -> None:
+    """Whatever its bytes are: names lead nowhere else, and nothing but an error of ours is raised."""
+    source = random.Random(3)
+    run, node = (one_rank / "run.json").read_bytes(), next(one_rank.glob("node-*.iowt*"))
+    whole = node.read_bytes()
+    for number in range(60):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "run.json").write_bytes(run)
+        changed = bytearray(whole)
+        for _ in range(source.randrange(1, 30)):
+            changed[source.randrange(len(changed))] = source.randrange(256)
+        (folder / node.name).write_bytes(changed)
+        try:
+            recorded = from_trace.read(folder)
+        except IoweirError:
+            continue
+        for name in recorded.names:
+            assert not name.startswith("/")
+            assert ".." not in name.split("/")
+        lines = list(write.lines(recorded, recorded.ranks[0], 1))
+        assert lines[0] == "ioweir-replay 1"

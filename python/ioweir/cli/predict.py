@@ -106,6 +106,20 @@ def tune(
     repeat: Annotated[int, typer.Option("--repeat", metavar="R", help="Runs of each candidate.")] = 8,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the first run.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="PLAN.toml may be replaced.")] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Replay the most promising plans, and take what is shown to help.")
+    ] = False,
+    directory: Annotated[
+        Path | None, typer.Option("--directory", metavar="WHERE", help="Where to replay. [where the file was]")
+    ] = None,
+    rounds: Annotated[int, typer.Option("--rounds", metavar="N", help="How often each way is replayed at most.")] = 3,
+    contenders: Annotated[int, typer.Option("--contenders", metavar="N", help="Plans that are replayed.")] = 2,
+    think: Annotated[
+        str, typer.Option("--think", metavar="keep|drop|FACTOR", help="Time between calls, of replays.")
+    ] = "drop",
+    mpi: Annotated[
+        str | None, typer.Option("--mpi", metavar="openmpi|mpich", help="Replay with this library. [the trace's]")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a program under many plans, and write the one under which it is fastest, where one helps."""
@@ -121,12 +135,20 @@ def tune(
     if output is None:
         raise IoweirError("tune writes a plan: say where, -o PLAN.toml", EXIT_USAGE)
     try:
-        budget_s = None if budget is None else units.duration(budget)
+        budget_s = None if budget is None else units.duration(f"{budget}s" if budget.isdigit() else budget)
     except ValueError as error:
         raise IoweirError(f"--budget: {error}", EXIT_USAGE) from error
-    result = tuning.tune(
-        tuning.Options(output, machine, trace, file, kernel_name, tuple(words), ranks, repeat, seed, budget_s, force)
+    asked = tuning.Options(
+        output, machine, trace, file, kernel_name, tuple(words), ranks, repeat, seed, budget_s, force
     )
+    if measure:
+        from ioweir.loop import measure as measuring  # noqa: PLC0415
+
+        how = measuring.Options(directory, rounds, budget_s, contenders, think, mpi)
+        result = measuring.tune_measured(asked, how)
+        print_result(as_json, result, lambda: measuring.to_text(result))
+        return
+    result = tuning.tune(asked)
     print_result(as_json, result, lambda: tuning.to_text(result))
 
 

@@ -116,7 +116,7 @@ def _finding(at: int, one: Finding, found: Findings, directory: str, program: st
         f'<h3>{at}. {_t(one.title or one.code)} <span class="severity">{_t(one.severity)}</span> '
         f'<code class="code">{_t(one.code)}</code></h3>'
         f'<p class="price"><b>Costs {_t(seconds(one.seconds))}</b> ({share:.0f} % of the run). '
-        f"A repair may save {_t(gain_text(one.gain))} ({_t(one.gain.method)}).</p>"
+        f"A repair may save {_t(gain_text(one.gain, found.wall_s))} ({_t(one.gain.method)}).</p>"
         f"<p>{_t(_sentence(one.summary))}</p><p><b>Why.</b> {_t(_sentence(one.cause))}</p>"
         f'<div class="two"><div><h4>Evidence</h4><ul>{evidence}</ul></div>'
         f'<div><h4>Where</h4><p>{where}</p><ul class="names">{names}</ul></div></div>'

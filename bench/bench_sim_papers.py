@@ -173,7 +173,7 @@ def page(found: list[tuple[Published, Range, dict[str, Range]]]) -> str:
         "## Published and simulated",
         "",
         "`make bench-sim-papers RECORD=1`. The package's machines, made of what the papers say; nothing is fitted",
-        "to these figures, but of \"processes bounded\" what one process writes, to the figure of 16 ranks.",
+        'to these figures, but of "processes bounded" what one process writes, to the figure of 16 ranks.',
         f"{fitting} of {len(found)} published values lie within the simulated range. Of the others,",
         "ablations say what a part of the model does to them. Ratios, or GB/s.",
         "",

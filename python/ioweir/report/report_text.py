@@ -109,7 +109,9 @@ def headline(report: Report) -> list[str]:
         + f": {_where(io.where, mean)}"
     )
     if io.slowest is not None and count > 1:
-        lines.append(f"Longest in I/O: {unit} {io.slowest} with {seconds(io.max_s)}{_late(report)}.")
+        # Of one that an average hides: helpers and shells that do next to nothing, or one rank that does all.
+        much = f" ({percent(io.max_s, report.wall_s)} of the run)" if io.max_s > 2 * mean else ""
+        lines.append(f"Longest in I/O: {unit} {io.slowest} with {seconds(io.max_s)}{much}{_late(report)}.")
     if io.mpi_waiting_s >= WORTH * report.wall_s:
         lines.append(
             f"Waiting in MPI outside of I/O: {seconds(io.mpi_waiting_s)} on an average {unit} "

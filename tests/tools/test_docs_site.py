@@ -89,6 +89,12 @@ def test_the_program_that_builds_it_is_there() -> None:
     assert shutil.which("sphinx-build", path=str(Path(sys.executable).parent))
 
 
+def test_the_citation_has_the_version() -> None:
+    version = re.search(r"project\(ioweir VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))
+    assert version
+    assert f"\nversion: {version[1]}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
 def sources() -> str:
     """The text of all sources, with literals that stand beside each other joined, in words."""
     files = [

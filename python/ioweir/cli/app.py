@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.completion import completion_init
 
 from ioweir.base import plain_text
 from ioweir.cli import compare, containers, launch, plan, predict, report, targets
@@ -99,7 +98,9 @@ def compiler() -> None:
 def main() -> None:
     """Entry point of the console script."""
     if COMPLETION in os.environ:
-        # Teaches click the shells that typer knows; without completion nobody pays for it.
+        # Teaches click the shells that typer knows. The public way adds two options to every help.
+        from typer._completion_classes import completion_init  # noqa: PLC0415
+
         completion_init()
     _report_errors(app)
 

@@ -149,6 +149,7 @@ __attribute__((constructor)) void load() {
     settings.directory = trace_directory;
     settings.layers = layers_to_trace();
     settings.call_sites = is_set("IOWEIR_CALLSITES");
+    settings.find_function = preload::find_program_object;
     settings.limits.buffer_bytes =
         size_setting("IOWEIR_BUFFER", tracer::smallest_buffer_bytes, tracer::default_buffer_bytes);
     settings.limits.quota_bytes = size_setting("IOWEIR_QUOTA", tracer::smallest_quota_bytes, tracer::no_quota);

@@ -1,4 +1,4 @@
-"""Programs with planted faults (cases.toml, held_out.toml): which there are, running one, and what is found in it.
+"""Programs with planted faults (cases.toml, held_out*.toml): which there are, running one, and what is found in it.
 
 Lives here: cases, building and running. Not here: what is right, which cases.toml says, and scores (bench_findings.py).
 """
@@ -29,6 +29,7 @@ PROGRAMS: Final = HERE / "programs"
 PLANTED: Final = "planted"
 REPAIRED: Final = "repaired"
 CLEAN: Final = "clean"
+HELD_OUT: Final = "held_out_2.toml"
 
 
 @dataclass(frozen=True)
@@ -66,23 +67,19 @@ class Case:
     def arguments(self, kind: str) -> list[str]:
         """The words of one twin."""
         both, own = (self.words.get(name, "").split() for name in ("with", kind))
-        # The kind of a program of shapes.c stands before what is said of it.
-        return [*own, *both] if self.program == "shapes" else [*both, *own]
+        # The kind of a program of shapes.c and forms.c stands before what is said of it.
+        return [*own, *both] if self.program in ("shapes", "forms") else [*both, *own]
 
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """All of cases.toml and of held_out.toml."""
-    known, held_out = (
-        tomllib.loads((HERE / name).read_text(encoding="utf-8")) for name in ("cases.toml", "held_out.toml")
-    )
-    seen = [_case(code, row, held=False) for code, table in known.items() for row in table["case"]]
-    new = [
-        _case(code, {"program": "shapes", **row}, held=True)
-        for code, table in held_out.items()
+    """All of cases.toml, of held_out.toml (seen by now) and of held_out_2.toml."""
+    return tuple(
+        _case(code, {"program": program, **row}, held=name == HELD_OUT)
+        for name, program in (("cases.toml", "moves"), ("held_out.toml", "shapes"), (HELD_OUT, "forms"))
+        for code, table in tomllib.loads((HERE / name).read_text(encoding="utf-8")).items()
         for row in table["case"]
-    ]
-    return (*seen, *new)
+    )
 
 
 def _case(code: str, row: dict[str, Any], *, held: bool) -> Case:

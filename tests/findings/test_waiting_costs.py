@@ -34,7 +34,7 @@ def test_what_a_rank_waits_for_what_it_writes_is_its_price() -> None:
         builder.add(Call(first, "MPI_Gather", at, at + 3), Call(first, "pwrite", at + 3, at + 5, "/out", MIB, offset=0))
     builder.add(Call(first, "MPI_Barrier", 30, 39))
     finding = found(builder)["rank0-io"]
-    assert (finding.seconds, finding.gain.high) == pytest.approx((15, 11.25))
+    assert (finding.seconds, finding.gain.high) == pytest.approx((15, 15 - 6 / 4))
 
 
 @pytest.mark.parametrize(("waits", "expected"), [(True, 40), (False, None)])
@@ -74,15 +74,15 @@ def pieces(seconds: float) -> Builder:
 
 
 def test_passing_bytes_that_memory_took_may_cost_more_than_it_saves() -> None:
-    """On 2 processors: 3 copies of 64 MiB at 1 GB/s, and 2 x 4 turns of 10 ms x 4 / 2."""
+    """On 2 processors: 3 copies of 64 MiB at 1 GB/s, and 2 x 4 turns of 10 ms x 4 / 2: more than the run of 0.1 s."""
     builder, copying = pieces(150e-6), 3 * 64 * MIB * 1e-9 / 2
     trace = builder.trace(run={"host": "node", "processors": 2})
     (finding,) = [one for one in ranking.find(trace, 0.1, LAYERS).findings if one.code == "independent-shared-file"]
     assert finding.gain.low == 0
-    assert finding.gain.may_cost == pytest.approx(min(copying + 0.16, 0.1))
+    assert finding.gain.may_cost == pytest.approx(copying + 0.16)
     assert 0 < finding.gain.high <= finding.seconds
     assert finding.severity == "medium"
-    assert ", or cost up to 100 ms more" in text.gain_text(finding.gain)
+    assert ", or cost up to 261 ms more" in text.gain_text(finding.gain, 0.1)
 
 
 def test_passing_bytes_costs_copies_alone_where_each_rank_has_a_processor() -> None:

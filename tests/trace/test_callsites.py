@@ -1,4 +1,4 @@
-"""Call sites: the lines of C, C++ and Fortran programs that made the calls, under both MPIs.
+"""Call sites: the lines of C, C++, Fortran and Python programs that made the calls, under both MPIs.
 
 The programs mark the lines ("LINE name"); the figures are worked out from what stands there.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -14,7 +15,7 @@ from ioweir.base.compiled import compiled
 from ioweir.programs import symbols
 from ioweir.trace import load
 from ioweir.trace.callsites import Resolver, shown
-from tracing import PROGRAMS, Mpi, build, ioweir_run, node_files, preloaded
+from tracing import OPEN_MPI, PROGRAMS, Mpi, build, ioweir_run, node_files, preloaded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,3 +184,29 @@ def test_without_the_option_there_are_none(mpi: Mpi, tmp_path: Path) -> None:
     traced = ioweir_run(tmp_path / "t", mpi.launch(1, program, tmp_path))
     assert traced.report["call_sites"] == []
     assert not any(sites_of(tmp_path / "t"))
+
+
+@pytest.mark.parametrize("threads", [False, True], ids=["one-thread", "threads"])
+def test_lines_of_a_python_program(threads: bool, tmp_path: Path) -> None:
+    """mpi4py and os.write give Python's lock away: with other Python threads about, the line is not asked for."""
+    script = PROGRAMS / "python_lines.py"
+    command = OPEN_MPI.launch(RANKS, sys.executable, script, tmp_path / "data", *(["threads"] if threads else []))
+    traced = ioweir_run(tmp_path / "t", command, options=("--callsites",))
+    together, alone = line_of(script.name, "together"), line_of(script.name, "alone")
+    # What MPI-IO calls make of themselves is left out, and the reads of the import.
+    found = {
+        key: sums
+        for key, sums in figures(traced.report, script.name).items()
+        if key[1] == "write" and not (key[0] == "POSIX" and key[2] in (together, alone))
+    }
+    expected = {
+        ("POSIX", "write", line_of(script.name, "dump")): (RANKS * 5, RANKS * 500),
+        ("POSIX", "write", line_of(script.name, "direct")): (RANKS, RANKS * 30),
+        ("MPI-IO", "write", together): (RANKS, RANKS * 1000),
+        ("MPI-IO", "write", alone): (RANKS * 3, RANKS * 30),
+    }
+    assert found == ({} if threads else expected)
+    if not threads:
+        (row,) = [row for row in traced.report["call_sites"] if row["line"] == line_of(script.name, "dump")]
+        assert row["where"] == f"{script.name}:{row['line']}"
+        assert row["file"] == str(script)

@@ -30,6 +30,7 @@ ASKING: Final = ("access", "faccessat", "statfs", "statvfs")
 """Recorded when there is an answer."""
 OF_FILE: Final[dict[str, list[Seen]]] = {
     **{name: [once(name)] for name in ASKING},
+    **{name: [OPEN, once(name), CLOSE] for name in ("fstatfs", "fstatvfs")},
     "chmod": [once("chmod"), once("stat")],
     "fchmod": [OPEN, once("fchmod"), CLOSE],
     "fchmodat": [once("fchmodat")],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli import compare, containers, launch, plan, predict, report, targets
+from ioweir.cli import compare, containers, launch, plan, predict, replay, report, targets
 from ioweir.cli.arguments import COMMAND
 from ioweir.cli.first_steps import FIRST_STEPS, Sections
 from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError
@@ -77,6 +77,8 @@ app.command(rich_help_panel=IMPROVE)(plan.explain)
 app.command(rich_help_panel=IMPROVE)(predict.tune)
 app.command(rich_help_panel=IMPROVE)(predict.simulate)
 app.command(rich_help_panel=IMPROVE)(predict.calibrate)
+app.command(rich_help_panel=IMPROVE)(replay.replay)
+app.command("make-benchmark", rich_help_panel=IMPROVE)(replay.make_benchmark)
 app.command(rich_help_panel=IMPROVE)(launch.kernel)
 app.command(rich_help_panel=FILES)(containers.ls)
 app.command(rich_help_panel=FILES)(containers.check)

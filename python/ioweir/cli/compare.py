@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
+from ioweir.base import plain_text
 from ioweir.cli.arguments import JsonOption, print_json
 from ioweir.errors import EXIT_USAGE, IoweirError
 
@@ -45,6 +46,9 @@ def compare(
         typer.Argument(metavar="A...", help="Trace directories of the first side (or A B, of one run each)."),
     ],
     to: Annotated[list[Path] | None, typer.Option(_TO, metavar="B...", help="Those of the second side.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write it as one web page that needs no network.")
+    ] = None,
     as_json: JsonOption = False,
     force: Annotated[
         bool, typer.Option("--force", help="Compare runs of different programs, and partial traces.")
@@ -61,7 +65,13 @@ def compare(
         )
     before, after = (runs, to) if to else (runs[:1], runs[1:])
     result = comparison.compare_directories(before, after, force=force)
+    if html is not None:
+        from ioweir.html import compare_page  # noqa: PLC0415
+
+        compare_page.write(html, result)
     if as_json:
         print_json(result)
+    elif html is not None:
+        plain_text.print_lines([f"written: {html}"])
     else:
         compare_words.write(result, sys.stdout)

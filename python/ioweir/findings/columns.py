@@ -458,6 +458,18 @@ class Columns:
         last = np.unique(last[(last >= 0) & (end[np.maximum(last, 0)] > before)])
         return float((end[last] - start[last]).sum()) / 1e9
 
+    def passed_on(self, unit: int, calls: Mask) -> float:
+        """Seconds that a rank spends in MPI right behind calls of its own: in the first one behind each, no more."""
+        chosen = np.flatnonzero(calls & (self.unit == unit))
+        own = np.flatnonzero(self.waits.unit == unit)
+        if not chosen.size or not own.size:
+            return 0.0
+        start, end = self.waits.start[own], self.waits.end[own]
+        at = np.searchsorted(start, self.end[chosen], side="left")
+        behind = np.r_[self.start[chosen][1:], np.int64(_MOST)]
+        at = np.unique(at[np.r_[start, np.int64(_MOST)][at] < behind])
+        return float((end[at] - start[at]).sum()) / 1e9
+
     def waiting_in(self, unit: Numbers, begin: Numbers, stop: Numbers) -> Numbers:
         """Of stretches, each of a rank, how many nanoseconds the rank's last wait in MPI before their ends takes."""
         nothing = np.zeros(unit.size, dtype=np.int64)

@@ -11,6 +11,9 @@ from typing import Final
 HIGH: Final = "high"
 MEDIUM: Final = "medium"
 LOW: Final = "low"
+RUNS_DIFFER: Final = 0.02
+"""Of the run: the least by which repeated production runs of one program were seen to vary (Wright et al. 2013, section
+5.1), so that a repair which saves nothing may seem to save, or to cost, as much."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Gain:
     method: str = "bound"
     """ "bound": from the trace alone; "simulated", "measured": by whoever did that."""
     may_cost: float = 0.0
-    """Seconds that the repair may cost in the place of saving any, where it has work of its own."""
+    """Seconds that the repair may cost, or seem to cost, where it may save nothing: its own work, and RUNS_DIFFER."""
 
 
 @dataclass(frozen=True)
@@ -77,3 +80,5 @@ class Findings:
     """What no rule could look at, and why."""
     unit: str = "rank"
     """What the numbers in `ranks` are: "rank", or "process" in runs without MPI."""
+    simulated: str | None = None
+    """The machine of a simulated run."""

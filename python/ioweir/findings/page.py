@@ -26,7 +26,8 @@ Never more than the run.
 - `gain`: wall seconds that a repair saves, from low to high. `method` is `bound`: derived from the trace as each
   rule says, neither simulated nor measured. Where a repair passes bytes between ranks and the node's memory answered
   the requests, the passing may cost more than the requests did: then `low` is 0, and
-  `may_cost` says how many seconds.
+  `may_cost` says how many seconds. Where `low` is 0, `may_cost` is 2 % of the run at least: repeated runs of one
+  program differ by that, so that a repair which saves nothing may seem to cost it.
 - `severity`: `high` from 10 % of the run on, about as much as runs on shared machines vary by themselves (Wright et
   al. 2013, section 5.1); `medium` from 2 %; else `low`. Where the
   trace does not show the loss itself (gain from 0), it is `medium` at most. Below 1 % of the run nothing is reported.

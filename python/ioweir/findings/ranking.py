@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ioweir.base.spec_names import LAYERS, MPI_IO, POSIX
 from ioweir.findings import counted
 from ioweir.findings.columns import Columns
-from ioweir.findings.model import HIGH, LOW, MEDIUM, Evidence, Finding, Findings, Gain
+from ioweir.findings.model import HIGH, LOW, MEDIUM, RUNS_DIFFER, Evidence, Finding, Findings, Gain
 from ioweir.findings.table import RULES
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ioweir.trace.counted import Counted
     from ioweir.trace.reader import Trace
 
-SEVERITIES: Final = ((HIGH, 0.10), (MEDIUM, 0.02))
+SEVERITIES: Final = ((HIGH, 0.10), (MEDIUM, RUNS_DIFFER))
 """10 %: above how much a run on a shared machine varies by itself (Wright et al. 2013, section 5.1: about 10 %), so
 that it shows without statistics. 2 %: the least by which repeated production runs were seen to vary. What the trace
 does not prove to be lost (gain from 0 seconds) is medium at most."""
@@ -39,6 +39,10 @@ def find(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
     if (came := trace.run.get("imported")) is not None:
         for one in found.findings:
             one.unseen += [f"{one.code}: {words}" for words in came["unseen"]]
+    if (simulated := trace.run.get("simulated")) is not None:
+        found.simulated = simulated["machine"]
+        for one in found.findings:
+            one.unseen.insert(0, f"{one.code}: simulated on {simulated['machine']}, nothing of it was measured")
     return found
 
 
@@ -110,7 +114,9 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
     seconds = min(one.seconds, wall_s)
     low, high = one.gain()
     high = min(max(high, 0.0), seconds)
-    may_cost = min(max(-low, 0.0), wall_s)
+    may_cost = max(-low, 0.0)
+    if low <= 0:
+        may_cost = max(may_cost, RUNS_DIFFER * wall_s)
     low = min(max(low, 0.0), high)
     share = seconds / wall_s
     severity = next((name for name, least in SEVERITIES if share >= least), LOW)

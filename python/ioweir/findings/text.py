@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ioweir.base.units import number_list, seconds
 from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.findings.model import RUNS_DIFFER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,11 +87,11 @@ def short(found: Findings, directory: str, program: str = "CMD") -> list[str]:
 
 def full(found: Findings, directory: str) -> list[str]:
     """Every finding with its evidence, cause and remedies."""
+    lines = [f"SIMULATED on {found.simulated}: nothing in here was measured."] if found.simulated is not None else []
     if not found.findings:
-        return [nothing(found) if not _blind(found) else "No finding.", *_unseen(found.unseen)]
+        return [*lines, nothing(found) if not _blind(found) else "No finding.", *_unseen(found.unseen)]
     directory = shlex.quote(directory)
-    total = f"I/O takes {seconds(found.io_s)} of {seconds(found.wall_s)} on the critical path."
-    lines = [total]
+    lines.append(f"I/O takes {seconds(found.io_s)} of {seconds(found.wall_s)} on the critical path.")
     for at, finding in enumerate(found.findings, 1):
         lines += ["", f"{at}. {_head(finding, found.wall_s)}"]
         lines += _wrapped(finding.summary)
@@ -135,13 +136,13 @@ def _head(finding: Finding, wall_s: float) -> str:
     return (
         f"{finding.title} [{finding.severity}, {finding.code}]: costs {seconds(finding.seconds)} ({share:.0f} % of "
         "the run); "
-        f"a repair may save {gain_text(finding.gain)}"
+        f"a repair may save {gain_text(finding.gain, wall_s)}"
     )
 
 
-def gain_text(gain: Gain) -> str:
-    """What a repair may save. Example: Gain(0, 2.5) -> "up to 2.50 s"."""
-    if gain.may_cost > 0:
+def gain_text(gain: Gain, wall_s: float) -> str:
+    """What a repair may save. Example: Gain(0, 2.5) -> "up to 2.50 s". By how much runs differ is no cost."""
+    if gain.may_cost > RUNS_DIFFER * wall_s * (1 + 1e-9):
         return f"up to {seconds(gain.high)}, or cost up to {seconds(gain.may_cost)} more"
     return f"{seconds(gain.low)} to {seconds(gain.high)}" if gain.low > 0 else f"up to {seconds(gain.high)}"
 

@@ -22,7 +22,7 @@ from ioweir.html.model import picture_model
 from ioweir.html.packing import script_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ioweir.findings.model import Findings
@@ -33,6 +33,7 @@ LIBRARY: Final = "echarts.min.js"
 """Apache ECharts; tools/web.sh fetches it when ioweir is built."""
 SCRIPTS: Final = (
     "words.js",
+    "theme.js",
     "data.js",
     "plots.js",
     "heat.js",
@@ -53,14 +54,13 @@ def write(path: Path, trace: Trace, report: model.Report, found: Findings) -> No
 
 def page(trace: Trace, report: model.Report, found: Findings) -> str:
     """The page of a run."""
-    library, own, style = _asset(LIBRARY), _own_script(), _asset("page.css")
+    library, own, style = asset(LIBRARY), own_script(SCRIPTS), asset("page.css")
     program = shlex.join(report.command) if report.command else report.program or "PROGRAM"
     name = plain_text.xml(report.program.rpartition("/")[2] or "a run")
     started = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(report.started)) if report.started else ""
     # One pass: what is filled in is not looked at again, whatever a file's name is.
     values = {
-        "policy": f"default-src 'none'; script-src {_hash(library)} {_hash(own)}; style-src {_hash(style)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'",
+        "policy": policy([library, own], style),
         "title": name,
         "command": plain_text.xml(plain_text.line(program)),
         "about": plain_text.xml(
@@ -73,15 +73,26 @@ def page(trace: Trace, report: model.Report, found: Findings) -> str:
         "library": library,
         "script": own,
     }
-    return _filled(_asset("page.html"), values)
+    return filled(asset("page.html"), values)
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """A template with its places filled in, in one pass."""
     return _PLACE.sub(lambda found: values[found[1]], template)
 
 
-def _own_script() -> str:
-    inner = "\n".join(_asset(name) for name in SCRIPTS)
+def policy(scripts: Sequence[str], style: str) -> str:
+    """The content security policy of a page with these scripts and no others."""
+    allowed = " ".join(_hash(script) for script in scripts)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def own_script(names: Sequence[str]) -> str:
+    """Some of assets' scripts as one."""
+    inner = "\n".join(asset(name) for name in names)
     return f'(() => {{\n"use strict";\n{inner}}})();\n'
 
 
@@ -90,7 +101,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     """A file of assets/, with line ends as the browser hashes them."""
     try:
         content = pkgutil.get_data("ioweir.html", f"assets/{name}")

@@ -39,7 +39,7 @@ def files(report: model.Report) -> dict[str, Any]:
         ("time in open, close, sync, metadata", "s"), ("time at locks", "s"), ("written", "B"), ("read", "B"),
         ("calls", "n"),
     )  # fmt: skip
-    return _table(columns, rows, MOST_FILES)
+    return table(columns, rows, MOST_FILES)
 
 
 def _file(row: model.FileRow) -> list[Any]:
@@ -69,7 +69,7 @@ def sites(report: model.Report) -> dict[str, Any]:
         ("bytes", "B"),
         ("calls", "n"),
     )
-    return _table(
+    return table(
         columns,
         [[_short(one.where), one.layer, one.op, one.time_s, one.bytes, one.calls] for one in rows],
         MOST_SITES,
@@ -81,7 +81,7 @@ def locks(report: model.Report) -> dict[str, Any]:
     rows = sorted(report.locks.by_file, key=lambda one: -one.time_s)
     columns = (("file", "text"), ("time at locks", "s"), ("longest", "s"), ("locks", "n"), ("failed", "n"))
     found = [[_short(one.path), one.time_s, one.longest_s, one.calls, one.failed] for one in rows]
-    return _table(columns, found, MOST_FILES)
+    return table(columns, found, MOST_FILES)
 
 
 def ranks(run: Run, report: model.Report, seconds: Floats, categories: Sequence[str]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def ranks(run: Run, report: model.Report, seconds: Floats, categories: Sequence[
     columns = (
         (run.noun, "id"), *((categories[k], "s") for k in used), ("written to storage", "B"), ("read from storage", "B")
     )  # fmt: skip
-    return _table(columns, rows, MOST_RANKS)
+    return table(columns, rows, MOST_RANKS)
 
 
 def sizes(report: model.Report) -> list[dict[str, Any]]:
@@ -115,8 +115,8 @@ def sizes(report: model.Report) -> list[dict[str, Any]]:
     return found
 
 
-def _table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], most: int) -> dict[str, Any]:
-    """`columns`: heading and unit: text, id, n, s, B."""
+def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], most: int) -> dict[str, Any]:
+    """`columns`: heading and unit: text, id, n, s, B, ratio."""
     kept = [[float(f"{value:.6g}") if isinstance(value, float) else value for value in row] for row in rows[:most]]
     return {"columns": [list(column) for column in columns], "rows": kept, "left_out": max(0, len(rows) - most)}
 

@@ -65,11 +65,6 @@ def _factor(value: float) -> str:
 def amount_sentence(what: str, unit: str, before: float | None, after: float | None) -> str:
     """Example: POSIX write calls 768 -> 12: 1/64."""
 
-    def words(value: float | None) -> str:
-        if value is None:
-            return "none"
-        return {"B": size, "B/s": rate}[unit](value) if unit else f"{value:,.0f}"
-
     if before == after:
         change = "unchanged"
     elif not before:
@@ -78,7 +73,14 @@ def amount_sentence(what: str, unit: str, before: float | None, after: float | N
         change = "gone"
     else:
         change = f"{_factor(after / before)}x" if after > before else f"1/{_factor(before / after)}"
-    return f"{what} {words(before)} -> {words(after)}: {change}"
+    return f"{what} {value_words(before, unit)} -> {value_words(after, unit)}: {change}"
+
+
+def value_words(value: float | None, unit: str) -> str:
+    """A figure of one side with its unit."""
+    if value is None:
+        return "none"
+    return {"B": size, "B/s": rate, "s": seconds}[unit](value) if unit else f"{value:,.0f}"
 
 
 # -------------------------------------------------------------------------------------------------------------- text

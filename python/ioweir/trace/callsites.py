@@ -27,7 +27,7 @@ class Owner(IntEnum):
 
     PROGRAM = 0
     EXTENSION = 1
-    """A compiled module of Python's: the script's line is out of sight, this is the nearest thing to it."""
+    """A compiled module of Python's: where the script's line is not known, this is the nearest thing to it."""
     INTERPRETER = 2
     LIBRARY = 3
     UNKNOWN = 4
@@ -49,6 +49,10 @@ _LIBRARY_FUNCTION: Final = re.compile(
     r"(P?MPI_[A-Z]|ADIOI?_|H5[A-Z]{1,3}_?[a-z_]|ncmpii?_|nc4_|NC4_|ioweir|_start$|__libc_start)"
 )
 _SYSTEM_SOURCE: Final = re.compile(r"/usr/(include|lib|local/include)/|\.\./(sysdeps|csu)/|.*/libstdc\+\+-v3/")
+
+
+_PYTHON: Final = "5079"
+"""In the place of a module's build id: it is a file of Python code, and addresses in it are lines (python_line.hpp)."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,10 @@ class Resolver:
                 wanted.setdefault(module, set()).add(address)
         for module, addresses in wanted.items():
             about = modules[module]
+            if about.build_id == _PYTHON:
+                lines = {(module, line): (Location(None, about.path, line),) for line in addresses}
+                self._chains.update(lines)
+                continue
             if symbols.build_id(about.path) != about.build_id:
                 self.changed.add(about.path)
                 continue

@@ -184,6 +184,8 @@ long descriptor_call(long number, Call&& call, const long (&w)[6]) {
             return traced_range(Function::readahead, whole, fd, w[1], w[2]);
         case SYS_fstat:
             return traced_plain(Function::fstat, whole, fd);
+        case SYS_fstatfs:
+            return traced_plain(Function::fstatfs, whole, fd);
         case SYS_munmap:
             return traced_unmap(Function::munmap, whole, as<void>(w[0]), static_cast<std::size_t>(w[1]));
         case SYS_msync:

@@ -33,6 +33,9 @@ constexpr std::uint32_t most_sites = table_size / 4 * 3;
 constexpr int most_modules = 2048;
 constexpr std::uint16_t unknown_module = 0xffff;
 constexpr std::size_t path_bytes = 4096;
+constexpr int most_scripts = 1024;
+/// In the place of a build id: the module is a file of Python code, and addresses in it are lines.
+constexpr char python_mark[] = {'P', 'y'};
 
 struct Slot {
     std::atomic<std::uint64_t> hash;
@@ -62,6 +65,12 @@ struct Modules {
     LoadedModule at[most_modules];
 };
 
+/// A file of Python code, and its number among the modules.
+struct Script {
+    std::uint64_t hash;
+    std::uint16_t number;
+};
+
 struct State {
     Slot* table{};
     std::atomic<const Modules*> modules{};
@@ -69,6 +78,10 @@ struct State {
     std::atomic<std::uint32_t> next_module{};
     std::atomic_flag listing{};
     std::atomic<bool> full_noted{};
+    FindFunction find{};
+    std::atomic_flag naming_script{};
+    Script scripts[most_scripts]{};
+    int script_count{};
 };
 constinit State state;
 
@@ -199,6 +212,39 @@ const LoadedModule* module_of(const Modules* modules, std::uintptr_t address) {
     return nullptr;
 }
 
+// -- Python ----------------------------------------------------------------------------------------------------------
+
+std::uint64_t hash_of(const char* text) {
+    std::uint64_t hash = 0xCBF2'9CE4'8422'2325ULL;
+    for (; *text != '\0'; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x1'0000'01B3ULL;
+    return hash;
+}
+
+/// The number of a file of Python code among the modules; unknown_module where it cannot have one now.
+std::uint16_t script_number(const char* file) {
+    if (state.naming_script.test_and_set(std::memory_order_acquire)) return unknown_module;
+    const std::uint64_t hash = hash_of(file);
+    std::uint16_t number = unknown_module;
+    for (int i = 0; i < state.script_count && number == unknown_module; ++i)
+        if (state.scripts[i].hash == hash) number = state.scripts[i].number;
+    if (number == unknown_module && state.script_count < most_scripts) {
+        const std::uint32_t next = state.next_module.fetch_add(1);
+        char path[path_bytes];
+        if (next < unknown_module && absolute_path(AT_FDCWD, file, path, sizeof path)) {
+            number = static_cast<std::uint16_t>(next);
+            const std::size_t length = shown_path(path, std::strlen(path), sizeof path);
+            format::ModuleRecord record{};
+            record.module = number;
+            record.build_id_bytes = sizeof python_mark;
+            std::memcpy(record.build_id, python_mark, sizeof python_mark);
+            write_record(&record, sizeof record, record.record_kind, path, length);
+            state.scripts[state.script_count++] = {hash, number};
+        }
+    }
+    state.naming_script.clear(std::memory_order_release);
+    return number;
+}
+
 // -- the walk ---------------------------------------------------------------------------------------------------------
 
 struct Walk {
@@ -233,7 +279,7 @@ std::uint64_t hash_of(const Walk& walk) {
 }
 
 /// Names a new site; 0 when there is no room for its record.
-std::uint32_t write_site(const Walk& walk) {
+std::uint32_t write_site(const Walk& walk, const PythonLine& python) {
     if (state.sites.load(std::memory_order_relaxed) >= most_sites) {
         if (!state.full_noted.exchange(true))
             process_tracer.note(static_cast<std::uint32_t>(format::NoteCode::untraced), "", most_sites,
@@ -241,8 +287,11 @@ std::uint32_t write_site(const Walk& walk) {
         return 0;
     }
     const Modules* modules = current_modules();
-    std::uint64_t words[site_depth];
+    std::uint64_t words[site_depth + 1];
     std::uint32_t count = 0;
+    if (python.line != 0)
+        if (const std::uint16_t number = script_number(python.file); number != unknown_module)
+            words[count++] = std::uint64_t{number} << 48 | python.line;
     for (int i = 0; i < walk.count; ++i) {
         const LoadedModule* module = module_of(modules, walk.addresses[i]);
         if (module != nullptr && module->ours) continue;
@@ -258,11 +307,12 @@ std::uint32_t write_site(const Walk& walk) {
 
 }  // namespace
 
-bool prepare_call_sites() {
+bool prepare_call_sites(FindFunction find) {
     void* memory =
         ::mmap(nullptr, table_size * sizeof(Slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;
     state.table = static_cast<Slot*>(memory);
+    state.find = find;
     return true;
 }
 
@@ -273,7 +323,11 @@ std::uint32_t call_site() {
     walk.stack = 0;
     _Unwind_Backtrace(step, &walk);
     std::uint32_t site = 0;
-    const std::uint64_t hash = hash_of(walk);
+    PythonLine python;
+    if (python_is_there()) find_python_line(python);
+    std::uint64_t hash = hash_of(walk);
+    if (python.line != 0) hash ^= (hash_of(python.file) + python.line) * 0x9E37'79B9'7F4A'7C15ULL;
+    hash += hash == 0;
     for (std::uint32_t probe = 0; walk.count != 0 && probe < table_size; ++probe) {
         Slot& slot = state.table[(hash + probe) % table_size];
         std::uint64_t there = slot.hash.load(std::memory_order_acquire);
@@ -285,7 +339,8 @@ std::uint32_t call_site() {
         if (site == 0) {
             // New, or another thread (or, before a fork, the parent's other thread) is about to name it: naming it twice
             // does no harm, and nobody waits.
-            site = write_site(walk);
+            look_for_python(state.find);
+            site = write_site(walk, python);
             std::uint32_t none = 0;
             if (site != 0 && slot.hash.load(std::memory_order_relaxed) == hash)
                 slot.site.compare_exchange_strong(none, site);

@@ -8,13 +8,15 @@
 
 #include <cstdint>
 
+#include "tracer/ring/python_line.hpp"
+
 namespace ioweir::tracer {
 
 /// How many calls outward are kept.
 inline constexpr int site_depth = 16;
 
-/// Makes the table; false when there is no memory for it.
-bool prepare_call_sites();
+/// Makes the table; false when there is no memory for it. `find`: as in python_line.hpp; null: no lines of Python.
+bool prepare_call_sites(FindFunction find);
 
 /// Tracer::call_site: the number of the calling hook's call site, 0 when it cannot be told. Leaves errno alone.
 std::uint32_t call_site();

@@ -204,7 +204,7 @@ void start(const Settings& settings) {
     process.clock_skew_ns = settings.test_clock_skew_ns;
     set_reference_clock(settings.clock, settings.test_clock_skew_ns == 0);
     if (settings.call_sites) {
-        if (prepare_call_sites())
+        if (prepare_call_sites(settings.find_function))
             process_tracer.call_site = call_site;
         else
             complain("call sites are not recorded: no memory for", "their table", errno);

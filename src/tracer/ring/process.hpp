@@ -27,8 +27,9 @@ struct Settings {
     const char* directory = nullptr;  ///< absolute
     std::uint32_t layers = all_layers;
     bool call_sites = false;
-    const char* clock = nullptr;          ///< where the run's clock is (ring/align.hpp); null: nowhere
-    std::int64_t test_clock_skew_ns = 0;  ///< added to CLOCK_REALTIME, in tests of the alignment
+    void* (*find_function)(const char* name) = nullptr;  ///< as the whole program sees it; for call sites in Python
+    const char* clock = nullptr;                         ///< where the run's clock is (ring/align.hpp); null: nowhere
+    std::int64_t test_clock_skew_ns = 0;                 ///< added to CLOCK_REALTIME, in tests of the alignment
 
     Limits limits;
     const char* anonymise_key = nullptr;  ///< see ring/anonymise.hpp; null: paths are written as they are

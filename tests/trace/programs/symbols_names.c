@@ -81,6 +81,17 @@ static void do_statfs(void) {
     TRY("good", AS(Call)(path, &status));
     TRY("bad", AS(Call)(missing(), &status));
 }
+static void do_fstatfs(void) {
+    typedef int (*Call)(int, void*);
+    static union {
+        struct statfs64 fs;
+        struct statvfs64 vfs;
+    } status;
+    int fd = opened(O_RDWR);
+    TRY("good", AS(Call)(fd, &status));
+    close(fd);
+    TRY("bad", AS(Call)(-1, &status));
+}
 static void do_chmod(void) {
     typedef int (*Call)(const char*, mode_t);
     TRY("good", AS(Call)(path, 0600));
@@ -195,6 +206,10 @@ static const struct Case cases[] = {
     {"statfs64", do_statfs},
     {"statvfs", do_statfs},
     {"statvfs64", do_statfs},
+    {"fstatfs", do_fstatfs},
+    {"fstatfs64", do_fstatfs},
+    {"fstatvfs", do_fstatfs},
+    {"fstatvfs64", do_fstatfs},
     {"chmod", do_chmod},
     {"fchmod", do_fchmod},
     {"fchmodat", do_fchmodat},

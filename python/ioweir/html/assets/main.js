@@ -4,27 +4,9 @@ for (const word of document.querySelectorAll(".noun")) {
   word.textContent = /^[A-Z]/.test(word.textContent) ? NOUN[0].toUpperCase() + NOUN.slice(1) : NOUN;
 }
 
-function setTheme(dark) {
-  document.documentElement.dataset.theme = dark ? "dark" : "light";
-  document.getElementById("theme").textContent = dark ? "Light" : "Dark";
-  document.getElementById("theme").setAttribute("aria-label", dark ? "Switch to light colours" : "Switch to dark colours");
-  for (const plot of plots) plot.redraw();
-}
-
-const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
+themed.push(() => plots.forEach((plot) => plot.redraw()));
+printed.push(() => plots.forEach((plot) => plot.element.offsetParent !== null && plot.draw(true)));
 setTheme(prefersDark.matches);
-prefersDark.addEventListener("change", (event) => setTheme(event.matches));
-document.getElementById("theme").addEventListener("click", () => setTheme(!isDark()));
-document.getElementById("print").addEventListener("click", () => window.print());
-
-// Paper is white, and shows every plot.
-let darkBefore = false;
-window.addEventListener("beforeprint", () => {
-  darkBefore = isDark();
-  setTheme(false);
-  for (const plot of plots) if (plot.element.offsetParent !== null) plot.draw(true);
-});
-window.addEventListener("afterprint", () => setTheme(darkBefore));
 
 let resizing = 0;
 window.addEventListener("resize", () => {

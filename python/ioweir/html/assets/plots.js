@@ -6,7 +6,6 @@ const RAMPS = {
   dark: ["#12171f", "#1d3a5c", "#2d6a9a", "#4fa3c7", "#9fd8cf", "#fff7b0"],
 };
 
-const isDark = () => document.documentElement.dataset.theme === "dark";
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const [TIME_UNIT, TIME_FACTOR] = timeUnit(model.span_s);
 const SPAN = model.span_s / TIME_FACTOR;
@@ -254,13 +253,6 @@ function choices(place, label, names, chosen) {
 // Why something is not shown. Of a log of another tool nobody knows whether it was not there or not recorded.
 function missing(place, why) {
   nothing(place, model.imported ? `Not in the log of ${model.imported}, which may not record it.` : why);
-}
-
-function nothing(place, why) {
-  const line = document.createElement("p");
-  line.className = "none";
-  line.textContent = why;
-  place.append(line);
 }
 
 function placeOf(name) {

@@ -36,6 +36,7 @@ function worded(value, unit) {
   if (unit === "B") return bytes(value);
   if (unit === "B/s") return `${bytes(value)}/s`;
   if (unit === "share") return `${figure(100 * value)} %`;
+  if (unit === "ratio") return String(Number(value.toPrecision(3)));
   if (unit === "calls") return `${figure(value)} calls`;
   return unit === "n" ? count(value) : String(value);
 }

@@ -9,7 +9,7 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import MANY_WHY, PAGE, SMALL, SMALL_WHY, bounds, counted, rule_for, sized
+from ioweir.findings.rules.common import MANY, MANY_WHY, PAGE, SMALL, SMALL_WHY, bounds, counted, rule_for, sized
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,24 +36,27 @@ def _metadata(run: Columns) -> Iterator[Found]:
     metadata = small & ~data[run.root]
     # What H5Dwrite adds besides its data: small requests next to large ones.
     metadata |= small & data[run.root] & (run.bytes[run.root] >= 16 * PAGE) & (run.bytes * 16 < run.bytes[run.root])
-    if not metadata.any() or np.bincount(run.unit[metadata]).max() < 16:
+    # A close writes what the library has kept of its notes; data of chunks it has written before (H5Dclose).
+    metadata |= requests & (run.bytes < SMALL) & run.named("H5Fclose")[run.root]
+    objects = _objects(run)
+    few = not metadata.any() or np.bincount(run.unit[metadata]).max() < 16
+    if few and (not objects.any() or np.bincount(run.unit[objects]).max() < MANY):
         return
     calls = run.roots_of(metadata) & ~data
-    calls |= metadata & data[run.root]
+    calls |= (metadata & data[run.root]) | objects
     price = run.price(calls)
     if not run.worth(price.seconds):
         return
-    files = run.files_of(metadata)
+    files = run.files_of(calls)
     yield Found(
         calls=calls,
         seconds=price.seconds,
-        summary=f"{int(metadata.sum()):,} requests of {size(float(np.median(run.bytes[metadata])))} are HDF5's "
-        "own notes, "
-        "between the data",
+        summary=_notes(run, metadata, objects),
         cause="HDF5 keeps headers, indexes and attributes in small pieces all over the file, and reads or writes "
         "each by itself.",
         evidence=[
-            counted("requests of 4 KiB and less for metadata", metadata),
+            counted("requests for metadata", metadata),
+            counted("calls that make, open, describe or close objects", objects),
             Evidence("bytes of them", float(run.bytes[metadata].sum()), "B"),
         ],
         remedies=[
@@ -68,8 +71,24 @@ def _metadata(run: Columns) -> Iterator[Found]:
             ),
         ],
         files=files,
-        ranks=run.ranks_of(metadata),
+        ranks=run.ranks_of(calls),
     )
+
+
+def _objects(run: Columns) -> Mask:
+    """Outermost calls about groups, data sets, attributes and types: not about files, and not their data."""
+    about = run.named("H5D", "H5G", "H5A", "H5O", "H5L", "H5T") & run.is_layer("HDF5") & run.outermost
+    moving = run.named("H5D") & run.is_op("read", "write", "sync")
+    objects: Mask = about & ~moving
+    return objects
+
+
+def _notes(run: Columns, metadata: Mask, objects: Mask) -> str:
+    made = f"{int(objects.sum()):,} calls make, open, describe or close objects"
+    if not metadata.any():
+        return made
+    each = size(float(np.median(run.bytes[metadata])))
+    return f"{int(metadata.sum()):,} requests of {each} are HDF5's own notes, between the data; {made}"
 
 
 def _data_calls(run: Columns) -> Mask:
@@ -166,10 +185,17 @@ METADATA = Rule(
     title="HDF5's notes between the data",
     layer="HDF5",
     order=28,
-    definition="16 or more requests of a rank of 4 KiB and less inside of HDF5 calls that move no data, or "
-    "beside 16 times as much of it.",
+    definition="16 or more requests of a rank of 4 KiB and less inside of HDF5 calls that move no data (in H5Fclose of "
+    "under 64 KiB), or beside 16 times as much data; or 64 or more calls of a rank about groups, data sets, "
+    "attributes and "
+    "types. The seconds are those of all such calls: HDF5 keeps the notes of each object in memory first (its metadata "
+    "cache), and that work goes with the object.",
     source="Howison et al. 2010 (small metadata writes between the data, and gathering them)",
-    thresholds=(MANY_WHY, Threshold("size", "4 KiB", "object headers and B-tree nodes are 256 B to 2 KiB; page size")),
+    thresholds=(
+        MANY_WHY,
+        SMALL_WHY,
+        Threshold("size", "4 KiB", "object headers and B-tree nodes are 256 B to 2 KiB; page size"),
+    ),
     gain="high: the calls' time; low: a quarter, for the notes must be written once",
     limits="Chunks' indexes inside of a data call of like size are not told apart.",
     needs=("HDF5",),

@@ -12,6 +12,7 @@ from ioweir.findings.rules.common import counted
 
 _LINE = 64
 _BEFORE_EXCHANGE = 37
+_VECTOR = ("readv", "writev", "preadv", "pwritev")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +57,12 @@ def _find(run: Columns) -> Iterator[Found]:
     if not calls.any():
         return
     inside = run.is_layer("POSIX") & (run.mpi >= 0) & calls[run.mpi]
-    seconds = max(run.seconds(calls) - run.span_s(inside), 0.0)
+    # A vector call gathers the pieces itself: the packing is in it.
+    plain = inside & ~run.named(*_VECTOR)
+    together = run.collective & calls
+    alone = calls & ~together
+    seconds = max(run.seconds(together) - run.span_s(plain & together[run.mpi]), 0.0)
+    seconds += max(run.seconds(alone) - run.seconds(plain & alone[run.mpi]), 0.0)
     if not run.worth(seconds):
         return
     pieces = float(inside.sum() / calls.sum())
@@ -86,7 +92,11 @@ RULE = Rule(
     title="Data in pieces in memory",
     layer="MPI-IO",
     order=40,
-    definition="MPI-IO calls whose datatype in memory has gaps, and which spend 1 % of the run outside of POSIX calls.",
+    definition="MPI-IO calls whose datatype in memory has gaps, and which spend 1 % of the run outside of POSIX "
+    "calls, or in "
+    "POSIX calls that gather pieces (writev and its like), which Open MPI hands the pieces to unpacked. Of "
+    "independent calls "
+    "a rank's own POSIX calls are taken off, of collective ones those of any rank.",
     source="Ching et al. 2003 (noncontiguous I/O: memory and file)",
     thresholds=(
         Threshold("gaps", "size below extent, at any level", "MPI's own definition of a type with holes"),
@@ -97,7 +107,8 @@ RULE = Rule(
             "explains the same seconds",
         ),
     ),
-    gain="high: the calls' time outside of POSIX calls; low: a quarter, for waiting and exchange are in it, too",
+    gain="high: the calls' time outside of POSIX calls, and in those that gather pieces; low: a quarter, for "
+    "waiting and exchange are in it, too",
     limits="Exchange between ranks is in the same time: see exchange-dominates. Types of more than 131,072 "
     "arguments are not looked into.",
     needs=("MPI-IO", "POSIX"),

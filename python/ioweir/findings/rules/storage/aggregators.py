@@ -42,7 +42,7 @@ def _count(run: Columns) -> Iterator[Found]:
         if price.seconds < 0.5 * whole or not run.worth(price.seconds):
             continue
         better = max(hosts, 2 * writers.size)
-        high = price.seconds * (1 - writers.size / better)
+        high = price.seconds * (1 - writers.size / run.unit_count)
         low = high / 4 if used < hosts else 0.0
         files = run.files_of(calls)
         yield Found(
@@ -78,7 +78,9 @@ def _imbalance(run: Columns) -> Iterator[Found]:
             continue
         mean = float(moved[writers].mean())
         unit = int(spent.argmax())
-        lost = float(spent[unit] - spent[writers].mean())
+        # Ranks that touch nothing may take their part, too: their share is part of the repair.
+        everyone = float(spent.sum()) / run.unit_count
+        lost = float(spent[unit]) - everyone
         if moved[unit] < 1.5 * mean or not run.worth(lost):
             continue
         ranks = run.ranks([unit])
@@ -94,7 +96,8 @@ def _imbalance(run: Columns) -> Iterator[Found]:
             evidence=[
                 Evidence("most bytes, above the mean", float(moved[unit] / mean), "times"),
                 Evidence("its time", float(spent[unit]), "s"),
-                Evidence("mean time", float(spent[writers].mean()), "s"),
+                Evidence("mean time of these ranks", float(spent[writers].mean()), "s"),
+                Evidence("mean time of all ranks", everyone, "s"),
             ],
             remedies=[aggregate(files)],
             files=files,
@@ -112,7 +115,8 @@ COUNT = Rule(
     source="Thakur, Gropp and Lusk 1999 (cb_nodes); ROMIO's default: one aggregator a node, on Lustre at most "
     "one a stripe",
     thresholds=(Threshold("half", "50 % of the time", "otherwise more aggregators would change the smaller part"),),
-    gain="high: twice as many aggregators (at least one a node); low: a quarter where nodes have none, else 0: "
+    gain="high: every rank with a stream of its own, seconds x (1 - aggregators/ranks); low: a quarter where nodes "
+    "have none, else 0: "
     "on one node, one aggregator may be all that the storage can take, and the severity is at most medium",
     limits="How many stripes the file has is not in the trace.",
     needs=("MPI-IO", "POSIX"),
@@ -130,8 +134,8 @@ IMBALANCE = Rule(
     thresholds=(
         Threshold("bytes", "1.5 times", "domains of whole stripes differ by under half from two stripes a writer on"),
     ),
-    gain="high: all at the mean; low: a quarter",
-    limits="",
+    gain="high: all ranks of the program at the mean; low: a quarter",
+    limits="How many aggregators the MPI library allows itself is not in the trace.",
     needs=("MPI-IO", "POSIX"),
     find=_imbalance,
 )

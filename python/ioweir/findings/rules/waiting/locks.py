@@ -9,7 +9,7 @@ import numpy as np
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import PAGE, STRIPE, aggregate, counted
+from ioweir.findings.rules.common import MEMORY_WHY, ONE_WRITER, PAGE, STRIPE, aggregate, counted, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,9 +37,12 @@ def _wait(run: Columns) -> Iterator[Found]:
     if pair:
         evidence.append(Evidence(f"rank {pair[0]} waited for rank {pair[1]}", waited, "s"))
     inside = (run.mpi[waits] >= 0).mean() > 0.5
+    locked = np.zeros(len(run.files), dtype=bool)
+    locked[run.file[waits]] = True
     yield Found(
         calls=waits,
         seconds=price.seconds,
+        low=0.0 if from_memory(run, run.storage & locked[run.file]) else None,
         summary=f"ranks wait {in_words(price.seconds)} for locks on parts of a file that other ranks hold",
         cause="The MPI library locks stretches of the file before it writes to them, and the stretches of the "
         "ranks overlap."
@@ -97,7 +100,8 @@ def _handover(run: Columns) -> Iterator[Found]:
         return
     pace = run.duration[calls] / run.bytes[calls]
     slow, usual = float(np.median(pace[other])), float(np.median(pace[~other]))
-    if slow < 2 * usual:
+    # The node's memory has no stripes: there, others' work makes writes slow.
+    if slow < 2 * usual or from_memory(run, mask):
         return
     lost = run.seconds(mask) * (1 - usual / slow)
     if not run.worth(lost):
@@ -134,8 +138,11 @@ WAIT = Rule(
             "20 us",
             "a free lock is one system call of 1-5 us, on shared storage one message of under 20 us on the node",
         ),
+        ONE_WRITER,
     ),
-    gain="high: the waiting; low: a quarter, for the writes beneath the locks may queue at the storage instead",
+    gain="high: the waiting; low: a quarter, for the writes beneath the locks may queue at the storage instead; 0 "
+    "where "
+    "the node's memory answered the requests on these files: there they do",
     limits="Locks inside of the file system (Lustre, GPFS) are not calls: see lock-handover and serialised-writes.",
     needs=("POSIX",),
     find=_wait,
@@ -146,7 +153,7 @@ HANDOVER = Rule(
     layer="POSIX",
     order=42,
     definition="Writes that begin or end in a stretch of 1 MiB that another rank wrote last, at least twice as slow a "
-    "byte (median) as all others.",
+    "byte (median) as all others, and not as fast as the node's memory, which has no stripes.",
     source="Schmuck and Haskin 2002 (GPFS tokens); Liao and Choudhary 2008 (Lustre extent locks)",
     thresholds=(
         Threshold(
@@ -155,6 +162,7 @@ HANDOVER = Rule(
             "the medians of 16 or more calls differ by less without a cause: a hand-over is a flush and a round trip",
         ),
         Threshold("calls", "16 of each kind", "below it a median says nothing"),
+        MEMORY_WHY,
     ),
     gain="high: what the writes cost above the pace of the others; low: a quarter",
     limits="The file's real stripes are not in the trace: 1 MiB is assumed.",

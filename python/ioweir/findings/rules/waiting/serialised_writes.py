@@ -10,7 +10,7 @@ from ioweir.base.spec_names import WAITING
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import CROWDED, aggregate, counted
+from ioweir.findings.rules.common import CROWDED, ONE_WRITER, aggregate, counted, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
     yield Found(
         calls=run.roots_of(calls),
         seconds=min(union + passed_on, run.wall_s),
-        low=lost / 4 if again else 0.0,
+        low=lost / 4 if again and not from_memory(run, calls) else 0.0,
         high=lost,
         summary=f"{writers} ranks {op} one after the other, never two at a time: {in_words(union)} instead of "
         f"{in_words(float(spent.max()))} for the longest of them",
@@ -84,7 +84,7 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
         ],
         files=files,
         ranks=run.ranks_of(calls),
-        doubt=CROWDED if run.crowded and not _regular(unit) else "",
+        doubt=CROWDED if run.crowded and not (_regular(unit) or _made_to(run, unit, start)) else "",
     )
 
 
@@ -101,9 +101,12 @@ def _made_to(run: Columns, unit: Numbers, start: Numbers) -> bool:
 def _regular(unit: Numbers) -> bool:
     """Whether each rank is followed by the same other one, nearly always: processors do not keep to an order.
 
+    Of two ranks nothing is shown: there is only one other to follow.
     Example: of 0, 1, 2, 0, 1, 2 all four pairs of followers are alike; of 0, 1, 2, 1, 0, 2 they are not.
     """
     turns = unit[np.r_[True, unit[1:] != unit[:-1]]]
+    if np.unique(turns).size < 3:
+        return False
     most = int(turns.max()) + 1
     pairs, times = np.unique(turns[:-1] * most + turns[1:], return_counts=True)
     usual = np.zeros(most, dtype=np.int64)
@@ -143,7 +146,9 @@ RULE = Rule(
         Threshold(
             "order",
             "80 % the usual follower",
-            "asked only where ranks share processors: by chance one of three other ranks follows in 33 %",
+            "asked only where ranks share processors, for three ranks or more that do not wait for their turns: "
+            "by chance "
+            "one of three other ranks follows in 33 %",
         ),
         Threshold(
             "waiting",
@@ -152,10 +157,11 @@ RULE = Rule(
             "the writing: the next rank waits in MPI while the one before it writes, or ranks lock; otherwise they are "
             "apart by chance. Without pauses it is no chance",
         ),
+        ONE_WRITER,
         Threshold("pauses", "twice the writing", "with rarer writes, meeting by chance is rare, too"),
     ),
     gain="high: all ranks at once, the time of the longest remains; low: a quarter, for the storage may not be "
-    "faster for all at once",
+    "faster for all at once; 0 where the node's memory answered",
     limits="Turns inside of the file system, where the calls overlap and only complete one by one, look parallel here.",
     needs=("POSIX",),
     find=_find,

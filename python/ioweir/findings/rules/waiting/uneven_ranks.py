@@ -10,7 +10,7 @@ from ioweir.base.units import number_list, size
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import STRIPE, counted
+from ioweir.findings.rules.common import ONE_WRITER, STRIPE, counted, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,15 +44,18 @@ def _one(run: Columns) -> Iterator[Found]:
         calls &= run.unit == unit
         price = run.price(calls)
         waited = run.waited_for(unit, run.outermost)
-        gathered = run.gathered_for(unit, run.outermost) if op == "write" else 0.0
+        gathered = (run.gathered_for if op == "write" else run.passed_on)(unit, run.outermost)
         seconds = min(max(price.seconds + gathered, waited), run.wall_s)
         if not run.worth(seconds):
             continue
-        high = seconds * (1 - 1 / run.unit_count)
+        # Messages are spared altogether; of its own calls the rank keeps its part.
+        messages = seconds - price.seconds
+        high = seconds - price.seconds / run.unit_count
         (rank,) = run.ranks([unit]) or (unit,)
         yield Found(
             calls=calls,
             seconds=seconds,
+            low=messages / 4 if from_memory(run, run.storage & calls[run.root]) else None,
             high=high,
             summary=f"rank {rank} {op}s everything ({size(float(moved[unit]))}) while {run.unit_count - 1} other "
             f"{'rank has' if run.unit_count == 2 else 'ranks have'} nothing to do with the files",
@@ -63,7 +66,11 @@ def _one(run: Columns) -> Iterator[Found]:
                 counted(f"its {op}s", calls),
                 Evidence(f"time of its {op}s", price.seconds, "s"),
                 Evidence("waiting of another rank in MPI for it, in the mean", waited, "s"),
-                Evidence(f"waiting of rank {rank} in MPI for what it writes next", gathered, "s"),
+                Evidence(
+                    f"time of rank {rank} in MPI, {'before its writes' if op == 'write' else 'after its reads'}",
+                    gathered,
+                    "s",
+                ),
             ],
             remedies=[
                 Remedy("source", f"let every rank {op} its own part: MPI_File_{op}_at_all, or parallel HDF5 or PnetCDF")
@@ -89,9 +96,11 @@ def _unbalanced(run: Columns) -> Iterator[Found]:
         heavy = [int(at) for at in np.flatnonzero(moved >= 1.5 * mean)]
         mask = calls & np.isin(run.unit, heavy)
         ranks = run.ranks(heavy)
+        requests = run.storage & calls[run.root]
         yield Found(
             calls=run.roots_of(mask),
             seconds=lost,
+            low=0.0 if from_memory(run, requests) else None,
             summary=f"{number_list(ranks, most=4)} {op}{'s' if len(ranks) == 1 else ''} {size(float(moved[unit]))}, "
             f"{moved[unit] / mean:.1f} times the mean of all ranks",
             cause="The data is divided unevenly, so that the ranks with most of it finish last.",
@@ -183,9 +192,10 @@ ONE = Rule(
     thresholds=(
         Threshold("share", "90 %", "what the other ranks move besides is logs"),
         Threshold("bytes", "1 MiB", "parameter files are rightly read once and sent to all"),
+        ONE_WRITER,
     ),
-    gain="high: shared out over all ranks, seconds x (1 - 1/ranks); low: a quarter, for the storage may not be "
-    "faster for several",
+    gain="high: the rank keeps 1/ranks of its own calls' time, and nothing of the messages'; low: a quarter, for the "
+    "storage may not be faster for several; where the node's memory answered, a quarter of the messages' time",
     limits="Without the layer MPI no waiting is counted.",
     needs=(),
     find=_one,
@@ -204,8 +214,9 @@ UNBALANCED = Rule(
             "1.5 times the mean",
             "grids that do not divide evenly differ by under half in programs of two ranks and more",
         ),
+        ONE_WRITER,
     ),
-    gain="high: all ranks at the mean; low: a quarter",
+    gain="high: all ranks at the mean; low: a quarter; 0 where the node's memory answered the requests",
     limits="Inside of collective calls see aggregator-imbalance.",
     needs=(),
     find=_unbalanced,

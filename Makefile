@@ -119,7 +119,7 @@ conformance: package
 
 docs: venv
 	@rm -rf build/site
-	$(VENV)/bin/sphinx-build -q -W --keep-going -d build/doctrees docs build/site
+	$(VENV)/bin/sphinx-build -q -W --keep-going -E -d build/doctrees docs build/site
 	echo "build/site/index.html"
 
 screenshots: package

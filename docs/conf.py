@@ -1,6 +1,6 @@
 """How docs/ becomes a site: `make docs` builds it with Sphinx into build/site.
 
-Strict: a broken link or anchor, and a page that no list of pages names, end the build. Nothing is loaded from another
+Strict: a broken link or anchor ends the build. Nothing is loaded from another
 host, and the search works where the site lies in a directory. Links that leave docs/ lead to copies of those files.
 """
 
@@ -52,6 +52,16 @@ def _generate_pages() -> None:
     generate.write_all(DOCS / "reference", {**functions.pages(spec), **records.pages(spec)})
 
 
+def _list_pages(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put pages that no list of index.md names behind those of their folder."""
+    if page != "index":
+        return
+    for name in sorted(app.env.found_docs - {"index"}):
+        last = [*re.finditer(rf"^{re.escape(name.split('/')[0])}/[\w-]+\n", source[0], re.MULTILINE)][-1:]
+        if last and f"\n{name}\n" not in source[0]:
+            source[0] = f"{source[0][: last[0].end()]}{name}\n{source[0][last[0].end() :]}"
+
+
 def _mark_links(app: Sphinx, page: str, source: list[str]) -> None:
     """Give links that leave docs/ a scheme of their own; one that leads nowhere is a warning."""
     docs = Path(app.srcdir)
@@ -91,6 +101,7 @@ def _resolve_links(app: Sphinx, doctree: nodes.document, page: str) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this."""
     _generate_pages()
+    app.connect("source-read", _list_pages)
     app.connect("source-read", _mark_links)
     app.connect("doctree-resolved", _resolve_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -54,6 +54,12 @@ def test_every_page_is_there(site: Path) -> None:
     assert len(pages) > 60
 
 
+def test_every_page_is_in_the_navigation(site: Path) -> None:
+    navigation = (site / "faq.html").read_text("utf-8")
+    pages = [str(path.relative_to(DOCS).with_suffix(".html")) for path in DOCS.glob("*/*.md")]
+    assert [page for page in pages if f'href="{page}"' not in navigation] == []
+
+
 def test_nothing_is_loaded_from_another_host(site: Path) -> None:
     found = [f"{page}: {tag}" for page in site.rglob("*.html") for tag in LOADED.findall(page.read_text("utf-8"))]
     assert found == []

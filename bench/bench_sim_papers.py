@@ -29,9 +29,13 @@ ABLATIONS: dict[str, dict[str, float]] = {
                    "fabric.latency_s": 0.0, "fabric.message_s": 0.0},
     "locks off": {"locks.used": 0.0},
     "no client cache": {"client.cache_bytes": 0.0},
+    "256 KiB requests": {"client.rpc_bytes": 262_144.0},
+    "not in step": {},
 }  # fmt: skip
 """Figures that take a part of the model away. The network interface also carries bytes to storage: without a shuffle
-that is free, too, and the servers' interfaces remain."""
+that is free, too, and the servers' interfaces remain. With smaller requests, a node's requests overlap more."""
+NOT_IN_STEP = "not in step"
+"""Writers of two-phase I/O do not wait for each other between rounds: as ioweir's engine does it, not as ROMIO."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,12 @@ class Published:
     perceived: bool = False
     own: tuple[tuple[str, float], ...] = ()
     """Figures of this run: how many processes a node had."""
+    in_step: tuple[bool, bool] = (False, False)
+    """Whether ROMIO carries out `before` and `after`, round by round."""
+    own_after: tuple[tuple[str, float], ...] = ()
+    """Figures of `after` alone."""
+    absolute: tuple[float, float] | None = None
+    """What was published of `before` and `after`, MB/s."""
 
 
 def two_phase(nodes: int) -> str:
@@ -64,16 +74,23 @@ SPREAD = (("node.ranks", 1.0),)
 """Six processes on nodes of their own: assumed, the paper does not say."""
 BT = ("btio", "class=C", "writes=2")
 FIELD = ("ior-segmented", "data=4MiB", "transfer=4MiB")
+PROCESS_OF_16 = (("client.process_bytes_per_s", 337.12e6 / 16),)
+"""What a process writes through PLFS: from the figure of 16 ranks, for those of 64 and 256."""
 ALONE = 'writers = "everyone"\n'
 FIGURES = (
-    Published("Wang et al. 2014, fig. 8: IBCS, write", "gigabit12", IOR, 6, ROMIO_4, IBCS_4, "write", 1.63, own=SPREAD),
-    Published("Wang et al. 2014, fig. 8: IBCS, read", "gigabit12", IOR, 6, ROMIO_4, IBCS_4, "read", 1.47, own=SPREAD),
+    Published("Wang et al. 2014, fig. 8: IBCS, write", "gigabit12", IOR, 6, ROMIO_4, IBCS_4, "write", 1.63, own=SPREAD,
+              in_step=(True, True)),
+    Published("Wang et al. 2014, fig. 8: IBCS, read", "gigabit12", IOR, 6, ROMIO_4, IBCS_4, "read", 1.47, own=SPREAD,
+              in_step=(True, True)),
     *(
-        Published(f"Wright et al. 2013, table 5: PLFS over MPI-IO, {name}, {ranks}", name.lower(), BT, ranks,
-                  two_phase(-(-ranks // 12)), 'mapping = "log"\n', "write", value)
-        for name, ranks, value in (
-            ("Minerva", 256, 125.44 / 61.44),
-            ("Sierra", 16, 337.12 / 222.24), ("Sierra", 64, 1518.08 / 126.08), ("Sierra", 256, 3118.08 / 115.20),
+        Published(f"Wright et al. 2013, table 5: PLFS over MPI-IO, {name}, {ranks}", name.partition(",")[0].lower(), BT,
+                  ranks, two_phase(-(-ranks // 12)), 'mapping = "log"\n', "write", after / before,
+                  in_step=(True, False), own_after=own, absolute=(before, after))
+        for name, ranks, before, after, own in (
+            ("Minerva", 256, 61.44, 125.44, ()), ("Sierra", 16, 222.24, 337.12, ()),
+            ("Sierra", 64, 126.08, 1518.08, ()), ("Sierra", 256, 115.20, 3118.08, ()),
+            ("Sierra, processes bounded", 64, 126.08, 1518.08, PROCESS_OF_16),
+            ("Sierra, processes bounded", 256, 115.20, 3118.08, PROCESS_OF_16),
         )
     ),
     Published("Liu et al. 2013, figure 4: syncIO, write, GB/s", "intrepid", FIELD, 131_072, None,
@@ -95,13 +112,15 @@ class Range:
     median: float
     low: float
     high: float
+    before_mb_s: float = 0.0
+    after_mb_s: float = 0.0
 
     def text(self, scale: float) -> str:
         """Three digits each."""
         return f"{self.median / scale:,.3g} ({self.low / scale:,.3g} .. {self.high / scale:,.3g})"
 
 
-def simulated(figure: Published, without: dict[str, float] | None = None) -> Range:
+def simulated(figure: Published, without: dict[str, float] | None = None, *, in_step: bool = True) -> Range:
     """Run by run, both ways with the same seeds and the same places in what is open."""
     found = machines.read(figure.machine)
     given = {**dict(figure.own), **(without or {})}
@@ -109,21 +128,26 @@ def simulated(figure: Published, without: dict[str, float] | None = None) -> Ran
     found = dataclasses.replace(found, figures={**found.figures, **given}, open=opened)
     repeat = RUNS if figure.ranks < 10_000 else 3
 
-    def runs(rule: str) -> list[dict[str, Any]]:
-        plan = PlanRule(f'[[file]]\nmatch = "*"\n{rule}', "a paper's", 0, "")
-        return simulate.runs_of(Kernel(figure.kernel[0], figure.kernel[1:], figure.ranks, 0.0), found, plan, repeat, 1)
+    def runs(rule: str, by_library: bool, own: tuple[tuple[str, float], ...] = ()) -> list[dict[str, Any]]:
+        on = dataclasses.replace(found, figures={**found.figures, **dict(own)})
+        plan = PlanRule(f'[[file]]\nmatch = "*"\n{rule}', "a paper's", 0, "", by_library and in_step)
+        return simulate.runs_of(Kernel(figure.kernel[0], figure.kernel[1:], figure.ranks, 0.0), on, plan, repeat, 1)
 
     def took(run: dict[str, Any]) -> float:
         # What the program sees is the hand-over, which the paper times by itself: without opening.
         return float(run["perceived_s"] - run["open_s"] if figure.perceived else run["seconds"])
 
-    after = [run[figure.direction] for run in runs(figure.after)]
+    after = [run[figure.direction] for run in runs(figure.after, figure.in_step[1], figure.own_after)]
+    rates = [sorted(run["bytes"] / took(run) / 1e6 for run in after)]
     if figure.before is None:
         values = [run["bytes"] / took(run) for run in after]
     else:
-        values = [took(a[figure.direction]) / took(b) for a, b in zip(runs(figure.before), after, strict=True)]
+        before = [run[figure.direction] for run in runs(figure.before, figure.in_step[0])]
+        values = [took(a) / took(b) for a, b in zip(before, after, strict=True)]
+        rates.insert(0, sorted(run["bytes"] / took(run) / 1e6 for run in before))
     values.sort()
-    return Range(values[len(values) // 2], values[0], values[-1])
+    middles = [one[len(one) // 2] for one in rates]
+    return Range(values[len(values) // 2], values[0], values[-1], middles[0], middles[-1])
 
 
 def rows() -> list[tuple[Published, Range, dict[str, Range]]]:
@@ -133,7 +157,12 @@ def rows() -> list[tuple[Published, Range, dict[str, Range]]]:
         got = simulated(figure)
         fits = got.low <= figure.value <= got.high
         print(f"-- {figure.where}: {got}", flush=True)
-        found.append((figure, got, {} if fits else {name: simulated(figure, off) for name, off in ABLATIONS.items()}))
+        ablated = {
+            name: simulated(figure, off, in_step=name != NOT_IN_STEP)
+            for name, off in ABLATIONS.items()
+            if not fits and (name != NOT_IN_STEP or any(figure.in_step))
+        }
+        found.append((figure, got, ablated))
     return found
 
 
@@ -152,12 +181,26 @@ def page(found: list[tuple[Published, Range, dict[str, Range]]]) -> str:
     ]
     for figure, got, ablated in found:
         scale = 1e9 if figure.before is None else 1.0
-        more = [ablated[name].text(scale) if ablated else "" for name in ABLATIONS]
+        more = [ablated[name].text(scale) if name in ablated else "" for name in ABLATIONS]
         within = "yes" if got.low <= figure.value <= got.high else "NO"
         lines.append(
             f"| {figure.where} | {figure.value / scale:,.3g} | {got.text(scale)} | {got.median / figure.value:.2f} "
             f"| {within} | {' | '.join(more)} |"
         )
+    lines += [
+        "",
+        "Of ratios, what they are made of, MB/s (medians):",
+        "",
+        "| figure | published: before, after | simulated: before, after | simulated over published |",
+        "|---|---:|---:|---:|",
+    ]
+    for figure, got, _ in found:
+        if figure.before is None:
+            continue
+        known = figure.absolute
+        said = f"{known[0]:.0f}, {known[1]:.0f}" if known else "not in numbers"
+        over = f"{got.before_mb_s / known[0]:.2f}, {got.after_mb_s / known[1]:.2f}" if known else ""
+        lines.append(f"| {figure.where} | {said} | {got.before_mb_s:.0f}, {got.after_mb_s:.0f} | {over} |")
     lines += ["", "![published values and simulated ranges](simulator-papers.svg)"]
     return "\n".join(lines) + "\n"
 

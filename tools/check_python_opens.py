@@ -80,6 +80,7 @@ ALLOWED: Final[dict[tuple[str, str], str]] = {
         "chmod",
     ): "the root of a file system that was made and mounted in a lab's folder just before",
     ("launch/options.py", "read_text"): "a table of the package's own, beside its code",
+    ("replay/benchmark_c.py", "read_text"): "a text of the package's own, beside its code",
     ("predict/machine.py", "read_text"): "machine files of the package's own, beside its code",
     ("predict/machine.py", "iterdir"): "the same",
     ("targets/probe.py", "mkdir"): _EMPTY,

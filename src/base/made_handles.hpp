@@ -49,6 +49,7 @@ public:
         entry.turn.fetch_add(1, std::memory_order_release);
     }
     [[nodiscard]] std::uint32_t age() const { return age_.load(std::memory_order_acquire); }
+    [[nodiscard]] const std::atomic<std::uint32_t>& ages() const { return age_; }
     /// One is freed.
     void forget() { age_.fetch_add(1, std::memory_order_release); }
 

@@ -39,10 +39,30 @@ void check_kernel(const std::string& name, int ranks, const std::vector<std::str
     (void)ioweir::kernel_of(name, ranks, words);
 }
 
+/// What each rank asks for in each call: of neighbouring pieces one.
+nb::list kernel_requests(const std::string& name, int ranks, const std::vector<std::string>& words) {
+    const auto kernel = ioweir::kernel_of(name, ranks, words);
+    nb::list calls;
+    for (std::int64_t call = 0; call < kernel->calls(); ++call) {
+        const ioweir::kernels::CallPattern pattern(kernel, call);
+        nb::list of_ranks;
+        for (int rank = 0; rank < ranks; ++rank) {
+            nb::list pieces;
+            for (const ioweir::layout::Extent& piece : ioweir::layout::collect(pattern, rank))
+                pieces.append(nb::make_tuple(piece.offset, piece.length));
+            of_ranks.append(pieces);
+        }
+        calls.append(of_ranks);
+    }
+    return calls;
+}
+
 }  // namespace
 
 void bind_kernels(nb::module_& m) {
     m.def("known_kernels", &known_kernels, "Every kernel: name, summary, source, parameters {name, default, meaning}.");
     m.def("check_kernel", &check_kernel, nb::arg("name"), nb::arg("ranks"), nb::arg("settings"),
           "Raises ValueError when there is no such kernel, parameter or value.");
+    m.def("kernel_requests", &kernel_requests, nb::arg("name"), nb::arg("ranks"), nb::arg("settings"),
+          "Of each call and rank what it asks for, as (offset, length).");
 }

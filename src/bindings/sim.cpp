@@ -21,6 +21,7 @@
 #include "layout/core/access_pattern.hpp"
 #include "policy/plan_file.hpp"
 #include "sim/simulation.hpp"
+#include "sim/trace/recorder.hpp"
 
 namespace nb = nanobind;
 
@@ -101,11 +102,12 @@ nb::dict phase_of(const sim::PhaseResult& phase) {
 }
 
 nb::dict run(const sim::Machine& machine, const sim::Workload& workload, const planner::Strategy& strategy,
-             std::uint64_t seed) {
+             std::uint64_t seed, sim::Recorder* recorder) {
     std::optional<Result<sim::SimulationResult>> done;
     {
         const nb::gil_scoped_release others_may_run;
-        done = sim::simulate(machine, workload, strategy, seed);
+        if (recorder != nullptr) recorder->go_on();
+        done = sim::simulate(machine, workload, strategy, seed, recorder);
     }
     const sim::SimulationResult result = value_of(std::move(*done));
     nb::dict row;
@@ -124,7 +126,8 @@ planner::Strategy strategy_of(const std::string& text, const std::string& name, 
 nb::dict simulate_kernel(const std::map<std::string, double>& figures, const std::vector<double>& slowdown,
                          const std::string& plan, const std::string& plan_name, std::size_t rule,
                          const std::string& kernel_name, int ranks, const std::vector<std::string>& settings,
-                         double compute_s, bool writes, bool reads, std::uint64_t seed) {
+                         double compute_s, bool writes, bool reads, std::uint64_t seed, bool in_step,
+                         sim::Recorder* recorder) {
     const auto kernel = kernel_of(kernel_name, ranks, settings);
     sim::Workload workload;
     workload.ranks = ranks;
@@ -135,7 +138,8 @@ nb::dict simulate_kernel(const std::map<std::string, double>& figures, const std
     workload.compute_s = compute_s;
     workload.writes = writes;
     workload.reads = reads;
-    return run(machine_of(figures, slowdown), workload, strategy_of(plan, plan_name, rule), seed);
+    workload.in_step = in_step;
+    return run(machine_of(figures, slowdown), workload, strategy_of(plan, plan_name, rule), seed, recorder);
 }
 
 /// Of each call and rank: (offset, length).
@@ -143,7 +147,7 @@ using Lists = std::vector<std::vector<std::vector<std::pair<std::int64_t, std::i
 
 nb::dict simulate_extents(const std::map<std::string, double>& figures, const std::vector<double>& slowdown,
                           const std::string& plan, const std::string& plan_name, std::size_t rule, const Lists& calls,
-                          double compute_s, bool writes, std::uint64_t seed) {
+                          double compute_s, bool writes, std::uint64_t seed, bool in_step, sim::Recorder* recorder) {
     std::vector<std::shared_ptr<const layout::AccessPattern>> patterns;
     for (const auto& ranks : calls) {
         std::vector<layout::ExtentList> lists;
@@ -161,12 +165,41 @@ nb::dict simulate_extents(const std::map<std::string, double>& figures, const st
     workload.compute_s = compute_s;
     workload.writes = writes;
     workload.reads = !writes;
-    return run(machine_of(figures, slowdown), workload, strategy_of(plan, plan_name, rule), seed);
+    workload.in_step = in_step;
+    return run(machine_of(figures, slowdown), workload, strategy_of(plan, plan_name, rule), seed, recorder);
 }
 
 }  // namespace
 
 void bind_sim(nb::module_& m) {
+    nb::class_<sim::Recorder>(m, "SimulatedTrace", "Keeps what simulated ranks do, to be written as a trace.")
+        .def(
+            "__init__",
+            [](sim::Recorder* self, const std::string& path, int ranks, int ranks_of_node, int sample, bool alone,
+               const std::optional<std::string>& rule, double compute_s) {
+                new (self) sim::Recorder(
+                    {path, ranks, ranks_of_node, sample, alone, rule.has_value(), rule.value_or(""), compute_s});
+            },
+            nb::arg("path"), nb::arg("ranks"), nb::arg("ranks_of_node"), nb::arg("sample"), nb::arg("alone"),
+            nb::arg("rule").none(), nb::arg("compute_s"))
+        .def(
+            "write",
+            [](const sim::Recorder& self, const std::string& directory) { (void)value_of(self.write(directory)); },
+            nb::arg("directory"))
+        .def("sums", [](const sim::Recorder& self) {
+            nb::dict row;
+            row["kept"] = self.kept();
+            row["events_left_out"] = self.left_out();
+            row["seconds"] = self.end();
+            row["calls"] = self.sums().calls;
+            row["written_bytes"] = self.sums().written_bytes;
+            row["read_bytes"] = self.sums().read_bytes;
+            row["operations"] = self.sums().operations;
+            row["stored_bytes"] = self.sums().stored_bytes;
+            row["fetched_bytes"] = self.sums().fetched_bytes;
+            row["messages"] = self.sums().messages;
+            return row;
+        });
     m.def("machine_figures", &machine_figures,
           "What a simulated machine is described by: rows of name, meaning, default, whole (a whole number), switch "
           "(0 or 1).");
@@ -178,10 +211,12 @@ void bind_sim(nb::module_& m) {
         nb::arg("figures"), nb::arg("slowdown"), "Raises ValueError when a machine cannot be.");
     m.def("simulate_kernel", &simulate_kernel, nb::arg("figures"), nb::arg("slowdown"), nb::arg("plan"),
           nb::arg("plan_name"), nb::arg("rule"), nb::arg("kernel"), nb::arg("ranks"), nb::arg("settings"),
-          nb::arg("compute_s"), nb::arg("writes"), nb::arg("reads"), nb::arg("seed"),
+          nb::arg("compute_s"), nb::arg("writes"), nb::arg("reads"), nb::arg("seed"), nb::arg("in_step") = false,
+          nb::arg("recorder").none() = nullptr,
           "One simulated run of a kernel: strategy, remarks, events, and of write and read what was done and how long "
           "it took, in simulated seconds.");
     m.def("simulate_extents", &simulate_extents, nb::arg("figures"), nb::arg("slowdown"), nb::arg("plan"),
           nb::arg("plan_name"), nb::arg("rule"), nb::arg("calls"), nb::arg("compute_s"), nb::arg("writes"),
-          nb::arg("seed"), "The same of calls as lists of (offset, length), one a rank.");
+          nb::arg("seed"), nb::arg("in_step") = false, nb::arg("recorder").none() = nullptr,
+          "The same of calls as lists of (offset, length), one a rank.");
 }

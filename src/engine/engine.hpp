@@ -9,7 +9,10 @@
 // - The engine's own descriptors are never closed while the program has the file open: that would drop the program's locks.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "exchange/step.hpp"
@@ -42,6 +45,9 @@ struct Host {
     /// Bracket the engine's own file operations, on the thread that does them.
     void (*enter_storage)() = nullptr;
     void (*leave_storage)() = nullptr;
+    /// The C library's pwrite() and pread(), bracketed so. Without them, and without brackets, the C library's own.
+    ssize_t (*write_storage)(int descriptor, const void* data, std::size_t bytes, off_t offset) = nullptr;
+    ssize_t (*read_storage)(int descriptor, void* data, std::size_t bytes, off_t offset) = nullptr;
     /// Calls body(argument), on a thread of the engine that does nothing but file operations.
     void (*run_storage_thread)(void (*body)(void*), void* argument) = nullptr;
     /// Something a report must say.

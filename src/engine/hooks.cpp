@@ -1,7 +1,9 @@
 // The entries that the engine puts into the table of hooks. Each finds the handle and hands over; nothing else happens here.
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "engine/calls/plain_piece.hpp"
 #include "engine/files/hints.hpp"
 #include "engine/files/mapped.hpp"
 #include "engine/parts.hpp"
@@ -59,6 +61,9 @@ int carry_out(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, M
                     datatype,
                     status,
                     same != alone};
+    if constexpr (same == alone) {
+        if (const std::optional<int> done = move_plain_piece(*the_engine, *handle, call)) return *done;
+    }
     const auto all = [&] { return real(same); };
     const auto one = [&] { return real(alone); };
     return transfer_in_turns(*the_engine, *handle, call, all, one);

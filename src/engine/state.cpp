@@ -1,9 +1,23 @@
 #include "engine/state.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "layout/mpi/flatten.hpp"
+
 namespace ioweir::engine {
+
+namespace {
+
+Host with_storage_calls(Host host) {
+    if (host.write_storage == nullptr && host.enter_storage == nullptr) host.write_storage = ::pwrite;
+    if (host.read_storage == nullptr && host.enter_storage == nullptr) host.read_storage = ::pread;
+    return host;
+}
+
+}  // namespace
 
 void PassedThrough::count(const std::string& reason) {
     const std::lock_guard guard(lock_);
@@ -31,9 +45,10 @@ Engine::Engine(const mpi::FileCalls& real, Options given, Host services)
       plan(std::move(given.plan)),
       verify(given.verify),
       weighs(given.weighs),
-      host(services),
+      host(with_storage_calls(services)),
       backend(given.backend != nullptr ? *given.backend : posix_),
-      descriptors(backend, services.program_has_open) {}
+      descriptors(backend, services.program_has_open),
+      ages_of_types(layout::ages_of_types()) {}
 
 std::shared_ptr<Handle> Engine::find(MPI_File fh) const {
     const std::shared_lock guard(lock_);

@@ -51,6 +51,8 @@ struct FileState {
     std::weak_ptr<container::Container> container;  ///< one for all handles of this process, as long as there are any
 
     std::atomic<int> behind_handles{0};  ///< how many of this process write behind; for what follows: behind.cpp
+    /// Nothing of this process waits in the queues of others. With one thread in MPI at a time; null: not known.
+    std::atomic<const WriteBehindQueue*> last_handed{nullptr};
     std::mutex behind_lock;
     std::vector<std::shared_ptr<WriteBehindQueue>> queues;  ///< where their bytes may wait
 };
@@ -110,6 +112,19 @@ struct LastType {
     std::shared_ptr<const layout::FlatType> type;
 };
 
+/// Calls of one piece that are one system call and nothing else: plain_piece.hpp.
+struct PlainCalls {
+    bool writes = false, reads = false;  ///< are such calls, as far as the handle goes
+    bool together = false;               ///< what lies together in the view's data does so in the file
+    std::int64_t base = 0;               ///< where the view's data begin, where they lie together
+    std::int64_t end = 0;                ///< behind the data that can be reached
+    /// What the call before moved.
+    MPI_Datatype datatype{};
+    std::uint32_t age = 0;  ///< as in LastType
+    MPI_Count count = 0;    ///< 0: there was none
+    std::int64_t bytes = 0, etypes = 0;
+};
+
 /// One MPI_File of a file that a rule of the plan matches.
 struct Handle {
     std::uint32_t id = 0;
@@ -122,6 +137,7 @@ struct Handle {
 
     int rank = 0;  ///< in the group that opened the file
     int size = 1;
+    bool one_thread = false;  ///< no rank of the file has several threads in MPI at a time; agreed by all ranks
     std::shared_ptr<ProcessGroup> ranks;  ///< that group; only if engaged and size > 1
     MPI_Comm comm{};                      ///< its communicator
 
@@ -159,8 +175,9 @@ struct Handle {
     Subgroup subgroup[2];  ///< for reading, for writing
     HintEffects effects;
 
-    bool lean = false;                        ///< calls of one piece need none of what other calls need: one_piece.cpp
-    std::atomic<bool> library_atomic{false};  ///< atomic mode of a file that is no container
+    bool lean = false;  ///< calls of one piece need none of what other calls need: one_piece.cpp
+    PlainCalls plain;
+    std::atomic<bool> library_atomic{false};         ///< atomic mode of a file that is no container
     std::atomic<std::uint32_t> descriptors_gone{0};  ///< Host::descriptors_gone when the descriptor was last looked at
 
     layout::FileView view;
@@ -219,6 +236,8 @@ public:
     [[nodiscard]] std::vector<std::shared_ptr<FileState>> files() const;  ///< all that a handle is open for
     [[nodiscard]] std::uint32_t next_id() { return ++last_id_; }
 
+    /// layout::age_of_types().
+    const std::atomic<std::uint32_t>& ages_of_types;
     /// How many bytes a status says. Armed by install().
     mpi::StatusBytes status_bytes;
     /// MPI_THREAD_MULTIPLE: other threads of the program may be in calls on the same handle.

@@ -191,6 +191,10 @@ inline void put_word(std::byte* out, std::uint64_t value) { std::memcpy(out, &va
     return at + 4 + 2 * longer;
 }
 inline bool is_wide(std::uint64_t distance) { return distance >> 48 != 0; }
+/// The same of a distance that is not zigzag()ed: most events need no more of it.
+inline std::uint64_t bits_if_wide(std::int64_t distance) {
+    return (static_cast<std::uint64_t>(distance) + (std::uint64_t{1} << 47)) >> 48;
+}
 
 /// A size that is not the last one.
 [[gnu::always_inline]] inline std::byte* put_size(Context& context, std::int64_t bytes, std::byte* at,
@@ -220,9 +224,8 @@ inline void put_tag(std::byte* out, std::uint32_t tag, std::uint32_t shape) {
     const std::uint64_t gap = zigzag(static_cast<std::int64_t>(start - previous.end));
     const std::uint64_t duration = end - start;
     const std::int64_t distance = difference(offset, context.offset);
-    const std::uint64_t far = zigzag(distance);
-    if (context.key != key || context.order != order || is_wide(far) || (gap | duration) >> short_time_bits != 0)
-        [[unlikely]]
+    if (context.key != key || context.order != order ||
+        (bits_if_wide(distance) | (gap | duration) >> short_time_bits) != 0) [[unlikely]]
         return nullptr;
     previous.end = end;
     previous.sequence = sequence;
@@ -236,7 +239,7 @@ inline void put_tag(std::byte* out, std::uint32_t tag, std::uint32_t shape) {
         if (distance == context.bytes)
             shape = offset_code::sequential << offset_shift;
         else
-            at = put_distance(far, at, shape);
+            at = put_distance(zigzag(distance), at, shape);
         if (distance == context.distance) context.stride = distance;
     }
     context.distance = distance;

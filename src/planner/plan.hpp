@@ -121,7 +121,8 @@ struct Plan {
 [[nodiscard]] bool may_collect(const Strategy& strategy, std::int64_t piece_bytes, bool writes, bool crowded = false);
 
 /// How many calls follow in which nobody tells the others what they want, after `meetings` in a row that have chosen everyone: a pattern that
-/// has changed in the same view is noticed, and meanwhile only costs time.
+/// has changed in the same view is noticed, and meanwhile only costs time: at most three times what the calls before have taken. Ranks that
+/// meet wait for the slowest, where a library may let them go on alone.
 [[nodiscard]] std::int64_t calls_without_meeting(std::int64_t meetings);
 
 /// With mapping = grouped: the first rank of a group (of `groups` after the last), and the group of a rank. Groups are neighbours, as

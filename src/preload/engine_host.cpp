@@ -47,6 +47,36 @@ void leave_storage() {
     if (top > 0) stream.frames[top - 1].origin = format::Origin::mpi_library;
 }
 
+/// The frame of the MPI-IO call that the engine is in: what is called inside of it meanwhile is the engine's.
+class EnginesCalls {
+public:
+    EnginesCalls() {
+        tracer::ThreadStream& stream = *process_tracer->thread();
+        const int top = stream.depth < tracer::ThreadStream::max_depth ? stream.depth : tracer::ThreadStream::max_depth;
+        if (top == 0) return;
+        frame_ = &stream.frames[top - 1];
+        frame_->origin = format::Origin::engine;
+    }
+    ~EnginesCalls() {
+        if (frame_ != nullptr) frame_->origin = format::Origin::mpi_library;
+    }
+    EnginesCalls(const EnginesCalls&) = delete;
+    EnginesCalls& operator=(const EnginesCalls&) = delete;
+
+private:
+    tracer::Frame* frame_ = nullptr;
+};
+
+ssize_t write_storage(int descriptor, const void* data, std::size_t bytes, off_t offset) {
+    const EnginesCalls scope;
+    return ::pwrite(descriptor, data, bytes, offset);
+}
+
+ssize_t read_storage(int descriptor, void* data, std::size_t bytes, off_t offset) {
+    const EnginesCalls scope;
+    return ::pread(descriptor, data, bytes, offset);
+}
+
 /// Everything on this thread is the engine's.
 void run_storage_thread(void (*body)(void*), void* argument) {
     const tracer::Scope scope(*process_tracer->thread(), tracer::Layer::engine, 0);
@@ -207,6 +237,8 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     engine::Host host;
     host.enter_storage = enter_storage;
     host.leave_storage = leave_storage;
+    host.write_storage = write_storage;
+    host.read_storage = read_storage;
     host.run_storage_thread = run_storage_thread;
     host.note = note;
     host.did = did;

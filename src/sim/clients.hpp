@@ -23,6 +23,7 @@ namespace ioweir::sim {
 struct SimulatedFile {
     layout::StripeLayout stripes = layout::StripeLayout::unstriped();
     std::uint32_t first_object = 0;
+    std::int64_t number = 0;  ///< of several
 };
 
 /// A process's read or write of one range. A stream is a process that does one after the other.

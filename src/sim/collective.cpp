@@ -42,6 +42,9 @@ void Collective::begin(CollectiveCall call, Callback handed_over, Callback over)
     const auto steps = static_cast<double>(std::bit_width(static_cast<unsigned>(count - 1)));
     if (exchanges) last += steps * fabric_.message_time();
     unfinished_ = not_handed_over_ = ranks_.size();
+    call_.in_step = call_.in_step && exchanges;
+    parked_.clear();
+    if (call_.in_step) begin_step();
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
         const Seconds comes = exchanges || call_.arrivals.empty() ? last : call_.arrivals[rank];
         events_.at(comes, {this, rank_comes, static_cast<std::uint32_t>(rank)});
@@ -66,6 +69,8 @@ void Collective::list_rounds(std::int64_t number) {
                              static_cast<std::uint32_t>(round), bytes});
             ++one.expected;
         });
+        // A window of which nobody wants anything is read where all windows are.
+        if (!works && !writes_) schedule.visit_operations(*call_.pattern, number, round, [&](Extent) { works = true; });
         if (!works) continue;
         work_.messages += one.expected;
         rounds_.push_back(one);
@@ -73,6 +78,9 @@ void Collective::list_rounds(std::int64_t number) {
     }
     writer.end = rounds_.size();
     if (writer.first == writer.end) return;
+    // Where turns keep writers apart, rounds belong together by their numbers.
+    if (call_.in_step && call_.plan->strategy.order == planner::Order::sequential)
+        writer.first_round = rounds_[writer.first].number;
     ++work_.writers;
     ranks_[static_cast<std::size_t>(writer.rank)].writer = static_cast<std::int32_t>(number);
 }
@@ -92,7 +100,38 @@ void Collective::sort_by_rank() {
     for (const Rank& rank : ranks_)
         std::stable_sort(sent_.begin() + static_cast<std::ptrdiff_t>(rank.next),
                          sent_.begin() + static_cast<std::ptrdiff_t>(rank.end),
-                         [](const Sent& a, const Sent& b) { return a.round < b.round; });
+                         [this](const Sent& a, const Sent& b) { return step_of(a) < step_of(b); });
+}
+
+/// The next one in which anybody does anything.
+void Collective::begin_step() {
+    left_in_step_ = 0;
+    step_ = UINT32_MAX;
+    for (const Writer& writer : writers_)
+        if (writer.now < writer.end) step_ = std::min(step_, step_of(writer));
+    for (const Writer& writer : writers_)
+        if (writer.now < writer.end && step_of(writer) == step_)
+            left_in_step_ += 1 + (writes_ ? 0 : rounds_[writer.now].expected);
+}
+
+/// A writer has ended its round, or a reader has got its bytes. After the last one the ranks agree on the next round.
+void Collective::end_part_of_step() {
+    if (--left_in_step_ > 0) return;
+    const std::uint32_t over = step_;
+    begin_step();
+    const std::uint32_t next = std::exchange(step_, over);
+    const auto steps = static_cast<double>(std::bit_width(static_cast<unsigned>(ranks_.size() - 1)));
+    events_.after(steps * fabric_.message_time(), {this, step_begins, next});
+}
+
+bool Collective::must_wait_for_step(const Rank& rank) const {
+    if (!call_.in_step) return false;
+    std::uint32_t next = UINT32_MAX;
+    if (writes_ && rank.next < rank.end) next = step_of(sent_[rank.next]);
+    if (rank.writer >= 0)
+        if (const Writer& writer = writers_[static_cast<std::size_t>(rank.writer)]; writer.now < writer.end)
+            next = std::min(next, step_of(writer));
+    return next != UINT32_MAX && next > step_;
 }
 
 /// The next step of a rank that is free to make one.
@@ -102,13 +141,21 @@ void Collective::advance(std::uint32_t number) {
     const bool stores = writer != nullptr && writer->now < writer->end;
     if (!rank.handed_over && (!writes_ || rank.next == rank.end)) {
         rank.handed_over = true;
+        if (call_.behind) tell_returned(number);
         if (--not_handed_over_ == 0) std::exchange(handed_over_, {})();
     }
-    if (writes_ && rank.next < rank.end && (!stores || sent_[rank.next].round <= rounds_[writer->now].number)) {
+    if (rank.parked) return;
+    if (must_wait_for_step(rank)) {
+        rank.parked = true;
+        return parked_.push_back(number);
+    }
+    if (writes_ && rank.next < rank.end && (!stores || step_of(sent_[rank.next]) <= step_of(*writer))) {
         const Sent& sent = sent_[rank.next];
         if (!has_buffer_for(sent)) return writers_[sent.writer].waiting.push_back(number);
         ++rank.next;
         const auto round = static_cast<std::uint32_t>(&sent - sent_.data());
+        if (call_.observer != nullptr)
+            call_.observer->handed(static_cast<int>(number), {sent.writer, sent.round}, sent.bytes);
         return fabric_.send(node_of(static_cast<int>(number)), node_of(writers_[sent.writer].rank), sent.bytes,
                             {this, bytes_left, number}, {this, bytes_there, round});
     }
@@ -118,7 +165,7 @@ void Collective::advance(std::uint32_t number) {
 
 /// A writer has two buffers: of the round that it is at, and of the next.
 bool Collective::has_buffer_for(const Sent& sent) {
-    if (call_.behind) return true;
+    if (call_.behind || call_.in_step) return true;  // in step: nobody sends what is not wanted yet
     const Writer& writer = writers_[sent.writer];
     return writer.now + 1 >= writer.end || sent.round <= rounds_[writer.now + 1].number;
 }
@@ -137,7 +184,9 @@ void Collective::collect(std::uint32_t number) {
 void Collective::take_turn(std::uint32_t number) {
     Writer& writer = writers_[number];
     writer.doing = Doing::waiting;
-    call_.plan->schedule->visit_before(turn_of(number), [&](Turn turn) { writer.missing += is_done(turn) ? 0 : 1; });
+    if (!call_.in_step)
+        call_.plan->schedule->visit_before(turn_of(number),
+                                           [&](Turn turn) { writer.missing += is_done(turn) ? 0 : 1; });
     if (writer.missing == 0) store(number);
 }
 
@@ -170,7 +219,7 @@ void Collective::next_operation(std::uint32_t number) {
     Writer& writer = writers_[number];
     if (writer.next_operation == operations_[number].size()) {
         bool awaited = false;
-        call_.plan->schedule->visit_after(turn_of(number), [&](Turn) { awaited = true; });
+        if (!call_.in_step) call_.plan->schedule->visit_after(turn_of(number), [&](Turn) { awaited = true; });
         // Who comes next on the same targets must not meet what is on its way to them.
         if (awaited && writes_)
             return clients_.settle(static_cast<std::uint32_t>(writer.rank), {this, settled, number});
@@ -189,6 +238,8 @@ void Collective::next_operation(std::uint32_t number) {
     }
     ++work_.operations;
     work_.bytes += bytes;
+    writer.operation = {
+        writer.rank, turn_of(number), place.file->number, {place.offset, bytes}, writes_, events_.now(), 0};
     clients_.begin(
         {place.file, {place.offset, bytes}, writes_, static_cast<std::uint32_t>(writer.rank), node_of(writer.rank)},
         {this, access_over, number});
@@ -205,7 +256,10 @@ void Collective::end_round(std::uint32_t number) {
     writer.doing = Doing::nothing;
     if (!writes_) give(number);
     ++writer.now;
-    pass_on(turn);
+    if (call_.in_step)
+        end_part_of_step();
+    else
+        pass_on(turn);
     for (const std::uint32_t rank : std::exchange(writer.waiting, {})) advance(rank);
     advance(static_cast<std::uint32_t>(writer.rank));
 }
@@ -218,6 +272,8 @@ void Collective::give(std::uint32_t number) {
     for (std::uint32_t i = 0; i < round.expected; ++i) {
         const auto message = static_cast<std::uint32_t>(round.first_message + i);
         const Sent& sent = sent_[message];
+        if (call_.observer != nullptr)
+            call_.observer->handed(static_cast<int>(sent.rank), {sent.writer, sent.round}, sent.bytes);
         fabric_.send(node_of(writer.rank), node_of(static_cast<int>(sent.rank)), sent.bytes, {},
                      {this, bytes_there, message});
     }
@@ -231,10 +287,15 @@ void Collective::pass_on(Turn turn) {
     });
 }
 
+void Collective::tell_returned(std::uint32_t number) {
+    if (call_.observer != nullptr) call_.observer->returned(static_cast<int>(number), call_.number, events_.now());
+}
+
 void Collective::finish_rank(std::uint32_t number) {
     Rank& rank = ranks_[number];
     if (rank.over || (!writes_ && rank.end > 0)) return;
     rank.over = true;
+    if (!call_.behind) tell_returned(number);
     if (--unfinished_ == 0) std::exchange(over_, {})();
 }
 
@@ -261,10 +322,22 @@ void Collective::happen(std::uint32_t what, std::uint32_t which) {
             const auto place = static_cast<std::size_t>(round - rounds_.begin()) - writer.first;
             if (--writer.untaken[place & 1] == 0 && writer.doing == Doing::collecting) collect(sent.writer);
             if (--ranks_[sent.rank].end == 0) advance(sent.rank);
+            if (call_.in_step) end_part_of_step();
             return;
         }
         case access_over:
+            if (call_.observer != nullptr) {
+                writers_[which].operation.end = events_.now();
+                call_.observer->moved(writers_[which].operation);
+            }
             return next_operation(which);
+        case step_begins:
+            step_ = which;
+            for (const std::uint32_t rank : std::exchange(parked_, {})) {
+                ranks_[rank].parked = false;
+                advance(rank);
+            }
+            return;
         default:
             return end_round(which);
     }

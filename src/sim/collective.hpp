@@ -2,6 +2,8 @@
 // hands its bytes over to the round's writers, one after the other, then, if it is a writer, waits until all have, for the turns before its
 // own, and moves what it has. A writer has two buffers, so that it takes a round's bytes while it stores those of the round before. Reading
 // goes the other way. Ranks that move their own bytes exchange nothing.
+// An MPI library's own two-phase I/O (`in_step`) has one buffer a writer, and nobody begins a round before all have ended the one before: in each
+// the ranks tell each other how much they send. A writer's first round is where its first byte is (Thakur, Gropp and Lusk 1999; ROMIO's ad_write_coll.c: MPI_Alltoall of the sizes).
 // Limits: agreeing on the request costs `log2(ranks)` messages; writers behind the program work on several calls at once.
 // What does not live here: who does what (planner), how long it takes (fabric.hpp, clients.hpp).
 #pragma once
@@ -16,6 +18,7 @@
 #include "sim/clients.hpp"
 #include "sim/events.hpp"
 #include "sim/fabric.hpp"
+#include "sim/observer.hpp"
 
 namespace ioweir::sim {
 
@@ -30,12 +33,15 @@ struct CollectiveCall {
     const planner::Plan* plan = nullptr;
     const layout::AccessPattern* pattern = nullptr;
     const planner::Topology* topology = nullptr;
-    bool dense = false;   ///< every byte of the region is somebody's
-    bool behind = false;  ///< writers have room for everything
-    bool joins = false;   ///< what a writer writes lies behind each other, wherever it belongs: a log
+    bool dense = false;    ///< every byte of the region is somebody's
+    bool behind = false;   ///< writers have room for everything
+    bool in_step = false;  ///< by an MPI library: round by round, without turns
+    bool joins = false;    ///< what a writer writes lies behind each other, wherever it belongs: a log
     /// Of each rank: when it comes.
     std::vector<Seconds> arrivals;
     std::function<Place(std::int64_t writer, layout::Extent)> place;
+    std::int64_t number = 0;  ///< of the call, for the observer
+    Observer* observer = nullptr;
 };
 
 /// What the steps of a call were, over all ranks. Seconds are sums over writers.
@@ -66,7 +72,7 @@ public:
     void happen(std::uint32_t what, std::uint32_t which) override;
 
 private:
-    enum What : std::uint32_t { rank_comes, bytes_left, bytes_there, access_over, settled };
+    enum What : std::uint32_t { rank_comes, bytes_left, bytes_there, access_over, settled, step_begins };
 
     /// A rank's bytes for a writer, or a writer's for a rank.
     struct Sent {
@@ -77,6 +83,7 @@ private:
         std::size_t next = 0, end = 0;  ///< among `sent_`; reading: `end` messages are still to come
         std::int32_t writer = -1;
         bool handed_over = false;
+        bool parked = false;
         bool over = false;
     };
     enum class Doing : std::uint8_t { nothing, collecting, waiting, storing };
@@ -84,9 +91,11 @@ private:
         int rank = 0;
         std::size_t first = 0, end = 0;  ///< of its rounds, among `rounds_`
         std::size_t now = 0;             ///< the one that it is at; `end`: none
+        std::uint32_t first_round = 0;   ///< `in_step`: of the first step
         Doing doing = Doing::nothing;
         std::int64_t missing = 0;  ///< turns before its own
         std::size_t next_operation = 0;
+        Moved operation;                     ///< that is under way
         std::int64_t untaken[2] = {};        ///< reading: messages of a buffer that have not arrived
         Seconds since = 0;                   ///< when it came to what it does
         Seconds locks_before = 0;            ///< its client's, when it began to store
@@ -100,6 +109,15 @@ private:
     };
 
     void list_rounds(std::int64_t writer);
+    void begin_step();
+    void end_part_of_step();
+    [[nodiscard]] std::uint32_t step_of(const Writer& writer) const {
+        return rounds_[writer.now].number - writer.first_round;
+    }
+    [[nodiscard]] std::uint32_t step_of(const Sent& sent) const {
+        return sent.round - writers_[sent.writer].first_round;
+    }
+    [[nodiscard]] bool must_wait_for_step(const Rank& rank) const;
     void sort_by_rank();
     void advance(std::uint32_t rank);
     [[nodiscard]] bool has_buffer_for(const Sent& sent);
@@ -111,6 +129,7 @@ private:
     void give(std::uint32_t writer);
     void pass_on(planner::Turn turn);
     void finish_rank(std::uint32_t rank);
+    void tell_returned(std::uint32_t rank);
     [[nodiscard]] bool is_done(planner::Turn turn) const { return done_[index_of(turn)]; }
     [[nodiscard]] std::size_t index_of(planner::Turn turn) const {
         return static_cast<std::size_t>(turn.writer * most_rounds_ + turn.round);
@@ -135,6 +154,9 @@ private:
     std::vector<bool> done_;                            ///< of each turn
     std::vector<layout::ExtentList> operations_;        ///< of each writer, in the round that it is at
     std::size_t unfinished_ = 0, not_handed_over_ = 0;  ///< ranks
+    std::uint32_t step_ = 0;                            ///< `in_step`: the round that all are in
+    std::int64_t left_in_step_ = 0;                     ///< writers, and messages to readers
+    std::vector<std::uint32_t> parked_;                 ///< ranks that wait for the next step
 };
 
 }  // namespace ioweir::sim

@@ -23,7 +23,7 @@ Fabric::Fabric(Events& events, const Machine& machine, int nodes)
       server_out_(server_in_.size()) {}
 
 void Fabric::send(int from_node, int to_node, std::int64_t bytes, Callback left, Callback arrived) {
-    const std::uint32_t which = transfers_.add({from_node, to_node, bytes, 0, left, arrived});
+    const std::uint32_t which = transfers_.add({from_node, to_node, bytes, 0, 0, left, arrived});
     next_chunk(which, events_.now() + figures_.message_s);
 }
 
@@ -57,17 +57,21 @@ void Fabric::finish_chunk(std::uint32_t which) {
     left();
 }
 
-// A request is one chunk: it is as small as that.
+void Fabric::begin(Line& out, Seconds duration, What what, const Transfer& transfer) {
+    const Seconds begins = std::max(events_.now(), out.free_at());
+    const std::uint32_t which = transfers_.add(transfer);
+    transfers_[which].leaves = out.serve(events_.now(), duration);
+    events_.at(begins, {this, what, which});
+}
+
 void Fabric::to_server(int node, int server, std::int64_t bytes, Callback arrived) {
-    const Seconds left =
-        out_[static_cast<std::size_t>(node)].serve(events_.now(), time_of(bytes, node_.nic_bytes_per_s));
-    events_.at(left, {this, request_left, transfers_.add({node, server, bytes, 0, {}, arrived})});
+    begin(out_[static_cast<std::size_t>(node)], time_of(bytes, node_.nic_bytes_per_s), request_begins,
+          {node, server, bytes, 0, 0, {}, arrived});
 }
 
 void Fabric::from_server(int server, int node, std::int64_t bytes, Callback arrived) {
-    Line& out = server_out_[static_cast<std::size_t>(server)];
-    const Seconds left = out.serve(events_.now(), time_of(bytes, server_bytes_per_s_));
-    events_.at(left, {this, answer_left, transfers_.add({server, node, bytes, 0, {}, arrived})});
+    begin(server_out_[static_cast<std::size_t>(server)], time_of(bytes, server_bytes_per_s_), answer_begins,
+          {server, node, bytes, 0, 0, {}, arrived});
 }
 
 void Fabric::happen(std::uint32_t what, std::uint32_t which) {
@@ -76,21 +80,25 @@ void Fabric::happen(std::uint32_t what, std::uint32_t which) {
             return finish_chunk(which);
         case message_arrived:
             break;
-        case request_left: {
-            Transfer& request = transfers_[which];
+        case request_begins: {
+            const Transfer& request = transfers_[which];
             const Seconds passed =
                 to_storage_.serve(events_.now(), time_of(request.left, figures_.storage_bytes_per_s));
             Line& in = server_in_[static_cast<std::size_t>(request.to)];
-            const Seconds there = in.serve(passed + figures_.latency_s, time_of(request.left, server_bytes_per_s_));
-            return events_.at(there, {this, message_arrived, which});
+            const Seconds taken =
+                in.serve(events_.now() + figures_.latency_s, time_of(request.left, server_bytes_per_s_));
+            return events_.at(std::max(std::max(request.leaves, passed) + figures_.latency_s, taken),
+                              {this, message_arrived, which});
         }
         default: {
-            Transfer& answer = transfers_[which];
+            const Transfer& answer = transfers_[which];
             const Seconds passed =
                 from_storage_.serve(events_.now(), time_of(answer.left, figures_.storage_bytes_per_s));
             Line& in = in_[static_cast<std::size_t>(answer.to)];
-            const Seconds there = in.serve(passed + figures_.latency_s, time_of(answer.left, node_.nic_bytes_per_s));
-            return events_.at(there, {this, message_arrived, which});
+            const Seconds taken =
+                in.serve(events_.now() + figures_.latency_s, time_of(answer.left, node_.nic_bytes_per_s));
+            return events_.at(std::max(std::max(answer.leaves, passed) + figures_.latency_s, taken),
+                              {this, message_arrived, which});
         }
     }
     const Callback arrived = transfers_[which].when_arrived;

@@ -1,7 +1,8 @@
 // Fabric: bytes between processes and to storage servers. A NIC sends and takes one chunk after the other; messages that are under way at the
 // same time take turns, chunk by chunk (as packets do in a torus or a Clos network), or go one after the other where chunk_bytes is 0. Each
 // message has a latency (Hockney 1994: time = latency + bytes / bandwidth). Processes of one node hand bytes over by copying them once, as fast
-// as one process copies, and together as fast as the node's memory.
+// as one process copies, and together as fast as the node's memory. A request to or from storage runs through both network interfaces and what
+// lies between them at the same time, as packets do: it takes as long as the slowest of them.
 // Limits: no topology, no routes that several nodes share but the one to storage, no protocol for large messages.
 // What does not live here: what a server does with bytes (targets.hpp).
 #pragma once
@@ -31,14 +32,16 @@ public:
     void happen(std::uint32_t what, std::uint32_t which) override;
 
 private:
-    enum What : std::uint32_t { chunk_left, message_arrived, request_left, answer_left };
+    enum What : std::uint32_t { chunk_left, message_arrived, request_begins, answer_begins };
 
     struct Transfer {
         int from = 0, to = 0;
         std::int64_t left = 0, chunk = 0;
+        Seconds leaves = 0;  ///< of a request or answer: when the last byte has left
         Callback when_left, when_arrived;
     };
 
+    void begin(Line& out, Seconds duration, What what, const Transfer& transfer);
     void next_chunk(std::uint32_t which, Seconds from);
     void finish_chunk(std::uint32_t which);
 

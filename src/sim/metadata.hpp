@@ -40,6 +40,7 @@ public:
         began_ = events_.now();
         if (!costs_time() || processes == 0) return opened();
         unopened_ = processes;
+        opened_at_.assign(static_cast<std::size_t>(processes), began_);
         processes_ = processes;
         makers_ = unmade_ = makers;
         // Files that others share are there before those open them.
@@ -47,6 +48,8 @@ public:
         for (std::int64_t process = 0; process < first; ++process) begin(process);
     }
     [[nodiscard]] const MetadataWork& work() const { return work_; }
+    /// When each process had it open; none: at once.
+    [[nodiscard]] const std::vector<Seconds>& opened_at() const { return opened_at_; }
 
     void happen(std::uint32_t what, std::uint32_t which) override {
         switch (what) {
@@ -58,6 +61,7 @@ public:
                 if (figures_.stat_s > 0) return ask(knows_it, which, figures_.stat_s, false);
                 [[fallthrough]];
             default:
+                opened_at_[which] = events_.now();
                 work_.longest_s = std::max(work_.longest_s, events_.now() - began_);
                 if (--unopened_ == 0) opened_();
         }
@@ -100,6 +104,7 @@ private:
     Seconds began_ = 0;
     std::int64_t makers_ = 0, processes_ = 0, unopened_ = 0, unmade_ = 0;
     MetadataWork work_;
+    std::vector<Seconds> opened_at_;
 };
 
 }  // namespace ioweir::sim

@@ -9,7 +9,7 @@
 namespace ioweir::sim {
 
 /// The parts that draw numbers.
-enum class Part : std::uint64_t { target_spread = 1, target_service, bursts, rank_skew, jobs, metadata };
+enum class Part : std::uint64_t { target_spread = 1, target_service, bursts, rank_skew, jobs, metadata, sample };
 
 /// SplitMix64 (Steele, Lea, Flood 2014): passes BigCrush, eight bytes of state.
 class RandomStream {

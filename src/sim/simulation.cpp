@@ -67,7 +67,7 @@ private:
         const auto found = files_.find(number);
         if (found != files_.end()) return found->second;
         const StripeLayout stripes = stripes_of(number, is_divided() ? small() : large());
-        SimulatedFile& made = files_.emplace(number, SimulatedFile{stripes, next_object_}).first->second;
+        SimulatedFile& made = files_.emplace(number, SimulatedFile{stripes, next_object_, number}).first->second;
         next_object_ += static_cast<std::uint32_t>(stripes.stripe_count());
         return made;
     }
@@ -84,12 +84,13 @@ private:
 
 class Simulation final : public Actor {
 public:
-    Simulation(const Machine& machine, const Workload& workload, const Strategy& strategy, std::uint64_t seed)
+    Simulation(const Machine& machine, const Workload& workload, const Strategy& strategy, std::uint64_t seed,
+               Observer* observer)
         : machine_(machine),
           workload_(workload),
           strategy_(strategy),
-          nodes_((workload.ranks - 1) / machine.node.ranks + 1),
-          topology_(planner::Topology::blocks(workload.ranks, nodes_)),
+          nodes_(workload.topology ? workload.topology->nodes() : (workload.ranks - 1) / machine.node.ranks + 1),
+          topology_(workload.topology ? *workload.topology : planner::Topology::blocks(workload.ranks, nodes_)),
           files_(machine, strategy),
           seed_(seed),
           skew_(seed, Part::rank_skew, 0),
@@ -97,7 +98,8 @@ public:
           targets_(events_, machine, seed),
           locks_(events_, machine),
           clients_(events_, machine, fabric_, targets_, locks_),
-          jobs_(events_, machine, targets_, seed) {
+          jobs_(events_, machine, targets_, seed),
+          observer_(observer) {
         // "drawn for one node": each has so many (planner/strategies/behind.cpp).
         if (strategy_.writers.kind == planner::WritersKind::behind) strategy_.writers.count *= nodes_;
     }
@@ -138,6 +140,7 @@ private:
         happened_ = false;
         clients_.settle_all({this, 0, 0});
         events_.run_until(happened_);
+        if (observer_ != nullptr) observer_->closed(writes, returned, events_.now());
         result.seconds = events_.now() - began - computed;
         result.perceived_s = (behind ? returned : events_.now()) - began - computed;
         result.requests = clients_.requests() - requests_before;
@@ -168,6 +171,7 @@ private:
         events_.run_until(happened_);
         result.open_s = events_.now() - began;
         result.metadata = metadata.work();
+        if (observer_ != nullptr) observer_->opened(writes, began, metadata.opened_at());
     }
 
     struct UnderWay final : Actor {
@@ -198,7 +202,19 @@ private:
         if (number == 0 && writes) result_.remarks = under_way->plan.remarks;
         const planner::Plan& plan = under_way->plan;
         const bool joins = writes && strategy_.mapping.kind == MappingKind::log;
-        CollectiveCall call{&plan, &pattern, &topology_, request.dense, behind, joins, arrivals(), {}};
+        CollectiveCall call;
+        call.plan = &plan;
+        call.pattern = &pattern;
+        call.topology = &topology_;
+        // What all ranks fill together, a group of them need not.
+        call.dense = request.dense && strategy_.mapping.kind != MappingKind::grouped;
+        call.behind = behind;
+        call.in_step = workload_.in_step;
+        call.joins = joins;
+        call.arrivals = arrivals();
+        call.number = number;
+        call.observer = observer_;
+        if (observer_ != nullptr) observer_->calls(number, plan, pattern);
         call.place = [this, &plan](std::int64_t writer, layout::Extent extent) {
             return files_.place(plan.file(writer), extent);
         };
@@ -266,13 +282,14 @@ private:
     Jobs jobs_;
     std::vector<std::unique_ptr<UnderWay>> under_way_;
     SimulationResult result_;
+    Observer* observer_;
     bool happened_ = false;
 };
 
 }  // namespace
 
 Result<SimulationResult> simulate(const Machine& machine, const Workload& workload, const planner::Strategy& strategy,
-                                  std::uint64_t seed) {
+                                  std::uint64_t seed, Observer* observer) {
     if (auto error = check_machine(machine)) return *error;
     if (workload.ranks < 1 || workload.calls < 1)
         return Error{"nothing to simulate",
@@ -283,7 +300,7 @@ Result<SimulationResult> simulate(const Machine& machine, const Workload& worklo
                      to_text(strategy.mapping) + " with " + std::to_string(workload.ranks) + " ranks",
                      "give at most one file a rank"};
     if (auto error = planner::why_not_executable(strategy)) return *error;
-    return Simulation(machine, workload, strategy, seed).run();
+    return Simulation(machine, workload, strategy, seed, observer).run();
 }
 
 }  // namespace ioweir::sim

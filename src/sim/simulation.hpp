@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.hpp"
@@ -15,6 +16,7 @@
 #include "sim/collective.hpp"
 #include "sim/machine.hpp"
 #include "sim/metadata.hpp"
+#include "sim/observer.hpp"
 
 namespace ioweir::sim {
 
@@ -25,6 +27,8 @@ struct Workload {
     std::function<std::shared_ptr<const layout::AccessPattern>(std::int64_t call)> pattern;
     double compute_s = 0;  ///< between two calls that write
     bool writes = true, reads = true;
+    bool in_step = false;  ///< an MPI library carries out the calls, round by round (CollectiveCall)
+    std::optional<planner::Topology> topology;  ///< else ranks fill the machine's nodes
 };
 
 /// One direction. Seconds are simulated.
@@ -50,6 +54,7 @@ struct SimulationResult {
 
 /// What cannot be simulated is an error before anything is: the machine, the strategy, more files than ranks.
 [[nodiscard]] Result<SimulationResult> simulate(const Machine& machine, const Workload& workload,
-                                                const planner::Strategy& strategy, std::uint64_t seed);
+                                                const planner::Strategy& strategy, std::uint64_t seed,
+                                                Observer* observer = nullptr);
 
 }  // namespace ioweir::sim

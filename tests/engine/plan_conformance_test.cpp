@@ -3,6 +3,9 @@
 // containers: groups, logs, subfiles. What a rank moves by itself into a container is compared as bytes alone: its storage operations are
 // the container's. Write-behind is compared on one node, for which its plans are drawn.
 //
+// The simulator carries out the same Plan: each rank's storage operations, their bytes, its messages and theirs are those that the engine's
+// ranks have counted.
+//
 // IOWEIR_TEST_RANKS_PER_NODE plays several nodes.
 #include <sched.h>
 
@@ -18,6 +21,7 @@
 
 #include "engine_world.hpp"
 #include "planner/plan.hpp"
+#include "sim/simulation.hpp"
 
 namespace ioweir {
 namespace {
@@ -209,8 +213,60 @@ std::string difference(const std::vector<Taken>& planned, const std::vector<Take
 }
 
 struct Seen {
-    std::int64_t exchanged = 0, alone = 0, exchanged_in_containers = 0, behind = 0;
+    std::int64_t exchanged = 0, alone = 0, exchanged_in_containers = 0, behind = 0, simulated_operations = 0,
+                 simulated_messages = 0;
 };
+
+/// What a rank has done.
+struct Done {
+    std::int64_t operations = 0, operation_bytes = 0, messages = 0, message_bytes = 0;
+    friend bool operator==(const Done&, const Done&) = default;
+};
+std::ostream& operator<<(std::ostream& out, const Done& done) {
+    return out << done.operations << " operations of " << done.operation_bytes << " bytes, " << done.messages
+               << " messages of " << done.message_bytes << " bytes";
+}
+
+class CountingObserver final : public sim::Observer {
+public:
+    explicit CountingObserver(int ranks) : done(static_cast<std::size_t>(ranks)) {}
+    void handed(int rank, planner::Turn /*turn*/, std::int64_t bytes) override {
+        ++done[static_cast<std::size_t>(rank)].messages;
+        done[static_cast<std::size_t>(rank)].message_bytes += bytes;
+    }
+    void moved(const sim::Moved& operation) override {
+        ++done[static_cast<std::size_t>(operation.rank)].operations;
+        done[static_cast<std::size_t>(operation.rank)].operation_bytes += operation.range.length;
+    }
+    std::vector<Done> done;
+};
+
+std::vector<Done> simulated(const layout::ListedPattern& pattern, const planner::Topology& topology,
+                            const planner::Strategy& strategy, bool writes) {
+    sim::Machine machine;
+    machine.targets.count = 3;
+    machine.files.stripe_count = 1;  // where a plan names no stripes, the file has none
+    sim::Workload workload;
+    workload.ranks = topology.ranks();
+    workload.topology = topology;
+    workload.writes = writes;
+    workload.reads = !writes;
+    workload.pattern = [&](std::int64_t) { return std::make_shared<layout::ListedPattern>(pattern); };
+    CountingObserver observer(workload.ranks);
+    const auto result = sim::simulate(machine, workload, strategy, 1, &observer);
+    EXPECT_TRUE(result.ok()) << result.error().message();
+    return observer.done;
+}
+
+std::vector<Done> done_by_engine(const std::vector<Taken>& steps, int ranks) {
+    std::vector<Done> done(static_cast<std::size_t>(ranks));
+    for (const Taken& one : steps) {
+        Done& its = done[static_cast<std::size_t>(one.rank)];
+        (one.operation != 0 ? its.operations : its.messages) += 1;
+        (one.operation != 0 ? its.operation_bytes : its.message_bytes) += one.bytes;
+    }
+    return done;
+}
 
 /// Each rank's answer, on all ranks.
 std::vector<int> of_all_ranks(bool mine) {
@@ -340,6 +396,29 @@ void compare_case(std::uint64_t number, const planner::Topology& topology, Seen&
                 return one.operation != 0 && !has_exchanged(static_cast<int>(one.rank));
             });
         EXPECT_EQ(difference(planned, ran), "");
+        // It takes no more files than ranks.
+        if (asked.mapping.kind == planner::MappingKind::grouped && asked.mapping.count > world->ranks) return;
+        std::vector<Done> engine = done_by_engine(ran, world->ranks);
+        std::vector<Done> sim = simulated(pattern, topology, asked, writes);
+        for (int rank = 0; rank < world->ranks; ++rank) {
+            Done& its = engine[static_cast<std::size_t>(rank)];
+            Done& simulated = sim[static_cast<std::size_t>(rank)];
+            // Who moves its own bytes hands nothing over; in a container its storage operations are the container's.
+            if (!has_exchanged(rank) && !behind) {
+                EXPECT_EQ(simulated.messages, 0);
+                if (writes) {
+                    EXPECT_EQ(simulated.operation_bytes, its.message_bytes) << "rank " << rank;
+                }
+                its.messages = its.message_bytes = 0;
+                if (!shared)
+                    its.operations = its.operation_bytes = simulated.operations = simulated.operation_bytes = 0;
+            }
+            // In a log, pieces are one operation.
+            if (asked.mapping.kind == planner::MappingKind::log) its.operations = simulated.operations = 0;
+            EXPECT_EQ(simulated, its) << "rank " << rank << ", simulated and by the engine";
+            seen.simulated_operations += simulated.operations;
+            seen.simulated_messages += simulated.messages;
+        }
     }
 }
 
@@ -356,6 +435,10 @@ TEST_F(EngineTest, TakesTheStepsOfThePlanAndNoOthers) {
     EXPECT_GT(seen.alone, 0);
     EXPECT_EQ(seen.exchanged > 0, world->ranks > 1) << "nothing was compared but each rank by itself";
     EXPECT_EQ(seen.behind > 0, topology.node_of.back() == 0);
+    if (world->rank == 0) {
+        EXPECT_GT(seen.simulated_operations, 0);
+        EXPECT_GT(seen.simulated_messages, 0);
+    }
     if (world->ranks > 2 && world->cases >= 2 * std::size(strategies)) {
         EXPECT_GT(seen.exchanged_in_containers, 0);
     }

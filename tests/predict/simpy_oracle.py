@@ -77,19 +77,39 @@ class Machine:
         with self.connections[key].request() as slot:
             yield slot
             if kind == "write":
-                yield from self.hold(self.out[node], self.rate(size, "node.nic_bytes_per_s"))
-                yield from self.hold(self.up, self.rate(size, "fabric.storage_bytes_per_s"))
-                yield latency(self.f["fabric.latency_s"])
-                yield from self.hold(self.server_in[server], self.rate(size, "targets.server_bytes_per_s"))
+                yield from self.through(
+                    self.out[node], self.rate(size, "node.nic_bytes_per_s"),
+                    self.up, self.server_in[server], self.rate(size, "targets.server_bytes_per_s"), size,
+                )  # fmt: skip
                 yield from self.serve(target, offset, size, kind)
                 yield latency(self.f["fabric.latency_s"])
             else:
                 yield latency(self.f["fabric.latency_s"])
                 yield from self.serve(target, offset, size, kind)
-                yield from self.hold(self.server_out[server], self.rate(size, "targets.server_bytes_per_s"))
-                yield from self.hold(self.down, self.rate(size, "fabric.storage_bytes_per_s"))
-                yield latency(self.f["fabric.latency_s"])
-                yield from self.hold(self.into[node], self.rate(size, "node.nic_bytes_per_s"))
+                yield from self.through(
+                    self.server_out[server], self.rate(size, "targets.server_bytes_per_s"),
+                    self.down, self.into[node], self.rate(size, "node.nic_bytes_per_s"), size,
+                )  # fmt: skip
+
+    def through(
+        self, out: simpy.Resource, leaving: float, way: simpy.Resource, into: simpy.Resource, taking: float, size: int
+    ) -> Steps:
+        """Out of one interface, over the way to storage and into another one, all at the same time."""
+
+        def taken() -> Steps:
+            yield self.env.timeout(self.f["fabric.latency_s"])
+            yield from self.hold(into, taking)
+
+        def passed() -> Steps:
+            yield from self.hold(way, self.rate(size, "fabric.storage_bytes_per_s"))
+            yield self.env.timeout(self.f["fabric.latency_s"])
+
+        with out.request() as turn:
+            yield turn
+            parts = [self.env.process(taken()), self.env.process(passed())]
+            yield self.env.timeout(leaving)
+        yield self.env.timeout(self.f["fabric.latency_s"])
+        yield self.env.all_of(parts)
 
     def access(self, node: int, begin: int, end: int, kind: str) -> Steps:
         """A range of the file, byte by byte sorted into objects."""

@@ -256,7 +256,7 @@ def test_a_recorded_kernel_is_tuned_like_the_kernel(trace: Path, tmp_path: Path)
 
 def test_traces_that_cannot_be_simulated(trace: Path) -> None:
     for words, said in (
-        (("--ranks", "6"), "recorded programs are not scaled yet"),
+        (("--ranks", "6"), "and would do so if it were an array of 2"),
         (("--file", "another"), "--file another: no file of that name"),
     ):
         done = subprocess.run(

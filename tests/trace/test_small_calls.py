@@ -11,6 +11,16 @@ import pytest
 from tracing import MPIS, Mpi, build, ioweir_run, run
 
 PLANS = ("everyone", "auto")
+RULES = {
+    "aggregators": 'writers = "aggregators:1"',
+    "grouped": 'mapping = "grouped:2"',
+    "log-sync": 'mapping = "log"\nvisibility = "sync"',
+    "log-call": 'mapping = "log"\nvisibility = "call"',
+    "subfiles": 'mapping = "subfiles:2"',
+    "behind": 'writers = "behind:1"\nvisibility = "sync"',
+}
+# Each time that the mapped part of a log's index is full: once in some thousand writes.
+MAPPING_MOVES = Counter({"pwrite64": 1, "newfstatat": 2, "geteuid": 1, "fstatfs": 1, "mmap": 1})
 HOWS = ("close", "close_range", "syscall", "dup2", "dup3", "instruction")
 
 
@@ -81,8 +91,40 @@ def test_a_small_call_makes_no_system_call_that_the_library_does_not_make(
     assert not after - before
 
 
-def traced_by_strace(mpi: Mpi, program: Path, folder: Path, output: Path, calls: int) -> list[str]:
-    command = ["strace", "-o", str(output), str(program), "steady", str(folder / "one.data"), str(calls)]
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_no_strategy_makes_more_system_calls_than_the_library(mpi: Mpi, rule: str, tmp_path: Path) -> None:
+    """The library makes one for each call: test_a_small_call_makes_no_system_call_that_the_library_does_not_make."""
+    program = build("small_calls.c", mpi.cc)
+    if run(["strace", "-o", tmp_path / "probe", "true"]).code != 0:
+        pytest.skip("strace is there, but this container forbids ptrace")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "*.data"\n{rule}\n')
+    calls = 50
+    for what, name in (("writes", "pwrite64"), ("reads", "pread64")):
+        output = tmp_path / what
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            command = traced_by_strace(mpi, program, Path(folder), output, calls, what)
+            assert ioweir_run(tmp_path / f"trace.{what}", command, options=["--plan", plan]).code == 0
+        made = between_marks(output)
+        if rule == RULES["log-call"] and what == "writes":
+            made -= MAPPING_MOVES
+        assert not made - Counter({name: 2 * calls}), (what, made)
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_what_the_kernel_carries_out_in_part_is_told(mpi: Mpi, tmp_path: Path) -> None:
+    program = build("small_calls.c", mpi.cc)
+    command = mpi.launch(1, program, "limit", tmp_path / "one.data", "4096")
+    traced = ioweir_run(tmp_path / "trace", command, options=plan_for(tmp_path, "everyone"))
+    assert traced.out.splitlines() == ["failed 100", "failed 0", "done 512", "done 100", "done 0"]
+    assert (tmp_path / "one.data").stat().st_size == 4096
+
+
+def traced_by_strace(
+    mpi: Mpi, program: Path, folder: Path, output: Path, calls: int, what: str = "steady"
+) -> list[str]:
+    command = ["strace", "-o", str(output), str(program), what, str(folder / "one.data"), str(calls)]
     return mpi.launch(1, *command)
 
 

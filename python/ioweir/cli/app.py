@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli import compare, containers, launch, plan, predict, report, targets
+from ioweir.cli import compare, containers, launch, plan, predict, replay, report, targets
 from ioweir.cli.arguments import COMMAND
 from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError
 
@@ -69,6 +69,8 @@ app.command()(plan.explain)
 app.command()(predict.simulate)
 app.command()(predict.tune)
 app.command()(predict.calibrate)
+app.command()(replay.replay)
+app.command("make-benchmark")(replay.make_benchmark)
 app.command()(containers.merge)
 app.command()(containers.convert)
 app.command()(containers.ls)

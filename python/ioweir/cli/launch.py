@@ -75,12 +75,32 @@ def run(
     on_kill: OnKillOption = OnKill.END,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report after the run.")] = False,
     compress: Annotated[bool, typer.Option(help="Compress the trace when the run has ended.")] = True,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Run, look for a plan, run again under it, and say what it gained.")
+    ] = False,
+    machine: Annotated[
+        str | None, typer.Option("--machine", metavar="NAME|FILE", help="With --tune: where it runs. [fitted]")
+    ] = None,
 ) -> None:
     """Run a program and trace its I/O; prints the first report to stderr and returns the program's exit code."""
     from ioweir.launch.run import Options  # noqa: PLC0415
     from ioweir.launch.run import run as run_program  # noqa: PLC0415
     from ioweir.launch.tracing_options import make  # noqa: PLC0415
 
+    if tune:
+        from ioweir.loop import run_tune  # noqa: PLC0415
+
+        others = {
+            "--plan": plan, "--layers": layers, "--callsites": callsites, "--buffer": buffer, "--quota": quota,
+            "--anonymise": anonymise,
+        }  # fmt: skip
+        if given := [name for name, value in others.items() if value]:
+            raise IoweirError(
+                f"--tune makes a plan of whole traces, and does not go with {given[0]}; leave it out", EXIT_USAGE
+            )
+        sys.exit(run_tune.run_tuned(command, run_tune.Options(output, machine, verify, quiet)))
+    if machine is not None:
+        raise IoweirError(f"--machine {machine} is for --tune; add it, or leave --machine out", EXIT_USAGE)
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
     sys.exit(run_program(command, Options(output, plan, verify, quiet, compress, on_kill is OnKill.END, tracing)))
 

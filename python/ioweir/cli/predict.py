@@ -24,8 +24,9 @@ def simulate(
     kernel_name: Annotated[
         str | None, typer.Option("--kernel", metavar="KERNEL", help="This kernel, see `ioweir kernel --list`.")
     ] = None,
-    trace: Annotated[
-        Path | None, typer.Option("--trace", metavar="DIR", help="The MPI-IO calls in this trace.")
+    traces: Annotated[
+        list[Path] | None,
+        typer.Option("--trace", metavar="DIR", help="The MPI-IO calls in this trace; several: to be scaled."),
     ] = None,
     file: Annotated[
         str | None, typer.Option("--file", metavar="PATH", help="Of the trace. [the one with most bytes]")
@@ -49,6 +50,10 @@ def simulate(
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw the sweep; FILE.html: a web page.")
     ] = None,
+    trace_out: Annotated[
+        Path | None,
+        typer.Option("--trace-out", metavar="DIR", help="Write the run as a trace, for `ioweir report`."),
+    ] = None,
     list_machines: Annotated[bool, typer.Option("--list", help="Name the machines of the package.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,10 +65,13 @@ def simulate(
         machines = simulation.known_machines()
         print_result(as_json, machines, lambda: [f"{name:<14} {about}" for name, about in machines.items()])
         return
+    all_traces = traces or []
     options = simulation.Options(
-        machine, kernel_name, tuple(settings or ()), ranks, trace, file, plan, api, repeat, seed,
-        simulation.compute_seconds(compute),
+        machine, kernel_name, tuple(settings or ()), ranks, all_traces[0] if all_traces else None, file, plan,
+        api, repeat, seed, simulation.compute_seconds(compute), trace_out, tuple(all_traces[1:]),
     )  # fmt: skip
+    if sweeps and trace_out is not None:
+        raise IoweirError("--trace-out writes one simulated run, and --sweep makes many; leave one out", EXIT_USAGE)
     if sweeps:
         _sweep(options, sweeps, plot, as_json=as_json)
         return
@@ -98,6 +106,20 @@ def tune(
     repeat: Annotated[int, typer.Option("--repeat", metavar="R", help="Runs of each candidate.")] = 8,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the first run.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="PLAN.toml may be replaced.")] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Replay the most promising plans, and take what is shown to help.")
+    ] = False,
+    directory: Annotated[
+        Path | None, typer.Option("--directory", metavar="WHERE", help="Where to replay. [where the file was]")
+    ] = None,
+    rounds: Annotated[int, typer.Option("--rounds", metavar="N", help="How often each way is replayed at most.")] = 3,
+    contenders: Annotated[int, typer.Option("--contenders", metavar="N", help="Plans that are replayed.")] = 2,
+    think: Annotated[
+        str, typer.Option("--think", metavar="keep|drop|FACTOR", help="Time between calls, of replays.")
+    ] = "drop",
+    mpi: Annotated[
+        str | None, typer.Option("--mpi", metavar="openmpi|mpich", help="Replay with this library. [the trace's]")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a program under many plans, and write the one under which it is fastest, where one helps."""
@@ -113,12 +135,20 @@ def tune(
     if output is None:
         raise IoweirError("tune writes a plan: say where, -o PLAN.toml", EXIT_USAGE)
     try:
-        budget_s = None if budget is None else units.duration(budget)
+        budget_s = None if budget is None else units.duration(f"{budget}s" if budget.isdigit() else budget)
     except ValueError as error:
         raise IoweirError(f"--budget: {error}", EXIT_USAGE) from error
-    result = tuning.tune(
-        tuning.Options(output, machine, trace, file, kernel_name, tuple(words), ranks, repeat, seed, budget_s, force)
+    asked = tuning.Options(
+        output, machine, trace, file, kernel_name, tuple(words), ranks, repeat, seed, budget_s, force
     )
+    if measure:
+        from ioweir.loop import measure as measuring  # noqa: PLC0415
+
+        how = measuring.Options(directory, rounds, budget_s, contenders, think, mpi)
+        result = measuring.tune_measured(asked, how)
+        print_result(as_json, result, lambda: measuring.to_text(result))
+        return
+    result = tuning.tune(asked)
     print_result(as_json, result, lambda: tuning.to_text(result))
 
 

@@ -80,3 +80,5 @@ class Findings:
     """What no rule could look at, and why."""
     unit: str = "rank"
     """What the numbers in `ranks` are: "rank", or "process" in runs without MPI."""
+    simulated: str | None = None
+    """The machine of a simulated run."""

@@ -39,6 +39,10 @@ def find(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
     if (came := trace.run.get("imported")) is not None:
         for one in found.findings:
             one.unseen += [f"{one.code}: {words}" for words in came["unseen"]]
+    if (simulated := trace.run.get("simulated")) is not None:
+        found.simulated = simulated["machine"]
+        for one in found.findings:
+            one.unseen.insert(0, f"{one.code}: simulated on {simulated['machine']}, nothing of it was measured")
     return found
 
 

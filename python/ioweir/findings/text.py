@@ -87,11 +87,11 @@ def short(found: Findings, directory: str, program: str = "CMD") -> list[str]:
 
 def full(found: Findings, directory: str) -> list[str]:
     """Every finding with its evidence, cause and remedies."""
+    lines = [f"SIMULATED on {found.simulated}: nothing in here was measured."] if found.simulated is not None else []
     if not found.findings:
-        return [nothing(found) if not _blind(found) else "No finding.", *_unseen(found.unseen)]
+        return [*lines, nothing(found) if not _blind(found) else "No finding.", *_unseen(found.unseen)]
     directory = shlex.quote(directory)
-    total = f"I/O takes {seconds(found.io_s)} of {seconds(found.wall_s)} on the critical path."
-    lines = [total]
+    lines.append(f"I/O takes {seconds(found.io_s)} of {seconds(found.wall_s)} on the critical path.")
     for at, finding in enumerate(found.findings, 1):
         lines += ["", f"{at}. {_head(finding, found.wall_s)}"]
         lines += _wrapped(finding.summary)

@@ -12,6 +12,7 @@ from ioweir.base import plain_text
 from ioweir.base.units import number_list, plural, seconds, size
 from ioweir.findings import text as finding_text
 from ioweir.findings.text import evidence_text, gain_text
+from ioweir.report import first_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,17 @@ def summary(report: model.Report, found: Findings) -> str:
     )
     lines = "".join(f"<li>{_t(reason)}</li>" for reason in [*report.partial_reasons, *report.damage])
     partial = f'<div class="warning" role="note"><b>The trace is partial:</b><ul>{lines}</ul></div>' if lines else ""
-    return f'<div class="cards">{boxes}</div>{_imported(report)}{partial}'
+    return f'<div class="cards">{boxes}</div>{_simulated(report)}{_imported(report)}{partial}'
+
+
+def _simulated(report: model.Report) -> str:
+    """That nothing was measured, and of which ranks the plots are; empty for a real run."""
+    if report.simulated is None:
+        return ""
+    first, *more = (_t(line) for line in first_lines.simulated_lines(report.simulated))
+    words = "".join(f" {line}" for line in more)
+    what = f"{_t(report.simulated.what)}; {_t(report.simulated.plan)}."
+    return f'<div class="warning" role="note"><b>{first}</b>{words} {what}</div>'
 
 
 def _imported(report: model.Report) -> str:

@@ -29,7 +29,7 @@ LAUNCHERS: Final = {
     linking.MPICH: ("mpiexec.mpich", "mpiexec", "mpirun"),
 }
 # More ranks than processors are normal on the machine of one person.
-_ENVIRONMENT: Final = {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
+ENVIRONMENT: Final = {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
 # A mistyped number must not bring the machine down.
 _RANKS_A_PROCESSOR: Final = 64
 _LEAST_LIMIT: Final = 256
@@ -75,9 +75,9 @@ def describe() -> list[str]:
     return lines
 
 
-def runner(kind: str) -> Path:
-    """The program that runs kernels under an MPI library."""
-    name = f"kernel_runner_{kind}"
+def runner(kind: str, program: str = "kernel_runner") -> Path:
+    """The program that runs kernels under an MPI library, or another one of which there is one for each library."""
+    name = f"{program}_{kind}"
     for directory in locate.candidate_directories():
         if (directory / name).is_file():
             return directory / name
@@ -98,10 +98,8 @@ def command(name: str, settings: Sequence[str], options: Options) -> list[str]:
         raise IoweirError(f"--ranks {options.ranks}: write a number from 1 on", EXIT_USAGE)
     if not options.directory.is_dir():
         raise IoweirError(f"--directory {options.directory}: there is no such directory; make it first", EXIT_USAGE)
-    launcher = next((word for word in LAUNCHERS[kind] if shutil.which(word)), None)
-    if launcher is None:
-        raise IoweirError(f"none of {', '.join(LAUNCHERS[kind])} is in PATH: install the MPI library", EXIT_NOT_FOUND)
-    _refuse_too_many(options.ranks)
+    launcher = launcher_of(kind)
+    refuse_too_many(options.ranks)
     _require_library_of(kind, options.api)
     return [
         launcher, "-n", str(options.ranks), str(runner(kind)), name, *settings,
@@ -112,13 +110,21 @@ def command(name: str, settings: Sequence[str], options: Options) -> list[str]:
     ]  # fmt: skip
 
 
+def launcher_of(kind: str) -> str:
+    """The command that starts ranks of an MPI library."""
+    launcher = next((word for word in LAUNCHERS[kind] if shutil.which(word)), None)
+    if launcher is None:
+        raise IoweirError(f"none of {', '.join(LAUNCHERS[kind])} is in PATH: install the MPI library", EXIT_NOT_FOUND)
+    return launcher
+
+
 def run(name: str, settings: Sequence[str], options: Options, as_json: bool) -> int:
     """Runs a kernel and prints a line for each repetition and way; returns the exit code."""
     _require_known(name, settings, options.ranks)
     words = command(name, settings, options)
     _require_sense(words[3:], options.ranks)
     rows = []
-    with forwarding.started(words, {**_ENVIRONMENT, **os.environ}) as child:
+    with forwarding.started(words, {**ENVIRONMENT, **os.environ}) as child:
         assert child.process.stdout is not None
         for line in child.process.stdout:
             if as_json or not line.startswith("{"):
@@ -165,7 +171,8 @@ def _require_sense(words: Sequence[str], ranks: int) -> None:
         raise IoweirError(done.stderr.strip().removeprefix("kernel_runner: "), EXIT_USAGE)
 
 
-def _refuse_too_many(ranks: int) -> None:
+def refuse_too_many(ranks: int) -> None:
+    """More than the machine bears, outside of a batch job."""
     most = max(_LEAST_LIMIT, _RANKS_A_PROCESSOR * (os.cpu_count() or 1))
     if ranks > most and not any(os.environ.get(name) for name in _BATCH_JOBS):
         raise IoweirError(

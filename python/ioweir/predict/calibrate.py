@@ -123,15 +123,20 @@ def fit_machine(found: Measured, name: str) -> dict[str, Any]:
     }
 
 
+def of_storage(path: Path, repeats: int) -> Measured:
+    """Measures the storage targets in effect at a path."""
+    places = measured.directories(path)
+    cases, slowdown = measured.measure(places, repeats)
+    copying = measured.copying(places[0])
+    how = f"files on {len(places)} {units.plural('target', len(places))}"
+    known = {"node.copy_bytes_per_s": (copying / 2, copying * 2)}
+    return Measured(cases, len(places), slowdown, (), how, known)
+
+
 def _measured(options: Options) -> Measured:
     parts = []
     if options.targets is not None:
-        places = measured.directories(options.targets)
-        cases, slowdown = measured.measure(places, options.repeats)
-        copying = measured.copying(places[0])
-        how = f"files on {len(places)} {units.plural('target', len(places))}"
-        known = {"node.copy_bytes_per_s": (copying / 2, copying * 2)}
-        parts.append(Measured(cases, len(places), slowdown, (), how, known))
+        parts.append(of_storage(options.targets, options.repeats))
     if options.trace is not None:
         parts.append(of_trace(options.trace))
     if options.runs is not None:

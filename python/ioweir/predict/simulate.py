@@ -18,6 +18,7 @@ from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.plan.plan_check import read_plan, rule_for
 from ioweir.predict import machine as machines
+from ioweir.predict import trace_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +49,9 @@ class Options:
     seed: int = 1
     compute_s: float = 0.0
     """Of the program, between two calls that write."""
+    trace_out: Path | None = None
+    more_traces: tuple[Path, ...] = ()
+    """Of the same program on other numbers of ranks."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class PlanRule:
     name: str
     rule: int
     where_from: str
+    by_library: bool = False
+    """Carried out by the MPI library, round by round in step; else by ioweir's engine."""
 
 
 def rule_text(keys: Mapping[str, Any], match: str = "*") -> str:
@@ -95,8 +101,14 @@ class Program(Protocol):
     def alone(self) -> bool:
         """Each rank makes its calls by itself."""
 
-    def once(self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int) -> dict[str, Any]:
-        """One run, as ioweir._core tells it."""
+    @property
+    def compute_s(self) -> float:
+        """Between two calls that write."""
+
+    def once(
+        self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int, recorder: Any = None
+    ) -> dict[str, Any]:
+        """One run, as ioweir._core tells it; `recorder`: a SimulatedTrace."""
 
 
 @dataclass(frozen=True)
@@ -119,21 +131,30 @@ class Kernel:
         """As `ioweir explain` names it."""
         return f"{self.name}.data"
 
-    def once(self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int) -> dict[str, Any]:
+    def once(
+        self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int, recorder: Any = None
+    ) -> dict[str, Any]:
         """Written, then read."""
         return called(
             compiled().simulate_kernel, figures, slowdown, plan.text, plan.name, plan.rule, self.name, self.ranks,
-            list(self.settings), self.compute_s, True, True, seed,
+            list(self.settings), self.compute_s, True, True, seed, plan.by_library, recorder,
         )  # fmt: skip
 
 
 def simulate(options: Options) -> dict[str, Any]:
     """All runs, as one object; every time in it is simulated but `wall_s`."""
     machine, program, plan = prepared(options)
+    if options.trace_out is not None:
+        trace_out.check(options.trace_out)
     began, began_cpu = time.monotonic(), time.process_time()
     runs = runs_of(program, machine, plan, options.repeat, options.seed)
     cost = {"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - began_cpu}
-    return {**_result(program, machine, plan, options, runs), **cost}
+    result = {**_result(program, machine, plan, options, runs), **cost}
+    if options.trace_out is not None:
+        draw = draws(machine, options.repeat, options.seed)[trace_out.middle(runs)]
+        result["trace"] = {"directory": str(options.trace_out)}
+        result["trace"] |= trace_out.write(options.trace_out, program, machine, plan, draw)
+    return result
 
 
 def prepared(options: Options) -> tuple[Machine, Program, PlanRule]:
@@ -185,7 +206,8 @@ def program_of(options: Options) -> Program:
         return Kernel(options.kernel, options.settings, options.ranks, options.compute_s)
     from ioweir.predict import workload  # noqa: PLC0415
 
-    return workload.of_trace(options.trace, options.file, options.ranks, options.compute_s)
+    traces = [options.trace, *options.more_traces]
+    return workload.of_traces(traces, options.file, options.ranks, options.compute_s)
 
 
 def _check(options: Options) -> None:
@@ -221,11 +243,12 @@ def plan_of(options: Options, machine: Machine, program: Program) -> PlanRule:
         index = rule_for(options.plan, text, program.path, only_one_is_meant=options.trace is None)
         return PlanRule(text, str(options.plan), index, f"the plan {options.plan}")
     if program.alone:
-        return PlanRule(_ALONE_PLAN, "no plan", 0, "no plan: each rank moves its own bytes, as the program does")
+        return PlanRule(_ALONE_PLAN, "no plan", 0, "no plan: each rank moves its own bytes, as the program does",
+                        by_library=True)  # fmt: skip
     nodes = -(-program.ranks // int(machine.figures.get("node.ranks", 1)))
     return PlanRule(
         _DEFAULT_PLAN.format(writers=nodes), "no plan", 0,
-        "no plan: two-phase I/O as ROMIO does it by default, a writer a node",
+        "no plan: two-phase I/O as ROMIO does it by default, a writer a node", by_library=True,
     )  # fmt: skip
 
 

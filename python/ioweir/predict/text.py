@@ -30,8 +30,16 @@ def to_text(result: dict[str, Any]) -> list[str]:
     if result["open"]:
         ranges = ", ".join(f"{name} {low:g} .. {high:g}" for name, (low, high) in sorted(result["open"].items()))
         lines.append(f"          not known: {ranges}")
+    if "trace" in result:
+        lines.append(_trace(result["trace"]))
     lines.append(f"cost      {result['events']:,} events in {units.seconds(result['wall_s'])}")
     return lines
+
+
+def _trace(trace: dict[str, Any]) -> str:
+    written, ranks = trace["ranks_written"], trace["ranks"]
+    who = "all ranks" if written == ranks else f"{written:,} of {ranks:,} ranks, and the sums of all"
+    return f"trace     {trace['directory']}: the run whose time is the median, {who}"
 
 
 def _phase(name: str, phase: dict[str, Any]) -> list[str]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ioweir.predict.simulate import Program
 
 _BUFFERS: Final = ("4 MiB", "16 MiB", "64 MiB")
+_CALIBRATION_REPEATS: Final = 2
 _SAME_FORM: Final = "shared"
 _NUMBER: Final = re.compile(r"\d+")
 
@@ -49,6 +50,8 @@ class Options:
     seed: int = 1
     budget_s: float | None = None
     force: bool = False
+    storage: Path | None = None
+    """Measured where no machine can be fitted to the trace; None: that is an error then."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +92,41 @@ def candidates(ranks: int, ranks_a_node: int, targets: int) -> Iterator[Candidat
         yield Candidate("log", {"mapping": "log"})
 
 
-def tune(options: Options) -> dict[str, Any]:
-    """Simulates all candidates, or as many as the budget allows; writes the plan where one helps."""
-    _check(options)
+@dataclass
+class Simulated:
+    """What the simulation of all candidates found."""
+
+    machine: Machine
+    program: Program
+    before: list[float]
+    """Seconds of each run without a plan."""
+    rows: list[dict[str, Any]]
+    """One a candidate, with `candidate`, and `seconds`, `predicted`, `other_form`, `each` or `error`."""
+    remarks: list[str]
+    left: int
+    """Candidates that the budget left out."""
+    pattern: str
+    """Which files a plan is for: the program's, and those that differ from it in numbers."""
+
+    def result(self) -> dict[str, Any]:
+        """As JSON, before a plan is chosen."""
+        hidden = ("candidate", "each")
+        return {
+            "simulated": True,
+            "what": self.program.what,
+            "machine": self.machine.name,
+            "before": {"seconds": statistics.median(self.before), "low": min(self.before), "high": max(self.before)},
+            "plan": None,
+            "output": None,
+            "predicted": {"ratio_low": 1.0, "ratio": 1.0, "ratio_high": 1.0},
+            "tried": [{name: value for name, value in row.items() if name not in hidden} for row in self.rows],
+            "reasons": list(self.remarks),
+        }
+
+
+def simulated(options: Options) -> Simulated:
+    """Simulates all candidates, or as many as the budget allows."""
+    check(options)
     began = time.monotonic()
     machine, remarks = _machine(options)
     asked = simulate.Options(
@@ -100,40 +135,38 @@ def tune(options: Options) -> dict[str, Any]:
     )  # fmt: skip
     program = simulate.program_of(asked)
     before = _seconds(simulate.runs_of(program, machine, simulate.plan_of(asked, machine, program), *_draws(options)))
-    tried: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     left = 0
-    all_candidates = list(
-        candidates(program.ranks, int(machine.figures.get("node.ranks", 1)), int(machine.figures["targets.count"]))
-    )
-    for candidate in all_candidates:
-        if options.budget_s is not None and time.monotonic() - began > options.budget_s and tried:
+    for candidate in candidates(
+        program.ranks, int(machine.figures.get("node.ranks", 1)), int(machine.figures["targets.count"])
+    ):
+        if options.budget_s is not None and time.monotonic() - began > options.budget_s and rows:
             left += 1
             continue
-        tried.append(_tried(options, machine, program, candidate, before))
-    chosen = _choice([row for row in tried if "error" not in row])
-    reasons = [*remarks, *_reasons(tried, chosen, left, machine)]
-    result = {
-        "simulated": True,
-        "what": program.what,
-        "machine": machine.name,
-        "before": {"seconds": statistics.median(before), "low": min(before), "high": max(before)},
-        "plan": None,
-        "output": None,
-        "predicted": {"ratio_low": 1.0, "ratio": 1.0, "ratio_high": 1.0},
-        "tried": [{name: value for name, value in row.items() if name not in ("candidate", "each")} for row in tried],
-        "reasons": reasons,
-    }
+        rows.append(_tried(options, machine, program, candidate, before))
+    pattern = "*" if options.trace is None else pattern_of(PurePosixPath(program.path).name)
+    return Simulated(machine, program, before, rows, remarks, left, pattern)
+
+
+def tune(options: Options) -> dict[str, Any]:
+    """Chooses by simulation alone; writes the plan where one helps."""
+    began = time.monotonic()
+    found = simulated(options)
+    chosen = _choice([row for row in found.rows if "error" not in row])
+    result = found.result()
+    result["reasons"] += _reasons(found.rows, chosen, found.left, found.machine)
     if chosen is not None:
         result["predicted"] = chosen["predicted"]
-        text = _plan_text(options, chosen, result, _pattern(options, program))
-        _write(options, text)
+        text = _plan_text(options, chosen, result, found.pattern)
+        write_plan(options, text)
         result["plan"] = text
         result["output"] = str(options.output)
     result["wall_s"] = time.monotonic() - began
     return result
 
 
-def _check(options: Options) -> None:
+def check(options: Options) -> None:
+    """Mistakes of the command line."""
     if (options.kernel is None) == (options.trace is None):
         raise IoweirError("tune needs one program: a trace's DIR, or --kernel NAME --ranks N", EXIT_USAGE)
     if options.kernel is not None and options.machine is None:
@@ -158,6 +191,12 @@ def _machine(options: Options) -> tuple[Machine, list[str]]:
     try:
         fitted = calibrate.fit_machine(calibrate.of_trace(options.trace), f"fitted to {options.trace}")
     except IoweirError as error:
+        if options.storage is not None:
+            measured = calibrate.fit_machine(calibrate.of_storage(options.storage, _CALIBRATION_REPEATS), "measured")
+            return machines.parse(measured["machine"], "the machine measured on the spot"), [
+                f"the machine is measured at {options.storage}, held-out error {measured['held_out']['median']:.0%} "
+                f"(median); to the trace none can be fitted: {error}"
+            ]
         raise IoweirError(
             f"no machine can be fitted to {options.trace}: {error}. Or name one: --machine "
             f"{'|'.join(machines.names())}, or what `ioweir calibrate --targets PATH` makes",
@@ -247,13 +286,6 @@ def _said(row: Mapping[str, Any]) -> str:
     )
 
 
-def _pattern(options: Options, program: Program) -> str:
-    """Which files the plan is for: this one, and those that differ from it in numbers."""
-    if options.trace is None:
-        return "*"
-    return pattern_of(PurePosixPath(program.path).name)
-
-
 def pattern_of(name: str) -> str:
     """Example: dump.00042.h5 -> dump.*.h5: what says the kind of a file stays."""
     kind = PurePosixPath(name).suffix
@@ -271,7 +303,8 @@ def _plan_text(options: Options, chosen: Mapping[str, Any], result: Mapping[str,
     return comments + "\n" + candidate.text(match)
 
 
-def _write(options: Options, text: str) -> None:
+def write_plan(options: Options, text: str) -> None:
+    """Into the file that the user named."""
     try:
         write_named(options.output, text)
     except OSError as error:

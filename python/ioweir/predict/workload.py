@@ -5,11 +5,12 @@ What does not live here: the trace's own reading of requests (trace/pattern.py),
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.predict import scaling
 from ioweir.predict.simulate import called
 from ioweir.trace import pattern, reader
 
@@ -35,13 +36,19 @@ class Recorded:
     written: Calls
     read: Calls
     compute_s: float
+    by_one: bool = False
+    """One rank alone moves the file's bytes."""
+    dimensions: int = 0
+    """Of arrays, as the program's datatypes have them; 0: not known."""
 
-    def once(self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int) -> dict[str, Any]:
+    def once(
+        self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int, recorder: Any = None
+    ) -> dict[str, Any]:
         """All that is written, then all that is read."""
         runs = {
             name: called(
                 compiled().simulate_extents, figures, slowdown, plan.text, plan.name, plan.rule, calls,
-                self.compute_s, name == "write", seed,
+                self.compute_s, name == "write", seed, plan.by_library, recorder,
             )
             for name, calls in (("write", self.written), ("read", self.read)) if calls
         }  # fmt: skip
@@ -50,7 +57,38 @@ class Recorded:
         return {**first, **phases, "events": sum(run["events"] for run in runs.values())}
 
 
-def of_trace(directory: Path, file: str | None, ranks: int | None, compute_s: float) -> Recorded:
+def of_traces(directories: Sequence[Path], file: str | None, ranks: int | None, compute_s: float) -> Recorded:
+    """As recorded, or scaled to another number of ranks, which several traces tell more of than one."""
+    all_recorded = [of_trace(directory, file, compute_s) for directory in directories]
+    largest = max(all_recorded, key=lambda one: one.ranks)
+    if len({one.ranks for one in all_recorded}) < len(all_recorded):
+        raise IoweirError(
+            "--trace: two traces of equally many ranks say no more than one; give one of each", EXIT_USAGE
+        )
+    if ranks is None and len(all_recorded) > 1:
+        raise IoweirError("several traces are there to be scaled: say to how many ranks, --ranks N", EXIT_USAGE)
+    if ranks is None or (ranks == largest.ranks and len(all_recorded) == 1):
+        return largest
+    if any(one.by_one for one in all_recorded):
+        raise IoweirError(
+            f"--ranks {ranks}: {largest.path} is used by one rank alone; a file a rank is not scaled. Simulate a "
+            'kernel (--kernel ior-segmented) under mapping = "grouped:N"',
+            EXIT_USAGE,
+        )
+    if len({one.alone for one in all_recorded}) > 1:
+        raise IoweirError("--trace: in one trace the ranks' calls are collective, in another not", EXIT_USAGE)
+    dimensions = max(one.dimensions for one in all_recorded)
+    written, read, how = scaling.scaled(
+        largest.path, [(one.ranks, one.written, one.read) for one in all_recorded], ranks, dimensions
+    )
+    what = (
+        f"{largest.path} of {', '.join(map(str, directories))}, scaled to {ranks} ranks: {how}; {len(written)} writes "
+        f"and {len(read)} reads"
+    )
+    return replace(largest, what=what, ranks=ranks, written=written, read=read)
+
+
+def of_trace(directory: Path, file: str | None, compute_s: float) -> Recorded:
     """The file that is named, else the one with most bytes. Raises IoweirError where its calls are not known."""
     loaded = reader.read(directory)
     if loaded.unreadable:
@@ -58,12 +96,6 @@ def of_trace(directory: Path, file: str | None, ranks: int | None, compute_s: fl
     count = pattern.ranks_of(loaded)
     if count == 0:
         raise IoweirError(f"{directory}: there is no MPI program in this trace; simulate takes MPI-IO calls")
-    if ranks is not None and ranks != count:
-        raise IoweirError(
-            f"--ranks {ranks}: the trace has {count}, and recorded programs are not scaled yet. Leave --ranks out, or "
-            "take a kernel (--kernel)",
-            EXIT_USAGE,
-        )
     requests = loaded.requests()
     path = _chosen(loaded, requests, file, directory)
     numbers = _numbers(loaded, requests, path)
@@ -71,7 +103,26 @@ def of_trace(directory: Path, file: str | None, ranks: int | None, compute_s: fl
     read = _calls(requests, numbers, count, path, writes=False)
     alone = not any(bool(requests.collective[number]) for calls in numbers.values() for number in calls)
     what = f"{path} of {directory}: {len(written)} writes and {len(read)} reads of {count} ranks"
-    return Recorded(what, path, count, alone, written, read, compute_s)
+    by_one = count > 1 and sum(bool(calls) for calls in numbers.values()) == 1
+    return Recorded(what, path, count, alone, written, read, compute_s, by_one, _dimensions(loaded, requests, path))
+
+
+def _dimensions(trace: Trace, requests: Requests, path: str) -> int:
+    """Of the arrays that the program itself speaks of in the file's views: at most; 0 where it does not."""
+    most = 0
+    accesses, views, datatypes = trace.accesses, trace.views, trace.datatypes
+    used = {
+        accesses[access].view
+        for access, its in set(zip(requests.access.tolist(), requests.path.tolist(), strict=True))
+        if trace.paths[its] == path
+    }
+    for view in used - {None}:
+        assert view is not None
+        kind = datatypes[views[view].filetype]
+        if kind.constructor in ("subarray", "darray"):
+            # The first value of a subarray, the third of a darray (MPI 4.0, section 5.1.13).
+            most = max(most, int(kind.values[0 if kind.constructor == "subarray" else 2]))
+    return most
 
 
 def _chosen(trace: Trace, requests: Requests, file: str | None, directory: Path) -> str:

@@ -54,6 +54,11 @@ def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
         reasons.append(f"never reached MPI_Finalize: {number_list(unfinished)}")
     if not_ended:
         reasons.append(f"did not end normally after MPI_Finalize: {number_list(not_ended)}")
+    sampled = trace.run.get("simulated", {"ranks": 0, "ranks_written": 0})
+    if sampled["ranks_written"] < sampled["ranks"]:
+        reasons.append(
+            f"a sample of {sampled['ranks_written']:,} of {sampled['ranks']:,} simulated ranks, numbered anew"
+        )
     missing = set(range(who.unit_count)) - {p.rank for p in ranks.values()} if who.has_ranks else set()
     if missing:
         reasons.append(f"left no trace: {number_list(missing)} of {who.unit_count}")

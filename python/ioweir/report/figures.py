@@ -133,6 +133,7 @@ def build(trace: Trace, progress: IO[str] | None = None) -> model.Report:
         files=_file_rows(run),
         definitions=dict(DEFINITIONS),
         imported=_imported(trace),
+        simulated=_simulated(trace),
         steps=_steps(trace, run),
     )
 
@@ -142,6 +143,14 @@ def _imported(trace: Trace) -> model.Imported | None:
     if came is not None:
         return model.Imported(came.tool, came.log, list(came.unseen), list(came.heatmaps))
     return model.Imported(events["tool"], events["log"], list(events["unseen"]), []) if events else None
+
+
+def _simulated(trace: Trace) -> model.Simulated | None:
+    said = trace.run.get("simulated")
+    if said is None:
+        return None
+    keys = ("machine", "what", "plan", "strategy", "ranks", "ranks_written", "sums")
+    return model.Simulated(**{key: said[key] for key in keys})
 
 
 def _steps(trace: Trace, run: _Run) -> list[model.Step]:

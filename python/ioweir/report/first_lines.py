@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ioweir.base import units
+from ioweir.base.locate import RUN_FILE
 from ioweir.base.spec_names import DATA_OPS, LAYERS, POSIX, STDIO
 from ioweir.base.units import plural
 from ioweir.report import other_form, verification, weighed
@@ -20,7 +21,7 @@ from ioweir.trace.sums import Less
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ioweir.report.model import LeftOut, Noted, Operations, PassedThrough, Plan, Report
+    from ioweir.report.model import LeftOut, Noted, Operations, PassedThrough, Plan, Report, Simulated
 
 APPLIED: Final = "applied"
 IN_PART: Final = "in part"
@@ -37,12 +38,29 @@ _NOUNS: Final = {"write": "writes", "read": "reads", "meta": "other calls"}
 def lines(report: Report) -> list[str]:
     """All of them, what lost bytes first."""
     return [
+        *simulated_lines(report.simulated),
         *left_out_lines(report.left_out),
         *failed_lines(report.failures),
         *verification.lines(report.plan.verify),
         *plan_lines(report.plan),
         *weighed.lines(report.plan.weighed),
     ]
+
+
+def simulated_lines(simulated: Simulated | None) -> list[str]:
+    """Example: SIMULATED on Sierra: nothing in here was measured."""
+    if simulated is None:
+        return []
+    lines = [f"SIMULATED on {simulated.machine}: nothing in here was measured."]
+    if simulated.ranks_written < simulated.ranks:
+        sums = simulated.sums
+        lines.append(
+            f"A SAMPLE: figures below are of {simulated.ranks_written:,} of {simulated.ranks:,} ranks, numbered anew "
+            f"({RUN_FILE}: simulated.numbers). All {simulated.ranks:,} wrote {units.size(sums['written_bytes'])} and "
+            f"read {units.size(sums['read_bytes'])} in {sums['calls']:,} calls, with {sums['operations']:,} storage "
+            f"operations and {sums['messages']:,} messages."
+        )
+    return lines
 
 
 def left_out_lines(left_out: LeftOut) -> list[str]:

@@ -493,6 +493,22 @@ class Imported:
 
 
 @dataclass
+class Simulated:
+    """That nothing here was measured: `ioweir simulate --trace-out`."""
+
+    machine: str
+    what: str
+    """The program."""
+    plan: str
+    strategy: str
+    ranks: int
+    ranks_written: int
+    """Of which there are calls here; the figures are of these alone."""
+    sums: dict[str, int]
+    """Of all ranks: calls, bytes asked for and moved, storage operations, messages."""
+
+
+@dataclass
 class FileRow:
     """One file."""
 
@@ -553,6 +569,8 @@ class Report:
     """What is wrong, most seconds first; filled in by whoever prints it, for it takes all events at once."""
     imported: Imported | None = None
     """Of logs of other tools."""
+    simulated: Simulated | None = None
+    """Of simulated runs."""
 
     def __getitem__(self, key: str) -> Any:
         """A part as `--json` has it: `report["files"]`, for programs from when the report was a dictionary."""

@@ -69,6 +69,26 @@ def _is_import(value: Any) -> bool:
     )
 
 
+_SIMULATED_TEXTS: Final = ("machine", "what", "plan", "strategy")
+_SIMULATED_SUMS: Final = (
+    "calls", "written_bytes", "read_bytes", "operations", "stored_bytes", "fetched_bytes", "messages",
+)  # fmt: skip
+
+
+def _is_simulated(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(_is_text(value.get(key)) for key in _SIMULATED_TEXTS)
+        and all(_is_count(value.get(key)) for key in ("ranks", "ranks_written"))
+        and isinstance(value.get("sums"), dict)
+        and all(_is_amount(value["sums"].get(key)) for key in _SIMULATED_SUMS)
+    )
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+
+
 _KINDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "command": (_is_texts, "a list of words"),
     "program": (_is_text, "a text"),
@@ -87,6 +107,7 @@ _KINDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "load_before": (_is_time, "a number"),
     "nodes": (_is_texts, "a list of names"),
     "imported": (_is_import, "an object with a tool, a log, and lists of texts"),
+    "simulated": (_is_simulated, "an object with a machine, ranks and sums"),
 }
 
 

@@ -94,7 +94,7 @@ void begin_behind(Engine& engine, Handle& handle, MPI_Comm comm, bool visible_at
         why =
             "the file is open for reading too; where nobody reads before a sync, say visibility = \"sync\" in the plan";
     } else {
-        std::shared_ptr<ProcessGroup> ranks = engine.process_groups.take(comm);
+        std::shared_ptr<ProcessGroup> ranks = engine.process_groups.take(comm, handle.one_thread);
         if (std::shared_ptr<Team> team = ProcessGroups::team_of(*ranks, why)) {
             std::shared_ptr<WriteBehindQueue> queue = queue_for(engine, *team, handle.strategy, why);
             const bool begun = queue && queue->begin(*team->group, handle.path, handle.file->identity, why);
@@ -137,6 +137,7 @@ void end_behind(Engine& engine, Handle& handle) {
         FileState& file = *handle.file;
         const std::lock_guard guard(file.behind_lock);
         std::erase(file.queues, behind->queue);
+        file.last_handed = nullptr;
         --file.behind_handles;
         if (--engine.behind_handles == 0 && engine.host.watch_paths != nullptr) engine.host.watch_paths(false);
     }
@@ -167,9 +168,13 @@ void drain_behind(FileState& file) {
 void drain_other_handles(Handle& handle) {
     FileState& file = *handle.file;
     if (file.behind_handles <= (handle.behind ? 1 : 0)) return;
+    const WriteBehindQueue* const own = handle.behind ? handle.behind->queue.get() : nullptr;
+    const bool in_turn = !engine()->threaded;
+    if (in_turn && own != nullptr && file.last_handed == own) return;
     for (const std::shared_ptr<WriteBehindQueue>& queue : queues_of(file)) {
-        if (!handle.behind || queue != handle.behind->queue) queue->drain_own();
+        if (queue.get() != own) queue->drain_own();
     }
+    file.last_handed = in_turn ? own : nullptr;
 }
 
 int take_behind_error(Handle& handle) {

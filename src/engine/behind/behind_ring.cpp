@@ -10,6 +10,8 @@ namespace {
 constexpr std::uint64_t longest_record = 4 << 20;
 constexpr std::size_t most_runs_of_record = 4096;
 constexpr std::uint64_t used_again = 256 << 10;
+/// What is put in as one piece.
+constexpr std::int64_t most_of_piece = 64 << 10;
 
 constexpr std::uint64_t rounded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -27,8 +29,8 @@ std::uint64_t BehindRing::room_wanted(const Parcel& parcel) const {
 }
 
 bool BehindRing::has_room(const Parcel& parcel) const {
-    const std::uint64_t head = words_.head.load(std::memory_order_relaxed);
-    const std::uint64_t to_end = capacity_ - head % capacity_;
+    const std::uint64_t head = known_.head;
+    const std::uint64_t to_end = capacity_ - known_.place;
     const std::uint64_t wanted = room_wanted(parcel);
     const std::uint64_t free = capacity_ - (head - words_.tail.load(std::memory_order_acquire));
     return free >= (to_end < wanted ? to_end + wanted : wanted);
@@ -55,19 +57,69 @@ bool BehindRing::add_piece(layout::Extent piece, std::size_t most_runs) {
     return true;
 }
 
-void BehindRing::put(Parcel& parcel) {
-    std::uint64_t head = words_.head.load(std::memory_order_relaxed);
-    const std::uint64_t wanted = room_wanted(parcel);
-    const std::uint64_t to_end = capacity_ - head % capacity_;
-    // Where all is written, the ring begins again, so that memory is used that has its pages, and lies in caches.
-    const bool begins_again = head % capacity_ >= std::max(wanted, used_again) && reached(head);
-    if (to_end < wanted || begins_again) {
-        // Always a multiple of 8: there is room for this much of a header.
-        std::memcpy(at(head), &to_end, sizeof to_end);
-        if (to_end >= 2 * sizeof to_end) std::memset(at(head) + sizeof to_end, 0, sizeof to_end);
-        head += to_end;
+/// Where all is written, the ring begins again, so that memory is used that has its pages, and lies in caches.
+bool BehindRing::begins_again(std::uint64_t wanted) {
+    if (known_.place < std::max(wanted, used_again)) return false;
+    known_.tail = words_.tail.load(std::memory_order_acquire);
+    return known_.tail == known_.head;
+}
+
+/// What comes next lies at the ring's begin, `to_end` bytes behind the head.
+void BehindRing::fill_up(std::uint64_t to_end) {
+    std::byte* const start = data_ + known_.place;
+    // Always a multiple of 8: there is room for this much of a header.
+    std::memcpy(start, &to_end, sizeof to_end);
+    if (to_end >= 2 * sizeof to_end) std::memset(start + sizeof to_end, 0, sizeof to_end);
+}
+
+void BehindRing::keep_head(std::uint64_t head, std::uint64_t place) {
+    known_.head = head;
+    known_.place = place == capacity_ ? 0 : place;
+    words_.head.store(head, std::memory_order_release);
+}
+
+bool BehindRing::put_piece(const void* data, std::int64_t bytes, std::int64_t offset, std::uint64_t call,
+                           bool consumer_rests) {
+    if (bytes > most_of_piece) return false;
+    const std::uint64_t data_bytes = rounded(static_cast<std::uint64_t>(bytes));
+    const std::uint64_t wanted = sizeof(Header) + data_bytes + sizeof(Run);
+    const std::uint64_t to_end = capacity_ - known_.place;
+    const bool from_begin = to_end < wanted || (consumer_rests && begins_again(wanted));
+    const std::uint64_t skipped = from_begin ? to_end : 0;
+    if (known_.head + skipped + wanted - known_.tail > capacity_) [[unlikely]] {
+        known_.tail = words_.tail.load(std::memory_order_acquire);
+        if (known_.head + skipped + wanted - known_.tail > capacity_) return false;
     }
-    std::byte* const start = at(head);
+    if (from_begin) fill_up(to_end);
+    const std::uint64_t place = from_begin ? 0 : known_.place;
+    std::byte* const start = data_ + place;
+    const Header header{wanted, call, bytes, 1};
+    const Run run{offset, bytes, 0, 1};
+    std::memcpy(start, &header, sizeof header);
+    std::memcpy(start + sizeof header, data, static_cast<std::size_t>(bytes));
+    std::memcpy(start + sizeof header + data_bytes, &run, sizeof run);
+    keep_head(known_.head + skipped + wanted, place + wanted);
+    return true;
+}
+
+bool BehindRing::waits_for(std::int64_t bytes) {
+    const auto waiting = [&] { return static_cast<std::int64_t>(known_.head - known_.tail) >= bytes; };
+    if (!waiting()) return false;
+    known_.tail = words_.tail.load(std::memory_order_acquire);
+    return waiting();
+}
+
+void BehindRing::put(Parcel& parcel) {
+    std::uint64_t head = known_.head;
+    const std::uint64_t wanted = room_wanted(parcel);
+    const std::uint64_t to_end = capacity_ - known_.place;
+    std::uint64_t place = known_.place;
+    if (to_end < wanted || begins_again(wanted)) {
+        fill_up(to_end);
+        head += to_end;
+        place = 0;
+    }
+    std::byte* const start = data_ + place;
     std::byte* const data = start + sizeof(Header);
     std::uint64_t filled = 0;
     runs_.clear();
@@ -92,7 +144,7 @@ void BehindRing::put(Parcel& parcel) {
                   static_cast<std::int64_t>(filled), static_cast<std::int64_t>(runs_.size())};
     std::memcpy(data + rounded(filled), runs_.data(), runs_.size() * sizeof(Run));
     std::memcpy(start, &header, sizeof header);
-    words_.head.store(head + header.bytes, std::memory_order_seq_cst);
+    keep_head(head + header.bytes, place + header.bytes);
 }
 
 int BehindRing::write_runs(storage::Backend& backend, int descriptor, const Header& header) const {

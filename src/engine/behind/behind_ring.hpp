@@ -60,12 +60,15 @@ public:
     [[nodiscard]] bool has_room(const Parcel& parcel) const;
     /// Puts one record in, as much as is worth while; there must be room. `call` numbers of parcels must rise.
     void put(Parcel& parcel);
+    /// The same for a call whose bytes lie together in memory and in the file: one copy and one store, and no instruction that waits for
+    /// the copy to be seen. False, and nothing has happened, where there is no room or there are too many bytes. Unless `consumer_rests`, words
+    /// that it is about to change are let alone.
+    [[nodiscard]] bool put_piece(const void* data, std::int64_t bytes, std::int64_t offset, std::uint64_t call,
+                                 bool consumer_rests);
+    /// At least so many bytes wait to be written, or all that do: what the consumer has done is looked at only where it matters.
+    [[nodiscard]] bool waits_for(std::int64_t bytes);
     /// Everything that was put in before this moment lies before this position.
     [[nodiscard]] std::uint64_t end() const { return words_.head.load(std::memory_order_acquire); }
-    /// Bytes that were put in and are not written.
-    [[nodiscard]] std::int64_t waiting() const {
-        return static_cast<std::int64_t>(end() - words_.tail.load(std::memory_order_acquire));
-    }
     [[nodiscard]] bool reached(std::uint64_t position) const {
         return static_cast<std::int64_t>(words_.tail.load(std::memory_order_acquire) - position) >= 0;
     }
@@ -77,8 +80,11 @@ public:
         if (!ready()) wait_while(words_.moved, seen, most_us);
         words_.waiting.fetch_sub(1, std::memory_order_seq_cst);
     }
+    [[nodiscard]] bool has_error() const { return words_.error.load(std::memory_order_relaxed) != 0; }
     /// The errno value of the first failure since the last time; 0: none.
-    [[nodiscard]] int take_error() const { return words_.error.exchange(0, std::memory_order_acq_rel); }
+    [[nodiscard]] int take_error() const {
+        return has_error() ? words_.error.exchange(0, std::memory_order_acq_rel) : 0;
+    }
     [[nodiscard]] std::int64_t operations() const { return words_.operations.load(std::memory_order_relaxed); }
 
     // The consumer's side.
@@ -101,12 +107,22 @@ private:
 
     [[nodiscard]] std::byte* at(std::uint64_t position) const { return data_ + position % capacity_; }
     [[nodiscard]] std::uint64_t room_wanted(const Parcel& parcel) const;
+    bool begins_again(std::uint64_t wanted);
+    void fill_up(std::uint64_t to_end);
+    void keep_head(std::uint64_t head, std::uint64_t place);
     bool add_piece(layout::Extent piece, std::size_t most_runs);
     [[nodiscard]] int write_runs(storage::Backend& backend, int descriptor, const Header& header) const;
 
     BehindWords& words_;
     std::byte* data_;
     std::uint64_t capacity_;
+    /// What the rank knows without looking at words that the consumer changes.
+    struct alignas(64) Known {
+        std::uint64_t head = 0;
+        std::uint64_t place = 0;  // of the head, in the ring
+        std::uint64_t tail = 0;   // at least
+    };
+    Known known_;
     std::vector<Run> runs_;  // of the record being made
 };
 

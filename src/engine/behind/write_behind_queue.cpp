@@ -21,7 +21,9 @@ constexpr std::int64_t idle_us = 10'000'000;
 /// as is worth it, or by who waits.
 constexpr std::int64_t doze_us = 1'000;
 constexpr int most_dozes = 50;
-constexpr std::int64_t worth_waking_bytes = 256 << 10;
+constexpr std::int64_t worth_waking_bytes = 1 << 20;
+/// Of a file's small calls so many at first, and then one of so many, have their time taken.
+constexpr std::uint64_t timed_one_in = 16;
 /// The thread needs little: an iovec at most.
 constexpr std::size_t stack_bytes = 256 << 10;
 
@@ -46,10 +48,11 @@ struct WriteBehindQueue::Station {
         bell.fetch_add(1, std::memory_order_seq_cst);
         if (sleeping.exchange(awake, std::memory_order_seq_cst) != awake) wake_all(bell);
     }
-    /// There is work: so many bytes.
-    void tell(std::int64_t waiting, std::int64_t worth_waking) {
-        const std::uint32_t now = sleeping.load(std::memory_order_seq_cst);
-        if (now == sleeps || (now == dozes && waiting >= worth_waking)) ring();
+    /// There is work. What was put in need not be seen yet by a thread that goes to sleep: it looks once more (serve()).
+    void tell(BehindRing& ring_of_rank, std::int64_t worth_waking) {
+        const std::uint32_t now = sleeping.load(std::memory_order_relaxed);
+        if (now == awake) return;
+        if (now == sleeps || ring_of_rank.waits_for(worth_waking)) ring();
     }
 };
 
@@ -94,6 +97,7 @@ std::shared_ptr<WriteBehindQueue> WriteBehindQueue::make(Group& group, std::int6
             for (std::size_t i = 0; i < locals; ++i)
                 queue->rings_.emplace_back(words[i], data + i * static_cast<std::size_t>(queue->capacity_),
                                            queue->capacity_);
+            queue->own_station_ = &queue->station_of(queue->own_);
             error = queue->start_thread();
         } catch (const std::bad_alloc&) {
             error = ENOMEM;
@@ -146,7 +150,13 @@ bool WriteBehindQueue::is_owner() const { return raw::process_id() == owner_; }
 int WriteBehindQueue::usable_descriptor(int& error) {
     const std::lock_guard guard(file_lock_);
     error = 0;
-    if (descriptor_.number >= 0 && Descriptors::is_intact(descriptor_)) return descriptor_.number;
+    const std::uint32_t* const counted = services_.host->descriptors_gone;
+    const std::uint32_t gone = counted != nullptr ? __atomic_load_n(counted, __ATOMIC_ACQUIRE) : 0;
+    const bool untouched = counted != nullptr && descriptors_gone_ == gone;
+    if (descriptor_.number >= 0 && (untouched || Descriptors::is_intact(descriptor_))) {
+        descriptors_gone_ = gone;
+        return descriptor_.number;
+    }
     const Descriptors::Opened opened = services_.descriptors->open(path_, false, true);
     error = opened.error;
     if (error == 0 && opened.descriptor.identity != identity_) {
@@ -155,6 +165,7 @@ int WriteBehindQueue::usable_descriptor(int& error) {
     }
     if (error != 0) return -1;
     descriptor_ = opened.descriptor;
+    descriptors_gone_ = gone;
     return descriptor_.number;
 }
 
@@ -165,6 +176,7 @@ bool WriteBehindQueue::begin(Group& group, const std::string& path, const FileId
         identity_ = identity;
     }
     figures_ = {};
+    pieces_ = 0;
     operations_before_ = rings_[own_].operations();
     if (has_thread_) stations_[my_station_].busy_ns = 0;
     int error = 0;
@@ -227,16 +239,20 @@ void WriteBehindQueue::serve() {
     while (!stopping_.load(std::memory_order_seq_cst)) {
         if (serve_once(station)) {
             dozed = 0;
+            if (station.sleeping.load(std::memory_order_relaxed) != Station::awake)
+                station.sleeping.store(Station::awake, std::memory_order_relaxed);
             continue;
         }
-        const bool dozes = dozed < most_dozes;
         const std::uint32_t seen = station.bell.load(std::memory_order_seq_cst);
-        station.sleeping.store(dozes ? Station::dozes : Station::sleeps, std::memory_order_seq_cst);
+        station.sleeping.store(dozed < most_dozes ? Station::dozes : Station::sleeps, std::memory_order_seq_cst);
         bool work = stopping_.load(std::memory_order_seq_cst);
         for (std::size_t ring = station.first; ring < station.end; ++ring) work = work || !rings_[ring].empty();
-        if (!work) wait_while(station.bell, seen, dozes ? doze_us : idle_us);
-        station.sleeping.store(Station::awake, std::memory_order_seq_cst);
-        ++dozed;
+        if (work) continue;
+        // A rank does not wait until what it has put in is seen before it looks whether the thread sleeps. So the thread dozes once more after it has
+        // said that it sleeps: what was put in by ranks that had not heard of it is seen by then.
+        wait_while(station.bell, seen, dozed <= most_dozes ? doze_us : idle_us);
+        const bool rung = station.sleeping.load(std::memory_order_seq_cst) == Station::awake;
+        dozed = rung ? 0 : std::min(dozed + 1, most_dozes + 1);
     }
     leave(station);
 }
@@ -279,7 +295,7 @@ void WriteBehindQueue::put(const Memory& memory, const FileRange& range) {
     const std::lock_guard guard(put_lock_);
     const storage::Moment started = storage::now();
     BehindRing& ring = rings_[own_];
-    Station& station = station_of(own_);
+    Station& station = *own_station_;
     BehindRing::Parcel parcel(memory, range, ++calls_);
     const auto has_room = [&] { return ring.has_room(parcel); };
     while (!parcel.done()) {
@@ -294,16 +310,42 @@ void WriteBehindQueue::put(const Memory& memory, const FileRange& range) {
             figures_.wait_ns += storage::ns_between(waiting, storage::now());
         }
         ring.put(parcel);
-        station.tell(ring.waiting(), std::min(worth_waking_bytes, capacity_ / 4));
+        station.tell(ring, std::min(worth_waking_bytes, capacity_ / 4));
     }
     if (station.gone.load(std::memory_order_seq_cst) != 0) step_in(station);
     figures_.bytes += memory.bytes;
     figures_.hand_ns += storage::ns_between(started, storage::now());
 }
 
+bool WriteBehindQueue::put_piece(const void* data, std::int64_t bytes, std::int64_t offset) {
+    BehindRing& ring = rings_[own_];
+    Station& station = *own_station_;
+    if (ring.has_error() || station.gone.load(std::memory_order_relaxed) != 0) return false;
+    const bool first = pieces_ < timed_one_in;
+    const bool timed = first || pieces_ % timed_one_in == 0;
+    const storage::Moment started = timed ? storage::now() : storage::Moment{};
+    const bool rests = station.sleeping.load(std::memory_order_relaxed) != Station::awake;
+    if (!ring.put_piece(data, bytes, offset, calls_ + 1, rests)) return false;
+    ++calls_;
+    station.tell(ring, std::min(worth_waking_bytes, capacity_ / 4));
+    ++pieces_;
+    figures_.bytes += bytes;
+    if (timed) {
+        const std::int64_t stands_for = first ? 1 : static_cast<std::int64_t>(timed_one_in);
+        figures_.hand_ns += stands_for * storage::ns_between(started, storage::now());
+    }
+    return true;
+}
+
+/// Mostly nothing waits, and nobody is asked.
+void WriteBehindQueue::drain(std::size_t ring) {
+    const std::uint64_t end = rings_[ring].end();
+    if (!rings_[ring].reached(end) && is_owner()) wait_for(ring, end);
+}
+
 void WriteBehindQueue::wait_for(std::size_t ring, std::uint64_t position) {
     const auto there = [&] { return rings_[ring].reached(position); };
-    if (!there()) station_of(ring).ring();
+    station_of(ring).ring();
     while (!there()) {
         rings_[ring].rest_until(there, patience_us);
         // Who has rung may have died before it woke the thread.
@@ -311,13 +353,10 @@ void WriteBehindQueue::wait_for(std::size_t ring, std::uint64_t position) {
     }
 }
 
-void WriteBehindQueue::drain_own() {
-    if (is_owner()) wait_for(own_, rings_[own_].end());
-}
+void WriteBehindQueue::drain_own() { drain(own_); }
 
 void WriteBehindQueue::drain_node() {
-    if (!is_owner()) return;
-    for (std::size_t ring = 0; ring < rings_.size(); ++ring) wait_for(ring, rings_[ring].end());
+    for (std::size_t ring = 0; ring < rings_.size(); ++ring) drain(ring);
 }
 
 BehindFigures WriteBehindQueue::figures() const {

@@ -33,7 +33,7 @@ struct BehindFigures {
     std::int64_t bytes = 0;       ///< handed over
     std::int64_t waits = 0;       ///< times that there was no room
     std::int64_t wait_ns = 0;     ///< how long these took
-    std::int64_t hand_ns = 0;     ///< in handing over, waits included
+    std::int64_t hand_ns = 0;     ///< in handing over, waits included; many small calls are estimated by some of them
     std::int64_t writer_ns = 0;   ///< how long this rank's writer thread was busy; 0 where it has none
     std::int64_t operations = 0;  ///< storage operations for this rank's bytes
 };
@@ -68,6 +68,9 @@ public:
     [[nodiscard]] std::int64_t capacity() const { return capacity_; }
     /// Hands bytes over; waits only for room.
     void put(const Memory& memory, const FileRange& range);
+    /// The same for bytes that lie together in memory and in the file, of a program with one thread in MPI at a time: without a lock, and mostly
+    /// without a look at the clock. False, and nothing has happened, where there is more to it than copying them.
+    [[nodiscard]] bool put_piece(const void* data, std::int64_t bytes, std::int64_t offset);
     /// Waits until what this rank (every rank of the node) has handed over before is written, or has failed.
     void drain_own();
     void drain_node();
@@ -90,6 +93,7 @@ private:
     void leave(Station& station);
     bool step_in(Station& station);
     void consume(Station& station, std::size_t ring);
+    void drain(std::size_t ring);
     void wait_for(std::size_t ring, std::uint64_t position);
     [[nodiscard]] bool is_owner() const;
     [[nodiscard]] Station& station_of(std::size_t ring) const;
@@ -116,10 +120,13 @@ private:
 
     std::mutex put_lock_;
     std::uint64_t calls_ = 0;
+    std::uint64_t pieces_ = 0;  ///< of this file
+    Station* own_station_ = nullptr;
     BehindFigures figures_;
     std::int64_t operations_before_ = 0;
 
     std::mutex file_lock_;
+    std::uint32_t descriptors_gone_ = 0;  ///< Host::descriptors_gone when the descriptor was last looked at
     std::string path_;
     FileIdentity identity_;
     Descriptor descriptor_;

@@ -65,7 +65,7 @@ int keep_sizes(const container::Directory& directory, std::uint32_t generation) 
 std::string place_of_log(Engine& engine, const Handle& handle, MPI_Comm comm) {
     const auto targets = std::ssize(handle.log_places);
     std::shared_ptr<ProcessGroup> group;
-    if (handle.size > 1 && may_aggregate(handle.strategy)) group = engine.process_groups.take(comm);
+    if (handle.size > 1 && may_aggregate(handle.strategy)) group = engine.process_groups.take(comm, handle.one_thread);
     std::string why;
     const std::shared_ptr<Team> team = group ? ProcessGroups::team_of(*group, why) : nullptr;
     const std::int64_t target =

@@ -95,6 +95,7 @@ struct Agreement {
     bool same_hints = false;
     bool again = false;  ///< somebody has put another file there meanwhile: all have opened it, and not all the same
     bool takes_turns = false;
+    bool one_thread = false;
 };
 
 /// Do all ranks want the engine, by the same rule, for the same file, and in the same way? Every rank that has a plan gets here on
@@ -105,17 +106,26 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
-    std::array<std::int64_t, 10> mine{
-        wants ? 1 : 0, inode, ~inode,         rule_line,     ~rule_line,
-        way,           ~way,  opened ? 1 : 0, stale ? 0 : 1, takes_turns ? 1 : 0};  // min(~x) == ~max(x)
-    std::array<std::int64_t, 10> least{};
+    std::array<std::int64_t, 11> mine{wants ? 1 : 0,
+                                      inode,
+                                      ~inode,
+                                      rule_line,
+                                      ~rule_line,
+                                      way,
+                                      ~way,
+                                      opened ? 1 : 0,
+                                      stale ? 0 : 1,
+                                      takes_turns ? 1 : 0,
+                                      ProcessGroups::has_one_thread() ? 1 : 0};  // min(~x) == ~max(x)
+    std::array<std::int64_t, 11> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
         MPI_SUCCESS) {
         return {};
     }
     const bool same_file = least[1] == ~least[2];
     const bool again = least[7] == 1 && (least[8] == 0 || (is_header_file && !same_file));
-    return {least[0] == 1 && same_file && least[3] == ~least[4] && !again, least[5] == ~least[6], again, least[9] == 1};
+    return {least[0] == 1 && same_file && least[3] == ~least[4] && !again, least[5] == ~least[6], again, least[9] == 1,
+            least[10] == 1};
 }
 
 /// Those who exchange bytes with each other: all ranks of the file, or where groups have a file each those of one group.
@@ -125,10 +135,10 @@ std::string make_team(Engine& engine, Handle& handle, MPI_Comm comm) {
         const int groups = static_cast<int>(handle.strategy.mapping.count);
         MPI_Comm group = MPI_COMM_NULL;
         PMPI_Comm_split(comm, planner::group_of_rank(handle.rank, groups, handle.size), handle.rank, &group);
-        handle.exchanging = engine.process_groups.take(group);
+        handle.exchanging = engine.process_groups.take(group, handle.one_thread);
         PMPI_Comm_free(&group);
     } else {
-        handle.exchanging = engine.process_groups.take(comm);
+        handle.exchanging = engine.process_groups.take(comm, handle.one_thread);
     }
     handle.team = ProcessGroups::team_of(*handle.exchanging, why);
     if (!handle.team) engine.process_groups.give_back(handle.exchanging);
@@ -153,7 +163,7 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
             // A container is nothing that the MPI library could move: each rank moves its own bytes then.
             if (!handle.team) handle.passed.count("no exchange, each rank alone: " + why);
         }
-        handle.ranks = engine.process_groups.take(comm);
+        handle.ranks = engine.process_groups.take(comm, handle.one_thread);
         handle.comm = handle.ranks->comm;
     }
     handle.engaged = true;
@@ -253,6 +263,7 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     const Agreement agreement =
         agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_header_file, may_take_turns(engine));
     if (agreement.again && may_repeat) return leave_open(engine, *handle, fh);
+    handle->one_thread = agreement.one_thread;
     if (agreement.engaged) {
         std::vector<std::string> unused = candidate.chosen.unused;
         if (!agreement.same_hints && candidate.rule != nullptr) {

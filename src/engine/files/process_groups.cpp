@@ -43,12 +43,15 @@ void free_group(ProcessGroup& group) {
 
 }  // namespace
 
-std::shared_ptr<ProcessGroup> ProcessGroups::take(MPI_Comm comm) {
+bool ProcessGroups::has_one_thread() {
     int level = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&level);
+    return level != MPI_THREAD_MULTIPLE;
+}
+
+std::shared_ptr<ProcessGroup> ProcessGroups::take(MPI_Comm comm, bool shared) {
     // With several threads inside MPI, two files of one group could use what they share in different orders on different ranks. Below
     // MPI_THREAD_MULTIPLE no two threads get here at a time; with it no lock may be held, because the calls below wait for other ranks.
-    const bool shared = level != MPI_THREAD_MULTIPLE;
     if (shared) {
         // Found on one rank, found on all: they have opened and closed the same files.
         const auto known = std::find_if(shared_.begin(), shared_.end(),

@@ -31,8 +31,10 @@ struct ProcessGroup {
 
 class ProcessGroups {
 public:
-    /// Collective over `comm`: the group of its ranks, with one more user.
-    [[nodiscard]] std::shared_ptr<ProcessGroup> take(MPI_Comm comm);
+    /// This process has no two threads in MPI at a time. Ranks of one job may have asked for different levels.
+    [[nodiscard]] static bool has_one_thread();
+    /// Collective over `comm`: the group of its ranks, with one more user. `shared`: all of them have one thread; all say the same.
+    [[nodiscard]] std::shared_ptr<ProcessGroup> take(MPI_Comm comm, bool shared);
     /// Collective over the group: what its ranks exchange through. Null on every rank, and why, when they cannot.
     [[nodiscard]] static std::shared_ptr<Team> team_of(ProcessGroup& group, std::string& why);
     /// Collective over the group: one user less. Null: nothing to do.

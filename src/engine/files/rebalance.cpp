@@ -93,11 +93,9 @@ void begin_rebalance(const Engine& engine, Handle& handle, const policy::FileRul
     if (rule == nullptr || !rule->rebalance || !handle.writable || !handle.container) return;
     const bool logs = handle.strategy.mapping.kind == planner::MappingKind::log;
     if (!logs && handle.strategy.mapping.kind != planner::MappingKind::subfiles) return;
-    int level = MPI_THREAD_SINGLE;
-    PMPI_Query_thread(&level);
     const Container::InUse in_use = handle.container->in_use();
     std::string why;
-    if (level == MPI_THREAD_MULTIPLE) why = "with MPI_THREAD_MULTIPLE a rank may be writing at any time";
+    if (!handle.one_thread) why = "with MPI_THREAD_MULTIPLE a rank may be writing at any time";
     if (!logs && in_use.count < 2) why = "there is one subfile only";
     if (logs && handle.log_places.size() < 2) why = "logs lie on one target only, or on none";
     if (!why.empty()) {

@@ -144,6 +144,8 @@ std::int64_t known_run_bytes(MPI_Datatype datatype) {
 
 std::uint32_t age_of_types() { return made_runs.age(); }
 
+const std::atomic<std::uint32_t>& ages_of_types() { return made_runs.ages(); }
+
 void release_flatten_cache() {
     const std::lock_guard guard(cache_lock);
     if (cache_key != MPI_KEYVAL_INVALID) PMPI_Type_free_keyval(&cache_key);

@@ -4,6 +4,7 @@
 // goes with its type. Copies of a type do not inherit it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -26,5 +27,7 @@ void release_flatten_cache();
 
 /// Changes when a datatype that flatten() knows is freed: until then a handle stands for the same type.
 [[nodiscard]] std::uint32_t age_of_types();
+/// Where that is counted.
+[[nodiscard]] const std::atomic<std::uint32_t>& ages_of_types();
 
 }  // namespace ioweir::layout

@@ -99,8 +99,8 @@ bool may_collect(const Strategy& strategy, std::int64_t piece_bytes, bool writes
 }
 
 std::int64_t calls_without_meeting(std::int64_t meetings) {
-    constexpr std::int64_t first = 8, most = 1024, doublings = 7;
-    return std::min(most, first << std::clamp<std::int64_t>(meetings - 1, 0, doublings)) - 1;
+    constexpr std::int64_t first = 8, most_doublings = 17;
+    return (first << std::min(most_doublings, 2 * std::clamp<std::int64_t>(meetings - 1, 0, most_doublings))) - 1;
 }
 
 constinit const StrategyEntry automatic_strategy{

@@ -4,14 +4,19 @@
  *                                       says where its pointer stands after each, in FILE.said.RANK
  *     small_calls descriptor FILE HOW   closes the highest descriptor of FILE, has another file take its number, and goes on writing
  *     small_calls steady FILE CALLS     CALLS of each kind, between two calls of getppid
+ *     small_calls limit FILE BYTES      calls at the end of a file that may be so long and no longer: whether they failed, and their counts
+ *     small_calls writes FILE CALLS     the same, only those that write
+ *     small_calls reads FILE CALLS      the same, only those that read, of what was written and synced before
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -215,7 +220,7 @@ static void descriptor(const char* path, const char* how) {
     MPI(MPI_File_close(&file));
 }
 
-static void steady(const char* path, const char* calls) {
+static void steady(const char* path, const char* calls, int writes, int reads) {
     char text[512];
     memset(text, 'x', sizeof text);
     MPI_File file;
@@ -226,6 +231,10 @@ static void steady(const char* path, const char* calls) {
     MPI_Type_commit(&tile);
     MPI_Type_commit(&piece);
     MPI(MPI_File_set_view(file, (MPI_Offset)(sizeof text) * rank, MPI_BYTE, tile, "native", MPI_INFO_NULL));
+    for (int i = 0; !writes && i <= 2 * atoi(calls); ++i) /* all that is read is there */
+        MPI(MPI_File_write_at(file, (MPI_Offset)i * (int)sizeof text, text, (int)sizeof text, MPI_BYTE,
+                              MPI_STATUS_IGNORE));
+    if (!writes) MPI(MPI_File_sync(file));
     for (int round = 0; round < 2; ++round) {
         MPI(MPI_File_seek(file, 0, MPI_SEEK_SET));
         const int many = round == 0 ? 8 : atoi(calls); /* the first are for what is done once */
@@ -234,8 +243,11 @@ static void steady(const char* path, const char* calls) {
         for (int i = 0; i < many; ++i) {
             MPI_Status status;
             const MPI_Offset at = (MPI_Offset)i * (int)sizeof text;
-            MPI(MPI_File_write_at(file, at, text, (int)sizeof text, MPI_BYTE, MPI_STATUS_IGNORE));
-            MPI(MPI_File_write(file, text, 1, piece, &status));
+            if (writes) {
+                MPI(MPI_File_write_at(file, at, text, (int)sizeof text, MPI_BYTE, MPI_STATUS_IGNORE));
+                MPI(MPI_File_write(file, text, 1, piece, &status));
+            }
+            if (!reads) continue;
             MPI(MPI_File_read_at(file, at, text, (int)sizeof text / 8, MPI_DOUBLE, &status));
             MPI(MPI_File_read(file, text, 1, piece, MPI_STATUS_IGNORE));
             MPI(MPI_File_seek(file, 1, MPI_SEEK_CUR));
@@ -247,6 +259,30 @@ static void steady(const char* path, const char* calls) {
     MPI(MPI_File_close(&file));
 }
 
+/* What calls say that the kernel carries out in part, or not at all. */
+static void limit(const char* path, const char* bytes) {
+    static char text[512];
+    const MPI_Offset last = atoi(bytes);
+    MPI_File file;
+    MPI(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit rlimit = {(rlim_t)last, (rlim_t)last};
+    MUST(setrlimit(RLIMIT_FSIZE, &rlimit) == 0);
+    for (int call = 0; call < 5; ++call) {
+        MPI_Status status;
+        const MPI_Offset at = call == 0 || call == 3 ? last - 100 : last; /* a part of it; nothing; all of it */
+        int code, class = MPI_SUCCESS, count = -1;
+        if (call < 2)
+            code = MPI_File_write_at(file, at, text, sizeof text, MPI_BYTE, &status);
+        else
+            code = MPI_File_read_at(file, call == 2 ? 0 : at, text, sizeof text, MPI_BYTE, &status);
+        MPI_Error_class(code, &class);
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        printf("%s %d\n", class == MPI_SUCCESS ? "done" : "failed", count);
+    }
+    MPI(MPI_File_close(&file));
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -254,7 +290,10 @@ int main(int argc, char** argv) {
     MUST(argc == 4);
     if (strcmp(argv[1], "pointers") == 0) pointers(argv[2], argv[3]);
     if (strcmp(argv[1], "descriptor") == 0) descriptor(argv[2], argv[3]);
-    if (strcmp(argv[1], "steady") == 0) steady(argv[2], argv[3]);
+    if (strcmp(argv[1], "steady") == 0) steady(argv[2], argv[3], 1, 1);
+    if (strcmp(argv[1], "limit") == 0) limit(argv[2], argv[3]);
+    if (strcmp(argv[1], "writes") == 0) steady(argv[2], argv[3], 1, 0);
+    if (strcmp(argv[1], "reads") == 0) steady(argv[2], argv[3], 0, 1);
     MPI_Finalize();
     return 0;
 }

@@ -1,0 +1,384 @@
+"""`ioweir tune --measure`: the most promising plans of the simulation, replayed on the real storage.
+
+Each round replays the recorded I/O once as it was and once under each plan that is still in question, in an order that
+is drawn anew. After each round what was measured is compared: a plan that is shown to be slower than the program as it
+was, or than another plan, is in question no more. It ends when one is shown to be best, or none to be better, or when
+the rounds or the budget are used up. What was measured is kept in a file beside the plan until then, so that an
+interrupted command goes on where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir.base import progress, units
+from ioweir.base.guarded_files import Folder, loads_bounded, write_named
+from ioweir.errors import EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
+from ioweir.predict import tune
+from ioweir.replay import from_trace
+from ioweir.replay import run as replay_run
+from ioweir.report import noise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ioweir.replay.model import Recorded
+
+ROUNDS: Final = 3
+CONTENDERS: Final = 2
+AS_IT_IS: Final = "as it is"
+_STATE_BYTES: Final = 1 << 20
+_STATE_SUFFIX: Final = ".measured.json"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How is measured."""
+
+    directory: Path | None = None
+    """Where the files are made; that of the recorded file where it is not named."""
+    rounds: int = ROUNDS
+    budget_s: float | None = None
+    contenders: int = CONTENDERS
+    think: str = replay_run.DROP
+    mpi: str | None = None
+
+
+@dataclass
+class Way:
+    """The program as it is, or under one plan."""
+
+    name: str
+    text: str = ""
+    """Of the plan."""
+    other_form: bool = False
+    predicted: dict[str, float] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    out: str = ""
+    """Why it is in question no more."""
+
+
+@dataclass
+class _Watch:
+    """For the progress bar."""
+
+    done: int = 0
+    stopped: bool = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
+    """Simulates, measures, and writes the plan that is shown to help, if one is."""
+    began = time.monotonic()
+    _check(asked, options)
+    recorded = _recorded(asked)
+    directory = _directory(options, recorded)
+    found = tune.simulated(replace(asked, storage=asked.storage or directory))
+    if options.budget_s is not None:
+        options = replace(options, budget_s=max(0.0, options.budget_s - (time.monotonic() - began)))
+    ways = contenders(found, options.contenders)
+    assert asked.trace is not None
+    how = replay_run.Options(asked.trace, directory, think=options.think, mpi=options.mpi, seed=asked.seed)
+    replay_run.check(how)
+    replay_run.check_ranks(how, recorded)
+    state = _State(asked.output, _key(asked, how, ways))
+    resumed = state.load(ways)
+    with replay_run.Prepared.make(how, recorded) as prepared:
+        measured = _Measuring(ways, options, asked.seed, state, how, prepared)
+        _with_progress(measured)
+    chosen, reasons = judged(ways)
+    result = found.result()
+    result["measured"] = {
+        "directory": str(directory),
+        "rounds": max(len(way.seconds) for way in ways),
+        "replays": sum(len(way.seconds) for way in ways),
+        "resumed_replays": resumed,
+        "seconds": measured.spent_s,
+        "ways": [_described(ways[0], way) for way in ways],
+    }
+    result["reasons"] += reasons
+    result["reasons"].append(
+        f"measuring: {result['measured']['replays']} replays in {directory}, {units.seconds(measured.spent_s)}"
+        f"{f', {resumed} of them by an earlier command' if resumed else ''}"
+    )
+    if recorded.left_out:
+        calls = sum(recorded.left_out.values())
+        result["reasons"].append(f"{calls} recorded calls were not replayed: ioweir replay says which")
+    if chosen is not None:
+        difference = noise.difference(ways[0].seconds, chosen.seconds)
+        result["predicted"] = chosen.predicted
+        result["plan"] = _plan_text(asked, result, chosen)
+        result["measured"]["ratio"] = difference.ratio
+        tune.write_plan(asked, result["plan"])
+        result["output"] = str(asked.output)
+    state.forget()
+    result["wall_s"] = time.monotonic() - began
+    return result
+
+
+def contenders(found: tune.Simulated, most: int) -> list[Way]:
+    """The program as it is, and the plans that the simulation holds for the fastest, whether or not they help in it.
+
+    Of plans that differ in their buffer alone only the fastest.
+    """
+    ways = [Way(AS_IT_IS)]
+    seen: set[tuple[str, ...]] = set()
+    for row in sorted((row for row in found.rows if "error" not in row), key=lambda row: row["seconds"]):
+        kind = tuple(f"{name}={value}" for name, value in row["candidate"].keys.items() if name != "buffer")
+        if kind in seen or len(ways) > most:
+            continue
+        seen.add(kind)
+        text = row["candidate"].text(found.pattern)
+        ways.append(Way(row["strategy"], text, row["other_form"], row["predicted"]))
+    return ways
+
+
+def judged(ways: Sequence[Way]) -> tuple[Way | None, list[str]]:
+    """The way to take, None for the program as it is; and why."""
+    untouched, plans = ways[0], ways[1:]
+    reasons, helping = [], []
+    for way in plans:
+        found = noise.difference(untouched.seconds, way.seconds) if way.seconds else None
+        reasons.append(f"measured: {_said(way, found)}")
+        if found is not None and found.verdict == noise.FASTER:
+            helping.append(way)
+    if not helping:
+        return None, [*reasons, "no plan was shown to be faster than the program as it is"]
+    best = min(helping, key=lambda way: noise.median(way.seconds))
+    plain = [way for way in helping if not way.other_form]
+    if best.other_form and plain:
+        plainest = min(plain, key=lambda way: noise.median(way.seconds))
+        if noise.difference(plainest.seconds, best.seconds).verdict != noise.FASTER:
+            reasons.append(
+                f"{best.name} leaves the file in another form, and was not shown to be faster than {plainest.name}"
+            )
+            best = plainest
+    return best, [*reasons, f"taken: {best.name}"]
+
+
+def _said(way: Way, found: noise.Difference | None) -> str:
+    if found is None or found.ratio is None:
+        return f"{way.name}: not at all{f' ({way.out})' if way.out else ''}"
+    interval = "" if found.low is None else f" ({found.low:.2f} .. {found.high:.2f})"
+    return (
+        f"{way.name}, {units.seconds(noise.median(way.seconds))}, {found.ratio:.2f} times as fast as without a plan"
+        f"{interval}, {len(way.seconds)} runs each: {found.verdict}{f'; {way.out}' if way.out else ''}"
+    )
+
+
+def _described(untouched: Way, way: Way) -> dict[str, Any]:
+    row: dict[str, Any] = {"strategy": way.name, "seconds": way.seconds, "out": way.out or None}
+    if way is not untouched and way.seconds:
+        found = noise.difference(untouched.seconds, way.seconds)
+        row |= {"ratio": found.ratio, "low": found.low, "high": found.high, "verdict": found.verdict}
+    return row
+
+
+def _check(asked: tune.Options, options: Options) -> None:
+    tune.check(asked)
+    if asked.trace is None:
+        raise IoweirError(
+            f"--measure replays a trace, and --kernel {asked.kernel} has none: record it with "
+            f"`ioweir run -o DIR -- ioweir kernel {asked.kernel}`, then `ioweir tune DIR --measure`",
+            EXIT_USAGE,
+        )
+    for name, value in (("--rounds", options.rounds), ("--contenders", options.contenders)):
+        if value < 1:
+            raise IoweirError(f"{name} {value}: write a number from 1 on", EXIT_USAGE)
+
+
+def _recorded(asked: tune.Options) -> Recorded:
+    assert asked.trace is not None
+    return from_trace.read(asked.trace)
+
+
+def storage_of(recorded: Recorded) -> Path:
+    """The folder of the file that most bytes were moved to and from."""
+    moved: Counter[int] = Counter()
+    for rank in recorded.ranks:
+        for op in rank.ops:
+            moved[op.file] += op.moved
+    return Path(PurePosixPath(recorded.paths[moved.most_common(1)[0][0]]).parent)
+
+
+def _directory(options: Options, recorded: Recorded) -> Path:
+    """The storage that the program wrote to."""
+    if options.directory is not None:
+        return options.directory
+    folder = storage_of(recorded)
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise IoweirError(
+            f"{folder}, where the program's file was, is not there or may not be written into; say where to measure: "
+            "--directory WHERE",
+            EXIT_USAGE,
+        )
+    return folder
+
+
+class _State:
+    """What was measured, beside the plan, so that an interrupted command can go on."""
+
+    def __init__(self, output: Path, key: str) -> None:
+        self._folder = output.parent
+        self._name = f".{output.name}{_STATE_SUFFIX}"
+        self._key = key
+
+    def load(self, ways: Sequence[Way]) -> int:
+        """How many replays are there already."""
+        try:
+            with Folder.open(self._folder) as folder:
+                found = loads_bounded(folder, self._name, _STATE_BYTES)
+            if not isinstance(found, dict) or found.get("key") != self._key:
+                return 0
+            times = [[float(one) for one in found["seconds"][way.name]] for way in ways]
+            if not all(0 < one < 1e9 for each in times for one in each):
+                return 0
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0
+        for way, seconds in zip(ways, times, strict=True):
+            way.seconds = seconds
+        return sum(len(each) for each in times)
+
+    def save(self, ways: Sequence[Way]) -> None:
+        with Folder.open(self._folder) as folder:
+            folder.write(self._name, json.dumps({"key": self._key, "seconds": {way.name: way.seconds for way in ways}}))
+
+    def forget(self) -> None:
+        with contextlib.suppress(OSError), Folder.open(self._folder) as folder:
+            folder.remove(self._name, missing_ok=True)
+
+
+def _key(asked: tune.Options, how: replay_run.Options, ways: Sequence[Way]) -> str:
+    """Of what is measured: other plans, another trace or place are another measurement."""
+    assert asked.trace is not None
+    words = [str(asked.trace.resolve()), str(how.directory.resolve()), how.think, str(how.mpi), str(how.seed)]
+    return hashlib.sha256("\0".join([*words, *(way.text for way in ways)]).encode()).hexdigest()
+
+
+class _Measuring:
+    """Round by round."""
+
+    def __init__(
+        self, ways: list[Way], options: Options, seed: int, state: _State, how: replay_run.Options,
+        prepared: replay_run.Prepared,
+    ) -> None:  # fmt: skip
+        self.ways = ways
+        self.watch = _Watch()
+        self.spent_s = 0.0
+        self._options = options
+        self._order = random.Random(seed)
+        self._state = state
+        self._how = how
+        self._prepared = prepared
+
+    @property
+    def most(self) -> int:
+        """Replays."""
+        return self._options.rounds * len(self.ways)
+
+    def run(self) -> None:
+        began = time.monotonic()
+        while not self._ended() and not self.watch.stopped:
+            number = min(len(way.seconds) for way in self.ways if not way.out)
+            if number >= self._options.rounds:
+                break
+            # A round that was interrupted is finished first.
+            waiting = [way for way in self.ways if not way.out and len(way.seconds) == number]
+            self._order.shuffle(waiting)
+            for way in waiting:
+                if self._over(began) or self.watch.stopped:
+                    return
+                self._replay(way)
+                self.spent_s = time.monotonic() - began
+            self._leave_out()
+
+    def _over(self, began: float) -> bool:
+        """Whether another replay would go beyond the budget."""
+        budget = self._options.budget_s
+        made = sum(len(way.seconds) for way in self.ways)
+        if budget is None or made == 0:
+            return False
+        return time.monotonic() - began + self.spent_s / max(self.watch.done, 1) > budget
+
+    def _replay(self, way: Way) -> None:
+        os.sync()  # what the one before has left in memory is not this one's
+        with contextlib.ExitStack() as files:
+            how = self._how
+            folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="ioweir-measure-")))
+            if way.text:
+                write_named(folder / "plan.toml", way.text)
+                how = replace(how, plan=folder / "plan.toml")
+            # Both are traced, so that tracing is no difference between them.
+            done = self._prepared.run(replace(how, output=folder / "trace"))
+        if done["failed"]:
+            way.out = f"{done['failed']} calls failed, the first: {done['first_failure']}"
+            if way is self.ways[0]:
+                raise IoweirError(f"the replay without a plan cannot be measured: {way.out}")
+            return
+        way.seconds.append(done["seconds"])
+        self.watch.done += 1
+        self._state.save(self.ways)
+
+    def _leave_out(self) -> None:
+        """Plans that are shown to be worse than something else."""
+        for way in self.ways[1:]:
+            for other in self.ways:
+                if way is other or way.out or other.out:
+                    continue
+                if noise.difference(other.seconds, way.seconds).verdict == noise.SLOWER:
+                    way.out = f"slower than {other.name} after {len(way.seconds)} runs"
+
+    def _ended(self) -> bool:
+        """One plan is left, and it is shown to be faster; or none is left."""
+        left = [way for way in self.ways[1:] if not way.out]
+        if not left:
+            return True
+        if len(left) > 1 or not left[0].seconds or not self.ways[0].seconds:
+            return False
+        return noise.difference(self.ways[0].seconds, left[0].seconds).verdict == noise.FASTER
+
+
+def _with_progress(measuring: _Measuring) -> None:
+    try:
+        progress.watched(measuring.run, measuring.watch, measuring.most, "replaying", sys.stderr, long_work=1)
+    except KeyboardInterrupt as interrupt:
+        measured = sum(len(way.seconds) for way in measuring.ways)
+        raise IoweirError(
+            f"interrupted after {measured} replays, which are kept: the same command goes on", EXIT_SIGNAL_BASE + 2
+        ) from interrupt
+
+
+def _plan_text(asked: tune.Options, result: dict[str, Any], chosen: Way) -> str:
+    ratio = chosen.predicted
+    lines = [
+        f"made by ioweir tune --measure for {result['what']}", f"machine: {result['machine']}", *result["reasons"],
+        f"simulated before: {ratio['ratio']:.2f} times as fast ({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})",
+        f"MEASURED by replays; the program itself: ioweir run --plan {asked.output} -- CMD",
+    ]  # fmt: skip
+    return "".join(f"# {' '.join(line.split())}\n" for line in lines) + "\n" + chosen.text
+
+
+def to_text(result: dict[str, Any]) -> list[str]:
+    """For a person."""
+    lines = [f"MEASURED by replays of {result['what']}", ""]
+    for row in result["measured"]["ways"]:
+        times = ", ".join(units.seconds(one) for one in row["seconds"]) or "not at all"
+        ratio = "" if row.get("ratio") is None else f"  {row['ratio']:.2f} times as fast: {row['verdict']}"
+        lines.append(f"  {row['strategy']:<44} {times}{ratio}")
+    lines += ["", *result["reasons"]]
+    if result["output"]:
+        return [*lines, "", f"{result['output']} is written: ioweir run --plan {result['output']} -- CMD"]
+    return [*lines, "", "No plan is written."]

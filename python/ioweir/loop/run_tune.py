@@ -1,0 +1,143 @@
+"""`ioweir run --tune -- CMD`: a traced run, a plan made from its trace by simulation, a second run under it, a verdict.
+
+Both runs are the user's program, whole; what it writes, it writes twice. Lives here: the order of the steps, and what
+is said of them. Not here: how a program is started (launch/run.py), how a plan is chosen (predict/tune.py).
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir.base import plain_text, units
+from ioweir.errors import EXIT_OK, EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
+from ioweir.launch import run as launch_run
+from ioweir.launch import wrappers
+from ioweir.loop import measure
+from ioweir.predict import tune
+from ioweir.replay import from_trace
+from ioweir.trace import reader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BEFORE: Final = "before"
+AFTER: Final = "after"
+PLAN: Final = "plan.toml"
+_FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for."""
+
+    output: Path | None = None
+    machine: str | None = None
+    verify: bool = False
+    quiet: bool = False
+
+
+def run_tuned(words: Sequence[str], options: Options) -> int:
+    """Returns the exit code of the last run of the program."""
+    if not words:
+        raise IoweirError("no command given: ioweir run --tune [OPTIONS] -- CMD ...", EXIT_USAGE)
+    program = wrappers.program_name(launch_run.program_behind(words) or words)
+    folder = launch_run.make_directory(options.output, f"{program}-tune", time.time())
+    _say(f"first run, without a plan: its trace is {folder / BEFORE}")
+    code = _traced(words, folder / BEFORE, [])
+    if code != EXIT_OK:
+        _say(f"the program ended with {code}: no plan is looked for")
+        return code
+    plan = folder / PLAN
+    try:
+        recorded = from_trace.read(folder / BEFORE)
+        result = tune.tune(tune.Options(plan, options.machine, folder / BEFORE, storage=measure.storage_of(recorded)))
+    except IoweirError as error:
+        _say(f"no plan can be looked for: {error}")
+        return code
+    if not options.quiet:
+        for line in tune.to_text(result):
+            _say(line)
+    if result["output"] is None:
+        _say("verdict: nothing that was simulated is faster; the program stays as it is")
+        return code
+    predicted = result["predicted"]
+    _say(f"second run, under {plan}, predicted before it to be {_ratio(predicted)}")
+    code = _traced(words, folder / AFTER, ["--plan", str(plan), *(["--verify"] if options.verify else [])])
+    if code != EXIT_OK:
+        _say(f"the program ended with {code} under the plan; without it with 0. Do not use {plan}")
+        return code
+    for line in verdict(folder, predicted):
+        _say(line)
+    return code
+
+
+def verdict(folder: Path, predicted: dict[str, float]) -> list[str]:
+    """Of two runs: what changed. How much of it is noise one run a side cannot tell, and that is said."""
+    walls, spent = zip(*(_seconds(folder / name) for name in (BEFORE, AFTER)), strict=True)
+    io_ratio = spent[0] / spent[1] if spent[1] > 0 else 1.0
+    wall_ratio = walls[0] / walls[1] if walls[1] > 0 else 1.0
+    word = "faster" if io_ratio > 1 else "slower"
+    low, high = predicted["ratio_low"], predicted["ratio_high"]
+    inside = "within" if low <= io_ratio <= high else "outside of"
+    lines = [
+        f"program: {units.seconds(walls[0])}, then {units.seconds(walls[1])}: {wall_ratio:.2f} times as fast",
+        f"its I/O (of the rank with most): {units.seconds(spent[0])}, then {units.seconds(spent[1])}: {io_ratio:.2f} "
+        f"times as fast, {inside} the predicted {low:.2f} .. {high:.2f}",
+        f"verdict: {word} in this one run; one run a side does not tell a gain from noise. To know: "
+        f"ioweir tune {folder / BEFORE} --measure -o measured.toml",
+    ]
+    if io_ratio > 1:
+        lines.append(f"for the next job: ioweir run --plan {folder / PLAN} -- CMD")
+        lines.append(f"more: ioweir compare {folder / BEFORE} {folder / AFTER}")
+    else:
+        lines.append(f"{folder / PLAN} is kept, and was not faster here")
+    return lines
+
+
+def _ratio(predicted: dict[str, float]) -> str:
+    return f"{predicted['ratio']:.2f} times as fast ({predicted['ratio_low']:.2f} .. {predicted['ratio_high']:.2f})"
+
+
+def _seconds(directory: Path) -> tuple[float, float]:
+    """Of a run: seconds of the program, and of MPI-IO calls, of the rank with most of them."""
+    import numpy as np  # noqa: PLC0415
+
+    trace = reader.read(directory)
+    functions = [function.id for function in trace.functions if function.layer == reader.MPI_IO]
+    events = trace.events
+    outermost = np.isin(events.function, functions) & (events.origin == 0)
+    spent: dict[int, int] = {}
+    pairs = zip(events.process[outermost].tolist(), events.duration_ns[outermost].tolist(), strict=True)
+    for process, duration in pairs:
+        spent[process] = spent.get(process, 0) + duration
+    return float(trace.run.get("wall_s") or 0.0), max(spent.values(), default=0) / 1e9
+
+
+def _traced(words: Sequence[str], output: Path, more: Sequence[str]) -> int:
+    """The program's exit code. It has this process's streams; signals are handed on to it."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "ioweir", "run", "--quiet", "-o", str(output), *more, "--", *words]
+    ) as child:
+        previous: dict[Any, Any] = {}
+        try:
+            for number in _FORWARDED:
+                # A terminal sends SIGINT to the child as well.
+                handler = (
+                    (lambda *_: None) if number == signal.SIGINT else (lambda caught, _: child.send_signal(caught))
+                )
+                previous[number] = signal.signal(number, handler)
+            code = child.wait()
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+    return EXIT_SIGNAL_BASE - code if code < 0 else code
+
+
+def _say(text: str) -> None:
+    print(plain_text.line(f"ioweir: {text}"), file=sys.stderr, flush=True)

@@ -1,0 +1,169 @@
+"""What of one rank has to come before what of another: files are there before others open them, bytes before reads.
+
+A trace does not hold the program's messages. What one rank did to a file and had ended when another one began to use
+it is taken for a cause, and the other waits for it. Lives here: finding these pairs, and whether all ranks get to
+their end with them. Not here: calls that ranks make together, which wait for each other by themselves.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ioweir.errors import IoweirError
+
+if TYPE_CHECKING:
+    from ioweir.replay.model import Op, RankCalls, Recorded
+
+_TAGS: Final = 32_000
+_NONBLOCKING: Final = "MPI_File_i"
+
+
+@dataclass
+class _FileState:
+    """Of calls that have ended: by rank the last of each use, as its number."""
+
+    made: dict[int, int] = field(default_factory=dict)
+    last: dict[int, int] = field(default_factory=dict)
+    written: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """(number, low, high)"""
+
+    def take(self, rank: int, number: int, op: Op) -> None:
+        self.last[rank] = max(number, self.last.get(rank, -1))
+        if op.use in ("make", "remove"):
+            self.made[rank] = max(number, self.made.get(rank, -1))
+        if op.use == "write" and op.high > op.low:
+            before, low, high = self.written.get(rank, (-1, op.low, op.high))
+            self.written[rank] = (max(number, before), min(low, op.low), max(high, op.high))
+
+    def needed(self, op: Op, rank: int) -> list[tuple[int, int]]:
+        """Of which ranks which calls must have been made."""
+        if op.use == "remove":
+            found = self.last
+        elif op.use == "read":
+            found = dict(self.made)
+            for other, (number, low, high) in self.written.items():
+                if low < op.high and op.low < high:
+                    found[other] = max(number, found.get(other, -1))
+        else:
+            found = self.made
+        return [(other, number) for other, number in found.items() if other != rank]
+
+
+def put_in_order(recorded: Recorded) -> None:
+    """Says of each rank what waits for it and what it waits for."""
+    ranks = recorded.ranks
+    pairs = _pairs(ranks)
+    _note(ranks, pairs)
+    if _Run(ranks).all_end():
+        return
+    for rank in ranks:
+        rank.before.clear()
+        rank.after.clear()
+    if not _Run(ranks).all_end():
+        raise IoweirError(
+            "the ranks' collective calls do not fit together: some would wait for ever. The trace is damaged, or calls "
+            "are missing in it; record the program anew"
+        )
+    recorded.remarks.append(
+        "the clocks of the nodes disagree, so that nothing is known of the order among ranks but what collective calls "
+        "give: ranks that read what others have written may come too early"
+    )
+
+
+def _pairs(ranks: list[RankCalls]) -> list[tuple[int, int, int, int]]:
+    """(rank and number of what comes before, rank and number of what comes after)"""
+    order = sorted(
+        (op.start, rank.rank, number) for rank in ranks for number, op in enumerate(rank.ops) if op.file >= 0
+    )
+    files: defaultdict[int, _FileState] = defaultdict(_FileState)
+    waited: dict[tuple[int, int], int] = {}
+    under_way: list[tuple[int, int, int]] = []
+    pairs = []
+    for start, rank, number in order:
+        while under_way and under_way[0][0] <= start:
+            _, other, ended = heapq.heappop(under_way)
+            op = ranks[other].ops[ended]
+            for file in _files_of(op):
+                files[file].take(other, ended, op)
+        op = ranks[rank].ops[number]
+        heapq.heappush(under_way, (op.end, rank, number))
+        for other, before in [pair for file in _files_of(op) for pair in files[file].needed(op, rank)]:
+            if _took_part(rank, ranks[other].ops[before]) or waited.get((rank, other), -1) >= before:
+                continue
+            waited[rank, other] = before
+            pairs.append((other, before, rank, number))
+    return pairs
+
+
+def _files_of(op: Op) -> tuple[int, ...]:
+    return (op.file, op.arguments[1]) if op.name == "rename" else (op.file,)
+
+
+def _took_part(rank: int, op: Op) -> bool:
+    """In the opening that it is: the rank made the same call."""
+    if op.name != "MPI_File_open" or op.handle is None or op.handle.instance is None:
+        return False
+    return rank in op.handle.instance.members
+
+
+def _note(ranks: list[RankCalls], pairs: list[tuple[int, int, int, int]]) -> None:
+    for number, (first, before, second, after) in enumerate(pairs):
+        tag = number % _TAGS
+        ranks[first].before.setdefault(before, []).append((second, tag))
+        ranks[second].after.setdefault(after, []).append((first, tag))
+
+
+class _Run:
+    """Goes through all ranks as they would run."""
+
+    def __init__(self, ranks: list[RankCalls]) -> None:
+        self._ranks = ranks
+        self._at = [0] * len(ranks)
+        self._signals: defaultdict[tuple[int, int, int], int] = defaultdict(int)
+        self._heard: set[int] = set()
+        """Ranks that have what their next call waits for."""
+        self._met: defaultdict[int, set[int]] = defaultdict(set)
+        """By opening: ranks that stand at a call which they make together."""
+        self._ready = list(range(len(ranks)))
+
+    def all_end(self) -> bool:
+        while self._ready:
+            rank = self._ready.pop()
+            while self._at[rank] < len(self._ranks[rank].ops) and self._step(rank):
+                pass
+        return all(at == len(rank.ops) for at, rank in zip(self._at, self._ranks, strict=True))
+
+    def _step(self, rank: int) -> bool:
+        calls = self._ranks[rank]
+        op = calls.ops[self._at[rank]]
+        if rank not in self._heard:
+            keys = [(other, rank, tag) for other, tag in calls.after.get(self._at[rank], ())]
+            if any(self._signals[key] == 0 for key in keys):
+                return False
+            for key in keys:
+                self._signals[key] -= 1
+            self._heard.add(rank)
+        if not op.collective or op.handle is None or op.name.startswith(_NONBLOCKING):
+            self._pass(rank)
+            return True
+        instance = op.handle.instance
+        assert instance is not None
+        here = self._met[id(instance)]
+        here.add(rank)
+        if len(here) < len(instance.members):
+            return False
+        here.clear()
+        for other in instance.members:
+            self._pass(other)
+            self._ready.append(other)
+        return True
+
+    def _pass(self, rank: int) -> None:
+        for other, tag in self._ranks[rank].before.get(self._at[rank], ()):
+            self._signals[rank, other, tag] += 1
+            self._ready.append(other)
+        self._at[rank] += 1
+        self._heard.discard(rank)

@@ -1,0 +1,256 @@
+"""`ioweir replay`: carries a trace's I/O out again, in a new folder, with a plan or without; says how long it took."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir.base import plain_text, units
+from ioweir.base.guarded_files import Folder
+from ioweir.base.new_folder import new_folder
+from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.launch import forwarding
+from ioweir.launch import kernel as kernels
+from ioweir.programs import linking
+from ioweir.replay import from_trace, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ioweir.replay.model import Recorded
+
+KEEP: Final = "keep"
+DROP: Final = "drop"
+RUNNER: Final = "replay_runner"
+DEFAULT_MEMORY: Final = 1 << 30
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for."""
+
+    trace: Path
+    directory: Path = Path()
+    plan: Path | None = None
+    output: Path | None = None
+    """Of the trace of the replay."""
+    ranks: int | None = None
+    think: str = KEEP
+    mpi: str | None = None
+    seed: int = 1
+    memory: int = DEFAULT_MEMORY
+    """Bytes of a call's data on a rank."""
+    hints: tuple[str, ...] = ()
+    keep: bool = False
+    """The files, afterwards."""
+    script: Path | None = None
+    """Where to write the scripts, instead of running them."""
+
+
+def think_factor(text: str) -> float:
+    """Example: keep -> 1.0; drop -> 0.0; 0.5 -> 0.5."""
+    named = {KEEP: 1.0, DROP: 0.0}
+    with contextlib.suppress(ValueError):
+        factor = named[text] if text in named else float(text)
+        if 0 <= factor <= 1000 and math.isfinite(factor):
+            return factor
+    raise IoweirError(f"--think {text}: write {KEEP}, {DROP}, or a factor from 0 to 1000 such as 0.5", EXIT_USAGE)
+
+
+def replay(options: Options) -> dict[str, Any]:
+    """Reads the trace and carries it out once; or only writes the scripts."""
+    check(options)
+    recorded = from_trace.read(options.trace)
+    check_ranks(options, recorded)
+    if options.script is not None:
+        with new_folder(options.script) as folder:
+            write.write_scripts(recorded, folder, options.seed)
+        return described(options, recorded) | {"replayed": None, "scripts": str(options.script)}
+    with Prepared.make(options, recorded) as prepared:
+        done = prepared.run(options)
+        return described(options, recorded) | {
+            "inputs": prepared.inputs,
+            "replayed": done,
+            "files": prepared.files(options),
+        }
+
+
+def check(options: Options) -> None:
+    """Mistakes that need no trace."""
+    think_factor(options.think)
+    if options.mpi is not None and options.mpi not in kernels.LAUNCHERS:
+        raise IoweirError(
+            f"--mpi {options.mpi}: a replay needs an MPI library: {' or '.join(kernels.LAUNCHERS)}", EXIT_USAGE
+        )
+    if not options.directory.is_dir():
+        raise IoweirError(f"--directory {options.directory}: there is no such directory; make it first", EXIT_USAGE)
+    if options.memory < 1:
+        raise IoweirError(f"--memory {options.memory}: write a size such as 1 GiB", EXIT_USAGE)
+    for hint in options.hints:
+        if "=" not in hint:
+            raise IoweirError(f"--hint {hint}: write NAME=VALUE", EXIT_USAGE)
+
+
+def check_ranks(options: Options, recorded: Recorded) -> None:
+    """Traces are not scaled."""
+    count = len(recorded.ranks)
+    if options.ranks is not None and options.ranks != count:
+        raise IoweirError(
+            f"--ranks {options.ranks}: the trace has {count}, and recorded programs are not scaled. Leave --ranks out",
+            EXIT_USAGE,
+        )
+    kernels.refuse_too_many(count)
+
+
+def described(options: Options, recorded: Recorded) -> dict[str, Any]:
+    """What was recorded, and what becomes of it."""
+    return {
+        "trace": str(options.trace),
+        "ranks": len(recorded.ranks),
+        "files": len(recorded.paths),
+        "calls": recorded.calls(),
+        "recorded": {
+            "seconds": recorded.seconds(),
+            "written_bytes": recorded.moved("write"),
+            "read_bytes": recorded.moved("read"),
+        },
+        "think": think_factor(options.think),
+        "plan": str(options.plan) if options.plan else None,
+        "left_out": [{"what": what, "calls": calls} for what, calls in recorded.left_out.most_common()],
+        "stand_ins": [{"what": what, "calls": calls} for what, calls in recorded.stand_ins.most_common()],
+        "remarks": recorded.remarks,
+    }
+
+
+class Prepared:
+    """A new folder with the scripts and a place for the files, which is gone afterwards."""
+
+    def __init__(self, folder: Folder, name: str, recorded: Recorded, kind: str, seed: int) -> None:
+        self._folder = folder
+        self._name = name
+        self._recorded = recorded
+        self._kind = kind
+        self._seed = seed
+        self._keep = False
+        self._runs = 0
+        self.inputs = {"files": len(recorded.inputs), "bytes": sum(recorded.inputs.values())}
+
+    @classmethod
+    @contextlib.contextmanager
+    def make(cls, options: Options, recorded: Recorded) -> Iterator[Prepared]:
+        """In the directory that the user named; the original files are never touched."""
+        kind = options.mpi or recorded.mpi or linking.kind_of_environment()
+        if kind not in kernels.LAUNCHERS:
+            raise IoweirError(
+                f"the trace does not say which MPI library it was; name it: --mpi {'|'.join(kernels.LAUNCHERS)}"
+            )
+        name = f"ioweir-replay-{os.urandom(4).hex()}"
+        with Folder.open(options.directory) as above:
+            folder = above.make_folder(name)
+            prepared = cls(folder, str(options.directory.resolve() / name), recorded, kind, options.seed)
+            try:
+                with folder.make_folder("scripts") as scripts:
+                    write.write_scripts(recorded, scripts, options.seed)
+                yield prepared
+            finally:
+                folder.close()
+                if not prepared._keep:
+                    above.remove_tree(name)
+
+    def files(self, options: Options) -> str | None:
+        """Where they are left, if they are."""
+        return f"{self._name}/files-{self._runs - 1}" if options.keep else None
+
+    def run(self, options: Options) -> dict[str, Any]:
+        """Once, with files that are new each time."""
+        target = f"files-{self._runs}"
+        self._runs += 1
+        self._keep |= options.keep
+        with self._folder.make_folder(target) as files:
+            write.make_files(self._recorded, files, options.seed)
+        try:
+            return self._run(options, f"{self._name}/{target}")
+        finally:
+            if not options.keep:
+                self._folder.remove_tree(target)
+
+    def _run(self, options: Options, target: str) -> dict[str, Any]:
+        runner, ranks = kernels.runner(self._kind, RUNNER), len(self._recorded.ranks)
+        words = [
+            kernels.launcher_of(self._kind), "-n", str(ranks), str(runner),
+            "--script", f"{self._name}/scripts", "--target", target, "--think", repr(think_factor(options.think)),
+            "--memory", str(options.memory), *(word for hint in options.hints for word in ("--hint", hint)),
+        ]  # fmt: skip
+        if options.plan is None and options.output is None:
+            return _executed(words)
+        with contextlib.ExitStack() as temporary:
+            output = options.output
+            if output is None:
+                output = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="ioweir-replay-"))) / "trace"
+            plan = [] if options.plan is None else ["--plan", str(options.plan)]
+            return _executed(
+                [sys.executable, "-m", "ioweir", "run", "--quiet", "-o", str(output), *plan, "--", *words]
+            ) | {"trace": str(options.output) if options.output else None}
+
+
+def _executed(words: Sequence[str]) -> dict[str, Any]:
+    """The line that the runner prints, and its exit code."""
+    found: dict[str, Any] | None = None
+    with forwarding.started(words, {**kernels.ENVIRONMENT, **os.environ}) as child:
+        assert child.process.stdout is not None
+        for line in child.process.stdout:
+            if line.startswith('{"seconds"'):
+                found = json.loads(line)
+            else:
+                print(plain_text.line(line.removesuffix("\n")), file=sys.stderr)
+    if child.ended_by:
+        raise IoweirError(f"the replay was ended by signal {child.ended_by}", child.exit_code())
+    if found is None:
+        raise IoweirError(
+            f"the replay did not come to its end (exit code {child.exit_code()}); what it said stands above"
+        )
+    return found
+
+
+def failed(result: dict[str, Any]) -> bool:
+    """Whether a call that succeeded when it was recorded did not now."""
+    return result["replayed"] is not None and result["replayed"]["failed"] > 0
+
+
+def to_text(result: dict[str, Any]) -> list[str]:
+    """For a person."""
+    recorded, done = result["recorded"], result["replayed"]
+    lines = [
+        f"replay of {result['trace']}: {result['ranks']} ranks, {result['calls']} calls",
+        f"  recorded  {units.seconds(recorded['seconds'])}, {units.size(recorded['written_bytes'])} written, "
+        f"{units.size(recorded['read_bytes'])} read",
+    ]
+    if done is not None:
+        think = result["think"]
+        thought = "as recorded" if think == 1 else "left out" if think == 0 else f"times {think:g}"
+        lines += [
+            f"  replayed  {units.seconds(done['seconds'])}, {units.size(done['written_bytes'])} written, "
+            f"{units.size(done['read_bytes'])} read; time between calls {thought}",
+            f"  in calls  {units.seconds(done['io_s'])} of the slowest rank: writes {units.seconds(done['write_s'])}, "
+            f"reads {units.seconds(done['read_s'])}, others {units.seconds(done['other_s'])}",
+        ]
+        if done["failed"]:
+            lines.append(f"  {done['failed']} calls FAILED that once did not; first: {done['first_failure']}")
+        if done.get("trace"):
+            lines.append(f"  its trace: {done['trace']}")
+        if result["files"] and isinstance(result["files"], str):
+            lines.append(f"  its files: {result['files']}")
+    else:
+        lines.append(f"  scripts are in {result['scripts']}")
+    for title, rows in (("left out", result["left_out"]), ("in the place of others", result["stand_ins"])):
+        if rows:
+            lines.append(f"  {title}:")
+            lines += [f"    {row['calls']:>8}  {row['what']}" for row in rows]
+    return lines + [f"  {remark}" for remark in result["remarks"]]

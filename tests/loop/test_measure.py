@@ -1,0 +1,180 @@
+"""`ioweir tune --measure` takes what is shown to help, and nothing else; it goes on where it was interrupted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import runs
+from ioweir.errors import IoweirError
+from ioweir.loop import measure
+from ioweir.loop.measure import Way
+from ioweir.predict import tune
+from ioweir.replay import run as replay_run
+
+
+def way(name: str, *seconds: float, other_form: bool = False) -> Way:
+    predicted = {"ratio_low": 1.0, "ratio": 1.0, "ratio_high": 1.0}
+    return Way(name, "" if name == measure.AS_IT_IS else f"# {name}\n", other_form, predicted, list(seconds))
+
+
+UNTOUCHED = way(measure.AS_IT_IS, 1.00, 1.02, 0.98)
+
+
+def test_a_plan_that_is_shown_to_be_faster_is_taken() -> None:
+    best, reasons = measure.judged([UNTOUCHED, way("a", 0.50, 0.51, 0.49), way("b", 0.40, 0.41, 0.42)])
+    assert best is not None
+    assert best.name == "b"
+    assert any("2.44 times as fast" in reason and "faster" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    "plan", [way("noisy", 0.3, 1.5, 0.8), way("slower", 1.5, 1.52, 1.49), way("once", 0.1), way("never")]
+)
+def test_what_is_not_shown_to_be_faster_is_not_taken(plan: Way) -> None:
+    best, reasons = measure.judged([UNTOUCHED, plan])
+    assert best is None
+    assert "no plan was shown to be faster" in reasons[-1]
+
+
+def test_another_form_must_be_shown_to_be_faster_than_the_same_form() -> None:
+    plain = way("plain", 0.50, 0.52, 0.51)
+    noisy, clear = (way("log", *times, other_form=True) for times in ((0.45, 0.6, 0.3), (0.20, 0.21, 0.20)))
+    assert measure.judged([UNTOUCHED, plain, noisy])[0] is plain
+    assert measure.judged([UNTOUCHED, plain, clear])[0] is clear
+
+
+@dataclass
+class _Prepared:
+    """In the place of a replay: takes as long as its plan says."""
+
+    slow: dict[str, float]
+    made: list[str] = field(default_factory=list)
+    stop_after: int = 1 << 30
+
+    def run(self, how: Any) -> dict[str, Any]:
+        name = how.plan.read_text(encoding="utf-8").strip("# \n") if how.plan else measure.AS_IT_IS
+        if len(self.made) >= self.stop_after:
+            raise KeyboardInterrupt
+        self.made.append(name)
+        jitter = 1 + 0.01 * (len(self.made) % 3)
+        return {"seconds": self.slow[name] * jitter, "failed": 0, "first_failure": ""}
+
+
+def measured(tmp_path: Path, prepared: _Prepared, ways: list[Way], options: measure.Options) -> measure._Measuring:
+    state = measure._State(tmp_path / "plan.toml", "key")
+    state.load(ways)
+    how = replay_run.Options(tmp_path, tmp_path)
+    prepared_as: Any = prepared
+    return measure._Measuring(ways, options, 1, state, how, prepared_as)
+
+
+def test_ways_take_turns_and_losers_are_not_replayed_again(tmp_path: Path) -> None:
+    prepared = _Prepared({measure.AS_IT_IS: 1.0, "good": 0.2, "bad": 5.0})
+    ways = [way(measure.AS_IT_IS), way("good"), way("bad")]
+    one = measured(tmp_path, prepared, ways, measure.Options(rounds=5))
+    one.run()
+    for begin in range(0, 6, 3):
+        assert sorted(prepared.made[begin : begin + 3]) == sorted(prepared.slow)
+    assert len(ways[2].seconds) < 5
+    assert "slower than" in ways[2].out
+    assert len(ways[1].seconds) <= 5
+    assert measure.judged(ways)[0] is ways[1]
+
+
+def test_no_more_rounds_than_asked(tmp_path: Path) -> None:
+    prepared = _Prepared({measure.AS_IT_IS: 1.0, "same": 1.0})
+    ways = [way(measure.AS_IT_IS), way("same")]
+    measured(tmp_path, prepared, ways, measure.Options()).run()
+    assert [len(one.seconds) for one in ways] == [3, 3]
+    assert measure.judged(ways)[0] is None
+
+
+def test_a_budget_ends_it(tmp_path: Path) -> None:
+    prepared = _Prepared({measure.AS_IT_IS: 1.0, "same": 1.0})
+    ways = [way(measure.AS_IT_IS), way("same")]
+    measured(tmp_path, prepared, ways, measure.Options(rounds=50, budget_s=0.0)).run()
+    assert sum(len(one.seconds) for one in ways) == 1  # of one replay the cost is not known before
+
+
+def test_an_interrupted_measurement_goes_on(tmp_path: Path) -> None:
+    slow = {measure.AS_IT_IS: 1.0, "same": 1.0}
+    first = [way(measure.AS_IT_IS), way("same")]
+    with pytest.raises(IoweirError, match="interrupted after 3 replays, which are kept"):
+        measure._with_progress(measured(tmp_path, _Prepared(slow, stop_after=3), first, measure.Options()))
+    second = [way(measure.AS_IT_IS), way("same")]
+    prepared = _Prepared(slow)
+    measured(tmp_path, prepared, second, measure.Options()).run()
+    assert len(prepared.made) == 3
+    assert [len(one.seconds) for one in second] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"key": "key"}', '{"key": "key", "seconds": {"as it is": ["x"]}}', "[" * 9999]
+)
+def test_a_state_that_makes_no_sense_is_not_used(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".plan.toml.measured.json").write_text(text)
+    ways = [way(measure.AS_IT_IS)]
+    assert measure._State(tmp_path / "plan.toml", "key").load(ways) == 0
+    assert ways[0].seconds == []
+
+
+def test_a_kernel_without_a_trace_cannot_be_measured(tmp_path: Path) -> None:
+    asked = tune.Options(tmp_path / "plan.toml", "gigabit12", kernel="lattice", ranks=2)
+    with pytest.raises(IoweirError, match="--measure replays a trace, and --kernel lattice has none"):
+        measure.tune_measured(asked, measure.Options())
+
+
+def kernel(data: Path) -> list[object]:
+    settings = ["data=256 KiB", "transfer=64 KiB", "piece=4 KiB"]
+    words = ["--ranks", 2, "--mpi", "mpich", "--api", "independent", "--directory", data]
+    return [*runs.IOWEIR, "kernel", "ior-strided", *settings, *words]
+
+
+def test_a_trace_is_measured_where_its_file_was(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    runs.ioweir("run", "-q", "-o", tmp_path / "trace", "--", *kernel(data))
+    words = ("tune", tmp_path / "trace", "-o", tmp_path / "plan.toml", "--measure", "--rounds", 2, "--contenders", 1)
+    result = json.loads(runs.ioweir(*words, "--json", "--repeat", 2, "--machine", "gigabit12").stdout)
+    found = result["measured"]
+    assert found["directory"] == str(data)
+    assert found["replays"] == sum(len(row["seconds"]) for row in found["ways"]) >= 2
+    assert found["ways"][0]["strategy"] == measure.AS_IT_IS
+    assert found["seconds"] > 0
+    assert (tmp_path / "plan.toml").exists() == (result["output"] is not None)
+    if result["output"]:
+        assert "MEASURED" in (tmp_path / "plan.toml").read_text()
+    assert not (tmp_path / ".plan.toml.measured.json").exists()
+    assert list(data.iterdir()) == []
+
+
+def test_run_tune_runs_twice_or_says_that_nothing_helps(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    done = runs.ioweir("run", "--tune", "-o", tmp_path / "out", "--machine", "gigabit12", "--", *kernel(data))
+    assert "verdict: " in done.stderr
+    twice = (tmp_path / "out" / "plan.toml").exists()
+    assert (tmp_path / "out" / "after").is_dir() is twice
+    assert done.stdout.count("ior-strided independent:") == (2 if twice else 1)
+    if twice:
+        assert "one run a side does not tell a gain from noise" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--tune", "--plan", "p.toml"), "does not go with --plan"),
+        (("--machine", "gigabit12"), "--machine gigabit12 is for --tune"),
+    ],
+)
+def test_options_that_do_not_go_together(words: tuple[str, ...], said: str) -> None:
+    assert said in runs.ioweir("run", *words, "--", "true", code=2).stderr
+
+
+def test_a_program_that_fails_is_not_tuned(tmp_path: Path) -> None:
+    done = runs.ioweir("run", "--tune", "-o", tmp_path / "out", "--", "sh", "-c", "exit 7", code=7)
+    assert "ended with 7: no plan is looked for" in done.stderr

@@ -1,0 +1,235 @@
+"""A replay makes the calls that were recorded: same functions, files, offsets, bytes and order of every rank."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import compared
+import pytest
+import runs
+from ioweir.errors import IoweirError
+from ioweir.launch import kernel
+from ioweir.replay import from_trace, names, order, write
+from ioweir.replay.datatypes import Pieces
+from ioweir.replay.model import Handle, Instance, Op, RankCalls, Recorded
+from ioweir.trace import reader
+from ioweir.trace.reader import Datatype
+
+LIBRARIES = ("openmpi", "mpich")
+KERNELS = {
+    "lattice": ["local=4,4,4,8"],
+    "coll_perf": ["local=8,8,8"],
+    "ior-strided": ["data=256 KiB", "transfer=64 KiB", "piece=4 KiB"],
+    "flash": ["local=4,4,4", "blocks=4", "variables=4"],
+    "btio": ["class=S", "writes=2"],
+}
+
+
+@pytest.fixture(scope="module", params=LIBRARIES)
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    return request.param, runs.compiled(request.param, tmp_path_factory.mktemp("programs"))
+
+
+def replayed(trace: Path, tmp_path: Path, *more: object) -> dict[str, Any]:
+    """Into tmp_path/out; its trace is tmp_path/again."""
+    (tmp_path / "out").mkdir(exist_ok=True)
+    words = ("replay", trace, "--directory", tmp_path / "out", "-o", tmp_path / "again", "--think", "drop", "--json")
+    result: dict[str, Any] = json.loads(runs.ioweir(*words, *more).stdout)
+    return result
+
+
+def same_calls(tmp_path: Path, data: Path) -> int:
+    """Of both traces; how many calls there are."""
+    before = compared.calls_of(tmp_path / "trace", lambda path: path.startswith(f"{data}/"))
+    after = compared.calls_of(tmp_path / "again", lambda path: path.startswith(f"{tmp_path}/out/"))
+    assert not compared.differences(before, after)
+    return sum(len(calls) for calls in before.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "ranks"),
+    [("posix", 1), ("posix", 5), ("found", 3), ("pointers", 3), ("views", 5), ("parts", 5)],
+)
+def test_programs_make_the_same_calls_again(program: tuple[str, Path], kind: str, ranks: int, tmp_path: Path) -> None:
+    mpi, executable = program
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "found.dat").write_bytes(bytes(100_000))
+    runs.recorded(mpi, ranks, [executable, kind, data], tmp_path / "trace")
+    before = {path.name: path.read_bytes() for path in data.iterdir()}
+    result = replayed(tmp_path / "trace", tmp_path)
+    assert same_calls(tmp_path, data) > 0
+    assert result["left_out"] == []
+    assert result["replayed"]["failed"] == 0
+    assert result["replayed"]["written_bytes"] == result["recorded"]["written_bytes"]
+    assert list((tmp_path / "out").iterdir()) == []  # nothing is left
+    assert {path.name: path.read_bytes() for path in data.iterdir()} == before  # and the originals are as they were
+
+
+@pytest.mark.either_mpi
+@pytest.mark.parametrize("mpi", LIBRARIES)
+@pytest.mark.parametrize(
+    ("kernel", "ranks"),
+    [("lattice", 1), ("lattice", 5), ("coll_perf", 3), ("ior-strided", 5), ("flash", 3), ("btio", 4)],
+)
+def test_kernels_make_the_same_calls_again(kernel: str, ranks: int, mpi: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    words = ["kernel", kernel, *KERNELS[kernel], "--ranks", ranks, "--mpi", mpi, "--directory", data]
+    runs.ioweir("run", "-q", "-o", tmp_path / "trace", "--", *runs.IOWEIR, *words)
+    result = replayed(tmp_path / "trace", tmp_path)
+    assert same_calls(tmp_path, data) > 0
+    assert result["replayed"]["written_bytes"] == result["recorded"]["written_bytes"] > 0
+    assert result["replayed"]["read_bytes"] == result["recorded"]["read_bytes"] > 0
+
+
+def test_a_plan_is_applied_and_times_between_calls_are_kept(program: tuple[str, Path], tmp_path: Path) -> None:
+    mpi, executable = program
+    data = tmp_path / "data"
+    data.mkdir()
+    runs.recorded(mpi, 3, [executable, "views", data], tmp_path / "trace")
+    (tmp_path / "plan.toml").write_text('[[file]]\nmatch = "*.dat"\nwriters = "aggregators:1"\n')
+    result = replayed(tmp_path / "trace", tmp_path, "--plan", tmp_path / "plan.toml", "--think", 2)
+    assert result["think"] == 2
+    assert result["replayed"]["failed"] == 0
+    notes = reader.read(tmp_path / "again").notes
+    assert any(note.code == "plan_applied" and note.path.endswith("views.dat") for note in notes)
+    same_calls(tmp_path, data)
+
+
+def test_files_are_kept_where_asked_and_scripts_can_be_read(program: tuple[str, Path], tmp_path: Path) -> None:
+    mpi, executable = program
+    data = tmp_path / "data"
+    data.mkdir()
+    runs.recorded(mpi, 2, [executable, "parts", data], tmp_path / "trace")
+    runs.ioweir("replay", tmp_path / "trace", "--script", tmp_path / "scripts")
+    text = (tmp_path / "scripts" / "1.replay").read_text()
+    assert text.startswith("ioweir-replay 1\nrank 2 1\nseed 1\n")
+    assert "MPI_File_write_at_all 0 0 512" in text
+    result = replayed(tmp_path / "trace", tmp_path, "--keep")
+    files = Path(result["files"])
+    assert files.is_relative_to(tmp_path / "out")
+    assert (files / "half-0.dat").stat().st_size == (data / "half-0.dat").stat().st_size
+    assert (files / "half-0.dat").read_bytes()[:512] != (data / "half-0.dat").read_bytes()[:512]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--think", "often"), "--think often: write keep, drop, or a factor"),
+        (("--ranks", "7"), "--ranks 7: the trace has 1"),
+        (("--directory", "/nowhere"), "--directory /nowhere: there is no such directory"),
+        (("--mpi", "other"), "--mpi other: a replay needs an MPI library"),
+        (("--hint", "cb_nodes"), "--hint cb_nodes: write NAME=VALUE"),
+        (("--memory", "much"), "--memory: 'much' is no size"),
+    ],
+)
+def test_what_cannot_be_is_said(words: tuple[str, ...], said: str, one_rank: Path) -> None:
+    done = runs.ioweir("replay", one_rank, *words, code=2)
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def one_rank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("one")
+    (folder / "data").mkdir()
+    runs.recorded("mpich", 1, [runs.compiled("mpich", folder), "views", folder / "data"], folder / "trace")
+    return folder / "trace"
+
+
+def test_a_call_that_needs_too_much_memory_is_refused(one_rank: Path, tmp_path: Path) -> None:
+    done = runs.ioweir("replay", one_rank, "--directory", tmp_path, "--memory", "1 KiB", code=1)
+    assert "and --memory allows 1024" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trace_without_ranks_cannot_be_replayed(tmp_path: Path) -> None:
+    runs.ioweir("run", "-q", "-o", tmp_path / "trace", "--", "cat", __file__)
+    assert "there is no MPI program" in runs.ioweir("replay", tmp_path / "trace", code=1).stderr
+
+
+# ---------------------------------------------------------------------------------------------------- by themselves
+
+
+def test_names_lead_nowhere_else_and_differ() -> None:
+    paths = [
+        "/data/a.h5", "/data/../../etc/passwd", "/data/x\ny", "/data/" + "n" * 300, "/data/deep/a.h5", "/data/deep",
+        "/data//a.h5", "/data/-rf", "/data/ü.nc", "/data/file-0", "/data/a b",
+    ]  # fmt: skip
+    found = names.names_of(paths)
+    assert len(set(found)) == len(paths)
+    for name in found:
+        assert not name.startswith("/")
+        assert ".." not in name.split("/")
+        assert names._is_harmless(name) or name.startswith("file-")
+    assert found[0].endswith("a.h5")
+    assert found[8] == "file-8.nc"
+    one = found.index(next(name for name in found if name.endswith("deep/a.h5")))
+    assert one == 4
+    assert found[5].startswith("file-")  # a file where others have a folder
+
+
+@pytest.mark.parametrize(
+    ("path", "is_data"),
+    [
+        ("/scratch/run/out.h5", True), ("/dev/shm/out.h5", True), ("/usr/lib/x.mod", False), ("/home/me/a.py", False),
+        ("/home/me/lib/libx.so.5", False), ("/proc/self/maps", False), ("out.h5", False),
+    ],
+)  # fmt: skip
+def test_what_is_data(path: str, is_data: bool) -> None:
+    assert names.is_data(path) is is_data
+
+
+def test_types_that_would_fall_into_too_many_pieces_are_not_made() -> None:
+    byte = Datatype("named", "MPI_BYTE", 1, 0, 1)
+    strided = Datatype("vector", "", 1 << 21, 0, 1 << 22, (1 << 21, 1, 2), (1,))
+    huge = Datatype("contiguous", "", 1 << 42, 0, 1 << 43, (1 << 21,), (2,))
+    long = Datatype("contiguous", "", 1 << 42, 0, 1 << 42, (1 << 42,), (1,))
+    broken = Datatype("indexed", "", 8, 0, 8, (1 << 30, 1), (1,))
+    circle = Datatype("dup", "", 8, 0, 8, (), (6,))
+    pieces = Pieces([Datatype(), byte, strided, huge, long, broken, circle])
+    assert [pieces.of(number) for number in range(7)] == [None, 1, 1 << 21, None, 1, None, None]
+
+
+def _calls(*ranks: list[Op]) -> Recorded:
+    calls = [RankCalls(rank, ops) for rank, ops in enumerate(ranks)]
+    return Recorded(calls, ["/a"], ["a"], ())
+
+
+def test_who_reads_waits_for_who_has_written() -> None:
+    written = Op("pwrite", [0, 100, 0], 0, 10, 0, use="write", high=100)
+    read = Op("pread", [0, 100, 50], 20, 30, 0, use="read", low=50, high=150)
+    elsewhere = Op("pread", [0, 100, 100], 20, 30, 0, use="read", low=100, high=200)
+    at_once = Op("pread", [0, 100, 0], 5, 30, 0, use="read", high=100)
+    recorded = _calls([written], [read], [elsewhere], [at_once])
+    order.put_in_order(recorded)
+    assert recorded.ranks[0].before == {0: [(1, 0)]}
+    assert [rank.after for rank in recorded.ranks[1:]] == [{0: [(0, 0)]}, {}, {}]
+
+
+def test_collective_calls_that_do_not_fit_together_are_refused() -> None:
+    def op(instance: Instance, rank: int, start: int) -> Op:
+        return Op("MPI_File_sync", [0], start, start + 1, 0, Handle(rank, 0, 0, 0, instance=instance), collective=True)
+
+    one, other = (Instance((0, 2, n), {0: Handle(0, 0, 0, 0), 1: Handle(1, 0, 0, 0)}) for n in (0, 1))
+    with pytest.raises(IoweirError, match="do not fit together"):
+        order.put_in_order(_calls([op(one, 0, 0), op(other, 0, 2)], [op(other, 1, 0), op(one, 1, 2)]))
+
+
+def test_a_script_that_leads_elsewhere_is_refused(one_rank: Path, tmp_path: Path) -> None:
+    """By the program too, whoever wrote the script."""
+    recorded = from_trace.read(one_rank)
+    recorded.names[0] = "../elsewhere"
+    text = "\n".join(write.lines(recorded, recorded.ranks[0], 1))
+    (tmp_path / "0.replay").write_text(text + "\n")
+    program = kernel.runner("mpich", "replay_runner")
+    done = subprocess.run(
+        [program, "--script", tmp_path, "--target", tmp_path], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode != 0
+    assert "is no name below the target directory" in done.stderr
+    assert not (tmp_path.parent / "elsewhere").exists()

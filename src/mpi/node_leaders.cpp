@@ -22,4 +22,11 @@ std::vector<int> node_leaders(MPI_Comm comm) {
     return all;
 }
 
+bool is_node_leader(MPI_Comm comm) {
+    int rank = 0;
+    if (PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS) return false;
+    const std::vector<int> leaders = node_leaders(comm);
+    return leaders.at(static_cast<std::size_t>(rank)) == rank;
+}
+
 }  // namespace ioweir::mpi

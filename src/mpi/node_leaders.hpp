@@ -10,7 +10,9 @@ namespace ioweir::mpi {
 
 /// Collective over `comm`: of each rank the lowest one on its node.
 [[nodiscard]] std::vector<int> node_leaders(MPI_Comm comm);
-/// The same where `node`, of which nothing but its ranks is used, has the ranks of this node.
+/// Collective over `comm`: whether this rank is the lowest one of `comm` on its node.
+[[nodiscard]] bool is_node_leader(MPI_Comm comm);
+/// The same as node_leaders(comm) where `node`, of which nothing but its ranks is used, has the ranks of this node.
 [[nodiscard]] std::vector<int> node_leaders(MPI_Comm comm, MPI_Comm node);
 
 }  // namespace ioweir::mpi

@@ -7,12 +7,13 @@ Not here: how requests are cut and what headers say (src/ncsub, against brute fo
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from netcdf_subfiling import FILE, files, parts, plain, under, without_places
-from tracing import IOWEIR, run
+from netcdf_subfiling import FILE, SOURCE, files, library, netcdf_plan, parts, plain, under, without_places
+from tracing import IOWEIR, build, ioweir_run, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -209,3 +210,19 @@ def test_ranks_with_very_different_shares(tmp_path: Path, ranks: int, subfiles: 
     assert files(divided) == sorted([FILE, *parts(subfiles)])
     run([*IOWEIR, "merge", FILE], cwd=divided).expect()
     assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
+
+
+@pytest.mark.parametrize(("ranks", "subfiles"), [(4, 4), (5, 2)])
+def test_what_is_written_is_on_its_way_to_each_subfile(tmp_path: Path, ranks: int, subfiles: int) -> None:
+    """One rank of each subfile and node begins its flush, so that no target waits for the program's sync."""
+    if run(["strace", "-o", tmp_path / "probe", "true"]).code != 0:
+        pytest.skip("strace is there, but this container forbids ptrace")
+    mpi, libraries = library()
+    program = build(SOURCE, mpi.cc, libraries=libraries)
+    watched = ["strace", "-f", "-y", "-ff", "-o", str(tmp_path / "calls"), "-e", "trace=sync_file_range", str(program)]
+    plan = netcdf_plan(tmp_path, f"subfiles = {subfiles}")
+    ioweir_run(tmp_path / "trace", mpi.launch(ranks, *watched, "write", FILE), options=["--plan", plan], cwd=tmp_path)
+    said = "".join(path.read_text() for path in tmp_path.glob("calls.*"))
+    assert {int(number) for number in re.findall(r"subfile_(\d+)\.nc>, 0, 0, SYNC_FILE_RANGE_WRITE\)", said)} == set(
+        range(subfiles)
+    )

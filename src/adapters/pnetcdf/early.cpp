@@ -91,8 +91,7 @@ private:
 }  // namespace
 
 void open_early(File& file) {
-    const std::vector<int> leaders = mpi::node_leaders(file.group);
-    if (leaders[static_cast<std::size_t>(file.rank)] != file.rank) return;
+    if (!mpi::is_node_leader(file.group)) return;
     for (Subfile& subfile : file.subfiles) {
         if (subfile.ncid < 0 || subfile.descriptor >= 0) continue;
         const std::string path = ncsub::subfile_path(file.logical, file.path, subfile.number);

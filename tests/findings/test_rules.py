@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -278,3 +279,31 @@ def test_every_plan_in_the_rules_can_be_carried_out() -> None:
 def test_codes_of_the_chain_are_known() -> None:
     for rule in RULES:
         assert set(rule.follows) <= set(BY_CODE)
+
+
+@pytest.mark.parametrize("of_mpi", [True, False])
+def test_processes_that_are_no_ranks_share_no_work(of_mpi: bool) -> None:
+    """A program with its helpers: one reads everything, and nobody should tell it to share that with a shell."""
+    builder = Builder()
+    first, *others = [builder.rank(i, 4) if of_mpi else builder.process(pid=50 + i) for i in range(4)]
+    for i in range(40):
+        builder.add(Call(first, "pread", 2 * i, 2 * i + 1, "/data/in", 16 * MIB, offset=16 * MIB * i))
+    for other in others:
+        builder.add(Call(other, "open", 1, 1.001, "/etc/passwd"))
+    assert ("rank0-io" in [finding.code for finding in found(builder).findings]) == of_mpi
+
+
+@pytest.mark.parametrize("by_mpi", [True, False])
+def test_plans_are_for_files_that_the_engine_sees(by_mpi: bool) -> None:
+    builder, (rank,) = ranks(1)
+    for i in range(30):
+        write = Call(rank, "pwrite", 3 * i + 0.001, 3 * i + 0.009, "/data/out", 512, offset=512 * i)
+        if by_mpi:
+            call = Call(rank, "MPI_File_write_at", 3 * i, 3 * i + 0.01, "/data/out", 512, offset=512 * i)
+            builder.add(call)
+            write = replace(write, parent=call)
+        builder.add(write)
+        builder.add(Call(rank, "fsync", 3 * i + 0.1, 3 * i + 2, "/data/out"))
+        builder.add(Call(rank, "fsync", 3 * i + 2.1, 3 * i + 2.8, "/data/x.db"))
+    plans = [remedy.plan for remedy in one(builder, "sync-cost").remedies if remedy.kind == "plan"]
+    assert plans == (['[[file]]\nmatch = "out"\nwriters = "behind:1"\n'] if by_mpi else [])

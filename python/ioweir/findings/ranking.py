@@ -6,12 +6,14 @@ it), and names the other in its chain. Severity is the share of the run: SEVERIT
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ioweir.base.spec_names import LAYERS, MPI_IO, POSIX
 from ioweir.findings import counted
 from ioweir.findings.columns import Columns
-from ioweir.findings.model import HIGH, LOW, MEDIUM, RUNS_DIFFER, Evidence, Finding, Findings, Gain
+from ioweir.findings.model import HIGH, LOW, MEDIUM, RUNS_DIFFER, Evidence, Finding, Findings, Gain, Remedy
+from ioweir.findings.rules.common import pattern
 from ioweir.findings.table import RULES
 
 if TYPE_CHECKING:
@@ -74,7 +76,8 @@ def _of_events(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings
     ]
     if not len(run) or wall_s <= 0:
         return Findings([], 0.0, wall_s, unseen)
-    found = [(rule, one) for rule in RULES if not _lacking(rule, run) for one in rule.find(run) if one.calls.any()]
+    rules = [rule for rule in RULES if not _lacking(rule, run) and (run.who.has_ranks or not rule.of_ranks)]
+    found = [(rule, one) for rule in rules for one in rule.find(run) if one.calls.any()]
     merged = _merge(run, found)
     merged.sort(key=lambda finding: -finding.seconds)
     unit = "rank" if run.who.has_ranks else "process"
@@ -107,6 +110,28 @@ def _leads(entry: tuple[Rule, Found]) -> tuple[int, float]:
     rule, one = entry
     # What is in doubt takes nothing from what is not.
     return (rule.order if one.order is None else one.order) + 1000 * bool(one.doubt), -one.seconds
+
+
+def _remedies(run: Columns, one: Found) -> list[Remedy]:
+    """Plans only for what they have an effect on: files that the program uses through MPI-IO or PnetCDF."""
+    if MPI_IO not in run.recorded:
+        return one.remedies
+    through = run.is_layer(MPI_IO) | run.is_layer("PnetCDF")
+    names = {pattern(file) for file in run.files_of(through, most=len(run.files))}
+    remedies = []
+    for remedy in one.remedies:
+        if not remedy.plan:
+            remedies.append(remedy)
+        elif names and (plan := _rules_of(remedy.plan, names)):
+            remedies.append(replace(remedy, plan=plan))
+    return remedies
+
+
+def _rules_of(plan: str, names: set[str]) -> str:
+    """The rules of a plan that match one of these names."""
+    rules = [f"[[file]]{rule}" for rule in plan.split("[[file]]")[1:]]
+    kept = "".join(rule for rule in rules if any(f'match = "{name}"' in rule for name in (*names, "*")))
+    return kept.rstrip("\n") + "\n" if kept else ""
 
 
 def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]]) -> Finding:
@@ -147,7 +172,7 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
         one.summary,
         cause,
         evidence,
-        one.remedies,
+        _remedies(run, one),
         unseen,
         told,
         rule.title,

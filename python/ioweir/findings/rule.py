@@ -86,3 +86,5 @@ class Rule:
     find: Find
     follows: tuple[str, ...] = ()
     """Codes that explain this one where they are found on the same files, though in other calls."""
+    of_ranks: bool = False
+    """Only where there are MPI ranks: other processes of a run, such as helpers and shells, share no work."""

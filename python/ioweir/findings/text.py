@@ -50,7 +50,8 @@ def sections(rule: Rule) -> list[tuple[str, str]]:
     parts.append(("Gain", rule.gain))
     if rule.limits:
         parts.append(("Limits", rule.limits))
-    parts.append(("Needs", ", ".join(f"calls of {layer}" for layer in rule.needs) or "a trace of whatever layers"))
+    needs = ", ".join(f"calls of {layer}" for layer in rule.needs) or "a trace of whatever layers"
+    parts.append(("Needs", needs + ("; MPI ranks" if rule.of_ranks else "")))
     return parts
 
 

@@ -134,6 +134,7 @@ OWN = Rule(
     limits="What thousands of files cost other users, backups and quotas is not in a trace.",
     needs=("POSIX",),
     find=_own,
+    of_ranks=True,
 )
 STORM = Rule(
     code="metadata-storm",

@@ -178,4 +178,5 @@ BY_ALL = Rule(
     limits="Reads of FILE streams are taken to go from the file's beginning.",
     needs=("POSIX",),
     find=_by_all,
+    of_ranks=True,
 )

@@ -166,4 +166,5 @@ RULE = Rule(
     needs=("POSIX",),
     find=_find,
     follows=("lock-wait", "data-sieving"),
+    of_ranks=True,
 )

@@ -199,6 +199,7 @@ ONE = Rule(
     limits="Without the layer MPI no waiting is counted.",
     needs=(),
     find=_one,
+    of_ranks=True,
 )
 UNBALANCED = Rule(
     code="unbalanced-bytes",
@@ -220,6 +221,7 @@ UNBALANCED = Rule(
     limits="Inside of collective calls see aggregator-imbalance.",
     needs=(),
     find=_unbalanced,
+    of_ranks=True,
 )
 SLOW = Rule(
     code="slow-rank",
@@ -247,4 +249,5 @@ SLOW = Rule(
     needs=("POSIX",),
     find=_slow,
     follows=("data-sieving", "lock-wait", "serialised-writes", "target-contention", "random-access"),
+    of_ranks=True,
 )

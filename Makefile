@@ -38,6 +38,7 @@
 #                   section of docs/results/simulator.md, QUICK=1 takes five minutes
 #   make bench-sim-papers   published figures beside simulated ones, with ablations (a few minutes); RECORD=1 writes a section of
 #                   docs/results/simulator.md and a picture
+#   make docs       the documentation as a site, build/site/index.html; a broken link fails
 #   make screenshots   the web report of LAMMPS, of an HDF5 checkpoint with data sieving and of a slow target, and pictures of each section in
 #                   build/screenshots (two minutes; needs chromium, and root for the slow target)
 #   make bench-call-logs  logs with visibility "call" beneath Meep and MED (apt-get install meep-mpi-default libmed-dev libmedc-dev)
@@ -54,7 +55,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -115,6 +116,11 @@ fuzz: venv
 # ARGS: options of tests/conformance/conformance.py, such as ARGS="--suite romio --mpi mpich".
 conformance: package
 	@$(PY) tests/conformance/conformance.py $(ARGS)
+
+docs: venv
+	@rm -rf build/site
+	$(VENV)/bin/sphinx-build -q -W --keep-going -E -d build/doctrees docs build/site
+	echo "build/site/index.html"
 
 screenshots: package
 	@$(PY) tools/screenshots.py $(ARGS)

@@ -120,6 +120,7 @@ void Collective::end_part_of_step() {
     const std::uint32_t over = step_;
     begin_step();
     const std::uint32_t next = std::exchange(step_, over);
+    if (next == UINT32_MAX) return;
     const auto steps = static_cast<double>(std::bit_width(static_cast<unsigned>(ranks_.size() - 1)));
     events_.after(steps * fabric_.message_time(), {this, step_begins, next});
 }

@@ -346,6 +346,48 @@ TEST(Simulation, ALogTakesPiecesTogether) {
     EXPECT_EQ(must_simulate(machine, workload, {}).write.work.operations, 2000);
 }
 
+TEST(Simulation, WritersInStepMeetOnTargets) {
+    // Two writers with 4 rounds each, of a stripe of 1 MiB: both begin on the first of two targets. Round by round both wait for the same
+    // target; going ahead, one is a round behind the other; in IBCS's order each has a target to itself, in step or not.
+    const auto took = [](bool in_step, Order order) {
+        Workload workload = blocks(2, 4 * mib);
+        workload.in_step = in_step;
+        Strategy strategy = aggregators(2, Domains::even, order, mib);
+        strategy.stripe = {mib, 2};
+        const auto result = must_simulate(bare_machine(2), workload, strategy);
+        EXPECT_EQ(bytes_on_targets(result.write), 8 * mib);
+        EXPECT_NEAR(result.write.seconds, result.read.seconds, 1e-9);
+        return result.write.seconds;
+    };
+    EXPECT_NEAR(took(true, Order::sequential), 8 * 0.01, 1e-9);
+    EXPECT_NEAR(took(false, Order::sequential), 5 * 0.01, 1e-9);
+    EXPECT_NEAR(took(true, Order::contention_free), 4 * 0.01, 1e-9);
+    EXPECT_NEAR(took(false, Order::contention_free), 4 * 0.01, 1e-9);
+}
+
+TEST(Simulation, AStepBeginsWhereAWritersBytesDo) {
+    // A rank's bytes lie at the end of its even domain: its first round with bytes is a late one, and goes along with the other's first.
+    Workload workload;
+    workload.ranks = 2;
+    workload.in_step = true;
+    const auto pattern = std::make_shared<StridedPattern>(StridedPattern::make({2, 0, 2 * mib, 1, 0, 14 * mib}).take());
+    workload.pattern = [&](std::int64_t) -> std::shared_ptr<const AccessPattern> { return pattern; };
+    const auto result = must_simulate(bare_machine(1), workload, aggregators(2, Domains::even, Order::sequential, mib));
+    EXPECT_NEAR(result.write.seconds, 4 * 0.01, 1e-9);
+    EXPECT_EQ(result.write.work.writers, 2);
+}
+
+TEST(Simulation, ARequestRunsThroughBothInterfacesAtOnce) {
+    Machine machine = bare_machine(1);
+    machine.targets.write_bytes_per_s = machine.targets.read_bytes_per_s = 1e30;
+    machine.node.nic_bytes_per_s = machine.targets.server_bytes_per_s = 100.0 * mib;
+    machine.fabric.storage_bytes_per_s = 50.0 * mib;
+    EXPECT_NEAR(must_simulate(machine, blocks(1, mib), {}).write.seconds, 0.02, 1e-9);
+    EXPECT_NEAR(must_simulate(machine, blocks(1, mib), {}).read.seconds, 0.02, 1e-9);
+    machine.fabric.storage_bytes_per_s = 0;
+    EXPECT_NEAR(must_simulate(machine, blocks(1, mib), {}).write.seconds, 0.01, 1e-9);
+}
+
 TEST(Simulation, SeedsDiffer) {
     Machine machine = bare_machine(2);
     machine.targets.jitter = 0.2;

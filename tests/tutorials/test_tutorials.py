@@ -3,6 +3,7 @@
 A page's blocks, in order: `sh` and `toml` blocks whose first line is a comment with a file name become that file; in
 `console` blocks a line that begins with `$ ` is a command, and the lines below are what it prints: in this order, with
 `[...]` for anything. Measured times and rates (ms, MiB/s, % at the beginning of a line) may differ, other numbers not.
+A lab is named by the process, not "tutorial": there is one of a name on a machine, where several may test at a time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ PAGES: Final = sorted((Path(__file__).resolve().parents[2] / "docs" / "tutorials
 BLOCK: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MEASURED: Final = re.compile(r"\d[\d.,]* (?:ns|us|ms|s|[KMG]?i?B/s)(?![\w/])|^ *\d+ %")
 ANYTHING: Final = "[...]"
+LAB_NAME: Final = ("--name tutorial", f"--name tutorial-{os.getpid()}")
 ENVIRONMENT: Final = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -71,8 +73,8 @@ def run_block(text: str, folder: Path) -> int:
             commands[-1][1].append(line)
     for command, expected in commands:
         done = subprocess.run(
-            ["sh", "-c", command], cwd=folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True,
-            timeout=120, check=False,
+            ["sh", "-c", command.replace(*LAB_NAME)], cwd=folder, env={**os.environ, **ENVIRONMENT},
+            capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
         compare(command, expected, done.stdout)

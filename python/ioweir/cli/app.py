@@ -5,6 +5,7 @@ A command's options and help lie in the module of its group beside this one, wha
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,10 +15,14 @@ import typer
 from ioweir.base import plain_text
 from ioweir.cli import compare, containers, launch, plan, predict, replay, report, targets
 from ioweir.cli.arguments import COMMAND
+from ioweir.cli.first_steps import FIRST_STEPS, Sections
 from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+COMPLETION = "_IOWEIR_COMPLETE"
+"""Set by a shell that asks for completions (docs/reference/cli.md)."""
 
 # \b keeps click from joining the lines.
 _EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:<6} {meaning}" for code, meaning in EXIT_CODES)
@@ -26,8 +31,9 @@ app = typer.Typer(
     name="ioweir",
     help="Watches the I/O of an unmodified MPI program, explains where its time went, applies a plan underneath it.",
     epilog=_EPILOG,
+    cls=Sections,
     rich_markup_mode=None,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -43,41 +49,44 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _common(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 (its callback does it)
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        plain_text.print_lines(FIRST_STEPS)
 
 
-# In the order of help.
-app.command(context_settings=COMMAND)(launch.run)
-app.command()(launch.env)
-app.command(context_settings=COMMAND)(launch.link)
-app.command()(report.report)
-app.command()(report.findings)
-app.command()(report.timeline)
-app.command("merge-trace")(report.merge_trace)
-app.command("merge-sums")(report.merge_sums)
-app.command()(report.compress)
-app.command()(report.export)
-app.command("import")(report.import_log)
-app.command(cls=compare.TwoSides)(compare.compare)
-app.command(context_settings=COMMAND)(launch.doctor)
-app.command()(launch.kernel)
-app.command()(plan.explain)
-app.command()(predict.simulate)
-app.command()(predict.tune)
-app.command()(predict.calibrate)
-app.command()(replay.replay)
-app.command("make-benchmark")(replay.make_benchmark)
-app.command()(containers.merge)
-app.command()(containers.convert)
-app.command()(containers.ls)
-app.command()(containers.check)
-app.command()(targets.probe)
-app.command()(containers.gc)
-app.add_typer(targets.lab_app, name="lab")
+# In the order of help, which has a section for each panel.
+WATCH, UNDERSTAND, IMPROVE, FILES, STORAGE = "Watch", "Understand", "Improve", "Files", "Storage"
+app.command(context_settings=COMMAND, rich_help_panel=WATCH)(launch.run)
+app.command(rich_help_panel=WATCH)(launch.env)
+app.command(context_settings=COMMAND, rich_help_panel=WATCH)(launch.link)
+app.command(context_settings=COMMAND, rich_help_panel=WATCH)(launch.doctor)
+app.command("import", rich_help_panel=WATCH)(report.import_log)
+app.command(rich_help_panel=WATCH)(report.compress)
+app.command(rich_help_panel=UNDERSTAND)(report.findings)
+app.command(rich_help_panel=UNDERSTAND)(report.report)
+app.command(rich_help_panel=UNDERSTAND)(report.timeline)
+app.command(cls=compare.TwoSides, rich_help_panel=UNDERSTAND)(compare.compare)
+app.command("merge-trace", rich_help_panel=UNDERSTAND)(report.merge_trace)
+app.command("merge-sums", rich_help_panel=UNDERSTAND)(report.merge_sums)
+app.command(rich_help_panel=UNDERSTAND)(report.export)
+app.command(rich_help_panel=IMPROVE)(plan.explain)
+app.command(rich_help_panel=IMPROVE)(predict.tune)
+app.command(rich_help_panel=IMPROVE)(predict.simulate)
+app.command(rich_help_panel=IMPROVE)(predict.calibrate)
+app.command(rich_help_panel=IMPROVE)(replay.replay)
+app.command("make-benchmark", rich_help_panel=IMPROVE)(replay.make_benchmark)
+app.command(rich_help_panel=IMPROVE)(launch.kernel)
+app.command(rich_help_panel=FILES)(containers.ls)
+app.command(rich_help_panel=FILES)(containers.check)
+app.command(rich_help_panel=FILES)(containers.merge)
+app.command(rich_help_panel=FILES)(containers.convert)
+app.command(rich_help_panel=FILES)(containers.gc)
+app.command(rich_help_panel=STORAGE)(targets.probe)
+app.add_typer(targets.lab_app, name="lab", rich_help_panel=STORAGE)
 
 
 def compiler() -> None:
@@ -90,6 +99,11 @@ def compiler() -> None:
 
 def main() -> None:
     """Entry point of the console script."""
+    if COMPLETION in os.environ:
+        # Teaches click the shells that typer knows. The public way adds two options to every help.
+        from typer._completion_classes import completion_init  # noqa: PLC0415
+
+        completion_init()
     _report_errors(app)
 
 

@@ -1,0 +1,64 @@
+"""`ioweir` without arguments, the sections of its help, completion of shells, and NO_COLOR."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+from ioweir.cli.app import app
+from ioweir.report.report_text import console_for, say
+from typer.testing import CliRunner
+
+SECTIONS = ["Watch", "Understand", "Improve", "Files", "Storage"]
+
+
+def test_without_arguments_it_says_what_to_do_first() -> None:
+    done = CliRunner().invoke(app, [])
+    assert done.exit_code == 0
+    commands = re.findall(r"^ {2}ioweir (\S+)", done.output, re.MULTILINE)
+    assert commands == ["run", "findings", "findings", "run", "compare"]
+
+
+def test_help_has_every_command_in_one_section() -> None:
+    text = CliRunner().invoke(app, ["--help"]).output
+    starts = [text.index(f"\n{title}:\n") for title in SECTIONS]
+    assert starts == sorted(starts)
+    listed = re.findall(r"^ {2}([a-z]+(?:-[a-z]+)?) {2,}\S", text[starts[0] :].split("Exit codes")[0], re.MULTILINE)
+    assert sorted(listed) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_are_told_how_to_complete(shell: str) -> None:
+    assert "complete_" + shell in asked({"_IOWEIR_COMPLETE": f"source_{shell}"})
+
+
+def test_commands_are_completed() -> None:
+    words = {"_IOWEIR_COMPLETE": "complete_bash", "COMP_WORDS": "ioweir merge-", "COMP_CWORD": "1"}
+    assert asked(words).split() == ["merge-trace", "merge-sums"]
+
+
+def asked(variables: dict[str, str]) -> str:
+    command = str(Path(sys.executable).parent / "ioweir")
+    return subprocess.run([command], env={**os.environ, **variables}, capture_output=True, text=True, check=True).stdout
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("wanted", "coloured"), [("", True), ("1", False)])
+def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch, wanted: str, coloured: bool) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", wanted)
+    stream = Terminal()
+    with console_for(stream) as console:
+        say(console, "text", "yellow")
+    assert ("\x1b[33m" in stream.getvalue()) == coloured
+    assert "text" in stream.getvalue()

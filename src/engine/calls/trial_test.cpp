@@ -58,6 +58,13 @@ TEST(Trial, EndsAfterEightPairsWhereTheLibraryIsFaster) {
     EXPECT_EQ(result.pairs, 7);
 }
 
+TEST(Trial, MakesOneCallOfALibraryThatIsFarBehind) {
+    Trial trial;
+    int calls = 0;
+    EXPECT_FALSE(tried(trial, calls, [](By by, int) { return by == By::engine ? 100 : 2500; }).library_is_faster);
+    EXPECT_EQ(calls, 2);
+}
+
 TEST(Trial, LeavesATwentiethToTheEngine) {
     Trial trial;
     int calls = 0;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs ioweir for everyday use: tools/install.sh PREFIX. Makes PREFIX/lib/ioweir (a virtual environment with the
-# run-time packages of requirements.lock and ioweir itself) and the commands PREFIX/bin/ioweir
-# and PREFIX/bin/ioweir-mpicc and its relatives.
+# run-time packages of requirements.lock and ioweir itself) the commands PREFIX/bin/ioweir
+# and PREFIX/bin/ioweir-mpicc and its relatives, their man pages and the completion of bash, zsh and fish under PREFIX/share.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 prefix=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -20,4 +20,5 @@ sed -e '/^ *--hash/d' -e '/^ *#/d' -e 's/ *\\$//' requirements.lock >"$lock"
 "$home/bin/python" -m pip install -q --disable-pip-version-check --no-input --only-binary :all: -c "$lock" "$wheel"/*.whl
 for command in "$home"/bin/ioweir*; do ln -sf "$command" "$prefix/bin/"; done
 "$prefix/bin/ioweir" --help >/dev/null
+.venv/bin/python tools/shell_files.py "$prefix"
 echo "installed: $prefix/bin/ioweir"

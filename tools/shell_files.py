@@ -1,0 +1,85 @@
+"""Man pages and shell completion of every command, made from the command line itself: tools/shell_files.py PREFIX.
+
+Writes PREFIX/share/man/man1/ioweir*.1, and the completion of bash, zsh and fish where each of them looks by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+from click_man.man import ManPage
+from ioweir.cli.app import COMPLETION, app
+from ioweir.launch.run import ioweir_version
+from typer.completion import get_completion_script
+
+PROGRAM: Final = "ioweir"
+COMPLETIONS: Final = {
+    "bash": "share/bash-completion/completions/ioweir",
+    "zsh": "share/zsh/site-functions/_ioweir",
+    "fish": "share/fish/vendor_completions.d/ioweir.fish",
+}
+
+
+def roff(text: str) -> str:
+    """As running text of a man page: nothing in it is taken for a request, and \\b, click's mark, is none of it."""
+    lines = text.replace("\b\n", "").replace("\\", r"\e").splitlines()
+    return "\n".join(rf"\&{line}" if line.startswith((".", "'")) else line for line in lines)
+
+
+def first_sentence(text: str) -> str:
+    """Of a help text, on one line."""
+    words = " ".join(text.split())
+    return words.split("; ")[0].split(". ")[0].rstrip(".")
+
+
+def page_of(context: Any) -> str:
+    """The man page of a command."""
+    command = context.command
+    text = "\n\n".join(inspect.cleandoc(part) for part in (command.help, command.epilog) if part)
+    page = ManPage(context.command_path)
+    page.version = f"{PROGRAM} {ioweir_version()}"
+    page.short_help = roff(first_sentence(text))
+    page.synopsis = " ".join(command.collect_usage_pieces(context))
+    page.description = roff(text)
+    records = [param.get_help_record(context) for param in command.get_params(context)]
+    page.options = [(option, roff(words)) for option, words in filter(None, records)]
+    page.commands = [(name, roff(first_sentence(child.help or ""))) for name, child in children(command).items()]
+    return str(page)
+
+
+def children(command: Any) -> dict[str, Any]:
+    """The commands below one, by name; hidden ones left out."""
+    below = getattr(command, "commands", {})
+    return {name: child for name, child in below.items() if not child.hidden}
+
+
+def write_pages(context: Any, directory: Path) -> None:
+    """Of a command and of all below it."""
+    name = context.command_path.replace(" ", "-")
+    (directory / f"{name}.1").write_text(page_of(context), encoding="utf-8")
+    for below, command in children(context.command).items():
+        write_pages(type(context)(command, info_name=below, parent=context), directory)
+
+
+def main() -> None:
+    """Write them all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("prefix", type=Path, help="as of `make install`")
+    prefix = parser.parse_args().prefix
+    pages = prefix / "share" / "man" / "man1"
+    pages.mkdir(parents=True, exist_ok=True)
+    group = typer.main.get_command(app)
+    write_pages(group.context_class(group, info_name=PROGRAM), pages)
+    for shell, place in COMPLETIONS.items():
+        script = prefix / place
+        script.parent.mkdir(parents=True, exist_ok=True)
+        text = get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION, shell=shell)
+        script.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

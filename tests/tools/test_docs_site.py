@@ -28,6 +28,7 @@ HOW_TO: Final = (
 PLAIN: Final = [
     ROOT / "README.md", DOCS / "index.md", DOCS / "faq.md", DOCS / "results" / "index.md",
     DOCS / "explanation" / "releases.md", DOCS / "tutorials" / "first-run.md", DOCS / "tutorials" / "slow-target.md",
+    DOCS / "tutorials" / "netcdf-subfiles.md", DOCS / "tutorials" / "partitioned-solver.md",
     *(DOCS / "how-to" / f"{name}.md" for name in HOW_TO),
 ]  # fmt: skip
 

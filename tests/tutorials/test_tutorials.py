@@ -1,6 +1,6 @@
 """Every command of docs/tutorials is executed, and what it prints is compared with the page.
 
-A page's blocks, in order: `sh` and `toml` blocks whose first line is a comment with a file name become that file; in
+A page's blocks, in order: `sh`, `toml` and `cpp` blocks whose first line is a comment with a file name become that file; in
 `console` blocks a line that begins with `$ ` is a command, and the lines below are what it prints: in this order, with
 `[...]` for anything. Measured times and rates (ms, MiB/s, % at the beginning of a line) may differ, other numbers not.
 A lab is named by the process, not "tutorial": there is one of a name on a machine, where several may test at a time.
@@ -23,6 +23,7 @@ MEASURED: Final = re.compile(r"\d[\d.,]* (?:ns|us|ms|s|[KMG]?i?B/s)(?![\w/])|^ *
 ANYTHING: Final = "[...]"
 LAB_NAME: Final = ("--name tutorial", f"--name tutorial-{os.getpid()}")
 ENVIRONMENT: Final = {
+    "IOWEIR_SOURCE": str(Path(__file__).resolve().parents[2]),
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -88,8 +89,8 @@ def test_the_page_is_true(page: Path, tmp_path: Path) -> None:
     for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         if kind == "console":
             compared += run_block(text, tmp_path)
-        elif kind in {"sh", "toml"}:
-            name = text.splitlines()[0].removeprefix("# ")
+        elif kind in {"sh", "toml", "cpp"}:
+            name = text.splitlines()[0].removeprefix("// ").removeprefix("# ")
             assert re.fullmatch(r"[\w.-]+", name), f"a block without a file name: {text}"
             (tmp_path / name).write_text(text, encoding="utf-8")
     assert compared > 0

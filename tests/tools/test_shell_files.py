@@ -46,7 +46,8 @@ def test_each_command_has_a_page_with_each_of_its_options(prefix: Path) -> None:
     assert len(pages) > 20
     for name, command in wanted.items():
         text = pages[name].replace(r"\-", "-")
-        missing = [option for param in command.params for option in param.opts if option.startswith("--") and option not in text]
+        options = [option for param in command.params for option in param.opts if option.startswith("--")]
+        missing = [option for option in options if option not in text]
         assert not missing, name
 
 
@@ -62,15 +63,20 @@ def test_names_are_whole_and_say_what_the_command_is_for(prefix: Path) -> None:
 @pytest.mark.skipif(shutil.which("groff") is None, reason="no groff")
 def test_groff_finds_nothing_wrong(prefix: Path) -> None:
     for page in (prefix / "share/man/man1").iterdir():
-        done = subprocess.run(["groff", "-man", "-ww", "-z", "-Kutf8", "-Tutf8", page], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["groff", "-man", "-ww", "-z", "-Kutf8", "-Tutf8", page], capture_output=True, text=True, check=True
+        )
         assert done.stderr == "", page
 
 
+def of_bash(script: str) -> str:
+    """What bash prints."""
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
+
+
 def test_bash_completes_commands_with_the_installed_file(prefix: Path) -> None:
-    script = f'source "{prefix / BASH}"; complete -p ioweir'
-    told = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
-    function = re.search(r"-F (\S+) ioweir", told)
-    assert function, told
-    here = Path(sys.executable).parent
-    ask = f'PATH="{here}:$PATH"; source "{prefix / BASH}"; COMP_WORDS=(ioweir find); COMP_CWORD=1; {function[1]} ioweir; echo "${{COMPREPLY[@]}}"'
-    assert subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True).stdout.split() == ["findings"]
+    source = f'PATH="{Path(sys.executable).parent}:$PATH"; source "{prefix / BASH}"'
+    function = re.search(r"-F (\S+) ioweir", of_bash(f"{source}; complete -p ioweir"))
+    assert function
+    words = "COMP_WORDS=(ioweir find); COMP_CWORD=1"
+    assert of_bash(f'{source}; {words}; {function[1]} ioweir; echo "${{COMPREPLY[@]}}"').split() == ["findings"]

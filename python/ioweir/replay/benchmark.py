@@ -75,7 +75,7 @@ def kinds_of(recorded: Recorded) -> list[Kind]:
 
 def calls_of(recorded: Recorded, rank: RankCalls) -> list[Call]:
     """What a rank does, the making of its datatypes first."""
-    types = _types_of(recorded, rank)
+    types = recorded.types_of(rank)
     calls = [_type_call(recorded, number, types) for number in types]
     viewed: set[int] = set()
     for number, op in enumerate(rank.ops):
@@ -91,17 +91,6 @@ def _signals(name: str, tagged: Sequence[tuple[int, int]], rank: int, ranks: int
     if len(others) > 1 and others == [other for other in range(ranks) if other != rank]:
         return [fold.call(f"{name} all", [])]
     return [fold.call(name, [len(others)], [others])] if others else []
-
-
-def _types_of(recorded: Recorded, rank: RankCalls) -> dict[int, int]:
-    used = {op.arguments[place] for op in rank.ops for place in op.types}
-    waiting = [number for number in used if number != BYTE]
-    while waiting:
-        for inner in recorded.datatypes[waiting.pop()].types:
-            if inner not in used:
-                used.add(inner)
-                waiting.append(inner)
-    return {number: place for place, number in enumerate(sorted(used))}
 
 
 def _type_call(recorded: Recorded, number: int, types: dict[int, int]) -> Call:

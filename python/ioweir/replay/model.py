@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ioweir.replay.datatypes import BYTE
+
 if TYPE_CHECKING:
     from ioweir.trace.reader import Datatype
 
@@ -101,6 +103,17 @@ class Recorded:
     stand_ins: Counter[str] = field(default_factory=Counter)
     """Calls by what is called in their place."""
     remarks: list[str] = field(default_factory=list)
+
+    def types_of(self, rank: RankCalls, always: frozenset[int] = frozenset()) -> dict[int, int]:
+        """Places, from 0, of the types that a rank uses, and of `always`; those that they are made from come first."""
+        used = {op.arguments[place] for op in rank.ops for place in op.types} | always
+        waiting = [number for number in used if number != BYTE]
+        while waiting:
+            for inner in self.datatypes[waiting.pop()].types:
+                if inner not in used:
+                    used.add(inner)
+                    waiting.append(inner)
+        return {number: place for place, number in enumerate(sorted(used))}
 
     def seconds(self) -> float:
         """From the first call to the end of the last."""

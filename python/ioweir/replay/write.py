@@ -40,7 +40,7 @@ def lines(recorded: Recorded, rank: RankCalls, seed: int) -> Iterator[str]:
     yield f"seed {seed}"
     yield f"numbers {rank.handles} {rank.descriptors} {rank.streams} {rank.requests}"
     yield from (f"file {name}" for name in recorded.names)
-    types = _types_of(recorded, rank)
+    types = recorded.types_of(rank, frozenset({BYTE}))
     yield from _type_lines(recorded, types)
     mine = [number for number, group in enumerate(recorded.groups) if rank.rank in group]
     for number in mine:
@@ -59,18 +59,6 @@ def lines(recorded: Recorded, rank: RankCalls, seed: int) -> Iterator[str]:
             arguments[3] = groups[arguments[3]]
         yield f"{op.name} {' '.join(map(str, arguments))}"
         yield from (f"before {other} {tag}" for other, tag in rank.before.get(number, ()))
-
-
-def _types_of(recorded: Recorded, rank: RankCalls) -> dict[int, int]:
-    """Numbers in the script of the types that a rank uses; those that they are made from come first."""
-    used = {BYTE} | {op.arguments[place] for op in rank.ops for place in op.types}
-    waiting = [number for number in used if number != BYTE]
-    while waiting:
-        for inner in recorded.datatypes[waiting.pop()].types:
-            if inner not in used:
-                used.add(inner)
-                waiting.append(inner)
-    return {number: place for place, number in enumerate(sorted(used))}
 
 
 def _type_lines(recorded: Recorded, types: dict[int, int]) -> Iterator[str]:

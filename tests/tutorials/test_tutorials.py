@@ -1,8 +1,9 @@
 """Every command of docs/tutorials is executed, and what it prints is compared with the page.
 
 A page's blocks, in order: `sh`, `toml` and `cpp` blocks whose first line is a comment with a file name become that
-file; in `console` blocks a line that begins with `$ ` is a command, and the lines below are what it prints: in this order, with
-`[...]` for anything. Measured times and rates (ms, MiB/s, % at the beginning of a line) may differ, other numbers not.
+file; in `console` blocks a line that begins with `$ ` is a command, and the lines below are what it prints: in this
+order, with `[...]` for anything. Measured times and rates (ms, MiB/s, % at the beginning of a line) may differ, other
+numbers not.
 A lab is named by the process, not "tutorial": there is one of a name on a machine, where several may test at a time.
 """
 

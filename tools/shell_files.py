@@ -1,6 +1,7 @@
-"""Man pages and shell completion of every command, made from the command line itself: tools/shell_files.py PREFIX.
+"""What `make install` puts under PREFIX/share: tools/shell_files.py PREFIX.
 
-Writes PREFIX/share/man/man1/ioweir*.1, and the completion of bash, zsh and fish where each of them looks by itself.
+Man pages and the completion of bash, zsh and fish, made from the command line itself; environment modules, and the
+script of `ioweir-watch` (modules/).
 """
 
 from __future__ import annotations
@@ -22,6 +23,16 @@ COMPLETIONS: Final = {
     "zsh": "share/zsh/site-functions/_ioweir",
     "fish": "share/fish/vendor_completions.d/ioweir.fish",
 }
+
+MODULES: Final = Path(__file__).parent / "modules"
+PLACES: Final = {
+    "ioweir": "share/modulefiles/ioweir",
+    "ioweir-watch": "share/modulefiles/ioweir-watch",
+    "ioweir-watch.lua": "share/modulefiles/ioweir-watch.lua",
+    "watch.sh": "share/ioweir/watch.sh",
+}
+UNSAFE: Final = set("\"\\$`[]{};\n")
+"""What a shell, Tcl or Lua would take for more than a character of a name in quotes."""
 
 
 def roff(text: str) -> str:
@@ -79,6 +90,19 @@ def main() -> None:
         script.parent.mkdir(parents=True, exist_ok=True)
         text = get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION, shell=shell)
         script.write_text(text + "\n", encoding="utf-8")
+    write_modules(prefix.resolve())
+
+
+def write_modules(prefix: Path) -> None:
+    """With the name of the place in them; none where it has characters that cannot stand there."""
+    if UNSAFE & set(str(prefix)):
+        print(f"no environment modules are installed: {prefix} has one of {' '.join(sorted(UNSAFE - {chr(10)}))}")
+        return
+    for name, place in PLACES.items():
+        file = prefix / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = (MODULES / name).read_text(encoding="utf-8")
+        file.write_text(text.replace("@PREFIX@", str(prefix)), encoding="utf-8")
 
 
 if __name__ == "__main__":

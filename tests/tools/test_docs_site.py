@@ -24,10 +24,11 @@ MOST_WORDS: Final = 30
 HOW_TO: Final = (
     "my-checkpoint-is-slow", "read-a-finding", "which-plan", "many-small-files", "restart-on-another-number-of-ranks",
     "on-slurm", "on-lustre", "trace-a-static-binary", "troubleshooting",
+    "for-a-whole-site",
 )  # fmt: skip
 PLAIN: Final = [
     ROOT / "README.md", DOCS / "index.md", DOCS / "faq.md", DOCS / "results" / "index.md",
-    DOCS / "explanation" / "releases.md", DOCS / "tutorials" / "first-run.md", DOCS / "tutorials" / "slow-target.md",
+    DOCS / "explanation" / "releases.md", DOCS / "reference" / "site.md", DOCS / "tutorials" / "first-run.md", DOCS / "tutorials" / "slow-target.md",
     DOCS / "tutorials" / "netcdf-subfiles.md", DOCS / "tutorials" / "partitioned-solver.md",
     *(DOCS / "how-to" / f"{name}.md" for name in HOW_TO),
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli import compare, containers, launch, plan, predict, replay, report, targets
+from ioweir.cli import compare, containers, launch, plan, predict, replay, report, site, targets
 from ioweir.cli.arguments import COMMAND
 from ioweir.cli.first_steps import FIRST_STEPS, Sections
 from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError
@@ -73,6 +73,7 @@ app.command(cls=compare.TwoSides, rich_help_panel=UNDERSTAND)(compare.compare)
 app.command("merge-trace", rich_help_panel=UNDERSTAND)(report.merge_trace)
 app.command("merge-sums", rich_help_panel=UNDERSTAND)(report.merge_sums)
 app.command(rich_help_panel=UNDERSTAND)(report.export)
+app.add_typer(site.site_app, name="site", rich_help_panel=UNDERSTAND)
 app.command(rich_help_panel=IMPROVE)(plan.explain)
 app.command(rich_help_panel=IMPROVE)(predict.tune)
 app.command(rich_help_panel=IMPROVE)(predict.simulate)

@@ -1,0 +1,267 @@
+"""`ioweir site`: many runs together. The oracles are plain Python, DuckDB and Dask on the store's own files.
+
+Not here: what findings and figures of one run are (test_report.py, tests/findings).
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe as dd
+import duckdb
+import pytest
+from ioweir.errors import IoweirError
+from ioweir.site import summary
+from ioweir.site.rows import Collected, FindingRow, RunRow
+from ioweir.site.store import Store
+from traces import Builder, Call
+from tracing import IOWEIR, run
+
+RUNS = 10_000
+DAY_S = 86_400.0
+FIRST = datetime.datetime(2026, 9, 7, tzinfo=datetime.timezone.utc).timestamp()  # a Monday
+CODES = ("small-requests", "sync-cost", "rank0-io", "lock-wait")
+
+
+def generated(number: int, chance: random.Random) -> Collected:
+    """One run of a dozen programs, with up to three findings."""
+    started = FIRST + chance.random() * 70 * DAY_S
+    wall_s = chance.uniform(60, 7200)
+    run_row = RunRow(
+        run=f"{number:08x}", started=started, program=f"code{chance.randrange(12)}", user=f"user{chance.randrange(40)}",
+        source="ioweir", mpi="Open MPI", ranks=64, nodes=chance.choice((1, 4, 64)), wall_s=wall_s,
+        io_s=wall_s * chance.random() / 2, waiting_s=0.0, read_bytes=chance.randrange(1 << 40),
+        written_bytes=chance.randrange(1 << 40), events=1000, partial=False, exit_code=chance.choice((0, 0, 1, None)),
+    )  # fmt: skip
+    findings = []
+    for code in chance.sample(CODES, chance.randrange(4)):
+        seconds = run_row.io_s * chance.random()
+        findings.append(
+            FindingRow(
+                run_row.run,
+                started,
+                run_row.program,
+                run_row.nodes,
+                code,
+                "high",
+                "POSIX",
+                seconds,
+                seconds / 4,
+                seconds,
+            )
+        )
+    return Collected(run_row, findings)
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[Collected]:
+    """Generated, no trace read."""
+    chance = random.Random(27)
+    return [generated(number, chance) for number in range(RUNS)]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory, runs: list[Collected]) -> Path:
+    """Those runs, added in three times."""
+    path = tmp_path_factory.mktemp("site") / "store"
+    with Store.make_or_open(path) as opened:
+        for at in range(0, RUNS, 4000):
+            opened.add(runs[at : at + 4000])
+    return path
+
+
+def test_figures_are_those_that_plain_python_finds(store: Path, runs: list[Collected]) -> None:
+    with Store.open(store) as opened:
+        result = summary.of(opened.tables())
+    assert result.runs == RUNS
+    hours: dict[str, float] = defaultdict(float)
+    in_io: dict[str, float] = defaultdict(float)
+    gains: dict[str, float] = defaultdict(float)
+    lost: dict[tuple[str, str], float] = defaultdict(float)
+    weeks: dict[str, int] = defaultdict(int)
+    for one in runs:
+        nodes = one.run.nodes / 3600
+        hours[one.run.program] += one.run.wall_s * nodes
+        in_io[one.run.program] += one.run.io_s * nodes
+        gains[one.run.program] += max((found.gain_high for found in one.findings), default=0.0) * nodes
+        for found in one.findings:
+            lost[one.run.program, found.code] += found.seconds * nodes
+        began = datetime.datetime.fromtimestamp(one.run.started, datetime.timezone.utc).date()
+        weeks[str(began - datetime.timedelta(days=began.weekday()))] += 1
+    assert {one.monday: one.runs for one in result.weeks} == weeks
+    assert [one.program for one in result.programs] == sorted(in_io, key=lambda name: -in_io[name])
+    for program in result.programs:
+        assert program.node_hours == pytest.approx(hours[program.program])
+        assert program.gain_high == pytest.approx(gains[program.program])
+        worst = max((cost, code) for (name, code), cost in lost.items() if name == program.program)
+        assert (program.worst_node_hours, program.worst) == (pytest.approx(worst[0]), worst[1])
+    for code in result.findings:
+        assert code.node_hours == pytest.approx(sum(cost for (_, name), cost in lost.items() if name == code.code))
+
+
+def test_duckdb_and_dask_find_the_same_in_the_files(store: Path) -> None:
+    with Store.open(store) as opened:
+        result = summary.of(opened.tables())
+    expected = {one.program: one.io_node_hours for one in result.programs}
+    sql = f"SELECT program, sum(io_s * nodes / 3600) FROM '{store}/runs-*.parquet' GROUP BY program"
+    assert dict(duckdb.connect().execute(sql).fetchall()) == pytest.approx(expected)
+    frame = dd.read_parquet(f"{store}/runs-*.parquet")
+    frame = frame.assign(io_node_hours=frame.io_s * frame.nodes / 3600)
+    assert frame.groupby("program").io_node_hours.sum().compute().to_dict() == pytest.approx(expected)
+    joined = f"""
+        SELECT code, sum(seconds * findings.nodes / 3600) FROM '{store}/findings-*.parquet' AS findings
+        JOIN '{store}/runs-*.parquet' AS runs USING (run) GROUP BY code
+    """
+    costs = {one.code: one.node_hours for one in result.findings}
+    assert dict(duckdb.connect().execute(joined).fetchall()) == pytest.approx(costs)
+
+
+def test_days_and_users_choose_runs(store: Path, runs: list[Collected]) -> None:
+    with Store.open(store) as opened:
+        tables = opened.tables()
+    first, last = FIRST + 7 * DAY_S, FIRST + 14 * DAY_S
+    result = summary.of(tables, "2026-09-14", "2026-09-20")
+    assert result.runs == sum(first <= one.run.started < last for one in runs)
+    assert [week.monday for week in result.weeks] == ["2026-09-14"]
+    assert summary.of(tables, user="user7").runs == sum(one.run.user == "user7" for one in runs)
+    nobody = summary.of(tables, user="nobody")
+    assert (nobody.runs, nobody.programs, nobody.findings) == (0, [], [])
+    assert list(summary.to_text(nobody, 10)) == ["0 runs, 0 node hours, of these 0 in I/O (0%)"]
+
+
+def test_no_line_is_wider_than_a_terminal(store: Path) -> None:
+    done = run([*IOWEIR, "site", "show", store, "--top", "5"]).expect()
+    lines = done.out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("10,000 runs, ")
+    assert "and 7 more programs" in done.out
+
+
+def test_old_months_are_forgotten(runs: list[Collected], tmp_path: Path) -> None:
+    with Store.make_or_open(tmp_path / "few") as opened:
+        opened.add(runs[:500])
+    done = run([*IOWEIR, "site", "forget", tmp_path / "few", "--before", "2026-10"]).expect()
+    assert done.out == "2 files removed\n"
+    october = datetime.datetime(2026, 10, 1, tzinfo=datetime.timezone.utc).timestamp()
+    with Store.open(tmp_path / "few") as opened:
+        tables = opened.tables()
+    assert tables.runs.num_rows == sum(one.run.started >= october for one in runs[:500])
+    assert set(tables.findings.column("run").to_pylist()) <= set(tables.runs.column("run").to_pylist())
+
+
+def traced(folder: Path, name: str, state: str = "ended") -> Path:
+    """Two ranks of which one writes in pieces of 64 B."""
+    builder = Builder()
+    for number in range(2):
+        rank = builder.rank(number, 2)
+        for at in range(4000):
+            builder.add(Call(rank, "pwrite", 1 + at / 500, 1 + (at + 1) / 500, "/data/out", 64, offset=64 * at))
+    trace = folder / name
+    trace.mkdir(parents=True)
+    builder.write(trace)
+    about = {"wall_s": 12.0, "program": f"/opt/{name}/bin/enigma", "state": state, "started": FIRST + len(name)}
+    (trace / "run.json").write_text(json.dumps(about))
+    return trace
+
+
+def shown(store: Path) -> dict[str, Any]:
+    """What `site show --json` prints."""
+    return dict(json.loads(run([*IOWEIR, "site", "show", store, "--json"]).expect().out))
+
+
+def test_traces_are_added_once_and_those_still_written_later(tmp_path: Path) -> None:
+    place = tmp_path / "traces"
+    traced(place, "a")
+    traced(place, "bb")
+    going = traced(place, "ccc", state="running")
+    (place / "no-trace").mkdir()
+    add = [*IOWEIR, "site", "add", tmp_path / "store", place]
+    assert run(add).expect().out == "2 runs added, 0 were there, 1 are still being written\n"
+    assert run(add).expect().out == "0 runs added, 2 were there, 1 are still being written\n"
+    (going / "run.json").write_text(json.dumps({**json.loads((going / "run.json").read_text()), "state": "ended"}))
+    assert run(add).expect().out == "1 runs added, 2 were there, 0 are still being written\n"
+    result = shown(tmp_path / "store")
+    assert [(one["program"], one["runs"]) for one in result["programs"]] == [("enigma", 3)]
+    assert result["programs"][0]["written_bytes"] == 3 * 2 * 4000 * 64
+    assert result["node_hours"] == pytest.approx(3 * 12 / 3600)
+    assert "small-requests" in [one["code"] for one in result["findings"]]
+
+
+def test_a_damaged_trace_is_named_and_keeps_no_other_out(tmp_path: Path) -> None:
+    place = tmp_path / "traces"
+    traced(place, "a")
+    broken = place / "broken"
+    broken.mkdir()
+    (broken / "node-x.iowt").write_bytes(b"no trace" * 100)
+    done = run([*IOWEIR, "site", "add", tmp_path / "store", place, "--settled", "0s", "--jobs", "2"])
+    assert done.code == 1
+    assert done.out.startswith("1 runs added, 0 were there, 0 are still being written\n")
+    assert f"not read: {broken}: " in done.out
+    assert "1 of the traces could not be read" in done.err
+    assert [one["program"] for one in shown(tmp_path / "store")["programs"]] == ["enigma"]
+
+
+def test_anonymised_stores_hold_no_names(tmp_path: Path) -> None:
+    trace = traced(tmp_path / "traces", "a")
+    run([*IOWEIR, "site", "add", tmp_path / "one", trace, "--anonymise"]).expect()
+    run([*IOWEIR, "site", "add", tmp_path / "two", trace, "--anonymise"]).expect()
+    names = []
+    for store in (tmp_path / "one", tmp_path / "two"):
+        content = b"".join(file.read_bytes() for file in store.iterdir())
+        assert b"enigma" not in content
+        assert trace.owner().encode() not in content
+        names.append(shown(store)["programs"][0]["program"])
+    assert names[0] != names[1], "each store has digests of its own"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda store: (store / "site.json").unlink(), "is no store: it has no site.json"),
+        (lambda store: (store / "site.json").write_text("[]"), "is damaged"),
+        (lambda store: (store / "site.json").write_text('{"site_version": 9, "secret": ""}'), "has version 9"),
+        (lambda store: (store / "runs-2026-09-0123456789abcdef.parquet").write_bytes(b"PAR1xx"), "is damaged"),
+        (lambda store: (store / "runs-2026-09-0123456789abcdef.parquet").symlink_to("/etc/passwd"), "symbolic link"),
+    ],
+)
+def test_what_is_no_good_store_is_said(tmp_path: Path, spoil: Any, message: str) -> None:
+    with Store.make_or_open(tmp_path / "store") as opened:
+        opened.add([generated(1, random.Random(1))])
+    spoil(tmp_path / "store")
+    with pytest.raises(IoweirError, match=message), Store.open(tmp_path / "store") as opened:
+        opened.tables()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["show", "nowhere"], "cannot be opened"),
+        (["add", "store", "nowhere"], "'nowhere' cannot be opened"),
+        (["add", "store", "."], "is no trace, and no folder with traces"),
+        (["add", "store", ".", "--settled", "soon"], "not a time: 'soon'"),
+        (["show", "store", "--since", "yesterday"], "--since 'yesterday' is no day"),
+        (["forget", "store", "--before", "2026"], "--before '2026' is no month"),
+    ],
+)
+def test_bad_words_are_refused(tmp_path: Path, words: list[str], message: str) -> None:
+    Store.make_or_open(tmp_path / "store")
+    done = run([*IOWEIR, "site", *words], cwd=tmp_path)
+    assert done.code != 0
+    assert message in done.err
+
+
+def test_two_that_add_one_run_at_a_time_count_it_once(tmp_path: Path) -> None:
+    one = next(run for run in (generated(7, random.Random(seed)) for seed in range(50)) if run.findings)
+    with Store.make_or_open(tmp_path / "store") as opened:
+        opened.add([one])
+        opened.add([one])
+        result = summary.of(opened.tables())
+    assert result.runs == 1
+    assert sum(code.node_hours for code in result.findings) == pytest.approx(
+        sum(found.seconds * found.nodes / 3600 for found in one.findings)
+    )

@@ -1,0 +1,16 @@
+# To be sourced by a batch job's shell, or by a module: traces all that is started from here on, and never fails.
+# Not here: what is traced, and how (ioweir env).
+ioweir_job=${SLURM_JOB_ID:-${PBS_JOBID:-${LSB_JOBID:-${FLUX_JOB_ID:-${COBALT_JOBID:-}}}}}
+if [ -n "$ioweir_job" ] && [ -z "${IOWEIR_DIR:-}" ] && [ "${IOWEIR_DISABLE:-0}" = 0 ]; then
+    ioweir_traces=${IOWEIR_SITE_TRACES:-${SCRATCH:-$HOME}/ioweir-traces}
+    ioweir_trace=$ioweir_traces/$ioweir_job-$(date +%Y%m%dT%H%M%S)-$$
+    # Split into words on purpose: several options.
+    # shellcheck disable=SC2086
+    if ioweir_said=$(umask 077 && mkdir -p "$ioweir_traces" \
+        && "@PREFIX@/bin/ioweir" env -o "$ioweir_trace" ${IOWEIR_SITE_OPTIONS---quota 1GiB}); then
+        eval "$ioweir_said"
+    else
+        echo "ioweir: this job is not traced" >&2
+    fi
+fi
+unset ioweir_job ioweir_traces ioweir_trace ioweir_said

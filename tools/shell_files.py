@@ -15,7 +15,7 @@ import typer
 from click_man.man import ManPage
 from ioweir.cli.app import COMPLETION, app
 from ioweir.launch.run import ioweir_version
-from typer.completion import get_completion_script
+from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
 PROGRAM: Final = "ioweir"
 COMPLETIONS: Final = {

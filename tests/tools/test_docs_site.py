@@ -26,10 +26,11 @@ HOW_TO: Final = (
     "on-slurm", "on-lustre", "trace-a-static-binary", "troubleshooting",
     "for-a-whole-site",
 )  # fmt: skip
+TUTORIALS: Final = ("first-run", "slow-target", "netcdf-subfiles", "partitioned-solver")
 PLAIN: Final = [
     ROOT / "README.md", DOCS / "index.md", DOCS / "faq.md", DOCS / "results" / "index.md",
-    DOCS / "explanation" / "releases.md", DOCS / "reference" / "site.md", DOCS / "tutorials" / "first-run.md", DOCS / "tutorials" / "slow-target.md",
-    DOCS / "tutorials" / "netcdf-subfiles.md", DOCS / "tutorials" / "partitioned-solver.md",
+    DOCS / "explanation" / "releases.md", DOCS / "reference" / "site.md",
+    *(DOCS / "tutorials" / f"{name}.md" for name in TUTORIALS),
     *(DOCS / "how-to" / f"{name}.md" for name in HOW_TO),
 ]  # fmt: skip
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SCRIPTS: Final = ("words.js", "theme.js", "tables.js", "site.js")
 _MOST: Final = 2000
 _WEEKS: Final = 104
+_LABELS: Final = 6
 _WIDTH: Final = 900
 _HEIGHT: Final = 220
 _LEFT: Final = 70
@@ -97,7 +98,7 @@ def _picture(weeks: list[Week]) -> str:
     most = max(week.io_node_hours for week in weeks) or 1.0
     step = (_WIDTH - _LEFT - 10) / len(weeks)
     bars, labels = [], []
-    every = max(1, len(weeks) // 8)
+    every = -(-len(weeks) // _LABELS)
     for at, week in enumerate(weeks):
         height = week.io_node_hours / most * (_BASE - 20)
         x = _LEFT + at * step

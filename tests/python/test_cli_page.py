@@ -24,7 +24,7 @@ def test_every_command_and_option_is_described() -> None:
         "run", "env", "link", "report", "merge-trace", "compare", "doctor", "kernel", "explain", "merge", "ls", "check",
         "probe", "lab", "gc", "timeline", "convert", "findings", "import", "export", "simulate", "calibrate",
         "compress", "merge-sums",
-        "tune", "replay", "make-benchmark", "site",
+        "tune", "replay", "make-benchmark", "site", "defaults",
     }  # fmt: skip
     for name, command in commands.items():
         section = text.split(f"## ioweir {name}\n")[1].split("\n## ")[0]

@@ -29,7 +29,7 @@ HOW_TO: Final = (
 TUTORIALS: Final = ("first-run", "slow-target", "netcdf-subfiles", "partitioned-solver")
 PLAIN: Final = [
     ROOT / "README.md", DOCS / "index.md", DOCS / "faq.md", DOCS / "results" / "index.md",
-    DOCS / "explanation" / "releases.md", DOCS / "reference" / "site.md",
+    DOCS / "explanation" / "releases.md", DOCS / "reference" / "site.md", DOCS / "reference" / "defaults.md",
     *(DOCS / "tutorials" / f"{name}.md" for name in TUTORIALS),
     *(DOCS / "how-to" / f"{name}.md" for name in HOW_TO),
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli import compare, containers, launch, plan, predict, replay, report, site, targets
+from ioweir.cli import compare, containers, defaults, launch, plan, predict, replay, report, site, targets
 from ioweir.cli.arguments import COMMAND
 from ioweir.cli.first_steps import FIRST_STEPS, Sections
 from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError
@@ -53,7 +53,12 @@ def _common(
     version: Annotated[  # noqa: ARG001 (its callback does it)
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
+    use_defaults: Annotated[
+        bool, typer.Option("--defaults/--no-defaults", help="Take defaults of options from defaults.toml.")
+    ] = True,
 ) -> None:
+    if use_defaults and context.invoked_subcommand not in (None, "defaults"):
+        context.default_map = defaults.default_map(context.command)
     if context.invoked_subcommand is None:
         plain_text.print_lines(FIRST_STEPS)
 
@@ -86,6 +91,7 @@ app.command(rich_help_panel=FILES)(containers.check)
 app.command(rich_help_panel=FILES)(containers.merge)
 app.command(rich_help_panel=FILES)(containers.convert)
 app.command(rich_help_panel=FILES)(containers.gc)
+app.command(rich_help_panel=WATCH)(defaults.defaults)
 app.command(rich_help_panel=STORAGE)(targets.probe)
 app.add_typer(targets.lab_app, name="lab", rich_help_panel=STORAGE)
 

@@ -1,5 +1,6 @@
 #include "base/utf8_text.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -9,6 +10,8 @@ namespace ioweir {
 
 std::string utf8_text(std::string_view bytes) {
     constexpr std::string_view hex = "0123456789abcdef";
+    if (std::all_of(bytes.begin(), bytes.end(), [](char byte) { return static_cast<std::uint8_t>(byte) < 0x80; }))
+        return std::string(bytes);
     std::string text;
     text.reserve(bytes.size());
     while (!bytes.empty()) {

@@ -17,9 +17,14 @@ constexpr std::uint64_t chunk_magic_unsealed = 0x314B4E4843574F49;  ///< "IOWCHN
 constexpr std::uint64_t most_lost = std::uint64_t{1} << 48;         ///< events or processes that a node can have lost
 
 template <typename Record>
-std::string text_of(const std::byte* data, std::size_t size) {
+std::string_view bytes_of(const std::byte* data, std::size_t size) {
     const char* text = reinterpret_cast<const char*>(data) + sizeof(Record);
-    return utf8_text({text, ::strnlen(text, size - sizeof(Record))});
+    return {text, ::strnlen(text, size - sizeof(Record))};
+}
+
+template <typename Record>
+std::string text_of(const std::byte* data, std::size_t size) {
+    return utf8_text(bytes_of<Record>(data, size));
 }
 
 struct Words {
@@ -251,7 +256,7 @@ void NodeFile::read_meta_record(std::uint64_t image, std::uint16_t kind, const s
         auto& paths = found->second.paths;
         if (!is_dense(file)) return;
         if (paths.size() <= file) paths.resize(file + 1, 0);
-        paths[file] = path_number(text_of<FileRecord>(data, size));
+        paths[file] = path_number(bytes_of<FileRecord>(data, size));
     } else if (kind == RankRecord::record_kind && size >= sizeof(RankRecord)) {
         const auto record = load<RankRecord>(data);
         if (!in_time(record.tick)) return;
@@ -344,9 +349,13 @@ std::uint32_t NodeFile::path_of(const Image& image, std::uint32_t file) const {
     return 0;
 }
 
-std::uint32_t NodeFile::path_number(const std::string& path) {
-    const auto [place, fresh] = path_index_.try_emplace(path, static_cast<std::uint32_t>(trace_.paths.size()));
-    if (fresh) trace_.paths.push_back(path);
+std::uint32_t NodeFile::path_number(std::string_view name) {
+    if (const auto known = name_index_.find(name); known != name_index_.end()) return known->second;
+    std::string text = utf8_text(name);
+    const auto [place, fresh] =
+        path_index_.try_emplace(std::move(text), static_cast<std::uint32_t>(trace_.paths.size()));
+    if (fresh) trace_.paths.push_back(place->first);
+    name_index_.emplace(name, place->second);
     return place->second;
 }
 

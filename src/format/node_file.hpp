@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -208,10 +210,18 @@ private:
         return holds;
     }
 
-    std::uint32_t path_number(const std::string& path);
+    /// Of a name as it stands in the file.
+    std::uint32_t path_number(std::string_view name);
 
     Trace& trace_;
-    std::unordered_map<std::string, std::uint32_t>& path_index_;
+    /// Names are looked up as they are, without a copy: each rank has its own record of a file that all use.
+    struct NameHash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+    };
+
+    std::unordered_map<std::string, std::uint32_t>& path_index_;  ///< by text
+    std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>> name_index_;
     SiteNumbers& site_numbers_;
     AccessNumbers& access_numbers_;
     std::string name_;

@@ -14,6 +14,9 @@ Result<std::unique_ptr<Container>> Container::open(storage::Backend& below, Cloc
                : IndexedContainer::open(below, clock, std::move(directory), role);
 }
 
+void Container::add_watcher(IndexWatcher&) {}
+void Container::remove_watcher(IndexWatcher&) {}
+
 int Container::reload(std::optional<std::int64_t>) { return 0; }
 
 std::optional<Error> Container::redivide(const std::vector<std::int64_t>&) {

@@ -28,6 +28,21 @@
 
 namespace ioweir::container {
 
+/// Hears what others may have to be told of one process's container. Called with the container's lock held: must not call it.
+class IndexWatcher {
+public:
+    virtual ~IndexWatcher() = default;
+    IndexWatcher() = default;
+    IndexWatcher(const IndexWatcher&) = delete;
+    IndexWatcher& operator=(const IndexWatcher&) = delete;
+    /// Something has been written that is in no index, and nobody else can read.
+    virtual void written() = 0;
+    /// All of it is in the index now.
+    virtual void indexed() = 0;
+    /// There are stamps up to this one in indexes.
+    virtual void learned(Stamp last) = 0;
+};
+
 /// What a process does with a container through one handle.
 struct Role {
     bool reads = false;
@@ -68,6 +83,10 @@ public:
     virtual void adopt(Stamp known) = 0;
     /// The same, by asking the directory for what jobs and handles have left of whose stamps nobody tells us. An errno value.
     virtual int look_around() = 0;
+
+    /// From now on until it is removed, whichever handle writes. Where there is no index nothing is to be heard.
+    virtual void add_watcher(IndexWatcher& watcher);
+    virtual void remove_watcher(IndexWatcher& watcher);
 
     /// Of the logical file now, as far as this process can know. -1: cannot be told.
     [[nodiscard]] virtual std::int64_t length() = 0;

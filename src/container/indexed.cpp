@@ -203,7 +203,7 @@ int IndexedContainer::load() {
         problem_ = indexes.error().message();
         return EIO;
     }
-    clock_.adopt(indexes.value().last);
+    learn(indexes.value().last);
     known_ = std::move(indexes.value().map);
     loaded_ = true;
     return 0;
@@ -242,6 +242,7 @@ void IndexedContainer::record(Extent written, std::int64_t place) {
     if (fresh_.empty()) {
         fresh_stamp_ = clock_.next();
         fresh_since_ = clock_.time_ns();
+        for (IndexWatcher* const watcher : watchers_) watcher->written();
     }
     fresh_.add(written, place);
     fresh_end_ = std::max(fresh_end_, written.end());
@@ -320,6 +321,7 @@ int IndexedContainer::append_all(bool durable) {
     sealed_.clear();
     sealed_runs_ = 0;
     room_ = first_room;
+    for (IndexWatcher* const watcher : watchers_) watcher->indexed();
     return 0;
 }
 
@@ -338,7 +340,9 @@ int IndexedContainer::append(const std::vector<Sealed>& batches, bool durable) {
     encoded_.clear();
     for (const Sealed& batch : batches)
         encode_behind(encoded_, {batch.stamp, writer.generation, writer.rank}, own_source_, batch.entries, identity_);
-    return index_.append(encoded_, durable);
+    const int error = index_.append(encoded_, durable);
+    if (error == 0) learn(batches.back().stamp);
+    return error;
 }
 
 int IndexedContainer::flush(bool durable) {
@@ -368,8 +372,8 @@ int IndexedContainer::flush_now(bool durable) {
 }
 
 void IndexedContainer::adopt(Stamp known) {
-    clock_.adopt(known);
     const std::lock_guard guard(lock_);
+    learn(known);
     seal();
     loaded_ = false;
 }
@@ -385,8 +389,24 @@ int IndexedContainer::adopt_others() {
     seal();
     const auto largest = largest_stamp(directory_, own);
     if (!largest) return EIO;
-    clock_.adopt(largest.value());
+    learn(largest.value());
     return 0;
+}
+
+void IndexedContainer::add_watcher(IndexWatcher& watcher) {
+    const std::lock_guard guard(lock_);
+    watchers_.push_back(&watcher);
+    if (!sealed_.empty() || !fresh_.empty()) watcher.written();
+}
+
+void IndexedContainer::remove_watcher(IndexWatcher& watcher) {
+    const std::lock_guard guard(lock_);
+    std::erase(watchers_, &watcher);
+}
+
+void IndexedContainer::learn(Stamp last) {
+    clock_.adopt(last);
+    for (IndexWatcher* const watcher : watchers_) watcher->learned(last);
 }
 
 std::int64_t IndexedContainer::length() {

@@ -33,6 +33,8 @@ public:
     void begin_call() override;
     void adopt(Stamp known) override;
     int look_around() override;
+    void add_watcher(IndexWatcher& watcher) override;
+    void remove_watcher(IndexWatcher& watcher) override;
     [[nodiscard]] std::int64_t length() override;
     int set_length(std::int64_t bytes) override;
     [[nodiscard]] std::string problem() const override;
@@ -94,6 +96,8 @@ private:
     int append_all(bool durable);
     int append(const std::vector<Sealed>& batches, bool durable);
     [[nodiscard]] std::int64_t length_now();
+    /// The indexes have stamps up to this one.
+    void learn(Stamp last);
 
     mutable std::mutex lock_;  ///< for everything below; not held while data are moved
     bool reads_ = false;
@@ -138,6 +142,7 @@ private:
     LogicalMap known_;  ///< as the indexes had it when last loaded
     DataFiles files_;
     LogAhead ahead_;  ///< logs only
+    std::vector<IndexWatcher*> watchers_;
     std::string problem_;
 };
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "engine/calls/shared_reads.hpp"
 #include "engine/files/mapped.hpp"
 #include "engine/parts.hpp"
 
@@ -77,6 +78,7 @@ int sync_file(Engine& engine, MPI_File fh) {
     if (!handle || !handle->engaged) return engine.below.File_sync(fh);
     flush_container(engine, *handle, true);
     const int others = agree_on_errors(engine, *handle);
+    if (handle->shared_reads) handle->shared_reads->note_meeting();
     const int result = engine.below.File_sync(fh);
     if (result != MPI_SUCCESS) {
         int library_class = MPI_ERR_IO;

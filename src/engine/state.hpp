@@ -33,6 +33,7 @@ struct Rebalance;
 struct AtomicMode;
 class WriteBehindQueue;
 class SharedPointer;
+class SharedReads;
 struct Behind;
 
 /// Keyed by the file and not by the handle: PnetCDF has a file open twice.
@@ -157,11 +158,12 @@ struct Handle {
     std::int64_t begin = 0;                         ///< where its pointers stand at first (MPI_MODE_APPEND)
     std::vector<std::string>
         log_places;  ///< directories on targets among which the ranks' logs are dealt; agreed by all ranks
-    std::int64_t shared_stamp = 0;         ///< of what all ranks have told each other before a collective read
-    bool deletes_on_close = false;         ///< the container too
-    bool visible_at_sync = false;          ///< the plan's visibility = "sync": nobody reads others' bytes before
-    std::shared_ptr<Rebalance> rebalance;  ///< slow targets are watched for; agreed by all ranks
-    bool clean = true;                     ///< no rank had an error at the last agreement
+    std::int64_t shared_stamp = 0;              ///< of what all ranks have told each other before a collective read
+    std::shared_ptr<SharedReads> shared_reads;  ///< ... in memory; null: by a reduction. Agreed by all ranks
+    bool deletes_on_close = false;              ///< the container too
+    bool visible_at_sync = false;               ///< the plan's visibility = "sync": nobody reads others' bytes before
+    std::shared_ptr<Rebalance> rebalance;       ///< slow targets are watched for; agreed by all ranks
+    bool clean = true;                          ///< no rank had an error at the last agreement
 
     bool defers_set_size = false;
     bool sequential =

@@ -112,6 +112,27 @@ def test_no_strategy_makes_more_system_calls_than_the_library(mpi: Mpi, rule: st
         assert not made - Counter({name: 2 * calls}), (what, made)
 
 
+@pytest.mark.parametrize("rule", ["log-sync", "log-call", "subfiles"])
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_ranks_that_read_together_need_no_system_call_for_it(mpi: Mpi, rule: str, tmp_path: Path) -> None:
+    """Nothing is written in between: one read of the storage each, and nobody waits for anybody."""
+    program = build("small_calls.c", mpi.cc)
+    if run(["strace", "-o", tmp_path / "probe", "true"]).code != 0:
+        pytest.skip("strace is there, but this container forbids ptrace")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "*.data"\n{RULES[rule]}\n')
+    calls = 50
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        data = Path(folder) / "one.data"
+        each = f'exec strace -o {tmp_path}/of.$$ {program} together "{data}" {calls}'
+        assert ioweir_run(tmp_path / "trace", mpi.launch(2, "sh", "-c", each), options=["--plan", plan]).code == 0
+    outputs = list(tmp_path.glob("of.*"))
+    assert len(outputs) == 2
+    for output in outputs:
+        made = between_marks(output)
+        assert not made - Counter({"pread64": 2 * calls}), made
+
+
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_what_the_kernel_carries_out_in_part_is_told(mpi: Mpi, tmp_path: Path) -> None:
     program = build("small_calls.c", mpi.cc)

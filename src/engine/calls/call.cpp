@@ -244,10 +244,10 @@ int transfer_decided(Engine& engine, Handle& handle, const Call& call, const Dec
         count_alone(handle, writes);
     }
     if (decision.by != By::library && call.collective && writes && handle.rebalance) rebalance(engine, handle);
-    if (handle.container) call.collective ? handle.container->begin_batch() : handle.container->begin_call();
     // Who reads for others must know of what these have written; else each rank looks by itself where writes are shown at once.
     const bool shares = call.collective && !writes && !atomic && (together || !is_seen_without_telling(handle));
-    if (decision.by != By::library && shares) share_container(engine, handle);
+    if (decision.by != By::library && shares) share_container(engine, handle, together);
+    if (handle.container) call.collective ? begin_collective(handle, writes) : handle.container->begin_call();
     // In turn with what others have done: their calls come before this one. Where ranks read together, they have just told each other.
     const bool told = shares && handle.size > 1;
     const bool looks = decision.by == By::engine && handle.container && !atomic && !told;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "engine/files/mapped.hpp"
 #include "engine/parts.hpp"
 
 namespace ioweir::engine {
@@ -51,7 +52,7 @@ struct Hook<same, alone> {
         void* memory = const_cast<void*>(static_cast<const void*>(buffer));
         const auto all = [&] { return real(same); };
         const auto one = [&] { return real(alone); };
-        if (same != alone && handle->container) handle->container->begin_batch();
+        if (same != alone && handle->container) begin_collective(*handle, direction == Direction::write);
         return start_nonblocking(*handle, {fh, direction, true, offset, memory, count, datatype}, request, all, one);
     }
 };
@@ -68,7 +69,7 @@ struct Hook<same, alone> {
         void* memory = const_cast<void*>(static_cast<const void*>(buffer));
         const auto all = [&] { return real(same); };
         const auto one = [&] { return real(alone); };
-        if (same != alone && handle->container) handle->container->begin_batch();
+        if (same != alone && handle->container) begin_collective(*handle, direction == Direction::write);
         return start_nonblocking(*handle, {fh, direction, false, 0, memory, count, datatype}, request, all, one);
     }
 };

@@ -41,7 +41,7 @@ void add(const Engine& engine, std::atomic<std::int64_t>& figure, std::int64_t m
 
 storage::Transfer move(Engine& engine, Handle& handle, const Call& call, std::int64_t bytes, std::int64_t place) {
     const StorageScope scope(engine);
-    if (handle.container && call.collective) handle.container->begin_batch();
+    if (handle.container && call.collective) begin_collective(handle, call.direction == Direction::write);
     const int descriptor = handle.descriptor.number;
     if (call.direction == Direction::read) return handle.storage->read_at(descriptor, call.buffer, bytes, place);
     if (handle.container && !call.collective) handle.container->begin_call();
@@ -142,8 +142,10 @@ std::optional<int> move_one_piece(Engine& engine, Handle& handle, const Call& ca
     if (!handle.lean) return {};
     // In a collective call the ranks may have to agree on something.
     const bool chosen = call.collective && handle.team && (writes || handle.effects.reads_together);
-    const bool tells = handle.container && !writes && !is_seen_without_telling(handle);
-    if (call.collective && (tells || (writes && handle.rebalance) || (chosen && !chooses_alone(handle, writes))))
+    const bool tells =
+        call.collective && !writes && handle.container && handle.writable && !is_seen_without_telling(handle);
+    if (call.collective &&
+        ((tells && !handle.shared_reads) || (writes && handle.rebalance) || (chosen && !chooses_alone(handle, writes))))
         return {};
     if (const std::optional<int> done = move_plain_piece(engine, handle, call)) {
         if (chosen) count_alone(handle, writes);
@@ -178,6 +180,7 @@ std::optional<int> move_one_piece(Engine& engine, Handle& handle, const Call& ca
         if (call.status != MPI_STATUS_IGNORE) engine.status_bytes.set(*call.status, bytes);
         return MPI_SUCCESS;
     }
+    if (tells) share_container(engine, handle, false);
     int cannot = handle.container ? look_atomically(engine, handle) : 0;
     storage::Transfer done = move(engine, handle, call, bytes, place);
     if (handle.container && writes && cannot == 0) cannot = show_written(engine, handle);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "container/sharing/locks.hpp"
 #include "engine/calls/atomic_mode.hpp"
 #include "engine/calls/shared_pointer.hpp"
+#include "engine/calls/shared_reads.hpp"
 #include "engine/files/mapped_make.hpp"
 #include "engine/files/rebalance.hpp"
 #include "engine/parts.hpp"
@@ -109,6 +111,23 @@ std::vector<std::string> agree_on_log_places(Engine& engine, const Handle& handl
     std::vector<std::string> places;
     for (std::size_t at = 0; at < text.size(); at += places.back().size() + 1) places.emplace_back(text.c_str() + at);
     return places;
+}
+
+/// Where what ranks write is not seen by the others at once, and some of them read it.
+bool needs_sharing(const Handle& handle) {
+    return handle.container && handle.readable && handle.writable && handle.size > 1 &&
+           handle.container->directory().has_index();
+}
+
+/// What this process has written is in its index; a failure is owed to the program. Other ranks may be waiting: nothing is thrown.
+void show_own(Engine& engine, Handle& handle) {
+    int error = ENOMEM;
+    try {
+        const StorageScope scope(engine);
+        error = handle.container->show();
+    } catch (const std::bad_alloc&) {
+    }
+    if (error != 0) owe_error(handle, error_class(error));
 }
 
 /// The lowest rank that failed, or the number of ranks.
@@ -222,13 +241,29 @@ void flush_container(Engine& engine, Handle& handle, bool durable) {
     if (const int error = handle.container->look_around(); error != 0) owe_error(handle, error_class(error));
 }
 
-void share_container(Engine& engine, Handle& handle) {
-    if (!handle.container || !handle.readable || !handle.writable || handle.size == 1) return;
-    if (!handle.container->directory().has_index()) return;  // all see everything at once
-    {
-        const StorageScope scope(engine);
-        if (const int error = handle.container->show(); error != 0) owe_error(handle, error_class(error));
+void begin_collective(Handle& handle, bool writes) {
+    handle.container->begin_batch();
+    if (writes && handle.shared_reads) handle.shared_reads->note_write();
+}
+
+void begin_shared_reads(Engine& engine, Handle& handle) {
+    if (!needs_sharing(handle) || !handle.visible_at_sync) return;
+    std::string why;
+    const std::shared_ptr<Team> team = ProcessGroups::team_of(*handle.ranks, why);
+    if (team && team->group->nodes() > 1) return;
+    if (team) handle.shared_reads = SharedReads::make(team, handle.container, why);
+    if (!handle.shared_reads && handle.rank == 0)
+        note(engine, format::NoteCode::message, handle.path, 0, "ranks meet in each collective read: " + why);
+}
+
+void share_container(Engine& engine, Handle& handle, bool together) {
+    if (!needs_sharing(handle)) return;
+    if (handle.shared_reads) {
+        if (handle.shared_reads->has_unindexed()) show_own(engine, handle);
+        if (const auto stamp = handle.shared_reads->enter(together)) handle.container->adopt(*stamp);
+        return;
     }
+    show_own(engine, handle);
     std::int64_t mine = handle.container->last_stamp();
     if (handle.rank == 0) {  // other handles have shown theirs
         int error = 0;
@@ -292,6 +327,7 @@ void close_container(Engine& engine, Handle& handle) {
     handle.atomic = nullptr;
     handle.storage = &engine.backend;
     handle.generation_lock = nullptr;
+    handle.shared_reads = nullptr;
     handle.container = nullptr;
     if (!handle.deletes_on_close) return;
     if (handle.size > 1) PMPI_Barrier(handle.comm);  // all have let go of it

@@ -35,9 +35,14 @@ inline constexpr int open_again = -1;
 /// Of this rank's bytes, by whichever handle; a failure is owed to the program. Does nothing without a container. `durable`: the first
 /// rank also looks for what others than this handle's ranks have put there, which the next agreement tells them.
 void flush_container(Engine& engine, Handle& handle, bool durable);
-/// Collective over the handle's group, before a collective read: each rank will see what all ranks have written so far. PnetCDF moves
-/// bytes in this way in enddef, without a sync, and programs that have no other file beneath them never notice that they need one.
-void share_container(Engine& engine, Handle& handle);
+/// A collective call begins, which may wait for other ranks or not.
+void begin_collective(Handle& handle, bool writes);
+/// Before a collective read, by all ranks of the handle: each will see what the others have written so far. PnetCDF moves bytes in this way in
+/// enddef, without a sync, and programs that have no other file beneath them never notice that they need one. `together`: some will read for
+/// others. By a reduction, or as SharedReads promises.
+void share_container(Engine& engine, Handle& handle, bool together);
+/// Collective over the handle's group, once it has handle.ranks: where no reduction is needed for that, prepares it.
+void begin_shared_reads(Engine& engine, Handle& handle);
 /// Before the agreement of a close: flushes, and nothing that this process writes by other handles belongs to this one any more.
 void leave_container(Engine& engine, Handle& handle);
 

@@ -165,6 +165,7 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
         }
         handle.ranks = engine.process_groups.take(comm, handle.one_thread);
         handle.comm = handle.ranks->comm;
+        begin_shared_reads(engine, handle);
     }
     handle.engaged = true;
     handle.file = engine.file(handle.descriptor.identity);

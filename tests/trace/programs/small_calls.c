@@ -7,6 +7,7 @@
  *     small_calls limit FILE BYTES      calls at the end of a file that may be so long and no longer: whether they failed, and their counts
  *     small_calls writes FILE CALLS     the same, only those that write
  *     small_calls reads FILE CALLS      the same, only those that read, of what was written and synced before
+ *     small_calls together FILE CALLS   the same by collective calls
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -220,7 +221,7 @@ static void descriptor(const char* path, const char* how) {
     MPI(MPI_File_close(&file));
 }
 
-static void steady(const char* path, const char* calls, int writes, int reads) {
+static void steady(const char* path, const char* calls, int writes, int reads, int together) {
     char text[512];
     memset(text, 'x', sizeof text);
     MPI_File file;
@@ -246,6 +247,10 @@ static void steady(const char* path, const char* calls, int writes, int reads) {
             if (writes) {
                 MPI(MPI_File_write_at(file, at, text, (int)sizeof text, MPI_BYTE, MPI_STATUS_IGNORE));
                 MPI(MPI_File_write(file, text, 1, piece, &status));
+            }
+            if (together) {
+                MPI(MPI_File_read_at_all(file, at, text, (int)sizeof text / 8, MPI_DOUBLE, &status));
+                MPI(MPI_File_read_all(file, text, 1, piece, MPI_STATUS_IGNORE));
             }
             if (!reads) continue;
             MPI(MPI_File_read_at(file, at, text, (int)sizeof text / 8, MPI_DOUBLE, &status));
@@ -290,10 +295,11 @@ int main(int argc, char** argv) {
     MUST(argc == 4);
     if (strcmp(argv[1], "pointers") == 0) pointers(argv[2], argv[3]);
     if (strcmp(argv[1], "descriptor") == 0) descriptor(argv[2], argv[3]);
-    if (strcmp(argv[1], "steady") == 0) steady(argv[2], argv[3], 1, 1);
+    if (strcmp(argv[1], "steady") == 0) steady(argv[2], argv[3], 1, 1, 0);
     if (strcmp(argv[1], "limit") == 0) limit(argv[2], argv[3]);
-    if (strcmp(argv[1], "writes") == 0) steady(argv[2], argv[3], 1, 0);
-    if (strcmp(argv[1], "reads") == 0) steady(argv[2], argv[3], 0, 1);
+    if (strcmp(argv[1], "writes") == 0) steady(argv[2], argv[3], 1, 0, 0);
+    if (strcmp(argv[1], "reads") == 0) steady(argv[2], argv[3], 0, 1, 0);
+    if (strcmp(argv[1], "together") == 0) steady(argv[2], argv[3], 0, 0, 1);
     MPI_Finalize();
     return 0;
 }

@@ -338,8 +338,8 @@ def _gains(told: list[Gain]) -> list[str]:
         "",
         f"- Inside of the interval: {_share(sum(gain.inside for gain in told), len(told))}; without the modelled "
         f"storage {_share(sum(gain.inside for gain in real), len(real))}.",
-        f"- The measured interval meets the stated one: {_share(sum(gain.reached for gain in told), len(told))}; without "
-        f"the modelled storage {_share(sum(gain.reached for gain in real), len(real))}.",
+        f"- The measured interval meets the stated one: {_share(sum(gain.reached for gain in told), len(told))}; "
+        f"without the modelled storage {_share(sum(gain.reached for gain in real), len(real))}.",
         f"- Above it: {sum(gain.measured > gain.high for gain in told)}, below: "
         f"{sum(gain.measured < gain.low for gain in told)}.",
         f"- No wider than a factor of 4: {_share(sum(gain.narrow for gain in told), len(told))}; of these inside: "

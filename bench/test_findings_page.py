@@ -1,4 +1,4 @@
-"""Gains on the page of `make bench-findings`: judged by the median of pairs, and a second figure for what noise allows."""
+"""Gains on the page of `make bench-findings`: judged by the median of pairs, and by the interval of that median."""
 
 from __future__ import annotations
 

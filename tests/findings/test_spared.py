@@ -39,9 +39,9 @@ def columns(builder: Builder, run: dict[str, object], wall_s: float = WALL_S) ->
     return Columns(builder.trace(run=run), wall_s, LAYERS)
 
 
-def found(run: Columns, spares: str, **more: float) -> Found:
+def found(run: Columns, spares: str, low: float | None = None, high: float | None = None) -> Found:
     """All calls of a run as one finding, at their price."""
-    return Found(run.outermost, run.seconds(run.outermost), "", "", spares=spares, **more)
+    return Found(run.outermost, run.seconds(run.outermost), "", "", low=low, high=high, spares=spares)
 
 
 @pytest.mark.parametrize(

@@ -398,7 +398,7 @@ class Columns:
 
     @cached_property
     def _pause_before(self) -> Numbers:
-        """Of each outermost call how long its thread was in no call before it; 0 where it waits for other ranks, too."""
+        """Of each outermost call how long its thread was in no call before it; 0 where it waits for other ranks."""
         before = np.zeros(len(self), dtype=np.int64)
         at = np.flatnonzero(self._following >= 0)
         then = self._following[at]

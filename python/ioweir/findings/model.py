@@ -28,7 +28,7 @@ class Gain:
     method: str = "bound"
     """ "bound": from the trace alone; "simulated", "measured": by whoever did that."""
     may_cost: float = 0.0
-    """Seconds that the repair may cost, or seem to cost, where it may save nothing: its own work, and how runs differ."""
+    """Seconds that the repair may cost, or seem to cost, where it may save nothing: its own work; how runs differ."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """How much a repair saves, from what a finding costs: the one place where an interval is derived.
 
-A trace is one run, and what was lost in it is an estimate of what a repair saves in another, not the most. Two things lie
-above it. Calls that vanish take along what leads to them: the program's own packing and loop, and the wait for a
+A trace is one run, and what was lost in it is an estimate of what a repair saves in another, not the most. Two things
+lie above it. Calls that vanish take along what leads to them: the program's own packing and loop, and the wait for a
 processor there (`between`). And the next run may have worse luck than the traced one (`varies`). Below it lies what
 remains: how much depends on what the repair does (CALLS, EXCESS, UNKNOWN).
 

@@ -9,15 +9,15 @@ import numpy as np
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import (
+    ABOVE_LARGE,
+    INSTEAD,
     MANY,
     MANY_WHY,
     MEMORY_WHY,
     PASSING_WHY,
-    ABOVE_LARGE,
-    INSTEAD,
     STRIPE,
-    aggregate,
     above_large,
+    aggregate,
     by_collective,
     counted,
     from_memory,

@@ -147,7 +147,7 @@ def _meeting(run: Columns, calls: Mask) -> float:
 
 
 def _spares(run: Columns, calls: Mask, seconds: float) -> str:
-    """Whether all of it vanishes: ranks that waited for each other here may do so in the next call they make together."""
+    """Whether all of it vanishes: ranks that waited for each other here may do so in their next call instead."""
     return UNKNOWN if seconds > run.seconds(calls) else CALLS
 
 

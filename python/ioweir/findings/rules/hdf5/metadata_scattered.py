@@ -9,7 +9,18 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
-from ioweir.findings.rules.common import MANY, MANY_WHY, PAGE, SMALL, SMALL_WHY, VANISH, above_large, counted, rule_for, sized
+from ioweir.findings.rules.common import (
+    MANY,
+    MANY_WHY,
+    PAGE,
+    SMALL,
+    SMALL_WHY,
+    VANISH,
+    above_large,
+    counted,
+    rule_for,
+    sized,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

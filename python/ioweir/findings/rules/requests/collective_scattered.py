@@ -10,14 +10,14 @@ from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import (
-    MEMORY_WHY,
-    PASSING_WHY,
     ABOVE_LARGE,
     INSTEAD,
+    MEMORY_WHY,
+    PASSING_WHY,
     SMALL,
     SMALL_WHY,
-    aggregate,
     above_large,
+    aggregate,
     by_collective,
     counted,
     from_memory,

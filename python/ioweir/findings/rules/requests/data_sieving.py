@@ -10,13 +10,13 @@ from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
 from ioweir.findings.rules.common import (
+    ABOVE_LARGE,
+    INSTEAD,
     MEMORY_WHY,
     PAGE,
     PASSING_WHY,
-    ABOVE_LARGE,
-    INSTEAD,
-    aggregate,
     above_large,
+    aggregate,
     by_collective,
     from_memory,
 )

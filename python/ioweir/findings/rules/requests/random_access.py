@@ -10,10 +10,10 @@ from ioweir.base.spec_names import DATA_OPS
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import (
-    MANY,
-    MANY_WHY,
     ABOVE_LARGE,
     INSTEAD,
+    MANY,
+    MANY_WHY,
     STRIPE,
     above_large,
     copied,
@@ -96,7 +96,8 @@ RULE = Rule(
         ),
         MANY_WHY,
     ),
-    gain=ABOVE_LARGE + INSTEAD
+    gain=ABOVE_LARGE
+    + INSTEAD
     + ". Where the node's memory answered the requests (100 us and 1 ns a byte, median) the gain begins at "
     "0: memory has no seeks, and only larger requests save anything; `may_cost` is then a copy of the bytes (1 ns "
     "each), "

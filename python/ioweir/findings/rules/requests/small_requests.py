@@ -10,7 +10,18 @@ from ioweir.base.spec_names import LAYERS
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule
-from ioweir.findings.rules.common import MANY, ABOVE_LARGE, MANY_WHY, SMALL, SMALL_WHY, VANISH, above_large, counted, sized, typical
+from ioweir.findings.rules.common import (
+    ABOVE_LARGE,
+    MANY,
+    MANY_WHY,
+    SMALL,
+    SMALL_WHY,
+    VANISH,
+    above_large,
+    counted,
+    sized,
+    typical,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

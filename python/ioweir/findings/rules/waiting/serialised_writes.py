@@ -160,8 +160,8 @@ RULE = Rule(
         ONE_WRITER,
         Threshold("pauses", "twice the writing", "with rarer writes, meeting by chance is rare, too"),
     ),
-    gain="lost: the time above that of the longest of them, which remains when all go at once; low: a quarter, for the storage may not be "
-    "faster for all at once; 0 where the node's memory answered",
+    gain="lost: the time above that of the longest of them, which remains when all go at once; low: a quarter, for the "
+    "storage may not be faster for all at once; 0 where the node's memory answered",
     limits="Turns inside of the file system, where the calls overlap and only complete one by one, look parallel here.",
     needs=("POSIX",),
     find=_find,

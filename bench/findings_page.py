@@ -47,9 +47,9 @@ NOTES = (
     "rest was not. Where a repair may save nothing the interval begins below 0: at what the repair may cost "
     "(passing data between ranks, copying), at 2 % of the run at least, by which runs differ (`may_cost`).",
     "- Earlier records, by whose derivation intervals ended at what the faulty calls cost: 122 of 176 gains inside "
-    "(0.69), 45 above, 9 below, at a load of 10.6 to 34.3; on a quiet machine (load 0.2 to 4.3), with the rules and 129 "
-    "pairs before these, 220 of 236 planted faults first or second, and 138 of 216 gains inside (0.64), 163 no wider "
-    "than a factor of 4 (0.75); at a load of 8.5 to 17.2, 57 of 115 gains inside (0.50).",
+    "(0.69), 45 above, 9 below, at a load of 10.6 to 34.3; on a quiet machine (load 0.2 to 4.3), with the rules and "
+    "129 pairs before these, 220 of 236 planted faults first or second, and 138 of 216 gains inside (0.64), 163 no "
+    "wider than a factor of 4 (0.75); at a load of 8.5 to 17.2, 57 of 115 gains inside (0.50).",
     "- Drishti was not run on these programs: it reads Darshan's logs, and Darshan's runtime is in no package "
     "index of the machine.",
     "",

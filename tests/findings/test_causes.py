@@ -86,7 +86,10 @@ def test_setting_a_size_is_no_opening_of_files() -> None:
 
 
 def test_opening_a_file_again_and_again_leads_what_hdf5_notes_at_each_time() -> None:
-    """Ten times an open of 1 s and a close of 2 s with small requests inside: 30 s, nine tenths of it to be saved."""
+    """Ten times an open of 1 s and a close of 2 s with small requests inside: 30 s, nine tenths of it to be saved.
+
+    With as much again at most: there are 19 pauses of 1 s before these calls, and (27 + 17) x 1.27 is more.
+    """
     builder, (rank,) = ranks(1)
     for step in range(10):
         start = 5.0 * step
@@ -98,7 +101,7 @@ def test_opening_a_file_again_and_again_leads_what_hdf5_notes_at_each_time() -> 
                 builder.add(call.inside("pwrite", begin, begin + length / 4, 512, offset=piece * 9999))
     (first, *rest) = found(builder)
     assert first.code == "close-cost"
-    assert (first.seconds, first.gain.high) == pytest.approx((30, 27))
+    assert (first.seconds, first.gain.high) == pytest.approx((30, 2 * 27))
     assert "hdf5-metadata-scattered" in first.chain
     assert not rest
 

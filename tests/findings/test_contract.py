@@ -56,7 +56,8 @@ def check(rows: list[dict[str, Any]], wall_s: float) -> None:
         assert row["gain"]["may_cost"] >= 0
         assert row["gain"]["low"] == 0 or row["gain"]["may_cost"] == 0
         assert all(is_number(value) for value in (row["seconds"], row["gain"]["low"], row["gain"]["high"]))
-        assert 0 <= row["gain"]["low"] <= row["gain"]["high"] <= row["seconds"] <= wall_s
+        assert 0 <= row["gain"]["low"] <= row["gain"]["high"] <= min(2 * row["seconds"] * (1 + 1e-9), wall_s)
+        assert row["seconds"] <= wall_s
         assert row["gain"]["method"] in ("bound", "simulated", "measured")
         assert row["summary"]
         assert row["cause"]

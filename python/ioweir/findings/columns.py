@@ -367,15 +367,16 @@ class Columns:
 
     # --------------------------------------------------------------------------------------------------- prices
 
-    def price(self, mask: Mask) -> Price:
-        """What the calls cost on the critical path."""
+    def price(self, mask: Mask, pause_ns: int = 0) -> Price:
+        """What the calls cost on the critical path; with the pauses before them that are no longer than `pause_ns`."""
         chosen = np.flatnonzero(mask)
         by_unit = np.zeros(self.units)
         if not chosen.size:
             return Price(0.0, [], by_unit)
         phases = self.phase[chosen]
         until = self._until(mask)[chosen]
-        group, busy = _union(phases * self.units + self.unit[chosen], self.arrival[chosen], until)
+        since = self.arrival[chosen] - self._pause_before[chosen] * (self._pause_before[chosen] <= pause_ns)
+        group, busy = _union(phases * self.units + self.unit[chosen], since, until)
         phase, unit = group // self.units, group % self.units
         order = np.lexsort((-busy, phase))
         first = np.r_[True, phase[order][1:] != phase[order][:-1]]
@@ -394,6 +395,15 @@ class Columns:
         close = (pause > 0) & (pause <= _PAUSE_NS) & (self.arrival_shift[following[at]] == 0)
         until[at[close]] = self.start[following[at[close]]]
         return until
+
+    @cached_property
+    def _pause_before(self) -> Numbers:
+        """Of each outermost call how long its thread was in no call before it; 0 where it waits for other ranks."""
+        before = np.zeros(len(self), dtype=np.int64)
+        at = np.flatnonzero(self._following >= 0)
+        then = self._following[at]
+        before[then] = np.maximum(self.start[then] - self.end[at], 0)
+        return np.where(self.arrival_shift == 0, before, 0)
 
     @cached_property
     def _following(self) -> Numbers:

@@ -14,6 +14,9 @@ LOW: Final = "low"
 RUNS_DIFFER: Final = 0.02
 """Of the run: the least by which repeated production runs of one program were seen to vary (Wright et al. 2013, section
 5.1), so that a repair which saves nothing may seem to save, or to cost, as much."""
+SEEMING: Final = 0.5
+"""Of the most that is gained: no more than this may seem to be its cost because runs differ (spared.py: the most is at
+most twice what was lost, and what was lost at most twice that in another run). Above it, the repair itself costs."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Gain:
     method: str = "bound"
     """ "bound": from the trace alone; "simulated", "measured": by whoever did that."""
     may_cost: float = 0.0
-    """Seconds that the repair may cost, or seem to cost, where it may save nothing: its own work, and RUNS_DIFFER."""
+    """Seconds that the repair may cost, or seem to cost, where it may save nothing: its own work; how runs differ."""
 
 
 @dataclass(frozen=True)

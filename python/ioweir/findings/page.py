@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ioweir.findings.spared import WHY
 from ioweir.findings.table import RULES
 from ioweir.findings.text import sections
 
@@ -23,11 +24,12 @@ cost most; `ioweir report DIR --json` has all of them as
   rank that spends most time in the calls of the finding
   counts, and these stretches are added up. In a collective call only the time after the last rank's arrival counts.
 Never more than the run.
-- `gain`: wall seconds that a repair saves, from low to high. `method` is `bound`: derived from the trace as each
-  rule says, neither simulated nor measured. Where a repair passes bytes between ranks and the node's memory answered
-  the requests, the passing may cost more than the requests did: then `low` is 0, and
-  `may_cost` says how many seconds. Where `low` is 0, `may_cost` is 2 % of the run at least: repeated runs of one
-  program differ by that, so that a repair which saves nothing may seem to cost it.
+- `gain`: wall seconds that a repair saves, from low to high. `method` is `bound`: derived from the trace, neither
+  simulated nor measured, [as said below](#how-the-gain-is-derived). `high` may be more than `seconds`, for a repair
+  also spares what leads to the calls, and the next run may have worse luck than this one. Where `low` is 0, `may_cost`
+  says how many seconds the repair may cost, or seem to cost: its own work, such as passing bytes between ranks, and by
+  how much runs of one program differ (2 % of the run at least, or 27 % of what was lost; where ranks share processors
+  all of what was lost).
 - `severity`: `high` from 10 % of the run on, about as much as runs on shared machines vary by themselves (Wright et
   al. 2013, section 5.1); `medium` from 2 %; else `low`. Where the
   trace does not show the loss itself (gain from 0), it is `medium` at most. Below 1 % of the run nothing is reported.
@@ -41,6 +43,21 @@ shows that it is waiting for I/O: for the rank that does all of it, and for a tu
 seen in collective MPI-IO calls only. Traces of more than 20 million events are
 not looked into.
 
+## How the gain is derived
+
+Each rule says what was `lost` in the traced run, and what its repair does: the calls vanish; or the calls stay, and the
+time vanishes that others of the same run do without; or something else is done instead, whose time is not in the trace.
+Then, for all rules alike:
+
+- high: what was lost and, where the calls vanish, the pauses before them on the rank that is waited for, times how
+  much more another run may take; twice what was lost at most, and never more than the run;
+- low: a half of what was lost, or 0, or what else the rule says;
+- where the repair does something else instead, and the rule knows no low end: a quarter of what was lost, to all of it.
+
+{why}
+
+## All codes
+
 | code | in words | layer |
 |---|---|---|
 """
@@ -49,7 +66,8 @@ not looked into.
 def page() -> str:
     """The text of the page."""
     rows = "".join(f"| [`{rule.code}`](#{rule.code}) | {rule.title} | {rule.layer} |\n" for rule in RULES)
-    parts = [_HEAD + rows]
+    why = "\n".join(f"- **{one.name}**: {one.value}. {one.why}" for one in WHY)
+    parts = [_HEAD.replace("{why}", why) + rows]
     for rule in RULES:
         lines = [f"\n## {rule.code}\n", f"{rule.title}.\n"]
         lines += [f"- **{head}**: {words}" for head, words in sections(rule)]

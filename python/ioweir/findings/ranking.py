@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ioweir.base.spec_names import LAYERS, MPI_IO, POSIX
-from ioweir.findings import counted
+from ioweir.findings import counted, spared
 from ioweir.findings.columns import Columns
-from ioweir.findings.model import HIGH, LOW, MEDIUM, RUNS_DIFFER, Evidence, Finding, Findings, Gain, Remedy
+from ioweir.findings.model import HIGH, LOW, MEDIUM, RUNS_DIFFER, Evidence, Finding, Findings, Remedy
 from ioweir.findings.rules.common import pattern
 from ioweir.findings.table import RULES
 
@@ -137,15 +137,10 @@ def _rules_of(plan: str, names: set[str]) -> str:
 def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]]) -> Finding:
     wall_s = run.wall_s
     seconds = min(one.seconds, wall_s)
-    low, high = one.gain()
-    high = min(max(high, 0.0), seconds)
-    may_cost = max(-low, 0.0)
-    if low <= 0:
-        may_cost = max(may_cost, RUNS_DIFFER * wall_s)
-    low = min(max(low, 0.0), high)
+    gain = spared.gain(run, one)
     share = seconds / wall_s
     severity = next((name for name, least in SEVERITIES if share >= least), LOW)
-    if severity == HIGH and low <= 0:
+    if severity == HIGH and gain.low <= 0:
         severity = MEDIUM
     if one.doubt:
         severity = LOW
@@ -168,7 +163,7 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
         one.files,
         run.ranks_of(one.calls) if one.ranks is None else one.ranks,
         seconds,
-        Gain(low, high, may_cost=may_cost),
+        gain,
         one.summary,
         cause,
         evidence,

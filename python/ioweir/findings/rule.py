@@ -7,7 +7,7 @@ says how to add one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ioweir.findings.model import Evidence, Remedy
 
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     Find: TypeAlias = Callable[[Columns], Iterable["Found"]]
 else:
     Any = object
+
+CALLS: Final = "calls"
+"""The calls vanish, and with them what leads to them: the loop around them, packing for each."""
+EXCESS: Final = "excess"
+"""The calls stay; what they take longer than others of this run, which do the same, vanishes."""
+UNKNOWN: Final = "unknown"
+"""The repair does something else instead, whose time is not in the trace."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +52,11 @@ class Found:
     summary: str
     cause: str
     low: float | None = None
-    """Of the gain; a quarter of `high` where nothing else is known."""
+    """The least that is gained, where the rule knows it; else spared.py derives it from `spares`."""
     high: float | None = None
-    """Of the gain; all of the seconds where nothing else is known."""
+    """What was lost in this run, and a repair spares: all of the seconds where nothing else is known."""
+    spares: str = UNKNOWN
+    """What a repair does with the calls: CALLS, EXCESS or UNKNOWN."""
     evidence: list[Evidence] = field(default_factory=list)
     remedies: list[Remedy] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -60,11 +69,6 @@ class Found:
     """Instead of the rule's, where the trace says which of two is the cause."""
     doubt: str = ""
     """Why it may be none: it is of low severity then."""
-
-    def gain(self) -> tuple[float, float]:
-        """Its lower and its upper bound, in seconds."""
-        high = self.seconds if self.high is None else self.high
-        return (high / 4 if self.low is None else self.low), high
 
 
 @dataclass(frozen=True)

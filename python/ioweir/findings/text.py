@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ioweir.base.units import number_list, seconds
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.findings.model import RUNS_DIFFER
+from ioweir.findings.model import RUNS_DIFFER, SEEMING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -143,7 +143,7 @@ def _head(finding: Finding, wall_s: float) -> str:
 
 def gain_text(gain: Gain, wall_s: float) -> str:
     """What a repair may save. Example: Gain(0, 2.5) -> "up to 2.50 s". By how much runs differ is no cost."""
-    if gain.may_cost > RUNS_DIFFER * wall_s * (1 + 1e-9):
+    if gain.may_cost > max(RUNS_DIFFER * wall_s, SEEMING * gain.high) * (1 + 1e-9):
         return f"up to {seconds(gain.high)}, or cost up to {seconds(gain.may_cost)} more"
     return f"{seconds(gain.low)} to {seconds(gain.high)}" if gain.low > 0 else f"up to {seconds(gain.high)}"
 

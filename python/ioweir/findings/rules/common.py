@@ -1,4 +1,4 @@
-"""What several rules share: the gain's bounds, plans, numbers that are published."""
+"""What several rules share: what was lost, plans, numbers that are published."""
 
 from __future__ import annotations
 
@@ -62,22 +62,25 @@ MANY_WHY: Final = Threshold(
     "Headers and the ends of arrays make a few small calls in every program: ROMIO's and HDF5's own are under 20 "
     "a file",
 )
-QUARTER: Final = (
-    "high: the seconds above what the same bytes take at the run's own fast large calls (75th percentile of "
-    "those of 1 MiB and more); low: a quarter of it, because the repair's own work (exchange, copying) is not in "
-    "the trace"
+ABOVE_LARGE: Final = (
+    "lost: the seconds above what the same bytes take at the run's own fast large calls (75th percentile of "
+    "those of 1 MiB and more)"
 )
+INSTEAD: Final = "; low: a quarter, because the repair's own work (exchange, copying) is not in the trace"
+VANISH: Final = "; the calls vanish: low: a half, and the pauses before them count in high"
+"""What spared.py does with CALLS, for the texts of rules."""
+SHOWN: Final = "; low: a half, for the trace shows others that do without"
+"""What it does with EXCESS."""
 
 
-def bounds(run: Columns, calls: Mask, op: str, seconds: float, share: float = 1.0) -> tuple[float, float]:
-    """The least and the most that is gained, as QUARTER says. Only a `share` of the seconds can be gained at all."""
+def above_large(run: Columns, calls: Mask, op: str, seconds: float) -> float:
+    """What was lost, as ABOVE_LARGE says."""
     rate = run.best_rate(op)
     ideal = 0.0
     if rate:
         moved = run.bytes_by_unit(calls & run.is_op(op))
         ideal = float(moved.max(initial=0)) / rate
-    high = max(seconds - ideal, 0.05 * seconds) * share
-    return high / 4, high
+    return max(seconds - ideal, 0.05 * seconds)
 
 
 def from_memory(run: Columns, requests: Mask) -> bool:

@@ -9,14 +9,15 @@ import numpy as np
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import (
+    ABOVE_LARGE,
+    INSTEAD,
     MANY,
     MANY_WHY,
     MEMORY_WHY,
     PASSING_WHY,
-    QUARTER,
     STRIPE,
+    above_large,
     aggregate,
-    bounds,
     by_collective,
     counted,
     from_memory,
@@ -60,12 +61,12 @@ def _find(run: Columns) -> Iterator[Found]:
         price = run.price(calls)
         if not run.worth(price.seconds):
             continue
-        low, high = bounds(run, calls, op, price.seconds)
+        high = above_large(run, calls, op, price.seconds)
         files = run.files_of(calls)
         yield Found(
             calls=calls,
             seconds=price.seconds,
-            low=-by_collective(run, calls) if from_memory(run, inner) else low,
+            low=-by_collective(run, calls) if from_memory(run, inner) else None,
             high=high,
             summary=f"{sized(run, calls, op)}, each rank for itself, to places of one file that lie between "
             "those of other "
@@ -108,7 +109,7 @@ RULE = Rule(
         MEMORY_WHY,
         PASSING_WHY,
     ),
-    gain=QUARTER,
+    gain=ABOVE_LARGE + INSTEAD,
     limits="Ranks whose parts of the file do not cross are left to small-requests.",
     needs=("MPI-IO", "POSIX"),
     find=_find,

@@ -8,8 +8,8 @@ import numpy as np
 
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import MANY, MANY_WHY, PASSING_WHY, counted, passing, quickly_answered
+from ioweir.findings.rule import CALLS, Found, Rule, Threshold
+from ioweir.findings.rules.common import MANY, MANY_WHY, PASSING_WHY, VANISH, counted, passing, quickly_answered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,6 +90,7 @@ def _storm(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=calls,
         seconds=price.seconds,
+        spares=CALLS,
         summary=f"{int(calls.sum()):,} calls that open, close or ask about files, with {size(moved)} moved for "
         "each open",
         cause="The program opens, closes or looks at files over and over. Each call is a question to the file "
@@ -127,7 +128,7 @@ OWN = Rule(
         ),
         PASSING_WHY,
     ),
-    gain="high: the opens' and closes' time; low: a quarter, for a shared file is opened and closed, too; 0 where "
+    gain="lost: the opens' and closes' time; low: a quarter, for a shared file is opened and closed, too; 0 where "
     "the node itself answered the opens (median under 100 us): no metadata server is asked, and the ranks' writes "
     "to one file may wait for each other instead (lock-wait, one writer at a time); `may_cost` is then that the ranks "
     "meet to open and to close it",
@@ -148,7 +149,7 @@ STORM = Rule(
         MANY_WHY,
         Threshold("half of the data calls", "50 %", "a program that moves data makes two metadata calls a file"),
     ),
-    gain="high: the calls' time; low: a quarter, for some of the files must be opened once",
+    gain="lost: the calls' time" + VANISH,
     limits="",
     needs=("POSIX",),
     find=_storm,

@@ -8,8 +8,8 @@ import numpy as np
 
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import MEMORY_WHY, PASSING_WHY, STRIPE, from_memory, passing
+from ioweir.findings.rule import CALLS, Found, Rule, Threshold
+from ioweir.findings.rules.common import MEMORY_WHY, PASSING_WHY, STRIPE, VANISH, from_memory, passing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,6 +62,7 @@ def _again(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=roots,
         seconds=lost,
+        spares=CALLS,
         summary=f"{size(float(total[repeated].sum()))} read, though only {size(float(distinct[repeated].sum()))} are "
         "different bytes: ranks read the same places again",
         cause="A rank reads parts of a file that it has read before, instead of keeping them.",
@@ -154,8 +155,7 @@ AGAIN = Rule(
     "the repeated share.",
     source="NASA, Lustre Best Practices (read a file once, and use the data from memory)",
     thresholds=(Threshold("times", "2", "reading a header again at every open stays far below twice the data"),),
-    gain="high: the repeated bytes' share of the time; low: a quarter, for the page cache may have made the "
-    "repeats cheap",
+    gain="lost: the repeated bytes' share of the time" + VANISH,
     limits="Reads through FILE streams and memory maps are not looked at.",
     needs=("POSIX",),
     find=_again,
@@ -174,7 +174,7 @@ BY_ALL = Rule(
         MEMORY_WHY,
         PASSING_WHY,
     ),
-    gain="high: all ranks but one spared, seconds x (1 - 1/ranks); low: a quarter, for the broadcast costs, too",
+    gain="lost: all ranks but one spared, seconds x (1 - 1/ranks); low: a quarter, for the broadcast costs, too",
     limits="Reads of FILE streams are taken to go from the file's beginning.",
     needs=("POSIX",),
     find=_by_all,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import QUARTER, STRIPE, bounds, counted, op_of, sized
+from ioweir.findings.rule import CALLS, Found, Rule, Threshold
+from ioweir.findings.rules.common import ABOVE_LARGE, STRIPE, VANISH, above_large, counted, op_of, sized
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,12 +23,12 @@ def _find(run: Columns) -> Iterator[Found]:
     if not run.worth(price.seconds):
         return
     op = op_of(run, calls)
-    low, high = bounds(run, calls, op, price.seconds)
+    high = above_large(run, calls, op, price.seconds)
     yield Found(
         calls=calls,
         seconds=price.seconds,
-        low=low,
         high=high,
+        spares=CALLS,
         summary=f"{size(float(run.bytes[calls].sum()))} go through fread, fwrite, fprintf and their like "
         f"({sized(run, calls, op)})",
         cause="Bulk data moves through C's FILE streams: everything is copied once more, text is formatted "
@@ -49,7 +49,7 @@ RULE = Rule(
     definition="A rank moves 1 MiB or more through FILE streams, at 1 % of the run or more.",
     source="glibc manual, Stream Buffering",
     thresholds=(Threshold("bytes", "1 MiB", "logs and parameter files stay below"),),
-    gain=QUARTER,
+    gain=ABOVE_LARGE + VANISH,
     limits="The system calls that the C library makes for a stream are not seen.",
     needs=("STDIO",),
     find=_find,

@@ -10,8 +10,8 @@ from ioweir.base.spec_names import POSIX
 from ioweir.base.units import seconds as in_words
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import CROWDED, behind, counted, rule_for
+from ioweir.findings.rule import CALLS, UNKNOWN, Found, Rule, Threshold
+from ioweir.findings.rules.common import CROWDED, VANISH, behind, counted, rule_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,10 @@ _BEFORE_NOTES = 27
 _OPENING = ("H5Fopen", "H5Fcreate", "ncmpi_open", "ncmpi_create", "nc_open", "nc_create")
 _CLOSING = ("H5Fclose", "ncmpi_close", "nc_close")
 _ENOUGH = 64 << 20
+TOGETHER = (
+    "; of collective calls in which the ranks wait for each other for longer than they work, low: a quarter, for they "
+    "may wait in their next call instead"
+)
 
 
 def _sync(run: Columns) -> Iterator[Found]:
@@ -49,6 +53,7 @@ def _sync(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=waits,
         seconds=seconds,
+        spares=_spares(run, waits, seconds),
         summary=f"{int(calls.sum()):,} calls wait until the disk has everything (fsync), one for every "
         f"{size(each)} written",
         cause="The program asks for its data to be safe on disk after little of it, and waits each time.",
@@ -123,6 +128,7 @@ def _reopened(run: Columns, longest: float) -> Iterator[Found]:
         f"{in_words(price.seconds)}",
         cause="At each close the library writes its headers and indexes, and at the next open it reads them again.",
         high=price.seconds * (1 - 1 / each),
+        spares=CALLS,
         evidence=[
             Evidence("opens of one file by a rank", float(each), "opens"),
             Evidence("longest close", longest, "s"),
@@ -140,6 +146,11 @@ def _meeting(run: Columns, calls: Mask) -> float:
     return max(run.seconds(calls), run.mean_whole(calls & run.collective))
 
 
+def _spares(run: Columns, calls: Mask, seconds: float) -> str:
+    """Whether all of it vanishes: ranks that waited for each other here may do so in their next call instead."""
+    return UNKNOWN if seconds > run.seconds(calls) else CALLS
+
+
 def _extension(run: Columns) -> Iterator[Found]:
     calls = run.topmost(
         run.named("ftruncate", "truncate", "fallocate", "posix_fallocate", "MPI_File_set_size", "MPI_File_preallocate")
@@ -153,6 +164,7 @@ def _extension(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=calls,
         seconds=seconds,
+        spares=_spares(run, calls, seconds),
         summary=f"{int(calls.sum()):,} calls change the size of a file or reserve space for it",
         cause="The file grows in steps, or its space is reserved beforehand, and each time all ranks wait for "
         "the file system.",
@@ -187,7 +199,7 @@ SYNC = Rule(
             "bytes", "under 64 MiB", "so much a disk writes in half a second: beyond it, the time is the data's own"
         ),
     ),
-    gain="high: the calls' time; low: a quarter, for the data must reach the disk some time",
+    gain="lost: the calls' time" + VANISH + TOGETHER,
     limits="What a crash would cost without the syncs only the program's author knows.",
     needs=("POSIX",),
     find=_sync,
@@ -206,7 +218,7 @@ CLOSE = Rule(
         Threshold("1 ms", "1 ms", "a close without work is a system call and a message: under 0.1 ms"),
         Threshold("opens", "4", "as for file-per-process: written, closed and read again is no fault"),
     ),
-    gain="high: the closes' time, of n opens and closes all but one; low: a quarter, for the data that is flushed must "
+    gain="lost: the closes' time, of n opens and closes all but one; low: a quarter, for the data that is flushed must "
     "be written",
     limits="Whether data or metadata was flushed is seen only where the library's own calls are recorded.",
     needs=(),
@@ -222,7 +234,7 @@ EXTENSION = Rule(
     "for other ranks counts, too: they meet for it alone.",
     source="Howison et al. 2010 (MPI_File_set_size took tens of seconds on Lustre); ROMIO's ADIOI_GEN_Prealloc",
     thresholds=(),
-    gain="high: the calls' time; low: a quarter, for the size must be set once",
+    gain="lost: the calls' time" + VANISH + TOGETHER,
     limits="A file that grows by writes alone pays in these writes, which cannot be told apart.",
     needs=("POSIX",),
     find=_extension,

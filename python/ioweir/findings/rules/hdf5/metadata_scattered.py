@@ -8,8 +8,19 @@ import numpy as np
 
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import MANY, MANY_WHY, PAGE, SMALL, SMALL_WHY, bounds, counted, rule_for, sized
+from ioweir.findings.rule import CALLS, Found, Rule, Threshold
+from ioweir.findings.rules.common import (
+    MANY,
+    MANY_WHY,
+    PAGE,
+    SMALL,
+    SMALL_WHY,
+    VANISH,
+    above_large,
+    counted,
+    rule_for,
+    sized,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +62,7 @@ def _metadata(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=calls,
         seconds=price.seconds,
+        spares=CALLS,
         summary=_notes(run, metadata, objects),
         cause="HDF5 keeps headers, indexes and attributes in small pieces all over the file, and reads or writes "
         "each by itself.",
@@ -118,12 +130,12 @@ def _many(run: Columns) -> Iterator[Found]:
         if not run.worth(price.seconds):
             continue
         inner = small & chunked[run.root]
-        low, high = bounds(run, inner, op, price.seconds)
+        high = above_large(run, inner, op, price.seconds)
         yield Found(
             calls=chunked,
             seconds=price.seconds,
-            low=low,
             high=high,
+            spares=CALLS,
             summary=f"{int(chunked.sum()):,} HDF5 calls become {sized(run, inner, op)} that lie side by side: chunks "
             "smaller than what is moved at a time",
             cause=f"The data set is stored in chunks of {size(float(usual))}, and HDF5 makes a request of its own for "
@@ -160,6 +172,7 @@ def _chunks(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=wrong,
         seconds=lost,
+        spares=CALLS,
         summary=f"for {size(float(run.bytes[wrong].sum()))} of the program's data, HDF5 moves "
         f"{size(float(moved[wrong].sum()))}: whole chunks "
         "for parts of them",
@@ -196,7 +209,7 @@ METADATA = Rule(
         SMALL_WHY,
         Threshold("size", "4 KiB", "object headers and B-tree nodes are 256 B to 2 KiB; page size"),
     ),
-    gain="high: the calls' time; low: a quarter, for the notes must be written once",
+    gain="lost: the calls' time" + VANISH,
     limits="Chunks' indexes inside of a data call of like size are not told apart.",
     needs=("HDF5",),
     find=_metadata,
@@ -218,8 +231,8 @@ CHUNKS = Rule(
         ),
         SMALL_WHY,
     ),
-    gain="high: the share of bytes in excess, or the seconds above what the same bytes take at the run's own fast "
-    "large calls; low: a quarter",
+    gain="lost: the share of bytes in excess, or the seconds above what the same bytes take at the run's own fast "
+    "large calls" + VANISH,
     limits="Compression moves fewer bytes than the data has and hides the excess. The shape of chunks is not in the "
     "trace: it is concluded from the requests. Small chunks that a collective call puts together are not seen.",
     needs=("HDF5",),

@@ -10,13 +10,14 @@ from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import (
+    ABOVE_LARGE,
+    INSTEAD,
     MEMORY_WHY,
     PASSING_WHY,
-    QUARTER,
     SMALL,
     SMALL_WHY,
+    above_large,
     aggregate,
-    bounds,
     by_collective,
     counted,
     from_memory,
@@ -46,12 +47,12 @@ def _find(run: Columns) -> Iterator[Found]:
         price = run.price(calls)
         if not run.worth(price.seconds):
             continue
-        low, high = bounds(run, calls, op, price.seconds)
+        high = above_large(run, calls, op, price.seconds)
         files = run.files_of(calls)
         yield Found(
             calls=calls,
             seconds=price.seconds,
-            low=-by_collective(run, calls) if from_memory(run, inner) else low,
+            low=-by_collective(run, calls) if from_memory(run, inner) else None,
             high=high,
             summary=f"{int(calls.sum()):,} collective {op}s became {sized(run, inner, op)} at the storage",
             cause="The ranks call the collective function, but the MPI library does not put their pieces "
@@ -87,7 +88,7 @@ RULE = Rule(
         PASSING_WHY,
         Threshold("requests", "16 a call", "the pieces of 16 ranks' contiguous parts are no scattering yet"),
     ),
-    gain=QUARTER,
+    gain=ABOVE_LARGE + INSTEAD,
     limits="Leads only where the requests take half of the calls' time or more. "
     "Asynchronous requests that a library gives to a thread of its own have no call around them.",
     needs=("MPI-IO", "POSIX"),

@@ -8,14 +8,15 @@ import numpy as np
 
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rule import CALLS, Found, Rule, Threshold
 from ioweir.findings.rules.common import (
+    ABOVE_LARGE,
+    INSTEAD,
     MEMORY_WHY,
     PAGE,
     PASSING_WHY,
-    QUARTER,
+    above_large,
     aggregate,
-    bounds,
     by_collective,
     from_memory,
 )
@@ -46,11 +47,11 @@ def _report(run: Columns, calls: Mask, summary: str, cause: str, hint: Remedy) -
     if not run.worth(price.seconds):
         return
     files = run.files_of(calls)
-    low, high = bounds(run, calls, "write", price.seconds)
+    high = above_large(run, calls, "write", price.seconds)
     yield Found(
         calls=all_calls,
         seconds=price.seconds,
-        low=-by_collective(run, calls) if from_memory(run, inside & run.storage) else low,
+        low=-by_collective(run, calls) if from_memory(run, inside & run.storage) else None,
         high=high,
         summary=f"{int(calls.sum()):,} writes {summary}: {size(read)} read and {size(written)} written for "
         f"{size(int(run.bytes[calls].sum()))} of the program's data",
@@ -119,8 +120,9 @@ def _by_program(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=both,
         seconds=seconds,
-        low=read_s / 4,
+        low=read_s / 2,
         high=seconds,
+        spares=CALLS,
         summary=f"{int(mask.sum()):,} times a rank reads a place of a file and then writes it",
         cause="The program, or a library that it uses, changes parts of blocks: it reads the block, changes it "
         "and writes it.",
@@ -154,7 +156,7 @@ SIEVING = Rule(
         MEMORY_WHY,
         PASSING_WHY,
     ),
-    gain=QUARTER,
+    gain=ABOVE_LARGE + INSTEAD,
     limits="A sieving that only reads (for reads with gaps) is not told apart from reading.",
     needs=("MPI-IO", "POSIX"),
     find=_sieving,
@@ -171,9 +173,8 @@ MODIFYING = Rule(
         Threshold("read", "more than 4 KiB a call", "as for data-sieving"),
         Threshold("times", "16", "updating a header or a time stamp now and then is no fault"),
     ),
-    gain=QUARTER
-    + ". Of a program's own reads and writes, high: both, for who changes a part of a block writes the rest "
-    "for nothing, too; low: a quarter of the reads, for all of the block may have changed",
+    gain=ABOVE_LARGE + INSTEAD + ". Of a program's own reads and writes, lost: both, for who changes a part of a block "
+    "writes the rest for nothing, too; low: a half of the reads, for all of the block may have changed",
     limits="A file mapped into memory is read and written unseen.",
     needs=("POSIX",),
     find=_modifying,

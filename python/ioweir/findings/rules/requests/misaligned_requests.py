@@ -103,7 +103,7 @@ RULE = Rule(
         MEMORY_WHY,
         PASSING_WHY,
     ),
-    gain="low: 0, for the trace does not show how the file is striped; high: the seconds. The plan among the remedies "
+    gain="low: 0, for the trace does not show how the file is striped; lost: the seconds. The plan among the remedies "
     "passes bytes between ranks: `may_cost` says what that may cost where the node's memory answered",
     limits="The file's real stripe size is not in the trace. The seconds are arithmetic, not observed, so that "
     "the severity is at most medium.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule, Threshold
+from ioweir.findings.rule import EXCESS, UNKNOWN, Found, Rule, Threshold
 from ioweir.findings.rules.common import counted
 
 _LINE = 64
@@ -71,6 +71,7 @@ def _find(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=calls,
         seconds=seconds,
+        spares=UNKNOWN if together.any() else EXCESS,
         summary=f"{int(calls.sum()):,} MPI-IO calls take their data from pieces in memory; packing takes longer "
         "than storage "
         "shows",
@@ -107,8 +108,8 @@ RULE = Rule(
             "explains the same seconds",
         ),
     ),
-    gain="high: the calls' time outside of POSIX calls, and in those that gather pieces; low: a quarter, for "
-    "waiting and exchange are in it, too",
+    gain="lost: the calls' time outside of POSIX calls, and in those that gather pieces; low: a half; of collective "
+    "calls a quarter, for waiting and exchange are in it, too",
     limits="Exchange between ranks is in the same time: see exchange-dominates. Types of more than 131,072 "
     "arguments are not looked into.",
     needs=("MPI-IO", "POSIX"),

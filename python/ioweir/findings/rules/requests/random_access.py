@@ -10,11 +10,12 @@ from ioweir.base.spec_names import DATA_OPS
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import (
+    ABOVE_LARGE,
+    INSTEAD,
     MANY,
     MANY_WHY,
-    QUARTER,
     STRIPE,
-    bounds,
+    above_large,
     copied,
     counted,
     from_memory,
@@ -60,11 +61,11 @@ def _find(run: Columns) -> Iterator[Found]:
         price = run.price(roots)
         if not run.worth(price.seconds):
             continue
-        low, high = bounds(run, jumping, op, price.seconds)
+        high = above_large(run, jumping, op, price.seconds)
         yield Found(
             calls=roots,
             seconds=price.seconds,
-            low=-copied(run, jumping) if from_memory(run, jumping) else low,
+            low=-copied(run, jumping) if from_memory(run, jumping) else None,
             high=high,
             summary=f"{sized(run, jumping, op)} in no order: {100 * backward:.0f} % jump to another place of the file",
             cause="Requests jump about in the file, so that neither the file system's read-ahead nor its "
@@ -95,7 +96,8 @@ RULE = Rule(
         ),
         MANY_WHY,
     ),
-    gain=QUARTER
+    gain=ABOVE_LARGE
+    + INSTEAD
     + ". Where the node's memory answered the requests (100 us and 1 ns a byte, median) the gain begins at "
     "0: memory has no seeks, and only larger requests save anything; `may_cost` is then a copy of the bytes (1 ns "
     "each), "

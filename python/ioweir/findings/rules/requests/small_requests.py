@@ -9,8 +9,19 @@ import numpy as np
 from ioweir.base.spec_names import LAYERS
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule
-from ioweir.findings.rules.common import MANY, MANY_WHY, QUARTER, SMALL, SMALL_WHY, bounds, counted, sized, typical
+from ioweir.findings.rule import CALLS, Found, Rule
+from ioweir.findings.rules.common import (
+    ABOVE_LARGE,
+    MANY,
+    MANY_WHY,
+    SMALL,
+    SMALL_WHY,
+    VANISH,
+    above_large,
+    counted,
+    sized,
+    typical,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +38,7 @@ def _find(run: Columns) -> Iterator[Found]:
         price = run.price(run.roots_of(calls))
         if not run.worth(price.seconds):
             continue
-        low, high = bounds(run, calls, op, price.seconds)
+        high = above_large(run, calls, op, price.seconds)
         files = run.files_of(calls)
         cause, remedy = _of_program(op, typical(run, calls))
         inside = calls & ~run.is_layer("MPI-IO")[run.root] & ~run.outermost
@@ -36,8 +47,8 @@ def _find(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=run.roots_of(calls),
             seconds=price.seconds,
-            low=low,
             high=high,
+            spares=CALLS,
             summary=f"{sized(run, calls, op)} each: most of the time is the cost of asking, not of moving bytes",
             cause=cause,
             evidence=[
@@ -78,7 +89,7 @@ RULE = Rule(
     definition="Reads or writes under 64 KiB, outside of collective calls, that cost 1 % of the run or more.",
     source="Hockney 1982 (n-half)",
     thresholds=(SMALL_WHY, MANY_WHY),
-    gain=QUARTER,
+    gain=ABOVE_LARGE + VANISH,
     limits="Calls through FILE streams are gathered by the C library: see stdio-data. Where one size is all that "
     "a run has, the rate of large calls is not known and the upper bound is the whole time.",
     needs=("POSIX",),

@@ -9,8 +9,8 @@ import numpy as np
 from ioweir.base.units import number_list
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import aggregate, rule_for
+from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
+from ioweir.findings.rules.common import SHOWN, aggregate, rule_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ def _count(run: Columns) -> Iterator[Found]:
             continue
         better = max(hosts, 2 * writers.size)
         high = price.seconds * (1 - writers.size / run.unit_count)
-        low = high / 4 if used < hosts else 0.0
+        low = None if used < hosts else 0.0
         files = run.files_of(calls)
         yield Found(
             calls=run.roots_of(run.above(calls)),
@@ -88,6 +88,7 @@ def _imbalance(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=run.roots_of(run.above(calls)),
             seconds=lost,
+            spares=EXCESS,
             summary=f"{number_list(ranks)} {op}s {moved[unit] / mean:.1f} times as much for the others as the "
             "mean of the "
             f"{writers.size} ranks that touch the storage",
@@ -115,7 +116,7 @@ COUNT = Rule(
     source="Thakur, Gropp and Lusk 1999 (cb_nodes); ROMIO's default: one aggregator a node, on Lustre at most "
     "one a stripe",
     thresholds=(Threshold("half", "50 % of the time", "otherwise more aggregators would change the smaller part"),),
-    gain="high: every rank with a stream of its own, seconds x (1 - aggregators/ranks); low: a quarter where nodes "
+    gain="lost: every rank with a stream of its own, seconds x (1 - aggregators/ranks); low: a quarter where nodes "
     "have none, else 0: "
     "on one node, one aggregator may be all that the storage can take, and the severity is at most medium",
     limits="How many stripes the file has is not in the trace.",
@@ -134,7 +135,7 @@ IMBALANCE = Rule(
     thresholds=(
         Threshold("bytes", "1.5 times", "domains of whole stripes differ by under half from two stripes a writer on"),
     ),
-    gain="high: all ranks of the program at the mean; low: a quarter",
+    gain="lost: the time above all ranks of the program at the mean" + SHOWN,
     limits="How many aggregators the MPI library allows itself is not in the trace.",
     needs=("MPI-IO", "POSIX"),
     find=_imbalance,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import CROWDED, counted, rule_for
+from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
+from ioweir.findings.rules.common import CROWDED, SHOWN, counted, rule_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +58,7 @@ def _slow(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=run.roots_of(mask),
             seconds=lost,
+            spares=EXCESS,
             summary=f"the storage target {name} is {times:.1f} times as slow as the others",
             cause="One storage target is slower than its like, and every call that needs it waits.",
             evidence=[
@@ -128,7 +129,7 @@ SLOW = Rule(
         Threshold("spreads", "4", "one false alarm in 30,000 targets, of a spread that is taken to be 10 % at least"),
         Threshold("calls", "8 a target", "below it a median says nothing"),
     ),
-    gain="high: the target as fast as the others; low: a quarter",
+    gain="lost: the time above the pace of the others" + SHOWN,
     limits="Which target holds which stripe of an ordinary file is not in the trace: only containers tell.",
     needs=("POSIX",),
     find=_slow,
@@ -146,7 +147,7 @@ CONTENTION = Rule(
         Threshold("long", "20 ms each", "shorter ones may be the processor's: a time slice of Linux is 3 to 10 ms"),
         Threshold("share", "30 % of the time", "tails of well-behaved storage hold under a tenth"),
     ),
-    gain="low: 0, for a full cache must be emptied; high: the slow requests' time",
+    gain="low: 0, for a full cache must be emptied; lost: the slow requests' time",
     limits="Other jobs are not in the trace. Severity at most medium, and low where ranks share processors.",
     needs=("POSIX",),
     find=_contention,

@@ -95,7 +95,7 @@ RULE = Rule(
             "that some rank is last so often where all are alike: 5 of 5 calls of 4 ranks, 8 of 8 calls of 2",
         ),
     ),
-    gain="high: the rank no later than the one before it; low: 0 where it computes, for whether that can be shared "
+    gain="lost: the time above the rank before it; low: 0 where it computes, for whether that can be shared "
     "out is not in the trace; a quarter where it does I/O of its own",
     limits="Barriers and other calls outside of I/O are not looked at: there, waiting is none of I/O's.",
     needs=(MPI_IO,),

@@ -8,8 +8,8 @@ import numpy as np
 
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import MEMORY_WHY, ONE_WRITER, PAGE, STRIPE, aggregate, counted, from_memory
+from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
+from ioweir.findings.rules.common import MEMORY_WHY, ONE_WRITER, PAGE, SHOWN, STRIPE, aggregate, counted, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,6 +110,7 @@ def _handover(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=run.roots_of(mask),
         seconds=lost,
+        spares=EXCESS,
         summary=f"{int(other.sum()):,} writes to a stripe that another rank wrote last are {slow / usual:.1f} "
         "times as slow "
         "as others",
@@ -140,7 +141,7 @@ WAIT = Rule(
         ),
         ONE_WRITER,
     ),
-    gain="high: the waiting; low: a quarter, for the writes beneath the locks may queue at the storage instead; 0 "
+    gain="lost: the waiting; low: a quarter, for the writes beneath the locks may queue at the storage instead; 0 "
     "where "
     "the node's memory answered the requests on these files: there they do",
     limits="Locks inside of the file system (Lustre, GPFS) are not calls: see lock-handover and serialised-writes.",
@@ -164,7 +165,7 @@ HANDOVER = Rule(
         Threshold("calls", "16 of each kind", "below it a median says nothing"),
         MEMORY_WHY,
     ),
-    gain="high: what the writes cost above the pace of the others; low: a quarter",
+    gain="lost: what the writes cost above the pace of the others" + SHOWN,
     limits="The file's real stripes are not in the trace: 1 MiB is assumed.",
     needs=("POSIX",),
     find=_handover,

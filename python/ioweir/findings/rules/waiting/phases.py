@@ -196,7 +196,7 @@ EXCHANGE = Rule(
     source="Wright et al. 2013, section 5.2 (effective MPI against POSIX bandwidth, figures 3 and 4, table 4); "
     "Howison et al. 2010 (communication can exceed what collective buffering saves); Kang et al. 2020 (TAM)",
     thresholds=(Threshold("half", "50 %", "below it, faster storage helps more than a faster exchange"),),
-    gain="low: 0, for the exchange may be what keeps the storage's requests large; high: all of it, with the views",
+    gain="low: 0, for the exchange may be what keeps the storage's requests large; lost: all of it, with the views",
     limits="Copying within a rank counts as exchange. Severity at most medium, and low where ranks share processors, "
     "for waiting for these looks alike.",
     needs=("MPI-IO", "POSIX"),
@@ -211,7 +211,7 @@ OVERLAP = Rule(
     "between, and no asynchronous writes.",
     source="Moody et al. 2010 (SCR); Gropp, Lusk and Thakur 1999, Using MPI-2, chapter 3 (parallel I/O)",
     thresholds=(Threshold("bursts", "3", "two may be a beginning and an end"),),
-    gain="low: 0, for the network and memory may be busy while computing; high: the smaller of writing, without "
+    gain="low: 0, for the network and memory may be busy while computing; lost: the smaller of writing, without "
     "opens, and pauses",
     limits="What the program does in the pauses is not in the trace. Severity at most medium.",
     needs=(),
@@ -239,7 +239,7 @@ CHECKPOINT = Rule(
             "the loss that sites plan for checkpoints: Daly's optimum is below it whenever cost < MTBF / 200",
         ),
     ),
-    gain="low: 0, for the writes may be results that are wanted as often as this; high: to Young's optimum",
+    gain="low: 0, for the writes may be results that are wanted as often as this; lost: the time above Young's optimum",
     limits="Results and checkpoints look alike. Severity at most medium. Leads where writing takes longer than the "
     "pauses (medians), which could not hide it; else it is in the chain of no-overlap.",
     needs=(),

@@ -64,7 +64,7 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
     yield Found(
         calls=run.roots_of(calls),
         seconds=min(union + passed_on, run.wall_s),
-        low=lost / 4 if again and not from_memory(run, calls) else 0.0,
+        low=None if again and not from_memory(run, calls) else 0.0,
         high=lost,
         summary=f"{writers} ranks {op} one after the other, never two at a time: {in_words(union)} instead of "
         f"{in_words(float(spent.max()))} for the longest of them",
@@ -160,8 +160,8 @@ RULE = Rule(
         ONE_WRITER,
         Threshold("pauses", "twice the writing", "with rarer writes, meeting by chance is rare, too"),
     ),
-    gain="high: all ranks at once, the time of the longest remains; low: a quarter, for the storage may not be "
-    "faster for all at once; 0 where the node's memory answered",
+    gain="lost: the time above that of the longest of them, which remains when all go at once; low: a quarter, for the "
+    "storage may not be faster for all at once; 0 where the node's memory answered",
     limits="Turns inside of the file system, where the calls overlap and only complete one by one, look parallel here.",
     needs=("POSIX",),
     find=_find,

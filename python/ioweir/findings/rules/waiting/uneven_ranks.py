@@ -9,8 +9,8 @@ import numpy as np
 from ioweir.base.units import number_list, size
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import ONE_WRITER, STRIPE, counted, from_memory
+from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
+from ioweir.findings.rules.common import ONE_WRITER, SHOWN, STRIPE, counted, from_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def _one(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=calls,
             seconds=seconds,
-            low=messages / 4 if from_memory(run, run.storage & calls[run.root]) else None,
+            low=messages / 2 if from_memory(run, run.storage & calls[run.root]) else None,
             high=high,
             summary=f"rank {rank} {op}s everything ({size(float(moved[unit]))}) while {run.unit_count - 1} other "
             f"{'rank has' if run.unit_count == 2 else 'ranks have'} nothing to do with the files",
@@ -101,6 +101,7 @@ def _unbalanced(run: Columns) -> Iterator[Found]:
             calls=run.roots_of(mask),
             seconds=lost,
             low=0.0 if from_memory(run, requests) else None,
+            spares=EXCESS,
             summary=f"{number_list(ranks, most=4)} {op}{'s' if len(ranks) == 1 else ''} {size(float(moved[unit]))}, "
             f"{moved[unit] / mean:.1f} times the mean of all ranks",
             cause="The data is divided unevenly, so that the ranks with most of it finish last.",
@@ -146,6 +147,7 @@ def _slow(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=run.roots_of(mask),
             seconds=lost,
+            spares=EXCESS,
             summary=f"rank {rank} takes {in_words(float(spent[unit]))} for its {op}s, {own / usual:.1f} times as "
             "long a byte "
             "as the other ranks",
@@ -194,8 +196,8 @@ ONE = Rule(
         Threshold("bytes", "1 MiB", "parameter files are rightly read once and sent to all"),
         ONE_WRITER,
     ),
-    gain="high: the rank keeps 1/ranks of its own calls' time, and nothing of the messages'; low: a quarter, for the "
-    "storage may not be faster for several; where the node's memory answered, a quarter of the messages' time",
+    gain="lost: all but 1/ranks of the rank's own calls' time, and all of the messages'; low: a quarter, for the "
+    "storage may not be faster for several; where the node's memory answered, a half of the messages' time",
     limits="Without the layer MPI no waiting is counted.",
     needs=(),
     find=_one,
@@ -217,7 +219,7 @@ UNBALANCED = Rule(
         ),
         ONE_WRITER,
     ),
-    gain="high: all ranks at the mean; low: a quarter; 0 where the node's memory answered the requests",
+    gain="lost: the time above all ranks at the mean" + SHOWN + "; 0 where the node's memory answered the requests",
     limits="Inside of collective calls see aggregator-imbalance.",
     needs=(),
     find=_unbalanced,
@@ -244,7 +246,7 @@ SLOW = Rule(
             "production runs of the same job vary by up to 27 %, pairs of ranks on one node by their cache",
         ),
     ),
-    gain="high: the rank as fast as the others; low: a quarter",
+    gain="lost: the time above the others' pace" + SHOWN,
     limits="Needs 8 requests a rank. A rank that comes late because it computes: late-rank.",
     needs=("POSIX",),
     find=_slow,

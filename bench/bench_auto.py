@@ -30,15 +30,18 @@ SLOW_LIBRARY = launch.ROOT / "tests" / "trace" / "programs" / "slow_library.c"
 INTRODUCTION = """\
 # Results: writers chosen while the program runs
 
-What [`choose = "auto"`](../explanation/engine.md#whole-files-of-a-loop) costs and gains over a loop of files, against the best writers named beforehand, and against the MPI library. Repeat with
+What [`choose = "auto"`](../explanation/engine.md#whole-files-of-a-loop) costs and gains over a loop of files, against
+the best writers named beforehand, and against the MPI library. Repeat with
 
     make bench-auto              # builds, measures, writes build/bench/auto.{json,md}
     make bench-auto RECORD=1     # the same, and into this page
 
-Seconds in the collective writes of all files, from barrier to barrier, without open and close. Each way is a process of its own, one after the other; nothing of earlier runs is known. All is traced at the
-MPI-IO layer. "/ best" is auto over the best of the others, "/ library" auto over the MPI library: below 1 is less time.
+Seconds in the collective writes of all files, from barrier to barrier, without open and close. Each way is a process
+of its own, one after the other, traced at the MPI-IO layer; nothing of earlier runs is known. "/ best" is auto over
+the best of the others, "/ library" auto over the MPI library: below 1 is less time.
 
-Storage: `tmpfs` is memory. `slow engine`: a test backend lets the engine move 100 MB a second, and the library's calls go past it. `slow library`: each of the library's collective writes takes 5 ms longer.
+Storage: `tmpfs` is memory. `slow engine`: a test backend lets the engine move 100 MB a second, and the library's calls
+go past it. `slow library`: each of the library's collective writes takes 5 ms longer.
 """
 
 
@@ -178,7 +181,8 @@ def main() -> int:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     document = {
-        "date": time.strftime("%Y-%m-%d"), "machine": about, "load_after": os.getloadavg()[0], "files": files, "loops": loops,
+        "date": time.strftime("%Y-%m-%d"), "machine": about, "load_after": os.getloadavg()[0], "files": files,
+        "loops": loops,
     }  # fmt: skip
     run.keep("auto", page(document), document, options)
     return 1 if any(loop.failed for loop in loops) else 0

@@ -75,7 +75,7 @@ struct Options {
     policy::PlanFile plan;
     bool verify = false;                  ///< check after close that files hold what the program passed in
     storage::Backend* backend = nullptr;  ///< must outlive the engine; null: POSIX
-    std::uint64_t seed = 0;  ///< of the order in which writers are tried; the same on all ranks
+    std::uint64_t seed = 0;               ///< of the order in which writers are tried; the same on all ranks
     bool weighs = false;                  ///< under `auto`, calls that the MPI library is faster at are left to it
 };
 

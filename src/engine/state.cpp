@@ -59,8 +59,8 @@ std::shared_ptr<Handle> Engine::find(MPI_File fh) const {
 
 std::shared_ptr<Handle> Engine::find_path(const std::string& path) const {
     const std::shared_lock guard(lock_);
-    const auto found = std::find_if(handles_.begin(), handles_.end(),
-                                    [&](const auto& entry) { return entry.second->path == path; });
+    const auto found =
+        std::find_if(handles_.begin(), handles_.end(), [&](const auto& entry) { return entry.second->path == path; });
     return found == handles_.end() ? nullptr : found->second;
 }
 

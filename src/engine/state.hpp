@@ -196,7 +196,7 @@ struct Handle {
     LeftCall left_calls[2];            ///< for reading, for writing, in the present view
 
     std::shared_ptr<Choosing> choosing;  ///< what is measured for the choice of writers; null: nothing is
-    bool is_cut = false;                 ///< agreed by all ranks: its writers were too slow, and the rest is the library's
+    bool is_cut = false;  ///< agreed by all ranks: its writers were too slow, and the rest is the library's
 
     LastType last_type;  ///< in memory, of the call before; of programs with one thread in MPI at a time
 

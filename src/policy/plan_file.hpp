@@ -72,9 +72,9 @@ struct FileRule {
     NetcdfOptions netcdf = {};  ///< mapping shared
     Hdf5Options hdf5 = {};      ///< beneath programs that open the file through HDF5
     bool rebalance = false;  ///< mapping subfiles, or log with targets: a target that turns slow gets no further bytes
-    Choosing choosing = Choosing::no;                       ///< mapping shared
-    std::optional<double> choose_share = std::nullopt;      ///< of the files' time that trying may cost; 0 to 1
-    std::vector<std::string> known = {};                    ///< found by earlier runs: engine/choice/alternatives.hpp
+    Choosing choosing = Choosing::no;                   ///< mapping shared
+    std::optional<double> choose_share = std::nullopt;  ///< of the files' time that trying may cost; 0 to 1
+    std::vector<std::string> known = {};                ///< found by earlier runs: engine/choice/alternatives.hpp
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
     friend bool operator==(const FileRule&, const FileRule&) = default;
 };

@@ -61,7 +61,8 @@ def hostile(when: object = None, **more: object) -> dict[str, Any]:
     "content",
     [
         "", "{", "[]", "null", "[" * 100_000, "x" * (2 << 20), '{"version": 1}', '{"version": 2, "programs": {}}',
-        hostile(when="now"), hostile(when=0.0), hostile(when=1e300), hostile(shares=None), hostile(shares={"everyone": 1e300}),
+        hostile(when="now"), hostile(when=0.0), hostile(when=1e300), hostile(shares=None),
+        hostile(shares={"everyone": 1e300}),
         hostile(shares={'everyone"\n[[file]]': 0.5}), hostile(shares={"everyone": True}), hostile(more=1),
         {"version": 1, "secret": 5, "programs": {}}, {"version": 1, "secret": "0" * 32, "programs": []},
     ],
@@ -70,7 +71,7 @@ def test_broken_and_hostile_files_are_not_believed(environment: dict[str, str], 
     file = file_of(environment)
     file.parent.mkdir(parents=True, mode=0o700)
     text = content if isinstance(content, str) else json.dumps(content)
-    name = choices._program({"secret": "0" * 32}, "app")  # noqa: SLF001 (the name that would be believed)
+    name = choices._program({"secret": "0" * 32}, "app")
     file.write_text(text.replace("NAME", name))
     file.chmod(0o600)
     assert choices.known("app", environment) == []
@@ -82,7 +83,7 @@ def test_a_good_one_is_believed(environment: dict[str, str]) -> None:
     """The form that the hostile ones above depart from."""
     file = file_of(environment)
     file.parent.mkdir(parents=True, mode=0o700)
-    name = choices._program({"secret": "0" * 32}, "app")  # noqa: SLF001
+    name = choices._program({"secret": "0" * 32}, "app")
     file.write_text(json.dumps(hostile()).replace("NAME", name))
     file.chmod(0o600)
     assert choices.known("app", environment) == [f"{DIGEST} everyone 0.5"]

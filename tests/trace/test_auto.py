@@ -1,4 +1,4 @@
-"""`ioweir run --auto`: writers of a loop's files are chosen while it runs; every byte arrives, whoever moves it; it is said what was tried."""
+"""`ioweir run --auto`: writers of a loop's files are chosen while it runs, and every byte arrives."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_best_is_kept_where_the_library_is_slow(mpi: Mpi, ranks: int, tmp_pa
 
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_the_library_is_kept_where_the_engine_is_slow(mpi: Mpi, tmp_path: Path) -> None:
-    # 64 KiB take the engine's backend 20 ms, and the library's calls go past it; tmpfs alone would take less than is looked at.
+    # 64 KiB take the engine's backend 20 ms, and the library's calls go past it; tmpfs alone takes too little time.
     slow = f"IOWEIR_TEST_THROTTLE=stripe=1MiB rates=3MB state={tmp_path}/throttle"
     traced = auto(mpi, tmp_path, 2, "same", slow_ms=2, before=(slow,))
     row = series(traced)
@@ -166,7 +166,9 @@ def test_what_the_engine_writes_is_verified(mpi: Mpi, tmp_path: Path) -> None:
 def test_it_has_a_plan_of_its_own(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text('[[file]]\nmatch = "*"\n')
-    assert "--auto makes a plan of its own" in run([*IOWEIR, "run", "--auto", "--plan", plan, "--", "true"]).expect(2).err
+    assert (
+        "--auto makes a plan of its own" in run([*IOWEIR, "run", "--auto", "--plan", plan, "--", "true"]).expect(2).err
+    )
 
 
 def test_batch_scripts_have_it_too(tmp_path: Path) -> None:

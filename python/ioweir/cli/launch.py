@@ -100,8 +100,8 @@ def run(
         from ioweir.loop import run_tune  # noqa: PLC0415
 
         others = {
-            "--auto": auto, "--plan": plan, "--layers": layers, "--callsites": callsites, "--buffer": buffer, "--quota": quota,
-            "--anonymise": anonymise,
+            "--auto": auto, "--plan": plan, "--layers": layers, "--callsites": callsites, "--buffer": buffer,
+            "--quota": quota, "--anonymise": anonymise,
         }  # fmt: skip
         if given := [name for name, value in others.items() if value]:
             raise IoweirError(

@@ -58,7 +58,13 @@ class BatchVariables:
 
 
 def prepare(
-    output: Path, plan: Path | None, verify: bool, tracing: Tracing, environment: Mapping[str, str], *, auto: bool = False
+    output: Path,
+    plan: Path | None,
+    verify: bool,
+    tracing: Tracing,
+    environment: Mapping[str, str],
+    *,
+    auto: bool = False,
 ) -> BatchVariables:
     """Make the trace directory with the stand-ins, and say which variables lead there."""
     library = require_preload()

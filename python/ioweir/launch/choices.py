@@ -87,14 +87,13 @@ def remember(program: str, series: Iterable[ChosenSeries], environment: Mapping[
         return ""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with Folder.open(folder, own=True) as opened:
-            with _locked(opened):
-                content = _read(opened)
-                rows = content["programs"].setdefault(_program(content, program), {})
-                for digest, shares in found.items():
-                    rows[digest] = {"when": time.time(), "shares": shares}
-                _forget(content)
-                opened.write(FILE, json.dumps(content) + "\n", 0o600)
+        with Folder.open(folder, own=True) as opened, _locked(opened):
+            content = _read(opened)
+            rows = content["programs"].setdefault(_program(content, program), {})
+            for digest, shares in found.items():
+                rows[digest] = {"when": time.time(), "shares": shares}
+            _forget(content)
+            opened.write(FILE, json.dumps(content) + "\n", 0o600)
     except (OSError, IoweirError) as error:
         return f"what was found is not kept for the next run: {error}"
     return ""

@@ -439,7 +439,8 @@ def _conclude(directory: Path, ended: Ended, options: Options, program: str) -> 
     """Report, and judge a verification. The program's own exit code stays, unless it is 0 and not all was equal."""
     report = _first_report(directory, options)
     if options.auto and options.memory and report is not None:
-        if why := choices.remember(program, report.plan.chosen, options.environment):
+        why = choices.remember(program, report.plan.chosen, options.environment)
+        if why:
             _say(why)
     if not options.quiet:
         _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")

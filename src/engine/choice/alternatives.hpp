@@ -26,8 +26,7 @@ struct Alternative {
 [[nodiscard]] std::string folded(std::string_view path);
 
 /// Of a series, in the knowledge of earlier runs: 16 hexadecimal digits. `file_system`: its number, as statfs() has it.
-[[nodiscard]] std::string digest_of(std::string_view folded_path, int access_mode, int ranks,
-                                    std::int64_t file_system);
+[[nodiscard]] std::string digest_of(std::string_view folded_path, int access_mode, int ranks, std::int64_t file_system);
 
 /// Lines of a plan's `known`: "0123456789abcdef everyone 0.61", an alternative's time as a share of the library's. Shares by alternative; 0: not
 /// known. Lines that are not such, or of other series, are passed over.

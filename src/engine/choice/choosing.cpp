@@ -33,13 +33,15 @@ void tell(const Engine& engine, ChosenSeries& one, const Series::Turn& turn, con
     figures.elapsed_ns = repetition.ns;
     figures.bytes = repetition.bytes;
     figures.cut = repetition.cut ? 1 : 0;
-    const std::string words = one.digest + " " + one.alternatives[turn.alternative].name + (why.empty() ? "" : " " + why);
+    const std::string words =
+        one.digest + " " + one.alternatives[turn.alternative].name + (why.empty() ? "" : " " + why);
     engine.host.chosen(one.pattern.c_str(), words.c_str(), static_cast<format::ChoiceStep>(turn.step),
                        static_cast<std::uint32_t>(one.ranks), figures);
 }
 
 std::int64_t elapsed_ns(const Engine& engine) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - engine.begun).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - engine.begun)
+        .count();
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ struct Choosing {
     std::shared_ptr<ChosenSeries> series;
     Series::Turn turn;
     Repetition mine;
-    double best_ns = 0;             ///< 0: not known
+    double best_ns = 0;            ///< 0: not known
     std::int64_t usual_bytes = 0;  ///< of this rank
     /// Much slower than the best so far: by this rank's calls.
     [[nodiscard]] bool is_too_slow() const;

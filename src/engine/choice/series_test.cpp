@@ -31,7 +31,8 @@ struct Went {
     double all_ns = 0;
     std::vector<Series::Turn> turns;
     [[nodiscard]] int by(std::size_t alternative) const {
-        return static_cast<int>(std::count_if(turns.begin(), turns.end(), [&](const auto& turn) { return turn.alternative == alternative; }));
+        return static_cast<int>(std::count_if(turns.begin(), turns.end(),
+                                              [&](const auto& turn) { return turn.alternative == alternative; }));
     }
 };
 

@@ -43,8 +43,8 @@ struct Candidate {
     Chosen chosen;
     std::shared_ptr<ChosenSeries> series;  ///< its writers are chosen by what was measured of this one
     const char* left_because = "the MPI library's turn";
-    bool by_library = false;               ///< it is the MPI library's turn: the file is opened as if there was no plan
-    bool is_shared = false;                ///< the engine writes to it through another handle: the library must not sieve
+    bool by_library = false;  ///< it is the MPI library's turn: the file is opened as if there was no plan
+    bool is_shared = false;   ///< the engine writes to it through another handle: the library must not sieve
 };
 
 std::string refuse_strategy(const planner::Strategy& strategy) {
@@ -96,7 +96,8 @@ void choose_writers(Engine& engine, MPI_Comm comm, int amode, Candidate& candida
         candidate.is_shared = other->engaged;
         return;
     }
-    candidate.left_because = "no choice of writers in a program with several threads in MPI, or with too many series of files";
+    candidate.left_because =
+        "no choice of writers in a program with several threads in MPI, or with too many series of files";
     candidate.series = find_series(engine, *candidate.rule, candidate.path, amode, rank, ranks);
     if (!candidate.series) return;
     const Series::Turn turn = candidate.series->series.next();
@@ -142,17 +143,18 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
     constexpr std::size_t own = 11;
-    std::array<std::int64_t, own + SeriesWords::count> mine{wants ? 1 : 0,
-                                      inode,
-                                      ~inode,
-                                      rule_line,
-                                      ~rule_line,
-                                      way,
-                                      ~way,
-                                      opened ? 1 : 0,
-                                      stale ? 0 : 1,
-                                      takes_turns ? 1 : 0,
-                                      ProcessGroups::has_one_thread() ? 1 : 0};  // min(~x) == ~max(x)
+    std::array<std::int64_t, own + SeriesWords::count> mine{
+        wants ? 1 : 0,
+        inode,
+        ~inode,
+        rule_line,
+        ~rule_line,
+        way,
+        ~way,
+        opened ? 1 : 0,
+        stale ? 0 : 1,
+        takes_turns ? 1 : 0,
+        ProcessGroups::has_one_thread() ? 1 : 0};  // min(~x) == ~max(x)
     std::copy(series.words.begin(), series.words.end(), mine.begin() + own);
     std::array<std::int64_t, own + SeriesWords::count> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
@@ -161,8 +163,13 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
     }
     const bool same_file = least[1] == ~least[2];
     const bool again = least[7] == 1 && (least[8] == 0 || (is_header_file && !same_file));
-    Agreement agreed{least[0] == 1 && same_file && least[3] == ~least[4] && !again, least[5] == ~least[6], again,
-                     least[9] == 1, least[10] == 1, least[7] == 1, {}};
+    Agreement agreed{least[0] == 1 && same_file && least[3] == ~least[4] && !again,
+                     least[5] == ~least[6],
+                     again,
+                     least[9] == 1,
+                     least[10] == 1,
+                     least[7] == 1,
+                     {}};
     std::copy(least.begin() + own, least.end(), agreed.series.words.begin());
     return agreed;
 }
@@ -302,9 +309,8 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     const bool wants = tries && handle->refusal.empty();
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
     const bool stale = was_header_file && found.kind == Found::Kind::ordinary;
-    const Agreement agreement =
-        agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_header_file, may_take_turns(engine),
-              words_of(engine, candidate.series.get()));
+    const Agreement agreement = agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_header_file,
+                                      may_take_turns(engine), words_of(engine, candidate.series.get()));
     if (agreement.again && may_repeat) return leave_open(engine, *handle, fh);
     if (agreement.opened)
         handle->choosing = begin_choosing(engine, candidate.series, agreement.series, agreement.engaged);

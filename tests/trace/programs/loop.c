@@ -13,7 +13,9 @@ enum { calls = 8, most = 8 * 65536 };
 static unsigned char mine[most];
 
 /* As tests/trace/test_auto.py has it. */
-static unsigned char value(int file, int call, int rank) { return (unsigned char)(1 + (file * 7 + call * 3 + rank) % 250); }
+static unsigned char value(int file, int call, int rank) {
+    return (unsigned char)(1 + (file * 7 + call * 3 + rank) % 250);
+}
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);

@@ -21,7 +21,8 @@ int MPI_File_open(MPI_Comm comm, const char* path, int mode, MPI_Info info, MPI_
     return PMPI_File_open(comm, path, mode, info, fh);
 }
 
-int MPI_File_write_at_all(MPI_File fh, MPI_Offset at, const void* data, int count, MPI_Datatype type, MPI_Status* status) {
+int MPI_File_write_at_all(MPI_File fh, MPI_Offset at, const void* data, int count, MPI_Datatype type,
+                          MPI_Status* status) {
     wait_a_little();
     return PMPI_File_write_at_all(fh, at, data, count, type, status);
 }

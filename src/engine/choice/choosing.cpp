@@ -138,11 +138,13 @@ void stop_choosing(Handle& handle, const char* why) {
     choosing->series->series.end(why);
 }
 
-void end_choosing(Handle& handle) {
+void end_choosing(const Engine& engine, Handle& handle) {
     const auto choosing = std::exchange(handle.choosing, nullptr);
     if (!choosing) return;
     ChosenSeries& one = *choosing->series;
-    if (!handle.engaged && choosing->mine.calls > 0) handle.passed.count(handle.refusal, choosing->mine.calls);
+    // With verification each call is looked at, and counted.
+    if (!handle.engaged && !engine.verify && choosing->mine.calls > 0)
+        handle.passed.count(handle.refusal, choosing->mine.calls);
     one.is_open = false;
     one.last_bytes = choosing->mine.bytes;
     one.closed = ChosenSeries::Closed{choosing->turn, choosing->mine};

@@ -97,7 +97,7 @@ void put_writers(const ChosenSeries& series, planner::Strategy& strategy);
 /// On all ranks alike: nothing is measured of this file, and all of its series is left to the library. Nothing happens where nothing was measured.
 void stop_choosing(Handle& handle, const char* why);
 /// After the file was closed.
-void end_choosing(Handle& handle);
+void end_choosing(const Engine& engine, Handle& handle);
 /// When MPI ends: files of which nobody was told yet.
 void tell_last_choices(Engine& engine);
 

@@ -117,9 +117,10 @@ bool Series::is_told_apart(std::size_t alternative) const {
 
 Series::Turn Series::decide() {
     Alternative& base = alternatives_[base_];
-    if (base.begun < least_observed_ || base.costs.empty())
-        return {base_, base_ == library ? Step::observed : Step::kept};
-    if (base_ == library && median(base.costs) * static_cast<double>(last_bytes_) < least_ns) {
+    // With knowledge of earlier runs one file is enough, of which nothing is known yet when the second is opened.
+    const bool waits = base.costs.empty() && least_observed_ > 1;
+    if (base.begun < least_observed_ || waits) return {base_, base_ == library ? Step::observed : Step::kept};
+    if (base_ == library && !base.costs.empty() && median(base.costs) * static_cast<double>(last_bytes_) < least_ns) {
         if (++small_ >= 2) {
             end("its files take too little time");
             return next_;

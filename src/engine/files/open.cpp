@@ -402,7 +402,7 @@ int close_file(Engine& engine, MPI_File* fh) {
     int result = engine.below.File_close(fh);
     if (result == MPI_SUCCESS) result = others;
     timed.reset();
-    end_choosing(*handle);
+    end_choosing(engine, *handle);
     if (engine.verify) handle->engaged ? verify_written(engine, *handle) : say_unverified(engine, *handle);
     end_behind(engine, *handle);
     close_container(engine, *handle);

@@ -21,6 +21,8 @@
 #                   writes docs/results/calls.md, ARGS="--mpi mpich --plan auto --bytes 512" a part
 #   make bench-findings  how often findings are right and what their repair gains: planted faults, mended ones, clean programs (an hour); RECORD=1
 #                   writes docs/results/findings.md, ARGS="--match sync-cost --gains 0 --mpi mpich" a part
+#   make bench-auto   writers that are chosen while a loop writes its files, against the best named beforehand (ten minutes, a quiet machine);
+#                   RECORD=1 writes docs/results/auto.md, QUICK=1 takes two minutes, ARGS="--mpi mpich --ranks 2" a part
 #   make bench-pieces  from which size of pieces on aggregators lose (five minutes, a quiet machine); RECORD=1 writes docs/results/pieces.md
 #   make bench-contention  contention-free against sequential order on throttled targets, as in IBCS's figures 8 to 11 (twenty minutes);
 #                   RECORD=1 writes docs/results/contention.md, QUICK=1 takes two minutes; DEVICES=1 on loop devices (root)
@@ -55,7 +57,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: bench-auto docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -152,6 +154,9 @@ bench-calls: package build-bench
 
 bench-findings: package
 	@$(PY) bench/bench_findings.py $(if $(RECORD),--record docs/results/findings.md) $(ARGS)
+
+bench-auto: package build-bench
+	@$(PY) bench/bench_auto.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/auto.md) $(ARGS)
 
 bench-pieces: package build-bench
 	@$(PY) bench/bench_pieces.py $(if $(RECORD),--record docs/results/pieces.md) $(ARGS)

@@ -94,6 +94,18 @@ nb::list weighed_calls(const PyTrace& self) {
     });
 }
 
+nb::list chosen_files(const PyTrace& self) {
+    return ioweir::rows_of(self.about().chosen_files, [&](nb::dict& row, const format::ChosenFile& one) {
+        row["process"] = one.process;
+        row["series"] = one.series;
+        row["words"] = one.words;
+        row["step"] = one.step < std::size(format::choicestep_names) ? format::choicestep_names[one.step] : "unknown";
+        row["ranks"] = one.ranks;
+        format::ChosenFigures<std::int64_t>::for_each(
+            one.figures, [&](const char* figure_name, bool, std::int64_t figure) { row[figure_name] = figure; });
+    });
+}
+
 /// Each figure's name, and whether the largest counts and not the sum.
 nb::dict engine_figures() {
     nb::dict out;
@@ -183,6 +195,7 @@ NB_MODULE(_core, m) {
         .def_prop_ro("verdicts", verdicts)
         .def_prop_ro("engine_work", engine_work)
         .def_prop_ro("weighed_calls", weighed_calls)
+        .def_prop_ro("chosen_files", chosen_files)
         .def_prop_ro("modules", modules)
         .def_prop_ro("clocks", clocks)
         .def_prop_ro("sites", sites)

@@ -57,6 +57,9 @@ struct Host {
     /// What became of one kind of its calls under `auto`, when it is closed.
     void (*weighed)(const char* path, format::CallKind kind, format::Chosen chosen,
                     const format::WeighedFigures<std::int64_t>& figures) = nullptr;
+    /// By whom a file of a loop was moved: see ChosenRecord.
+    void (*chosen)(const char* series, const char* words, format::ChoiceStep step, std::uint32_t ranks,
+                   const format::ChosenFigures<std::int64_t>& figures) = nullptr;
     /// With Options::verify.
     void (*verified)(const VerifyFinding& finding) = nullptr;
     /// From now on before_path() must be called, or need not be any more. Without it only MPI calls drain what is written behind.
@@ -72,6 +75,7 @@ struct Options {
     policy::PlanFile plan;
     bool verify = false;                  ///< check after close that files hold what the program passed in
     storage::Backend* backend = nullptr;  ///< must outlive the engine; null: POSIX
+    std::uint64_t seed = 0;               ///< of the order in which writers are tried; the same on all ranks
     bool weighs = false;                  ///< under `auto`, calls that the MPI library is faster at are left to it
 };
 

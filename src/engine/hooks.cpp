@@ -35,7 +35,11 @@ int hook_set_info(MPI_File fh, MPI_Info info) {
 
 int hook_delete(const char* filename, MPI_Info info) { return delete_file(*the_engine, filename, info); }
 
-int hook_sync(MPI_File fh) { return sync_file(*the_engine, fh); }
+int hook_sync(MPI_File fh) {
+    Handle* const handle = the_engine->find_open(fh);
+    const TimedCall timed(handle != nullptr ? handle->choosing.get() : nullptr);
+    return sync_file(*the_engine, fh);
+}
 
 int hook_set_view(MPI_File fh, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep,
                   MPI_Info info) {
@@ -61,6 +65,12 @@ int carry_out(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, M
                     datatype,
                     status,
                     same != alone};
+    const TimedCall timed(handle->choosing.get());
+    if (handle->choosing) {
+        handle->choosing->mine.bytes += bytes_asked(call);
+        ++handle->choosing->mine.calls;
+        if (!handle->engaged && !the_engine->verify) return real(same);
+    }
     if constexpr (same == alone) {
         if (const std::optional<int> done = move_plain_piece(*the_engine, *handle, call)) return *done;
     }
@@ -150,9 +160,11 @@ void shut_down() {
         if (handle->file) settle_size(*the_engine, *handle->file);
         flush_container(*the_engine, *handle, false);
         note_end(*the_engine, *handle);
+        stop_choosing(*handle, "a file was never closed");
         const StorageScope scope(*the_engine);
         the_engine->descriptors.release(handle->descriptor);
     }
+    tell_last_choices(*the_engine);
     retire_behind(*the_engine);
     // Collective by MPI's rules, and no more than MPI_Finalize is, which every rank is in.
     the_engine->process_groups.free_kept();

@@ -19,9 +19,9 @@ Host with_storage_calls(Host host) {
 
 }  // namespace
 
-void PassedThrough::count(const std::string& reason) {
+void PassedThrough::count(const std::string& reason, std::int64_t calls) {
     const std::lock_guard guard(lock_);
-    ++entry(reason).calls;
+    entry(reason).calls += calls;
 }
 
 void PassedThrough::mention(const std::string& reason) {
@@ -48,11 +48,19 @@ Engine::Engine(const mpi::FileCalls& real, Options given, Host services)
       host(with_storage_calls(services)),
       backend(given.backend != nullptr ? *given.backend : posix_),
       descriptors(backend, services.program_has_open),
-      ages_of_types(layout::ages_of_types()) {}
+      ages_of_types(layout::ages_of_types()),
+      seed(given.seed) {}
 
 std::shared_ptr<Handle> Engine::find(MPI_File fh) const {
     const std::shared_lock guard(lock_);
     const auto found = handles_.find(fh);
+    return found == handles_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Handle> Engine::find_path(const std::string& path) const {
+    const std::shared_lock guard(lock_);
+    const auto found =
+        std::find_if(handles_.begin(), handles_.end(), [&](const auto& entry) { return entry.second->path == path; });
     return found == handles_.end() ? nullptr : found->second;
 }
 

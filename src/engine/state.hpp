@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "container/container.hpp"
 #include "engine/calls/together.hpp"
 #include "engine/calls/turns.hpp"
+#include "engine/choice/choosing.hpp"
 #include "engine/engine.hpp"
 #include "engine/files/descriptors.hpp"
 #include "engine/files/process_groups.hpp"
@@ -61,7 +63,7 @@ struct FileState {
 /// Calls that went to the MPI library, by reason.
 class PassedThrough {
 public:
-    void count(const std::string& reason);
+    void count(const std::string& reason, std::int64_t calls = 1);
     /// All calls that there will be have this reason: it is said also where there are none.
     void mention(const std::string& reason);
     struct Entry {
@@ -195,6 +197,9 @@ struct Handle {
     Weighed weighed[8];                ///< by CallKind
     LeftCall left_calls[2];            ///< for reading, for writing, in the present view
 
+    std::shared_ptr<Choosing> choosing;  ///< what is measured for the choice of writers; null: nothing is
+    bool is_cut = false;  ///< agreed by all ranks: its writers were too slow, and the rest is the library's
+
     LastType last_type;  ///< in memory, of the call before; of programs with one thread in MPI at a time
 
     SplitCollective split;
@@ -234,6 +239,9 @@ public:
     /// All that are left, and forgets them.
     [[nodiscard]] std::vector<std::shared_ptr<Handle>> take_all();
 
+    /// A handle that is open for the path; null: there is none.
+    [[nodiscard]] std::shared_ptr<Handle> find_path(const std::string& path) const;
+
     [[nodiscard]] std::shared_ptr<FileState> file(const FileIdentity& identity);
     [[nodiscard]] std::vector<std::shared_ptr<FileState>> files() const;  ///< all that a handle is open for
     [[nodiscard]] std::uint32_t next_id() { return ++last_id_; }
@@ -248,6 +256,9 @@ public:
     container::Clock clock;  ///< of all containers
     ProcessGroups process_groups;
     std::map<std::int64_t, std::shared_ptr<Choices>> choices_alone;  ///< by rule, of files that one rank opens
+    const std::uint64_t seed;                                        ///< as in Options
+    const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+    SeriesByName series;  ///< whose writers are chosen; of programs with one thread in MPI at a time
     WriteBehindQueues queues;
     std::atomic<int> behind_handles{0};  ///< open ones whose bytes are handed over
 

@@ -88,6 +88,12 @@ void ranks(NodeWriter& writer) {
     weighed.figures.left = 20;
     weighed.tick = 1360;
     writer.record(thread, weighed, std::string("/data/a\0", 8));
+    ChosenRecord chosen{};
+    chosen.step = 1;
+    chosen.ranks = 4;
+    chosen.figures.elapsed_ns = 120;
+    chosen.tick = 1370;
+    writer.record(thread, chosen, std::string("/data/a#\0", 9) + "0123456789abcdef everyone");
     file(writer, thread, 1, "/data/a");
     ModuleRecord module{{}, {}, {}, 1, 4, {}};
     for (int i = 0; i < 4; ++i) module.build_id[i] = static_cast<char>(0x11 * i);

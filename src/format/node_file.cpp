@@ -320,6 +320,15 @@ void NodeFile::read_said_record(std::uint32_t process, std::uint16_t kind, const
         if (!holds) return;
         auto [path, text] = words_of<WeighedRecord>(data, size);
         trace_.weighed_calls.push_back({process, std::move(path), record.call, record.chosen, record.figures});
+    } else if (kind == ChosenRecord::record_kind && size >= sizeof(ChosenRecord)) {
+        const auto record = load<ChosenRecord>(data);
+        bool holds = in_time(record.tick);
+        ChosenFigures<std::int64_t>::for_each(
+            record.figures, [&](const char*, bool, std::int64_t figure) { holds = holds && can_be(figure); });
+        if (!holds) return;
+        auto [series, words] = words_of<ChosenRecord>(data, size);
+        trace_.chosen_files.push_back(
+            {process, std::move(series), std::move(words), record.step, record.ranks, record.figures});
     }
 }
 

@@ -71,6 +71,16 @@ struct WeighedCalls {
     WeighedFigures<std::int64_t> figures;
 };
 
+/// By whom one file of a loop was moved, and how long that took.
+struct ChosenFile {
+    std::uint32_t process = 0;  ///< index into Trace::processes
+    std::string series;
+    std::string words;
+    std::uint32_t step = 0;  ///< ChoiceStep, or a newer one
+    std::uint32_t ranks = 0;
+    ChosenFigures<std::int64_t> figures;
+};
+
 /// How a node's clock relates to the run's.
 struct ClockAlignment {
     bool aligned = false;              ///< false: times are by the node's own CLOCK_REALTIME
@@ -184,6 +194,7 @@ struct Trace {
     std::vector<Verdict> verdicts;
     std::vector<EngineWork> engine_work;
     std::vector<WeighedCalls> weighed_calls;
+    std::vector<ChosenFile> chosen_files;
     std::vector<Module> modules;
     std::vector<std::vector<SiteFrame>> sites;  ///< innermost call first; sites[0] is empty: not recorded
     std::vector<Datatype> datatypes;            ///< datatypes[0] is unknown

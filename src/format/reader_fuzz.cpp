@@ -67,6 +67,8 @@ void check(const TraceFiles& files) {
     for (const Process& process : about.processes) require(process.host < about.hosts.size(), "a process's host");
     for (const EngineWork& one : about.engine_work)
         require(one.process < about.processes.size(), "an engine's process");
+    for (const ChosenFile& one : about.chosen_files)
+        require(one.process < about.processes.size(), "the process of a choice");
     for (const WeighedCalls& one : about.weighed_calls)
         require(one.process < about.processes.size(), "a weighing's process");
     for (const Verdict& one : about.verdicts) require(one.process < about.processes.size(), "a verdict's process");

@@ -52,6 +52,9 @@ enum class Visibility : std::uint8_t {
     sync,    ///< after MPI_File_sync or MPI_File_close and no earlier, as MPI has it: write-behind needs it
 };
 
+/// Who says by which writers a file is moved: the rule, or what was measured of the files before it in a loop (engine/choice).
+enum class Choosing : std::uint8_t { no, automatic };
+
 /// One [[file]] table. The keys that it may have, and which of them fill which member: spec/plan_keys.toml.
 struct FileRule {
     std::string match;  ///< an fnmatch pattern, see PlanFile::match
@@ -69,6 +72,9 @@ struct FileRule {
     NetcdfOptions netcdf = {};  ///< mapping shared
     Hdf5Options hdf5 = {};      ///< beneath programs that open the file through HDF5
     bool rebalance = false;  ///< mapping subfiles, or log with targets: a target that turns slow gets no further bytes
+    Choosing choosing = Choosing::no;                   ///< mapping shared
+    std::optional<double> choose_share = std::nullopt;  ///< of the files' time that trying may cost; 0 to 1
+    std::vector<std::string> known = {};                ///< found by earlier runs: engine/choice/alternatives.hpp
     bool defers_set_size = true;  ///< a growing MPI_File_set_size waits for sync or close, where nothing can observe it
     friend bool operator==(const FileRule&, const FileRule&) = default;
 };

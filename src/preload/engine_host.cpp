@@ -113,6 +113,11 @@ void weighed(const char* path, format::CallKind call, format::Chosen chosen,
     if (process_tracer->active) process_tracer->weighed(path, call, chosen, figures);
 }
 
+void chosen(const char* series, const char* words, format::ChoiceStep step, std::uint32_t ranks,
+            const format::ChosenFigures<std::int64_t>& figures) {
+    if (process_tracer->active) process_tracer->chosen(series, words, step, ranks, figures);
+}
+
 void verified(const engine::VerifyFinding& finding) {
     if (process_tracer->active)
         process_tracer->verdict({static_cast<std::uint32_t>(finding.outcome), finding.calls, finding.bytes,
@@ -233,6 +238,8 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     options.verify = services.verify;
     const char* const weighs = std::getenv("IOWEIR_WEIGH");
     options.weighs = weighs == nullptr || std::strcmp(weighs, "0") != 0;
+    const char* const seed = std::getenv("IOWEIR_CHOOSE_SEED");
+    if (seed != nullptr) options.seed = std::strtoull(seed, nullptr, 10);
     options.backend = backend;
     engine::Host host;
     host.enter_storage = enter_storage;
@@ -243,6 +250,7 @@ void install_engine(const Services& services, tracer::MpiTables& tables) {
     host.note = note;
     host.did = did;
     host.weighed = weighed;
+    host.chosen = chosen;
     host.verified = verified;
     host.watch_paths = watch_paths;
     host.program_has_open = program_has_open;

@@ -59,6 +59,11 @@ StaticOption = Annotated[
 ]
 
 
+AutoOption = Annotated[
+    bool, typer.Option("--auto", help="Choose the writers of a loop's files by what they take, while it runs.")
+]
+
+
 def run(
     command: Command,
     output: Annotated[
@@ -75,6 +80,10 @@ def run(
     on_kill: OnKillOption = OnKill.END,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report after the run.")] = False,
     compress: Annotated[bool, typer.Option(help="Compress the trace when the run has ended.")] = True,
+    auto: AutoOption = False,
+    memory: Annotated[
+        bool, typer.Option(help="With --auto: use, and keep, what earlier runs of the program found.")
+    ] = True,
     tune: Annotated[
         bool, typer.Option("--tune", help="Run, look for a plan, run again under it, and say what it gained.")
     ] = False,
@@ -91,8 +100,8 @@ def run(
         from ioweir.loop import run_tune  # noqa: PLC0415
 
         others = {
-            "--plan": plan, "--layers": layers, "--callsites": callsites, "--buffer": buffer, "--quota": quota,
-            "--anonymise": anonymise,
+            "--auto": auto, "--plan": plan, "--layers": layers, "--callsites": callsites, "--buffer": buffer,
+            "--quota": quota, "--anonymise": anonymise,
         }  # fmt: skip
         if given := [name for name, value in others.items() if value]:
             raise IoweirError(
@@ -101,8 +110,20 @@ def run(
         sys.exit(run_tune.run_tuned(command, run_tune.Options(output, machine, verify, quiet)))
     if machine is not None:
         raise IoweirError(f"--machine {machine} is for --tune; add it, or leave --machine out", EXIT_USAGE)
+    _only_one_plan(auto, plan)
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
-    sys.exit(run_program(command, Options(output, plan, verify, quiet, compress, on_kill is OnKill.END, tracing)))
+    options = Options(
+        output, plan, auto, memory, verify, quiet, compress, guarded=on_kill is OnKill.END, tracing=tracing
+    )
+    sys.exit(run_program(command, options))
+
+
+def _only_one_plan(auto: bool, plan: Path | None) -> None:
+    if auto and plan is not None:
+        raise IoweirError(
+            f'--auto makes a plan of its own: leave --plan {plan} out, or write choose = "auto" into its rules',
+            EXIT_USAGE,
+        )
 
 
 def env(
@@ -111,6 +132,7 @@ def env(
     ] = None,
     plan: PlanOption = None,
     verify: VerifyOption = False,
+    auto: AutoOption = False,
     layers: LayersOption = None,
     callsites: CallSitesOption = False,
     buffer: BufferOption = None,
@@ -148,7 +170,8 @@ def env(
     from ioweir.launch.tracing_options import make  # noqa: PLC0415
 
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
-    variables = batch.prepare(output, plan, verify, tracing, os.environ)
+    _only_one_plan(auto, plan)
+    variables = batch.prepare(output, plan, verify, tracing, os.environ, auto=auto)
     if as_json:
         print_json(variables.described())
     else:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.locate import RUN_FILE
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.launch import launchers, shim
+from ioweir.launch import choices, launchers, shim
 from ioweir.launch.run import (
     SHIM_DIRECTORY,
     anonymous_names,
@@ -58,11 +58,17 @@ class BatchVariables:
 
 
 def prepare(
-    output: Path, plan: Path | None, verify: bool, tracing: Tracing, environment: Mapping[str, str]
+    output: Path,
+    plan: Path | None,
+    verify: bool,
+    tracing: Tracing,
+    environment: Mapping[str, str],
+    *,
+    auto: bool = False,
 ) -> BatchVariables:
     """Make the trace directory with the stand-ins, and say which variables lead there."""
     library = require_preload()
-    if verify and plan is None:
+    if verify and plan is None and not auto:
         raise IoweirError("--verify checks what ioweir's engine wrote: add --plan PLAN.toml", EXIT_USAGE)
     if plan is not None and tracing.anonymise_key is not None:
         raise IoweirError(
@@ -71,6 +77,8 @@ def prepare(
             EXIT_USAGE,
         )
     plan_text = check_plan(plan, None) if plan is not None else None
+    if auto:
+        plan_text = choices.plan_text()
     directory = make_directory(output, "env", time.time())
     plan_copy = copy_plan(plan_text, directory)
     names: dict[str, Any] = {"command": [], "cwd": str(Path.cwd()), "plan": str(plan) if plan else None}
@@ -82,12 +90,15 @@ def prepare(
             **names,
             "state": "environment",
             "verify": verify,
+            "auto": auto,
             "tracing": tracing.described(),
             "ioweir_version": ioweir_version(),
             "started": time.time(),
         },
     )
     ranks = rank_variables(library, directory, plan_copy, verify, tracing, environment)
+    if auto:
+        ranks |= choices.variables(environment)
     script = {name: value for name, value in ranks.items() if name != launchers.PRELOAD}
     shims = directory / SHIM_DIRECTORY
     search = environment.get("PATH", os.defpath)

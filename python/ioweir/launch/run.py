@@ -34,7 +34,7 @@ from ioweir.errors import (
     EXIT_VERIFY,
     IoweirError,
 )
-from ioweir.launch import clock, guardian, launchers, pnetcdf, shim, stuck, wrappers
+from ioweir.launch import choices, clock, guardian, launchers, pnetcdf, shim, stuck, wrappers
 from ioweir.launch.tracing_options import VARIABLES, Tracing
 from ioweir.plan.plan_check import check_plan
 from ioweir.programs import sanitizers
@@ -50,7 +50,7 @@ PLAN_FILE: Final = "plan.toml"
 REPORT_FILE: Final = "report.json"
 SHIM_DIRECTORY: Final = "shims"
 # Set by ioweir run itself; a value from an outer ioweir run must not reach the program.
-_OWN_VARIABLES: Final = ("IOWEIR_DIR", "IOWEIR_PLAN", "IOWEIR_VERIFY", clock.VARIABLE, *VARIABLES)
+_OWN_VARIABLES: Final = ("IOWEIR_DIR", "IOWEIR_PLAN", "IOWEIR_VERIFY", choices.SEED, clock.VARIABLE, *VARIABLES)
 # Should a thread swallow the child's end all the same, it is noticed after this time.
 _LOOK_AGAIN_S: Final = 1.0
 _LOOK_AT_LAUNCHER_S: Final = 5.0
@@ -91,6 +91,10 @@ class Options:
 
     output: Path | None = None
     plan: Path | None = None
+    auto: bool = False
+    """In the place of a plan: writers are chosen by what they take."""
+    memory: bool = True
+    """With `auto`: what earlier runs found is used, and what this one finds is kept."""
     verify: bool = False
     quiet: bool = False
     compress: bool = True
@@ -329,7 +333,7 @@ def run(words: Sequence[str], options: Options) -> int:
     """The whole of `ioweir run`; returns the exit code."""
     if not words:
         raise IoweirError("no command given: ioweir run [OPTIONS] -- CMD ...", EXIT_USAGE)
-    if options.verify and options.plan is None:
+    if options.verify and options.plan is None and not options.auto:
         raise IoweirError(
             "--verify checks what ioweir's engine wrote, and without --plan it writes nothing: add --plan PLAN.toml",
             EXIT_USAGE,
@@ -338,12 +342,16 @@ def run(words: Sequence[str], options: Options) -> int:
     library = require_preload()
     plan_text = check_plan(options.plan, Path.cwd()) if options.plan is not None else None
     program = wrappers.program_name(program_behind(words) or words)
+    if options.auto:
+        plan_text = choices.plan_text(choices.known(program, options.environment) if options.memory else ())
     started = time.time()
     existed = options.output is not None and os.access(options.output, os.F_OK)
     anonymous = options.tracing.anonymise_key is not None
     directory = make_directory(options.output, "run" if anonymous else program, started)
     plan_copy = copy_plan(plan_text, directory)
     variables = rank_variables(library, directory, plan_copy, options.verify, options.tracing, options.environment)
+    if options.auto:
+        variables |= choices.variables(options.environment)
     server = clock.start()
     if server is not None:
         variables[clock.VARIABLE] = server.variable()
@@ -376,7 +384,7 @@ def run(words: Sequence[str], options: Options) -> int:
         "nodes": nodes,
     }
     write_json(directory / RUN_FILE, content)
-    return _conclude(directory, ended, options)
+    return _conclude(directory, ended, options, program)
 
 
 def copy_plan(text: str | None, directory: Path) -> Path | None:
@@ -406,6 +414,7 @@ def _run_content(words: Sequence[str], options: Options, prepared: Prepared, sta
         "processors": len(os.sched_getaffinity(0)),
         "load_before": os.getloadavg()[0],
         "verify": options.verify,
+        "auto": options.auto,
         "tracing": options.tracing.described(),
         "ioweir_version": ioweir_version(),
         "started": started,
@@ -426,9 +435,13 @@ def anonymous_names(names: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _conclude(directory: Path, ended: Ended, options: Options) -> int:
+def _conclude(directory: Path, ended: Ended, options: Options, program: str) -> int:
     """Report, and judge a verification. The program's own exit code stays, unless it is 0 and not all was equal."""
     report = _first_report(directory, options)
+    if options.auto and options.memory and report is not None:
+        why = choices.remember(program, report.plan.chosen, options.environment)
+        if why:
+            _say(why)
     if not options.quiet:
         _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")
     if not options.verify:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from ioweir.base.locate import RUN_FILE
 from ioweir.base.spec_names import LAYERS
 from ioweir.base.units import number_list
-from ioweir.report import engine_work, first_lines, other_form, verification, weighed
+from ioweir.report import chosen, engine_work, first_lines, other_form, verification, weighed
 from ioweir.report.model import Checked, Noted, PassedThrough, Plan
 from ioweir.trace.paths import clean_path
 
@@ -158,6 +158,7 @@ def plan_notes(trace: Trace, written: Mapping[str, int], lacking: Sequence[str])
         ),
         carried_out=first_lines.carried_out(file, applied, passed, sum(row.bytes for row in engine), list(adapted)),
         weighed=weighed.rows(trace),
+        chosen=chosen.rows(trace),
         other_form=other_form.of([*(row.path for row in applied), *written] if file or applied else []),
     )  # fmt: skip
 

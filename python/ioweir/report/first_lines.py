@@ -13,7 +13,7 @@ from ioweir.base import units
 from ioweir.base.locate import RUN_FILE
 from ioweir.base.spec_names import DATA_OPS, LAYERS, POSIX, STDIO
 from ioweir.base.units import plural
-from ioweir.report import other_form, verification, weighed
+from ioweir.report import chosen, other_form, verification, weighed
 from ioweir.report.error_names import name_of
 from ioweir.report.model import CarriedOut, ErrorCount, Failure, Reason
 from ioweir.trace.sums import Less
@@ -44,6 +44,7 @@ def lines(report: Report) -> list[str]:
         *verification.lines(report.plan.verify),
         *plan_lines(report.plan),
         *weighed.lines(report.plan.weighed),
+        *chosen.lines(report.plan.chosen),
     ]
 
 

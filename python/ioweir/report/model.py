@@ -404,6 +404,40 @@ class WeighedKind:
 
 
 @dataclass
+class ChosenWriters:
+    """One of the writers of a series of files; `library`: the MPI library.
+
+    `tried`: of its files, those that were to find out. `cut`: those that were left to the library on the way. `file_s`:
+    the median time of a file as large as the series' last one, of the slowest rank.
+    """
+
+    writers: str
+    files: int
+    tried: int
+    cut: int
+    file_s: float
+
+
+@dataclass
+class ChosenSeries:
+    """Files of a loop, whose names differ in digits, and who wrote or read them.
+
+    `chosen`: of the last one. `ended`: why all is left to the library for good; empty: it is not. `gained_s`: against
+    the library's median, of all files that others moved; None where the library has moved none.
+    """
+
+    path: str
+    digest: str
+    ranks: int
+    files: int
+    chosen: str
+    ended: str
+    elapsed_s: float
+    gained_s: float | None = None
+    writers: list[ChosenWriters] = field(default_factory=list)
+
+
+@dataclass
 class Reason:
     """Why the engine left calls to the MPI library."""
 
@@ -441,6 +475,7 @@ class Plan:
     verify: Verify
     carried_out: CarriedOut
     weighed: list[WeighedKind] = field(default_factory=list)
+    chosen: list[ChosenSeries] = field(default_factory=list)
     other_form: list[OtherForm] = field(default_factory=list)
 
 

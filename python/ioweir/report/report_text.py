@@ -16,7 +16,7 @@ from ioweir.base import plain_text
 from ioweir.base.plain_text import raw
 from ioweir.base.spec_names import DATA_OPS, IO_LAYERS, LAYERS, MPI_IO
 from ioweir.base.units import bounds, number_list, percent, plural, rate, seconds, size
-from ioweir.report import file_table, first_lines, inside_text, verification, weighed
+from ioweir.report import chosen, file_table, first_lines, inside_text, verification, weighed
 from ioweir.report.model import Data, Moved, PassedThrough, RankLocks
 
 if TYPE_CHECKING:
@@ -500,6 +500,7 @@ def _print_plan(report: Report, console: Console) -> None:
     for line in (
         *first_lines.plan_lines(plan),
         *weighed.lines(plan.weighed),
+        *chosen.lines(plan.chosen),
         *verification.lines(plan.verify),
     ):
         say(console, f"  {line}")

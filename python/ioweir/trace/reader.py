@@ -200,6 +200,21 @@ class WeighedCalls:
 
 
 @dataclass(frozen=True)
+class ChosenFile:
+    """By whom one file of a loop was moved, and how long that took: see ChosenRecord in spec/records.toml."""
+
+    process: int
+    series: str
+    words: str
+    step: str
+    ranks: int
+    number: int
+    elapsed_ns: int
+    bytes: int
+    cut: int
+
+
+@dataclass(frozen=True)
 class Thread:
     """A thread of a process image."""
 
@@ -315,6 +330,7 @@ class Trace:
     verdicts: tuple[Verdict, ...] = ()
     engine_work: tuple[EngineWork, ...] = ()
     weighed_calls: tuple[WeighedCalls, ...] = ()
+    chosen_files: tuple[ChosenFile, ...] = ()
     modules: tuple[Module, ...] = ()
     sites: tuple[tuple[Frame, ...], ...] = ((),)
     """The calls that led to an event, innermost first: index into `modules` (-1: unknown) and address in its file."""
@@ -427,6 +443,7 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
         verdicts=tuple(Verdict(**row) for row in core.verdicts),
         engine_work=tuple(EngineWork(**row) for row in core.engine_work),
         weighed_calls=tuple(WeighedCalls(**row) for row in core.weighed_calls),
+        chosen_files=tuple(ChosenFile(**row) for row in core.chosen_files),
         modules=tuple(Module(row["path"], row["build_id"]) for row in core.modules),
         sites=tuple(core.sites),
         dropped=int(core.dropped),

@@ -91,14 +91,15 @@ enum class Verdict : std::int64_t { wrong_pointer, left, followed };
 struct Opinion {
     Verdict verdict;
     std::int64_t piece_bytes;
+    bool goes_on;  ///< its writers are not too slow
 };
 
 Opinion least_of_all(const Handle& handle, Opinion mine) {
     if (handle.size == 1) return mine;
-    std::int64_t words[] = {static_cast<std::int64_t>(mine.verdict), mine.piece_bytes};
-    if (PMPI_Allreduce(MPI_IN_PLACE, words, 2, MPI_INT64_T, MPI_MIN, handle.comm) != MPI_SUCCESS)
-        return {Verdict::left, 0};
-    return {static_cast<Verdict>(words[0]), words[1]};
+    std::int64_t words[] = {static_cast<std::int64_t>(mine.verdict), mine.piece_bytes, mine.goes_on ? 1 : 0};
+    if (PMPI_Allreduce(MPI_IN_PLACE, words, 3, MPI_INT64_T, MPI_MIN, handle.comm) != MPI_SUCCESS)
+        return {Verdict::left, 0, true};
+    return {static_cast<Verdict>(words[0]), words[1], words[2] != 0};
 }
 
 /// Collective. MPI_DISPLACEMENT_CURRENT (MPI 4.0, section 14.3): where in the file the shared pointer stands, by the view so far. -1: cannot be told.
@@ -135,7 +136,9 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
     const bool from_here = handle->sequential && handle->shared_pointer && displacement == MPI_DISPLACEMENT_CURRENT;
     const MPI_Offset begin = from_here ? current_displacement(engine, *handle) : displacement;
     const std::int64_t pointer = handle->own_pointer;
-    const int result = info == MPI_INFO_NULL && !handle->library_sieves ? real(info) : real_with(Sieving::off);
+    const bool was_cut = handle->is_cut;
+    const Sieving sieving = was_cut ? Sieving::as_by_default : Sieving::off;
+    const int result = info == MPI_INFO_NULL && (was_cut || !handle->library_sieves) ? real(info) : real_with(sieving);
     if (result != MPI_SUCCESS && pointer >= 0) PMPI_File_seek(fh, pointer, MPI_SEEK_SET);  // all is the library's now
     handle->library_sieves = false;
     Followed followed;
@@ -149,8 +152,17 @@ int set_view(Engine& engine, MPI_File fh, MPI_Offset displacement, MPI_Datatype 
         refusal = "a view in which the MPI library's file pointer is wrong";
     }
     // A rank on which something failed takes part all the same: the others are on their way here.
-    const auto [least, piece_bytes] =
-        least_of_all(*handle, {verdict, verdict == Verdict::followed ? mean_piece(followed.view) : 0});
+    const bool goes_on = !handle->is_cut && (!handle->choosing || !handle->choosing->is_too_slow());
+    const auto [least, piece_bytes, all_go_on] =
+        least_of_all(*handle, {verdict, verdict == Verdict::followed ? mean_piece(followed.view) : 0, goes_on});
+    if (!all_go_on) {
+        // The library's, as it would have had the file from the beginning. All earlier calls are done: every rank is here.
+        handle->is_cut = true;
+        if (handle->choosing) handle->choosing->mine.cut = true;
+        refusal = "left to the MPI library, for it was slower than the best so far";
+        handle->library_sieves = true;
+        if (!was_cut && least != Verdict::wrong_pointer) real_with(Sieving::as_by_default);
+    }
     if (least != Verdict::followed && refusal.empty()) refusal = "another rank's view";
     if (least == Verdict::wrong_pointer) {
         // Without data sieving ROMIO writes to other places in such a view. All of this file's calls are the library's now, so that its

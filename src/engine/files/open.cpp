@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,10 @@ struct Candidate {
     std::string path;
     std::string refusal;
     Chosen chosen;
+    std::shared_ptr<ChosenSeries> series;  ///< its writers are chosen by what was measured of this one
+    const char* left_because = "the MPI library's turn";
+    bool by_library = false;  ///< it is the MPI library's turn: the file is opened as if there was no plan
+    bool is_shared = false;   ///< the engine writes to it through another handle: the library must not sieve
 };
 
 std::string refuse_strategy(const planner::Strategy& strategy) {
@@ -73,6 +78,35 @@ Candidate judge(const Engine& engine, const char* filename, int amode, MPI_Info 
     return candidate;
 }
 
+/// Where the rule leaves the writers to what is measured. Only of files that all ranks of the program open together: others might write to a file
+/// by other writers at the same time, and libraries write back what lies between the pieces of a call, under locks that the engine does not take.
+void choose_writers(Engine& engine, MPI_Comm comm, int amode, Candidate& candidate) {
+    if (candidate.rule == nullptr || candidate.rule->choosing == policy::Choosing::no) return;
+    if (!candidate.refusal.empty()) return;
+    candidate.by_library = true;
+    int rank = 0, ranks = 1, world_ranks = 0, has_world = 0;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &ranks);
+    PMPI_Initialized(&has_world);
+    if (has_world != 0) PMPI_Comm_size(MPI_COMM_WORLD, &world_ranks);
+    candidate.left_because = "not opened by all ranks of the program together";
+    if (ranks != world_ranks) return;
+    candidate.left_because = "the file is open already";
+    if (const std::shared_ptr<Handle> other = engine.find_path(candidate.path)) {
+        candidate.is_shared = other->engaged;
+        return;
+    }
+    candidate.left_because =
+        "no choice of writers in a program with several threads in MPI, or with too many series of files";
+    candidate.series = find_series(engine, *candidate.rule, candidate.path, amode, rank, ranks);
+    if (!candidate.series) return;
+    const Series::Turn turn = candidate.series->series.next();
+    candidate.by_library = turn.alternative == Series::library;
+    candidate.left_because =
+        turn.step == Series::Step::ended ? "left to the MPI library for good" : "the MPI library's turn";
+    if (!candidate.by_library) put_writers(*candidate.series, candidate.chosen.strategy);
+}
+
 /// The engine's descriptor, or why there is none.
 std::string open_descriptor(Engine& engine, Handle& handle) {
     const StorageScope scope(engine);
@@ -96,36 +130,48 @@ struct Agreement {
     bool again = false;  ///< somebody has put another file there meanwhile: all have opened it, and not all the same
     bool takes_turns = false;
     bool one_thread = false;
+    bool opened = false;  ///< by the MPI library, on all ranks
+    SeriesWords series;
 };
 
 /// Do all ranks want the engine, by the same rule, for the same file, and in the same way? Every rank that has a plan gets here on
 /// every open, whatever it thinks, so that none waits for another.
 /// `opened`: by the MPI library. `stale`: what it has opened is not what rank 0 has found.
 Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line, bool opened, bool stale,
-                bool is_header_file, bool takes_turns) {
+                bool is_header_file, bool takes_turns, const SeriesWords& series) {
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
-    std::array<std::int64_t, 11> mine{wants ? 1 : 0,
-                                      inode,
-                                      ~inode,
-                                      rule_line,
-                                      ~rule_line,
-                                      way,
-                                      ~way,
-                                      opened ? 1 : 0,
-                                      stale ? 0 : 1,
-                                      takes_turns ? 1 : 0,
-                                      ProcessGroups::has_one_thread() ? 1 : 0};  // min(~x) == ~max(x)
-    std::array<std::int64_t, 11> least{};
+    constexpr std::size_t own = 11;
+    std::array<std::int64_t, own + SeriesWords::count> mine{
+        wants ? 1 : 0,
+        inode,
+        ~inode,
+        rule_line,
+        ~rule_line,
+        way,
+        ~way,
+        opened ? 1 : 0,
+        stale ? 0 : 1,
+        takes_turns ? 1 : 0,
+        ProcessGroups::has_one_thread() ? 1 : 0};  // min(~x) == ~max(x)
+    std::copy(series.words.begin(), series.words.end(), mine.begin() + own);
+    std::array<std::int64_t, own + SeriesWords::count> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
         MPI_SUCCESS) {
         return {};
     }
     const bool same_file = least[1] == ~least[2];
     const bool again = least[7] == 1 && (least[8] == 0 || (is_header_file && !same_file));
-    return {least[0] == 1 && same_file && least[3] == ~least[4] && !again, least[5] == ~least[6], again, least[9] == 1,
-            least[10] == 1};
+    Agreement agreed{least[0] == 1 && same_file && least[3] == ~least[4] && !again,
+                     least[5] == ~least[6],
+                     again,
+                     least[9] == 1,
+                     least[10] == 1,
+                     least[7] == 1,
+                     {}};
+    std::copy(least.begin() + own, least.end(), agreed.series.words.begin());
+    return agreed;
 }
 
 /// Those who exchange bytes with each other: all ranks of the file, or where groups have a file each those of one group.
@@ -187,6 +233,7 @@ int engage(Engine& engine, Handle& handle, MPI_Comm comm, int amode, const Found
 
 /// A file that the program cannot have: everything that was opened is closed again.
 int give_up(Engine& engine, Handle& handle, MPI_File* fh, int error_class) {
+    stop_choosing(handle, "its files cannot be opened");
     {
         const StorageScope scope(engine);
         engine.descriptors.release(std::exchange(handle.descriptor, {}));
@@ -201,6 +248,7 @@ int give_up(Engine& engine, Handle& handle, MPI_File* fh, int error_class) {
 
 /// The same, to try once more.
 int leave_open(Engine& engine, Handle& handle, MPI_File* fh) {
+    stop_choosing(handle, "its files change while they are opened");
     {
         const StorageScope scope(engine);
         engine.descriptors.release(std::exchange(handle.descriptor, {}));
@@ -219,12 +267,13 @@ bool finds_header_file(Engine& engine, const std::string& path) {
 /// Collective over `comm`. open_again, on every rank: nothing is open, and all have to try once more; only where `may_repeat`.
 int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh,
              bool may_repeat) {
-    const Candidate candidate = judge(engine, filename, amode, info);
-    const bool wanted = candidate.rule != nullptr && candidate.refusal.empty();
+    Candidate candidate = judge(engine, filename, amode, info);
+    choose_writers(engine, comm, amode, candidate);
+    const bool wanted = candidate.rule != nullptr && candidate.refusal.empty() && !candidate.by_library;
     for (const std::shared_ptr<FileState>& file : engine.files()) settle_length(engine, *file);
     drain_path(engine, AT_FDCWD, candidate.path.c_str());
     const auto real_open = [&] {
-        if (!wanted) return engine.below.File_open(comm, filename, amode, info, fh);
+        if (!wanted && !candidate.is_shared) return engine.below.File_open(comm, filename, amode, info, fh);
         const LibraryInfo told(info, candidate.chosen.strategy.stripe);
         return engine.below.File_open(comm, filename, amode, told.get(), fh);
     };
@@ -241,7 +290,7 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     handle->path = candidate.path;
     handle->readable = (amode & (MPI_MODE_RDONLY | MPI_MODE_RDWR)) != 0;
     handle->writable = (amode & (MPI_MODE_WRONLY | MPI_MODE_RDWR)) != 0;
-    handle->refusal = candidate.refusal;
+    handle->refusal = candidate.by_library ? candidate.left_because : candidate.refusal;
     handle->strategy = candidate.chosen.strategy;
     handle->effects = candidate.chosen.effects;
     // Bytes that wait are written to one file.
@@ -261,15 +310,22 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     const bool wants = tries && handle->refusal.empty();
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
     const bool stale = was_header_file && found.kind == Found::Kind::ordinary;
-    const Agreement agreement =
-        agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_header_file, may_take_turns(engine));
+    const Agreement agreement = agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_header_file,
+                                      may_take_turns(engine), words_of(engine, candidate.series.get()));
     if (agreement.again && may_repeat) return leave_open(engine, *handle, fh);
+    if (agreement.opened)
+        handle->choosing = begin_choosing(engine, candidate.series, agreement.series, agreement.engaged);
     handle->one_thread = agreement.one_thread;
     if (agreement.engaged) {
         std::vector<std::string> unused = candidate.chosen.unused;
         if (!agreement.same_hints && candidate.rule != nullptr) {
             handle->strategy = candidate.rule->strategy;
             handle->effects = {};
+            if (candidate.series) {
+                handle->strategy.writers = candidate.chosen.strategy.writers;
+                handle->strategy.domains = candidate.chosen.strategy.domains;
+                handle->strategy.order = candidate.chosen.strategy.order;
+            }
             unused.push_back("the program's hints: they differ between ranks");
         }
         if (handle->rank == 0) {
@@ -280,12 +336,14 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
         const int failure = engage(engine, *handle, comm, amode, found, candidate.rule);
         if (failure == open_again && may_repeat) return leave_open(engine, *handle, fh);
         if (failure != MPI_SUCCESS) return give_up(engine, *handle, fh, failure == open_again ? MPI_ERR_IO : failure);
+        if (handle->container) stop_choosing(*handle, "its bytes lie in several files");
         // With MPI_MODE_APPEND the library's pointer stands at the end of the header file.
         if (handle->container && !handle->sequential && (amode & MPI_MODE_APPEND) != 0)
             PMPI_File_seek(*fh, handle->begin, MPI_SEEK_SET);
         if (handle->engaged && !handle->sequential) take_pointer(*handle, *fh);
         judge_lean(engine, *handle);
-        if (handle->engaged && candidate.rule != nullptr && agreement.takes_turns)
+        if (handle->engaged && candidate.rule != nullptr && agreement.takes_turns &&
+            candidate.rule->choosing == policy::Choosing::no)
             begin_turns(engine, *handle, rule_line);
     } else if (handle->refusal.empty()) {
         handle->refusal = "not possible on another rank";
@@ -298,6 +356,12 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     if (!handle->engaged) {
         const StorageScope scope(engine);
         engine.descriptors.release(std::exchange(handle->descriptor, {}));
+    }
+    if (!handle->choosing && candidate.by_library && !handle->engaged && !engine.verify && !candidate.is_shared) {
+        // Nothing of the engine happens in its calls.
+        if (handle->rank == 0 && result == MPI_SUCCESS)
+            note(engine, format::NoteCode::passed_through, handle->path, 0, handle->refusal);
+        return result;
     }
     // A rule that matched is said, whatever became of the file.
     if (candidate.rule != nullptr && !handle->engaged) {
@@ -328,6 +392,7 @@ int close_file(Engine& engine, MPI_File* fh) {
     if (!handle) return engine.below.File_close(fh);
     engine.remove(*fh);  // before the real close: another thread may be given the same handle right after
     int others = MPI_SUCCESS;
+    std::optional<TimedCall> timed(std::in_place, handle->choosing.get());
     if (handle->engaged) {
         if (handle->split.kind != SplitCollective::Kind::none) owe_error(*handle, handle->split.result);  // never ended
         leave_container(engine, *handle);
@@ -337,6 +402,8 @@ int close_file(Engine& engine, MPI_File* fh) {
     }
     int result = engine.below.File_close(fh);
     if (result == MPI_SUCCESS) result = others;
+    timed.reset();
+    end_choosing(engine, *handle);
     if (engine.verify) handle->engaged ? verify_written(engine, *handle) : say_unverified(engine, *handle);
     end_behind(engine, *handle);
     close_container(engine, *handle);

@@ -189,6 +189,15 @@ void write_weighed(const char* path, format::CallKind call, format::Chosen chose
     });
 }
 
+void write_chosen(const char* series, const char* words, format::ChoiceStep step, std::uint32_t ranks,
+                  const format::ChosenFigures<std::int64_t>& figures) {
+    write_words<format::ChosenRecord>(series, words, [&](format::ChosenRecord& record) {
+        record.step = static_cast<std::uint32_t>(step);
+        record.ranks = ranks;
+        record.figures = figures;
+    });
+}
+
 void write_rank(int rank, int ranks, const char* mpi_version) {
     if (!process_tracer.active) return;
     const Writing writing(process_tracer, thread_stream);
@@ -233,6 +242,7 @@ void connect_records() {
     process_tracer.verdict = write_verdict;
     process_tracer.did = write_engine;
     process_tracer.weighed = write_weighed;
+    process_tracer.chosen = write_chosen;
     process_tracer.rank = write_rank;
     process_tracer.finalize = write_finalize;
 }

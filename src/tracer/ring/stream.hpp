@@ -119,6 +119,8 @@ struct alignas(64) Tracer {
     void (*verdict)(const Verdict& verdict) = nullptr;
     void (*weighed)(const char* path, format::CallKind call, format::Chosen chosen,
                     const format::WeighedFigures<std::int64_t>& figures) = nullptr;
+    void (*chosen)(const char* series, const char* words, format::ChoiceStep step, std::uint32_t ranks,
+                   const format::ChosenFigures<std::int64_t>& figures) = nullptr;
     void (*did)(const char* path, const format::EngineFigures<std::int64_t>& figures) = nullptr;
     void (*note)(std::uint32_t code, const char* path, std::int64_t value, const char* text) = nullptr;
     void (*rank)(int rank, int ranks, const char* mpi_version) = nullptr;

@@ -1,0 +1,159 @@
+#include "engine/choice/choosing.hpp"
+
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/checksum.hpp"
+#include "engine/parts.hpp"
+
+namespace ioweir::engine {
+namespace {
+
+/// A program with ever new names makes no more than these; files of others are the library's.
+constexpr std::size_t most_series = 256;
+/// A trace does not grow with a loop for ever.
+constexpr std::int64_t most_told = 2000;
+
+std::int64_t file_system_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    struct statfs info{};
+    return ::statfs(directory.c_str(), &info) == 0 ? static_cast<std::int64_t>(info.f_type) : 0;
+}
+
+void tell(const Engine& engine, ChosenSeries& one, const Series::Turn& turn, const Repetition& repetition) {
+    const std::string& why = one.series.why_ended();
+    const bool says_end = !why.empty() && !std::exchange(one.said_end, !why.empty());
+    if (engine.host.chosen == nullptr || one.rank != 0 || (one.told == most_told && !says_end)) return;
+    format::ChosenFigures<std::int64_t> figures{};
+    figures.number = ++one.told;
+    figures.elapsed_ns = repetition.ns;
+    figures.bytes = repetition.bytes;
+    figures.cut = repetition.cut ? 1 : 0;
+    const std::string words =
+        one.digest + " " + one.alternatives[turn.alternative].name + (why.empty() ? "" : " " + why);
+    engine.host.chosen(one.pattern.c_str(), words.c_str(), static_cast<format::ChoiceStep>(turn.step),
+                       static_cast<std::uint32_t>(one.ranks), figures);
+}
+
+std::int64_t elapsed_ns(const Engine& engine) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - engine.begun)
+        .count();
+}
+
+}  // namespace
+
+static_assert(static_cast<int>(format::ChoiceStep::observed) == static_cast<int>(Series::Step::observed) &&
+              static_cast<int>(format::ChoiceStep::tried) == static_cast<int>(Series::Step::tried) &&
+              static_cast<int>(format::ChoiceStep::kept) == static_cast<int>(Series::Step::kept) &&
+              static_cast<int>(format::ChoiceStep::ended) == static_cast<int>(Series::Step::ended));
+
+/// More than half as long again as the best takes for so much, and by more than a tenth of what that takes for the whole file.
+bool Choosing::is_too_slow() const {
+    if (best_ns <= 0 || usual_bytes <= 0 || turn.step != Series::Step::tried) return false;
+    const double part = std::min(1.0, static_cast<double>(mine.bytes) / static_cast<double>(usual_bytes));
+    return static_cast<double>(mine.ns) > 1.5 * part * best_ns + 0.1 * best_ns;
+}
+
+std::shared_ptr<ChosenSeries> find_series(Engine& engine, const policy::FileRule& rule, const std::string& path,
+                                          int access_mode, int rank, int ranks) {
+    if (rule.choosing != policy::Choosing::automatic || engine.threaded) return nullptr;
+    const std::string pattern = folded(path);
+    const std::string name = pattern + '\n' + std::to_string(access_mode) + '\n' + std::to_string(ranks);
+    if (const auto known = engine.series.find(name); known != engine.series.end()) return known->second;
+    if (engine.series.size() == most_series) return nullptr;
+    std::vector<Alternative> alternatives = alternatives_for(ranks);
+    const std::string digest = digest_of(pattern, access_mode, ranks, file_system_of(path));
+    Series::Options options;
+    options.alternatives = alternatives.size();
+    options.share = rule.choose_share.value_or(0.1);
+    options.seed = engine.seed ^ checksum(digest.data(), digest.size());
+    options.known = known_shares(rule.known, digest, alternatives);
+    auto made = std::make_shared<ChosenSeries>(std::move(alternatives), std::move(options));
+    made->pattern = pattern;
+    made->digest = digest;
+    made->key = checksum(name.data(), name.size()) ^ made->series.state() ^ engine.seed;
+    made->rank = rank;
+    made->ranks = ranks;
+    engine.series[name] = made;
+    return made;
+}
+
+void put_writers(const ChosenSeries& series, planner::Strategy& strategy) {
+    const Alternative& one = series.alternatives[series.series.next().alternative];
+    strategy.writers = one.writers;
+    strategy.domains = one.domains;
+    strategy.order = planner::Order::sequential;
+}
+
+SeriesWords words_of(const Engine& engine, const ChosenSeries* series) {
+    if (series == nullptr) return {};
+    const std::uint64_t same = checksum(&series->key, sizeof series->key) ^ series->series.state() ^
+                               (series->closed ? 1U : 0U) ^ static_cast<std::uint64_t>(series->opened) << 1U;
+    const auto word = static_cast<std::int64_t>(same >> 1U);  // its negation can be told, too
+    const Repetition mine = series->closed ? series->closed->mine : Repetition{};
+    return {{word, -word, -mine.ns, -mine.bytes, -mine.calls, mine.cut ? 0 : 1, -elapsed_ns(engine),
+             series->is_open ? 0 : 1, 1}};
+}
+
+std::shared_ptr<Choosing> begin_choosing(Engine& engine, const std::shared_ptr<ChosenSeries>& series,
+                                         const SeriesWords& least, bool engaged) {
+    if (!series) return nullptr;
+    ChosenSeries& one = *series;
+    if (least.words[8] == 0 || least.words[0] != -least.words[1]) {  // of another series, or with another history
+        one.closed.reset();
+        one.series.end("its ranks have opened different files");
+        return nullptr;
+    }
+    if (least.words[7] == 0) return nullptr;  // the file before is still open: only one at a time is measured
+    if (const auto before = std::exchange(one.closed, std::nullopt)) {
+        const Repetition all{-least.words[2], -least.words[3], -least.words[4], least.words[5] == 0};
+        one.series.add(before->turn, all, -least.words[6]);
+        tell(engine, one, before->turn, all);
+    }
+    auto choosing = std::make_shared<Choosing>();
+    choosing->series = series;
+    choosing->turn = one.series.next();
+    const bool by_library = choosing->turn.alternative == Series::library;
+    if (!by_library && !engaged) {
+        one.series.end("the engine cannot move its files");
+        return nullptr;
+    }
+    choosing->best_ns = one.series.best_ns();
+    choosing->usual_bytes = one.last_bytes;
+    one.series.opened();
+    ++one.opened;
+    if (choosing->turn.step == Series::Step::ended) return nullptr;
+    one.is_open = true;
+    return choosing;
+}
+
+void stop_choosing(Handle& handle, const char* why) {
+    const auto choosing = std::exchange(handle.choosing, nullptr);
+    if (!choosing) return;
+    choosing->series->is_open = false;
+    choosing->series->series.end(why);
+}
+
+void end_choosing(const Engine& engine, Handle& handle) {
+    const auto choosing = std::exchange(handle.choosing, nullptr);
+    if (!choosing) return;
+    ChosenSeries& one = *choosing->series;
+    // With verification each call is looked at, and counted.
+    if (!handle.engaged && !engine.verify && choosing->mine.calls > 0)
+        handle.passed.count(handle.refusal, choosing->mine.calls);
+    one.is_open = false;
+    one.last_bytes = choosing->mine.bytes;
+    one.closed = ChosenSeries::Closed{choosing->turn, choosing->mine};
+}
+
+void tell_last_choices(Engine& engine) {
+    for (const auto& [name, one] : engine.series) {
+        if (const auto last = std::exchange(one->closed, std::nullopt)) tell(engine, *one, last->turn, last->mine);
+    }
+}
+
+}  // namespace ioweir::engine

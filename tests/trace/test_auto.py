@@ -1,0 +1,178 @@
+"""`ioweir run --auto`: writers of a loop's files are chosen while it runs, and every byte arrives."""
+
+from __future__ import annotations
+
+import json
+import stat
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from tracing import IOWEIR, MPIS, Mpi, Traced, build, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES: Final = 20
+CALLS: Final = 8
+BLOCK: Final = 65536
+
+
+def auto(
+    mpi: Mpi, folder: Path, ranks: int, how: str, *, files: int = FILES, slow_ms: int = 0, before: tuple[str, ...] = (),
+    options: tuple[str, ...] = (), name: str = "trace", code: int | None = 0, slow_from: str = "",
+) -> Traced:  # fmt: skip
+    data = folder / f"data-{name}"
+    data.mkdir()
+    program = build("loop.c", mpi.cc)
+    words = ["env", f"XDG_CACHE_HOME={folder / 'cache'}", *IOWEIR, "run", "-o", folder / name, "--auto", *options, "--"]
+    variables = [*before]
+    if slow_ms:
+        library = build("slow_library.c", mpi.cc, "-shared", "-fPIC")
+        variables += [f"SLOW_MS={slow_ms}", *([f"SLOW_FROM={slow_from}"] if slow_from else [])]
+        words = [words[0], f"LD_PRELOAD={library}", *words[1:]]
+    command = mpi.launch(ranks, "env", *variables, program, data, str(files), how)
+    finished = run([*words, *command])
+    if code is not None:
+        finished.expect(code)
+    traced = Traced(finished.code, finished.out, finished.err, folder / name)
+    if how != "crash":
+        expect_bytes(data, ranks, files, how)
+    return traced
+
+
+def expect_bytes(data: Path, ranks: int, files: int, how: str) -> None:
+    for file in range(files):
+        block = 2 if how == "tiny" else BLOCK
+        if how == "grows" and file >= files // 2:
+            block *= 8
+        content = (data / f"ckpt_{file:04}.data").read_bytes()
+        expected = b"".join(
+            bytes([1 + (file * 7 + call * 3 + rank) % 250]) * block for call in range(CALLS) for rank in range(ranks)
+        )
+        assert content == expected, f"file {file} is another one than the program wrote"
+
+
+def series(traced: Traced) -> dict[str, Any]:
+    (row,) = traced.report["plan"]["chosen"]
+    found: dict[str, Any] = row
+    return found
+
+
+def writers(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {one["writers"]: one for one in row["writers"]}
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_the_best_is_kept_where_the_library_is_slow(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
+    traced = auto(mpi, tmp_path, ranks, "same", slow_ms=10)
+    row = series(traced)
+    assert row["files"] == FILES
+    assert row["path"].endswith("/ckpt_#.data")
+    assert row["chosen"] != "library"
+    by = writers(row)
+    # Two at first; once more where the best is compared with it.
+    assert 2 <= by["library"]["files"] <= 4
+    assert by[row["chosen"]]["files"] >= FILES // 3
+    assert sum(one["files"] for one in row["writers"]) == FILES
+    assert row["gained_s"] > 0.3 * 0.08 * FILES
+    said = " ".join(run([*IOWEIR, "report", traced.directory]).expect().out.split())
+    assert f"WRITERS CHOSEN for {FILES} files of {row['path']}" in said
+    assert "Gained" in said
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_the_library_is_kept_where_the_engine_is_slow(mpi: Mpi, tmp_path: Path) -> None:
+    # 64 KiB take the engine's backend 20 ms, and the library's calls go past it; tmpfs alone takes too little time.
+    slow = f"IOWEIR_TEST_THROTTLE=stripe=1MiB rates=3MB state={tmp_path}/throttle"
+    traced = auto(mpi, tmp_path, 2, "same", slow_ms=2, before=(slow,))
+    row = series(traced)
+    by = writers(row)
+    assert row["chosen"] == "library"
+    assert by["library"]["files"] >= FILES - 4
+    assert len(by) > 1
+    assert row["gained_s"] < 0
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_slow_writers_are_given_up_on_the_way(mpi: Mpi, tmp_path: Path) -> None:
+    slow = f"IOWEIR_TEST_THROTTLE=stripe=1MiB rates=3MB state={tmp_path}/throttle"
+    row = series(auto(mpi, tmp_path, 2, "views", slow_ms=2, before=(slow,)))
+    assert row["chosen"] == "library"
+    assert any(one["cut"] for one in row["writers"])
+
+
+@pytest.mark.parametrize("how", ["grows", "small", "tiny"])
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_other_patterns_arrive_too(mpi: Mpi, how: str, tmp_path: Path) -> None:
+    row = series(auto(mpi, tmp_path, 2, how, slow_ms=0 if how == "tiny" else 5))
+    if how == "tiny":
+        assert list(writers(row)) == ["library"]
+        assert row["ended"] == "its files take too little time"
+
+
+@pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_a_program_that_writes_once_is_left_alone(mpi: Mpi, files: int, tmp_path: Path) -> None:
+    row = series(auto(mpi, tmp_path, 2, "same", files=files, slow_ms=5))
+    assert [(one["writers"], one["files"]) for one in row["writers"]] == [("library", files)]
+    assert row["gained_s"] == 0
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_a_program_that_crashes_leaves_what_was_found(mpi: Mpi, tmp_path: Path) -> None:
+    traced = auto(mpi, tmp_path, 2, "crash", slow_ms=5, code=None)
+    assert traced.code != 0
+    # Of the ten files that were closed all ranks know nine.
+    assert series(traced)["files"] == 9
+    expect_bytes(tmp_path / "data-trace", 2, 10, "same")
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_storage_that_changes_midway(mpi: Mpi, tmp_path: Path) -> None:
+    """The library is slow at first and at once ten times as slow, while the best does not change: nothing is lost."""
+    row = series(auto(mpi, tmp_path, 2, "same", files=24, slow_ms=10, slow_from="ckpt_0008"))
+    assert sum(one["files"] for one in row["writers"]) >= 3
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_the_next_run_knows(mpi: Mpi, tmp_path: Path) -> None:
+    first = series(auto(mpi, tmp_path, 2, "same", slow_ms=10))
+    kept = tmp_path / "cache" / "ioweir" / "choices.json"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    text = kept.read_text()
+    assert "ckpt" not in text
+    assert "loop" not in text
+    assert first["digest"] in text
+    second = writers(series(auto(mpi, tmp_path, 2, "same", slow_ms=10, name="second")))
+    assert sum(one["tried"] for one in second.values()) <= sum(one["tried"] for one in first["writers"])
+    plan = (tmp_path / "second" / "plan.toml").read_text()
+    assert f'known = ["{first["digest"]} ' in plan
+    before = kept.read_bytes()
+    auto(mpi, tmp_path, 2, "same", slow_ms=10, name="third", options=("--no-memory",))
+    assert "known" not in (tmp_path / "third" / "plan.toml").read_text()
+    assert kept.read_bytes() == before
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_what_the_engine_writes_is_verified(mpi: Mpi, tmp_path: Path) -> None:
+    traced = auto(mpi, tmp_path, 2, "same", slow_ms=10, options=("--verify",), code=74)
+    verify = traced.report["plan"]["verify"]
+    assert verify["mismatch"] == []
+    assert verify["compared_bytes"] > 0
+    assert {row["outcome"] for row in verify["left_out"]} == {"passed_through"}
+
+
+def test_it_has_a_plan_of_its_own(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "*"\n')
+    assert (
+        "--auto makes a plan of its own" in run([*IOWEIR, "run", "--auto", "--plan", plan, "--", "true"]).expect(2).err
+    )
+
+
+def test_batch_scripts_have_it_too(tmp_path: Path) -> None:
+    said = json.loads(run([*IOWEIR, "env", "--auto", "--json", "-o", tmp_path / "trace"]).expect().out)
+    assert said["ranks"]["IOWEIR_PLAN"] == str(tmp_path / "trace" / "plan.toml")
+    assert 'choose = "auto"' in (tmp_path / "trace" / "plan.toml").read_text()
+    assert said["script"]["IOWEIR_CHOOSE_SEED"].isdigit()

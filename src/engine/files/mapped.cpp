@@ -247,7 +247,13 @@ void begin_collective(Handle& handle, bool writes) {
 }
 
 void begin_shared_reads(Engine& engine, Handle& handle) {
-    if (!needs_sharing(handle) || !handle.visible_at_sync) return;
+    // OMPIO lets ranks read alone. ROMIO's meet in each collective read, and see what any of them wrote before its own call.
+#if defined(OPEN_MPI)
+    constexpr bool library_reads_alone = true;
+#else
+    constexpr bool library_reads_alone = false;
+#endif
+    if (!library_reads_alone || !needs_sharing(handle) || !handle.visible_at_sync) return;
     std::string why;
     const std::shared_ptr<Team> team = ProcessGroups::team_of(*handle.ranks, why);
     if (team && team->group->nodes() > 1) return;

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -56,9 +57,10 @@ Time with this version over time with an older one, on the rows of the [engine](
     make bench-old-new OLD=build/old                       # writes build/bench/old-new.{json,md}
     make bench-old-new OLD=build/old ARGS="--bench engine --again build/bench/old-new.json"   # the doubtful rows again
 
-Each run is made twice, one right after the other, with either version, another one first each time; the ratio is taken
-within such a pair, and rows have the median with its 95 per cent interval (order statistics; below six pairs, the
-extremes). Below 1 is faster now. The kernels are those of this version for both; programs that link the library of
+Each run is made twice, one right after the other, with either version, another one first each time. The ratio is
+taken within such a pair, of the medians of the two runs' repetitions; repetitions of one run are not pairs, for what
+disturbs a run disturbs all of them. Rows have the median with its 95 per cent
+interval (order statistics; below six pairs, the extremes). Below 1 is faster now. The kernels are those of this version for both; programs that link the library of
 partitioned files are each version's own. The bar: no interval wholly above 1.03.
 """
 
@@ -166,7 +168,7 @@ class Twice:
         return f"{self.place}, {launch.KIND_TITLES[kind]}, {ranks} ranks: {' '.join(words)}"
 
     def add(self, what: str, old: Sequence[Any], new: Sequence[Any]) -> None:
-        """A pair for each repetition within the runs, as the benchmarks count them."""
+        """A pair of each row, of the medians of the runs' repetitions: what disturbs a run disturbs all of its own."""
         for version, lines in (("old", old), ("new", new)):
             spent: dict[str, list[float]] = {}
             for line in lines:
@@ -174,7 +176,7 @@ class Twice:
                     spent.setdefault(f"{what}, {line.get('file', '')} {name}".replace(",  ", ", "), []).append(taken)
             for name, taken_all in spent.items():
                 row = self.rows.setdefault((self.bench, name), Row(self.bench, name))
-                getattr(row, version).extend(taken_all)
+                getattr(row, version).append(statistics.median(taken_all))
 
     def clear(
         self, arguments: Sequence[str], traced: launch.Traced | None, environment: Mapping[str, str] | None

@@ -59,9 +59,9 @@ Time with this version over time with an older one, on the rows of the [engine](
 
 Each run is made twice, one right after the other, with either version, another one first each time. The ratio is
 taken within such a pair, of the medians of the two runs' repetitions; repetitions of one run are not pairs, for what
-disturbs a run disturbs all of them. Rows have the median with its 95 per cent
-interval (order statistics; below six pairs, the extremes). Below 1 is faster now. The kernels are those of this version for both; programs that link the library of
-partitioned files are each version's own. The bar: no interval wholly above 1.03.
+disturbs a run disturbs all of them. Rows have the median with its 95 per cent interval (order statistics; below six
+pairs, the extremes). Below 1 is faster now. The kernels are those of this version for both; programs that link the
+library of partitioned files are each version's own. The bar: no interval wholly above 1.03.
 """
 
 

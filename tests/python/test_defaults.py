@@ -70,6 +70,39 @@ def test_it_says_what_holds_and_where_it_stands(places: tuple[Path, Path, dict[s
     assert said["plans"] == [{"program": "lmp*", "plan": "/p/lammps.toml", "file": str(second)}]
 
 
+def test_a_program_has_its_plan(places: tuple[Path, Path, dict[str, str]], tmp_path: Path) -> None:
+    plans = {name: tmp_path / f"{name}.toml" for name in ("site", "user")}
+    for plan in plans.values():
+        plan.write_text('[[file]]\nmatch = "*.out"\nwriters = "everyone"\n')
+    program = Path(sys.executable).resolve().name
+    write(places[0], f'[plans]\n"{program[:4]}*" = "{plans["site"]}"\n"*" = "/nowhere.toml"\n')
+
+    def planned(*options: str, before: tuple[str, ...] = ()) -> tuple[Any, str]:
+        trace = tmp_path / f"trace{len(list(tmp_path.iterdir()))}"
+        command: list[str | Path] = [
+            *IOWEIR,
+            *before,
+            "run",
+            "-q",
+            "-o",
+            trace,
+            *options,
+            "--",
+            sys.executable,
+            "-c",
+            "",
+        ]
+        done = run(command, env=places[2]).expect()
+        return json.loads((trace / "run.json").read_text())["plan"], done.err
+
+    assert planned()[0] == "plan.toml"
+    assert f"under {plans['site']}, the plan of {program[:4]}* in" in planned()[1]
+    assert planned(before=("--no-defaults",)) == (None, "")
+    write(places[1], f'[plans]\n"{program}" = "{plans["user"]}"\n')
+    assert f"under {plans['user']}" in planned()[1]
+    assert planned("--plan", str(plans["site"])) == ("plan.toml", "")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

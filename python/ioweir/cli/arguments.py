@@ -18,6 +18,11 @@ Command = Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The com
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
+def uses_defaults(context: typer.Context) -> bool:
+    """Whether defaults.toml counts: unless the command line began with --no-defaults."""
+    return bool(context.find_root().params.get("use_defaults", True))
+
+
 def print_json(content: object) -> None:
     """As text that is safe on a terminal."""
     print(json_text.text(content, indent=1))

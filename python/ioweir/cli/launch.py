@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import Command, JsonOption, print_json, print_result
+from ioweir.cli.arguments import Command, JsonOption, print_json, print_result, uses_defaults
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Apply this plan.")]
@@ -65,6 +65,7 @@ AutoOption = Annotated[
 
 
 def run(
+    context: typer.Context,
     command: Command,
     output: Annotated[
         Path | None,
@@ -99,23 +100,41 @@ def run(
     if tune:
         from ioweir.loop import run_tune  # noqa: PLC0415
 
-        others = {
-            "--auto": auto, "--plan": plan, "--layers": layers, "--callsites": callsites, "--buffer": buffer,
-            "--quota": quota, "--anonymise": anonymise,
-        }  # fmt: skip
-        if given := [name for name, value in others.items() if value]:
+        others = ("auto", "plan", "layers", "callsites", "buffer", "quota", "anonymise")
+        if given := [f"--{name}" for name in others if _was_typed(context, name)]:
             raise IoweirError(
                 f"--tune makes a plan of whole traces, and does not go with {given[0]}; leave it out", EXIT_USAGE
             )
         sys.exit(run_tune.run_tuned(command, run_tune.Options(output, machine, verify, quiet)))
-    if machine is not None:
+    if _was_typed(context, "machine"):
         raise IoweirError(f"--machine {machine} is for --tune; add it, or leave --machine out", EXIT_USAGE)
     _only_one_plan(auto, plan)
+    if plan is None and not auto and uses_defaults(context):
+        plan = _plan_by_default(command)
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
     options = Options(
         output, plan, auto, memory, verify, quiet, compress, guarded=on_kill is OnKill.END, tracing=tracing
     )
     sys.exit(run_program(command, options))
+
+
+def _was_typed(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line: what stands in defaults.toml is nobody's word about this run."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _plan_by_default(command: list[str]) -> Path | None:
+    """The plan that defaults.toml has for the program, and a line that says so."""
+    from ioweir.launch import defaults, wrappers  # noqa: PLC0415
+    from ioweir.launch.run import program_behind  # noqa: PLC0415
+
+    program = wrappers.program_name(program_behind(command) or command)
+    found = defaults.load(os.environ).plan_of(program)
+    if found is None:
+        return None
+    print(f"ioweir: under {found.plan}, the plan of {found.program} in {found.file}", file=sys.stderr)
+    return found.plan
 
 
 def _only_one_plan(auto: bool, plan: Path | None) -> None:

@@ -95,12 +95,12 @@ def test_a_program_has_its_plan(places: tuple[Path, Path, dict[str, str]], tmp_p
         done = run(command, env=places[2]).expect()
         return json.loads((trace / "run.json").read_text())["plan"], done.err
 
-    assert planned()[0] == "plan.toml"
+    assert planned()[0] == str(plans["site"])
     assert f"under {plans['site']}, the plan of {program[:4]}* in" in planned()[1]
     assert planned(before=("--no-defaults",)) == (None, "")
     write(places[1], f'[plans]\n"{program}" = "{plans["user"]}"\n')
     assert f"under {plans['user']}" in planned()[1]
-    assert planned("--plan", str(plans["site"])) == ("plan.toml", "")
+    assert planned("--plan", str(plans["site"])) == (str(plans["site"]), "")
 
 
 @pytest.mark.parametrize(

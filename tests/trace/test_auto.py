@@ -24,7 +24,17 @@ def auto(
     data = folder / f"data-{name}"
     data.mkdir()
     program = build("loop.c", mpi.cc)
-    words = ["env", f"XDG_CACHE_HOME={folder / 'cache'}", *IOWEIR, "run", "-o", folder / name, "--auto", *options, "--"]
+    words: list[str | Path] = [
+        "env",
+        f"XDG_CACHE_HOME={folder / 'cache'}",
+        *IOWEIR,
+        "run",
+        "-o",
+        folder / name,
+        "--auto",
+        *options,
+        "--",
+    ]
     variables = [*before]
     if slow_ms:
         library = build("slow_library.c", mpi.cc, "-shared", "-fPIC")
@@ -71,8 +81,8 @@ def test_the_best_is_kept_where_the_library_is_slow(mpi: Mpi, ranks: int, tmp_pa
     assert row["path"].endswith("/ckpt_#.data")
     assert row["chosen"] != "library"
     by = writers(row)
-    # Two at first; once more where the best is compared with it.
-    assert 2 <= by["library"]["files"] <= 4
+    # Two at first; some more where a busy machine makes the best look bad.
+    assert 2 <= by["library"]["files"] <= FILES // 3
     assert by[row["chosen"]]["files"] >= FILES // 3
     assert sum(one["files"] for one in row["writers"]) == FILES
     assert row["gained_s"] > 0.3 * 0.08 * FILES
@@ -105,7 +115,8 @@ def test_slow_writers_are_given_up_on_the_way(mpi: Mpi, tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["grows", "small", "tiny"])
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_other_patterns_arrive_too(mpi: Mpi, how: str, tmp_path: Path) -> None:
-    row = series(auto(mpi, tmp_path, 2, how, slow_ms=0 if how == "tiny" else 5))
+    # Of several ranks each call would take as long as a busy machine lets them wait for each other.
+    row = series(auto(mpi, tmp_path, 1 if how == "tiny" else 2, how, slow_ms=0 if how == "tiny" else 5))
     if how == "tiny":
         assert list(writers(row)) == ["library"]
         assert row["ended"] == "its files take too little time"
@@ -123,8 +134,8 @@ def test_a_program_that_writes_once_is_left_alone(mpi: Mpi, files: int, tmp_path
 def test_a_program_that_crashes_leaves_what_was_found(mpi: Mpi, tmp_path: Path) -> None:
     traced = auto(mpi, tmp_path, 2, "crash", slow_ms=5, code=None)
     assert traced.code != 0
-    # Of the ten files that were closed all ranks know nine.
-    assert series(traced)["files"] == 9
+    # Those that were closed: the others know of the tenth since the eleventh was opened.
+    assert series(traced)["files"] == 10
     expect_bytes(tmp_path / "data-trace", 2, 10, "same")
 
 

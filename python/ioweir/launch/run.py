@@ -435,10 +435,10 @@ def anonymous_names(names: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _conclude(directory: Path, ended: Ended, options: Options, program: str) -> int:
+def _conclude(directory: Path, ended: Ended, options: Options, program: str = "") -> int:
     """Report, and judge a verification. The program's own exit code stays, unless it is 0 and not all was equal."""
     report = _first_report(directory, options)
-    if options.auto and options.memory and report is not None:
+    if options.auto and options.memory and program and report is not None:
         why = choices.remember(program, report.plan.chosen, options.environment)
         if why:
             _say(why)

@@ -83,7 +83,6 @@ def test_the_best_is_kept_where_the_library_is_slow(mpi: Mpi, ranks: int, tmp_pa
     by = writers(row)
     # Two at first; some more where a busy machine makes the best look bad.
     assert 2 <= by["library"]["files"] <= FILES // 3
-    assert by[row["chosen"]]["files"] >= FILES // 3
     assert sum(one["files"] for one in row["writers"]) == FILES
     assert row["gained_s"] > 0.3 * 0.08 * FILES
     said = " ".join(run([*IOWEIR, "report", traced.directory]).expect().out.split())

@@ -31,7 +31,7 @@ PLACES: Final = {
     "ioweir-watch.lua": "share/modulefiles/ioweir-watch.lua",
     "watch.sh": "share/ioweir/watch.sh",
 }
-UNSAFE: Final = set("\"\\$`[]{};\n")
+UNSAFE: Final = set('"\\$`[]{};\n')
 """What a shell, Tcl or Lua would take for more than a character of a name in quotes."""
 
 

@@ -11,6 +11,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def folder_at(path: Path, mode: int = 0o777) -> Folder:
+    """The directory that the user named, made where nothing is; what it holds stays."""
+    try:
+        path.mkdir(mode)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise IoweirError(f"'{path}' cannot be made: {error.strerror}") from error
+    try:
+        return Folder.open(path)
+    except OSError as error:
+        raise IoweirError(f"'{path}' cannot be opened: {error.strerror}", EXIT_USAGE) from error
+
+
 def new_folder(output: Path, mode: int = 0o777) -> Folder:
     """The directory that the user named for results, made where it is missing; an error where it holds something."""
     try:

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.guarded_files import Folder, UnsafeFileError
+from ioweir.base.new_folder import folder_at
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
@@ -73,13 +74,7 @@ class Store:
     @classmethod
     def make_or_open(cls, path: Path) -> Store:
         """The store at a path; a new one, of the user's alone, where nothing is or an empty folder."""
-        try:
-            path.mkdir(_NEW_MODE)
-        except FileExistsError:
-            pass
-        except OSError as error:
-            raise IoweirError(f"the store '{path}' cannot be made: {error.strerror}") from error
-        folder = _opened(path)
+        folder = folder_at(path, _NEW_MODE)
         if not folder.names():
             content = {"site_version": VERSION, "secret": os.urandom(16).hex()}
             folder.write(DESCRIPTION, json.dumps(content) + "\n", 0o600)

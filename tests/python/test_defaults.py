@@ -138,6 +138,16 @@ def test_a_file_that_others_may_write_is_not_believed(places: tuple[Path, Path, 
     assert f"'{file}' is not read: it may be written into by others" in done.err
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to become another user")
+def test_a_home_that_may_not_be_looked_into_says_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    write(home / ".config", "[run]\nquiet = true\n")
+    home.chmod(0o700)
+    script = "import os; os.setuid(65534); from ioweir.launch import defaults; print(defaults.load(os.environ).sections)"
+    done = run([sys.executable, "-c", script], env={"HOME": str(home)}).expect()
+    assert done.out == "[]\n"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a file of another user")
 def test_a_file_of_another_user_is_not_believed(places: tuple[Path, Path, dict[str, str]]) -> None:
     file = write(places[0], "[run]\nquiet = true\n")

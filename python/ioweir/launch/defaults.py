@@ -83,7 +83,13 @@ def load(environment: Mapping[str, str]) -> Defaults:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        with Folder.open(path.parent) as folder:
+        above = Folder.open(path.parent)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return None  # of somebody else, whose HOME this process still has
+    except OSError as error:
+        raise IoweirError(f"'{path}' is not read: {error.strerror}", EXIT_USAGE) from error
+    try:
+        with above as folder:
             found = folder.status(path.name)
             # People keep such files elsewhere. A link in a folder that nobody else writes into is their own word.
             linked = found is not None and stat.S_ISLNK(found.st_mode) and not folder.why_not_own()
@@ -92,7 +98,7 @@ def _read(path: Path) -> dict[str, Any] | None:
             real = path.resolve(strict=True)
             with Folder.open(real.parent) as folder:
                 text = folder.read_text(real.name, _MOST_BYTES, own=True)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return None
     except OSError as error:
         raise IoweirError(f"'{path}' is not read: it {error.strerror}", EXIT_USAGE) from error

@@ -206,6 +206,10 @@ def _reasons(rows: Iterable[PassedThrough]) -> list[Reason]:
     return sorted(groups.values(), key=lambda group: (-group.calls, group.text))
 
 
+_CHOSEN: Final = ("the MPI library's turn", "left to the MPI library for good")
+"""Reasons under choose = "auto" (src/engine/files/open.cpp)."""
+
+
 def plan_lines(plan: Plan) -> list[str]:
     """Where a plan was not carried out, or not for all calls: that, and why. And which files have another form now."""
     return [*_carried_out(plan), *other_form.lines(plan.other_form)]
@@ -220,7 +224,10 @@ def _carried_out(plan: Plan) -> list[str]:
             return [f"PLAN NOT APPLIED: no file that a rule matched could be opened ({_where(how.reasons)})."]
         return [f"PLAN NOT APPLIED: rules matched, and the MPI library moved all bytes: {_where(how.reasons)}."]
     if how.state == IN_PART:
-        return [f"PLAN APPLIED IN PART: the engine left calls to the MPI library: {_where(how.reasons)}."]
+        # What was chosen is said by the lines of the choice.
+        reasons = [reason for reason in how.reasons if reason.text not in _CHOSEN]
+        if reasons:
+            return [f"PLAN APPLIED IN PART: the engine left calls to the MPI library: {_where(reasons)}."]
     return []
 
 

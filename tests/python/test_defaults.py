@@ -143,7 +143,9 @@ def test_a_home_that_may_not_be_looked_into_says_nothing(tmp_path: Path) -> None
     home = tmp_path / "home"
     write(home / ".config", "[run]\nquiet = true\n")
     home.chmod(0o700)
-    script = "import os; os.setuid(65534); from ioweir.launch import defaults; print(defaults.load(os.environ).sections)"
+    script = (
+        "import os; os.setuid(65534); from ioweir.launch import defaults; print(defaults.load(os.environ).sections)"
+    )
     done = run([sys.executable, "-c", script], env={"HOME": str(home)}).expect()
     assert done.out == "[]\n"
 

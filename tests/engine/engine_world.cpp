@@ -71,8 +71,10 @@ public:
         world->hooks = world->below;
         auto plan = policy::parse_plan_file(plan_text_, "test plan");
         ASSERT_TRUE(plan.ok()) << plan.error().message();
-        engine::Options options{plan.take(), options_.verify, options_.plain ? nullptr : &world->backend,
-                                options_.weighs};
+        engine::Options options{.plan = plan.take(),
+                                .verify = options_.verify,
+                                .backend = options_.plain ? nullptr : &world->backend,
+                                .weighs = options_.weighs};
         engine::Host host;
         static const std::uint32_t no_descriptors = 0;
         if (options_.plain) host.descriptors_gone = &no_descriptors;

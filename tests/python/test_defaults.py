@@ -107,6 +107,7 @@ def test_a_program_has_its_plan(places: tuple[Path, Path, dict[str, str]], tmp_p
     ("text", "message"),
     [
         ("[run\n", "Expected"),
+        ("x = " + "[" * 100_000, "defaults.toml"),
         ("run = 1\n", "'run' is no table"),
         ("[rum]\n", "[rum] is no command of ioweir; did you mean 'run'?"),
         ('[run]\nqouta = "1 GiB"\n', "has 'qouta', which has no default there; did you mean 'quota'?"),

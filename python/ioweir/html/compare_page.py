@@ -9,11 +9,12 @@ import math
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import plain_text
 from ioweir.base.guarded_files import write_named
 from ioweir.base.units import seconds
+from ioweir.html import markup
+from ioweir.html.markup import escaped as _t
 from ioweir.html.packing import script_json
-from ioweir.html.page import asset, filled, own_script, policy
+from ioweir.html.page import asset, filled, head, own_script
 from ioweir.html.tables import table
 from ioweir.report import compare_words, noise
 
@@ -44,9 +45,10 @@ def page(comparison: Comparison) -> str:
     program = shlex.join(run.command) if run.command else run.program or "PROGRAM"
     counts = f"{len(comparison.before_runs)} and {len(comparison.after_runs)} runs"
     said = [*comparison.first_lines, *(f"Warning: {one}" for one in comparison.warnings)]
+    name = _t(run.program.rpartition("/")[2] or "a program")
     values = {
-        "policy": policy([own], style),
-        "title": _t(run.program.rpartition("/")[2] or "a program"),
+        "head": head(f"{name}: comparison", [own], style),
+        "title": name,
         "command": _t(program),
         "about": _t(f"{counts}; first side: {run.trace}, second side: {comparison.after.trace}"),
         "cards": _cards(comparison),
@@ -56,14 +58,9 @@ def page(comparison: Comparison) -> str:
         "caution": _t(comparison.caution),
         "plans": _plans(comparison),
         "data": script_json(_model(comparison)),
-        "style": style,
         "script": own,
     }
     return filled(asset("compare.html"), values)
-
-
-def _t(text: str) -> str:
-    return plain_text.xml(text).replace('"', "&quot;")
 
 
 def _sentence(text: str) -> str:
@@ -80,8 +77,7 @@ def _cards(comparison: Comparison) -> str:
         ("-" if time.ratio is None else f"{time.ratio:.3g}", f"first / second ({interval})"),
         (f"{len(found.gone)} gone, {len(found.new)} new", "findings"),
     ]
-    inner = "".join(f'<div class="card"><b>{_t(value)}</b><span>{_t(what)}</span></div>' for value, what in cards)
-    return f'<div class="cards">{inner}</div>'
+    return markup.cards(cards)
 
 
 def _model(comparison: Comparison) -> dict[str, Any]:

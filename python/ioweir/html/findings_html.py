@@ -12,6 +12,7 @@ from ioweir.base import plain_text
 from ioweir.base.units import number_list, plural, seconds, size
 from ioweir.findings import text as finding_text
 from ioweir.findings.text import evidence_text, gain_text
+from ioweir.html.markup import escaped as _t
 from ioweir.report import first_lines
 
 if TYPE_CHECKING:
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
 _KINDS: Final = {"plan": "Plan", "hint": "Hint", "source": "In the program", "striping": "Striping"}
 _MOST_NAMES: Final = 5
 _LONGEST: Final = 200
-
-
-def _t(text: object) -> str:
-    """Text as HTML's character data, in attributes, too."""
-    return plain_text.xml(str(text)).replace('"', "&quot;").replace("'", "&#39;")
 
 
 def summary(report: model.Report, found: Findings) -> str:

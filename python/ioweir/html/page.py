@@ -60,7 +60,7 @@ def page(trace: Trace, report: model.Report, found: Findings) -> str:
     started = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(report.started)) if report.started else ""
     # One pass: what is filled in is not looked at again, whatever a file's name is.
     values = {
-        "policy": policy([library, own], style),
+        "head": head(f"{name}: I/O report", [library, own], style),
         "title": name,
         "command": plain_text.xml(plain_text.line(program)),
         "about": plain_text.xml(
@@ -69,11 +69,15 @@ def page(trace: Trace, report: model.Report, found: Findings) -> str:
         "summary": findings_html.summary(report, found),
         "findings": findings_html.findings(found, trace.directory, program),
         "data": script_json(picture_model(trace, report)),
-        "style": style,
         "library": library,
         "script": own,
     }
     return filled(asset("page.html"), values)
+
+
+def head(title: str, scripts: Sequence[str], style: str) -> str:
+    """What every page begins with; `title` is escaped."""
+    return filled(asset("head.html"), {"policy": policy(scripts, style), "title": title, "style": style})
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:

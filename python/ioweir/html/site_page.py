@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import plain_text
 from ioweir.base.guarded_files import write_named
+from ioweir.html import markup
+from ioweir.html.markup import escaped as _t
 from ioweir.html.packing import script_json
-from ioweir.html.page import asset, filled, own_script, policy
+from ioweir.html.page import asset, filled, head, own_script
 from ioweir.html.tables import table
 from ioweir.site.summary import hours
 
@@ -44,24 +45,18 @@ def page(summary: Summary) -> str:
         (hours(summary.io_node_hours), f"node hours in I/O ({share:.0%})"),
         (f"{len(summary.programs):,}", "programs"),
     )
-    inner = "".join(f'<div class="card"><b>{_t(value)}</b><span>{_t(what)}</span></div>' for value, what in cards)
     days = [
         word for word in (summary.since and f"from {summary.since}", summary.until and f"to {summary.until}") if word
     ]
     values = {
-        "policy": policy([own], style),
+        "head": head("I/O of a site", [own], style),
         "about": _t(" ".join(days) or "all runs that are kept"),
-        "cards": f'<div class="cards">{inner}</div>',
+        "cards": markup.cards(cards),
         "picture": _picture(summary.weeks[-_WEEKS:]),
         "data": script_json(_model(summary)),
-        "style": style,
         "script": own,
     }
     return filled(asset("site.html"), values)
-
-
-def _t(text: str) -> str:
-    return plain_text.xml(text).replace('"', "&quot;")
 
 
 def _model(summary: Summary) -> dict[str, Any]:

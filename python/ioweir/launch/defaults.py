@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import fnmatch
 import stat
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir.base import toml_text
 from ioweir.base.guarded_files import Folder
 from ioweir.errors import EXIT_USAGE, IoweirError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,8 +100,8 @@ def _read(path: Path) -> dict[str, Any] | None:
     except ValueError:
         raise IoweirError(f"'{path}' is no text (UTF-8)", EXIT_USAGE) from None
     try:
-        content: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        content: dict[str, Any] = toml_text.loads(text)
+    except (toml_text.TOMLDecodeError, RecursionError) as error:
         raise IoweirError(f"'{path}': {error}", EXIT_USAGE) from error
     return content
 

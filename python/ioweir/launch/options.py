@@ -7,16 +7,12 @@ is found is launchers.py's and wrappers.py's.
 from __future__ import annotations
 
 import functools
-import sys
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from ioweir.base import toml_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +61,7 @@ class Option:
 
 def load(file: str) -> dict[str, dict[str, Any]]:
     """The tables of one of the files beside this one, as they stand there."""
-    tables: dict[str, dict[str, Any]] = tomllib.loads(
+    tables: dict[str, dict[str, Any]] = toml_text.loads(
         resources.files("ioweir.launch").joinpath(file).read_text(encoding="utf-8")
     )
     return tables

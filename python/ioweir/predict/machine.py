@@ -11,21 +11,16 @@ from __future__ import annotations
 
 import difflib
 import math
-import sys
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir.base import toml_text
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import read_named
 from ioweir.errors import EXIT_USAGE, IoweirError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -106,8 +101,8 @@ def read(name_or_file: str) -> Machine:
 def parse(text: str, name: str) -> Machine:
     """A machine from the text of its file; `name` for messages."""
     try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        content = toml_text.loads(text)
+    except (toml_text.TOMLDecodeError, RecursionError) as error:
         raise IoweirError(f"machine file '{name}' is not TOML: {error}", EXIT_USAGE) from error
     figures = dict(_numbers(content, name))
     opened = dict(_ranges(_table(content, "open", name), name))

@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir.base import toml_text
 from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.predict import simulate
 from ioweir.predict.simulate import Kernel, Options, PlanRule
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -155,7 +150,7 @@ def _rule(plan: PlanRule, machine: Machine, ranks: int, point: Mapping[str, str]
     if "strategy" in point:
         keys = {key: value.format(nodes=nodes, targets=targets) for key, value in STRATEGIES[point["strategy"]].items()}
     else:
-        keys = dict(tomllib.loads(plan.text)["file"][plan.rule])
+        keys = dict(toml_text.loads(plan.text)["file"][plan.rule])
         keys.pop("match", None)
     if "files" in point:
         kind = str(keys.get("mapping", "shared")).partition(":")[0]

@@ -17,6 +17,8 @@ from ioweir.base.guarded_files import Folder, loads_bounded
 from ioweir.base.locate import RUN_FILE
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.site import rows
+from ioweir.trace.compressed import node_files
+from ioweir.trace.reader import MOST_RUN_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 
     from ioweir.site.store import Store
 
-_NODE: Final = "node-"
-_MOST_RUN_BYTES: Final = 4 << 20
 _BATCH: Final = 256
 """Runs that are stored at a time: what is interrupted loses no more."""
 _SAME: Final = ("started", "cwd", "command", "host", "imported")
@@ -137,7 +137,7 @@ def _folders(folder: Folder, name: str) -> Iterator[Candidate]:
 
 def _candidate(folder: Folder) -> Candidate | None:
     names = folder.names()
-    files = [name for name in names if name == RUN_FILE or name.startswith(_NODE)]
+    files = [*node_files(names), *(name for name in names if name == RUN_FILE)]
     if not files:
         return None
     states = {name: folder.status(name) for name in files}
@@ -145,7 +145,7 @@ def _candidate(folder: Folder) -> Candidate | None:
     run: dict[str, Any] = {}
     if RUN_FILE in files:
         try:
-            content = loads_bounded(folder, RUN_FILE, _MOST_RUN_BYTES)
+            content = loads_bounded(folder, RUN_FILE, MOST_RUN_BYTES)
             run = content if isinstance(content, dict) else {}
         except (OSError, ValueError):
             run = {}

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/mixed_bits.hpp"
+
 namespace ioweir::engine {
 namespace {
 
@@ -15,13 +17,6 @@ constexpr double gain = 20.0 / 21;
 /// Files whose sizes differ by more are not compared.
 constexpr double like = 1.25;
 constexpr int most_anew = 4;
-
-std::uint64_t mixed(std::uint64_t state) {  // splitmix64 (Steele, Lea and Flood 2014, figure 15)
-    state += 0x9e3779b97f4a7c15ULL;
-    state = (state ^ (state >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    state = (state ^ (state >> 27U)) * 0x94d049bb133111ebULL;
-    return state ^ (state >> 31U);
-}
 
 double median(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -41,7 +36,7 @@ Series::Series(Options options) : options_(std::move(options)), alternatives_(op
     for (std::size_t i = 1; i < alternatives_.size(); ++i) order_.push_back(i);
     std::uint64_t random = options_.seed;
     for (std::size_t left = order_.size(); left > 1; --left) {
-        random = mixed(random);
+        random = mixed_bits(random);
         std::swap(order_[left - 1], order_[random % left]);
     }
     options_.known.resize(alternatives_.size());
@@ -186,7 +181,7 @@ void Series::begin_anew(std::size_t base) {
 
 void Series::add(const Turn& turn, const Repetition& repetition, std::int64_t elapsed_ns) {
     for (const std::int64_t word : {static_cast<std::int64_t>(turn.alternative), repetition.ns, repetition.bytes})
-        state_ = mixed(state_ ^ static_cast<std::uint64_t>(word));
+        state_ = mixed_bits(state_ ^ static_cast<std::uint64_t>(word));
     if (ended_) return;
     elapsed_ns_ = static_cast<double>(elapsed_ns);
     if (repetition.bytes <= 0 || repetition.ns <= 0) {

@@ -371,44 +371,6 @@ int IndexedContainer::flush_now(bool durable) {
     return 0;
 }
 
-void IndexedContainer::adopt(Stamp known) {
-    const std::lock_guard guard(lock_);
-    learn(known);
-    seal();
-    loaded_ = false;
-}
-
-int IndexedContainer::look_around() {
-    const std::lock_guard guard(lock_);
-    return adopt_others();
-}
-
-int IndexedContainer::adopt_others() {
-    std::vector<std::uint32_t> own;
-    for (const Writer& writer : writers_) own.push_back(writer.generation);
-    seal();
-    const auto largest = largest_stamp(directory_, own);
-    if (!largest) return EIO;
-    learn(largest.value());
-    return 0;
-}
-
-void IndexedContainer::add_watcher(IndexWatcher& watcher) {
-    const std::lock_guard guard(lock_);
-    watchers_.push_back(&watcher);
-    if (!sealed_.empty() || !fresh_.empty()) watcher.written();
-}
-
-void IndexedContainer::remove_watcher(IndexWatcher& watcher) {
-    const std::lock_guard guard(lock_);
-    std::erase(watchers_, &watcher);
-}
-
-void IndexedContainer::learn(Stamp last) {
-    clock_.adopt(last);
-    for (IndexWatcher* const watcher : watchers_) watcher->learned(last);
-}
-
 std::int64_t IndexedContainer::length() {
     const std::lock_guard guard(lock_);
     return length_now();

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ioweir.launch import choices
 from ioweir.plan.plan_check import check_plan
-from ioweir.report.model import ChosenSeries, ChosenWriters
+from ioweir.report.chosen import ChosenSeries, ChosenWriters
 
 DIGEST = "0123456789abcdef"
 

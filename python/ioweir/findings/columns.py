@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from ioweir.base.spec_names import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, WAITING
+from ioweir.findings.intervals import union
 from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
 from ioweir.trace.reader import FLAG_FAILED, Trace
@@ -376,7 +377,7 @@ class Columns:
         phases = self.phase[chosen]
         until = self._until(mask)[chosen]
         since = self.arrival[chosen] - self._pause_before[chosen] * (self._pause_before[chosen] <= pause_ns)
-        group, busy = _union(phases * self.units + self.unit[chosen], since, until)
+        group, busy = union(phases * self.units + self.unit[chosen], since, until)
         phase, unit = group // self.units, group % self.units
         order = np.lexsort((-busy, phase))
         first = np.r_[True, phase[order][1:] != phase[order][:-1]]
@@ -424,7 +425,7 @@ class Columns:
         chosen = np.flatnonzero(mask)
         result = np.zeros(self.units)
         if chosen.size:
-            group, busy = _union(self.unit[chosen], self.arrival[chosen], self.end[chosen])
+            group, busy = union(self.unit[chosen], self.arrival[chosen], self.end[chosen])
             result[group] = busy / 1e9
         return result
 
@@ -534,7 +535,7 @@ class Columns:
         chosen = np.flatnonzero(mask)
         if not chosen.size:
             return 0.0
-        _, busy = _union(np.zeros(chosen.size, dtype=np.int64), self.arrival[chosen], self.end[chosen])
+        _, busy = union(np.zeros(chosen.size, dtype=np.int64), self.arrival[chosen], self.end[chosen])
         return float(busy.sum()) / 1e9
 
     def best_rate(self, op: str) -> float | None:
@@ -587,22 +588,3 @@ class Columns:
         anchor = np.maximum.accumulate(np.where(fixed, np.arange(calls.size), 0))
         here[calls[data]] = (known[anchor] + before - before[anchor])[data]
         return here
-
-
-def _union(group: Numbers, start: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
-    """Of each group the length of the union of its intervals. Groups that occur, and lengths."""
-    names, dense = np.unique(group, return_inverse=True)
-    dense = dense.reshape(-1)
-    origin = int(start.min())
-    span = int(end.max()) - origin + 1
-    shift = max(0, (span * names.size).bit_length() - 62)  # coarser, rather than to overflow
-    width = (span >> shift) + 1
-    begin = ((start - origin) >> shift) + dense * width
-    stop = ((end - origin) >> shift) + dense * width
-    order = np.argsort(begin, kind="stable")
-    begin, stop = begin[order], stop[order]
-    reached = np.maximum.accumulate(stop)
-    before = np.r_[np.int64(-1), reached[:-1]]
-    new = np.maximum(stop - np.maximum(begin, before), 0)
-    busy = np.bincount(dense[order], new, minlength=names.size)
-    return names, (busy * (1 << shift)).astype(np.int64)

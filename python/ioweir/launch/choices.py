@@ -24,7 +24,7 @@ from ioweir.report.chosen import LIBRARY
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ioweir.report.model import ChosenSeries
+    from ioweir.report.chosen import ChosenSeries
 
 FOLDER: Final = "ioweir"
 FILE: Final = "choices.json"

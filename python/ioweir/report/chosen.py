@@ -6,10 +6,10 @@ Works on ChosenRecords (spec/records.toml). Wording is here too, for `run` and `
 from __future__ import annotations
 
 import statistics
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ioweir.base.units import plural, seconds
-from ioweir.report.model import ChosenSeries, ChosenWriters
 from ioweir.trace.paths import clean_path
 
 if TYPE_CHECKING:
@@ -20,6 +20,40 @@ if TYPE_CHECKING:
 LIBRARY: Final = "library"
 _ENDED, _TRIED, _KEPT = "ended", "tried", "kept"
 _SHOWN: Final = 3
+
+
+@dataclass
+class ChosenWriters:
+    """One of the writers of a series of files; `library`: the MPI library.
+
+    `tried`: of its files, those that were to find out. `cut`: those that were left to the library on the way. `file_s`:
+    the median time of a file as large as the series' last one, of the slowest rank.
+    """
+
+    writers: str
+    files: int
+    tried: int
+    cut: int
+    file_s: float
+
+
+@dataclass
+class ChosenSeries:
+    """Files of a loop, whose names differ in digits, and who wrote or read them.
+
+    `chosen`: of the last one. `ended`: why all is left to the library for good; empty: it is not. `gained_s`: against
+    the library's median, of all files that others moved; None where the library has moved none.
+    """
+
+    path: str
+    digest: str
+    ranks: int
+    files: int
+    chosen: str
+    ended: str
+    elapsed_s: float
+    gained_s: float | None = None
+    writers: list[ChosenWriters] = field(default_factory=list)
 
 
 def rows(trace: Trace) -> list[ChosenSeries]:

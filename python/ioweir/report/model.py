@@ -14,6 +14,7 @@ from ioweir.base.json_text import to_dict
 
 if TYPE_CHECKING:
     from ioweir.findings.model import Finding
+    from ioweir.report.chosen import ChosenSeries
 
 Rate = float | None
 """Bytes a second; None where there is no time or no such call."""
@@ -401,40 +402,6 @@ class WeighedKind:
     library_s: float = 0.0
     tried: int = 0
     left: int = 0
-
-
-@dataclass
-class ChosenWriters:
-    """One of the writers of a series of files; `library`: the MPI library.
-
-    `tried`: of its files, those that were to find out. `cut`: those that were left to the library on the way. `file_s`:
-    the median time of a file as large as the series' last one, of the slowest rank.
-    """
-
-    writers: str
-    files: int
-    tried: int
-    cut: int
-    file_s: float
-
-
-@dataclass
-class ChosenSeries:
-    """Files of a loop, whose names differ in digits, and who wrote or read them.
-
-    `chosen`: of the last one. `ended`: why all is left to the library for good; empty: it is not. `gained_s`: against
-    the library's median, of all files that others moved; None where the library has moved none.
-    """
-
-    path: str
-    digest: str
-    ranks: int
-    files: int
-    chosen: str
-    ended: str
-    elapsed_s: float
-    gained_s: float | None = None
-    writers: list[ChosenWriters] = field(default_factory=list)
 
 
 @dataclass

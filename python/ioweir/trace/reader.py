@@ -463,6 +463,8 @@ def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool =
     A directory that is no trace is an error, and so is one of which no node can be read. `node`: only this node's file.
     `sums_of_many`: of node_sums.MANY_NODES and more the sums in place of the events, if those of all ranks are there.
     """
+    from ioweir.trace import sums_beside  # noqa: PLC0415 (which needs this module)
+
     folder = Path(directory)
     if not folder.is_dir():
         what = "is not a directory" if folder.exists() else "does not exist"
@@ -474,11 +476,16 @@ def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool =
         run = _read_run(opened, damage)
         names = opened.names()
         nodes = [name for name in compressed.node_files(names) if node in (None, name)]
-        counted = _read_counted(opened, damage) if SUMS_FILE in names else None
+        counted = sums_beside.of_a_log(opened, damage) if SUMS_FILE in names else None
         of_nodes = counted is None and not nodes and node is None
         if of_nodes:
-            counted = _read_node_sums(opened, names, damage)
-        elif sums_of_many and counted is None and node is None and (counted := _sums_of_many(opened, names, nodes)):
+            counted = sums_beside.of_all_nodes(opened, names, damage)
+        elif (
+            sums_of_many
+            and counted is None
+            and node is None
+            and (counted := sums_beside.of_many_nodes(opened, names, nodes))
+        ):
             nodes, of_nodes = [], True
         if run is None and not nodes and counted is None:
             raise IoweirError(
@@ -502,6 +509,9 @@ def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool =
     return trace if counted is None else _with_ranks(replace(trace, counted=counted), counted)
 
 
+load = read
+
+
 def _with_ranks(trace: Trace, counted: Counted) -> Trace:
     """The ranks that have sums and no events, as processes that ran from start to end."""
     there = {process.rank for process in trace.processes}
@@ -517,46 +527,6 @@ def _with_ranks(trace: Trace, counted: Counted) -> Trace:
     ]  # fmt: skip
     clocks = trace.clocks or (Clock(aligned=True),)
     return replace(trace, processes=(*trace.processes, *more), hosts=hosts, clocks=clocks)
-
-
-def _read_counted(folder: Folder, damage: list[str]) -> Counted | None:
-    from ioweir.trace import counted  # noqa: PLC0415 (imported logs only)
-
-    try:
-        return counted.from_json(loads_bounded(folder, SUMS_FILE, counted.MOST_BYTES))
-    except (OSError, ValueError) as error:
-        damage.append(f"{SUMS_FILE}: {error}")
-        return None
-
-
-load = read
-
-
-def _read_node_sums(folder: Folder, names: Sequence[str], damage: list[str]) -> Counted | None:
-    """The sums of all nodes, None where there are none."""
-    from ioweir.trace import node_sums  # noqa: PLC0415
-
-    parts = []
-    for name in node_sums.names_in(names):
-        try:
-            parts.append(node_sums.read(folder, name))
-        except (OSError, ValueError) as error:
-            damage.append(f"{name}: {error}")
-    return node_sums.counted(node_sums.merge(parts), str(folder.path)) if parts else None
-
-
-def _sums_of_many(folder: Folder, names: Sequence[str], nodes: Sequence[str]) -> Counted | None:
-    """The sums in place of the events of very many nodes; None where they do not have every rank."""
-    from ioweir.trace import node_sums  # noqa: PLC0415
-
-    made = {node_sums.name_of(name) for name in nodes}.intersection(names)
-    if len(nodes) < node_sums.MANY_NODES or not made:
-        return None
-    try:
-        merged = node_sums.merge([node_sums.read(folder, name) for name in sorted(made)])
-    except (OSError, ValueError, IoweirError):
-        return None  # the events are there
-    return node_sums.counted(merged, str(folder.path)) if len(merged.known) == merged.ranks else None
 
 
 def _missing(run: Mapping[str, Any], nodes: Sequence[str]) -> list[str]:

@@ -52,6 +52,12 @@ stripe = { size = 64 }
 [[file]]
 match = "*.usual"
 mapping = "grouped:2"
+
+[[file]]
+match = "*.two-chosen-call"
+mapping = "grouped:2"
+writers = "auto"
+visibility = "call"
 )";
 
 const char* const strategies[] = {"two",     "log",   "each",    "gathered", "collected",
@@ -306,6 +312,36 @@ TEST_F(MappedTest, ReadAndWriteNeedsThePlansWord) {
     EXPECT_EQ(std::string(bytes.begin(), bytes.end()), ten_each());
     EXPECT_TRUE(world->rank != 0 || world->noted(format::NoteCode::message, "visibility"));
     remove(path);
+}
+
+/// Pieces side by side are read together, those with holes between them by each rank alone: the first half of the ranks has the former, the
+/// second half the latter.
+TEST_F(MappedTest, GroupsDifferInWhetherTheirRanksReadTogether) {
+    const int ranks = world->ranks, half = (ranks + 1) / 2, piece = 16, pieces = 64;
+    const bool first = world->rank < half;
+    const int stride = piece * (first ? half : 64);
+    const MPI_Offset begin = first ? world->rank * piece : half * piece * pieces + (world->rank - half) * piece;
+    MPI_Datatype block, tile;
+    MPI_Type_contiguous(piece, MPI_BYTE, &block);
+    MPI_Type_create_resized(block, 0, stride, &tile);
+    MPI_Type_commit(&tile);
+    MPI_Type_free(&block);
+    const std::string path = world->path("file.two-chosen-call");
+    MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+    EXPECT_EQ(calls_.File_set_view(file, begin, MPI_BYTE, tile, "native", MPI_INFO_NULL), MPI_SUCCESS);
+    // Long enough for ranks that are alone to go without a meeting, and to meet again.
+    for (int step = 0; step < 40; ++step) {
+        const std::string mine(static_cast<std::size_t>(piece * pieces), static_cast<char>('a' + (step + world->rank) % 26));
+        EXPECT_EQ(calls_.File_write_at_all(file, 0, mine.data(), piece * pieces, MPI_BYTE, MPI_STATUS_IGNORE),
+                  MPI_SUCCESS);
+        std::string back(mine.size(), '?');
+        EXPECT_EQ(calls_.File_read_at_all(file, 0, back.data(), piece * pieces, MPI_BYTE, MPI_STATUS_IGNORE),
+                  MPI_SUCCESS);
+        EXPECT_EQ(back, mine) << step;
+    }
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    MPI_Type_free(&tile);
+    remove_container(path);
 }
 
 /// What PnetCDF does when a header has grown: from the end, each rank reads a block that any rank may have written, and writes it further

@@ -164,11 +164,24 @@ def test_run_tune_runs_twice_or_says_that_nothing_helps(tmp_path: Path) -> None:
         assert "one run a side does not tell a gain from noise" in done.stderr
 
 
+def test_run_tune_measures_before_the_second_run(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    words = ("run", "--tune", "--measure", "-o", tmp_path / "out", "--machine", "gigabit12", "--", *kernel(data))
+    done = runs.ioweir(*words)
+    assert "MEASURED by replays" in done.stderr
+    twice = (tmp_path / "out" / "plan.toml").exists()
+    assert done.stdout.count("ior-strided independent:") == (2 if twice else 1)
+    assert ("replays say it is" in done.stderr) is twice
+    assert ("nothing was shown to be faster" in done.stderr) is not twice
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--tune", "--plan", "p.toml"), "does not go with --plan"),
         (("--machine", "gigabit12"), "--machine gigabit12 is for --tune"),
+        (("--measure",), "--measure is for --tune"),
     ],
 )
 def test_options_that_do_not_go_together(words: tuple[str, ...], said: str) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from ioweir.errors import IoweirError
-from ioweir.predict import simulate, tune
+from ioweir.loop import measure
+from ioweir.predict import candidates, kinds, simulate, tune
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -86,7 +89,7 @@ def _one_target(folder: Path) -> str:
     ("ranks", "a_node", "targets"), [(1, 1, 1), (7, 3, 1), (16, 4, 12), (3, 8, 5), (1000, 24, 156)]
 )
 def test_candidates_are_different_and_possible(ranks: int, a_node: int, targets: int) -> None:
-    all_of_them = list(tune.candidates(ranks, a_node, targets))
+    all_of_them = list(candidates.candidates(ranks, a_node, targets))
     texts = [one.text("*") for one in all_of_them]
     assert len(set(texts)) == len(texts)
     for one in all_of_them:
@@ -164,4 +167,80 @@ def test_names_in_numbers_are_one_pattern() -> None:
         ("dump[1].00042.h5", "dump\\[*\\].*.h5"), ("plot", "plot"), ("chk.0001", "chk.*"), ("step12.nc4", "step*.nc4"),
         ("a*b", "a\\*b"),
     ):  # fmt: skip
-        assert tune.pattern_of(name) == pattern
+        assert kinds.pattern_of(name) == pattern
+
+
+def _trace(calls: list[tuple[int, str, int, int]]) -> tuple[Any, Any]:
+    """Calls: process, path, bytes, nanoseconds."""
+    paths = sorted({path for _, path, _, _ in calls})
+    process, path, moved, spent = zip(*calls, strict=True)
+    requests = SimpleNamespace(
+        process=np.array(process), path=np.array([paths.index(one) for one in path]), bytes=np.array(moved),
+        duration_ns=np.array(spent),
+    )  # fmt: skip
+    return SimpleNamespace(paths=paths), requests
+
+
+def test_files_of_a_loop_are_one_kind_and_what_takes_no_time_is_none(tmp_path: Path) -> None:
+    calls = [(rank, f"/d/chk.{step:04}.h5", 100 * (step + 1), 50) for step in range(3) for rank in range(2)]
+    calls += [(0, "/d/own.0", 10, 60), (1, "/d/own.1", 10, 60), (0, "/d/log", 1, 1), (0, "/d/empty", 0, 900)]
+    found, remarks = kinds.of_trace(*_trace(calls), tmp_path, None)
+    assert [(kind.pattern, kind.path, kind.files) for kind in found] == [
+        ("chk.*.h5", "/d/chk.0002.h5", 3), ("own.*", "/d/own.1", 2)
+    ]  # fmt: skip
+    # One after the other: twice what the largest has. At the same time: once.
+    assert [kind.times for kind in found] == [2.0, 1.0]
+    assert sum(kind.share for kind in found) == pytest.approx(1, abs=0.01)
+    assert remarks == ["1 other kinds of files have 0% of the time in MPI-IO data calls: no plan for them"]
+    one, _ = kinds.of_trace(*_trace(calls), tmp_path, "chk.0000.h5")
+    assert [(kind.path, kind.times) for kind in one] == [("/d/chk.0000.h5", 6.0)]
+
+
+def _kind(path: str) -> kinds.Kind:
+    return kinds.Kind(kinds.pattern_of(path), path, 1, 1.0, 0.5)
+
+
+def test_the_more_special_rule_comes_first_and_what_it_matches_besides_is_known() -> None:
+    wide, narrow, other = _kind("out.1"), _kind("out.1.h5"), _kind("log")
+    assert kinds.most_special_first([wide, narrow, other]) == [narrow, wide, other]
+    assert kinds.also_matched([wide, narrow, other], {wide.pattern}) == [("out.*", "out.1.h5")]
+    assert kinds.also_matched([wide, narrow, other], {wide.pattern, narrow.pattern}) == []
+
+
+def _part(path: str, before: list[float], **after: list[float]) -> tune.Part:
+    rows = [
+        {
+            "strategy": name, "candidate": candidates.Candidate(name, {"writers": name}), "each": each,
+            "seconds": sorted(each)[len(each) // 2], "other_form": False,
+            "predicted": tune._range([old / new for old, new in zip(before, each, strict=True)]),
+        }
+        for name, each in after.items()
+    ]  # fmt: skip
+    program: Any = SimpleNamespace(what=path)
+    return tune.Part(_kind(path), program, before, rows, 0)
+
+
+def test_files_of_two_kinds_have_a_rule_each_and_one_prediction() -> None:
+    dump = _part("dump.1", [4.0, 4.0, 4.0], everyone=[1.0, 1.0, 1.0], auto=[2.0, 2.0, 2.0])
+    chk = _part("chk.1.h5", [2.0, 2.0, 2.0], everyone=[3.0, 3.0, 3.0], auto=[1.0, 2.0, 1.0])
+    machine: Any = SimpleNamespace(name="none", open={})
+    found = tune.Simulated(machine, [dump, chk], [], "two")
+    picks = [tune._choice(part.good) for part in found.parts]
+    assert picks[0] is not None
+    assert picks[0]["strategy"] == "everyone"
+    assert picks[1] is None, "not faster in all runs"
+    assert found.predicted(picks) == {"ratio_low": 2.0, "ratio": 2.0, "ratio_high": 2.0}
+    assert found.predicted([picks[0], chk.good[0]]) == {"ratio_low": 2.0, "ratio": 3.0, "ratio_high": 3.0}
+    rules = tomllib.loads(found.text([picks[0], chk.good[0]]))["file"]
+    assert rules == [{"match": "chk.*.h5", "writers": "auto"}, {"match": "dump.*", "writers": "everyone"}]
+    described = found.result(picks)
+    assert [(one["match"], one["strategy"]) for one in described["files"]] == [
+        ("dump.*", "everyone"), ("chk.*.h5", None)
+    ]  # fmt: skip
+    assert "dump.* (files: 1), as they are 4.00 s (4.00 s .. 4.00 s)" in tune.to_text({**described, "output": None})
+
+    ways = measure.contenders(found, 2)
+    assert [way.name for way in ways] == [
+        measure.AS_IT_IS, "dump.*: everyone; chk.*.h5: auto", "dump.*: auto; chk.*.h5: auto"
+    ]  # fmt: skip
+    assert ways[1].predicted == found.predicted([dump.good[0], chk.good[0]])

@@ -91,6 +91,9 @@ def run(
     machine: Annotated[
         str | None, typer.Option("--machine", metavar="NAME|FILE", help="With --tune: where it runs. [fitted]")
     ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="With --tune: replay the most promising plans before the second run.")
+    ] = False,
 ) -> None:
     """Run a program and trace its I/O; prints the first report to stderr and returns the program's exit code."""
     from ioweir.launch.run import Options  # noqa: PLC0415
@@ -105,9 +108,11 @@ def run(
             raise IoweirError(
                 f"--tune makes a plan of whole traces, and does not go with {given[0]}; leave it out", EXIT_USAGE
             )
-        sys.exit(run_tune.run_tuned(command, run_tune.Options(output, machine, verify, quiet)))
+        sys.exit(run_tune.run_tuned(command, run_tune.Options(output, machine, verify, quiet, measure)))
     if _was_typed(context, "machine"):
         raise IoweirError(f"--machine {machine} is for --tune; add it, or leave --machine out", EXIT_USAGE)
+    if _was_typed(context, "measure"):
+        raise IoweirError("--measure is for --tune; add it, or leave --measure out", EXIT_USAGE)
     _only_one_plan(auto, plan)
     if plan is None and not auto and uses_defaults(context):
         plan = _plan_by_default(command)

@@ -98,7 +98,7 @@ def tune(
     ] = None,
     ranks: Annotated[int | None, typer.Option("--ranks", metavar="N", help="Ranks of the kernel.")] = None,
     file: Annotated[
-        str | None, typer.Option("--file", metavar="PATH", help="Of the trace. [the one with most bytes]")
+        str | None, typer.Option("--file", metavar="PATH", help="Plan for the kind of this file alone. [all kinds]")
     ] = None,
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="TIME", help="Begin no candidate after so long. [no limit]")

@@ -100,7 +100,7 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         measured = _Measuring(ways, options, asked.seed, state, how, prepared)
         _with_progress(measured)
     chosen, reasons = judged(ways)
-    result = found.result()
+    result = found.result([None] * len(found.parts))
     result["measured"] = {
         "directory": str(directory),
         "rounds": max(len(way.seconds) for way in ways),
@@ -121,7 +121,7 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         difference = noise.difference(ways[0].seconds, chosen.seconds)
         result["predicted"] = chosen.predicted
         result["plan"] = _plan_text(asked, result, chosen)
-        result["measured"]["ratio"] = difference.ratio
+        result["measured"] |= {"ratio": difference.ratio, "low": difference.low, "high": difference.high}
         tune.write_plan(asked, result["plan"])
         result["output"] = str(asked.output)
     state.forget()
@@ -132,18 +132,30 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
 def contenders(found: tune.Simulated, most: int) -> list[Way]:
     """The program as it is, and the plans that the simulation holds for the fastest, whether or not they help in it.
 
-    Of plans that differ in their buffer alone only the fastest.
+    The first plan has the fastest candidate for the files of each kind, the second one the second. Of those that differ
+    in their buffer alone only the fastest counts. Only the kind with most time is tried with what does not help it.
     """
     ways = [Way(AS_IT_IS)]
-    seen: set[tuple[str, ...]] = set()
-    for row in sorted((row for row in found.rows if "error" not in row), key=lambda row: row["seconds"]):
-        kind = tuple(f"{name}={value}" for name, value in row["candidate"].keys.items() if name != "buffer")
-        if kind in seen or len(ways) > most:
-            continue
-        seen.add(kind)
-        text = row["candidate"].text(found.pattern)
-        ways.append(Way(row["strategy"], text, row["other_form"], row["predicted"]))
+    ranked = [_ranked(part, most, helping=number > 0) for number, part in enumerate(found.parts)]
+    for number in range(min(most, max(map(len, ranked)))):
+        # Where a part has no more, its best stays in the plan.
+        picks = [rows[min(number, len(rows) - 1)] if rows else None for rows in ranked]
+        named = [
+            found.said(part, row["strategy"]) for part, row in zip(found.parts, picks, strict=True) if row is not None
+        ]
+        other = any(row is not None and row["other_form"] for row in picks)
+        ways.append(Way("; ".join(named), found.text(picks), other, found.predicted(picks)))
     return ways
+
+
+def _ranked(part: tune.Part, most: int, *, helping: bool) -> list[dict[str, Any]]:
+    """The fastest candidates, one of a kind."""
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in part.good:
+        kind = tuple(f"{name}={value}" for name, value in row["candidate"].keys.items() if name != "buffer")
+        if not helping or row["predicted"]["ratio"] > 1:
+            rows.setdefault(kind, row)
+    return list(rows.values())[:most]
 
 
 def judged(ways: Sequence[Way]) -> tuple[Way | None, list[str]]:
@@ -368,7 +380,7 @@ def _plan_text(asked: tune.Options, result: dict[str, Any], chosen: Way) -> str:
         f"simulated before: {ratio['ratio']:.2f} times as fast ({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})",
         f"MEASURED by replays; the program itself: ioweir run --plan {asked.output} -- CMD",
     ]  # fmt: skip
-    return "".join(f"# {' '.join(line.split())}\n" for line in lines) + "\n" + chosen.text
+    return tune.commented(lines, chosen.text)
 
 
 def to_text(result: dict[str, Any]) -> list[str]:

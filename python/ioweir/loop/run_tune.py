@@ -1,4 +1,6 @@
-"""`ioweir run --tune -- CMD`: a traced run, a plan made from its trace by simulation, a second run under it, a verdict.
+"""`ioweir run --tune -- CMD`: a traced run, a plan made from its trace, a second run under it, a verdict.
+
+The plan is simulated to help, or with `--measure` shown to help by replays.
 
 Both runs are the user's program, whole; what it writes, it writes twice. Lives here: the order of the steps, and what
 is said of them. Not here: how a program is started (launch/run.py), how a plan is chosen (predict/tune.py).
@@ -10,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 BEFORE: Final = "before"
 AFTER: Final = "after"
 PLAN: Final = "plan.toml"
+PREDICTED: Final = "predicted"
+MEASURED: Final = "measured"
 _FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -40,6 +44,7 @@ class Options:
     machine: str | None = None
     verify: bool = False
     quiet: bool = False
+    measure: bool = False
 
 
 def run_tuned(words: Sequence[str], options: Options) -> int:
@@ -55,43 +60,63 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
         return code
     plan = folder / PLAN
     try:
-        recorded = from_trace.read(folder / BEFORE)
-        result = tune.tune(tune.Options(plan, options.machine, folder / BEFORE, storage=measure.storage_of(recorded)))
+        result = _planned(folder, options)
     except IoweirError as error:
         _say(f"no plan can be looked for: {error}")
         return code
     if not options.quiet:
-        for line in tune.to_text(result):
+        for line in (measure if options.measure else tune).to_text(result):
             _say(line)
     if result["output"] is None:
-        _say("verdict: nothing that was simulated is faster; the program stays as it is")
+        found = "was shown to be" if options.measure else "that was simulated is"
+        _say(f"verdict: nothing {found} faster; the program stays as it is")
         return code
-    predicted = result["predicted"]
-    _say(f"second run, under {plan}, predicted before it to be {_ratio(predicted)}")
+    expected = _measured(result) if options.measure else result["predicted"]
+    how = "replays say it is" if options.measure else "predicted before it to be"
+    _say(f"second run, under {plan}, {how} {_ratio(expected)}")
     code = _traced(words, folder / AFTER, ["--plan", str(plan), *(["--verify"] if options.verify else [])])
     if code != EXIT_OK:
         _say(f"the program ended with {code} under the plan; without it with 0. Do not use {plan}")
         return code
-    for line in verdict(folder, predicted):
+    for line in verdict(folder, expected, MEASURED if options.measure else PREDICTED):
         _say(line)
     return code
 
 
-def verdict(folder: Path, predicted: dict[str, float]) -> list[str]:
-    """Of two runs: what changed. How much of it is noise one run a side cannot tell, and that is said."""
+def _planned(folder: Path, options: Options) -> dict[str, Any]:
+    """Makes the plan; the result of `ioweir tune`."""
+    asked = tune.Options(folder / PLAN, options.machine, folder / BEFORE)
+    if options.measure:
+        return measure.tune_measured(asked, measure.Options())
+    return tune.tune(replace(asked, storage=measure.storage_of(from_trace.read(folder / BEFORE))))
+
+
+def _measured(result: dict[str, Any]) -> dict[str, float]:
+    """Of the plan that was taken: by replays, with their interval where there is one."""
+    found = result["measured"]
+    ends = {f"ratio_{end}": found["ratio"] if found[end] is None else found[end] for end in ("low", "high")}
+    return {"ratio": found["ratio"], **ends}
+
+
+def verdict(folder: Path, expected: dict[str, float], how: str) -> list[str]:
+    """Of two runs: what changed. How much of it is noise one run a side cannot tell, and that is said.
+
+    `how`: was expected, "predicted" or "measured" by replays.
+    """
     walls, spent = zip(*(_seconds(folder / name) for name in (BEFORE, AFTER)), strict=True)
     io_ratio = spent[0] / spent[1] if spent[1] > 0 else 1.0
     wall_ratio = walls[0] / walls[1] if walls[1] > 0 else 1.0
     word = "faster" if io_ratio > 1 else "slower"
-    low, high = predicted["ratio_low"], predicted["ratio_high"]
+    low, high = expected["ratio_low"], expected["ratio_high"]
     inside = "within" if low <= io_ratio <= high else "outside of"
     lines = [
         f"program: {units.seconds(walls[0])}, then {units.seconds(walls[1])}: {wall_ratio:.2f} times as fast",
         f"its I/O (of the rank with most): {units.seconds(spent[0])}, then {units.seconds(spent[1])}: {io_ratio:.2f} "
-        f"times as fast, {inside} the predicted {low:.2f} .. {high:.2f}",
-        f"verdict: {word} in this one run; one run a side does not tell a gain from noise. To know: "
-        f"ioweir tune {folder / BEFORE} --measure -o measured.toml",
+        f"times as fast, {inside} the {how} {low:.2f} .. {high:.2f}",
+        f"verdict: {word} in this one run; one run a side does not tell a gain from noise",
     ]
+    if how != MEASURED:
+        lines[-1] += f". To know: ioweir tune {folder / BEFORE} --measure -o measured.toml"
     if io_ratio > 1:
         lines.append(f"for the next job: ioweir run --plan {folder / PLAN} -- CMD")
         lines.append(f"more: ioweir compare {folder / BEFORE} {folder / AFTER}")

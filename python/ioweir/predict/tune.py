@@ -2,37 +2,36 @@
 
 Every candidate is simulated with the same seeds and the same places within what is not known of the machine, and
 compared run by run with the program as it is. A plan that leaves a file in another form has to be faster than the best
-that does not, in all of these runs. Lives here: candidates, the choice, the plan's file. Not here: one simulation
-(simulate.py), machines fitted to a trace (calibrate.py).
+that does not, in all of these runs. The files of each kind have a rule of their own. Lives here: the choice, the plan's
+file. Not here: what is tried (candidates.py), which files are of one kind (kinds.py), one simulation (simulate.py),
+machines fitted to a trace (calibrate.py).
 """
 
 from __future__ import annotations
 
-import itertools
-import re
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import units
 from ioweir.base.guarded_files import write_named
 from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.predict import kinds, simulate, workload
 from ioweir.predict import machine as machines
-from ioweir.predict import simulate
+from ioweir.predict.candidates import Candidate, candidates
+from ioweir.predict.kinds import Kind
 from ioweir.predict.simulate import PlanRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from ioweir.predict.machine import Machine
     from ioweir.predict.simulate import Program
 
-_BUFFERS: Final = ("4 MiB", "16 MiB", "64 MiB")
 _CALIBRATION_REPEATS: Final = 2
-_SAME_FORM: Final = "shared"
-_NUMBER: Final = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -54,42 +53,31 @@ class Options:
     """Measured where no machine can be fitted to the trace; None: that is an error then."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A rule of a plan."""
+@dataclass
+class Part:
+    """Files of one kind: what the simulation of one of them found, times what all of them moved."""
 
-    strategy: str
-    keys: Mapping[str, Any]
+    kind: Kind
+    program: Program
+    before: list[float]
+    """Seconds of each run without a plan."""
+    rows: list[dict[str, Any]]
+    """One a candidate, with `candidate`, and `seconds`, `predicted`, `other_form`, `each` or `error`."""
+    left: int
+    """Candidates that the budget left out."""
 
     @property
-    def same_form(self) -> bool:
-        """The file is afterwards what it would be without a plan."""
-        return str(self.keys.get("mapping", _SAME_FORM)) == _SAME_FORM
+    def good(self) -> list[dict[str, Any]]:
+        """What could be simulated, the fastest first."""
+        return sorted((row for row in self.rows if "error" not in row), key=lambda row: row["seconds"])
 
-    def text(self, match: str) -> str:
-        """The rule as a plan's file has it."""
-        return simulate.rule_text(self.keys, match)
+    def after(self, row: Mapping[str, Any] | None) -> list[float]:
+        """Seconds of each run under a candidate; None: without a plan."""
+        return self.before if row is None else row["each"]
 
 
-def candidates(ranks: int, ranks_a_node: int, targets: int) -> Iterator[Candidate]:
-    """What is tried, the likeliest first. `targets`: of the machine."""
-    nodes = -(-ranks // ranks_a_node)
-    writers = sorted({nodes, min(ranks, max(nodes, targets)), min(ranks, 2 * nodes)})
-    yield Candidate("everyone", {"writers": "everyone"})
-    for count, buffer in itertools.product(writers, _BUFFERS):
-        keys = {"writers": f"aggregators:{count}", "domains": "even", "buffer": buffer}
-        yield Candidate(f"aggregators:{count}, even domains, {buffer}", keys)
-    if targets > 1:
-        count = min(ranks, targets)
-        cyclic = {"writers": f"aggregators:{count}", "domains": "cyclic"}
-        yield Candidate(f"aggregators:{count}, cyclic domains", cyclic)
-        yield Candidate(f"aggregators:{count}, contention-free", {**cyclic, "order": "contention-free"})
-        yield Candidate(f"subfiles:{targets}", {"mapping": f"subfiles:{targets}", **cyclic})
-    groups = nodes if nodes > 1 else min(2, ranks)
-    if groups > 1:
-        yield Candidate(f"grouped:{groups}", {"mapping": f"grouped:{groups}", "writers": "everyone"})
-    if ranks > 1:
-        yield Candidate("log", {"mapping": "log"})
+Picks = Sequence["dict[str, Any] | None"]
+"""Of each part the candidate that is taken; None: no rule for it."""
 
 
 @dataclass
@@ -97,72 +85,164 @@ class Simulated:
     """What the simulation of all candidates found."""
 
     machine: Machine
-    program: Program
-    before: list[float]
-    """Seconds of each run without a plan."""
-    rows: list[dict[str, Any]]
-    """One a candidate, with `candidate`, and `seconds`, `predicted`, `other_form`, `each` or `error`."""
+    parts: list[Part]
+    """Those with most time first."""
     remarks: list[str]
-    left: int
-    """Candidates that the budget left out."""
-    pattern: str
-    """Which files a plan is for: the program's, and those that differ from it in numbers."""
+    what: str
 
-    def result(self) -> dict[str, Any]:
-        """As JSON, before a plan is chosen."""
+    def predicted(self, picks: Picks) -> dict[str, float]:
+        """Time before over time after, of all parts together."""
+        pairs = zip(self._before(), _sums(part.after(row) for part, row in zip(self.parts, picks, strict=True)), strict=True)
+        return _range([old / new for old, new in pairs if new > 0])
+
+    def text(self, picks: Picks) -> str:
+        """The rules of a plan: the most special first, for the first one that matches a file applies."""
+        taken = {part.kind.pattern: row for part, row in zip(self.parts, picks, strict=True) if row is not None}
+        return "\n".join(
+            taken[kind.pattern]["candidate"].text(kind.pattern)
+            for kind in kinds.most_special_first([part.kind for part in self.parts])
+            if kind.pattern in taken
+        )
+
+    def said(self, part: Part, text: str) -> str:
+        """Of a part: with its files, where there are others."""
+        return text if len(self.parts) == 1 else f"{part.kind.pattern}: {text}"
+
+    def result(self, picks: Picks) -> dict[str, Any]:
+        """As JSON, without a plan."""
         hidden = ("candidate", "each")
+        tried = [
+            {"match": part.kind.pattern, **{name: value for name, value in row.items() if name not in hidden}}
+            for part in self.parts
+            for row in part.rows
+        ]
         return {
             "simulated": True,
-            "what": self.program.what,
+            "what": self.what,
             "machine": self.machine.name,
-            "before": {"seconds": statistics.median(self.before), "low": min(self.before), "high": max(self.before)},
+            "before": _spread(self._before()),
             "plan": None,
             "output": None,
-            "predicted": {"ratio_low": 1.0, "ratio": 1.0, "ratio_high": 1.0},
-            "tried": [{name: value for name, value in row.items() if name not in hidden} for row in self.rows],
+            "predicted": _range([]),
+            "files": [_of_part(part, row) for part, row in zip(self.parts, picks, strict=True)],
+            "tried": tried,
             "reasons": list(self.remarks),
         }
 
+    def _before(self) -> list[float]:
+        return _sums(part.before for part in self.parts)
+
+
+def _of_part(part: Part, row: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {
+        "match": part.kind.pattern,
+        "files": part.kind.files,
+        "what": part.program.what,
+        "before": _spread(part.before),
+        "strategy": None if row is None else row["strategy"],
+        "predicted": _range([]) if row is None else row["predicted"],
+    }
+
+
+def _sums(columns: Iterable[Sequence[float]]) -> list[float]:
+    """Of each run."""
+    return [sum(each) for each in zip(*columns, strict=True)]
+
+
+def _spread(seconds: Sequence[float]) -> dict[str, float]:
+    return {"seconds": statistics.median(seconds), "low": min(seconds), "high": max(seconds)}
+
+
+def _range(ratios: Sequence[float]) -> dict[str, float]:
+    ratios = ratios or [1.0]
+    return {"ratio_low": min(ratios), "ratio": statistics.median(ratios), "ratio_high": max(ratios)}
+
 
 def simulated(options: Options) -> Simulated:
-    """Simulates all candidates, or as many as the budget allows."""
+    """Simulates all candidates for the files of each kind, or as many as the budget allows."""
     check(options)
     began = time.monotonic()
     machine, remarks = _machine(options)
-    asked = simulate.Options(
-        options.machine or machine.name, options.kernel, options.settings, options.ranks, options.trace, options.file,
-        repeat=options.repeat, seed=options.seed,
-    )  # fmt: skip
-    program = simulate.program_of(asked)
-    before = _seconds(simulate.runs_of(program, machine, simulate.plan_of(asked, machine, program), *_draws(options)))
-    rows: list[dict[str, Any]] = []
-    left = 0
+    programs, left_out = _programs(options, machine)
+    parts = []
+    for kind, program in programs:
+        # Candidates come before parts: the budget of those that are left is shared.
+        share = 1 / (len(programs) - len(parts))
+        until = None
+        if options.budget_s is not None:
+            until = time.monotonic() + share * max(0.0, options.budget_s - (time.monotonic() - began))
+        parts.append(_part(options, machine, kind, program, until))
+    what = parts[0].program.what
+    if len(parts) > 1:
+        what = f"{len(parts)} kinds of files of {options.trace}: {', '.join(part.kind.pattern for part in parts)}"
+    return Simulated(machine, parts, [*remarks, *left_out], what)
+
+
+def _programs(options: Options, machine: Machine) -> tuple[list[tuple[Kind, Program]], list[str]]:
+    """What is simulated, and what is to be said of what is not."""
+    asked = simulate.Options(options.machine or machine.name, options.kernel, options.settings, options.ranks, options.trace)
+    if options.trace is None:
+        return [(Kind("*", "", 1, 1.0, 1.0), simulate.program_of(asked))], []
+    loaded = workload.loaded_whole(options.trace)
+    requests = loaded.requests()
+    found, remarks = kinds.of_trace(loaded, requests, options.trace, options.file)
+    programs: list[tuple[Kind, Program]] = []
+    for kind in found:
+        try:
+            programs.append((kind, workload.of_file(loaded, requests, kind.path, options.trace, 0.0)))
+        except IoweirError as error:
+            if len(found) == 1:
+                raise
+            remarks.append(f"not simulated: {error}")
+    if not programs:
+        raise IoweirError(f"{options.trace}: {'; '.join(remarks)}")
+    return programs, remarks
+
+
+def _part(options: Options, machine: Machine, kind: Kind, program: Program, until: float | None) -> Part:
+    asked = simulate.Options(options.machine or machine.name, trace=options.trace)
+    rule = simulate.plan_of(asked, machine, program)
+    before = _seconds(simulate.runs_of(program, machine, rule, *_draws(options)), kind.times)
+    part = Part(kind, program, before, [], 0)
     for candidate in candidates(
         program.ranks, int(machine.figures.get("node.ranks", 1)), int(machine.figures["targets.count"])
     ):
-        if options.budget_s is not None and time.monotonic() - began > options.budget_s and rows:
-            left += 1
+        if until is not None and time.monotonic() > until and part.rows:
+            part.left += 1
             continue
-        rows.append(_tried(options, machine, program, candidate, before))
-    pattern = "*" if options.trace is None else pattern_of(PurePosixPath(program.path).name)
-    return Simulated(machine, program, before, rows, remarks, left, pattern)
+        part.rows.append(_tried(options, machine, part, candidate))
+    return part
 
 
 def tune(options: Options) -> dict[str, Any]:
     """Chooses by simulation alone; writes the plan where one helps."""
     began = time.monotonic()
     found = simulated(options)
-    chosen = _choice([row for row in found.rows if "error" not in row])
-    result = found.result()
-    result["reasons"] += _reasons(found.rows, chosen, found.left, found.machine)
-    if chosen is not None:
-        result["predicted"] = chosen["predicted"]
-        text = _plan_text(options, chosen, result, found.pattern)
+    picks = [_choice(part.good) for part in found.parts]
+    result = found.result(picks)
+    for part, chosen in zip(found.parts, picks, strict=True):
+        result["reasons"] += [found.said(part, reason) for reason in _reasons(part, chosen)]
+    result["reasons"] += of_all(found, picks)
+    if any(picks):
+        result["predicted"] = found.predicted(picks)
+        text = _plan_text(options, result, found.text(picks))
         write_plan(options, text)
         result["plan"] = text
         result["output"] = str(options.output)
     result["wall_s"] = time.monotonic() - began
     return result
+
+
+def of_all(found: Simulated, picks: Picks) -> list[str]:
+    """What is to be said of the plan as a whole."""
+    taken = {part.kind.pattern for part, row in zip(found.parts, picks, strict=True) if row is not None}
+    reasons = [
+        f"the rule for {match} matches {path}, too, for which nothing was found to help"
+        for match, path in kinds.also_matched([part.kind for part in found.parts], taken)
+    ]
+    if found.machine.open:
+        reasons.append(f"not known of the machine, and varied from run to run: {', '.join(sorted(found.machine.open))}")
+    return reasons
 
 
 def check(options: Options) -> None:
@@ -213,26 +293,23 @@ def _draws(options: Options) -> tuple[int, int]:
     return options.repeat, options.seed
 
 
-def _seconds(runs: Sequence[dict[str, Any]]) -> list[float]:
-    """Of each run, writing and reading together."""
-    return [sum(run[name]["seconds"] for name in simulate.DIRECTIONS) for run in runs]
+def _seconds(runs: Sequence[dict[str, Any]], times: float) -> list[float]:
+    """Of each run, writing and reading together, of all files."""
+    return [times * sum(run[name]["seconds"] for name in simulate.DIRECTIONS) for run in runs]
 
 
-def _tried(
-    options: Options, machine: Machine, program: Program, candidate: Candidate, before: Sequence[float]
-) -> dict[str, Any]:
+def _tried(options: Options, machine: Machine, part: Part, candidate: Candidate) -> dict[str, Any]:
     row: dict[str, Any] = {"strategy": candidate.strategy, "candidate": candidate}
     try:
         rule = PlanRule(candidate.text("*"), "a candidate of tune", 0, "a candidate of tune")
-        runs = simulate.runs_of(program, machine, rule, *_draws(options))
+        runs = simulate.runs_of(part.program, machine, rule, *_draws(options))
     except IoweirError as error:
         return {**row, "error": str(error)}
-    each = _seconds(runs)
-    ratios = [old / new for old, new in zip(before, each, strict=True) if new > 0] or [1.0]
+    each = _seconds(runs, part.kind.times)
     return {
         **row,
         "seconds": statistics.median(each),
-        "predicted": {"ratio_low": min(ratios), "ratio": statistics.median(ratios), "ratio_high": max(ratios)},
+        "predicted": _range([old / new for old, new in zip(part.before, each, strict=True) if new > 0]),
         "other_form": not candidate.same_form,
         "each": each,
     }
@@ -252,8 +329,8 @@ def _choice(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     return best if always else plainest
 
 
-def _reasons(tried: Sequence[dict[str, Any]], chosen: dict[str, Any] | None, left: int, machine: Machine) -> list[str]:
-    good = sorted((row for row in tried if "error" not in row), key=lambda row: row["seconds"])
+def _reasons(part: Part, chosen: dict[str, Any] | None) -> list[str]:
+    good = part.good
     reasons = []
     if chosen is None:
         reasons.append("nothing that was tried is faster than the program as it is in all simulated runs")
@@ -267,14 +344,11 @@ def _reasons(tried: Sequence[dict[str, Any]], chosen: dict[str, Any] | None, lef
         if chosen["other_form"]:
             reasons.append("the file has another form afterwards: programs read it under ioweir, or after ioweir merge")
         elif good[0] is not chosen:
-            reasons.append(
-                f"{good[0]['strategy']} is faster in the mean, but not in all runs, and leaves the file in another form"
-            )
-    reasons += [f"not possible: {row['strategy']}: {row['error']}" for row in tried if "error" in row]
-    if left:
-        reasons.append(f"{left} candidates were left out: the budget was used up")
-    if machine.open:
-        reasons.append(f"not known of the machine, and varied from run to run: {', '.join(sorted(machine.open))}")
+            form = ", and leaves the file in another form" if good[0]["other_form"] else ""
+            reasons.append(f"{good[0]['strategy']} is faster in the mean, but not in all runs{form}")
+    reasons += [f"not possible: {row['strategy']}: {row['error']}" for row in part.rows if "error" in row]
+    if part.left:
+        reasons.append(f"{part.left} candidates were left out: the budget was used up")
     return reasons
 
 
@@ -286,21 +360,15 @@ def _said(row: Mapping[str, Any]) -> str:
     )
 
 
-def pattern_of(name: str) -> str:
-    """Example: dump.00042.h5 -> dump.*.h5: what says the kind of a file stays."""
-    kind = PurePosixPath(name).suffix
-    if not kind[1:2].isalpha():
-        kind = ""
-    escaped = (re.sub(r"([\\*?\[\]])", r"\\\1", part) for part in (name.removesuffix(kind), kind))
-    return _NUMBER.sub("*", next(escaped)) + next(escaped)
-
-
-def _plan_text(options: Options, chosen: Mapping[str, Any], result: Mapping[str, Any], match: str) -> str:
-    candidate: Candidate = chosen["candidate"]
+def _plan_text(options: Options, result: Mapping[str, Any], rules: str) -> str:
     lines = [f"made by ioweir tune for {result['what']}", f"machine: {result['machine']}", *result["reasons"]]
     lines.append(f"SIMULATED, {options.repeat} runs; measure it: ioweir run --plan {options.output} -- CMD")
-    comments = "".join(f"# {' '.join(line.split())}\n" for line in lines)
-    return comments + "\n" + candidate.text(match)
+    return commented(lines, rules)
+
+
+def commented(lines: Sequence[str], rules: str) -> str:
+    """A plan's file: why, and the rules."""
+    return "".join(f"# {' '.join(line.split())}\n" for line in lines) + "\n" + rules
 
 
 def write_plan(options: Options, text: str) -> None:
@@ -313,23 +381,24 @@ def write_plan(options: Options, text: str) -> None:
 
 def to_text(result: Mapping[str, Any]) -> list[str]:
     """For a person."""
-    before = result["before"]
-    lines = [
-        f"SIMULATED {result['what']}",
-        f"machine   {result['machine']}",
-        f"as it is  {units.seconds(before['seconds'])} ({units.seconds(before['low'])} .. "
-        f"{units.seconds(before['high'])})",
-        "",
-    ]
-    for row in sorted(result["tried"], key=lambda one: one.get("seconds", float("inf"))):
-        if "error" in row:
-            continue
-        ratio = row["predicted"]
-        lines.append(
-            f"  {row['strategy']:<44} {units.seconds(row['seconds']):>9}  {ratio['ratio']:.2f} times as fast "
-            f"({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})"
-        )
-    lines += ["", *result["reasons"]]
+    lines = [f"SIMULATED {result['what']}", f"machine   {result['machine']}", f"as it is  {_seconds_text(result['before'])}", ""]
+    several = len(result["files"]) > 1
+    for files in result["files"]:
+        if several:
+            lines.append(f"{files['match']} (files: {files['files']}), as they are {_seconds_text(files['before'])}")
+        rows = (row for row in result["tried"] if row["match"] == files["match"] and "error" not in row)
+        for row in sorted(rows, key=lambda one: one["seconds"]):
+            ratio = row["predicted"]
+            lines.append(
+                f"  {row['strategy']:<44} {units.seconds(row['seconds']):>9}  {ratio['ratio']:.2f} times as fast "
+                f"({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})"
+            )
+        lines.append("")
+    lines += result["reasons"]
     if result["output"]:
         return [*lines, "", f"{result['output']} is written: ioweir run --plan {result['output']} -- CMD"]
     return [*lines, "", "No plan is written."]
+
+
+def _seconds_text(spread: Mapping[str, float]) -> str:
+    return f"{units.seconds(spread['seconds'])} ({units.seconds(spread['low'])} .. {units.seconds(spread['high'])})"

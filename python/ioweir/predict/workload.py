@@ -90,14 +90,24 @@ def of_traces(directories: Sequence[Path], file: str | None, ranks: int | None, 
 
 def of_trace(directory: Path, file: str | None, compute_s: float) -> Recorded:
     """The file that is named, else the one with most bytes. Raises IoweirError where its calls are not known."""
+    loaded = loaded_whole(directory)
+    requests = loaded.requests()
+    return of_file(loaded, requests, _chosen(loaded, requests, file, directory), directory, compute_s)
+
+
+def loaded_whole(directory: Path) -> Trace:
+    """A trace with the calls of all ranks of an MPI program. Raises IoweirError where it is not."""
     loaded = reader.read(directory)
     if loaded.unreadable:
         raise IoweirError(f"calls of all ranks are needed, and {'; '.join(loaded.unreadable)}")
-    count = pattern.ranks_of(loaded)
-    if count == 0:
+    if pattern.ranks_of(loaded) == 0:
         raise IoweirError(f"{directory}: there is no MPI program in this trace; simulate takes MPI-IO calls")
-    requests = loaded.requests()
-    path = _chosen(loaded, requests, file, directory)
+    return loaded
+
+
+def of_file(loaded: Trace, requests: Requests, path: str, directory: Path, compute_s: float) -> Recorded:
+    """The calls of one file. Raises IoweirError where they are not known."""
+    count = pattern.ranks_of(loaded)
     numbers = _numbers(loaded, requests, path)
     written = _calls(requests, numbers, count, path, writes=True)
     read = _calls(requests, numbers, count, path, writes=False)

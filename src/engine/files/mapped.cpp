@@ -270,14 +270,17 @@ void share_container(Engine& engine, Handle& handle, bool together) {
         return;
     }
     show_own(engine, handle);
+    // Who is not told of what others write asks only those that read for it: groups differ in whether their ranks read together.
+    const bool of_group = is_seen_without_telling(handle);
+    const MPI_Comm comm = of_group ? handle.exchanging->comm : handle.comm;
     std::int64_t mine = handle.container->last_stamp();
-    if (handle.rank == 0) {  // other handles have shown theirs
+    if (of_group || handle.rank == 0) {  // other handles, and ranks that are not asked, have shown theirs
         int error = 0;
         mine = std::max(mine, shown_number(engine, handle, error));
         if (error != 0) owe_error(handle, error_class(error));
     }
     std::int64_t largest = mine;
-    PMPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_INT64_T, MPI_MAX, handle.comm);
+    PMPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_INT64_T, MPI_MAX, comm);
     if (largest <= handle.shared_stamp) return;  // nobody has written since the last time
     handle.container->adopt(largest);
     handle.shared_stamp = largest;

@@ -39,7 +39,7 @@ void flush_container(Engine& engine, Handle& handle, bool durable);
 void begin_collective(Handle& handle, bool writes);
 /// Before a collective read, by all ranks of the handle: each will see what the others have written so far. PnetCDF moves bytes in this way in
 /// enddef, without a sync, and programs that have no other file beneath them never notice that they need one. `together`: some will read for
-/// others. By a reduction, or as SharedReads promises.
+/// others. By a reduction, or as SharedReads promises. Where writes are seen without being told of: by the ranks that exchange bytes, together.
 void share_container(Engine& engine, Handle& handle, bool together);
 /// Collective over the handle's group, once it has handle.ranks: where no reduction is needed for that, prepares it.
 void begin_shared_reads(Engine& engine, Handle& handle);

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The demonstration, `make demo`: LAMMPS from Debian's packages, unmodified, through ioweir's whole loop.
+"""The demonstration, `make demo`: real I/O through ioweir's whole loop, and whatever comes out of it.
 
-Traces a run, reports it, runs the program again with a plan, compares, verifies what the files hold, and repeats the
-pair in turns so that the closing figure is a median and not one run's luck. Everything it writes is in demo-output/.
-Not here: any judgement on the figures; they are printed as measured, whichever way they point.
+LAMMPS from Debian's packages, unmodified, is traced, its findings are shown, plans are simulated and replayed on this
+machine's storage, and the one that is shown to be faster is applied, compared and verified. Pairs of runs in turns make
+the closing figures medians and not one run's luck. Then BTIO's I/O meets a slow storage target. Everything that is
+written is in demo-output/. Not here: any judgement on the figures; they are printed as measured, whichever way they
+point.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = Path("demo-output")
 IOWEIR = Path(".venv/bin/ioweir")
 INPUT = Path("examples/lammps/in.melt")
-PLAN = Path("examples/lammps/plan.toml")
+PLAN = OUTPUT / "plan.toml"
+TARGETS = OUTPUT / "targets"
 
 # Open MPI refuses to run as root and to start more ranks than processors unless told to.
 ENVIRONMENT = {
@@ -61,28 +66,56 @@ def require_mpiio(program: str) -> None:
         )
 
 
-def run_traced(name: str, program: list[str], *options: str, shown: bool = False) -> Path:
-    """One run under ioweir with fresh output files; returns the trace directory."""
-    files, trace = OUTPUT / "files", OUTPUT / name
-    shutil.rmtree(files, ignore_errors=True)
-    shutil.rmtree(trace, ignore_errors=True)
-    files.mkdir(parents=True)
-    command = [str(IOWEIR), "run", *options, "-q", "-o", str(trace), "--", *program]
+def said(command: Sequence[str | Path], *, shown: bool) -> list[str]:
+    """The command as words; printed for the reader where it is shown."""
+    words = [str(word) for word in command]
     if shown:
-        print(f"\n$ {shlex.join(command)}", flush=True)
-    log = OUTPUT / f"{name}.log"
-    with log.open("w", encoding="utf-8") as stream:
-        code = subprocess.run(command, stdout=stream, stdin=subprocess.DEVNULL, env=ENVIRONMENT, check=False).returncode
-    if code != 0:
-        tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:])
-        raise DemoError(f"{shlex.join(command)} ended with {code}; the end of {log}:\n{tail}")
-    return trace
+        print(f"\n$ {shlex.join(words)}", flush=True)
+    return words
 
 
-def show(*arguments: str) -> None:
-    """Runs an ioweir command whose output is for the reader."""
-    print(f"\n$ {IOWEIR} {shlex.join(arguments)}", flush=True)
-    subprocess.run([IOWEIR, *arguments], check=True)
+def show(*arguments: str | Path, most_lines: int | None = None) -> None:
+    """Runs an ioweir command whose output is for the reader, or the first lines of it."""
+    words = said([IOWEIR, *arguments], shown=True)
+    if most_lines is None:
+        subprocess.run(words, check=True, env=ENVIRONMENT)
+        return
+    done = subprocess.run(words, check=True, env=ENVIRONMENT, capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    print("\n".join([*lines[:most_lines], *(["[...]"] if len(lines) > most_lines else [])]), flush=True)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is run, in fresh folders each time."""
+
+    words: tuple[str, ...]
+    files: Path
+    """The folder of its files."""
+    environment: Mapping[str, str]
+
+    def traced(self, name: str, *options: str | Path, shown: bool = False, report: bool = False) -> Path:
+        """One run under ioweir; returns the trace directory. `report`: what ioweir says at its end is for the reader."""
+        trace = OUTPUT / name
+        shutil.rmtree(trace, ignore_errors=True)
+        self.empty()
+        quiet = [] if report else ["-q"]
+        command = said([IOWEIR, "run", *options, *quiet, "-o", trace, "--", *self.words], shown=shown)
+        log = OUTPUT / f"{name}.log"
+        with log.open("w", encoding="utf-8") as stream:
+            done = subprocess.run(
+                command, stdout=stream, stderr=None if report else stream, stdin=subprocess.DEVNULL,
+                env=self.environment, check=False,
+            )  # fmt: skip
+        if done.returncode != 0:
+            tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:])
+            raise DemoError(f"{shlex.join(command)} ended with {done.returncode}; the end of {log}:\n{tail}")
+        return trace
+
+    def empty(self) -> None:
+        """Of what an earlier run has written."""
+        shutil.rmtree(self.files, ignore_errors=True)
+        self.files.mkdir(parents=True)
 
 
 def figures(trace: Path) -> Any:
@@ -100,12 +133,14 @@ def verified(trace: Path) -> str:
     return f"verified: {len(result['ok'])} files hold what the program wrote, {held / 2**20:.0f} MiB compared"
 
 
+def median(values: Sequence[float]) -> float:
+    """Of the middle two where there are two."""
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
 def closing_lines(before: list[Any], after: list[Any], ranks: int) -> list[str]:
     """Medians over the pairs: the whole program, and its time in MPI-IO writes on a rank."""
-
-    def median(values: list[float]) -> float:
-        ordered = sorted(values)
-        return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
     def row(title: str, old: list[float], new: list[float]) -> str:
         ratios = [o / n for o, n in zip(old, new, strict=True) if n > 0]
@@ -129,66 +164,106 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--pairs", type=int, default=3, help="pairs of runs, as it is and with the plan")
-    parser.add_argument("--seconds", type=float, default=100, help="no further pair is begun after this time")
+    parser.add_argument("--seconds", type=float, default=150, help="no further pair is begun after this time")
     parser.add_argument("--program", default="lmp", help="the LAMMPS executable")
     options = parser.parse_args()
     os.chdir(ROOT)
     started = time.monotonic()
-    processors = len(os.sched_getaffinity(0))
     try:
-        demonstrate(options, processors, started + options.seconds)
+        OUTPUT.mkdir(exist_ok=True)
+        molecules(options, started + options.seconds)
+        slow_target()
     except (DemoError, subprocess.CalledProcessError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
     print(
-        f"Done in {time.monotonic() - started:.0f} s. Traces: {OUTPUT}/before, {OUTPUT}/after; try `{IOWEIR} --help`."
+        f"\nDone in {time.monotonic() - started:.0f} s. To look at: {OUTPUT}/report.html in a browser; the plan, {PLAN}; "
+        f"traces in {OUTPUT}; `{IOWEIR} --help`."
     )
     return 0
 
 
-def demonstrate(options: argparse.Namespace, processors: int, deadline: float) -> None:
-    """Traced, reported, planned, compared, verified, and repeated as often as time allows."""
-    lammps, ranks = options.program, options.ranks
-    require_mpiio(lammps)
-    arguments = ["-in", str(INPUT), "-var", "out", str(OUTPUT / "files"), "-log", "none"]
-    mpirun = launcher(lammps)
-    program = [mpirun, "-n", str(ranks), lammps, *arguments]
-    plan = ("--plan", str(PLAN))
-    OUTPUT.mkdir(exist_ok=True)
+def molecules(options: argparse.Namespace, deadline: float) -> None:
+    """LAMMPS: watched, explained, a plan chosen by itself, applied, compared, verified, repeated while time allows."""
+    require_mpiio(options.program)
+    files = OUTPUT / "files"
+    own = ["-in", str(INPUT), "-var", "out", str(files), "-log", "none"]
+    mpirun = launcher(options.program)
+    lammps = Program((mpirun, "-n", str(options.ranks), options.program, *own), files, ENVIRONMENT)
 
-    print("== 1. A program as it is, traced: LAMMPS melts 256,000 atoms and writes them every 10 steps")
-    before = [run_traced("before", program, shown=True)]
-    show("report", str(before[0]))
-    print(f"\n== 2. The same program with a plan, {PLAN}")
-    after = [run_traced("after", program, *plan, shown=True)]
-    print("\n== 3. What changed")
-    show("compare", str(before[0]), str(after[0]))
-    print("\n== 4. Once more with the plan, comparing what the files hold with what the program passed in")
-    print(verified(run_traced("verified", program, *plan, "--verify", shown=True)))
+    print("== 1. A program as it is: LAMMPS melts 256,000 atoms and writes them every 10 steps", flush=True)
+    before = lammps.traced("before", shown=True, report=True)
+    show("report", before, "--html", OUTPUT / "report.html")
 
+    print("\n== 2. Which plan? Simulated, then replayed on this storage until one is shown to be faster, or none")
+    show("tune", before, "--measure", "-o", PLAN, "--force", "--budget", "60s")
+    if not PLAN.exists():
+        print("No plan was shown to be faster on this machine: LAMMPS stays as it is.", flush=True)
+        return
+
+    print("\n== 3. The same program under that plan")
+    after = lammps.traced("after", "--plan", PLAN, shown=True)
+    show("compare", before, after)
+    print("\n== 4. Once more, comparing what the files hold with what the program passed in")
+    print(verified(lammps.traced("verified", "--plan", PLAN, "--verify", shown=True)))
     print("\n== 5. More pairs, in turns", flush=True)
-    for index in range(2, options.pairs + 1):
-        if time.monotonic() > deadline:
-            break
-        before.append(run_traced(f"before-{index}", program))
-        after.append(run_traced(f"after-{index}", program, *plan))
-    print("\n".join(closing_lines([figures(trace) for trace in before], [figures(trace) for trace in after], ranks)))
+    in_turns(lammps, options.ranks, options.pairs, deadline, "", [(before, after)])
     # Ranks that wait for a processor look like ranks that wait for I/O: the same again without that.
-    if 1 < processors < ranks:
+    processors = len(os.sched_getaffinity(0))
+    if 1 < processors < options.ranks:
         print(
-            f"{ranks} ranks shared {processors} processors: a part of the time in MPI-IO was waiting for a processor. "
-            "Without that:",
+            f"{options.ranks} ranks shared {processors} processors: a part of the time in MPI-IO was waiting for a "
+            "processor. Without that:",
             flush=True,
         )
-        fewer = [mpirun, "-n", str(processors), lammps, *arguments]
-        old: list[Any] = []
-        new: list[Any] = []
-        for index in range(1, options.pairs + 1):
-            if old and time.monotonic() > deadline:
-                break
-            old.append(figures(run_traced(f"fewer-ranks-before-{index}", fewer)))
-            new.append(figures(run_traced(f"fewer-ranks-after-{index}", fewer, *plan)))
-        print("\n".join(closing_lines(old, new, processors)))
+        fewer = Program((mpirun, "-n", str(processors), options.program, *own), files, ENVIRONMENT)
+        in_turns(fewer, processors, options.pairs, deadline, "fewer-ranks-", [])
+
+
+def in_turns(
+    program: Program, ranks: int, pairs: int, deadline: float, name: str, made: list[tuple[Path, Path]]
+) -> None:
+    """Pairs of runs, as it is and with the plan, until there are enough or the time is up; says what they came to."""
+    while len(made) < pairs and (not made or time.monotonic() < deadline):
+        number = len(made) + 1
+        made.append(
+            (
+                program.traced(f"{name}before-{number}"),
+                program.traced(f"{name}after-{number}", "--plan", PLAN),
+            )
+        )
+    before, after = zip(*made, strict=True)
+    print("\n".join(closing_lines([*map(figures, before)], [*map(figures, after)], ranks)), flush=True)
+
+
+def slow_target() -> None:
+    """BTIO's I/O over four targets, of which one is slow: all of them, and those that probing chooses."""
+    print(
+        "\n== 6. One slow storage target: four directories stand for targets, ioweir itself limits their speed\n"
+        "(token buckets: no device is behind them; the choice is real, the speeds are not)"
+    )
+    subprocess.run([IOWEIR, "lab", "down", "--directory", TARGETS], capture_output=True, check=False)
+    show("lab", "up", "--kind", "bucket", "--targets", "4", "--name", "demo", "--directory", TARGETS)
+    try:
+        show("lab", "slow", "2", "1/6", "--directory", TARGETS)
+        show("probe", TARGETS)
+        throttled = {**ENVIRONMENT, "IOWEIR_TEST_THROTTLE": f"targets={TARGETS.resolve()}"}
+        kernel = ("kernel", "btio", "class=A", "writes=2", "--ranks", "4", "--mpi", "openmpi")
+        rates = []
+        for name, targets in (("all-targets", "4"), ("good-targets", "auto")):
+            plan = OUTPUT / f"{name}.toml"
+            plan.write_text(
+                f'[[file]]\nmatch = "*/btio.data"\nmapping = "subfiles:{targets}"\nwriters = "aggregators:2"\n',
+                encoding="utf-8",
+            )
+            words = (str(IOWEIR), *kernel, "--directory", str(TARGETS))
+            program = Program(words, OUTPUT / "nothing", throttled)
+            trace = program.traced(name, "--plan", plan, shown=True)
+            print((OUTPUT / f"{name}.log").read_text(encoding="utf-8").strip())
+            rates.append(figures(trace)["layers"]["MPI-IO"]["write"]["time_s"])
+        print(f"BTIO's writes: {rates[0] / rates[1]:.1f} times as fast on the targets that probing chose, in one run each")
+    finally:
+        show("lab", "down", "--directory", TARGETS)
 
 
 if __name__ == "__main__":

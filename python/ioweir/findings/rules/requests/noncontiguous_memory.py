@@ -12,12 +12,15 @@ from ioweir.findings.rules.common import counted
 
 _LINE = 64
 _BEFORE_EXCHANGE = 37
+_NUMBER = 8
+_SLOWEST_CELL_S = 1e-6
+_SLOWEST_BYTE_S = 1e-8
 _VECTOR = ("readv", "writev", "preadv", "pwritev")
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from ioweir.findings.columns import Columns
+    from ioweir.findings.columns import Columns, Mask
 
 
 def _has_gaps(run: Columns, number: int, depth: int = 8) -> bool:
@@ -40,7 +43,30 @@ def _cell(run: Columns, number: int, depth: int = 8) -> int:
         return _cell(run, inner, depth - 1)
     if kind.constructor in ("vector", "hvector") and len(kind.values) > 1:
         return kind.values[1] * max(run.trace.datatypes[inner].size, 0)
+    if kind.constructor == "subarray":
+        return _line(kind.values) * max(run.trace.datatypes[inner].size, 0)
     return 0
+
+
+def _line(values: Sequence[int]) -> int:
+    """How many elements of a subarray lie together, at least. `values`: the arguments (MPI 4.0, section 5.1.13)."""
+    dimensions = values[0]
+    sizes, parts = values[1 : dimensions + 1], values[dimensions + 1 : 2 * dimensions + 1]
+    lines = []
+    for order in (1, -1):  # libraries have numbers of their own for the order
+        line = 1
+        for size, part in list(zip(sizes, parts, strict=True))[::order]:
+            line *= part
+            if part < size:
+                break
+        lines.append(line)
+    return min(lines)
+
+
+def _longest_packing_s(run: Columns, calls: Mask, cell: int) -> float:
+    """Of the rank with most: what copying its pieces may take at most. `cell`: bytes of a piece; 0: not known."""
+    moved = float(run.bytes_by_unit(calls).max())
+    return moved * _SLOWEST_BYTE_S + moved / (cell or _NUMBER) * _SLOWEST_CELL_S
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -63,10 +89,12 @@ def _find(run: Columns) -> Iterator[Found]:
     alone = calls & ~together
     seconds = max(run.seconds(together) - run.span_s(plain & together[run.mpi]), 0.0)
     seconds += max(run.seconds(alone) - run.seconds(plain & alone[run.mpi]), 0.0)
+    cells = [_cell(run, number) for number, with_gaps in known.items() if with_gaps]
+    # What is beyond it is waiting or exchange, which other rules look for.
+    seconds = min(seconds, _longest_packing_s(run, calls, min(cells, default=0)))
     if not run.worth(seconds):
         return
     pieces = float(inside.sum() / calls.sum())
-    cells = [_cell(run, number) for number, with_gaps in known.items() if with_gaps]
     tiny = bool(cells) and 0 < max(cells) <= _LINE
     yield Found(
         calls=calls,
@@ -95,12 +123,17 @@ RULE = Rule(
     order=40,
     definition="MPI-IO calls whose datatype in memory has gaps, and which spend 1 % of the run outside of POSIX "
     "calls, or in "
-    "POSIX calls that gather pieces (writev and its like), which Open MPI hands the pieces to unpacked. Of "
+    "POSIX calls that gather pieces (writev and its like), which Open MPI hands the pieces to unpacked, as far as packing can take so long. Of "
     "independent calls "
     "a rank's own POSIX calls are taken off, of collective ones those of any rank.",
     source="Ching et al. 2003 (noncontiguous I/O: memory and file)",
     thresholds=(
         Threshold("gaps", "size below extent, at any level", "MPI's own definition of a type with holes"),
+        Threshold(
+            "longest packing",
+            "1 us a piece and 10 ns a byte",
+            "ten times what MPI libraries take for small pieces, of the rank with most of them, whose size is taken to be 8 B where it is not known: time beyond it is not packing",
+        ),
         Threshold(
             "cells",
             "64 B",

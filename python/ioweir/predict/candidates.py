@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _BUFFERS: Final = ("4 MiB", "16 MiB", "64 MiB")
+_STRIPES: Final = ("1 MiB", "4 MiB", "16 MiB")
 _SAME_FORM: Final = "shared"
 
 
@@ -21,6 +22,8 @@ class Candidate:
 
     strategy: str
     keys: Mapping[str, Any]
+    variant_of: str = ""
+    """A strategy that came before: where that is much slower than the program as it is, this one is not tried."""
 
     @property
     def same_form(self) -> bool:
@@ -37,6 +40,7 @@ def candidates(ranks: int, ranks_a_node: int, targets: int) -> Iterator[Candidat
     nodes = -(-ranks // ranks_a_node)
     writers = sorted({nodes, min(ranks, max(nodes, targets)), min(ranks, 2 * nodes)})
     yield Candidate("everyone", {"writers": "everyone"})
+    yield Candidate("auto", {"writers": "auto"})
     for count, buffer in itertools.product(writers, _BUFFERS):
         keys = {"writers": f"aggregators:{count}", "domains": "even", "buffer": buffer}
         yield Candidate(f"aggregators:{count}, even domains, {buffer}", keys)
@@ -45,6 +49,11 @@ def candidates(ranks: int, ranks_a_node: int, targets: int) -> Iterator[Candidat
         cyclic = {"writers": f"aggregators:{count}", "domains": "cyclic"}
         yield Candidate(f"aggregators:{count}, cyclic domains", cyclic)
         yield Candidate(f"aggregators:{count}, contention-free", {**cyclic, "order": "contention-free"})
+        for size in _STRIPES:
+            stripe = {"size": size, "count": targets}
+            alone = {"writers": "everyone", "stripe": stripe}
+            yield Candidate(f"everyone, stripes of {size} over {targets}", alone, "everyone")
+            yield Candidate(f"aggregators:{count}, stripes of {size} over {targets}", {**cyclic, "stripe": stripe})
         yield Candidate(f"subfiles:{targets}", {"mapping": f"subfiles:{targets}", **cyclic})
     groups = nodes if nodes > 1 else min(2, ranks)
     if groups > 1:

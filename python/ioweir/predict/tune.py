@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ioweir.predict.simulate import Program
 
 _CALIBRATION_REPEATS: Final = 2
+_MUCH_SLOWER: Final = 0.5
+"""In the best of all runs: what differs in the stripes alone does not make up for it."""
 
 
 @dataclass(frozen=True)
@@ -204,13 +206,17 @@ def _part(options: Options, machine: Machine, kind: Kind, program: Program, unti
     rule = simulate.plan_of(asked, machine, program)
     before = _seconds(simulate.runs_of(program, machine, rule, *_draws(options)), kind.times)
     part = Part(kind, program, before, [], 0)
+    slow: set[str] = set()
     for candidate in candidates(
         program.ranks, int(machine.figures.get("node.ranks", 1)), int(machine.figures["targets.count"])
     ):
         if until is not None and time.monotonic() > until and part.rows:
             part.left += 1
             continue
-        part.rows.append(_tried(options, machine, part, candidate))
+        if candidate.variant_of not in slow:
+            part.rows.append(_tried(options, machine, part, candidate))
+            if part.rows[-1].get("predicted", _range([]))["ratio_high"] < _MUCH_SLOWER:
+                slow.add(candidate.strategy)
     return part
 
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ioweir.predict.simulate import Program
 
 _CALIBRATION_REPEATS: Final = 2
+_RUNS_DIFFER: Final = 0.02
+"""By so much runs of one program differ on quiet machines: a smaller gain is not worth a plan."""
 _MUCH_SLOWER: Final = 0.5
 """In the best of all runs: what differs in the stripes alone does not make up for it."""
 
@@ -323,7 +325,9 @@ def _tried(options: Options, machine: Machine, part: Part, candidate: Candidate)
 
 def _choice(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """The fastest that helps in all runs; one that leaves the file's form, where that is no slower in any run."""
-    helping = [row for row in rows if row["predicted"]["ratio_low"] > 1]
+    helping = [
+        row for row in rows if row["predicted"]["ratio_low"] > 1 and row["predicted"]["ratio"] >= 1 + _RUNS_DIFFER
+    ]
     if not helping:
         return None
     best = min(helping, key=lambda row: row["seconds"])
@@ -339,7 +343,7 @@ def _reasons(part: Part, chosen: dict[str, Any] | None) -> list[str]:
     good = part.good
     reasons = []
     if chosen is None:
-        reasons.append("nothing that was tried is faster than the program as it is in all simulated runs")
+        reasons.append("nothing that was tried is faster than the program as it is in all simulated runs, by 2 % or more")
         if good:
             reasons.append(f"the nearest: {_said(good[0])}")
     else:

@@ -71,12 +71,23 @@ struct Host {
     const std::uint32_t* descriptors_gone = nullptr;
 };
 
+/// How the comparison of the engine with the MPI library goes about calls that take long and are fast all the same: there is little to win, and
+/// much to lose where the library takes several times as long.
+struct TrialPace {
+    std::int64_t long_call_ns = 100'000;   ///< of shorter calls a whole trial takes milliseconds
+    std::int64_t fast_bytes_per_us = 128;  ///< moved by the rank with most: memory, not storage, is what takes the time
+    std::int64_t before = 62;              ///< calls by the engine before the first trial, and the two that it makes anyway
+    std::int64_t before_crowded = 254;     ///< ... where ranks share processors, and may wait for one in each of the library's messages
+    std::int64_t between = 14;             ///< calls between two pairs: one in 16 is tried
+};
+
 struct Options {
     policy::PlanFile plan;
     bool verify = false;                  ///< check after close that files hold what the program passed in
     storage::Backend* backend = nullptr;  ///< must outlive the engine; null: POSIX
     std::uint64_t seed = 0;               ///< of the order in which writers are tried; the same on all ranks
     bool weighs = false;                  ///< under `auto`, calls that the MPI library is faster at are left to it
+    TrialPace trial_pace{};               ///< ... and how its trials are spread
 };
 
 /// Replaces in `hooks` what the engine handles; `below` must hold the real functions. Once a process; a further call (another

@@ -45,6 +45,7 @@ Engine::Engine(const mpi::FileCalls& real, Options given, Host services)
       plan(std::move(given.plan)),
       verify(given.verify),
       weighs(given.weighs),
+      trial_pace(given.trial_pace),
       host(with_storage_calls(services)),
       backend(given.backend != nullptr ? *given.backend : posix_),
       descriptors(backend, services.program_has_open),

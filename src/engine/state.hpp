@@ -224,6 +224,7 @@ public:
     const policy::PlanFile plan;
     const bool verify;
     const bool weighs;
+    const TrialPace trial_pace;
     const Host host;
     storage::Backend& backend;
     Descriptors descriptors;

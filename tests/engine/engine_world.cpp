@@ -74,7 +74,8 @@ public:
         engine::Options options{.plan = plan.take(),
                                 .verify = options_.verify,
                                 .backend = options_.plain ? nullptr : &world->backend,
-                                .weighs = options_.weighs};
+                                .weighs = options_.weighs,
+                                .trial_pace = options_.trial_pace};
         engine::Host host;
         static const std::uint32_t no_descriptors = 0;
         if (options_.plain) host.descriptors_gone = &no_descriptors;

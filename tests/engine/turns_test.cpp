@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -32,6 +33,9 @@ match = "*.own"
 writers = "auto"
 [[file]]
 match = "*.gaps"
+writers = "auto"
+[[file]]
+match = "*.large"
 writers = "auto"
 [[file]]
 match = "*.named"
@@ -67,8 +71,13 @@ void make_slower(mpi::FileCalls& below) {
     Slower<&F::File_write_at>::put(real, below);
 }
 
-[[maybe_unused]] const testing::Environment* const registered =
-    add_world(plan, WorldOptions{.verify = false, .weighs = true, .change_library = make_slower});
+/// Blocks of 64 bytes are never fast, large ones are.
+constexpr engine::TrialPace pace{
+    .long_call_ns = 1, .fast_bytes_per_us = 65, .before = 6, .before_crowded = 6, .between = 4};
+constexpr int large_block = 4 << 20;
+
+[[maybe_unused]] const testing::Environment* const registered = add_world(
+    plan, WorldOptions{.verify = false, .weighs = true, .trial_pace = pace, .change_library = make_slower});
 
 constexpr std::int64_t slow_ns = 40'000'000;  // longer than a turn of busy ranks on a busy machine
 constexpr int block = 64;
@@ -221,6 +230,35 @@ TEST_F(TurnsTest, AreEachRanksOwnInIndependentCalls) {
         expect_weighed(format::CallKind::write_at, format::Chosen::engine, 1);
     }
     expect_all(path);
+}
+
+/// A program with few large calls does not pay for the library's.
+TEST_F(TurnsTest, AreLateAndApartInLargeCalls) {
+    constexpr int made = 28;
+    const std::string path = world->path("file.large");
+    MPI_File file = open(world->engine, path);
+    std::vector<unsigned char> mine(large_block);
+    std::vector<int> by_library;
+    for (int call = 0; call < made; ++call) {
+        std::fill(mine.begin(), mine.end(), byte_of(world->rank, call));
+        const std::int64_t before = library_calls;
+        EXPECT_EQ(world->hooks.File_write_at_all(file, MPI_Offset{large_block} * world->rank, mine.data(), large_block,
+                                                 MPI_BYTE, MPI_STATUS_IGNORE),
+                  MPI_SUCCESS);
+        if (library_calls > before) by_library.push_back(call);
+    }
+    std::vector<unsigned char> back(large_block);
+    EXPECT_EQ(world->hooks.File_read_at(file, MPI_Offset{large_block} * world->rank, back.data(), large_block, MPI_BYTE,
+                                        MPI_STATUS_IGNORE),
+              MPI_SUCCESS);
+    EXPECT_TRUE(back == mine);
+    EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
+    // Eight calls by the engine, then pairs with four calls between them, each the other way round. A noisy machine may end the trial sooner.
+    const std::vector<int> all{9, 14, 21, 26};
+    ASSERT_FALSE(by_library.empty());
+    ASSERT_LE(by_library.size(), all.size());
+    EXPECT_TRUE(std::equal(by_library.begin(), by_library.end(), all.begin())) << testing::PrintToString(by_library);
+    remove(path);
 }
 
 // The library may write back what lies between the pieces, which may be another rank's.

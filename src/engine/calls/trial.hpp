@@ -30,6 +30,7 @@ public:
         const bool second = calls_ % 2 != 0, swapped = calls_ / 2 % 2 != 0;
         return second != swapped ? By::library : By::engine;
     }
+    [[nodiscard]] bool is_between_pairs() const { return calls_ % 2 == 0; }
     /// How the call of that turn went.
     void add(std::int64_t ns, std::int64_t bytes);
     /// Now it may be decided; before the next turn it must be tried.

@@ -12,7 +12,7 @@ namespace {
 
 using format::CallKind;
 
-enum class Turn { engine, library, measured_engine, measured_library };
+enum class Turn { engine, library, looked_at, measured_engine, measured_library };
 
 /// Of 0 .. 7: by powers of eight.
 std::size_t size_class(std::int64_t bytes) {
@@ -27,13 +27,16 @@ std::size_t kind_of(const Call& call) {
 static_assert(static_cast<int>(CallKind::write_at_all) == 7 && static_cast<int>(CallKind::read_all) == 4 &&
               static_cast<int>(CallKind::write) == 2 && static_cast<int>(CallKind::read_at) == 1);
 
+bool is_crowded(const Handle& handle) {
+    return handle.size > 1 && handle.ranks->team && handle.ranks->team->group->topology().crowded;
+}
+
 /// Collective: nobody comes out of it before all are in it. The library's ranks spin while they wait, which is best where each has a
 /// processor; where they share some, the others' are asleep.
 void meet(const Handle& handle) {
     if (handle.size == 1) return;
-    const std::shared_ptr<Team>& team = handle.ranks->team;
-    if (team && team->group->topology().crowded)
-        (void)team->group->all(true);
+    if (is_crowded(handle))
+        (void)handle.ranks->team->group->all(true);
     else
         PMPI_Barrier(handle.comm);
 }
@@ -50,38 +53,79 @@ std::optional<Trial::Result> end_trial(const Handle& handle, const Choice& choic
     return all.result();
 }
 
-Turn next_turn(const Handle& handle, Choice& choice, bool collective) {
-    const bool acts = handle.choices->acts;
-    if (choice.calls_left == 0 && choice.trial.may_end()) {
-        if (const auto found = end_trial(handle, choice, collective)) {
-            constexpr std::int64_t most_calls = std::int64_t{1} << 40;
-            choice.found = *found;
-            choice.calls_left = choice.next_calls;
-            choice.next_calls = std::min(4 * choice.next_calls, most_calls);
-            choice.trial = Trial(!acts);
-            ++choice.trials;
-        }
+/// Collective where the calls are: whether the engine's second call was long and fast; it took what its slowest rank took.
+bool has_time(const Engine& engine, const Handle& handle, const Choice& choice, bool collective) {
+    std::array<std::int64_t, 2> all = choice.look;
+    if (collective && handle.size > 1 &&
+        PMPI_Allreduce(MPI_IN_PLACE, all.data(), 2, MPI_INT64_T, MPI_MAX, handle.comm) != MPI_SUCCESS)
+        return false;
+    const auto [ns, bytes] = all;
+    return ns >= engine.trial_pace.long_call_ns && bytes / (ns / 1000 + 1) >= engine.trial_pace.fast_bytes_per_us;
+}
+
+/// Collective where the calls are, between two pairs of a trial: it is over, or goes on, where there is time after some calls.
+void go_on(const Engine& engine, const Handle& handle, Choice& choice, bool collective) {
+    choice.is_apart = true;
+    const auto found = choice.trial.may_end() ? end_trial(handle, choice, collective) : std::nullopt;
+    if (!found) {
+        if (choice.has_time) choice.calls_left = engine.trial_pace.between;
+        return;
     }
+    constexpr std::int64_t most_calls = std::int64_t{1} << 40;
+    choice.found = *found;
+    choice.calls_left = choice.next_calls;
+    choice.next_calls = std::min(4 * choice.next_calls, most_calls);
+    choice.trial = Trial(!handle.choices->acts);
+    ++choice.trials;
+}
+
+Turn next_turn(const Engine& engine, const Handle& handle, Choice& choice, bool collective) {
+    if (choice.calls_left == 0 && !choice.is_looked_at) {
+        if (choice.look[0] < 0) return Turn::looked_at;
+        choice.is_looked_at = true;
+        choice.has_time = has_time(engine, handle, choice, collective);
+        const TrialPace& pace = engine.trial_pace;
+        if (choice.has_time) choice.calls_left = is_crowded(handle) ? pace.before_crowded : pace.before;
+    }
+    if (choice.calls_left == 0 && !choice.is_apart && choice.trial.is_between_pairs())
+        go_on(engine, handle, choice, collective);
     if (choice.calls_left > 0) {
         --choice.calls_left;
-        return acts && choice.found.library_is_faster ? Turn::library : Turn::engine;
+        return handle.choices->acts && choice.found.library_is_faster ? Turn::library : Turn::engine;
     }
+    choice.is_apart = false;
     return choice.trial.turn() == Trial::By::engine ? Turn::measured_engine : Turn::measured_library;
+}
+
+using Clock = std::chrono::steady_clock;
+
+std::int64_t ns_since(Clock::time_point begin) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
 }
 
 /// Takes the time of a call in a trial, whatever comes of it.
 class Measured {
 public:
     Measured(Choice& choice, std::int64_t bytes) : choice_(choice), bytes_(bytes), begin_(Clock::now()) {}
-    ~Measured() {
-        const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_);
-        choice_.trial.add(took.count(), bytes_);
-    }
+    ~Measured() { choice_.trial.add(ns_since(begin_), bytes_); }
     Measured(const Measured&) = delete;
     Measured& operator=(const Measured&) = delete;
 
 private:
-    using Clock = std::chrono::steady_clock;
+    Choice& choice_;
+    std::int64_t bytes_;
+    Clock::time_point begin_;
+};
+
+/// ... and of the engine's call before the first trial.
+class LookedAt {
+public:
+    LookedAt(Choice& choice, std::int64_t bytes) : choice_(choice), bytes_(bytes), begin_(Clock::now()) {}
+    ~LookedAt() { choice_.look = {ns_since(begin_), bytes_}; }
+    LookedAt(const LookedAt&) = delete;
+    LookedAt& operator=(const LookedAt&) = delete;
+
+private:
     Choice& choice_;
     std::int64_t bytes_;
     Clock::time_point begin_;
@@ -132,9 +176,13 @@ std::optional<int> take_turn_alone(Engine& engine, Handle& handle, const Call& c
     if (choice == nullptr) return {};
     Weighed& weighed = handle.weighed[kind_of(call)];
     weighed.choice = choice;
-    switch (next_turn(handle, *choice, false)) {
+    switch (next_turn(engine, handle, *choice, false)) {
         case Turn::engine:
             return {};
+        case Turn::looked_at: {
+            const LookedAt looked(*choice, bytes);
+            return by_engine();
+        }
         case Turn::library:
             handle.left_calls[writes ? 1 : 0] = {choice, call.datatype, call.count, call.explicit_offset};
             ++weighed.left;
@@ -171,9 +219,14 @@ int transfer_in_turns(Engine& engine, Handle& handle, Call call, FunctionRef<int
     Choice& choice = handle.choices->together[size_class(handle.view_piece_bytes)][kind - 4];
     Weighed& weighed = handle.weighed[kind];
     weighed.choice = &choice;
-    switch (next_turn(handle, choice, true)) {
+    switch (next_turn(engine, handle, choice, true)) {
         case Turn::engine:
             break;
+        case Turn::looked_at: {
+            meet(handle);
+            const LookedAt looked(choice, bytes_asked(call));
+            return transfer(engine, handle, call, same, independent);
+        }
         case Turn::library:
             ++weighed.left;
             return by_library(engine, handle, call, same);

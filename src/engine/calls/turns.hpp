@@ -10,6 +10,8 @@
 //   trials no clock is looked at, and the engine's calls ask nothing more of another rank.
 // - A rank's next call sees what its last has written, whoever makes them: the ranks come out of a collective write by the library together,
 //   for its bytes may be written by another rank.
+// - A program with few large calls does not pay for the library's: of calls that take long, and move their bytes at the speed of memory, the
+//   engine makes the first 64 (256 where ranks share processors), and 14 between two pairs of a trial.
 // - Trials come again, ever more rarely, for what a program asks for may change, and so may the machine.
 // - A rank writes by itself through the library only where the view has no gaps: libraries read and write back what lies in gaps, under
 //   locks that the engine does not take.
@@ -27,11 +29,16 @@ namespace ioweir::engine {
 
 /// Who makes the calls of one kind.
 struct Choice {
-    explicit Choice(bool acts = true) : trial(!acts), calls_left(acts ? 2 : 1000), next_calls(acts ? 256 : 4000) {}
+    explicit Choice(bool acts = true)
+        : trial(!acts), calls_left(acts ? 1 : 1000), next_calls(acts ? 256 : 4000), is_looked_at(!acts) {}
 
     Trial trial;
     std::int64_t calls_left;  ///< before the next trial; at first the engine has its plans and memory made
     std::int64_t next_calls;
+    std::array<std::int64_t, 2> look{-1, 0};  ///< nanoseconds and bytes of the engine's second call; -1: not made yet
+    bool is_looked_at;                        ///< what follows is known
+    bool has_time = false;                    ///< its calls are long and fast: trials are late, and their pairs lie apart
+    bool is_apart = true;  ///< since the trial's last pair its result was asked for, and calls were put between that and the next
     std::int64_t trials = 0;
     Trial::Result found;  ///< by the last one
 };

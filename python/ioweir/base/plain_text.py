@@ -22,6 +22,7 @@ _LATIN_1: Final = 0x100
 _HOSTILE: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff"
 _IN_TEXT: Final = re.compile(f"[{_HOSTILE}]")
 _IN_LINE: Final = re.compile(f"[\t\n{_HOSTILE}]")
+_HALF: Final = re.compile("[\ud800-\udfff]")
 _NAMED: Final = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 # In JSON as Python prints it: a backslash, a pair of surrogates, one that stands alone.
 _JSON_SURROGATE: Final = re.compile(r"\\(?:\\|ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|u(d[89a-f][0-9a-f]{2}))")
@@ -49,6 +50,11 @@ def xml(text: str) -> str:
     """The text as XML's character data: well-formed whatever it holds."""
     # xml.sax.saxutils has a function for this, and loads an HTTP client, upon which every launcher would wait.
     return line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def without_halves(text: str) -> str:
+    """The text, with halves of surrogate pairs, which no file and no table can hold, as `line` shows them."""
+    return _HALF.sub(_visible, text)
 
 
 def json(text: str) -> str:

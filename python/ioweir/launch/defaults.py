@@ -101,7 +101,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         raise IoweirError(f"'{path}' is no text (UTF-8)", EXIT_USAGE) from None
     try:
         content: dict[str, Any] = toml_text.loads(text)
-    except (toml_text.TOMLDecodeError, RecursionError) as error:
+    except toml_text.TOMLDecodeError as error:
         raise IoweirError(f"'{path}': {error}", EXIT_USAGE) from error
     return content
 

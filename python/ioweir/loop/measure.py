@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import progress, units
+from ioweir.base import progress, toml_text, units
 from ioweir.base.guarded_files import Folder, loads_bounded, write_named
 from ioweir.errors import EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
 from ioweir.predict import tune
@@ -368,7 +368,7 @@ def _plan_text(asked: tune.Options, result: dict[str, Any], chosen: Way) -> str:
         f"simulated before: {ratio['ratio']:.2f} times as fast ({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})",
         f"MEASURED by replays; the program itself: ioweir run --plan {asked.output} -- CMD",
     ]  # fmt: skip
-    return "".join(f"# {' '.join(line.split())}\n" for line in lines) + "\n" + chosen.text
+    return "".join(f"{toml_text.comment(line)}\n" for line in lines) + "\n" + chosen.text
 
 
 def to_text(result: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from ioweir.base import units
+from ioweir.base import toml_text, units
 from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.plan.plan_check import read_plan, rule_for
@@ -79,7 +79,9 @@ def _toml(value: Any) -> str:
     """Of what rules have: texts, numbers, switches, lists, tables."""
     if isinstance(value, dict):
         return "{ " + ", ".join(_key_lines(value)) + " }"
-    return json.dumps(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return toml_text.quoted(value) if isinstance(value, str) else json.dumps(value)
 
 
 class Program(Protocol):

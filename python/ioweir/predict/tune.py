@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import units
+from ioweir.base import toml_text, units
 from ioweir.base.guarded_files import write_named
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.predict import machine as machines
@@ -299,7 +299,7 @@ def _plan_text(options: Options, chosen: Mapping[str, Any], result: Mapping[str,
     candidate: Candidate = chosen["candidate"]
     lines = [f"made by ioweir tune for {result['what']}", f"machine: {result['machine']}", *result["reasons"]]
     lines.append(f"SIMULATED, {options.repeat} runs; measure it: ioweir run --plan {options.output} -- CMD")
-    comments = "".join(f"# {' '.join(line.split())}\n" for line in lines)
+    comments = "".join(f"{toml_text.comment(line)}\n" for line in lines)
     return comments + "\n" + candidate.text(match)
 
 

@@ -108,7 +108,7 @@ def run(
         sys.exit(run_tune.run_tuned(command, run_tune.Options(output, machine, verify, quiet)))
     if _was_typed(context, "machine"):
         raise IoweirError(f"--machine {machine} is for --tune; add it, or leave --machine out", EXIT_USAGE)
-    _only_one_plan(auto, plan)
+    auto = _chooses(context, auto, plan)
     if plan is None and not auto and uses_defaults(context):
         plan = _plan_by_default(command)
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
@@ -137,15 +137,19 @@ def _plan_by_default(command: list[str]) -> Path | None:
     return found.plan
 
 
-def _only_one_plan(auto: bool, plan: Path | None) -> None:
-    if auto and plan is not None:
-        raise IoweirError(
-            f'--auto makes a plan of its own: leave --plan {plan} out, or write choose = "auto" into its rules',
-            EXIT_USAGE,
-        )
+def _chooses(context: typer.Context, auto: bool, plan: Path | None) -> bool:
+    """Whether --auto counts, which makes a plan of its own. From defaults.toml it gives way to a plan that is named."""
+    if not auto or plan is None:
+        return auto
+    if not _was_typed(context, "auto"):
+        return False
+    raise IoweirError(
+        f'--auto makes a plan of its own: leave --plan {plan} out, or write choose = "auto" into its rules', EXIT_USAGE
+    )
 
 
 def env(
+    context: typer.Context,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Trace directory, new or empty.")
     ] = None,
@@ -189,7 +193,7 @@ def env(
     from ioweir.launch.tracing_options import make  # noqa: PLC0415
 
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
-    _only_one_plan(auto, plan)
+    auto = _chooses(context, auto, plan)
     variables = batch.prepare(output, plan, verify, tracing, os.environ, auto=auto)
     if as_json:
         print_json(variables.described())

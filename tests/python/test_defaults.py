@@ -156,7 +156,7 @@ def test_options_that_may_be_given_several_times(
 def test_values_that_json_has_not_are_shown(places: tuple[Path, Path, dict[str, str]]) -> None:
     write(places[1], "[run]\nquota = 2026-11-26\n[kernel]\ndummy = nan\n")
     said = run([*IOWEIR, "defaults", "--json"], env=places[2]).expect().out
-    values = [row["value"] for row in json.loads(said, parse_constant=lambda word: pytest.fail(word))["options"]]
+    values = [row["value"] for row in json.loads(said, parse_constant=pytest.fail)["options"]]
     assert values == ["2026-11-26", None]
 
 

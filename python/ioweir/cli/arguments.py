@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from ioweir.base import json_text, plain_text
+from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -16,6 +17,16 @@ COMMAND = {"allow_interspersed_args": False}
 
 Command = Annotated[list[str], typer.Argument(metavar="-- CMD...", help="The command, as without ioweir.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+_LARGEST: Final = (1 << 31) - 1
+
+
+def fits(param: typer.CallbackParam, value: int | None) -> int | None:
+    """An option's whole number, for what takes 32 bits: the compiled part does."""
+    if value is not None and abs(value) > _LARGEST:
+        raise IoweirError(f"{param.opts[0]} {value}: write a number up to {_LARGEST}", EXIT_USAGE)
+    return value
 
 
 def uses_defaults(context: typer.Context) -> bool:

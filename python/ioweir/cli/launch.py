@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import Command, JsonOption, print_json, print_result, uses_defaults
+from ioweir.cli.arguments import Command, JsonOption, fits, print_json, print_result, uses_defaults
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Apply this plan.")]
@@ -226,7 +226,7 @@ def kernel(
     settings: Annotated[
         list[str] | None, typer.Argument(metavar="NAME=VALUE...", help="Parameters of the kernel, see --list.")
     ] = None,
-    ranks: Annotated[int, typer.Option("--ranks", metavar="N", help="Ranks.")] = 4,
+    ranks: Annotated[int, typer.Option("--ranks", callback=fits, metavar="N", help="Ranks.")] = 4,
     mpi: MpiOption = None,
     directory: Annotated[
         Path, typer.Option("--directory", metavar="DIR", help="Where the kernel's file is written.")
@@ -241,7 +241,7 @@ def kernel(
             "HDF5); several, separated by commas, take turns.",
         ),
     ] = "mpiio",
-    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="How often.")] = 1,
+    repeats: Annotated[int, typer.Option("--repeats", callback=fits, metavar="N", help="How often.")] = 1,
     verify: Annotated[
         bool, typer.Option("--verify", help="Also compare the closed file, byte by byte, with what each rank wrote.")
     ] = False,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ioweir.cli.arguments import JsonOption, print_result
+from ioweir.cli.arguments import JsonOption, fits, print_result
 from ioweir.errors import EXIT_FAILED, EXIT_OK
 
 
@@ -31,7 +31,7 @@ def replay(
     hint: Annotated[
         list[str] | None, typer.Option("--hint", metavar="NAME=VALUE", help="A hint to MPI-IO; as often as needed.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the data.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", callback=fits, metavar="S", help="Of the data.")] = 1,
     memory: Annotated[
         str, typer.Option("--memory", metavar="SIZE", help="Largest data of one call of a rank.")
     ] = "1 GiB",

@@ -182,7 +182,13 @@ def _ranges(table: Mapping[str, Any], name: str) -> Iterator[tuple[str, tuple[fl
 
 def _slow(table: Mapping[str, Any], name: str) -> Iterator[tuple[int, float]]:
     for key, value in table.items():
-        if not key.isdecimal() or len(key) > _MOST_DIGITS or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+        if (
+            not key.isdecimal()
+            or len(key) > _MOST_DIGITS
+            or not isinstance(value, (int, float))
+            or not math.isfinite(value)
+            or value <= 0
+        ):
             raise IoweirError(
                 f"machine file '{name}': slow_targets.{key} = {value!r}; write the number of a target, from 0, and "
                 "how many times as long it takes",

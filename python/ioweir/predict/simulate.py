@@ -223,6 +223,8 @@ def _check(options: Options) -> None:
         raise IoweirError(f"--ranks {options.ranks}: give 1 or more", EXIT_USAGE)
     if options.repeat < 1:
         raise IoweirError(f"--repeat {options.repeat}: give 1 or more", EXIT_USAGE)
+    if options.seed < 0:
+        raise IoweirError(f"--seed {options.seed}: give 0 or more", EXIT_USAGE)
     if options.api not in APIS:
         raise IoweirError(f"--api {options.api}: only {', '.join(APIS)} is simulated", EXIT_USAGE)
     if options.kernel is not None:

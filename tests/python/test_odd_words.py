@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -55,3 +57,33 @@ def test_numbers_that_are_too_large(say: Say, words: tuple[str, ...], message: s
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "redirect", "code", "message"),
+    [
+        ("--version", ">/dev/full", 1, "ioweir: I/O: No space left on device\n"),
+        ("--version", "| sleep 0", 1, ""),
+        ("--version", ">&-", 0, ""),
+        ("defaults", ">&-", 0, ""),
+        ("report nowhere", "2>&-", 1, ""),
+        ("report .", ">&-", 0, ""),
+    ],
+)
+def test_output_that_nobody_takes(tmp_path: Path, words: str, redirect: str, code: int, message: str) -> None:
+    """What is short waits for the end of the process, where Python has an exit code and words of its own: 120."""
+    (tmp_path / "run.json").write_text('{"wall_s": 1.0}')
+    line = f'set -o pipefail; "{sys.executable}" -m ioweir {words} {redirect}'
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (code, message)
+
+
+def test_a_shell_gets_a_name_that_is_no_utf_8_as_it_is(tmp_path: Path) -> None:
+    """In the locale of most users Python prints no such name."""
+    place = os.fsencode(tmp_path) + b"/trace\xff"
+    done = subprocess.run(
+        [sys.executable, "-m", "ioweir", "env", "-o", place], capture_output=True, check=False, timeout=60,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"export IOWEIR_DIR='" + place + b"';\n" in done.stdout

@@ -520,10 +520,19 @@ def test_markup_in_names_is_text() -> None:
     builder = Builder()
     rank = builder.rank(0, 1)
     builder.add(Call(rank, "pwrite", 0, 1, "/data/[bold]x[/bold]", 1))
+    builder.add(Call(rank, "pwrite", 1, 2, "/data/nfs:a:b", 1))  # :a: is the name of an emoji
     out = io.StringIO()
     report_text.write(report.build(builder.trace(run={"program": "[red]p"})), out)
     assert "/data/[bold]x[/bold]" in out.getvalue()
+    assert "/data/nfs:a:b" in out.getvalue()
     assert out.getvalue().startswith("[red]p: 1 rank")
+
+
+@pytest.mark.parametrize("columns", ["wide", "-1", "9" * 30, "²"])
+def test_a_width_that_is_none_is_left_out(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = text_of(two_writers())
+    monkeypatch.setenv("COLUMNS", columns)
+    assert text_of(two_writers()) == usual
 
 
 def text_of(builder: Builder, width: int | None = None, **more: Any) -> str:

@@ -6,6 +6,8 @@ which the command line writes, so that no message gets past them. What a message
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import sys
 from typing import IO, TYPE_CHECKING, Any, Final, cast
@@ -97,6 +99,24 @@ class Stream:
         return getattr(self.raw, name)
 
 
+class _Nowhere(io.TextIOBase):
+    """In the place of a stream that the process began without (`>&-`)."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def write_names(text: str) -> None:
+    """Print text that a shell is to read: names that are no UTF-8 as the bytes that they are, whatever the locale."""
+    stream = raw(sys.stdout)
+    stream.flush()
+    binary = getattr(stream, "buffer", None)
+    if binary is None:
+        stream.write(f"{text}\n")
+    else:
+        binary.write(os.fsencode(f"{text}\n"))
+
+
 def raw(stream: IO[str]) -> IO[str]:
     """The stream itself: for what paints a terminal, and shows hostile characters on its own."""
     return stream.raw if isinstance(stream, Stream) else stream
@@ -106,5 +126,5 @@ def guard_standard_streams() -> None:
     """From here on whatever is printed goes through a Stream: also messages of exceptions and of other libraries."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is not None and not isinstance(stream, Stream):
-            setattr(sys, name, cast("IO[str]", Stream(stream)))
+        if not isinstance(stream, Stream):
+            setattr(sys, name, cast("IO[str]", Stream(stream or cast("IO[str]", _Nowhere()))))

@@ -5,6 +5,7 @@ A command's options and help lie in the module of its group beside this one, wha
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -118,14 +119,34 @@ def _report_errors(work: Callable[[], object]) -> None:
     """Every error of ours is one line on stderr and an exit code."""
     plain_text.guard_standard_streams()
     try:
-        work()
+        try:
+            work()
+        except SystemExit:
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
     except IoweirError as error:
-        print(plain_text.line(f"ioweir: {error}"), file=sys.stderr)
-        sys.exit(error.exit_code)
+        _end(str(error), error.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone; nothing is left to be said to it.
-        sys.stderr.close()
+        _forget_output()
         sys.exit(EXIT_FAILED)
     except OSError as error:
-        print(plain_text.line(f"ioweir: {error.filename or 'I/O'}: {error.strerror}"), file=sys.stderr)
-        sys.exit(EXIT_FAILED)
+        _forget_output()
+        # Other libraries raise it with words alone.
+        _end(f"{error.filename or 'I/O'}: {error.strerror}" if error.strerror else str(error))
+    except MemoryError:
+        _end("there is not enough memory for this; a larger machine, or a smaller trace or file, may do")
+
+
+def _end(message: str, exit_code: int = EXIT_FAILED) -> None:
+    print(plain_text.line(f"ioweir: {message}"), file=sys.stderr)
+    sys.exit(exit_code)
+
+
+def _forget_output() -> None:
+    """What could not be written is not tried again when the interpreter ends, which would say so in its own way."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

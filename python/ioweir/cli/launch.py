@@ -199,7 +199,7 @@ def env(
         print_json(variables.described())
     else:
         # Not for reading: a shell gets every name as it is.
-        print(batch.script(variables.ranks if rank else variables.script, shell), file=plain_text.raw(sys.stdout))
+        plain_text.write_names(batch.script(variables.ranks if rank else variables.script, shell))
 
 
 def link(command: Command, mpi: MpiOption = None, static: StaticOption = False) -> None:

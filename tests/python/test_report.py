@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import signal
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -363,6 +364,19 @@ class TestPartial:
         builder = two_writers()
         builder.rank(3, 4)
         assert self.reasons(builder) == ["left no trace: rank 2 of 4"]
+
+    def test_ranks_that_nobody_has_seen_take_no_memory(self) -> None:
+        """A trace may say that there were millions."""
+        builder = Builder()
+        builder.rank(5, 1 << 24)
+        trace = builder.trace()
+        tracemalloc.start()
+        try:
+            reasons = report.build(trace).partial_reasons
+            assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        finally:
+            tracemalloc.stop()
+        assert reasons == ["left no trace: ranks 0-4, 6-16777215 of 16777216"]
 
     def test_signal(self) -> None:
         assert self.reasons(two_writers(), run={"signal": signal.SIGKILL.value, "exit_code": None}) == [

@@ -192,6 +192,7 @@ def _of_trace(text: str, options: Options) -> dict[str, Any]:
     loaded = reader.read(options.trace)
     if loaded.unreadable:
         raise IoweirError(f"calls of all ranks are needed, and {'; '.join(loaded.unreadable)}")
+    ranks = pattern.all_ranks_of(loaded)
     files = pattern.patterns(loaded)
     chosen = _file_of_trace(files, text, rules, options)
     index = rule_for(options.plan, text, chosen.path)
@@ -210,7 +211,7 @@ def _of_trace(text: str, options: Options) -> dict[str, Any]:
     reads = options.reads or "read" in call.function
     nodes = len({process.host for process in loaded.processes if process.rank >= 0})
     striping = _striping(rules[index], options)
-    extents = [call.extents(rank) for rank in range(pattern.ranks_of(loaded))]
+    extents = [call.extents(rank) for rank in range(ranks)]
     if None in extents:
         raise IoweirError(
             f"--call {options.call}: rank {extents.index(None)} asks for more than {pattern.MOST_EXTENTS} pieces, "

@@ -96,6 +96,7 @@ def of_trace(directory: Path, file: str | None, compute_s: float) -> Recorded:
     count = pattern.ranks_of(loaded)
     if count == 0:
         raise IoweirError(f"{directory}: there is no MPI program in this trace; simulate takes MPI-IO calls")
+    pattern.all_ranks_of(loaded)
     requests = loaded.requests()
     path = _chosen(loaded, requests, file, directory)
     numbers = _numbers(loaded, requests, path)

@@ -27,7 +27,9 @@ _IN_LINE: Final = re.compile(f"[\t\n{_HOSTILE}]")
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _NAMED: Final = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 # In JSON as Python prints it: a backslash, a pair of surrogates, one that stands alone.
-_JSON_SURROGATE: Final = re.compile(r"\\(?:\\|ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|u(d[89a-f][0-9a-f]{2}))")
+_JSON_SURROGATE: Final = re.compile(
+    r"\\(?:\\|ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|u(d[89a-f][0-9a-f]{2}))", re.IGNORECASE
+)
 
 
 def _visible(found: re.Match[str]) -> str:
@@ -60,7 +62,7 @@ def without_halves(text: str) -> str:
 
 
 def json(text: str) -> str:
-    """JSON text as json.dumps makes it, with no half of a surrogate pair alone, which strict readers refuse."""
+    """JSON text, with no half of a surrogate pair alone, which strict readers refuse and no file can hold."""
 
     def replaced(found: re.Match[str]) -> str:
         if found[1] is None:

@@ -105,7 +105,7 @@ def run_list(runs: Sequence[tuple[int, int]], noun: str = "rank", most: int | No
 
 
 def gaps(numbers: Collection[int], count: int) -> list[tuple[int, int]]:
-    """Runs of what is lacking of 0 to count - 1, which may be far more than what is there. Example: {1}, 4 -> 0, 2-3."""
+    """Runs of what is lacking of 0 to count - 1, which may be very many. Example: {1}, 4 -> (0, 0), (2, 3)."""
     found: list[tuple[int, int]] = []
     after = 0
     for number in sorted({one for one in numbers if 0 <= one < count} | {count}):

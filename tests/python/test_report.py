@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from ioweir import report
 from ioweir.base.compiled import compiled
-from ioweir.report import report_text
+from ioweir.report import report_text, weighed
+from ioweir.report.model import WeighedKind
 from ioweir.trace import LAYERS, OPS, EngineWork, Note
 from rich.console import Console
 from traces import FUNCTIONS, Builder, Call, printed
@@ -608,6 +609,16 @@ def test_aggregators_in_the_text() -> None:
     assert "Aggregators: rank 0 (of 2) did the storage writes of collective MPI-IO calls for all." in text_of(
         two_writers()
     )
+
+
+def test_calls_that_took_no_time_are_not_compared() -> None:
+    """A clock that stood still, or damage."""
+    rows = [
+        WeighedKind("/a", "write_all", "plan", 1, 3, engine, library) for engine, library in ((0.0, 1.0), (2.0, 1.0))
+    ]
+    assert weighed.lines(rows[:1]) == []
+    assert len(weighed.lines(rows)) == 1
+    assert "2.00 times as long" in weighed.lines(rows)[0]
 
 
 def test_a_lower_bound_above_the_upper_one_is_not_shown() -> None:

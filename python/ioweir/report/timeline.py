@@ -40,6 +40,7 @@ BINS: Final = 200
 TEXT_BINS: Final = 60
 MOST_ROWS: Final = 64
 SHADES: Final = " .:-=+*#%@"
+_MOST_DIGITS: Final = 255
 _TRACER: Final = 3
 """Origin of calls that ioweir makes to verify; they are no I/O of the run."""
 _PART: Final = re.compile(r"(?P<folder>.*)/\.ioweir-(?P<id>[0-9a-f]{32})(?P<rest>[./].*)")
@@ -326,8 +327,8 @@ def evenness(times_s: Iterable[float]) -> tuple[float | None, float | None]:
 
 def as_people_count(name: str) -> list[str | int]:
     """A key to sort names by. Example: "t10" -> ["t", 10, ""], so that it comes behind "t9"."""
-    # Texts and numbers in turn, beginning with a text.
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    # Texts and numbers in turn, beginning with a text. Python reads no number of thousands of digits.
+    return [int(part[-_MOST_DIGITS:]) if at % 2 else part for at, part in enumerate(re.split(r"(\d+)", name))]
 
 
 # ------------------------------------------------------------------------------------------------------------- text

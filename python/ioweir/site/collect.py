@@ -85,7 +85,7 @@ def _read(some: Sequence[tuple[Path, str]], jobs: int) -> Iterator[tuple[Path, r
             yield path, _one(path, key)
         return
     # "spawn": threads of numpy and pyarrow do not outlive a fork.
-    with concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+    with concurrent.futures.ProcessPoolExecutor(min(jobs, len(some)), multiprocessing.get_context("spawn")) as pool:
         waiting = [(path, key, pool.submit(_one, path, key)) for path, key in some]
         for path, _, future in waiting:
             try:

@@ -118,8 +118,9 @@ def test_more_events_than_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert [len(batch) for batch in batches[:-1]] == [7] * (len(batches) - 1)
 
 
-def test_more_nodes_than_fit_sixteen_bits() -> None:
-    loaded = job(0).trace()
+def test_more_nodes_than_fit_sixteen_bits(tmp_path: Path) -> None:
+    job(0).write(tmp_path)
+    loaded = trace.read(tmp_path)
     many = replace(loaded, hosts=(*(f"n{number}" for number in range(40_000)), *loaded.hosts))
     names = next(merge.Merger(many).tables()).column("host").to_pylist()
     assert names == next(merge.Merger(loaded).tables()).column("host").to_pylist()

@@ -6,6 +6,7 @@ which the command line writes, so that no message gets past them. What a message
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
@@ -106,6 +107,22 @@ class _Nowhere(io.TextIOBase):
 
     def write(self, text: str) -> int:
         return len(text)
+
+
+def say(text: str) -> None:
+    """Print a line on standard error, where somebody still reads it: who does not changes no exit code."""
+    try:
+        print(line(text), file=sys.stderr, flush=True)
+    except OSError:
+        forget(sys.stderr)
+
+
+def forget(stream: IO[str]) -> None:
+    """What a stream could not write is not tried again when Python ends, which has an exit code of its own for that."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def write_names(text: str) -> None:

@@ -5,7 +5,6 @@ A command's options and help lie in the module of its group beside this one, wha
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from pathlib import Path
@@ -129,10 +128,10 @@ def _report_errors(work: Callable[[], object]) -> None:
         _end(str(error), error.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone; nothing is left to be said to it.
-        _forget_output()
+        plain_text.forget(sys.stdout)
         sys.exit(EXIT_FAILED)
     except OSError as error:
-        _forget_output()
+        plain_text.forget(sys.stdout)
         # Other libraries raise it with words alone.
         _end(f"{error.filename or 'I/O'}: {error.strerror}" if error.strerror else str(error))
     except MemoryError:
@@ -140,13 +139,5 @@ def _report_errors(work: Callable[[], object]) -> None:
 
 
 def _end(message: str, exit_code: int = EXIT_FAILED) -> None:
-    print(plain_text.line(f"ioweir: {message}"), file=sys.stderr)
+    plain_text.say(f"ioweir: {message}")
     sys.exit(exit_code)
-
-
-def _forget_output() -> None:
-    """What could not be written is not tried again when the interpreter ends, which would say so in its own way."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)

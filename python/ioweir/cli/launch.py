@@ -133,7 +133,7 @@ def _plan_by_default(command: list[str]) -> Path | None:
     found = defaults.load(os.environ).plan_of(program)
     if found is None:
         return None
-    print(f"ioweir: under {found.plan}, the plan of {found.program} in {found.file}", file=sys.stderr)
+    plain_text.say(f"ioweir: under {found.plan}, the plan of {found.program} in {found.file}")
     return found.plan
 
 

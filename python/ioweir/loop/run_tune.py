@@ -140,4 +140,4 @@ def _traced(words: Sequence[str], output: Path, more: Sequence[str]) -> int:
 
 
 def _say(text: str) -> None:
-    print(plain_text.line(f"ioweir: {text}"), file=sys.stderr, flush=True)
+    plain_text.say(f"ioweir: {text}")

@@ -46,6 +46,8 @@ _STATIC_MARKERS: Final = {"HDF5": "H5Fcreate", "PnetCDF": "ncmpi_create", "netCD
 _CLOCK_SOURCE: Final = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 # Where packages that do I/O by libraries of their own lie. Of a name with a dot, the first part is imported.
 _PYTHON_QUESTION: Final = """
+import sys
+sys.path[:] = [place for place in sys.path if place]  # not what lies in the current folder
 import importlib.util as u
 for name in ('mpi4py.MPI', 'h5py', 'netCDF4', 'pnetcdf'):
     try: s = u.find_spec(name)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import plain_text, units
+from ioweir.base import plain_text, processes, units
 from ioweir.errors import EXIT_OK, EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
 from ioweir.launch import run as launch_run
 from ioweir.launch import wrappers
@@ -121,9 +120,7 @@ def _seconds(directory: Path) -> tuple[float, float]:
 
 def _traced(words: Sequence[str], output: Path, more: Sequence[str]) -> int:
     """The program's exit code. It has this process's streams; signals are handed on to it."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "ioweir", "run", "--quiet", "-o", str(output), *more, "--", *words]
-    ) as child:
+    with subprocess.Popen(processes.ioweir("run", "--quiet", "-o", str(output), *more, "--", *words)) as child:
         previous: dict[Any, Any] = {}
         try:
             for number in _FORWARDED:

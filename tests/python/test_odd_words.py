@@ -60,6 +60,31 @@ def test_numbers_that_are_too_large(say: Say, words: tuple[str, ...], message: s
 
 
 @pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("findings", "--explain", "slow-rank", "--json"), "--json does not go with --explain"),
+        (("findings", ".", "--plan", "slow-rank", "--json"), "--json does not go with --plan"),
+        (("env", "-o", "new", "--mpi", "mpich"), "--mpi is for --link"),
+        (("env", "--link", "-o", "new"), "--output does not go with --link"),
+        (("env", "--partition", "--static"), "--static does not go with --partition"),
+        (("tune", ".", "-o", "new.toml", "--rounds", "2"), "--rounds is for --measure"),
+        (("replay", ".", "--script", "new", "--keep"), "--keep does not go with --script"),
+        (("run", "--tune", "--no-compress", "--", "true"), "--compress does not go with --tune"),
+        (("run", "--tune", "--on-kill", "leave", "--", "true"), "--on-kill does not go with --tune"),
+        (("simulate", "--machine", "franklin", "--trace", ".", "data=1MiB"), "data=1MiB: parameters are a kernel's"),
+        ((*SIMULATE, "--file", "x"), "--file x: is a trace's"),
+        (("explain", "--plan", "plan.toml", "--trace", ".", "--ranks", "4"), "--ranks 4: the trace has its own"),
+        (("explain", "--plan", "plan.toml", "--trace", ".", "data=1MiB"), "data=1MiB: parameters are a kernel's"),
+    ],
+)
+def test_words_without_an_effect(say: Say, words: tuple[str, ...], message: str) -> None:
+    code, out, err = say(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"ioweir: {message}")
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
     ("words", "redirect", "code", "message"),
     [
         ("--version", ">/dev/full", 1, "ioweir: I/O: No space left on device\n"),

@@ -34,6 +34,20 @@ def uses_defaults(context: typer.Context) -> bool:
     return bool(context.find_root().params.get("use_defaults", True))
 
 
+def was_typed(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line: what stands in defaults.toml is nobody's word about this run."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse_typed(context: typer.Context, names: Iterable[str], why: str) -> None:
+    """An error at the first of some options that was typed: what has no effect is not passed over in silence."""
+    options = {param.name: max(param.opts, key=len) for param in context.command.params}
+    for name in names:
+        if was_typed(context, name):
+            raise IoweirError(f"{options[name]} {why}", EXIT_USAGE)
+
+
 def print_json(content: object) -> None:
     """As text that is safe on a terminal."""
     print(json_text.text(content, indent=1))

@@ -11,7 +11,16 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import Command, JsonOption, fits, print_json, print_result, uses_defaults
+from ioweir.cli.arguments import (
+    Command,
+    JsonOption,
+    fits,
+    print_json,
+    print_result,
+    refuse_typed,
+    uses_defaults,
+    was_typed,
+)
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Apply this plan.")]
@@ -100,13 +109,12 @@ def run(
     if tune:
         from ioweir.loop import run_tune  # noqa: PLC0415
 
-        others = ("auto", "plan", "layers", "callsites", "buffer", "quota", "anonymise")
-        if given := [f"--{name}" for name in others if _was_typed(context, name)]:
-            raise IoweirError(
-                f"--tune makes a plan of whole traces, and does not go with {given[0]}; leave it out", EXIT_USAGE
-            )
+        others = (
+            "auto", "plan", "layers", "callsites", "buffer", "quota", "anonymise", "on_kill", "compress", "memory",
+        )  # fmt: skip
+        refuse_typed(context, others, "does not go with --tune, which makes a plan of whole traces; leave it out")
         sys.exit(run_tune.run_tuned(command, run_tune.Options(output, machine, verify, quiet)))
-    if _was_typed(context, "machine"):
+    if was_typed(context, "machine"):
         raise IoweirError(f"--machine {machine} is for --tune; add it, or leave --machine out", EXIT_USAGE)
     auto = _chooses(context, auto, plan)
     if plan is None and not auto and uses_defaults(context):
@@ -116,12 +124,6 @@ def run(
         output, plan, auto, memory, verify, quiet, compress, guarded=on_kill is OnKill.END, tracing=tracing
     )
     sys.exit(run_program(command, options))
-
-
-def _was_typed(context: typer.Context, name: str) -> bool:
-    """Whether an option stands on the command line: what stands in defaults.toml is nobody's word about this run."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _plan_by_default(command: list[str]) -> Path | None:
@@ -141,7 +143,7 @@ def _chooses(context: typer.Context, auto: bool, plan: Path | None) -> bool:
     """Whether --auto counts, which makes a plan of its own. From defaults.toml it gives way to a plan that is named."""
     if not auto or plan is None:
         return auto
-    if not _was_typed(context, "auto"):
+    if not was_typed(context, "auto"):
         return False
     raise IoweirError(
         f'--auto makes a plan of its own: leave --plan {plan} out, or write choose = "auto" into its rules', EXIT_USAGE
@@ -177,7 +179,16 @@ def env(
     ] = False,
 ) -> None:
     """Print what a batch script needs to trace the ranks it starts (eval "$(ioweir env -o DIR)"), or linker flags."""
+    if partition or link:
+        tracing_options = (
+            "output", "plan", "verify", "auto", "layers", "callsites", "buffer", "quota", "anonymise", "rank", "shell",
+            "as_json",
+        )  # fmt: skip
+        refuse_typed(context, tracing_options, f"does not go with {'--partition' if partition else '--link'}")
+    else:
+        refuse_typed(context, ("mpi", "static", "libraries"), "is for --link; add it, or leave this out")
     if partition:
+        refuse_typed(context, ("link", "static", "libraries"), "does not go with --partition")
         from ioweir.programs import linking  # noqa: PLC0415
 
         print(" ".join(linking.partition_flags(mpi or linking.kind_of_environment())))

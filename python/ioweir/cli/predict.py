@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ioweir.cli.arguments import JsonOption, fits, print_result
+from ioweir.cli.arguments import JsonOption, fits, print_result, refuse_typed
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def simulate(
 
 
 def tune(
+    context: typer.Context,
     trace: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="A trace.")] = None,
     settings: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUE...]", help="Parameters of the kernel.")
@@ -134,6 +135,9 @@ def tune(
     from ioweir.base import units  # noqa: PLC0415
     from ioweir.predict import tune as tuning  # noqa: PLC0415
 
+    if not measure:
+        of_measuring = ("directory", "rounds", "contenders", "think", "mpi")
+        refuse_typed(context, of_measuring, "is for --measure; add it, or leave this out")
     words = list(settings or ())
     if kernel_name is not None and trace is not None:
         words.insert(0, str(trace))

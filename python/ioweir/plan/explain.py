@@ -52,6 +52,10 @@ def explain(options: Options) -> dict[str, Any]:
     """The explanation as one object; writes the picture where one is wanted."""
     if (options.kernel is None) == (options.trace is None):
         raise IoweirError("explain needs one access pattern: --kernel NAME --ranks N, or --trace DIR", EXIT_USAGE)
+    if options.trace is not None and options.settings:
+        raise IoweirError(f"{options.settings[0]}: parameters are a kernel's; name it with --kernel", EXIT_USAGE)
+    if options.trace is not None and options.ranks is not None:
+        raise IoweirError(f"--ranks {options.ranks}: the trace has its own; leave it out", EXIT_USAGE)
     picture.check_name("--picture", options.picture)
     text = read_plan(options.plan)
     result = _of_kernel(text, options) if options.kernel is not None else _of_trace(text, options)

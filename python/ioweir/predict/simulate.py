@@ -219,6 +219,10 @@ def _check(options: Options) -> None:
         raise IoweirError("simulate needs one program: --kernel NAME --ranks N, or --trace DIR", EXIT_USAGE)
     if options.kernel is not None and options.ranks is None:
         raise IoweirError(f"--kernel {options.kernel} needs the number of ranks: --ranks N", EXIT_USAGE)
+    if options.kernel is None and options.settings:
+        raise IoweirError(f"{options.settings[0]}: parameters are a kernel's; name it with --kernel", EXIT_USAGE)
+    if options.kernel is not None and options.file is not None:
+        raise IoweirError(f"--file {options.file}: is a trace's; a kernel has one file", EXIT_USAGE)
     if options.ranks is not None and options.ranks < 1:
         raise IoweirError(f"--ranks {options.ranks}: give 1 or more", EXIT_USAGE)
     if options.repeat < 1:

@@ -170,6 +170,7 @@ def export(
 
     made = run.export(directory, form, output, sys.stderr)
     print_result(as_json, made, lambda: run.to_text(made))
+    _fail_if(made.unreadable)
 
 
 def import_log(

@@ -37,6 +37,7 @@ BY: Final = ("file", "target", "rank")
 OPS: Final = {"write": ("write", "sync"), "read": ("read",)}
 """What counts: of writes also the waiting for the storage (fsync and its like)."""
 BINS: Final = 200
+MOST_BINS: Final = 10_000
 TEXT_BINS: Final = 60
 MOST_ROWS: Final = 64
 SHADES: Final = " .:-=+*#%@"
@@ -272,8 +273,8 @@ def timeline(directory: Path, options: Options) -> Timeline:
         raise IoweirError(f"--by {options.by}: one of {', '.join(BY)}", EXIT_USAGE)
     if options.op not in OPS:
         raise IoweirError(f"--op {options.op}: one of {', '.join(OPS)}", EXIT_USAGE)
-    if not 1 <= options.bins <= 10_000:
-        raise IoweirError(f"--bins {options.bins}: 1 to 10000 columns", EXIT_USAGE)
+    if not 1 <= options.bins <= MOST_BINS:
+        raise IoweirError(f"--bins {options.bins}: 1 to {MOST_BINS} columns", EXIT_USAGE)
     picture.check_name("--picture", options.picture)
     trace = load(directory)
     result = of_trace(trace, options)

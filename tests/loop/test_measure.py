@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import runs
 from ioweir.errors import IoweirError
-from ioweir.loop import measure
+from ioweir.loop import measure, run_tune
 from ioweir.loop.measure import Way
 from ioweir.predict import tune
+from ioweir.replay import from_trace
 from ioweir.replay import run as replay_run
 
 
@@ -162,6 +163,22 @@ def test_run_tune_runs_twice_or_says_that_nothing_helps(tmp_path: Path) -> None:
     assert done.stdout.count("ior-strided independent:") == (2 if twice else 1)
     if twice:
         assert "one run a side does not tell a gain from noise" in done.stderr
+
+
+def test_the_exit_code_is_the_programs_when_there_is_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "plan.toml")
+
+    found = {"output": "plan.toml", "predicted": {"ratio": 2.0, "ratio_low": 1.0, "ratio_high": 3.0}}
+    monkeypatch.setattr(run_tune, "_traced", lambda *_: 0)
+    monkeypatch.setattr(from_trace, "read", lambda _: None)
+    monkeypatch.setattr(measure, "storage_of", lambda _: tmp_path)
+    for tuned, said in ((lambda _: found, "no verdict: "), (full, "no plan can be looked for: [Errno 28] No space")):
+        monkeypatch.setattr(tune, "tune", tuned)
+        assert run_tune.run_tuned(["true"], run_tune.Options(tmp_path / said[:7], quiet=True)) == 0
+        assert said in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
     try:
         recorded = from_trace.read(folder / BEFORE)
         result = tune.tune(tune.Options(plan, options.machine, folder / BEFORE, storage=measure.storage_of(recorded)))
-    except IoweirError as error:
+    except (IoweirError, OSError) as error:
         _say(f"no plan can be looked for: {error}")
         return code
     if not options.quiet:
@@ -71,7 +71,11 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
     if code != EXIT_OK:
         _say(f"the program ended with {code} under the plan; without it with 0. Do not use {plan}")
         return code
-    for line in verdict(folder, predicted):
+    try:
+        lines = verdict(folder, predicted)
+    except (IoweirError, OSError) as error:
+        lines = [f"no verdict: {error}"]
+    for line in lines:
         _say(line)
     return code
 

@@ -114,13 +114,25 @@ def test_an_interrupted_measurement_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"key": "key"}', '{"key": "key", "seconds": {"as it is": ["x"]}}', "[" * 9999]
-)
+    "text",
+    [
+        "", "[]", '{"key": "key"}', '{"key": "key", "seconds": {"as it is": ["x"]}}', "[" * 9999,
+        f'{{"key": "key", "seconds": {{"as it is": [{10**400}]}}}}',
+    ],
+)  # fmt: skip
 def test_a_state_that_makes_no_sense_is_not_used(tmp_path: Path, text: str) -> None:
     (tmp_path / ".plan.toml.measured.json").write_text(text)
     ways = [way(measure.AS_IT_IS)]
     assert measure._State(tmp_path / "plan.toml", "key").load(ways) == 0
     assert ways[0].seconds == []
+
+
+def test_the_folders_may_have_names_that_are_no_utf8(tmp_path: Path) -> None:
+    odd = tmp_path / "\udcff"
+    asked = tune.Options(tmp_path / "plan.toml", "gigabit12", odd)
+    assert measure._key(asked, replay_run.Options(odd, odd), []) != measure._key(
+        asked, replay_run.Options(odd, tmp_path), []
+    )
 
 
 def test_a_kernel_without_a_trace_cannot_be_measured(tmp_path: Path) -> None:
